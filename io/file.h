@@ -1,0 +1,63 @@
+/* Files as a whole: inputs read into memory, outputs that appear complete or not at all. */
+#ifndef LOB_FILE_H
+#define LOB_FILE_H
+
+#include "volumes/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A whole regular file in memory (mapped read-only or read; the caller cannot tell). */
+typedef struct {
+    const unsigned char *bytes;
+    size_t size;
+    bool mapped;
+} lob_input;
+
+/* Returns LOB_OK, LOB_ENOINPUT (missing, not a regular file, no permission), LOB_EIO, LOB_ENOMEM. */
+lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
+void lob_input_close(lob_input *in);
+
+/*
+ * An output under way. Bytes go to fd, a new file in the folder of path; nothing is seen under path
+ * until lob_output_commit.
+ */
+typedef struct {
+    int fd;
+    char *path;
+    char *temporary; /* name of the file behind fd, for libraries that must open by name */
+    bool force;
+} lob_output;
+
+/* Returns LOB_OK, LOB_ECREATE (exists and not force, is a folder, folder missing, not writable), LOB_ENOMEM. */
+lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error);
+
+/* Write all n bytes to fd, however many calls that takes. Returns LOB_OK or LOB_EIO. */
+lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_error *error);
+
+/*
+ * Flush, close and rename over path. Without force a file that has appeared under path meanwhile is
+ * kept and LOB_ECREATE returned. Returns LOB_OK, LOB_EIO or LOB_ECREATE; the temporary file is gone
+ * in every case, and out holds nothing any more.
+ */
+lob_status lob_output_commit(lob_output *out, lob_error *error);
+
+/* Remove the temporary file. Does nothing when begin failed or commit was called. */
+void lob_output_abort(lob_output *out);
+
+/* What lob_output_begin would refuse, checked without creating anything. */
+lob_status lob_output_check(const char *path, bool force, lob_error *error);
+
+/* Do two paths lead to one existing file (through links too)? */
+bool lob_same_file(const char *a, const char *b);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

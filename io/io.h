@@ -1,0 +1,95 @@
+/* Reading and writing volumes in any format that has a row in the table of io/formats.c. */
+#ifndef LOB_IO_H
+#define LOB_IO_H
+
+#include "volumes/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    int64_t frame;      /* time frame to read, from 0; -1: the file must hold only one */
+    int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what the system has free */
+    int threads;        /* for formats whose parts inflate apart; >= 1 */
+    bool header_only;   /* leave data NULL and do not read the voxels */
+} lob_read_options;
+
+#define LOB_READ_DEFAULTS                                                                          \
+    {                                                                                              \
+        .frame = -1, .threads = 1                                                                  \
+    }
+
+/* What reading a file brought to light; the report and `lobule info` show it. */
+typedef struct {
+    const char *format;         /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
+    int64_t file_bytes;         /* of all files read */
+    uint32_t crc32;             /* of the files' bytes as stored (header file first); 0 for header_only */
+    double read_s, inflate_s;   /* wall time of the two stages */
+    int warnings;               /* lines used in warning[] */
+    char warning[4][256];       /* things that a person should know and that are no error */
+} lob_file_info;
+
+/*
+ * Read a volume.
+ *
+ *   out      out  overwritten, so it must hold nothing; LOB_VOLUME_EMPTY on failure
+ *   path     in   a file, or FILE.h5:/dataset
+ *   options  in   NULL for LOB_READ_DEFAULTS
+ *   info     out  may be NULL
+ *
+ * The format is found by looking at the content, never by the name alone. No read outside the file,
+ * and no memory asked for that the file's size cannot justify.
+ *
+ * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
+ * of a kind that is refused), LOB_EIO, LOB_ENOMEM.
+ */
+lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
+                    lob_file_info *info, lob_error *error);
+
+typedef struct {
+    bool force;            /* replace an existing file */
+    bool labels;           /* a label volume: see the list of changed header fields in io/nifti.h */
+    bool strip_extensions; /* leave the header's extensions out */
+    int threads;           /* that compress; >= 1 */
+    int level;             /* gzip level 1..9 */
+} lob_write_options;
+
+#define LOB_WRITE_DEFAULTS                                                                         \
+    {                                                                                              \
+        .threads = 1, .level = 6                                                                   \
+    }
+
+/*
+ * Write a volume. The suffix chooses the format: .nii .nii.gz .hdr .img (and both with .gz) .h5
+ * .hdf5 .png. The carried header is used when it is of that format's family, else one is made from
+ * the geometry. The same volume and options give the same bytes at any thread count.
+ *
+ * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_ECREATE (exists, folder missing or not
+ * writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO, LOB_ENOMEM; on error the file
+ * that was there before is still there, or none.
+ */
+lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
+                     lob_error *error);
+
+/*
+ * Check, before any work is done, what lob_write would refuse for the name alone: unknown suffix,
+ * missing folder, folder not writable, existing file without force.
+ */
+lob_status lob_check_output(const char *path, bool force, lob_error *error);
+
+/* Does the suffix of path belong to a volume format? */
+bool lob_is_volume_name(const char *path);
+
+/*
+ * Hand the fields of a volume's carried header to a callback, in the header's order: name and value
+ * as text ("sform_code", "1"). Numbers carry all their digits.
+ */
+typedef void lob_field_fn(void *user, const char *name, const char *value);
+void lob_header_fields(const lob_volume *volume, lob_field_fn *field, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,25 @@
+/* The backends: each is a table of functions, one slot an algorithm. */
+#ifndef LOB_BACKENDS_H
+#define LOB_BACKENDS_H
+
+#include "kernels/growcut/growcut.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    const char *name; /* "cpu", "cuda" */
+    lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
+                          const lob_growcut_input *in, const lob_growcut_options *options,
+                          const lob_context *context, lob_error *error);
+} lob_backend;
+
+/* The backends of this build, ending with NULL; the CPU is first and complete. */
+extern const lob_backend *const lob_backends[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

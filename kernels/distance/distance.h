@@ -1,0 +1,35 @@
+/*
+ * Exact Euclidean distance to a set of voxels, in mm, on an anisotropic grid.
+ *
+ * Felzenszwalb and Huttenlocher, "Distance transforms of sampled functions", Theory of Computing 8,
+ * 2012: one pass of lower envelopes of parabolas along each axis.
+ */
+#ifndef LOB_DISTANCE_H
+#define LOB_DISTANCE_H
+
+#include "kernels/context.h"
+#include "volumes/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Squared distance in mm^2 from each voxel's centre to the nearest centre of a voxel of the set.
+ *
+ *   squared_mm  out  nx*ny*nz; INFINITY everywhere when the set is empty
+ *   set         in   nx*ny*nz; nonzero: in the set
+ *   dims        in   each >= 1
+ *   spacing_mm  in   each > 0
+ *   threads     in   >= 1; the result does not depend on it
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,
+                                const double spacing_mm[3], int threads);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,43 @@
+/* How alike two label volumes are: overlap, surface distances, volumes. */
+#ifndef LOB_MEASURES_H
+#define LOB_MEASURES_H
+
+#include "kernels/context.h"
+#include "volumes/labels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All of one label in two volumes a and b; distances are NaN when either has no voxel of it. */
+typedef struct {
+    int32_t label;
+    int64_t voxels_a, voxels_b, common;
+    double dice;            /* 2 |A & B| / (|A| + |B|) */
+    double jaccard;         /* |A & B| / |A | B| */
+    double hd95_mm;         /* 95th percentile of the pooled distances from each surface to the other */
+    double mean_surface_mm; /* mean of the same distances */
+    double volume_a_mm3, volume_b_mm3;
+} lob_overlap;
+
+/*
+ * Compare two label volumes on one grid, label by label.
+ *
+ *   rows      out  malloc'ed, one row for each label of either, ascending; the caller frees
+ *   count     out  number of rows
+ *   equal     out  1 when every voxel carries the same label
+ *   a, b      in   one channel, same dims, whole non-negative values of any type
+ *   surfaces  in   0: leave the two distances NaN, which saves most of the time
+ *
+ * A surface voxel has a face neighbour without the label, or lies on the border of the grid.
+ * Returns LOB_OK, LOB_EDATA, LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, const lob_volume *a,
+                              const lob_volume *b, int surfaces, const lob_context *context,
+                              lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

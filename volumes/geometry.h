@@ -1,0 +1,47 @@
+/* Where voxels lie in the world: affine, spacing, orientation. World is RAS+ in millimetres. */
+#ifndef LOB_GEOMETRY_H
+#define LOB_GEOMETRY_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    double affine[3][4];  /* world = affine * (i, j, k, 1) */
+    double spacing_mm[3]; /* lengths of the affine's first three columns, each > 0 */
+} lob_geometry;
+
+typedef enum { LOB_SAGITTAL, LOB_CORONAL, LOB_AXIAL } lob_plane;
+
+/* Axis-aligned voxels of this size, the centre of voxel (0,0,0) at the world's origin. */
+lob_geometry lob_geometry_of_spacing(const double spacing_mm[3]);
+
+/*
+ * Geometry of an affine; false (and out untouched) when an entry is not finite, a column is zero or
+ * the columns do not span space (|det| <= 1e-6 of the product of the column lengths).
+ */
+bool lob_geometry_of_affine(lob_geometry *out, const double affine[3][4]);
+
+/* World position in mm of a voxel position (which need not be whole). */
+void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3]);
+
+/* The voxel position of a world position: the inverse of lob_voxel_to_world. */
+void lob_world_to_voxel(double voxel[3], const lob_geometry *geometry, const double world_mm[3]);
+
+/*
+ * Three letters and a NUL that name the world direction each voxel axis points to: "RAS", "LPS",
+ * "PSR". Each axis takes the world axis that it follows most closely, no world axis twice (as
+ * nibabel's io_orientation does).
+ */
+void lob_orientation(char code[4], const lob_geometry *geometry);
+
+/* The voxel axis (0 x, 1 y, 2 z) that is most nearly across this plane: slices are taken along it. */
+int lob_plane_axis(const lob_geometry *geometry, lob_plane plane);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

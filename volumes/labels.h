@@ -1,0 +1,51 @@
+/* Label volumes: whole numbers from 0, where 0 is "no label". */
+#ifndef LOB_LABELS_H
+#define LOB_LABELS_H
+
+#include "volumes/volume.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The labels that occur in a volume, ascending, without 0. values[i] is dense label i + 1. */
+typedef struct {
+    int32_t count;
+    int32_t *values;  /* count, each >= 1 */
+    int64_t *voxels;  /* count: voxels that carry the label */
+} lob_label_set;
+
+/* Type of a label volume: LOB_U8 up to 255, LOB_I16 up to 32767, LOB_I32 beyond. */
+lob_type lob_label_type(int32_t largest);
+
+/*
+ * Renumber a label volume to 1..count in place, keeping the order of the labels, and store it in
+ * lob_label_type(count). Scaled and real-valued volumes are accepted when every value is within
+ * 1e-3 of a whole number.
+ *
+ *   volume  in/out  one channel; afterwards slope 1 and inter 0
+ *   set     out     the labels found; count may be 0
+ *   name    in      for messages, usually the path
+ *
+ * Returns LOB_OK, LOB_EDATA (a value that is not finite, not whole, negative or above 2^31 - 1, or
+ * more than one channel; the message gives the first such voxel) or LOB_ENOMEM; on error volume is
+ * unchanged and set is empty.
+ */
+lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
+                            lob_error *error);
+
+/*
+ * The inverse of lob_labels_dense: replace dense labels by the values of set, in place where the
+ * type lob_label_type(largest value) is no wider, else in a new buffer.
+ * Returns LOB_OK or LOB_ENOMEM (volume unchanged).
+ */
+lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set);
+
+/* Free the arrays and leave count 0. */
+void lob_label_set_free(lob_label_set *set);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

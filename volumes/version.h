@@ -1,0 +1,10 @@
+/* The version of Lobule. The build reads it from here; nothing else repeats it. */
+#ifndef LOB_VERSION_H
+#define LOB_VERSION_H
+
+#define LOB_VERSION_MAJOR 0
+#define LOB_VERSION_MINOR 1
+#define LOB_VERSION_PATCH 0
+#define LOB_VERSION       "0.1.0"
+
+#endif

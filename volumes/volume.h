@@ -1,0 +1,88 @@
+/* A volume: voxels of one type on a grid, its place in the world, and the header it came with. */
+#ifndef LOB_VOLUME_H
+#define LOB_VOLUME_H
+
+#include "volumes/geometry.h"
+#include "volumes/status.h"
+#include "volumes/voxel_type.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    int64_t nx, ny, nz; /* voxels along each axis, each >= 1; x is fastest in memory */
+} lob_dims;
+
+/*
+ * A file's own header, carried from input to output so that nothing of the scan is lost. Only the
+ * format that made it knows how to read it; the others ignore it.
+ */
+typedef struct {
+    const char *format;        /* name of the format's row, a string that lives for ever; NULL: none */
+    unsigned char *bytes;      /* header in host byte order, malloc'ed */
+    size_t size;
+    unsigned char *extensions; /* what follows the header, as found in the file, malloc'ed */
+    size_t extensions_size;
+} lob_header;
+
+typedef struct {
+    void *data;             /* channels * nx*ny*nz voxels, channel after channel; malloc'ed */
+    lob_type type;
+    lob_dims dims;
+    int channels;           /* >= 1 */
+    double slope, inter;    /* a voxel's value is slope * stored + inter; 1 and 0 when not scaled */
+    lob_geometry geometry;
+    lob_header header;
+    int64_t frames;         /* time frames in the file; data holds one of them */
+    int64_t frame;          /* which one, from 0 */
+} lob_volume;
+
+#define LOB_VOLUME_EMPTY                                                                           \
+    {                                                                                              \
+        .slope = 1.0, .channels = 1, .frames = 1                                                   \
+    }
+
+/* a * b * c * d, or -1 when a factor is negative or the product exceeds INT64_MAX. */
+int64_t lob_product(int64_t a, int64_t b, int64_t c, int64_t d);
+
+/* nx * ny * nz; -1 when a side is < 1 or the product exceeds INT64_MAX. */
+int64_t lob_dims_voxels(lob_dims dims);
+
+/* Voxels on the volume's grid, whatever the number of channels. */
+static inline int64_t lob_voxels(const lob_volume *volume)
+{
+    return volume->dims.nx * volume->dims.ny * volume->dims.nz;
+}
+
+/*
+ * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
+ * inter 0, one frame. Voxels are zero.
+ *
+ *   out   out  overwritten, so it must hold nothing; empty again on failure
+ *   like  in   its data may be NULL
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels);
+
+/* Free data, header and extensions and leave LOB_VOLUME_EMPTY. A volume with nothing in it is fine. */
+void lob_volume_free(lob_volume *volume);
+
+/*
+ * Check that two volumes share one grid: the same dims, and corners of the grid no farther apart in
+ * the world than 5 % of the smallest spacing (writers round affines differently).
+ *
+ *   a_name, b_name  in   names for the message, usually the paths
+ *   error           out  says what differs, by how much: dims, spacing, orientation, position
+ *
+ * Returns LOB_OK or LOB_EDATA.
+ */
+lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volume *b,
+                         const char *b_name, lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
