@@ -1,25 +1,20 @@
 # The libraries that Lobule stands on, as one interface target: lobule_dependencies.
-find_package(PkgConfig REQUIRED)
+# lobule-config.cmake.in finds the same ones for a project that links the static library.
 find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
-
-# niftilib ships no pkg-config file, and libnifti2 alone has the functions with 64-bit dimensions.
-find_path(NIFTI_INCLUDE_DIR nifti2_io.h PATH_SUFFIXES nifti REQUIRED)
-find_library(NIFTI_LIBRARY nifti2 REQUIRED)
-find_library(ZNZ_LIBRARY znz REQUIRED)
-
-find_path(DEFLATE_INCLUDE_DIR libdeflate.h REQUIRED)
-find_library(DEFLATE_LIBRARY deflate REQUIRED)
-
-find_path(CJSON_INCLUDE_DIR cjson/cJSON.h REQUIRED)
-find_library(CJSON_LIBRARY cjson REQUIRED)
-
+find_package(NIFTI2 REQUIRED)
+find_package(Deflate REQUIRED)
+find_package(CJSON REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
 
 add_library(lobule_dependencies INTERFACE)
-target_include_directories(lobule_dependencies SYSTEM INTERFACE
-    ${NIFTI_INCLUDE_DIR} ${DEFLATE_INCLUDE_DIR} ${CJSON_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS})
+set_target_properties(lobule_dependencies PROPERTIES EXPORT_NAME dependencies)
 target_link_libraries(lobule_dependencies INTERFACE
-    OpenMP::OpenMP_C PNG::PNG ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY}
-    ${HDF5_C_LIBRARIES} ZLIB::ZLIB m)
+    OpenMP::OpenMP_C PNG::PNG NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 ZLIB::ZLIB m)
+
+# A static Lobule with CUDA sources leaves these to whoever links it.
+if(LOBULE_WITH_CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    target_link_libraries(lobule_dependencies INTERFACE CUDA::cudart_static stdc++)
+endif()

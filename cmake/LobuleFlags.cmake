@@ -11,14 +11,22 @@ set(CMAKE_C_EXTENSIONS ON)              # POSIX and GNU names of the C library
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+set(c_flags -O2 -ffp-contract=off -fvisibility=default -Wall -Wextra -Wshadow -Wvla
+    -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings)
+# Host code in .cu files passes through the C++ compiler, which knows no prototypes or VLAs.
+set(cuda_flags --fmad=false
+    -Xcompiler=-O2,-ffp-contract=off,-Wall,-Wextra,-Wshadow,-Wpointer-arith,-Wwrite-strings)
+if(LOBULE_WERROR)
+    list(APPEND c_flags -Werror)
+    list(APPEND cuda_flags -Werror=all-warnings -Xcompiler=-Werror)
+endif()
+if(LOBULE_SANITIZE)
+    set(sanitizers -fsanitize=address,undefined)
+    list(APPEND c_flags ${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+endif()
+
 add_library(lobule_flags INTERFACE)
 target_compile_definitions(lobule_flags INTERFACE _GNU_SOURCE)
 target_compile_options(lobule_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:C>:-O2;-ffp-contract=off;-fvisibility=default;-Wall;-Wextra;-Wshadow;-Wvla;-Wstrict-prototypes;-Wmissing-prototypes;-Wpointer-arith;-Wwrite-strings>
-    $<$<AND:$<COMPILE_LANGUAGE:C>,$<BOOL:${LOBULE_WERROR}>>:-Werror>)
-
-if(LOBULE_SANITIZE)
-    target_compile_options(lobule_flags INTERFACE
-        $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined;-fno-sanitize-recover=all;-fno-omit-frame-pointer;-g>)
-    target_link_options(lobule_flags INTERFACE -fsanitize=address,undefined)
-endif()
+    "$<$<COMPILE_LANGUAGE:C>:${c_flags}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")
+target_link_options(lobule_flags INTERFACE ${sanitizers})
