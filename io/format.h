@@ -1,0 +1,79 @@
+/* What a volume format is to io/formats.c: one row of functions, and the helpers that all rows
+ * share. */
+#ifndef LOB_FORMAT_H
+#define LOB_FORMAT_H
+
+#include "io/file.h"
+#include "io/io.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a volume is: a file and, in formats with several data sets, one of them. */
+typedef struct {
+    const char *path;   /* as the caller gave it, for messages: "scan.h5:/raw" */
+    char *file;         /* the file alone: "scan.h5" */
+    const char *inside; /* what follows the colon: "/raw"; NULL when nothing does */
+} lob_location;
+
+typedef struct {
+    const char *name; /* of the family; lob_header.format points to this string */
+    const char *const
+        *suffixes; /* lower case, with their dot, NULL at the end; the first is usual */
+
+    /* Is this file of the format? file holds the whole file; its first bytes should decide. */
+    bool (*sniff)(const lob_location *where, const lob_input *file);
+
+    /*
+     * Read. out is LOB_VOLUME_EMPTY; on failure lob_read frees whatever is in it. file is open and
+     * is closed by lob_read. options is never NULL; info may be. Sets info->format and the times,
+     * and calls lob_info_add_file for each file read.
+     */
+    lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
+                       const lob_read_options *options, lob_file_info *info, lob_error *error);
+
+    /* Write, through lob_output_*. options is never NULL; the volume's sizes are sane. */
+    lob_status (*write)(const lob_volume *volume, const lob_location *where,
+                        const lob_write_options *options, lob_error *error);
+
+    /* Hand over the fields of a header that this format made; NULL: it has none. */
+    void (*fields)(const lob_header *header, lob_field_fn *field, void *user);
+} lob_format;
+
+/* The rows. A file is of the first format whose sniff says so. */
+extern const lob_format lob_format_hdf5, lob_format_png, lob_format_nifti;
+
+/*
+ * Split FILE.h5:/dataset. The colon that splits is the first one whose left side is a regular file
+ * or ends in a suffix of HDF5; a path that exists as it stands is never split.
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_location_of(lob_location *out, const char *path);
+void lob_location_free(lob_location *where);
+
+/* Does path end in this suffix, whatever the case, with something before it? */
+bool lob_has_suffix(const char *path, const char *suffix);
+
+/*
+ * May this many bytes of voxel data be allocated? Holds them against options->max_memory, or nine
+ * tenths of the memory the system has available when that is 0. bytes < 0 stands for "does not fit
+ * in 64 bits". Returns LOB_OK or LOB_ENOMEM with a message.
+ */
+lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
+                             lob_error *error);
+
+/* Add a line to info->warning; lines beyond the last are dropped. info may be NULL. */
+void lob_warn(lob_file_info *info, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* Add a file's size to info and, unless options->header_only, its bytes to the checksum. */
+void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options);
+
+/* Wall clock in seconds, for differences. */
+double lob_seconds(void);
+
+#endif
