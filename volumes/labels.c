@@ -1,0 +1,309 @@
+/* Renumbering label volumes: from whatever a file holds to 1..count, and back. */
+#include "volumes/labels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCK = 2048,    /* voxels converted at a time; both buffers of a block stay in the L1 cache */
+    SLOTS = 1 << 16, /* labels below this have a slot of their own */
+    FIRST_ROOM = 1024, /* entries of a fresh list */
+};
+
+static const double whole_tolerance = 1e-3;
+
+/*
+ * A value and what is known of it: how many voxels carry it while counting, its dense label while
+ * renumbering. In a slot, number 0 means that the slot is free.
+ */
+typedef struct {
+    int64_t number;
+    int32_t value;
+} entry;
+
+/*
+ * Values are looked up in a table of slots with one place per value, then in a sorted list. So the
+ * common case is one load, the worst case a binary search, and no input can make it slow.
+ */
+static entry *slot_of(entry *slots, int32_t value)
+{
+    const uint32_t v = (uint32_t)value;
+    return &slots[(v ^ (v >> 16) * 40503u) % SLOTS];
+}
+
+lob_type lob_label_type(int32_t largest)
+{
+    return largest <= UINT8_MAX ? LOB_U8 : largest <= INT16_MAX ? LOB_I16 : LOB_I32;
+}
+
+void lob_label_set_free(lob_label_set *set)
+{
+    if (!set) return;
+    free(set->values);
+    free(set->voxels);
+    *set = (lob_label_set){.count = 0};
+}
+
+/* The label that a value is but for rounding; false, and 0, where it is none, as NaN is not. */
+static inline bool label_of(int32_t *label, double value)
+{
+    const bool inside = value > -whole_tolerance && value < INT32_MAX + whole_tolerance;
+    *label = (int32_t)((inside ? value : 0.0) + 0.5);
+    return inside & (fabs(value - *label) <= whole_tolerance);
+}
+
+/*
+ * The labels of voxels first .. first + n - 1, n <= BLOCK. Returns n, or the place in the block of
+ * the first voxel that holds no label.
+ */
+static int read_labels(int32_t *labels, const lob_volume *volume, int64_t first, int n)
+{
+    const double slope = volume->slope, inter = volume->inter;
+    double values[BLOCK];
+    lob_values(values, volume->data, volume->type, first, n);
+    int good = 0;
+    for (int i = 0; i < n; i++) good += label_of(&labels[i], slope * values[i] + inter);
+    if (good == n) return n;
+    int i = 0;
+    while (i < n - 1 && label_of(&labels[i], slope * values[i] + inter)) i++;
+    return i;
+}
+
+static void write_labels(void *data, lob_type type, int64_t first, const int32_t *labels, int n)
+{
+    switch (type) {
+#define LOB_TYPE_CASE(type, ctype, name, integer, lowest, highest) \
+    case type: {                                                   \
+        ctype *out = (ctype *)data + first;                        \
+        for (int i = 0; i < n; i++) out[i] = (ctype)labels[i];     \
+        break;                                                     \
+    }
+        LOB_TYPE_LIST(LOB_TYPE_CASE)
+#undef LOB_TYPE_CASE
+    case LOB_TYPES:
+        assert(!"not a voxel type");
+    }
+}
+
+/* Equal labels from the start of a block on. */
+static int run_length(const int32_t *labels, int n)
+{
+    int length = 1;
+    while (length < n && labels[length] == labels[0]) length++;
+    return length;
+}
+
+/* Entries that found their slot taken, with duplicates until they are merged. */
+typedef struct {
+    entry *entries;
+    size_t used, room;
+} entry_list;
+
+static int by_value(const void *a, const void *b)
+{
+    const int32_t x = ((const entry *)a)->value, y = ((const entry *)b)->value;
+    return (x > y) - (x < y);
+}
+
+static void merge(entry_list *list)
+{
+    if (list->used == 0) return;
+    entry *e = list->entries;
+    qsort(e, list->used, sizeof *e, by_value);
+    size_t last = 0;
+    for (size_t i = 1; i < list->used; i++) {
+        if (e[i].value == e[last].value)
+            e[last].number += e[i].number;
+        else
+            e[++last] = e[i];
+    }
+    list->used = last + 1;
+}
+
+static lob_status append(entry_list *list, entry item)
+{
+    if (list->used == list->room) {
+        merge(list);
+        if (list->used > list->room / 2 || list->room == 0) { /* else merging made enough room */
+            const size_t room = list->room ? 2 * list->room : FIRST_ROOM;
+            if (room > SIZE_MAX / sizeof(entry)) return LOB_ENOMEM;
+            entry *entries = realloc(list->entries, room * sizeof *entries);
+            if (!entries) return LOB_ENOMEM;
+            list->entries = entries;
+            list->room = room;
+        }
+    }
+    list->entries[list->used++] = item;
+    return LOB_OK;
+}
+
+static lob_status bad_voxel(const lob_volume *volume, int64_t at, const char *name,
+                            lob_error *error)
+{
+    double value;
+    lob_values(&value, volume->data, volume->type, at, 1);
+    value = volume->slope * value + volume->inter;
+    const char *why = !isfinite(value)    ? "not a number that a label can be"
+                      : value < 0.0       ? "below 0"
+                      : value > INT32_MAX ? "above the largest label, 2147483647"
+                                          : "not a whole number";
+    const int64_t nx = volume->dims.nx, ny = volume->dims.ny;
+    return lob_fail(error, LOB_EDATA,
+                    "%s: no label volume: voxel %lld,%lld,%lld (counted from 0) holds %.10g, %s; "
+                    "is this an image instead of labels?",
+                    name, (long long)(at % nx), (long long)(at / nx % ny),
+                    (long long)(at / nx / ny), value, why);
+}
+
+/* Count the voxels of every value: into the slots, and into list what found no slot. */
+static lob_status count_values(entry *slots, entry_list *list, const lob_volume *volume,
+                               const char *name, lob_error *error)
+{
+    const int64_t voxels = lob_voxels(volume);
+    int32_t labels[BLOCK];
+    for (int64_t first = 0; first < voxels; first += BLOCK) {
+        const int n = (int)(voxels - first < BLOCK ? voxels - first : BLOCK);
+        const int good = read_labels(labels, volume, first, n);
+        if (good < n) return bad_voxel(volume, first + good, name, error);
+        for (int i = 0, run; i < n; i += run) {
+            run = run_length(labels + i, n - i);
+            entry *slot = slot_of(slots, labels[i]);
+            if (slot->number > 0 && slot->value != labels[i]) {
+                if (append(list, *slot) != LOB_OK) return LOB_ENOMEM;
+                slot->number = 0;
+            }
+            slot->value = labels[i];
+            slot->number += run;
+        }
+    }
+    return LOB_OK;
+}
+
+/* The set of what was counted, in order and without 0. */
+static lob_status collect(lob_label_set *set, const entry *slots, entry_list *list)
+{
+    for (int i = 0; i < SLOTS; i++)
+        if (slots[i].number > 0 && append(list, slots[i]) != LOB_OK) return LOB_ENOMEM;
+    merge(list);
+    const size_t background = list->used > 0 && list->entries[0].value == 0;
+    const size_t count = list->used - background;
+    if (count == 0) return LOB_OK;
+    set->values = malloc(count * sizeof *set->values);
+    set->voxels = malloc(count * sizeof *set->voxels);
+    if (!set->values || !set->voxels) return LOB_ENOMEM;
+    set->count = (int32_t)count; /* no more than there are values, 2^31 - 1 */
+    for (size_t i = 0; i < count; i++) {
+        set->values[i] = list->entries[background + i].value;
+        set->voxels[i] = list->entries[background + i].number;
+    }
+    return LOB_OK;
+}
+
+/* What a label becomes. */
+typedef int32_t label_map(void *user, int32_t label);
+
+/*
+ * Put every label through a map and store it as another type, in place: narrowing runs forwards and
+ * widening backwards, so that a voxel is read before its bytes are written.
+ */
+static lob_status rewrite(lob_volume *volume, lob_type type, label_map *map, void *user)
+{
+    const int64_t voxels = lob_voxels(volume), blocks = (voxels + BLOCK - 1) / BLOCK;
+    const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1);
+    const bool widen = lob_type_of(type)->bytes > lob_type_of(volume->type)->bytes;
+    if (bytes < 0 || (uint64_t)bytes > SIZE_MAX) return LOB_ENOMEM;
+    if (widen && bytes > 0) {
+        void *data = realloc(volume->data, (size_t)bytes);
+        if (!data) return LOB_ENOMEM;
+        volume->data = data;
+    }
+    int32_t labels[BLOCK];
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t first = (widen ? blocks - 1 - b : b) * BLOCK;
+        const int n = (int)(voxels - first < BLOCK ? voxels - first : BLOCK);
+        read_labels(labels, volume, first, n);
+        for (int i = 0, run; i < n; i += run) {
+            run = run_length(labels + i, n - i);
+            const int32_t label = map(user, labels[i]);
+            for (int k = i; k < i + run; k++) labels[k] = label;
+        }
+        write_labels(volume->data, type, first, labels, n);
+    }
+    if (!widen && bytes > 0) {
+        void *data = realloc(volume->data, (size_t)bytes);
+        if (data) volume->data = data; /* else the buffer is merely larger than it need be */
+    }
+    volume->type = type;
+    volume->slope = 1.0;
+    volume->inter = 0.0;
+    return LOB_OK;
+}
+
+typedef struct {
+    entry *slots;
+    const lob_label_set *set;
+} dense_map;
+
+static int32_t to_dense(void *user, int32_t label)
+{
+    const dense_map *map = user;
+    if (label == 0) return 0;
+    entry *slot = slot_of(map->slots, label);
+    if (slot->number > 0 && slot->value == label) return (int32_t)slot->number;
+    int32_t low = 0, high = map->set->count - 1; /* label is one of values[low .. high] */
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (map->set->values[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *slot = (entry){.number = low + 1, .value = label};
+    return low + 1;
+}
+
+lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
+                            lob_error *error)
+{
+    *set = (lob_label_set){.count = 0};
+    if (volume->channels != 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: no label volume: it has %d channels, labels have one", name,
+                        volume->channels);
+    lob_status status = LOB_ENOMEM;
+    entry_list list = {.used = 0};
+    entry *slots = calloc(SLOTS, sizeof *slots);
+    if (!slots) goto out;
+    status = count_values(slots, &list, volume, name, error);
+    if (status == LOB_OK) status = collect(set, slots, &list);
+    if (status != LOB_OK) goto out;
+
+    free(list.entries);
+    list.entries = NULL;
+    memset(slots, 0, SLOTS * sizeof *slots);
+    dense_map map = {.slots = slots, .set = set};
+    status = rewrite(volume, lob_label_type(set->count), to_dense, &map);
+out:
+    if (status != LOB_OK) lob_label_set_free(set);
+    if (status == LOB_ENOMEM)
+        lob_fail(error, status, "%s: not enough memory to renumber its labels", name);
+    free(slots);
+    free(list.entries);
+    return status;
+}
+
+static int32_t from_dense(void *user, int32_t label)
+{
+    const lob_label_set *set = user;
+    assert(label <= set->count);
+    return label >= 1 && label <= set->count ? set->values[label - 1] : 0;
+}
+
+lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set)
+{
+    const int32_t largest = set->count > 0 ? set->values[set->count - 1] : 0;
+    lob_label_set map = *set;
+    return rewrite(volume, lob_label_type(largest), from_dense, &map);
+}
