@@ -1,0 +1,488 @@
+/* The parser of option tables. */
+#include "tools/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const lob_option_table *tables;
+    size_t count;
+    lob_error *error;
+} parser;
+
+static bool same_character(char a, char b)
+{
+    return (a == '_' ? '-' : a) == (b == '_' ? '-' : b);
+}
+
+/* Is name (its first length characters) the row's name? */
+static bool is_named(const lob_option *row, const char *name, size_t length)
+{
+    if (row->operand || strlen(row->name) != length) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!same_character(row->name[i], name[i])) return false;
+    return true;
+}
+
+static const lob_option *find(const parser *p, const char *name, size_t length, char letter)
+{
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++) {
+            const lob_option *row = &p->tables[t].rows[i];
+            if (letter ? row->letter == letter : is_named(row, name, length)) return row;
+        }
+    return NULL;
+}
+
+/* The operand that comes after the first taken ones, or NULL. */
+static const lob_option *find_operand(const parser *p, size_t taken)
+{
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++)
+            if (p->tables[t].rows[i].operand && taken-- == 0) return &p->tables[t].rows[i];
+    return NULL;
+}
+
+int lob_word_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 40 };
+    const size_t m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST) return LONGEST;
+
+    int d[LONGEST + 1][LONGEST + 1];
+    for (size_t i = 0; i <= m; i++) d[i][0] = (int)i;
+    for (size_t j = 0; j <= n; j++) d[0][j] = (int)j;
+    for (size_t i = 1; i <= m; i++)
+        for (size_t j = 1; j <= n; j++) {
+            int best = d[i - 1][j - 1] + !same_character(a[i - 1], b[j - 1]);
+            if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[m][n];
+}
+
+const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name)
+{
+    const char *nearest = NULL;
+    int least = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < tables[t].count; i++) {
+            const lob_option *row = &tables[t].rows[i];
+            const size_t length = strlen(name);
+            if (row->operand) continue;
+            int distance = lob_word_distance(row->name, name);
+            /* The beginning of a name is a good guess too, though not as good as a slip of one key.
+             */
+            if (distance > 2 && length >= 3 && strncmp(row->name, name, length) == 0) distance = 2;
+            if (distance < least) {
+                least = distance;
+                nearest = row->name;
+            }
+        }
+    return nearest;
+}
+
+/* "--max-cost" or "IMAGE", for messages. */
+static const char *dashes(const lob_option *row)
+{
+    return row->operand ? "" : "--";
+}
+
+static lob_status refuse(const parser *p, const lob_option *row, const char *value,
+                         const char *what)
+{
+    return lob_fail(p->error, LOB_EARG, "%s%s: '%s' %s", dashes(row), row->name, value, what);
+}
+
+/* One number at the start of text; *end is where it stops. false when there is none. */
+static bool scan_real(const char *text, double *value, char **end)
+{
+    if (*text == '\0' || *text == ' ' || (*text >= '\t' && *text <= '\r')) return false;
+    *value = strtod(text, end);
+    return *end != text && !isnan(*value);
+}
+
+static lob_status check_range(const parser *p, const lob_option *row, const char *text, double v)
+{
+    char what[128];
+    if (row->above_low ? !(v > row->low) : !(v >= row->low))
+        snprintf(what, sizeof what, "must be %s %.15g", row->above_low ? "above" : "at least",
+                 row->low);
+    else if (!(v <= row->high))
+        snprintf(what, sizeof what, "must be at most %.15g", row->high);
+    else
+        return LOB_OK;
+    return refuse(p, row, text, what);
+}
+
+/* The index of a word in "this|that|other", or -1. */
+static int choice_index(const char *choices, const char *word)
+{
+    const size_t length = strlen(word);
+    for (int index = 0;; index++) {
+        const size_t n = strcspn(choices, "|");
+        if (n == length && strncmp(choices, word, n) == 0) return index;
+        if (choices[n] == '\0') return -1;
+        choices += n + 1;
+    }
+}
+
+static lob_status refuse_choice(const parser *p, const lob_option *row, const char *text)
+{
+    char what[256];
+    snprintf(what, sizeof what, "is not one of %s", row->choices);
+    return refuse(p, row, text, what);
+}
+
+static lob_status take_flag(const parser *p, const lob_option *row, const char *text)
+{
+    (void)p, (void)text;
+    *(bool *)row->target = true;
+    return LOB_OK;
+}
+
+static lob_status take_int(const parser *p, const lob_option *row, const char *text)
+{
+    char *end;
+    double unused;
+    errno = 0;
+    if (!scan_real(text, &unused, &end)) return refuse(p, row, text, "is not a number");
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end != '\0') return refuse(p, row, text, "is not a whole number");
+    if (row->choices && choice_index(row->choices, text) < 0) return refuse_choice(p, row, text);
+    if (errno == ERANGE || v < INT32_MIN || v > INT32_MAX)
+        return refuse(p, row, text, "is too large a number");
+    const lob_status st = check_range(p, row, text, (double)v);
+    if (st == LOB_OK) *(int *)row->target = (int)v;
+    return st;
+}
+
+static lob_status take_real(const parser *p, const lob_option *row, const char *text)
+{
+    char *end;
+    double v;
+    if (!scan_real(text, &v, &end) || *end != '\0') return refuse(p, row, text, "is not a number");
+    const lob_status st = check_range(p, row, text, v);
+    if (st == LOB_OK) *(double *)row->target = v;
+    return st;
+}
+
+static lob_status take_text(const parser *p, const lob_option *row, const char *text)
+{
+    if (*text == '\0') return refuse(p, row, text, "must not be empty");
+    *(const char **)row->target = text;
+    return LOB_OK;
+}
+
+static lob_status take_choice(const parser *p, const lob_option *row, const char *text)
+{
+    const int index = choice_index(row->choices, text);
+    if (index < 0) return refuse_choice(p, row, text);
+    *(int *)row->target = index;
+    return LOB_OK;
+}
+
+/* n numbers separated by commas */
+static lob_status take_numbers(const parser *p, const lob_option *row, const char *text, int n)
+{
+    double v[3] = {0};
+    const char *at = text;
+    for (int i = 0; i < n; i++) {
+        char *end;
+        if (!scan_real(at, &v[i], &end) || *end != (i + 1 < n ? ',' : '\0')) {
+            char what[64];
+            snprintf(what, sizeof what, "is not %d numbers %s", n, row->unit);
+            return refuse(p, row, text, what);
+        }
+        const lob_status st = check_range(p, row, text, v[i]);
+        if (st != LOB_OK) return st;
+        at = end + 1;
+    }
+    memcpy(row->target, v, (size_t)n * sizeof v[0]);
+    return LOB_OK;
+}
+
+static lob_status take_pair(const parser *p, const lob_option *row, const char *text)
+{
+    double *const v = row->target;
+    const double before[2] = {v[0], v[1]};
+    const lob_status st = take_numbers(p, row, text, 2);
+    if (st != LOB_OK || v[0] <= v[1]) return st;
+    memcpy(v, before, sizeof before);
+    return refuse(p, row, text, "has its numbers the wrong way round: write the lower one first");
+}
+
+static lob_status take_triple(const parser *p, const lob_option *row, const char *text)
+{
+    return take_numbers(p, row, text, 3);
+}
+
+static lob_status take_length(const parser *p, const lob_option *row, const char *text)
+{
+    char *end;
+    lob_length length = {0};
+    if (!scan_real(text, &length.value, &end)) return refuse(p, row, text, "is not a length");
+    length.voxels = strcmp(end, "vox") == 0;
+    if (!length.voxels && *end != '\0' && strcmp(end, "mm") != 0)
+        return refuse(p, row, text, "has an unknown unit: write 8mm or 20vox");
+    const lob_status st = check_range(p, row, text, length.value);
+    if (st == LOB_OK) *(lob_length *)row->target = length;
+    return st;
+}
+
+static lob_status take_bytes(const parser *p, const lob_option *row, const char *text)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {
+        {"",    1     },
+        {"B",   1     },
+        {"K",   0x1p10},
+        {"KiB", 0x1p10},
+        {"kB",  1e3   },
+        {"M",   0x1p20},
+        {"MiB", 0x1p20},
+        {"MB",  1e6   },
+        {"G",   0x1p30},
+        {"GiB", 0x1p30},
+        {"GB",  1e9   },
+        {"T",   0x1p40},
+        {"TiB", 0x1p40},
+        {"TB",  1e12  },
+    };
+    char *end;
+    double v;
+    if (!scan_real(text, &v, &end)) return refuse(p, row, text, "is not a size");
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0) {
+            const lob_status st = check_range(p, row, text, v * units[i].bytes);
+            if (st == LOB_OK) *(int64_t *)row->target = (int64_t)(v * units[i].bytes);
+            return st;
+        }
+    return refuse(p, row, text, "has an unknown unit: write 512MiB or 4GiB");
+}
+
+static lob_status take_device(const parser *p, const lob_option *row, const char *text)
+{
+    lob_device_name device = {.index = 0};
+    const size_t n = strcspn(text, ":");
+    const bool numbered = text[n] == ':';
+    const bool known = (n == 4 && !numbered && strncmp(text, "auto", n) == 0) ||
+                       (n == 3 && !numbered && strncmp(text, "cpu", n) == 0) ||
+                       (n == 4 && strncmp(text, "cuda", n) == 0);
+    if (!known) return refuse(p, row, text, "is not one of auto, cpu, cuda, cuda:N");
+    memcpy(device.backend, text, n);
+    if (numbered) {
+        const char *digits = text + n + 1;
+        const size_t length = strspn(digits, "0123456789");
+        if (length == 0 || length > 4 || digits[length] != '\0')
+            return refuse(p, row, text, "has no device number after the colon: write cuda:0");
+        device.index = atoi(digits);
+    }
+    *(lob_device_name *)row->target = device;
+    return LOB_OK;
+}
+
+static lob_status take(const parser *p, const lob_option *row, const char *text)
+{
+    static lob_status (*const takes[])(const parser *, const lob_option *, const char *) = {
+        [LOB_OPT_FLAG] = take_flag,     [LOB_OPT_INT] = take_int,
+        [LOB_OPT_REAL] = take_real,     [LOB_OPT_TEXT] = take_text,
+        [LOB_OPT_INPUT] = take_text,    [LOB_OPT_OUTPUT] = take_text,
+        [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
+        [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_length,
+        [LOB_OPT_BYTES] = take_bytes,   [LOB_OPT_DEVICE] = take_device,
+    };
+    return takes[row->kind](p, row, text);
+}
+
+static lob_status unknown(const parser *p, const char *argument, const char *name, size_t length)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
+    const char *nearest = lob_nearest_option(p->tables, p->count, word);
+    const int shown = (int)(name - argument + (ptrdiff_t)length);
+    if (nearest)
+        return lob_fail(p->error, LOB_EARG, "unknown option %.*s; did you mean --%s?", shown,
+                        argument, nearest);
+    return lob_fail(p->error, LOB_EARG, "unknown option %.*s; --help lists the options", shown,
+                    argument);
+}
+
+/* One argument that starts with a dash; *used is raised by one when the next one is its value. */
+static lob_status take_option(const parser *p, const char *argument, const char *next, int *used)
+{
+    const bool is_long = argument[1] == '-';
+    const char *name = argument + (is_long ? 2 : 1);
+    const size_t length = is_long ? strcspn(name, "=") : 1;
+    const lob_option *row = find(p, name, length, is_long ? '\0' : *name);
+    if (!row) return unknown(p, argument, name, length);
+
+    const char *value = NULL;
+    if (name[length] != '\0') value = name + length + (is_long ? 1 : 0);
+    if (row->kind == LOB_OPT_FLAG) {
+        if (value) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
+    } else if (!value) {
+        if (!next || strncmp(next, "--", 2) == 0)
+            return lob_fail(p->error, LOB_EARG, "--%s needs a value: --%s %s", row->name, row->name,
+                            row->unit);
+        value = next;
+        ++*used;
+    }
+    return take(p, row, value);
+}
+
+static bool is_given(const lob_option *row)
+{
+    char text[2];
+    lob_option_text(text, sizeof text, row);
+    return text[0] != '\0';
+}
+
+static lob_status check_required(const parser *p, size_t operands_taken)
+{
+    size_t operand = 0;
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++) {
+            const lob_option *row = &p->tables[t].rows[i];
+            if (row->operand && operand++ < operands_taken) continue;
+            if (!row->required || (!row->operand && is_given(row))) continue;
+            if (row->operand)
+                return lob_fail(p->error, LOB_EARG, "%s is missing; --help shows the usage",
+                                row->name);
+            return lob_fail(p->error, LOB_EARG, "--%s %s is missing; --help shows the usage",
+                            row->name, row->unit);
+        }
+    return LOB_OK;
+}
+
+lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                     int count, lob_error *error)
+{
+    const parser p = {tables, table_count, error};
+    size_t operands = 0;
+    bool only_operands = false;
+    for (int i = 0; i < count; i++) {
+        const char *argument = arguments[i];
+        lob_status st;
+        if (!only_operands && strcmp(argument, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (!only_operands && argument[0] == '-' && argument[1] != '\0') {
+            st = take_option(&p, argument, i + 1 < count ? arguments[i + 1] : NULL, &i);
+        } else {
+            const lob_option *row = find_operand(&p, operands++);
+            if (!row)
+                return lob_fail(error, LOB_EARG,
+                                "'%s' is one operand too many; --help shows the usage", argument);
+            st = take(&p, row, argument);
+        }
+        if (st != LOB_OK) return st;
+    }
+    return check_required(&p, operands);
+}
+
+bool lob_asks_for(char *const *arguments, int count, const char *name, char letter)
+{
+    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        const char *a = arguments[i];
+        if (a[0] != '-') continue;
+        if (a[1] == '-' && strcmp(a + 2, name) == 0) return true;
+        if (letter && a[1] == letter && a[2] == '\0') return true;
+    }
+    return false;
+}
+
+static bool in_range(const lob_option *row, double v)
+{
+    return isfinite(v) && v <= row->high && (row->above_low ? v > row->low : v >= row->low);
+}
+
+static void numbers_text(char *text, size_t size, const lob_option *row, int n)
+{
+    const double *v = row->target;
+    bool set = false;
+    for (int i = 0; i < n; i++) set = set || in_range(row, v[i]);
+    if (!set) return;
+    if (n == 2) snprintf(text, size, "%.15g,%.15g", v[0], v[1]);
+    if (n == 3) snprintf(text, size, "%.15g,%.15g,%.15g", v[0], v[1], v[2]);
+}
+
+static void choice_text(char *text, size_t size, const lob_option *row)
+{
+    const int index = *(const int *)row->target;
+    const char *word = row->choices;
+    if (index < 0) return;
+    for (int i = 0; i < index; i++) word += strcspn(word, "|") + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+static void bytes_text(char *text, size_t size, const lob_option *row)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    int64_t v = *(const int64_t *)row->target;
+    size_t unit = 0;
+    if (!in_range(row, (double)v)) return;
+    for (; unit < 4 && v % 1024 == 0; unit++) v /= 1024;
+    snprintf(text, size, "%lld%s", (long long)v, units[unit]);
+}
+
+void lob_option_text(char *text, size_t size, const lob_option *row)
+{
+    assert(size > 0);
+    text[0] = '\0';
+    switch (row->kind) {
+    case LOB_OPT_FLAG:
+        if (*(const bool *)row->target) snprintf(text, size, "true");
+        break;
+    case LOB_OPT_INT:
+        if (in_range(row, *(const int *)row->target))
+            snprintf(text, size, "%d", *(const int *)row->target);
+        break;
+    case LOB_OPT_REAL:
+        if (in_range(row, *(const double *)row->target))
+            snprintf(text, size, "%.15g", *(const double *)row->target);
+        break;
+    case LOB_OPT_TEXT:
+    case LOB_OPT_INPUT:
+    case LOB_OPT_OUTPUT:
+        if (*(const char *const *)row->target)
+            snprintf(text, size, "%s", *(const char *const *)row->target);
+        break;
+    case LOB_OPT_CHOICE:
+        choice_text(text, size, row);
+        break;
+    case LOB_OPT_PAIR:
+        numbers_text(text, size, row, 2);
+        break;
+    case LOB_OPT_TRIPLE:
+        numbers_text(text, size, row, 3);
+        break;
+    case LOB_OPT_LENGTH: {
+        const lob_length *length = row->target;
+        if (in_range(row, length->value))
+            snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : "mm");
+        break;
+    }
+    case LOB_OPT_BYTES:
+        bytes_text(text, size, row);
+        break;
+    case LOB_OPT_DEVICE: {
+        const lob_device_name *device = row->target;
+        if (device->index > 0)
+            snprintf(text, size, "%s:%d", device->backend, device->index);
+        else
+            snprintf(text, size, "%s", device->backend);
+        break;
+    }
+    }
+}

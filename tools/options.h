@@ -1,0 +1,198 @@
+/*
+ * The option table: one array of rows says all there is to know about a command's operands and
+ * options. Its parser, its --help and the report are made from it, and so is whatever else
+ * describes the command, so that no two of them can disagree.
+ *
+ *     double penalty = 0.0;
+ *     const char *labels = NULL;
+ *     const lob_option rows[] = {
+ *         OPT_REAL("penalty", &penalty, "UNITS/MM", 0, INFINITY, "cost of each mm"),
+ *         OPT_OUTPUT("output", &labels, LOB_FILE_LABELS, "label volume", .letter = 'o',
+ *                    .required = true),
+ *     };
+ *
+ * The variable holds the default before parsing and the value after it. A default outside the row's
+ * own range (or NULL, or infinite) stands for "not given", and help then shows none.
+ */
+#ifndef LOB_OPTIONS_H
+#define LOB_OPTIONS_H
+
+#include "volumes/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum {
+    LOB_OPT_FLAG,   /* bool: no value */
+    LOB_OPT_INT,    /* int */
+    LOB_OPT_REAL,   /* double */
+    LOB_OPT_TEXT,   /* const char *: points into argv */
+    LOB_OPT_INPUT,  /* const char *: a file to read */
+    LOB_OPT_OUTPUT, /* const char *: a file to write */
+    LOB_OPT_CHOICE, /* int: index of the word in choices */
+    LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
+    LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
+    LOB_OPT_LENGTH, /* lob_length: "8mm", "20vox"; mm without a unit */
+    LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
+    LOB_OPT_DEVICE  /* lob_device_name: "auto", "cpu", "cuda", "cuda:1" */
+} lob_option_kind;
+
+/* What an input or output file holds. Volumes have a suffix that names their format. */
+typedef enum { LOB_FILE_OTHER, LOB_FILE_IMAGE, LOB_FILE_LABELS } lob_file_content;
+
+typedef struct {
+    double value;
+    bool voxels; /* in voxels, else in mm */
+} lob_length;
+
+typedef struct {
+    char backend[8]; /* "auto", or a backend's name */
+    int index;       /* which of its devices, from 0 */
+} lob_device_name;
+
+typedef struct {
+    lob_option_kind kind;
+    const char *name;    /* without dashes, words joined by '-'; an operand's is in capitals */
+    void *target;        /* the variable; its type follows from kind */
+    const char *unit;    /* what stands for the value in help: "N", "MM", "FILE" */
+    const char *help;    /* one sentence without a full stop; the default is added to it */
+    const char *choices; /* "this|that|other"; with LOB_OPT_INT the numbers allowed */
+    double low, high;    /* range of numbers, both ends included */
+    bool above_low;      /* low itself is not allowed */
+    bool operand;        /* taken by position, in the table's order */
+    bool required;
+    char letter; /* 'o' for -o, 0 for none */
+    lob_file_content content;
+} lob_option;
+
+/* A title for help and the rows under it; a parser takes several such tables. */
+typedef struct {
+    const char *title;
+    const lob_option *rows;
+    size_t count;
+} lob_option_table;
+
+/* What a row's variable must be: any other type has no branch here and does not compile. */
+#define LOB_TARGET(pointer, type) _Generic((pointer), type : (pointer))
+
+/* The last arguments are further fields: .letter = 'o', .required = true, .above_low = true. */
+#define OPT_FLAG(name_, pointer, help_, ...)                                                       \
+    {                                                                                              \
+        .kind = LOB_OPT_FLAG, .name = name_, .target = LOB_TARGET(pointer, bool *), .help = help_, \
+        __VA_ARGS__                                                                                \
+    }
+#define OPT_INT(name_, pointer, unit_, low_, high_, help_, ...)                                  \
+    {                                                                                            \
+        .kind = LOB_OPT_INT, .name = name_, .target = LOB_TARGET(pointer, int *), .unit = unit_, \
+        .low = low_, .high = high_, .help = help_, __VA_ARGS__                                   \
+    }
+#define OPT_INT_OF(name_, pointer, choices_, help_, ...)                                   \
+    {                                                                                      \
+        .kind = LOB_OPT_INT, .name = name_, .target = LOB_TARGET(pointer, int *),          \
+        .unit = choices_, .choices = choices_, .low = 0, .high = INT32_MAX, .help = help_, \
+        __VA_ARGS__                                                                        \
+    }
+#define OPT_REAL(name_, pointer, unit_, low_, high_, help_, ...)                      \
+    {                                                                                 \
+        .kind = LOB_OPT_REAL, .name = name_, .target = LOB_TARGET(pointer, double *), \
+        .unit = unit_, .low = low_, .high = high_, .help = help_, __VA_ARGS__         \
+    }
+#define OPT_TEXT(name_, pointer, unit_, help_, ...)                                        \
+    {                                                                                      \
+        .kind = LOB_OPT_TEXT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
+        .unit = unit_, .help = help_, __VA_ARGS__                                          \
+    }
+#define OPT_INPUT(name_, pointer, content_, help_, ...)                                     \
+    {                                                                                       \
+        .kind = LOB_OPT_INPUT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
+        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                     \
+    }
+#define OPT_OUTPUT(name_, pointer, content_, help_, ...)                                     \
+    {                                                                                        \
+        .kind = LOB_OPT_OUTPUT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
+        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                      \
+    }
+#define OPT_CHOICE(name_, pointer, choices_, help_, ...)                             \
+    {                                                                                \
+        .kind = LOB_OPT_CHOICE, .name = name_, .target = LOB_TARGET(pointer, int *), \
+        .unit = choices_, .choices = choices_, .help = help_, __VA_ARGS__            \
+    }
+#define OPT_PAIR(name_, pointer, low_, high_, help_, ...)                                 \
+    {                                                                                     \
+        .kind = LOB_OPT_PAIR, .name = name_, .target = LOB_TARGET(pointer, double(*)[2]), \
+        .unit = "LO,HI", .low = low_, .high = high_, .help = help_, __VA_ARGS__           \
+    }
+#define OPT_TRIPLE(name_, pointer, low_, high_, help_, ...)                                 \
+    {                                                                                       \
+        .kind = LOB_OPT_TRIPLE, .name = name_, .target = LOB_TARGET(pointer, double(*)[3]), \
+        .unit = "X,Y,Z", .low = low_, .high = high_, .help = help_, __VA_ARGS__             \
+    }
+#define OPT_LENGTH(name_, pointer, low_, high_, help_, ...)                                 \
+    {                                                                                       \
+        .kind = LOB_OPT_LENGTH, .name = name_, .target = LOB_TARGET(pointer, lob_length *), \
+        .unit = "LENGTH", .low = low_, .high = high_, .help = help_, __VA_ARGS__            \
+    }
+#define OPT_BYTES(name_, pointer, help_, ...)                                           \
+    {                                                                                   \
+        .kind = LOB_OPT_BYTES, .name = name_, .target = LOB_TARGET(pointer, int64_t *), \
+        .unit = "SIZE", .low = 1, .high = 0x1p62, .help = help_, __VA_ARGS__            \
+    }
+#define OPT_DEVICE(name_, pointer, help_, ...)                                                   \
+    {                                                                                            \
+        .kind = LOB_OPT_DEVICE, .name = name_, .target = LOB_TARGET(pointer, lob_device_name *), \
+        .unit = "auto|cpu|cuda|cuda:N", .help = help_, __VA_ARGS__                               \
+    }
+
+/* Operands, in the order they are typed; say .required = true where one cannot be left out. */
+#define OPERAND_INPUT(name_, pointer, content_, help_, ...) \
+    OPT_INPUT(name_, pointer, content_, help_, .operand = true, __VA_ARGS__)
+#define OPERAND_OUTPUT(name_, pointer, content_, help_, ...) \
+    OPT_OUTPUT(name_, pointer, content_, help_, .operand = true, __VA_ARGS__)
+#define OPERAND_CHOICE(name_, pointer, choices_, help_, ...) \
+    OPT_CHOICE(name_, pointer, choices_, help_, .operand = true, __VA_ARGS__)
+
+/*
+ * Parse arguments into the rows' variables.
+ *
+ *   tables     in   operands and options; names are unique over all of them
+ *   arguments  in   count of them, without the program's and the command's names
+ *
+ * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE; '-' and '_'
+ * inside a name are the same; a name must be whole; of an option given twice the last counts; after
+ * "--" everything is an operand. A value that is an argument of its own may start with '-' (a
+ * negative number) but not with "--", which is taken for a forgotten value.
+ *
+ * Returns LOB_OK or LOB_EARG (unknown option, with the nearest name; missing, malformed or
+ * out-of-range value; missing or surplus operand).
+ */
+lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                     int count, lob_error *error);
+
+/* Is this flag among the arguments (before any "--")? For --help, which must see the defaults. */
+bool lob_asks_for(char *const *arguments, int count, const char *name, char letter);
+
+/* The row's present value as text, as it could be typed; empty when it stands for "not given". */
+void lob_option_text(char *text, size_t size, const lob_option *row);
+
+/* The closest of the tables' names to a misspelt one, or NULL when none is close. */
+const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name);
+
+/* How far apart two words are: edits (insert, delete, replace, swap of neighbours); '-' equals '_'.
+ */
+int lob_word_distance(const char *a, const char *b);
+
+/*
+ * Print a command's help: usage, operands, options with the defaults their variables hold, example,
+ * exit codes.
+ *
+ *   program      in   "lobule growcut"
+ *   summary      in   one line
+ *   description  in   paragraphs separated by '\n'; NULL for none
+ *   examples     in   command lines separated by '\n'; NULL for none
+ */
+void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
+                    const char *examples, const lob_option_table *tables, size_t count);
+
+#endif

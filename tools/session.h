@@ -1,0 +1,154 @@
+/*
+ * What every command shares: the common options, inputs and outputs that are checked and
+ * remembered, progress, cancelling, stage times, the report, and the one line that says what went
+ * wrong.
+ *
+ *     static int run(const lob_command *self, int argc, char **argv)
+ *     {
+ *         const char *in = NULL;
+ *         const lob_option rows[] = {...};
+ *         lob_session s;
+ *         if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+ *         return lob_session_end(&s, work(&s, in));
+ *     }
+ *
+ * Between begin and end, functions return lob_status and leave their line in s.error.
+ */
+#ifndef LOB_SESSION_H
+#define LOB_SESSION_H
+
+#include "io/io.h"
+#include "kernels/backends.h"
+#include "kernels/context.h"
+#include "tools/options.h"
+
+#include <cjson/cJSON.h>
+
+#define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* A command of the program: its row in the table of tools/main.c. */
+typedef struct lob_command {
+    const char *name;
+    const char *summary;     /* one line without a full stop */
+    const char *description; /* paragraphs for --help, separated by '\n' */
+    const char *examples;    /* command lines separated by '\n' */
+    int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
+} lob_command;
+
+enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16 };
+
+typedef struct {
+    const lob_command *command;
+    int argc;
+    char **argv;               /* after the command's name */
+    lob_option_table table[2]; /* the command's own rows, then the common ones */
+    lob_option common[12];
+
+    /* the common options */
+    lob_device_name device;
+    int threads;
+    int64_t max_memory; /* 0: no limit was given */
+    bool force, quiet, verbose;
+    const char *report_path;
+    bool help, version;
+
+    const lob_backend *backend;
+    lob_context context; /* threads, memory limit, device and progress; hand it to the algorithms */
+    lob_error error;     /* hand it to whatever can fail */
+    int exit_code;       /* when lob_session_begin returned false */
+
+    /* what the report is made of */
+    cJSON *inputs, *outputs, *notes;
+    cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
+    char device_why[128];
+    char started[32];
+    double start_s;
+    struct {
+        const char *name;
+        double seconds;
+    } stage[LOB_SESSION_STAGES];
+    int stages;
+    struct {
+        const char *path;
+        bool is_new; /* nothing was under this path before */
+    } written[LOB_SESSION_OUTPUTS];
+    int outputs_written;
+
+    /* the progress bar */
+    const char *doing;
+    bool bar, bar_shown;
+    double bar_time_s;
+} lob_session;
+
+/*
+ * Parse the arguments and make everything ready: signals, device, report; outputs named in rows are
+ * checked (suffix, folder, not there yet, not an input, not named twice) before any work is done.
+ *
+ *   rows   in  the command's table; must outlive the session
+ *   argv   in  argc arguments after the command's name
+ *
+ * Returns false when the command is over: help or version was printed, or the line that says what
+ * is wrong; s->exit_code is then the command's exit code and lob_session_end must not be called.
+ */
+bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
+                       size_t count, int argc, char **argv);
+
+/*
+ * End the command: write the report, print the error line if there is one, remove outputs that a
+ * failed command had already made, and return the exit code. After SIGINT or SIGTERM it does not
+ * return but lets the signal end the process.
+ */
+int lob_session_end(lob_session *s, lob_status status);
+
+/*
+ * lob_read with the session's threads and memory limit; the file's description, checksum, times and
+ * warnings go to the report, and warnings to stderr.
+ *
+ *   frame  in  as in lob_read_options; -1: the file must hold one frame
+ */
+lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
+
+/* The same for the header alone: out->data stays NULL. info may be NULL. */
+lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
+                                   lob_file_info *info);
+
+/*
+ * lob_write with the session's threads and --force; remembered for the report and for cleaning up.
+ * Does nothing when path is NULL, so that optional outputs need no branch.
+ */
+lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
+                             bool labels);
+
+/* The same with options of one's own (force and threads are filled in). */
+lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
+                                  lob_write_options options);
+
+/*
+ * Remember an output that the command wrote itself (a PNG, a table); call it before the writing, so
+ * that it is known whether the file was there.
+ */
+void lob_session_wrote(lob_session *s, const char *path);
+
+/* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
+lob_status lob_session_cancelled(lob_session *s);
+
+/* A thing worth knowing that is no error: one line on stderr unless --quiet, and in the report. */
+void lob_session_note(lob_session *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* One line on stderr with --verbose. */
+void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Seconds of a clock that only runs forward. */
+double lob_seconds(void);
+
+/* Name the work that progress shows next ("growing"); it lives for ever. */
+void lob_session_doing(lob_session *s, const char *doing);
+
+/* Add the time since start_s (of lob_seconds) to a stage: "read", "inflate", "compute", "write". */
+void lob_session_stage(lob_session *s, const char *name, double start_s);
+
+/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
+char *lob_json_text(const char *text);
+
+#endif
