@@ -12,14 +12,19 @@
 extern "C" {
 #endif
 
-/* A whole regular file in memory (mapped read-only or read; the caller cannot tell). */
+/*
+ * A whole regular file in memory (mapped read-only or read; the caller cannot tell). Like every
+ * program that maps files, this one is stopped by the system when somebody cuts the file shorter
+ * while it is open; writers that replace files, as lob_output does, cause nothing of the kind.
+ */
 typedef struct {
     const unsigned char *bytes;
     size_t size;
     bool mapped;
 } lob_input;
 
-/* Returns LOB_OK, LOB_ENOINPUT (missing, not a regular file, no permission), LOB_EIO, LOB_ENOMEM. */
+/* Returns LOB_OK, LOB_ENOINPUT (missing, not a regular file, no permission), LOB_EIO, LOB_ENOMEM.
+ */
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
 void lob_input_close(lob_input *in);
 
@@ -32,13 +37,25 @@ typedef struct {
     char *path;
     char *temporary; /* name of the file behind fd, for libraries that must open by name */
     bool force;
+    bool unnamed; /* the file has no name in any folder yet, so a kill leaves nothing behind */
 } lob_output;
 
-/* Returns LOB_OK, LOB_ECREATE (exists and not force, is a folder, folder missing, not writable), LOB_ENOMEM. */
+/*
+ * Start an output. A link is followed, so that the file it leads to is replaced.
+ *
+ * The system's limit on file sizes (RLIMIT_FSIZE) is reported like a full disk by lob_output_write.
+ * A program that lets a library write to fd or temporary must ignore SIGXFSZ for the same effect.
+ *
+ * Returns LOB_OK, LOB_ECREATE (exists and not force, is a folder, folder missing, not writable) or
+ * LOB_ENOMEM; on failure out holds nothing.
+ */
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error);
 
 /* Write all n bytes to fd, however many calls that takes. Returns LOB_OK or LOB_EIO. */
 lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_error *error);
+
+/* Bring every byte to the disk, so that commit can hardly fail. Returns LOB_OK or LOB_EIO. */
+lob_status lob_output_flush(lob_output *out, lob_error *error);
 
 /*
  * Flush, close and rename over path. Without force a file that has appeared under path meanwhile is
@@ -46,6 +63,13 @@ lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_er
  * in every case, and out holds nothing any more.
  */
 lob_status lob_output_commit(lob_output *out, lob_error *error);
+
+/*
+ * Commit two outputs that belong together: both are flushed before either is seen, and second,
+ * which readers look for, appears last. When second cannot be placed, first is taken back if it is
+ * new. Returns what lob_output_commit does; both outputs hold nothing any more.
+ */
+lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_error *error);
 
 /* Remove the temporary file. Does nothing when begin failed or commit was called. */
 void lob_output_abort(lob_output *out);

@@ -1,0 +1,397 @@
+/* Inputs mapped into memory, and outputs that appear under their name complete or not at all. */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Text of an errno value, in a buffer of the caller's because strerror's is shared by threads. */
+#define ERRNO_TEXT(number) strerror_r((number), (char[128]){0}, 128)
+
+/* ---- inputs ---- */
+
+enum { MAP_FROM = 1 << 16 }; /* smaller files are read: a mapping costs more than the copy */
+
+static lob_status input_read(lob_input *in, int fd, const char *path, lob_error *error)
+{
+    unsigned char *bytes = malloc(in->size + 1); /* + 1: an empty file has an address too */
+    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, in->size);
+    size_t have = 0;
+    while (have < in->size) {
+        const ssize_t got = read(fd, bytes + have, in->size - have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) {
+            const int why = errno;
+            free(bytes);
+            return lob_fail(error, LOB_EIO, "%s: cannot be read: %s", path, ERRNO_TEXT(why));
+        }
+        if (got == 0) break; /* cut shorter since fstat: what is there now is the file */
+        have += (size_t)got;
+    }
+    in->bytes = bytes;
+    in->size = have;
+    return LOB_OK;
+}
+
+lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
+{
+    *in = (lob_input){0};
+    /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        const lob_status st = errno == EIO ? LOB_EIO : LOB_ENOINPUT;
+        return lob_fail(error, st, "%s: cannot be opened: %s", path, ERRNO_TEXT(errno));
+    }
+    struct stat about;
+    lob_status st = LOB_OK;
+    if (fstat(fd, &about) != 0)
+        st = lob_fail(error, LOB_EIO, "%s: cannot be read: %s", path, ERRNO_TEXT(errno));
+    else if (S_ISDIR(about.st_mode))
+        st = lob_fail(error, LOB_ENOINPUT, "%s: is a folder; name a file in it", path);
+    else if (!S_ISREG(about.st_mode))
+        st = lob_fail(error, LOB_ENOINPUT, "%s: is not a regular file; save it to one first", path);
+    if (st == LOB_OK) {
+        in->size = (size_t)about.st_size;
+        void *map = MAP_FAILED;
+        if (in->size >= MAP_FROM) map = mmap(NULL, in->size, PROT_READ, MAP_PRIVATE, fd, 0);
+        in->mapped = map != MAP_FAILED;
+        if (in->mapped)
+            in->bytes = map;
+        else
+            st = input_read(in, fd, path, error);
+    }
+    close(fd);
+    if (st != LOB_OK) *in = (lob_input){0};
+    return st;
+}
+
+void lob_input_close(lob_input *in)
+{
+    if (in->mapped)
+        munmap((void *)in->bytes, in->size);
+    else
+        free((void *)in->bytes);
+    *in = (lob_input){0};
+}
+
+bool lob_same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+/* ---- outputs ---- */
+
+/* The folder part of a path, malloc'ed: "a/b" gives "a", "b" gives ".", "/b" gives "/". */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A name in path's folder that nobody will look for, malloc'ed:
+ * ".labels.nii.gz.0123456789abcdef.tmp" */
+static char *hidden_name(const char *path)
+{
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        random = (uint64_t)now.tv_nsec * 1000003u ^ (uint64_t)getpid();
+    }
+    char *folder = folder_of(path), *hidden = NULL;
+    if (!folder) return NULL;
+    /* a name may have 255 bytes; the dot, the digits and ".tmp" take 22 */
+    if (asprintf(&hidden, "%s/.%.200s.%016llx.tmp", folder, name_of(path),
+                 (unsigned long long)random) < 0)
+        hidden = NULL;
+    free(folder);
+    return hidden;
+}
+
+lob_status lob_output_check(const char *path, bool force, lob_error *error)
+{
+    struct stat about;
+    const char *name = name_of(path);
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return lob_fail(error, LOB_ECREATE, "%s: is not the name of a file", path);
+    if (stat(path, &about) == 0) {
+        if (S_ISDIR(about.st_mode))
+            return lob_fail(error, LOB_ECREATE, "%s: is a folder; name a file in it", path);
+        if (!S_ISREG(about.st_mode))
+            return lob_fail(error, LOB_ECREATE, "%s: is not a regular file; choose another name",
+                            path);
+    }
+    if (!force && lstat(path, &about) == 0)
+        return lob_fail(error, LOB_ECREATE, "%s: exists; use --force to replace it", path);
+
+    char *folder = folder_of(path);
+    if (!folder) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    lob_status st = LOB_OK;
+    if (stat(folder, &about) != 0)
+        st = errno == ENOENT
+                 ? lob_fail(error, LOB_ECREATE,
+                            "%s: cannot be created: folder %s does not exist; make it first", path,
+                            folder)
+                 : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", path,
+                            ERRNO_TEXT(errno));
+    else if (!S_ISDIR(about.st_mode))
+        st =
+            lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s is not a folder", path, folder);
+    else if (access(folder, W_OK | X_OK) != 0)
+        st = lob_fail(error, LOB_ECREATE, "%s: cannot be created in folder %s: %s", path, folder,
+                      ERRNO_TEXT(errno));
+    free(folder);
+    return st;
+}
+
+/* Open a file without a name in path's folder; -1 where the file system cannot. */
+static int open_unnamed(lob_output *out)
+{
+#ifdef O_TMPFILE
+    char *folder = folder_of(out->path);
+    if (!folder) return -1;
+    const int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+    free(folder);
+    if (fd < 0) return -1;
+    /* It can get its name only through /proc, which a container may lack. */
+    struct stat a, b;
+    if (asprintf(&out->temporary, "/proc/self/fd/%d", fd) < 0) out->temporary = NULL;
+    if (out->temporary && stat(out->temporary, &a) == 0 && fstat(fd, &b) == 0 &&
+        a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+        return fd;
+    free(out->temporary);
+    out->temporary = NULL;
+    close(fd);
+#endif
+    return -1;
+}
+
+static int open_hidden(lob_output *out)
+{
+    for (int attempt = 0; attempt < 16; attempt++) {
+        out->temporary = hidden_name(out->path);
+        if (!out->temporary) {
+            errno = ENOMEM;
+            return -1;
+        }
+        const int fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) return fd;
+        const int why = errno;
+        free(out->temporary);
+        out->temporary = NULL;
+        errno = why;
+        if (why != EEXIST) break;
+    }
+    return -1;
+}
+
+lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error)
+{
+    *out = (lob_output){.fd = -1, .force = force};
+    const lob_status st = lob_output_check(path, force, error);
+    if (st != LOB_OK) return st;
+    out->path = realpath(path, NULL); /* follows links; NULL when the file is new */
+    if (!out->path) out->path = strdup(path);
+    if (!out->path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+
+    out->fd = open_unnamed(out);
+    out->unnamed = out->fd >= 0;
+    if (out->fd < 0) out->fd = open_hidden(out);
+    if (out->fd >= 0) return LOB_OK;
+    const int why = errno;
+    lob_output_abort(out);
+    return lob_fail(error, why == ENOMEM ? LOB_ENOMEM : LOB_ECREATE, "%s: cannot be created: %s",
+                    path, ERRNO_TEXT(why));
+}
+
+/*
+ * write(2), with RLIMIT_FSIZE turned into EFBIG: the signal that the system sends with it would end
+ * the program, so it is held back for this thread and taken off its queue.
+ */
+static ssize_t write_quietly(int fd, const void *bytes, size_t n)
+{
+    sigset_t size_limit, before, pending;
+    sigemptyset(&size_limit);
+    sigaddset(&size_limit, SIGXFSZ);
+    sigpending(&pending);
+    const bool mine = !sigismember(&pending, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &size_limit, &before);
+    const ssize_t done = write(fd, bytes, n);
+    const int why = errno;
+    if (done < 0 && why == EFBIG && mine) {
+        const struct timespec now = {0, 0};
+        while (sigtimedwait(&size_limit, NULL, &now) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return done;
+}
+
+lob_status lob_output_write(lob_output *out, const void *bytes, size_t n, lob_error *error)
+{
+    const unsigned char *from = bytes;
+    while (n > 0) {
+        const size_t some =
+            n < (size_t)1 << 30 ? n : (size_t)1 << 30; /* Linux caps a call below 2^31 */
+        const ssize_t done = write_quietly(out->fd, from, some);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0)
+            return lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path,
+                            done == 0 ? "nothing was accepted" : ERRNO_TEXT(errno));
+        from += done;
+        n -= (size_t)done;
+    }
+    return LOB_OK;
+}
+
+lob_status lob_output_flush(lob_output *out, lob_error *error)
+{
+    int failed;
+    do failed = fsync(out->fd);
+    while (failed && errno == EINTR);
+    if (failed && errno != EINVAL && errno != EROFS) /* these two: nothing to flush to */
+        return lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
+    return LOB_OK;
+}
+
+/* Give the file behind fd this name, which must be free; 0, or -1 and errno. */
+static int link_unnamed(const lob_output *out, const char *name)
+{
+    return linkat(AT_FDCWD, out->temporary, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Rename the temporary file to path, which must be free; 0, or -1 and errno. */
+static int rename_to_new(const char *temporary, const char *path)
+{
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+    if (link(temporary, path) == 0) return unlink(temporary), 0;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS) return -1;
+    /* a file system with neither, such as FAT: the check and the rename are two steps */
+    if (access(path, F_OK) == 0) return errno = EEXIST, -1;
+    return rename(temporary, path);
+}
+
+/* Put the finished file in its place; 0, or -1 and errno. */
+static int place(lob_output *out)
+{
+    if (!out->unnamed)
+        return out->force ? rename(out->temporary, out->path)
+                          : rename_to_new(out->temporary, out->path);
+    if (link_unnamed(out, out->path) == 0) return 0;
+    if (errno != EEXIST || !out->force) return -1;
+    char *hidden = hidden_name(out->path);
+    if (!hidden) return errno = ENOMEM, -1;
+    int failed = link_unnamed(out, hidden);
+    if (!failed && (failed = rename(hidden, out->path)) != 0) {
+        const int why = errno;
+        unlink(hidden);
+        errno = why;
+    }
+    const int why = errno;
+    free(hidden);
+    errno = why;
+    return failed;
+}
+
+/* A new name lasts through a power cut only when its folder is on the disk too. */
+static void flush_folder(const char *path)
+{
+    char *folder = folder_of(path);
+    const int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    if (fd < 0) return;
+    fsync(fd); /* not every file system can; the file itself is safe */
+    close(fd);
+}
+
+/* Drop everything but a file that is in its place. */
+static void release(lob_output *out)
+{
+    if (out->fd >= 0) close(out->fd);
+    free(out->path);
+    free(out->temporary);
+    *out = (lob_output){.fd = -1};
+}
+
+void lob_output_abort(lob_output *out)
+{
+    if (!out->path) return;
+    if (out->temporary && !out->unnamed) unlink(out->temporary);
+    release(out);
+}
+
+/* The last steps of an output that has been flushed. */
+static lob_status finish(lob_output *out, lob_error *error)
+{
+    lob_status st = LOB_OK;
+    if (!out->unnamed) {
+        const int failed = close(out->fd); /* network file systems tell of a full disk here */
+        out->fd = -1;
+        if (failed && errno != EINTR)
+            st = lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
+    }
+    if (st == LOB_OK && place(out) != 0)
+        st = errno == EEXIST
+                 ? lob_fail(error, LOB_ECREATE,
+                            "%s: has appeared meanwhile and is kept; use --force to replace it",
+                            out->path)
+                 : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", out->path,
+                            ERRNO_TEXT(errno));
+    if (st != LOB_OK) {
+        lob_output_abort(out);
+        return st;
+    }
+    flush_folder(out->path);
+    release(out);
+    return LOB_OK;
+}
+
+lob_status lob_output_commit(lob_output *out, lob_error *error)
+{
+    const lob_status st = lob_output_flush(out, error);
+    if (st == LOB_OK) return finish(out, error);
+    lob_output_abort(out);
+    return st;
+}
+
+lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_error *error)
+{
+    lob_status st = lob_output_flush(first, error);
+    if (st == LOB_OK) st = lob_output_flush(second, error);
+    char *placed = NULL;
+    if (st == LOB_OK && !first->force && !(placed = strdup(first->path)))
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory", first->path);
+    if (st == LOB_OK && !second->force && access(second->path, F_OK) == 0)
+        st = lob_fail(error, LOB_ECREATE,
+                      "%s: has appeared meanwhile and is kept; use --force to replace it",
+                      second->path);
+    if (st == LOB_OK) {
+        st = finish(first, error);
+        if (st == LOB_OK && (st = finish(second, error)) != LOB_OK && placed) unlink(placed);
+    }
+    free(placed);
+    lob_output_abort(first);
+    lob_output_abort(second);
+    return st;
+}
