@@ -1,0 +1,12 @@
+/* Distances by looking at every pair of voxels: slow, and plain to see right. */
+#ifndef LOB_DISTANCE_REFERENCE_H
+#define LOB_DISTANCE_REFERENCE_H
+
+#include "volumes/volume.h"
+
+/* Squared distance in mm^2 from voxel `at` to the nearest voxel of the set, INFINITY without one.
+ */
+double reference_distance_squared(const uint8_t *set, lob_dims dims, const double spacing_mm[3],
+                                  int64_t at);
+
+#endif

@@ -1,0 +1,208 @@
+/* Overlap and surface distances against their definitions, and what is refused. */
+#include "kernels/measures/measures.h"
+#include "measures_reference.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BLOB, NOISE, EMPTY, FULL, APART };
+
+static const struct {
+    const char *what;
+    lob_dims dims;
+    double spacing_mm[3];
+    int a, b;
+} cases[] = {
+    {"blobs on prime sides",                     {17, 13, 11}, {1, 1, 1},     BLOB,  BLOB },
+    {"blobs, anisotropic",                       {19, 13, 7},  {0.7, 0.9, 3}, BLOB,  BLOB },
+    {"a blob against noise",                     {13, 11, 7},  {1, 2, 3},     BLOB,  NOISE},
+    {"noise against noise",                      {7, 5, 11},   {1, 1, 2.5},   NOISE, NOISE},
+    {"a plane",                                  {23, 19, 1},  {1, 0.5, 9},   BLOB,  BLOB },
+    {"a line",                                   {1, 1, 41},   {1, 0.5, 9},   NOISE, NOISE},
+    {"one voxel",                                {1, 1, 1},    {1, 1, 1},     FULL,  FULL },
+    {"empty against full",                       {5, 4, 3},    {1, 1, 1},     EMPTY, FULL },
+    {"empty against empty",                      {5, 4, 3},    {1, 1, 1},     EMPTY, EMPTY},
+    {"full against full",                        {5, 4, 3},    {1, 1, 1},     FULL,  FULL },
+    {"labels of one are not those of the other", {9, 7, 5},    {1, 1, 1},     NOISE, APART},
+};
+
+static uint32_t next(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void fill(uint8_t *out, lob_dims d, int how, uint32_t *state)
+{
+    const double cx = (double)(next(state) % (uint32_t)d.nx),
+                 cy = (double)(next(state) % (uint32_t)d.ny);
+    const double cz = (double)(next(state) % (uint32_t)d.nz);
+    for (int64_t i = 0; i < d.nx * d.ny * d.nz; i++) {
+        const double x = (double)(i % d.nx) - cx, y = (double)(i / d.nx % d.ny) - cy;
+        const double r = sqrt(x * x + y * y + pow((double)(i / d.nx / d.ny) - cz, 2));
+        const uint32_t any = next(state);
+        out[i] = how == BLOB    ? (r < 3           ? 3
+                                   : r < 6         ? 70
+                                   : r < 7         ? 0
+                                   : any % 50 == 0 ? 9
+                                                   : 0)
+                 : how == NOISE ? (uint8_t)(any % 4)
+                 : how == APART ? (uint8_t)(any % 4 + 100)
+                 : how == FULL  ? 255
+                                : 0;
+    }
+}
+
+static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
+{
+    lob_volume v = LOB_VOLUME_EMPTY;
+    v.data = data;
+    v.type = type;
+    v.dims = dims;
+    v.geometry = lob_geometry_of_spacing(spacing_mm);
+    return v;
+}
+
+static void check_number(const char *what, int32_t label, const char *name, double got, double want)
+{
+    if (isnan(got) && isnan(want)) return;
+    if (!(fabs(got - want) <= 1e-6 * fabs(want) + 1e-12))
+        fail_msg("%s: label %d: %s is %.10g, not %.10g", what, (int)label, name, got, want);
+}
+
+static void check_row(const char *what, const lob_overlap *got, const lob_overlap *want)
+{
+    assert_int_equal(got->label, want->label);
+    assert_int_equal(got->voxels_a, want->voxels_a);
+    assert_int_equal(got->voxels_b, want->voxels_b);
+    assert_int_equal(got->common, want->common);
+    check_number(what, got->label, "dice", got->dice, want->dice);
+    check_number(what, got->label, "jaccard", got->jaccard, want->jaccard);
+    check_number(what, got->label, "hd95", got->hd95_mm, want->hd95_mm);
+    check_number(what, got->label, "mean distance", got->mean_surface_mm, want->mean_surface_mm);
+    check_number(what, got->label, "volume", got->volume_a_mm3, want->volume_a_mm3);
+    check_number(what, got->label, "volume", got->volume_b_mm3, want->volume_b_mm3);
+}
+
+static void agrees_with_the_definitions(void **unused)
+{
+    (void)unused;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const lob_dims d = cases[c].dims;
+        const size_t n = (size_t)(d.nx * d.ny * d.nz);
+        uint8_t *const a = malloc(n), *const b = malloc(n);
+        assert_true(a && b);
+        uint32_t state = 99 + (uint32_t)c;
+        fill(a, d, cases[c].a, &state);
+        fill(b, d, cases[c].b, &state);
+        const lob_volume va = volume_of(a, LOB_U8, d, cases[c].spacing_mm);
+        const lob_volume vb = volume_of(b, LOB_U8, d, cases[c].spacing_mm);
+
+        lob_overlap *rows = NULL, *again = NULL;
+        int32_t count = 0, count_again = 0;
+        int equal = 0;
+        lob_context context = {.threads = 1};
+        assert_int_equal(
+            lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, NULL),
+            LOB_OK);
+        assert_int_equal(equal, memcmp(a, b, n) == 0);
+
+        int32_t row = 0;
+        for (int32_t label = 1; label <= 255; label++) {
+            if (!memchr(a, label, n) && !memchr(b, label, n)) continue;
+            lob_overlap want;
+            reference_overlap(&want, label, a, b, d, cases[c].spacing_mm);
+            assert_true(row < count);
+            check_row(cases[c].what, &rows[row++], &want);
+        }
+        assert_int_equal(row, count);
+
+        context.threads = 3;
+        assert_int_equal(
+            lob_compare_labels(&again, &count_again, &equal, &va, "a", &vb, "b", 1, &context, NULL),
+            LOB_OK);
+        assert_int_equal(count, count_again);
+        if (count && memcmp(rows, again, (size_t)count * sizeof *rows) != 0)
+            fail_msg("%s: three threads give other bytes", cases[c].what);
+        free(rows);
+        free(again);
+        free(a);
+        free(b);
+    }
+}
+
+static void types_may_differ(void **unused)
+{
+    (void)unused;
+    float a[] = {0, 1, 2, 70000, 70000, 5};
+    int64_t b[] = {0, 1, 2, 70000, 5, 5};
+    const lob_dims d = {6, 1, 1};
+    const lob_volume va = volume_of(a, LOB_F32, d, (double[]){1, 1, 1});
+    const lob_volume vb = volume_of(b, LOB_I64, d, (double[]){1, 1, 1});
+    const lob_context context = {.threads = 2};
+    lob_overlap *rows = NULL;
+    int32_t count = 0;
+    int equal = 1;
+    assert_int_equal(
+        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 0, &context, NULL), LOB_OK);
+    assert_int_equal(count, 4);
+    assert_int_equal(equal, 0);
+    assert_int_equal(rows[3].label, 70000);
+    assert_true(rows[3].dice == 2.0 / 3.0 && isnan(rows[3].hd95_mm));
+    free(rows);
+}
+
+static int stop(void *user, double done)
+{
+    (void)user;
+    (void)done;
+    return 1;
+}
+
+static void refuses(void **unused)
+{
+    (void)unused;
+    float a[] = {0, 1, 2.5f}, whole[] = {0, 1, 2};
+    const double mm[] = {1, 1, 1};
+    const lob_volume half = volume_of(a, LOB_F32, (lob_dims){3, 1, 1}, mm);
+    const lob_volume good = volume_of(whole, LOB_F32, (lob_dims){3, 1, 1}, mm);
+    const lob_volume turned = volume_of(whole, LOB_F32, (lob_dims){1, 3, 1}, mm);
+    const lob_context one = {.threads = 1}, cancels = {.threads = 1, .progress = stop};
+    const lob_context narrow = {.threads = 1, .max_memory = 1};
+    const struct {
+        const char *what;
+        const lob_volume *b;
+        const lob_context *context;
+        lob_status want;
+    } bad[] = {
+        {"a half label",       &half,   &one,     LOB_EDATA  },
+        {"other dims",         &turned, &one,     LOB_EDATA  },
+        {"cancelled",          &good,   &cancels, LOB_ECANCEL},
+        {"one byte of memory", &good,   &narrow,  LOB_ENOMEM },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        lob_overlap *rows = (lob_overlap *)&rows;
+        int32_t count = 7;
+        int equal = 1;
+        lob_error error = {.text = ""};
+        const lob_status got = lob_compare_labels(&rows, &count, &equal, &good, "a.nii", bad[i].b,
+                                                  "b.nii", 1, bad[i].context, &error);
+        if (got != bad[i].want || rows || count || !error.text[0])
+            fail_msg("%s: %s: %s", bad[i].what, lob_status_text(got), error.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_definitions),
+        cmocka_unit_test(types_may_differ),
+        cmocka_unit_test(refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
