@@ -1,0 +1,11 @@
+/* The commands of the program, one file each. */
+#ifndef LOB_COMMANDS_H
+#define LOB_COMMANDS_H
+
+#include "tools/session.h"
+
+extern const lob_command lob_command_convert;
+extern const lob_command lob_command_growcut;
+extern const lob_command lob_command_info;
+
+#endif

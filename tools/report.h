@@ -1,0 +1,18 @@
+/* The JSON report of a session; only the session itself calls these. */
+#ifndef LOB_REPORT_H
+#define LOB_REPORT_H
+
+#include "tools/session.h"
+
+/* Describe a file that was read, under the name of the option or operand that holds its path. */
+void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
+                      const lob_file_info *info);
+
+/* Describe a volume that was written. */
+void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
+
+/* Write the report, if one was asked for. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
+                            lob_error *error);
+
+#endif

@@ -1,0 +1,447 @@
+/* The session that every command runs in. */
+#include "tools/session.h"
+
+#include "io/file.h"
+#include "tools/report.h"
+#include "volumes/version.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The signal that asked us to stop, or 0; a handler can reach nothing but a global. */
+static volatile sig_atomic_t stopped_by;
+
+static void on_stop(int number)
+{
+    stopped_by = number;
+}
+
+/*
+ * SIGINT and SIGTERM cancel (and a second one kills, because the handler is gone by then), unless
+ * whoever started us wants them ignored. A file size limit and a closed pipe come back as errors of
+ * write, which clean up.
+ */
+static void catch_signals(void)
+{
+    static const int stops[] = {SIGINT, SIGTERM};
+    for (size_t i = 0; i < LOB_COUNT(stops); i++) {
+        struct sigaction old, action = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND};
+        if (sigaction(stops[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(stops[i], &action, NULL);
+    }
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+double lob_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void clear_bar(lob_session *s)
+{
+    if (s->bar_shown) fputs("\r\033[K", stderr);
+    s->bar_shown = false;
+}
+
+/* One line on stderr, whatever the text holds. */
+static void print_line(lob_session *s, const char *text)
+{
+    clear_bar(s);
+    fprintf(stderr, "lobule %s: %s\n", s->command->name, text);
+}
+
+static int on_progress(void *user, double done)
+{
+    enum { CELLS = 30 };
+    lob_session *s = user;
+    if (stopped_by) return 1;
+    const double now = lob_seconds();
+    if (!s->bar || now - s->bar_time_s < 0.1) return 0;
+    s->bar_time_s = now;
+    s->bar_shown = true;
+
+    char cells[CELLS + 1];
+    for (int i = 0; i < CELLS; i++) cells[i] = i < done * CELLS ? '#' : '.';
+    cells[CELLS] = '\0';
+    fprintf(stderr, "\rlobule %s: %s [%s] %3d %%", s->command->name, s->doing, cells,
+            (int)(done * 100));
+    fflush(stderr);
+    return 0;
+}
+
+lob_status lob_session_cancelled(lob_session *s)
+{
+    return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
+}
+
+/* The file that a path names: what comes before ":/dataset" when there is no file of the whole
+ * name. */
+static void file_part(char *out, size_t size, const char *path)
+{
+    const char *dataset = strstr(path, ":/");
+    snprintf(out, size, "%s", path);
+    if (dataset && access(path, F_OK) != 0 && (size_t)(dataset - path) < size)
+        out[dataset - path] = '\0';
+}
+
+/* The other file of a .hdr and .img pair; false when path is not one of a pair. */
+static bool pair_partner(char *out, size_t size, const char *path)
+{
+    const size_t n = strlen(path);
+    const size_t gz = n > 3 && strcmp(path + n - 3, ".gz") == 0 ? 3 : 0;
+    if (n < gz + 4 || n >= size) return false;
+    const char *suffix = path + n - gz - 4;
+    const bool header = strncmp(suffix, ".hdr", 4) == 0;
+    if (!header && strncmp(suffix, ".img", 4) != 0) return false;
+    strcpy(out, path);
+    memcpy(out + (suffix - path), header ? ".img" : ".hdr", 4);
+    return true;
+}
+
+/* Would writing to one path touch the file of the other? Both may still be without a file. */
+static bool same_place(const char *a, const char *b)
+{
+    char file_a[4096], file_b[4096];
+    file_part(file_a, sizeof file_a, a);
+    file_part(file_b, sizeof file_b, b);
+    if (lob_same_file(file_a, file_b)) return true;
+
+    const char *base_a = strrchr(file_a, '/'), *base_b = strrchr(file_b, '/');
+    if (strcmp(base_a ? base_a + 1 : file_a, base_b ? base_b + 1 : file_b) != 0) return false;
+    if (base_a) file_a[base_a + 1 - file_a] = '\0';
+    if (base_b) file_b[base_b + 1 - file_b] = '\0';
+    return lob_same_file(base_a ? file_a : ".", base_b ? file_b : ".");
+}
+
+static bool would_touch(const char *output, const char *other)
+{
+    char partner[4096];
+    return same_place(output, other) ||
+           (pair_partner(partner, sizeof partner, output) && same_place(partner, other));
+}
+
+/* The i-th row over both tables, or NULL. */
+static const lob_option *row_at(const lob_session *s, size_t i)
+{
+    if (i < s->table[0].count) return &s->table[0].rows[i];
+    i -= s->table[0].count;
+    return i < s->table[1].count ? &s->table[1].rows[i] : NULL;
+}
+
+static const char *path_of(const lob_option *row)
+{
+    return *(const char *const *)row->target;
+}
+
+/* Everything about outputs that can be known before work begins. */
+static lob_status check_outputs(lob_session *s)
+{
+    const lob_option *row, *other;
+    for (size_t i = 0; (row = row_at(s, i)); i++) {
+        if (row->kind != LOB_OPT_OUTPUT || !path_of(row)) continue;
+        for (size_t j = 0; (other = row_at(s, j)); j++) {
+            const bool is_input = other->kind == LOB_OPT_INPUT;
+            const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
+            if ((!is_input && !is_earlier) || !path_of(other)) continue;
+            if (!would_touch(path_of(row), path_of(other))) continue;
+            return lob_fail(&s->error, LOB_EARG,
+                            "%s: named for %s and for %s; give the output a name of its own",
+                            path_of(row), other->name, row->name);
+        }
+        const lob_status st = row->content == LOB_FILE_OTHER
+                                  ? lob_output_check(path_of(row), s->force, &s->error)
+                                  : lob_check_output(path_of(row), s->force, &s->error);
+        if (st != LOB_OK) return st;
+    }
+    return LOB_OK;
+}
+
+/* Choose the table of functions that does the work: by name, or for "auto" the last that works. */
+static lob_status choose_backend(lob_session *s)
+{
+    const bool any = strcmp(s->device.backend, "auto") == 0;
+    char known[64] = "";
+    for (const lob_backend *const *b = lob_backends; *b; b++) {
+        if (any ? b == lob_backends : strcmp((*b)->name, s->device.backend) == 0) s->backend = *b;
+        const size_t n = strlen(known);
+        snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*b)->name);
+    }
+    if (!s->backend)
+        return lob_fail(
+            &s->error, LOB_EDEVICE,
+            "--device %s: not available, this program was built for %s; try --device cpu",
+            s->device.backend, known);
+    snprintf(s->device_why, sizeof s->device_why,
+             any ? "auto chose it out of %s" : "asked for; there are %s", known);
+    return LOB_OK;
+}
+
+static void fill_common(lob_session *s)
+{
+    const lob_option rows[] = {
+        OPT_DEVICE("device", &s->device, "where to compute"),
+        OPT_INT("threads", &s->threads, "N", 1, 1024,
+                "CPU threads; left out: all cores that this process may use"),
+        OPT_BYTES("max-memory", &s->max_memory,
+                  "memory that volumes and work may take, as 4GiB; left out: what is free"),
+        OPT_FLAG("force", &s->force, "replace outputs that exist"),
+        OPT_FLAG("quiet", &s->quiet, "say nothing but errors", .letter = 'q'),
+        OPT_FLAG("verbose", &s->verbose, "say what is done and how long it takes", .letter = 'v'),
+        OPT_OUTPUT("report", &s->report_path, LOB_FILE_OTHER,
+                   "write what was done as JSON: inputs, options, results, times"),
+        OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
+        OPT_FLAG("version", &s->version, "print the version"),
+    };
+    _Static_assert(LOB_COUNT(rows) <= LOB_COUNT(s->common), "room for the common options");
+    memcpy(s->common, rows, sizeof rows);
+    s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows)};
+}
+
+static bool finish_stdout(lob_error *error)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
+    lob_fail(error, LOB_EIO, "standard output: %s", strerror(errno ? errno : EIO));
+    return false;
+}
+
+/* Help or version, printed before any value is parsed, so that help shows the defaults. */
+static lob_status print_about(lob_session *s, bool help)
+{
+    char program[64];
+    snprintf(program, sizeof program, "lobule %s", s->command->name);
+    if (help)
+        lob_print_help(stdout, program, s->command->summary, s->command->description,
+                       s->command->examples, s->table, 2);
+    else
+        printf("lobule %s\n", LOB_VERSION);
+    return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
+}
+
+static lob_status prepare(lob_session *s)
+{
+    lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
+    if (st == LOB_OK) st = check_outputs(s);
+    if (st == LOB_OK) st = choose_backend(s);
+    if (st != LOB_OK) return st;
+
+    const int threads = s->threads > 0 ? s->threads : omp_get_max_threads();
+    s->context = (lob_context){.threads = threads < 1 ? 1 : threads,
+                               .max_memory = s->max_memory,
+                               .progress = on_progress,
+                               .user = s};
+    s->bar = !s->quiet && isatty(STDERR_FILENO);
+    s->inputs = cJSON_CreateArray();
+    s->outputs = cJSON_CreateArray();
+    s->notes = cJSON_CreateArray();
+    s->results = cJSON_CreateObject();
+    if (!s->inputs || !s->outputs || !s->notes || !s->results)
+        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    return LOB_OK;
+}
+
+static void release(lob_session *s)
+{
+    cJSON_Delete(s->inputs);
+    cJSON_Delete(s->outputs);
+    cJSON_Delete(s->notes);
+    cJSON_Delete(s->results);
+}
+
+bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
+                       size_t count, int argc, char **argv)
+{
+    *s = (lob_session){.command = command,
+                       .argc = argc,
+                       .argv = argv,
+                       .device = {.backend = "auto"},
+                       .doing = "working",
+                       .start_s = lob_seconds()};
+    s->table[0] = (lob_option_table){"Options", rows, count};
+    fill_common(s);
+    catch_signals();
+
+    const time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) strftime(s->started, sizeof s->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+
+    const bool help = lob_asks_for(argv, argc, "help", 'h');
+    const bool about = help || lob_asks_for(argv, argc, "version", '\0');
+    const lob_status st = about ? print_about(s, help) : prepare(s);
+    if (st == LOB_OK && !about) return true;
+
+    if (st != LOB_OK) print_line(s, s->error.text);
+    release(s);
+    s->exit_code = lob_status_exit_code(st);
+    return false;
+}
+
+static void remove_outputs(const lob_session *s)
+{
+    char partner[4096], file[4096];
+    for (int i = 0; i < s->outputs_written; i++) {
+        if (!s->written[i].is_new) continue;
+        file_part(file, sizeof file, s->written[i].path);
+        unlink(file);
+        if (pair_partner(partner, sizeof partner, file)) unlink(partner);
+    }
+}
+
+int lob_session_end(lob_session *s, lob_status status)
+{
+    bool failed = status != LOB_OK && status != LOB_EDIFFER;
+    if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
+    if (failed && s->error.text[0] == '\0')
+        lob_fail(&s->error, status, "%s", lob_status_text(status));
+
+    lob_error report_error = {.text = ""};
+    const lob_status reported =
+        lob_report_write(s, status, failed ? s->error.text : "", &report_error);
+    if (!failed && reported != LOB_OK) {
+        status = reported;
+        s->error = report_error;
+        failed = true;
+    }
+    if (failed) {
+        remove_outputs(s);
+        print_line(s, s->error.text);
+    } else {
+        for (int i = 0; i < s->stages; i++)
+            lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
+        lob_session_say(s, "%-8s %8.3f s", "total", lob_seconds() - s->start_s);
+        clear_bar(s);
+    }
+    release(s);
+    if (status == LOB_ECANCEL && stopped_by) {
+        signal(stopped_by, SIG_DFL);
+        raise(stopped_by);
+    }
+    return lob_status_exit_code(status);
+}
+
+static void add_stage(lob_session *s, const char *name, double seconds)
+{
+    int i = 0;
+    while (i < s->stages && strcmp(s->stage[i].name, name) != 0) i++;
+    assert(i < LOB_SESSION_STAGES);
+    if (i == s->stages) s->stage[s->stages++].name = name;
+    s->stage[i].seconds += seconds;
+}
+
+void lob_session_stage(lob_session *s, const char *name, double start_s)
+{
+    add_stage(s, name, lob_seconds() - start_s);
+}
+
+void lob_session_doing(lob_session *s, const char *doing)
+{
+    clear_bar(s);
+    s->doing = doing;
+}
+
+static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
+                              const lob_read_options *options, lob_file_info *info)
+{
+    lob_status st = lob_read(out, path, options, info, &s->error);
+    if (st != LOB_OK) return st;
+    add_stage(s, "read", info->read_s);
+    add_stage(s, "inflate", info->inflate_s);
+    lob_report_input(s, out, path, info);
+    for (int i = 0; i < info->warnings && !s->quiet; i++) {
+        lob_error line;
+        lob_fail(&line, LOB_OK, "note: %s: %s", path, info->warning[i]);
+        print_line(s, line.text);
+    }
+    st = lob_session_cancelled(s);
+    if (st != LOB_OK) lob_volume_free(out);
+    return st;
+}
+
+lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame)
+{
+    lob_file_info info = {.format = NULL};
+    const lob_read_options options = {
+        .frame = frame, .max_memory = s->max_memory, .threads = s->context.threads};
+    return read_volume(s, out, path, &options, &info);
+}
+
+lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
+                                   lob_file_info *info)
+{
+    lob_file_info unasked = {.format = NULL};
+    const lob_read_options options = {
+        .frame = 0, .threads = s->context.threads, .header_only = true};
+    return read_volume(s, out, path, &options, info ? info : &unasked);
+}
+
+void lob_session_wrote(lob_session *s, const char *path)
+{
+    char file[4096], partner[4096];
+    assert(s->outputs_written < LOB_SESSION_OUTPUTS);
+    file_part(file, sizeof file, path);
+    const bool pair = pair_partner(partner, sizeof partner, file);
+    s->written[s->outputs_written].path = path;
+    s->written[s->outputs_written++].is_new =
+        access(file, F_OK) != 0 && !(pair && access(partner, F_OK) == 0);
+    lob_report_output(s, NULL, path);
+}
+
+lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
+                                  lob_write_options options)
+{
+    if (!path) return LOB_OK;
+    lob_status st = lob_session_cancelled(s);
+    if (st != LOB_OK) return st;
+    const double start_s = lob_seconds();
+    options.force = s->force;
+    options.threads = s->context.threads;
+    lob_session_wrote(s, path);
+    st = lob_write(volume, path, &options, &s->error);
+    if (st != LOB_OK) {
+        s->outputs_written--;
+        return st;
+    }
+    lob_session_stage(s, "write", start_s);
+    return lob_session_cancelled(s);
+}
+
+lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
+                             bool labels)
+{
+    lob_write_options options = LOB_WRITE_DEFAULTS;
+    options.labels = labels;
+    return lob_session_write_with(s, volume, path, options);
+}
+
+void lob_session_note(lob_session *s, const char *format, ...)
+{
+    lob_error text, line;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text.text, sizeof text.text, format, arguments);
+    va_end(arguments);
+    lob_fail(&line, LOB_OK, "note: %.1000s", text.text);
+    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text + strlen("note: ")));
+    if (!s->quiet) print_line(s, line.text);
+}
+
+void lob_session_say(lob_session *s, const char *format, ...)
+{
+    if (!s->verbose || s->quiet) return;
+    lob_error line;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line.text, sizeof line.text, format, arguments);
+    va_end(arguments);
+    print_line(s, line.text);
+}

@@ -1,0 +1,222 @@
+/* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
+#include "io/file.h"
+#include "tools/report.h"
+#include "volumes/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Length of the UTF-8 sequence at c, or 0 when it is not one. */
+static size_t utf8_length(const unsigned char *c)
+{
+    if (c[0] < 0x80) return 1;
+    const size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
+    if (c[0] < 0xc2 || c[0] > 0xf4) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((c[i] & 0xc0) != 0x80) return 0;
+    /* overlong forms, surrogates and what lies beyond U+10FFFF */
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
+    if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
+    return n;
+}
+
+char *lob_json_text(const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy) return NULL;
+    for (unsigned char *c = (unsigned char *)copy; *c;) {
+        const size_t n = utf8_length(c);
+        if (n == 0) *c = '?';
+        c += n ? n : 1;
+    }
+    return copy;
+}
+
+static cJSON *json_string(const char *text)
+{
+    char *clean = lob_json_text(text);
+    cJSON *item = clean ? cJSON_CreateString(clean) : NULL;
+    free(clean);
+    return item;
+}
+
+static void add_string(cJSON *object, const char *key, const char *text)
+{
+    cJSON_AddItemToObject(object, key, json_string(text));
+}
+
+/* The name of the table's row whose variable holds this very path. */
+static const char *role(const lob_session *s, const char *path)
+{
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const lob_option *row = &s->table[t].rows[i];
+            const bool file = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
+            if (file && *(const char *const *)row->target == path) return row->name;
+        }
+    return "";
+}
+
+static void describe(cJSON *file, const lob_volume *v)
+{
+    const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    char code[4];
+    lob_orientation(code, &v->geometry);
+    add_string(file, "type", lob_type_of(v->type)->name);
+    cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
+    cJSON_AddNumberToObject(file, "channels", v->channels);
+    cJSON_AddNumberToObject(file, "frames", (double)v->frames);
+    cJSON_AddNumberToObject(file, "frame", (double)v->frame);
+    cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
+    add_string(file, "orientation", code);
+    if (v->slope != 1.0 || v->inter != 0.0) {
+        cJSON_AddNumberToObject(file, "slope", v->slope);
+        cJSON_AddNumberToObject(file, "inter", v->inter);
+    }
+}
+
+void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
+                      const lob_file_info *info)
+{
+    char crc[16];
+    cJSON *file = cJSON_CreateObject();
+    add_string(file, "role", role(s, path));
+    add_string(file, "path", path);
+    if (info->format) add_string(file, "format", info->format);
+    cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
+    if (volume->data) {
+        snprintf(crc, sizeof crc, "%08x", info->crc32);
+        add_string(file, "crc32", crc);
+    }
+    describe(file, volume);
+    cJSON *warnings = cJSON_AddArrayToObject(file, "warnings");
+    for (int i = 0; i < info->warnings; i++)
+        cJSON_AddItemToArray(warnings, json_string(info->warning[i]));
+    cJSON_AddItemToArray(s->inputs, file);
+}
+
+void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
+{
+    cJSON *file = cJSON_CreateObject();
+    add_string(file, "role", role(s, path));
+    add_string(file, "path", path);
+    if (volume) describe(file, volume);
+    cJSON_AddItemToArray(s->outputs, file);
+}
+
+/* The row's value, typed; null where the variable stands for "not given". */
+static cJSON *option_value(const lob_option *row)
+{
+    char text[4200]; /* a path and more */
+    lob_option_text(text, sizeof text, row);
+    if (row->kind == LOB_OPT_FLAG) return cJSON_CreateBool(*(const bool *)row->target);
+    if (text[0] == '\0') return cJSON_CreateNull();
+    switch (row->kind) {
+    case LOB_OPT_INT:
+        return cJSON_CreateNumber(*(const int *)row->target);
+    case LOB_OPT_REAL:
+        return cJSON_CreateNumber(*(const double *)row->target);
+    case LOB_OPT_BYTES:
+        return cJSON_CreateNumber((double)*(const int64_t *)row->target);
+    case LOB_OPT_PAIR:
+        return cJSON_CreateDoubleArray(row->target, 2);
+    case LOB_OPT_TRIPLE:
+        return cJSON_CreateDoubleArray(row->target, 3);
+    default:
+        return json_string(text);
+    }
+}
+
+static cJSON *options_object(const lob_session *s)
+{
+    cJSON *options = cJSON_CreateObject();
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < s->table[t].count; i++) {
+            const lob_option *row = &s->table[t].rows[i];
+            char key[64];
+            if (row->target == &s->help || row->target == &s->version) continue;
+            snprintf(key, sizeof key, "%s", row->name);
+            for (char *c = key; *c; c++)
+                if (*c == '-') *c = '_';
+            cJSON_AddItemToObject(options, key, option_value(row));
+        }
+    return options;
+}
+
+/*
+ * The largest resident size so far. VmHWM counts this program alone, whereas getrusage, the
+ * fallback, may count what the parent process held when it started us.
+ */
+static double peak_memory_bytes(void)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmHWM: %lld kB", &kib) == 1) break;
+    if (status) fclose(status);
+    if (kib == 0) {
+        struct rusage usage;
+        if (getrusage(RUSAGE_SELF, &usage) == 0) kib = usage.ru_maxrss;
+    }
+    return (double)kib * 1024.0;
+}
+
+static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
+{
+    cJSON *report = cJSON_CreateObject();
+    add_string(report, "tool", "lobule");
+    add_string(report, "version", LOB_VERSION);
+    add_string(report, "command", s->command->name);
+    cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
+    for (int i = 0; i < s->argc; i++) cJSON_AddItemToArray(arguments, json_string(s->argv[i]));
+    add_string(report, "started", s->started);
+
+    cJSON *end = cJSON_AddObjectToObject(report, "outcome");
+    add_string(end, "status", lob_status_text(outcome));
+    cJSON_AddNumberToObject(end, "exit_code", lob_status_exit_code(outcome));
+    add_string(end, "message", message);
+
+    cJSON_AddItemReferenceToObject(report, "inputs", s->inputs);
+    cJSON_AddItemReferenceToObject(report, "outputs", s->outputs);
+    cJSON_AddItemToObject(report, "options", options_object(s));
+
+    cJSON *device = cJSON_AddObjectToObject(report, "device");
+    add_string(device, "backend", s->backend->name);
+    add_string(device, "why", s->device_why);
+    cJSON_AddNumberToObject(device, "threads", s->context.threads);
+
+    cJSON_AddItemReferenceToObject(report, "results", s->results);
+    cJSON_AddItemReferenceToObject(report, "notes", s->notes);
+
+    cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
+    for (int i = 0; i < s->stages; i++)
+        cJSON_AddNumberToObject(seconds, s->stage[i].name, s->stage[i].seconds);
+    cJSON_AddNumberToObject(seconds, "total", lob_seconds() - s->start_s);
+    cJSON_AddNumberToObject(report, "peak_memory_bytes", peak_memory_bytes());
+    return report;
+}
+
+lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
+                            lob_error *error)
+{
+    if (!s->report_path) return LOB_OK;
+    cJSON *report = report_object(s, outcome, message);
+    char *text = report ? cJSON_Print(report) : NULL;
+    cJSON_Delete(report);
+    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
+
+    lob_output out;
+    lob_status st = lob_output_begin(&out, s->report_path, s->force, error);
+    if (st == LOB_OK) {
+        st = lob_output_write(&out, text, strlen(text), error);
+        if (st == LOB_OK) st = lob_output_write(&out, "\n", 1, error);
+        if (st == LOB_OK)
+            st = lob_output_commit(&out, error);
+        else
+            lob_output_abort(&out);
+    }
+    cJSON_free(text);
+    return st;
+}
