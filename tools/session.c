@@ -41,7 +41,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-double lob_seconds(void)
+double lob_clock_s(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -66,7 +66,7 @@ static int on_progress(void *user, double done)
     enum { CELLS = 30 };
     lob_session *s = user;
     if (stopped_by) return 1;
-    const double now = lob_seconds();
+    const double now = lob_clock_s();
     if (!s->bar || now - s->bar_time_s < 0.1) return 0;
     s->bar_time_s = now;
     s->bar_shown = true;
@@ -266,7 +266,7 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
                        .argv = argv,
                        .device = {.backend = "auto"},
                        .doing = "working",
-                       .start_s = lob_seconds()};
+                       .start_s = lob_clock_s()};
     s->table[0] = (lob_option_table){"Options", rows, count};
     fill_common(s);
     catch_signals();
@@ -318,7 +318,7 @@ int lob_session_end(lob_session *s, lob_status status)
     } else {
         for (int i = 0; i < s->stages; i++)
             lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
-        lob_session_say(s, "%-8s %8.3f s", "total", lob_seconds() - s->start_s);
+        lob_session_say(s, "%-8s %8.3f s", "total", lob_clock_s() - s->start_s);
         clear_bar(s);
     }
     release(s);
@@ -340,7 +340,7 @@ static void add_stage(lob_session *s, const char *name, double seconds)
 
 void lob_session_stage(lob_session *s, const char *name, double start_s)
 {
-    add_stage(s, name, lob_seconds() - start_s);
+    add_stage(s, name, lob_clock_s() - start_s);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)
@@ -384,16 +384,26 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     return read_volume(s, out, path, &options, info ? info : &unasked);
 }
 
-void lob_session_wrote(lob_session *s, const char *path)
+/* Is there nothing yet under this path, nor under that of its other half? */
+static bool is_free(const char *path)
 {
     char file[4096], partner[4096];
-    assert(s->outputs_written < LOB_SESSION_OUTPUTS);
     file_part(file, sizeof file, path);
-    const bool pair = pair_partner(partner, sizeof partner, file);
+    if (access(file, F_OK) == 0) return false;
+    return !pair_partner(partner, sizeof partner, file) || access(partner, F_OK) != 0;
+}
+
+static void remember_output(lob_session *s, const lob_volume *volume, const char *path, bool is_new)
+{
+    assert(s->outputs_written < LOB_SESSION_OUTPUTS);
     s->written[s->outputs_written].path = path;
-    s->written[s->outputs_written++].is_new =
-        access(file, F_OK) != 0 && !(pair && access(partner, F_OK) == 0);
-    lob_report_output(s, NULL, path);
+    s->written[s->outputs_written++].is_new = is_new;
+    lob_report_output(s, volume, path);
+}
+
+void lob_session_wrote(lob_session *s, const char *path)
+{
+    remember_output(s, NULL, path, is_free(path));
 }
 
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
@@ -402,15 +412,13 @@ lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, cons
     if (!path) return LOB_OK;
     lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) return st;
-    const double start_s = lob_seconds();
+    const double start_s = lob_clock_s();
+    const bool is_new = is_free(path);
     options.force = s->force;
     options.threads = s->context.threads;
-    lob_session_wrote(s, path);
     st = lob_write(volume, path, &options, &s->error);
-    if (st != LOB_OK) {
-        s->outputs_written--;
-        return st;
-    }
+    if (st != LOB_OK) return st;
+    remember_output(s, volume, path, is_new);
     lob_session_stage(s, "write", start_s);
     return lob_session_cancelled(s);
 }

@@ -140,12 +140,12 @@ void lob_session_note(lob_session *s, const char *format, ...)
 void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Seconds of a clock that only runs forward. */
-double lob_seconds(void);
+double lob_clock_s(void);
 
 /* Name the work that progress shows next ("growing"); it lives for ever. */
 void lob_session_doing(lob_session *s, const char *doing);
 
-/* Add the time since start_s (of lob_seconds) to a stage: "read", "inflate", "compute", "write". */
+/* Add the time since start_s (of lob_clock_s) to a stage: "read", "inflate", "compute", "write". */
 void lob_session_stage(lob_session *s, const char *name, double start_s);
 
 /* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */

@@ -193,7 +193,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
     for (int i = 0; i < s->stages; i++)
         cJSON_AddNumberToObject(seconds, s->stage[i].name, s->stage[i].seconds);
-    cJSON_AddNumberToObject(seconds, "total", lob_seconds() - s->start_s);
+    cJSON_AddNumberToObject(seconds, "total", lob_clock_s() - s->start_s);
     cJSON_AddNumberToObject(report, "peak_memory_bytes", peak_memory_bytes());
     return report;
 }
