@@ -121,11 +121,12 @@ static void closest_rotation(double m[3][3])
     }
 }
 
-static int steepest(const double m[3][3], int axis, const bool taken[3])
+/* The place of the largest of three; of equal ones the first. */
+static int largest(const double values[3])
 {
-    int best = -1;
-    for (int row = 0; row < 3; row++)
-        if (!taken[row] && (best < 0 || fabs(m[row][axis]) > fabs(m[best][axis]) + tie)) best = row;
+    int best = 0;
+    for (int i = 1; i < 3; i++)
+        if (values[i] > values[best] + tie) best = i;
     return best;
 }
 
@@ -135,23 +136,21 @@ static int steepest(const double m[3][3], int axis, const bool taken[3])
  */
 static void follow(int world[3], bool backwards[3], const lob_geometry *geometry)
 {
-    double m[3][3];
+    enum { TAKEN = -1 };
+    double m[3][3], along[3][3], closest[3]; /* along[voxel axis][world axis] */
     unit_columns(m, geometry->affine, geometry->spacing_mm);
     closest_rotation(m);
-
-    const bool none[3] = {false};
-    double steepness[3];
-    for (int axis = 0; axis < 3; axis++) steepness[axis] = fabs(m[steepest(m, axis, none)][axis]);
-
-    bool taken[3] = {false}, done[3] = {false};
+    for (int axis = 0; axis < 3; axis++) {
+        for (int row = 0; row < 3; row++) along[axis][row] = fabs(m[row][axis]);
+        closest[axis] = along[axis][largest(along[axis])];
+    }
     for (int turn = 0; turn < 3; turn++) {
-        int axis = -1;
-        for (int i = 0; i < 3; i++)
-            if (!done[i] && (axis < 0 || steepness[i] > steepness[axis] + tie)) axis = i;
-        const int row = steepest(m, axis, taken);
+        const int axis = largest(closest);
+        const int row = largest(along[axis]);
         world[axis] = row;
         backwards[axis] = m[row][axis] < 0.0;
-        done[axis] = taken[row] = true;
+        closest[axis] = TAKEN;
+        for (int other = 0; other < 3; other++) along[other][row] = TAKEN;
     }
 }
 

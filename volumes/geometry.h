@@ -32,8 +32,10 @@ void lob_world_to_voxel(double voxel[3], const lob_geometry *geometry, const dou
 
 /*
  * Three letters and a NUL that name the world direction each voxel axis points to: "RAS", "LPS",
- * "PSR". Each axis takes the world axis that it follows most closely, no world axis twice (as
- * nibabel's io_orientation does).
+ * "PSR". Each axis takes the world axis that it follows most closely, no world axis twice: shear is
+ * removed first and the axis closest to a world axis chooses first, as nibabel's aff2axcodes does.
+ * Directions within 1e-9 of each other tie, and the first voxel axis and the first of R, A, S win;
+ * there alone, as at exactly 45 degrees, nibabel may answer otherwise, since its rounding decides.
  */
 void lob_orientation(char code[4], const lob_geometry *geometry);
 

@@ -54,6 +54,29 @@ static inline bool label_of(int32_t *label, double value)
     return inside & (fabs(value - *label) <= whole_tolerance);
 }
 
+/* Whole numbers as they are stored. Returns how many of the n are labels. */
+static int read_whole(int32_t *labels, const lob_volume *volume, int64_t first, int n)
+{
+    int good = 0;
+    switch (volume->type) {
+#define LOB_TYPE_CASE(type, ctype, name, integer, lowest, highest)                                \
+    case type: {                                                                                  \
+        const ctype *in = (const ctype *)volume->data + first;                                    \
+        if (integer)                                                                              \
+            for (int i = 0; i < n; i++) {                                                         \
+                good += (uint64_t)in[i] <= INT32_MAX; /* a negative number becomes a large one */ \
+                labels[i] = (int32_t)in[i];                                                       \
+            }                                                                                     \
+        break;                                                                                    \
+    }
+        LOB_TYPE_LIST(LOB_TYPE_CASE)
+#undef LOB_TYPE_CASE
+    case LOB_TYPES:
+        assert(!"not a voxel type");
+    }
+    return good;
+}
+
 /*
  * The labels of voxels first .. first + n - 1, n <= BLOCK. Returns n, or the place in the block of
  * the first voxel that holds no label.
@@ -61,14 +84,14 @@ static inline bool label_of(int32_t *label, double value)
 static int read_labels(int32_t *labels, const lob_volume *volume, int64_t first, int n)
 {
     const double slope = volume->slope, inter = volume->inter;
+    const bool as_stored = slope == 1.0 && inter == 0.0;
+    if (as_stored && read_whole(labels, volume, first, n) == n) return n;
+
     double values[BLOCK];
     lob_values(values, volume->data, volume->type, first, n);
     int good = 0;
-    for (int i = 0; i < n; i++) good += label_of(&labels[i], slope * values[i] + inter);
-    if (good == n) return n;
-    int i = 0;
-    while (i < n - 1 && label_of(&labels[i], slope * values[i] + inter)) i++;
-    return i;
+    while (good < n && label_of(&labels[good], slope * values[good] + inter)) good++;
+    return good;
 }
 
 static void write_labels(void *data, lob_type type, int64_t first, const int32_t *labels, int n)

@@ -20,7 +20,8 @@ lob_type lob_label_type(int32_t largest);
 
 /*
  * Renumber a label volume to 1..count in place, keeping the order of the labels, and store it in
- * lob_label_type(count). Scaled and real-valued volumes are accepted when every value is within
+ * lob_label_type(count). Working memory is 1 MiB and what the labels themselves take, whatever the
+ * number of voxels. Scaled and real-valued volumes are accepted when every value is within
  * 1e-3 of a whole number.
  *
  *   volume  in/out  one channel; afterwards slope 1 and inter 0
@@ -35,8 +36,11 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
                             lob_error *error);
 
 /*
- * The inverse of lob_labels_dense: replace dense labels by the values of set, in place where the
- * type lob_label_type(largest value) is no wider, else in a new buffer.
+ * The inverse of lob_labels_dense: replace dense labels, of any type, by the values of set and store
+ * them in lob_label_type(largest value). Only where that is wider does the buffer grow.
+ *
+ *   volume  in/out  every voxel is a whole number from 0 to set->count; slope 1 and inter 0
+ *
  * Returns LOB_OK or LOB_ENOMEM (volume unchanged).
  */
 lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set);
