@@ -1,0 +1,82 @@
+/* gzip in memory: inflating to a known size, and deflating in threads into one member. */
+#ifndef LOB_GZIP_H
+#define LOB_GZIP_H
+
+#include "io/file.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool lob_is_gzip(const unsigned char *bytes, size_t size);
+
+/* No deflate stream grows by more than this factor. */
+#define LOB_GZIP_MOST 1032
+
+/* Could a gz file of this many bytes hold so many? Asked before memory is. */
+bool lob_gzip_justifies(uint64_t inflated, size_t compressed);
+
+/*
+ * The first bytes of what a gz file holds.
+ *
+ *   out   out  up to n bytes
+ *   in    in   size bytes; may be cut short or damaged
+ *
+ * Returns how many bytes there are before the stream ends or turns bad.
+ */
+size_t lob_gunzip_head(void *out, size_t n, const unsigned char *in, size_t size);
+
+/* A stretch of the inflated bytes and where it shall go. */
+typedef struct {
+    uint64_t offset;
+    size_t size;
+    unsigned char *out;
+} lob_gzip_part;
+
+/* What was found beyond the bytes asked for. */
+typedef struct {
+    uint64_t surplus; /* inflated bytes after the last part */
+    size_t trailing;  /* file bytes after the last member that are no gzip member */
+} lob_gzip_rest;
+
+/*
+ * Inflate the first n bytes of a gz file, which may have several members; it must hold as many.
+ * Every member's checksum and length are verified, also of those beyond n bytes.
+ *
+ *   out   out  n bytes
+ *   rest  out  never NULL
+ *   path  in   for messages
+ *
+ * Returns LOB_OK, LOB_EDATA (damaged, cut short, too few bytes) or LOB_ENOMEM.
+ */
+lob_status lob_gunzip(unsigned char *out, size_t n, lob_gzip_rest *rest, const unsigned char *in,
+                      size_t size, const char *path, lob_error *error);
+
+/*
+ * The same for stretches, in rising order without overlap, and with no memory but theirs; slower by
+ * a factor of 2 to 7.
+ */
+lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest *rest,
+                            const unsigned char *in, size_t size, const char *path,
+                            lob_error *error);
+
+/*
+ * Where bytes to be written come from: copy n bytes from offset on into out. Called from several
+ * threads at once.
+ */
+typedef void lob_bytes_fn(void *user, uint64_t offset, size_t n, unsigned char *out);
+
+/*
+ * Write size bytes as a gz file of one member, with no name and no time in its header. Blocks are
+ * deflated apart, each with the 32 KiB before it as dictionary, and joined at byte boundaries, so
+ * the bytes do not depend on the number of threads.
+ *
+ *   level    in  1..9
+ *   threads  in  >= 1
+ *
+ * Returns LOB_OK, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
+                          int level, int threads, lob_error *error);
+
+#endif
