@@ -39,7 +39,7 @@ void lob_world_to_voxel(double voxel[3], const lob_geometry *geometry, const dou
  */
 void lob_orientation(char code[4], const lob_geometry *geometry);
 
-/* The voxel axis (0 x, 1 y, 2 z) that is most nearly across this plane: slices are taken along it. */
+/* The voxel axis (0 x, 1 y, 2 z) that is most nearly across this plane: slices lie along it. */
 int lob_plane_axis(const lob_geometry *geometry, lob_plane plane);
 
 #ifdef __cplusplus

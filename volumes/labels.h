@@ -11,8 +11,8 @@ extern "C" {
 /* The labels that occur in a volume, ascending, without 0. values[i] is dense label i + 1. */
 typedef struct {
     int32_t count;
-    int32_t *values;  /* count, each >= 1 */
-    int64_t *voxels;  /* count: voxels that carry the label */
+    int32_t *values; /* count, each >= 1 */
+    int64_t *voxels; /* count: voxels that carry the label */
 } lob_label_set;
 
 /* Type of a label volume: LOB_U8 up to 255, LOB_I16 up to 32767, LOB_I32 beyond. */
@@ -36,8 +36,8 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
                             lob_error *error);
 
 /*
- * The inverse of lob_labels_dense: replace dense labels, of any type, by the values of set and store
- * them in lob_label_type(largest value). Only where that is wider does the buffer grow.
+ * The inverse of lob_labels_dense: replace dense labels, of any type, by the values of set and
+ * store them in lob_label_type(largest value). Only where that is wider does the buffer grow.
  *
  *   volume  in/out  every voxel is a whole number from 0 to set->count; slope 1 and inter 0
  *

@@ -19,28 +19,28 @@ typedef struct {
  * format that made it knows how to read it; the others ignore it.
  */
 typedef struct {
-    const char *format;        /* name of the format's row, a string that lives for ever; NULL: none */
-    unsigned char *bytes;      /* header in host byte order, malloc'ed */
+    const char *format;   /* name of the format's row, a string that lives for ever; NULL: none */
+    unsigned char *bytes; /* header in host byte order, malloc'ed */
     size_t size;
     unsigned char *extensions; /* what follows the header, as found in the file, malloc'ed */
     size_t extensions_size;
 } lob_header;
 
 typedef struct {
-    void *data;             /* channels * nx*ny*nz voxels, channel after channel; malloc'ed */
+    void *data; /* channels * nx*ny*nz voxels, channel after channel; malloc'ed */
     lob_type type;
     lob_dims dims;
-    int channels;           /* >= 1 */
-    double slope, inter;    /* a voxel's value is slope * stored + inter; 1 and 0 when not scaled */
+    int channels;        /* >= 1 */
+    double slope, inter; /* a voxel's value is slope * stored + inter; 1 and 0 when not scaled */
     lob_geometry geometry;
     lob_header header;
-    int64_t frames;         /* time frames in the file; data holds one of them */
-    int64_t frame;          /* which one, from 0 */
+    int64_t frames; /* time frames in the file; data holds one of them */
+    int64_t frame;  /* which one, from 0 */
 } lob_volume;
 
-#define LOB_VOLUME_EMPTY                                                                           \
-    {                                                                                              \
-        .slope = 1.0, .channels = 1, .frames = 1                                                   \
+#define LOB_VOLUME_EMPTY                         \
+    {                                            \
+        .slope = 1.0, .channels = 1, .frames = 1 \
     }
 
 /* a * b * c * d, or -1 when a factor is negative or the product exceeds INT64_MAX. */
@@ -66,7 +66,7 @@ static inline int64_t lob_voxels(const lob_volume *volume)
  */
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels);
 
-/* Free data, header and extensions and leave LOB_VOLUME_EMPTY. A volume with nothing in it is fine. */
+/* Free data, header and extensions and leave LOB_VOLUME_EMPTY; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);
 
 /*

@@ -11,16 +11,16 @@ extern "C" {
 #endif
 
 /* type, C type, name, is integer, smallest value, largest value (as double) */
-#define LOB_TYPE_LIST(X)                                                                           \
-    X(LOB_U8, uint8_t, "uint8", true, 0, UINT8_MAX)                                                \
-    X(LOB_I8, int8_t, "int8", true, INT8_MIN, INT8_MAX)                                            \
-    X(LOB_U16, uint16_t, "uint16", true, 0, UINT16_MAX)                                            \
-    X(LOB_I16, int16_t, "int16", true, INT16_MIN, INT16_MAX)                                       \
-    X(LOB_U32, uint32_t, "uint32", true, 0, UINT32_MAX)                                            \
-    X(LOB_I32, int32_t, "int32", true, INT32_MIN, INT32_MAX)                                       \
-    X(LOB_U64, uint64_t, "uint64", true, 0, UINT64_MAX)                                            \
-    X(LOB_I64, int64_t, "int64", true, INT64_MIN, INT64_MAX)                                       \
-    X(LOB_F32, float, "float32", false, -FLT_MAX, FLT_MAX)                                         \
+#define LOB_TYPE_LIST(X)                                     \
+    X(LOB_U8, uint8_t, "uint8", true, 0, UINT8_MAX)          \
+    X(LOB_I8, int8_t, "int8", true, INT8_MIN, INT8_MAX)      \
+    X(LOB_U16, uint16_t, "uint16", true, 0, UINT16_MAX)      \
+    X(LOB_I16, int16_t, "int16", true, INT16_MIN, INT16_MAX) \
+    X(LOB_U32, uint32_t, "uint32", true, 0, UINT32_MAX)      \
+    X(LOB_I32, int32_t, "int32", true, INT32_MIN, INT32_MAX) \
+    X(LOB_U64, uint64_t, "uint64", true, 0, UINT64_MAX)      \
+    X(LOB_I64, int64_t, "int64", true, INT64_MIN, INT64_MAX) \
+    X(LOB_F32, float, "float32", false, -FLT_MAX, FLT_MAX)   \
     X(LOB_F64, double, "float64", false, -DBL_MAX, DBL_MAX)
 
 typedef enum {
