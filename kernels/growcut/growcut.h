@@ -22,6 +22,8 @@
 #include "kernels/context.h"
 #include "volumes/volume.h"
 
+#include <math.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,0 +1,142 @@
+/* GrowCut's cost tables, limits and checks: everything that happens before a voxel is grown. */
+#include "kernels/growcut/growcut_rule.h"
+
+#include "kernels/growcut/growcut_voxel.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Neighbours of a voxel, at most `reach` axes apart: 6/18/26 in 3D, 4/8 where the view is flat. */
+static void list_neighbours(lob_growcut_rule *rule, int neighbours)
+{
+    const bool flat = neighbours == 4 || neighbours == 8;
+    const int reach = neighbours == 6 || neighbours == 4 ? 1 : neighbours == 26 ? 3 : 2;
+    for (int z = flat ? 0 : -1; z <= (flat ? 0 : 1); z++)
+        for (int y = -1; y <= 1; y++)
+            for (int x = -1; x <= 1; x++) {
+                const int apart = abs(x) + abs(y) + abs(z);
+                if (apart == 0 || apart > reach) continue;
+                int8_t *offset = rule->offset[rule->neighbours++];
+                offset[0] = (int8_t)x;
+                offset[1] = (int8_t)y;
+                offset[2] = (int8_t)z;
+            }
+}
+
+static double unit_of(const lob_growcut_options *options, uint32_t dmax)
+{
+    if (options->rule == LOB_RULE_DISTANCE) return options->penalty > 0 ? 64.0 : 1.0;
+    double unit = 64.0;
+    while (unit * dmax * log(dmax + 1.0) >= 1 << 30) unit /= 2;
+    return unit;
+}
+
+static uint32_t rounded(double units)
+{
+    return units < LOB_NO_PASSAGE - 1.0 ? (uint32_t)(units + 0.5) : LOB_NO_PASSAGE;
+}
+
+static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind)
+{
+    const double dmax = rule->dmax;
+    for (uint32_t d = 0; d <= rule->dmax; d++)
+        rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * rule->unit)
+                        : d < rule->dmax ? rounded(-log1p(-(d / dmax)) * dmax * rule->unit)
+                                         : LOB_NO_PASSAGE;
+}
+
+/* The tighter of --max-cost and --min-strength, in units. */
+static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options *options,
+                         const lob_levels *levels)
+{
+    double units = options->max_cost / levels->level_step * rule->unit;
+    if (options->min_strength > 0)
+        units = fmin(units, -log(options->min_strength) * rule->dmax * rule->unit);
+    return units < 9e18 ? (uint64_t)units : UINT64_MAX;
+}
+
+lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_options *options,
+                                 const lob_levels *levels, const uint16_t *span,
+                                 const lob_volume *image, const lob_view *view)
+{
+    *rule = (lob_growcut_rule){0};
+    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
+    rule->dmax = lob_growcut_distance(span, none, image->channels, 1, options->norm);
+    if (rule->dmax == 0) rule->dmax = 1;
+    rule->unit = unit_of(options, rule->dmax);
+    rule->cost = malloc(((size_t)rule->dmax + 1) * sizeof *rule->cost);
+    if (!rule->cost) return LOB_ENOMEM;
+    fill_costs(rule, options->rule);
+
+    list_neighbours(rule, options->neighbours);
+    const double per_mm = options->penalty / levels->level_step * rule->unit;
+    uint32_t dearest_extra = 0;
+    for (int k = 0; k < rule->neighbours; k++) {
+        double square = 0;
+        for (int a = 0; a < 3; a++) {
+            const double mm = rule->offset[k][a] * image->geometry.spacing_mm[view->axis[a]];
+            square += mm * mm;
+        }
+        rule->extra[k] = per_mm > 0 ? rounded(per_mm * sqrt(square)) : 0;
+        if (rule->extra[k] != LOB_NO_PASSAGE && rule->extra[k] > dearest_extra)
+            dearest_extra = rule->extra[k];
+    }
+    const uint32_t last = options->rule == LOB_RULE_STRENGTH ? rule->dmax - 1 : rule->dmax;
+    const uint64_t dearest = (uint64_t)rule->cost[last] + dearest_extra;
+    rule->dearest = dearest < LOB_NO_PASSAGE ? (uint32_t)dearest : LOB_NO_PASSAGE - 1;
+    rule->limit = limit_of(rule, options, levels);
+    return LOB_OK;
+}
+
+void lob_growcut_rule_free(lob_growcut_rule *rule)
+{
+    free(rule->cost);
+    *rule = (lob_growcut_rule){0};
+}
+
+uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)
+{
+    if (!(strength > 0 && strength <= 1)) return UINT64_MAX;
+    return (uint64_t)(-log((double)strength) * rule->dmax * rule->unit + 0.5);
+}
+
+float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
+{
+    return (float)exp(-(double)units / ((double)rule->dmax * rule->unit));
+}
+
+lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
+                             lob_error *error)
+{
+    const lob_volume *image = in->image, *seeds = in->seeds;
+    const int n = options->neighbours;
+    const bool flat = options->slice_axis >= 0;
+    if (options->slice_axis < -1 || options->slice_axis > 2)
+        return lob_fail(error, LOB_EARG, "slice axis %d: it is 0, 1, 2 or -1", options->slice_axis);
+    if (flat ? n != 4 && n != 8 : n != 6 && n != 18 && n != 26)
+        return lob_fail(error, LOB_EARG, "%d neighbours: %s", n,
+                        flat ? "slice by slice it is 4 or 8" : "in 3D it is 6, 18 or 26");
+    if (!(options->penalty >= 0 && options->penalty < INFINITY))
+        return lob_fail(error, LOB_EARG, "the penalty must be a number from 0");
+    if (options->penalty > 0 && options->rule != LOB_RULE_DISTANCE)
+        return lob_fail(error, LOB_EARG, "a penalty per mm needs the distance rule");
+    if (!(options->min_strength >= 0 && options->min_strength <= 1))
+        return lob_fail(error, LOB_EARG, "the least strength lies in 0..1");
+    if (!(options->max_cost >= 0))
+        return lob_fail(error, LOB_EARG, "the largest cost must be a number from 0");
+    if (!(options->range[0] <= options->range[1]))
+        return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
+    if (options->tile && (options->tile < 4 || options->tile > 256))
+        return lob_fail(error, LOB_EARG, "a tile has 4..256 voxels a side");
+    if (options->key_bits != 0 && options->key_bits != 32 && options->key_bits != 64)
+        return lob_fail(error, LOB_EARG, "keys have 32 or 64 bits");
+    if (image->channels < 1 || image->channels > LOB_GROWCUT_CHANNELS)
+        return lob_fail(error, LOB_EDATA, "the image has %d channels; GrowCut takes up to %d",
+                        image->channels, LOB_GROWCUT_CHANNELS);
+    if (memcmp(&image->dims, &seeds->dims, sizeof image->dims) != 0)
+        return lob_fail(error, LOB_EDATA, "image and seeds have different sides");
+    if (seeds->type != LOB_U8 && seeds->type != LOB_I16 && seeds->type != LOB_I32)
+        return lob_fail(error, LOB_EDATA, "seeds must be dense labels");
+    return in->labels >= 1 ? LOB_OK : lob_fail(error, LOB_EDATA, "there are no seeds");
+}

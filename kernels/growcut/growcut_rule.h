@@ -1,0 +1,59 @@
+/*
+ * A GrowCut rule in fixed point: what both backends need to know to take a step.
+ *
+ * A cost is a whole number of units; one level of difference costs `unit` units (exactly in the
+ * distance rule, about in the strength rule). The strength rule's table is round(-ln(1 - d/dmax) *
+ * dmax * unit), made once on the host; `unit` is a power of two, 64 where the table then fits 30 bits,
+ * which keeps the rounding of a path of n steps below n/128 levels. The distance rule needs no
+ * fraction unless there is a penalty, so its unit is 1 without and 64 with one.
+ */
+#ifndef LOB_GROWCUT_RULE_H
+#define LOB_GROWCUT_RULE_H
+
+#include "kernels/growcut/growcut.h"
+#include "kernels/levels/levels.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    uint32_t dmax;     /* largest distance that the levels' spans allow, at least 1 */
+    uint32_t *cost;    /* dmax + 1: units of a step over distance d; LOB_NO_PASSAGE; malloc'ed */
+    uint32_t dearest;  /* the largest finite entry of cost plus the largest of extra */
+    double unit;       /* units per level */
+    int neighbours;
+    int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
+    uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d] */
+    uint64_t limit;       /* no path may cost more units than this; UINT64_MAX: no limit */
+} lob_growcut_rule;
+
+/*
+ * Make the rule for a view whose levels have been scanned.
+ *
+ *   rule     out  free with lob_growcut_rule_free
+ *   span     in   lob_levels_scan's spans, one a channel of data->image
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_options *options,
+                                 const lob_levels *levels, const uint16_t *span,
+                                 const lob_volume *image, const lob_view *view);
+
+void lob_growcut_rule_free(lob_growcut_rule *rule);
+
+/* Units at which a seed of strength t in (0, 1] starts; above every limit for any other t. */
+uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
+
+/* The strength exp(-cost / dmax levels) that a cost in units stands for. */
+float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
+
+/* Options within their ranges? LOB_OK or LOB_EARG with a line that names the option. */
+lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
+                             lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+/* GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. All of it is integer. */
+#ifndef LOB_GROWCUT_VOXEL_H
+#define LOB_GROWCUT_VOXEL_H
+
+#include "kernels/both.h"
+#include "kernels/growcut/growcut.h"
+
+#include <math.h>
+
+/* Cost of a step that cannot be taken. */
+#define LOB_NO_PASSAGE UINT32_MAX
+
+/*
+ * sqrt(square) to the nearest whole number. Below 2^52 the double is exact and its root correctly
+ * rounded, and k + 1/2 is never the root of a whole number, so every machine gives the same.
+ */
+LOB_BOTH uint32_t lob_growcut_root(uint64_t square)
+{
+    return (uint32_t)(sqrt((double)square) + 0.5);
+}
+
+/*
+ * Distance of two voxels from the differences of their levels.
+ *
+ *   p, q      in  channel 0 of each voxel; channel c lies c * stride further
+ *   channels  in  1..64
+ *
+ * At most 65535 * channels.
+ */
+LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int channels,
+                                       int64_t stride, lob_norm norm)
+{
+    uint64_t squares = 0;
+    uint32_t sum = 0, largest = 0;
+    for (int c = 0; c < channels; c++) {
+        const int32_t e = (int32_t)p[c * stride] - (int32_t)q[c * stride];
+        const uint32_t d = (uint32_t)(e < 0 ? -e : e);
+        squares += (uint64_t)d * d;
+        sum += d;
+        if (d > largest) largest = d;
+    }
+    switch (norm) {
+    case LOB_NORM_L2: return channels == 1 ? sum : lob_growcut_root(squares);
+    case LOB_NORM_L1: return sum;
+    case LOB_NORM_LINF: return largest;
+    case LOB_NORM_ALPHAMAX: return largest + (sum - largest) / 2;
+    }
+    return sum;
+}
+
+#endif

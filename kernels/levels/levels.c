@@ -1,0 +1,211 @@
+/* The mapping from stored voxels to levels: its scan, and rows of levels made on the fly. */
+#include "kernels/levels/levels.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+lob_view lob_view_whole(lob_dims dims)
+{
+    return (lob_view){
+        .dims = dims, .stride = {1, dims.nx, dims.nx * dims.ny}, .axis = {0, 1, 2}};
+}
+
+lob_view lob_view_slice(lob_dims dims, int axis, int64_t index)
+{
+    const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
+    const int64_t stride[3] = {1, dims.nx, dims.nx * dims.ny};
+    const int u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
+    return (lob_view){.offset = index * stride[axis],
+                      .dims = {side[u], side[v], 1},
+                      .stride = {stride[u], stride[v], stride[axis]},
+                      .axis = {u, v, axis}};
+}
+
+static bool ranged(const lob_data *data)
+{
+    return data->range[0] > -INFINITY || data->range[1] < INFINITY;
+}
+
+/* Clear is_data where a channel is not finite; returns how many this channel cleared. */
+#define DROP_NOT_FINITE(ctype)                                                                     \
+    do {                                                                                           \
+        const ctype *in = (const ctype *)image->data + at;                                         \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            if (is_data[i] && !isfinite(in[i * step])) is_data[i] = 0, dropped++;                  \
+    } while (0)
+
+/* Clear is_data where a channel's value lies outside the range. */
+#define DROP_OUTSIDE(type, ctype, name, integer, lowest, highest)                                  \
+    case type: {                                                                                   \
+        const ctype *in = (const ctype *)image->data + at;                                         \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const double value = image->slope * (double)in[i * step] + image->inter;               \
+            if (!(value >= data->range[0] && value <= data->range[1])) is_data[i] = 0;             \
+        }                                                                                          \
+        break;                                                                                     \
+    }
+
+int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_view *view, int64_t x,
+                            int64_t y, int64_t z, int64_t n)
+{
+    const lob_volume *image = data->image;
+    const int64_t first = lob_view_index(view, x, y, z), step = view->stride[0];
+    const int64_t voxels = lob_voxels(image);
+    int64_t dropped = 0;
+    if (data->mask)
+        for (int64_t i = 0; i < n; i++) is_data[i] = data->mask[first + i * step] != 0;
+    else
+        memset(is_data, 1, (size_t)n);
+    if (image->type == LOB_F32 || image->type == LOB_F64)
+        for (int c = 0; c < image->channels; c++) {
+            const int64_t at = c * voxels + first;
+            if (image->type == LOB_F32)
+                DROP_NOT_FINITE(float);
+            else
+                DROP_NOT_FINITE(double);
+        }
+    if (ranged(data))
+        for (int c = 0; c < image->channels; c++) {
+            const int64_t at = c * voxels + first;
+            switch (image->type) {
+                LOB_TYPE_LIST(DROP_OUTSIDE)
+            case LOB_TYPES: break;
+            }
+        }
+    return dropped;
+}
+
+/* Extremes of one channel: as double, and for integers also their sign-extended bits. */
+typedef struct {
+    bool any;
+    double low, high;
+    uint64_t low_bits, high_bits;
+} extremes;
+
+#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                                  \
+    case type: {                                                                                   \
+        const ctype *in = (const ctype *)image->data + at;                                         \
+        ctype low = 0, high = 0;                                                                   \
+        bool any = false;                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            if (!is_data[i]) continue;                                                             \
+            const ctype value = in[i * step];                                                      \
+            if (!any || value < low) low = value;                                                  \
+            if (!any || value > high) high = value;                                                \
+            any = true;                                                                            \
+        }                                                                                          \
+        row = (extremes){any, (double)low, (double)high, 0, 0};                                    \
+        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;                 \
+        break;                                                                                     \
+    }
+
+/* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit. */
+static void widen(extremes *e, const extremes *other, bool is_unsigned)
+{
+    if (!other->any) return;
+    if (!e->any) {
+        *e = *other;
+        return;
+    }
+    if (other->low < e->low) e->low = other->low;
+    if (other->high > e->high) e->high = other->high;
+    const uint64_t flip = is_unsigned ? 0 : UINT64_C(1) << 63;
+    if ((other->low_bits ^ flip) < (e->low_bits ^ flip)) e->low_bits = other->low_bits;
+    if ((other->high_bits ^ flip) > (e->high_bits ^ flip)) e->high_bits = other->high_bits;
+}
+
+static void row_extremes(extremes *e, const uint8_t *is_data, const lob_volume *image, int channel,
+                         int64_t first, int64_t step, int64_t n)
+{
+    const int64_t at = channel * lob_voxels(image) + first;
+    extremes row = {0};
+    switch (image->type) {
+        LOB_TYPE_LIST(ROW_EXTREMES)
+    case LOB_TYPES: break;
+    }
+    widen(e, &row, image->type == LOB_U64);
+}
+
+enum { ROW = 1024, CHANNELS = 64 };
+
+/* In halves, because the width of a range of doubles can exceed what a double holds. */
+static uint16_t mapped(const lob_levels *levels, double stored)
+{
+    const double level = (stored * 0.5 - levels->low * 0.5) * (2 * levels->per_unit) + 0.5;
+    return level < 65535.0 ? (uint16_t)level : 65535;
+}
+
+void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
+                     int threads)
+{
+    const lob_volume *image = data->image;
+    const int channels = image->channels;
+    const bool is_unsigned = image->type == LOB_U64;
+    const int64_t rows = view->dims.ny * view->dims.nz;
+    extremes all[CHANNELS] = {0};
+    int64_t data_voxels = 0, not_finite = 0;
+
+#pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
+    {
+        uint8_t is_data[ROW];
+        extremes mine[CHANNELS] = {0};
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t x = 0; x < view->dims.nx; x += ROW) {
+                const int64_t y = row % view->dims.ny, z = row / view->dims.ny;
+                const int64_t n = view->dims.nx - x < ROW ? view->dims.nx - x : ROW;
+                not_finite += lob_levels_data_row(is_data, data, view, x, y, z, n);
+                for (int64_t i = 0; i < n; i++) data_voxels += is_data[i];
+                for (int c = 0; c < channels; c++)
+                    row_extremes(&mine[c], is_data, image, c, lob_view_index(view, x, y, z),
+                                 view->stride[0], n);
+            }
+#pragma omp critical(lob_levels_extremes)
+        for (int c = 0; c < channels; c++) widen(&all[c], &mine[c], is_unsigned);
+    }
+
+    extremes joint = all[0];
+    for (int c = 1; c < channels; c++) widen(&joint, &all[c], is_unsigned);
+    *levels = (lob_levels){.data_voxels = data_voxels, .not_finite = not_finite, .per_unit = 1.0};
+    memset(span, 0, (size_t)channels * sizeof *span);
+    levels->level_step = fabs(image->slope);
+    if (!joint.any) return;
+
+    levels->low = joint.low;
+    levels->low_bits = joint.low_bits;
+    levels->exact = lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
+    if (!levels->exact) {
+        const double half = joint.high * 0.5 - joint.low * 0.5;
+        levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
+        levels->level_step = fabs(image->slope) / levels->per_unit;
+    }
+    for (int c = 0; c < channels; c++)
+        span[c] = levels->exact ? (uint16_t)(all[c].high_bits - all[c].low_bits)
+                                : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
+}
+
+#define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                    \
+    case type: {                                                                                   \
+        const ctype *in = (const ctype *)image->data + at;                                         \
+        if (levels->exact)                                                                         \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = is_data[i] ? (uint16_t)((uint64_t)in[i * step] - levels->low_bits) : 0;   \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                out[i] = is_data[i] ? mapped(levels, (double)in[i * step]) : 0;                    \
+        break;                                                                                     \
+    }
+
+void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *levels,
+                    const lob_data *data, int channel, const lob_view *view, int64_t x, int64_t y,
+                    int64_t z, int64_t n)
+{
+    const lob_volume *image = data->image;
+    const int64_t at = channel * lob_voxels(image) + lob_view_index(view, x, y, z);
+    const int64_t step = view->stride[0];
+    switch (image->type) {
+        LOB_TYPE_LIST(ROW_LEVELS)
+    case LOB_TYPES: break;
+    }
+}
