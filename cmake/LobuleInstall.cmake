@@ -11,6 +11,7 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/distance/distance.h
     kernels/growcut/growcut.h
     kernels/measures/measures.h
+    kernels/phantom/phantom.h
     volumes/geometry.h
     volumes/labels.h
     volumes/status.h
@@ -28,6 +29,8 @@ set_target_properties(lobule PROPERTIES
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 install(TARGETS lobule EXPORT lobule-targets)
 if(TARGET lobule_program)
+    set_target_properties(lobule_program PROPERTIES
+        INSTALL_RPATH "$<$<BOOL:${BUILD_SHARED_LIBS}>:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}>")
     install(TARGETS lobule_program)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
