@@ -1,0 +1,155 @@
+/* The list of outcomes, the one line of an error, and the table of voxel types. */
+#include "volumes/status.h"
+#include "volumes/voxel_type.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static const struct {
+    const char *what;
+    lob_status status;
+    int exit_code;
+} exit_codes[] = {
+    {"success ends with 0",                           LOB_OK,         0  },
+    {"a difference is an answer, not a fault",        LOB_EDIFFER,    1  },
+    {"bad usage is EX_USAGE",                         LOB_EARG,       64 },
+    {"bad data is EX_DATAERR",                        LOB_EDATA,      65 },
+    {"a missing input is EX_NOINPUT",                 LOB_ENOINPUT,   66 },
+    {"a missing device is EX_UNAVAILABLE",            LOB_EDEVICE,    69 },
+    {"a fault of ours is EX_SOFTWARE",                LOB_EINTERNAL,  70 },
+    {"an output that cannot be made is EX_CANTCREAT", LOB_ECREATE,    73 },
+    {"a failing disk is EX_IOERR",                    LOB_EIO,        74 },
+    {"no memory is worth another try: EX_TEMPFAIL",   LOB_ENOMEM,     75 },
+    {"a busy device is worth another try too",        LOB_EBUSY,      75 },
+    {"cancelled is what a shell says of Ctrl-C",      LOB_ECANCEL,    130},
+    {"a status outside the list is a fault of ours",  (lob_status)99, 70 },
+};
+
+static void test_exit_codes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(exit_codes); i++) {
+        const int got = lob_status_exit_code(exit_codes[i].status);
+        if (got != exit_codes[i].exit_code) fail_msg("%s: got %d", exit_codes[i].what, got);
+    }
+    assert_int_equal(lob_status_exit_code((lob_status)-1), 70);
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    assert_string_equal(lob_status_text(LOB_OK), "done");
+    assert_string_equal(lob_status_text(LOB_ECANCEL), "cancelled");
+    assert_string_equal(lob_status_text((lob_status)99), "unknown status");
+    assert_string_equal(lob_status_text((lob_status)-1), "unknown status");
+    for (int a = LOB_OK; a <= LOB_ECANCEL; a++)
+        for (int b = LOB_OK; b < a; b++)
+            if (strcmp(lob_status_text((lob_status)a), lob_status_text((lob_status)b)) == 0)
+                fail_msg("status %d and %d read the same", a, b);
+}
+
+static void test_fail(void **state)
+{
+    (void)state;
+    assert_int_equal(lob_fail(NULL, LOB_EIO, "nobody %s", "listens"), LOB_EIO);
+
+    lob_error error = {{0}};
+    assert_int_equal(lob_fail(&error, LOB_EDATA, "%s: %d slices", "a.nii", 3), LOB_EDATA);
+    assert_string_equal(error.text, "a.nii: 3 slices");
+
+    /* A file name may hold a newline or an escape sequence; UTF-8 stays as it is. */
+    lob_fail(&error, LOB_EDATA, "%s", "a\nb\x1b[31m\x7f\tL\xc3\xb6we.nii");
+    assert_string_equal(error.text, "a?b?[31m??L\xc3\xb6we.nii");
+
+    char longer[3000];
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    lob_fail(&error, LOB_EDATA, "%s", longer);
+    assert_int_equal(strlen(error.text), sizeof error.text - 1);
+}
+
+static const struct {
+    lob_type type;
+    const char *name;
+    size_t bytes;
+    bool is_integer;
+    double lowest, highest;
+} types[] = {
+    {LOB_U8,  "uint8",   1, true,  0,                      255                   },
+    {LOB_I8,  "int8",    1, true,  -128,                   127                   },
+    {LOB_U16, "uint16",  2, true,  0,                      65535                 },
+    {LOB_I16, "int16",   2, true,  -32768,                 32767                 },
+    {LOB_U32, "uint32",  4, true,  0,                      4294967295.0          },
+    {LOB_I32, "int32",   4, true,  -2147483648.0,          2147483647            },
+    {LOB_U64, "uint64",  8, true,  0,                      18446744073709551616.0},
+    {LOB_I64, "int64",   8, true,  -9223372036854775808.0, 9223372036854775808.0 },
+    {LOB_F32, "float32", 4, false, -FLT_MAX,               FLT_MAX               },
+    {LOB_F64, "float64", 8, false, -DBL_MAX,               DBL_MAX               },
+};
+
+static void test_types(void **state)
+{
+    (void)state;
+    assert_int_equal(COUNT(types), LOB_TYPES);
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const lob_type_info *row = lob_type_of(types[i].type);
+        if (strcmp(row->name, types[i].name) != 0 || row->bytes != types[i].bytes ||
+            row->is_integer != types[i].is_integer || row->lowest != types[i].lowest ||
+            row->highest != types[i].highest)
+            fail_msg("%s: the table's row is \"%s\", %zu bytes", types[i].name, row->name,
+                     row->bytes);
+        assert_int_equal(lob_type_named(types[i].name), types[i].type);
+    }
+    static const char *const strangers[] = {"", "uint", "uint88", "UINT8", "complex64", " uint8"};
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        if (lob_type_named(strangers[i]) != LOB_TYPES) fail_msg("\"%s\" has a type", strangers[i]);
+}
+
+/* Three voxels of a type, the middle one read: the lowest, one, the highest. */
+#define VALUES_CASE(type, ctype, name, integer, least, most)                          \
+    {                                                                                 \
+        const ctype data[] = {(ctype)(least), 1, (ctype)(most)};                      \
+        double got[3] = {-7, -7, -7};                                                 \
+        lob_values(got, data, type, 0, 3);                                            \
+        if (got[0] != (double)(least) || got[1] != 1.0 || got[2] != (double)(most))   \
+            fail_msg("%s: got %g %g %g", name, got[0], got[1], got[2]);               \
+        lob_values(got, data, type, 1, 1);                                            \
+        if (got[0] != 1.0 || got[1] != 1.0)                                           \
+            fail_msg("%s: from voxel 1: %g %g", name, got[0], got[1]);                \
+        lob_values(got, data, type, 3, 0);                                            \
+        if (got[0] != 1.0) fail_msg("%s: no voxels, but something is written", name); \
+    }
+
+static void test_values(void **state)
+{
+    (void)state;
+    LOB_TYPE_LIST(VALUES_CASE)
+
+    const float odd[] = {NAN, INFINITY, -0.0f};
+    double got[3];
+    lob_values(got, odd, LOB_F32, 0, 3);
+    assert_true(isnan(got[0]) && isinf(got[1]) && got[2] == 0.0 && signbit(got[2]));
+
+    const uint64_t beyond[] = {(UINT64_C(1) << 53) + 1, UINT64_MAX};
+    lob_values(got, beyond, LOB_U64, 0, 2);
+    assert_true(got[0] == 9007199254740992.0 && got[1] == 18446744073709551616.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_fail),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
