@@ -1,0 +1,287 @@
+/* HDF5 as a row of the formats: the parent's side, which sees only what the child sends. */
+#include "io/hdf5.h"
+
+#include "io/hdf5_private.h"
+#include "io/sandbox.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SILENCE_S = 300,         /* a child that sends nothing for so long hangs */
+    PARSE_CPU_S = 8,         /* processor time to find the data set */
+    PARSE_BYTES = 512 << 20, /* memory for that */
+    MOST_HEADER_BYTES = 16 << 20
+};
+
+/* The signature stands at 0, 512, 1024, 2048, ..., after a block of the user's own. */
+static bool hdf5_sniff(const lob_location *where, const lob_input *file)
+{
+    static const unsigned char signature[8] = "\211HDF\r\n\032\n";
+    (void)where;
+    for (size_t at = 0; at < file->size && file->size - at >= sizeof signature;
+         at = at ? at * 2 : 512)
+        if (memcmp(file->bytes + at, signature, sizeof signature) == 0) return true;
+    return false;
+}
+
+/* ---- the child ---- */
+
+typedef struct {
+    const lob_location *where;
+    const lob_read_options *options;
+    int64_t file_bytes;
+} request;
+
+static hid_t open_file(const char *path)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5PLset_loading_state(0); /* no code is loaded for a file's sake */
+    const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
+#if H5_VERSION_GE(1, 10, 7)
+    H5Pset_file_locking(plist, false,
+                        true); /* a lock is of no use to a reader, and fails on some shares */
+#endif
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, plist);
+    H5Pclose(plist);
+    return file;
+}
+
+static lob_status choose_frame(lob_hdf5_reply *reply, const request *asked)
+{
+    const lob_read_options *options = asked->options;
+    reply->frame = options->frame < 0 ? 0 : options->frame;
+    if (options->frame < 0 && reply->frames > 1 && !options->header_only)
+        return lob_fail(&reply->error, LOB_EDATA,
+                        "%s: holds %lld time frames; choose one with --frame 0 to --frame %lld",
+                        asked->where->path, (long long)reply->frames, (long long)reply->frames - 1);
+    if (reply->frame >= reply->frames)
+        return lob_fail(&reply->error, LOB_EDATA,
+                        "%s: has no frame %lld; it holds %lld, counted from 0", asked->where->path,
+                        (long long)reply->frame, (long long)reply->frames);
+    return LOB_OK;
+}
+
+static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view)
+{
+    reply->type = view->type;
+    reply->dims = (lob_dims){lob_hdf5_side(view, LOB_AXIS_X), lob_hdf5_side(view, LOB_AXIS_Y),
+                             lob_hdf5_side(view, LOB_AXIS_Z)};
+    reply->channels = (int)lob_hdf5_side(view, LOB_AXIS_C);
+    reply->frames = lob_hdf5_side(view, LOB_AXIS_T);
+    memcpy(reply->affine, view->geometry.affine, sizeof reply->affine);
+    reply->slab = lob_hdf5_slab(view);
+}
+
+static int64_t reply_bytes(const lob_hdf5_reply *reply)
+{
+    const int64_t bytes = (int64_t)lob_type_of(reply->type)->bytes;
+    return lob_product(lob_dims_voxels(reply->dims), reply->channels, bytes, 1);
+}
+
+static void read_child(int out, void *user)
+{
+    const request *asked = user;
+    const lob_location *where = asked->where;
+    lob_hdf5_reply reply = {.status = LOB_EDATA};
+    lob_hdf5_view view;
+    char *header = NULL;
+    hid_t object = -1;
+    char path[512];
+
+    lob_sandbox_limit(PARSE_CPU_S, PARSE_BYTES);
+    const hid_t file = open_file(where->file);
+    lob_sandbox_files(false); /* whatever the file says, no other file is opened */
+    if (file < 0)
+        lob_fail(&reply.error, LOB_EDATA, "%s: damaged HDF5 file: the HDF5 library cannot open it",
+                 where->path);
+    else
+        reply.status = lob_hdf5_find(&object, path, file, where, &reply.error);
+    if (reply.status == LOB_OK)
+        reply.status = lob_hdf5_view_of(&view, object, path, asked->file_bytes, where, &reply.info,
+                                        &reply.error);
+    if (reply.status == LOB_OK) {
+        describe(&reply, &view);
+        reply.status = choose_frame(&reply, asked);
+    }
+    if (reply.status == LOB_OK) {
+        header = lob_hdf5_header_text(object, &view);
+        reply.header_bytes = header ? (int64_t)strlen(header) : 0;
+        if (!asked->options->header_only) {
+            lob_sandbox_files(true); /* to ask how much memory there is */
+            reply.status =
+                lob_memory_allows(reply_bytes(&reply), where->path, asked->options, &reply.error);
+            lob_sandbox_files(false);
+        }
+    }
+    lob_sandbox_send(out, &reply, sizeof reply);
+    if (reply.status != LOB_OK) return;
+    lob_sandbox_send(out, header, (size_t)reply.header_bytes);
+    if (!asked->options->header_only)
+        lob_hdf5_send_voxels(&view, reply.frame, asked->options->threads, out);
+}
+
+/* ---- the parent ---- */
+
+/* Why the child fell silent. */
+static lob_status explain(lob_sandbox *box, const char *path, lob_error *error)
+{
+    int signal_number;
+    switch (lob_sandbox_finish(box, &signal_number)) {
+    case LOB_SANDBOX_INTERRUPTED:
+        return lob_fail(error, LOB_ECANCEL, "%s: interrupted", path);
+    case LOB_SANDBOX_KILLED:
+        return lob_fail(error, LOB_ENOMEM,
+                        "%s: the system ended the reader, most likely for lack of memory", path);
+    case LOB_SANDBOX_TOO_LONG:
+        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: reading it takes for ever", path);
+    default:
+        if (signal_number)
+            return lob_fail(error, LOB_EDATA,
+                            "%s: damaged HDF5 file: the HDF5 library fails on it (signal %d); "
+                            "`h5dump` may tell more, a fresh copy may help",
+                            path, signal_number);
+        return lob_fail(error, LOB_EDATA,
+                        "%s: damaged HDF5 file: its voxels cannot be read; a fresh copy may help",
+                        path);
+    }
+}
+
+/* The child may have been taken over by the file: believe nothing. */
+static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
+{
+    return (unsigned)reply->type < LOB_TYPES && lob_dims_voxels(reply->dims) > 0 &&
+           reply->channels >= 1 && reply->frames >= 1 && reply->frame >= 0 &&
+           reply->frame < reply->frames && reply->slab >= 1 && reply->slab <= reply->dims.nz &&
+           reply->header_bytes >= 0 && reply->header_bytes <= MOST_HEADER_BYTES &&
+           reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
+}
+
+static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply)
+{
+    enum { MOST = sizeof reply->info.warning / sizeof reply->info.warning[0] };
+    for (int i = 0; i < reply->info.warnings && i < MOST; i++) {
+        reply->info.warning[i][sizeof reply->info.warning[0] - 1] = '\0';
+        lob_warn(info, "%s", reply->info.warning[i]);
+    }
+}
+
+static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab)
+{
+    const int64_t slice = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
+    for (int64_t z = 0; z < out->dims.nz; z += slab) {
+        const int64_t depth = z + slab < out->dims.nz ? slab : out->dims.nz - z;
+        for (int64_t c = 0; c < out->channels; c++) {
+            unsigned char *at = (unsigned char *)out->data + (c * out->dims.nz + z) * slice;
+            if (!lob_sandbox_receive(box, at, (size_t)(depth * slice), SILENCE_S)) return false;
+        }
+    }
+    return true;
+}
+
+static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const request *asked,
+                                 lob_file_info *info, lob_error *error)
+{
+    const char *path = asked->where->path;
+    lob_hdf5_reply reply;
+    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S))
+        return explain(box, path, error);
+    if (reply.status != LOB_OK) {
+        reply.error.text[sizeof reply.error.text - 1] = '\0';
+        lob_sandbox_finish(box, NULL);
+        const bool known = reply.status == LOB_ENOMEM;
+        return lob_fail(error, known ? LOB_ENOMEM : LOB_EDATA, "%s", reply.error.text);
+    }
+    take_warnings(info, &reply);
+    if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
+        !is_sane(&reply, &out->geometry))
+        goto damaged;
+    out->type = reply.type;
+    out->dims = reply.dims;
+    out->channels = reply.channels;
+    out->frames = reply.frames;
+    out->frame = reply.frame;
+
+    lob_status st = LOB_ENOMEM;
+    out->header.format = lob_format_hdf5.name;
+    out->header.size = (size_t)reply.header_bytes;
+    out->header.bytes = calloc(out->header.size + 1, 1);
+    if (!out->header.bytes) goto failed;
+    if (!lob_sandbox_receive(box, out->header.bytes, out->header.size, SILENCE_S))
+        return explain(box, path, error);
+    if (!asked->options->header_only) {
+        st = lob_memory_allows(reply_bytes(&reply), path, asked->options, error);
+        if (st != LOB_OK) goto failed;
+        out->data = malloc((size_t)reply_bytes(&reply));
+        if (!out->data) {
+            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+            goto failed;
+        }
+        if (!receive_voxels(box, out, reply.slab)) return explain(box, path, error);
+    }
+    st = LOB_OK;
+failed:
+    lob_sandbox_finish(box, NULL);
+    return st;
+damaged:
+    lob_sandbox_finish(box, NULL);
+    return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
+}
+
+static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lob_input *file,
+                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    if (info) info->format = lob_format_hdf5.name;
+    lob_read_options sane = *options;
+    if (sane.threads < 1) sane.threads = 1;
+    request asked = {.where = where, .options = &sane, .file_bytes = (int64_t)file->size};
+
+    double before = lob_seconds();
+    lob_info_add_file(info, file, options);
+    if (info) info->read_s += lob_seconds() - before;
+
+    before = lob_seconds();
+    lob_sandbox box;
+    if (!lob_sandbox_start(&box, read_child, &asked))
+        return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
+                        where->path);
+    const lob_status st = receive_volume(out, &box, &asked, info, error);
+    if (info) info->inflate_s += lob_seconds() - before;
+    return st;
+}
+
+/* ---- header fields ---- */
+
+static void hdf5_fields(const lob_header *header, lob_field_fn *field, void *user)
+{
+    cJSON *root = cJSON_ParseWithLength((const char *)header->bytes, header->size);
+    static const char *const names[] = {"layout", "dataset"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, names[i]));
+        if (text) field(user, names[i], text);
+    }
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, "metadata"))
+    {
+        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
+        const char *only = cJSON_GetStringValue(cJSON_GetArrayItem(value, 0));
+        char *list = cJSON_GetArraySize(value) > 1 ? cJSON_PrintUnformatted(value) : NULL;
+        if (name && (list || only)) field(user, name, list ? list : only);
+        cJSON_free(list);
+    }
+    cJSON_Delete(root);
+}
+
+static const char *const hdf5_suffixes[] = {".h5", ".hdf5", NULL};
+
+const lob_format lob_format_hdf5 = {
+    .name = "HDF5",
+    .suffixes = hdf5_suffixes,
+    .sniff = hdf5_sniff,
+    .read = hdf5_read,
+    .write = lob_hdf5_write,
+    .fields = hdf5_fields,
+};

@@ -1,0 +1,309 @@
+/* Finding the volume in an HDF5 file, without following anything that leads out of it. */
+#include "io/hdf5_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEEPEST = 12, MOST_OBJECTS = 4096, MOST_NAMED = 12 };
+
+bool lob_hdf5_has(hid_t group, const char *name)
+{
+    H5L_info_t link;
+    return H5Lexists(group, name, H5P_DEFAULT) > 0 &&
+           H5Lget_info(group, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+}
+
+static bool is_number(hid_t type)
+{
+    const H5T_class_t kind = H5Tget_class(type);
+    return kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
+}
+
+bool lob_hdf5_is_volume(hid_t object)
+{
+    if (H5Iget_type(object) != H5I_DATASET) return false;
+    const hid_t type = H5Dget_type(object), space = H5Dget_space(object);
+    bool ok = type >= 0 && space >= 0 && is_number(type) && H5Sis_simple(space) > 0;
+    const int rank = ok ? H5Sget_simple_extent_ndims(space) : 0;
+    ok = rank >= 2 && rank <= LOB_HDF5_MOST_AXES;
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+/* What a link that is not hard is called in a message. */
+static const char *link_kind(H5L_type_t type)
+{
+    return type == H5L_TYPE_SOFT ? "a soft link" : "a link to another file";
+}
+
+/* One step down from a group; -1 with a message when there is no such step, or it leaves the file.
+ */
+static hid_t step(hid_t group, const char *name, const lob_location *where, lob_error *error)
+{
+    H5L_info_t link;
+    if (H5Iget_type(group) == H5I_DATASET || H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
+        H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) {
+        lob_fail(error, LOB_EDATA,
+                 "%s: the file holds nothing named %s; `h5ls -r` lists what it holds", where->path,
+                 name);
+        return -1;
+    }
+    if (link.type != H5L_TYPE_HARD) {
+        lob_fail(error, LOB_EDATA,
+                 "%s: %s is %s, which is not followed; name the data set itself, or copy it with "
+                 "h5repack",
+                 where->path, name, link_kind(link.type));
+        return -1;
+    }
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0)
+        lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: cannot open %s", where->path, name);
+    return object;
+}
+
+/* Follow a path of hard links from the root. */
+static hid_t open_path(hid_t file, const char *path, const lob_location *where, lob_error *error)
+{
+    hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
+    if (at < 0)
+        lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: it has no root group", where->path);
+    while (at >= 0) {
+        path += strspn(path, "/");
+        const size_t n = strcspn(path, "/");
+        if (n == 0) return at;
+        char name[256];
+        if (n >= sizeof name) {
+            lob_fail(error, LOB_EDATA, "%s: a name inside the file is longer than 255 bytes",
+                     where->path);
+            H5Oclose(at);
+            return -1;
+        }
+        memcpy(name, path, n);
+        name[n] = '\0';
+        path += n;
+        const hid_t next = step(at, name, where, error);
+        H5Oclose(at);
+        at = next;
+    }
+    return at;
+}
+
+typedef struct {
+    int depth, objects, found;
+    haddr_t seen[MOST_OBJECTS];
+    char path[512];              /* of the group being walked */
+    char names[MOST_NAMED][512]; /* of what was found */
+    int ranks[MOST_NAMED];
+    char shapes[MOST_NAMED][128]; /* "32 x 128 x 128" */
+    int solid;                    /* found with three dimensions or more */
+} walk;
+
+/* "32 x 128 x 128"; the rank. */
+static int shape_text(char *text, size_t size, hid_t set)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    const hid_t space = H5Dget_space(set);
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    H5Sclose(space);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? " x " : "",
+                                 (unsigned long long)extent[i]);
+    return rank;
+}
+
+static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    walk *w = user;
+    if (link->type != H5L_TYPE_HARD) return 0;
+    const size_t parent = strlen(w->path);
+    if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= DEEPEST) return 0;
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) return 0;
+
+    H5O_info_t info;
+    bool fresh = H5Oget_info(object, &info) >= 0 && w->objects < MOST_OBJECTS;
+    for (int i = 0; fresh && i < w->objects; i++) fresh = w->seen[i] != info.addr;
+    if (fresh) {
+        w->seen[w->objects++] = info.addr;
+        snprintf(w->path + parent, sizeof w->path - parent, "/%s", name);
+        if (H5Iget_type(object) == H5I_GROUP) {
+            w->depth++;
+            H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
+            w->depth--;
+        } else if (lob_hdf5_is_volume(object)) {
+            if (w->found < MOST_NAMED) {
+                strcpy(w->names[w->found], w->path);
+                w->ranks[w->found] = shape_text(w->shapes[w->found], sizeof w->shapes[0], object);
+                w->solid += w->ranks[w->found] > 2;
+            }
+            w->found++;
+        }
+        w->path[parent] = '\0';
+    }
+    H5Oclose(object);
+    return 0;
+}
+
+static lob_status list_candidates(const walk *w, const lob_location *where, lob_error *error)
+{
+    char list[800] = "";
+    size_t used = 0;
+    const int named = w->found < MOST_NAMED ? w->found : MOST_NAMED;
+    for (int i = 0; i < named && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s (%s)", i ? ", " : "",
+                                 w->names[i], w->shapes[i]);
+    const char *first = w->names[0];
+    return lob_fail(error, LOB_EDATA, "%s: holds %d data sets: %s%s; choose one, as in %s:%s",
+                    where->path, w->found, list, w->found > named ? ", ..." : "", where->file,
+                    first);
+}
+
+/* Replace a group by the only volume under it. */
+static lob_status only_one(hid_t *object, char *path, hid_t file, const lob_location *where,
+                           lob_error *error)
+{
+    static const walk nothing;
+    walk w = nothing;
+    if (strcmp(path, "/") != 0) snprintf(w.path, sizeof w.path, "%s", path);
+    H5Literate(*object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &w);
+
+    if (w.found == 0)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: holds no data set of numbers with 2 to 5 dimensions that hard links lead to",
+            where->path);
+    int chosen = 0;
+    if (w.found > MOST_NAMED || (w.solid != 1 && w.found != 1))
+        return list_candidates(&w, where, error);
+    while (w.solid == 1 && w.ranks[chosen] < 3) chosen++;
+    strcpy(path, w.names[chosen]);
+    H5Oclose(*object);
+    *object = open_path(file, path, where, error);
+    return *object < 0 ? LOB_EDATA : LOB_OK;
+}
+
+static bool is_itk_group(hid_t object)
+{
+    return H5Iget_type(object) == H5I_GROUP && lob_hdf5_has(object, "VoxelData") &&
+           lob_hdf5_has(object, "Dimension");
+}
+
+/* The path without its last part, when that is `last`; false when it is not. */
+static bool parent_of(char *parent, const char *path, const char *last)
+{
+    const size_t n = strlen(path), m = strlen(last);
+    if (n <= m || strcmp(path + n - m, last) != 0 || path[n - m - 1] != '/') return false;
+    memcpy(parent, path, n - m);
+    parent[n - m] = '\0';
+    return true;
+}
+
+lob_status lob_hdf5_find(hid_t *object, char *path, hid_t file, const lob_location *where,
+                         lob_error *error)
+{
+    lob_error ignored;
+    char wanted[512];
+    const char *inside = where->inside ? where->inside : "/";
+    if (snprintf(wanted, sizeof wanted, "%s%s", *inside == '/' ? "" : "/", inside) >=
+        (int)sizeof wanted)
+        return lob_fail(error, LOB_EDATA, "%s: the path inside the file is too long", where->path);
+
+    *object = open_path(file, wanted, where, error);
+    if (*object < 0) return LOB_EDATA;
+
+    /* ITK's group may be named itself, by its VoxelData, or by nothing at all. */
+    char group_path[512];
+    const bool root = wanted[strspn(wanted, "/")] == '\0';
+    if (root) strcpy(group_path, "/ITKImage/0");
+    if (root || parent_of(group_path, wanted, "VoxelData")) {
+        const hid_t group = open_path(file, group_path, where, &ignored);
+        if (group >= 0 && is_itk_group(group)) {
+            H5Oclose(*object);
+            *object = group;
+            strcpy(wanted, group_path);
+        } else if (group >= 0) {
+            H5Oclose(group);
+        }
+    }
+    strcpy(path, root && !is_itk_group(*object) ? "/" : wanted);
+    if (is_itk_group(*object) || H5Iget_type(*object) == H5I_DATASET) return LOB_OK;
+    if (H5Iget_type(*object) != H5I_GROUP)
+        return lob_fail(error, LOB_EDATA, "%s: is neither a data set nor a group", where->path);
+    return only_one(object, path, file, where, error);
+}
+
+hid_t lob_hdf5_open_set(hid_t group, const char *name, const lob_location *where, lob_error *error)
+{
+    const hid_t set = step(group, name, where, error);
+    if (set < 0) return -1;
+    if (H5Iget_type(set) == H5I_DATASET) {
+        if (lob_hdf5_guard(set, name, where, error) == LOB_OK) return set;
+    } else {
+        lob_fail(error, LOB_EDATA, "%s: %s is not a data set", where->path, name);
+    }
+    H5Oclose(set);
+    return -1;
+}
+
+static lob_status guard_filters(hid_t plist, const char *name, const lob_location *where,
+                                lob_error *error)
+{
+    static const H5Z_filter_t own[] = {H5Z_FILTER_DEFLATE,    H5Z_FILTER_SHUFFLE,
+                                       H5Z_FILTER_FLETCHER32, H5Z_FILTER_SZIP,
+                                       H5Z_FILTER_NBIT,       H5Z_FILTER_SCALEOFFSET};
+    const int n = H5Pget_nfilters(plist);
+    for (int i = 0; i < n; i++) {
+        char text[64] = "";
+        size_t values = 0;
+        unsigned flags, config;
+        const H5Z_filter_t id =
+            H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, sizeof text, text, &config);
+        bool known = false;
+        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) known |= id == own[k];
+        if (known && H5Zfilter_avail(id) > 0) continue;
+        text[sizeof text - 1] = '\0';
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: %s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
+            "rewrite it with `h5repack -f GZIP=1`",
+            where->path, name, (int)id, text[0] ? text : "no name");
+    }
+    return n < 0 ? lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: filters of %s", where->path,
+                            name)
+                 : LOB_OK;
+}
+
+lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where, lob_error *error)
+{
+    const hid_t plist = H5Dget_create_plist(set);
+    if (plist < 0)
+        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+    lob_status st = LOB_OK;
+    switch (H5Pget_layout(plist)) {
+    case H5D_COMPACT:
+    case H5D_CONTIGUOUS:
+    case H5D_CHUNKED:
+        break;
+    case H5D_VIRTUAL:
+        st = lob_fail(
+            error, LOB_EDATA,
+            "%s: %s is a virtual data set, put together from other files, which are not opened; "
+            "copy it into a file of its own",
+            where->path, name);
+        break;
+    default:
+        st = lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+    }
+    if (st == LOB_OK && H5Pget_external_count(plist) != 0)
+        st = lob_fail(
+            error, LOB_EDATA,
+            "%s: %s keeps its data in another file, which is not opened; copy it into a file "
+            "of its own",
+            where->path, name);
+    if (st == LOB_OK) st = guard_filters(plist, name, where, error);
+    H5Pclose(plist);
+    return st;
+}

@@ -1,0 +1,367 @@
+/* PNG as a row of the formats, and RGB previews. libpng reports errors by longjmp; none leaves this
+ * file. */
+#include "io/png.h"
+
+#include <math.h>
+#include <png.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SIDE = 1000000, DEFLATE_MOST = 1032 };
+
+/* libpng's message, and where bytes come from or go to. */
+typedef struct {
+    char message[160];
+    const lob_input *file;
+    size_t at;
+    lob_output *output;
+    lob_status status; /* of the output */
+    lob_error *error;
+} session;
+
+static void on_error(png_structp png, png_const_charp message)
+{
+    session *s = png_get_error_ptr(png);
+    strncpy(s->message, message, sizeof s->message - 1);
+    png_longjmp(png, 1);
+}
+
+static void on_warning(png_structp png, png_const_charp message)
+{
+    (void)png;
+    (void)message;
+}
+
+/* ---- reading ---- */
+
+static void read_bytes(png_structp png, png_bytep out, size_t n)
+{
+    session *s = png_get_io_ptr(png);
+    if (n > s->file->size - s->at) png_error(png, "the file ends early");
+    memcpy(out, s->file->bytes + s->at, n);
+    s->at += n;
+}
+
+/* What the header says, once palettes and small depths are spread out. */
+typedef struct {
+    png_uint_32 width, height;
+    int samples; /* in a row of libpng's: alpha included */
+    bool alpha, wide, interlaced;
+    double spacing_mm[3];
+} image_head;
+
+static void read_spacing(image_head *head, png_structp png, png_infop info)
+{
+    png_uint_32 x = 0, y = 0;
+    int unit = 0;
+    for (int a = 0; a < 3; a++) head->spacing_mm[a] = 1.0;
+    if (!png_get_pHYs(png, info, &x, &y, &unit) || unit != PNG_RESOLUTION_METER || !x || !y) return;
+    head->spacing_mm[0] = 1000.0 / x;
+    head->spacing_mm[1] = 1000.0 / y;
+}
+
+static bool read_head(image_head *head, png_structp png, png_infop info)
+{
+    if (setjmp(png_jmpbuf(png))) return false;
+    /* Text, profiles and the like are skipped unread; only the resolution is of use. */
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "pHYs", 1);
+    png_set_user_limits(png, MOST_SIDE, MOST_SIDE);
+    png_read_info(png, info);
+    read_spacing(head, png, info);
+    head->interlaced = png_set_interlace_handling(png) > 1;
+    const int colour = png_get_color_type(png, info);
+    if (colour == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+    if (colour == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
+    png_set_swap(png); /* 16-bit samples come in this machine's order */
+    png_read_update_info(png, info);
+    head->width = png_get_image_width(png, info);
+    head->height = png_get_image_height(png, info);
+    head->samples = png_get_channels(png, info);
+    head->alpha = (colour & PNG_COLOR_MASK_ALPHA) || head->samples == 2 || head->samples == 4;
+    head->wide = png_get_bit_depth(png, info) == 16;
+    return png_get_rowbytes(png, info) ==
+           (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
+}
+
+/* Samples of one row to the planes of the channels. */
+static void spread_row(lob_volume *out, const unsigned char *row, const image_head *head, int64_t y)
+{
+    const size_t bytes = head->wide ? 2 : 1;
+    for (int c = 0; c < out->channels; c++) {
+        unsigned char *to =
+            (unsigned char *)out->data + (size_t)((c * out->dims.ny + y) * out->dims.nx) * bytes;
+        const unsigned char *from = row + (size_t)c * bytes;
+        for (int64_t x = 0; x < out->dims.nx;
+             x++, to += bytes, from += bytes * (size_t)head->samples)
+            memcpy(to, from, bytes);
+    }
+}
+
+/*
+ * rows holds one row, or all of them when the image is interlaced: its passes fill them bit by bit.
+ */
+static bool read_rows(lob_volume *out, unsigned char *rows, size_t row_bytes,
+                      const image_head *head, png_structp png)
+{
+    if (setjmp(png_jmpbuf(png))) return false;
+    for (int pass = 0; head->interlaced && pass < PNG_INTERLACE_ADAM7_PASSES; pass++)
+        for (png_uint_32 y = 0; y < head->height; y++)
+            png_read_row(png, rows + y * row_bytes, NULL);
+    for (png_uint_32 y = 0; y < head->height; y++) {
+        unsigned char *row = rows + (head->interlaced ? y * row_bytes : 0);
+        if (!head->interlaced) png_read_row(png, row, NULL);
+        spread_row(out, row, head, y);
+    }
+    png_read_end(png, NULL);
+    return true;
+}
+
+static lob_status read_voxels(lob_volume *out, const lob_location *where, const lob_input *file,
+                              const image_head *head, png_structp png, const session *s,
+                              const lob_read_options *options, lob_error *error)
+{
+    const size_t row_bytes = (size_t)head->width * (size_t)head->samples * (head->wide ? 2 : 1);
+    const int64_t raw = lob_product((int64_t)row_bytes, head->height, 1, 1);
+    const int64_t bytes =
+        lob_product(out->dims.nx, out->dims.ny, out->channels, head->wide ? 2 : 1);
+    /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
+    if (raw / 24 / DEFLATE_MOST > (int64_t)file->size)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: declares more pixels than a file of %zu bytes can hold", where->path,
+                        file->size);
+    lob_status st =
+        lob_memory_allows(head->interlaced ? bytes + raw : bytes, where->path, options, error);
+    if (st != LOB_OK) return st;
+
+    unsigned char *rows = calloc(head->interlaced ? (size_t)raw : row_bytes, 1);
+    out->data = malloc((size_t)bytes);
+    if (!rows || !out->data)
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+    else if (!read_rows(out, rows, row_bytes, head, png))
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path, s->message);
+    free(rows);
+    return st;
+}
+
+static lob_status png_read(lob_volume *out, const lob_location *where, const lob_input *file,
+                           const lob_read_options *options, lob_file_info *file_info,
+                           lob_error *error)
+{
+    session s = {.file = file};
+    image_head head = {0};
+    double before = lob_seconds();
+    if (file_info) file_info->format = lob_format_png.name;
+    lob_info_add_file(file_info, file, options);
+    if (file_info) file_info->read_s += lob_seconds() - before;
+    if (options->frame > 0)
+        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; a PNG holds one image",
+                        where->path, (long long)options->frame);
+
+    before = lob_seconds();
+    lob_status st = LOB_OK;
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!info) {
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+        goto out;
+    }
+    png_set_read_fn(png, &s, read_bytes);
+    if (!read_head(&head, png, info)) {
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path,
+                      s.message[0] ? s.message : "odd row size");
+        goto out;
+    }
+    out->type = head.wide ? LOB_U16 : LOB_U8;
+    out->dims = (lob_dims){head.width, head.height, 1};
+    out->channels = head.alpha ? head.samples - 1 : head.samples;
+    out->geometry = lob_geometry_of_spacing(head.spacing_mm);
+    if (head.alpha) lob_warn(file_info, "the alpha channel is left out");
+    if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
+    if (file_info) file_info->inflate_s += lob_seconds() - before;
+out:
+    png_destroy_read_struct(&png, &info, NULL);
+    return st;
+}
+
+static bool png_sniff(const lob_location *where, const lob_input *file)
+{
+    (void)where;
+    return file->size >= 8 && png_sig_cmp(file->bytes, 0, 8) == 0;
+}
+
+/* ---- writing ---- */
+
+static void write_bytes(png_structp png, png_bytep bytes, size_t n)
+{
+    session *s = png_get_io_ptr(png);
+    s->status = lob_output_write(s->output, bytes, n, s->error);
+    if (s->status != LOB_OK) png_error(png, "write failed");
+}
+
+static void flush_bytes(png_structp png)
+{
+    (void)png; /* lob_output_commit does */
+}
+
+/* An image whose rows are made one at a time. */
+typedef struct {
+    png_uint_32 width, height;
+    int colour, depth;
+    double spacing_mm[2]; /* 0: not told */
+    int level;
+    size_t row_bytes;
+    void (*make_row)(unsigned char *row, const void *user, png_uint_32 y);
+    const void *user;
+} image_source;
+
+static bool write_rows(png_structp png, png_infop info, const image_source *image,
+                       unsigned char *row)
+{
+    if (setjmp(png_jmpbuf(png))) return false;
+    png_set_user_limits(png, MOST_SIDE, MOST_SIDE);
+    png_set_compression_level(png, image->level);
+    png_set_IHDR(png, info, image->width, image->height, image->depth, image->colour,
+                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    const double x = 1000.0 / image->spacing_mm[0], y = 1000.0 / image->spacing_mm[1];
+    if (x >= 1.0 && y >= 1.0 && x < 2e9 && y < 2e9)
+        png_set_pHYs(png, info, (png_uint_32)lround(x), (png_uint_32)lround(y),
+                     PNG_RESOLUTION_METER);
+    png_write_info(png, info);
+    if (image->depth == 16) png_set_swap(png);
+    for (png_uint_32 i = 0; i < image->height; i++) {
+        image->make_row(row, image->user, i);
+        png_write_row(png, row);
+    }
+    png_write_end(png, NULL);
+    return true;
+}
+
+static lob_status write_image(const image_source *image, const char *path, bool force,
+                              lob_error *error)
+{
+    lob_output output;
+    session s = {.output = &output, .error = error};
+    lob_status st = lob_output_begin(&output, path, force, error);
+    if (st != LOB_OK) return st;
+    unsigned char *row = malloc(image->row_bytes);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!row || !info) {
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    } else {
+        png_set_write_fn(png, &s, write_bytes, flush_bytes);
+        if (!write_rows(png, info, image, row))
+            st = s.status != LOB_OK ? s.status
+                                    : lob_fail(error, LOB_EIO, "%s: libpng: %s", path, s.message);
+    }
+    png_destroy_write_struct(&png, &info);
+    free(row);
+    if (st == LOB_OK) return lob_output_commit(&output, error);
+    lob_output_abort(&output);
+    return st;
+}
+
+static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
+{
+    const image_source *image = user;
+    memcpy(row, (const unsigned char *)image->user + (size_t)y * image->row_bytes,
+           image->row_bytes);
+}
+
+lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
+                             int64_t height, bool force, lob_error *error)
+{
+    if (!rgb || width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE)
+        return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MOST_SIDE);
+    image_source pixels = {.row_bytes = (size_t)width * 3, .user = rgb};
+    image_source image = {.width = (png_uint_32)width,
+                          .height = (png_uint_32)height,
+                          .colour = PNG_COLOR_TYPE_RGB,
+                          .depth = 8,
+                          .level = 6,
+                          .row_bytes = pixels.row_bytes,
+                          .make_row = rgb_row,
+                          .user = &pixels};
+    return write_image(&image, path, force, error);
+}
+
+/* A row of a volume: channels side by side, whole numbers as 8 or 16 bits. */
+static void volume_row(unsigned char *row, const void *user, png_uint_32 y)
+{
+    const lob_volume *v = user;
+    const size_t bytes = v->type == LOB_U8 ? 1 : 2;
+    for (int c = 0; c < v->channels; c++) {
+        const int64_t first = (c * v->dims.ny + y) * v->dims.nx;
+        unsigned char *to = row + (size_t)c * bytes;
+        for (int64_t x = 0; x < v->dims.nx; x++, to += bytes * (size_t)v->channels) {
+            double value;
+            lob_values(&value, v->data, v->type, first + x, 1);
+            const uint16_t wide = (uint16_t)value;
+            if (bytes == 1)
+                *to = (unsigned char)wide;
+            else
+                memcpy(to, &wide, sizeof wide);
+        }
+    }
+}
+
+static bool fits_16_bits(const lob_volume *v)
+{
+    const int64_t n = lob_voxels(v) * v->channels;
+    double values[256];
+    for (int64_t i = 0; i < n; i += 256) {
+        const int64_t count = n - i < 256 ? n - i : 256;
+        lob_values(values, v->data, v->type, i, count);
+        for (int64_t k = 0; k < count; k++)
+            if (!(values[k] >= 0.0 && values[k] <= UINT16_MAX)) return false;
+    }
+    return true;
+}
+
+static lob_status png_write(const lob_volume *v, const lob_location *where,
+                            const lob_write_options *options, lob_error *error)
+{
+    const char *path = where->path;
+    if (v->dims.nz != 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: a PNG holds one slice, this volume has %lld; write .nii.gz, or see "
+                        "`lobule preview`",
+                        path, (long long)v->dims.nz);
+    if (v->dims.nx > MOST_SIDE || v->dims.ny > MOST_SIDE)
+        return lob_fail(error, LOB_EDATA, "%s: a PNG has sides of at most %d pixels", path,
+                        MOST_SIDE);
+    if (v->channels != 1 && v->channels != 3)
+        return lob_fail(error, LOB_EDATA, "%s: a PNG holds 1 or 3 channels, this volume has %d",
+                        path, v->channels);
+    const bool plain = lob_type_of(v->type)->is_integer && v->slope == 1.0 && v->inter == 0.0;
+    if (!plain || (v->channels == 3 && v->type != LOB_U8 && v->type != LOB_U16) || !fits_16_bits(v))
+        return lob_fail(error, LOB_EDATA,
+                        "%s: a PNG holds whole numbers from 0 to 65535, this volume is %s%s; write "
+                        ".nii.gz instead",
+                        path, lob_type_of(v->type)->name, plain ? " beyond that" : "");
+    const size_t bytes = v->type == LOB_U8 ? 1 : 2;
+    image_source image = {
+        .width = (png_uint_32)v->dims.nx,
+        .height = (png_uint_32)v->dims.ny,
+        .colour = v->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
+        .depth = (int)bytes * 8,
+        .spacing_mm = {v->geometry.spacing_mm[0], v->geometry.spacing_mm[1]},
+        .level = options->level,
+        .row_bytes = (size_t)v->dims.nx * (size_t)v->channels * bytes,
+        .make_row = volume_row,
+        .user = v
+    };
+    return write_image(&image, where->file, options->force, error);
+}
+
+static const char *const png_suffixes[] = {".png", NULL};
+
+const lob_format lob_format_png = {
+    .name = "PNG",
+    .suffixes = png_suffixes,
+    .sniff = png_sniff,
+    .read = png_read,
+    .write = png_write,
+};

@@ -1,0 +1,41 @@
+/*
+ * PNG: flat images, read as volumes of one slice and written from them.
+ *
+ * Reading. Grey of 1 to 16 bits, colour and palette images; fewer than 8 bits are spread over
+ * 0..255, a palette becomes the colours it stands for. Colour gives three channels, uint8 or
+ * uint16. An alpha channel is left out, with a warning. Row 0 of the image is y = 0. Spacing comes
+ * from the pHYs chunk, else it is 1 mm. No gamma or colour profile is applied.
+ *
+ * Writing. One slice; one channel of whole numbers in 0..65535 (uint8 as 8 bits, other integers as
+ * 16), or three channels of uint8 or uint16 as red, green, blue. Everything else is LOB_EDATA.
+ */
+#ifndef LOB_PNG_H
+#define LOB_PNG_H
+
+#include "io/format.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const lob_format lob_format_png;
+
+/*
+ * Write an RGB image.
+ *
+ *   path    in  ends in anything; the file is a PNG
+ *   rgb     in  3 * width * height bytes, row after row, red first
+ *   width, height  in  in pixels, each in [1, 10^6]
+ *   force   in  replace an existing file
+ *
+ * The same image gives the same bytes. Returns LOB_OK, LOB_EARG, LOB_ECREATE, LOB_EIO or
+ * LOB_ENOMEM; on error there is no new file.
+ */
+lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
+                             int64_t height, bool force, lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
