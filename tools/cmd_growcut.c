@@ -1,0 +1,437 @@
+/* lobule growcut: grow seeds over an image. */
+#include "kernels/distance/distance.h"
+#include "tools/commands.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *image, *seeds, *labels;
+    const char *mask, *seed_strength, *strength, *tie;
+    int frame, rule, norm, neighbours, slices, tile;
+    double penalty, range[2], min_strength, max_cost;
+    lob_length max_mm;
+} settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    lob_volume image, seeds;
+    lob_volume labels, strength, tie; /* outputs; the last two only on request */
+    lob_label_set set;
+    uint8_t *mask;        /* NULL: everything may be labelled */
+    float *seed_strength; /* NULL: every seed has strength 1 */
+} work;
+
+/* The voxel axis across the slices asked for, -1 in 3D. The order is that of the option's words. */
+static int slice_axis(const settings *set, const lob_geometry *geometry)
+{
+    static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+    if (set->slices < 0) return -1;
+    if (set->slices < 3) return lob_plane_axis(geometry, planes[set->slices]);
+    return set->slices - 3;
+}
+
+/* What the option table cannot say: options that exclude or need one another. */
+static lob_status check_settings(lob_session *s, settings *set)
+{
+    const bool flat = set->slices >= 0;
+    if (set->neighbours < 0) set->neighbours = flat ? 8 : 26;
+    if (flat != (set->neighbours < 6 || set->neighbours == 8))
+        return lob_fail(&s->error, LOB_EARG,
+                        flat ? "--neighbours %d is for 3D; with --slices it is 4 or 8"
+                             : "--neighbours %d is for slices; add --slices, or choose 6, 18 or 26",
+                        set->neighbours);
+    if (set->penalty > 0.0 && set->rule != LOB_RULE_DISTANCE)
+        return lob_fail(&s->error, LOB_EARG, "--penalty belongs to --rule distance");
+    return LOB_OK;
+}
+
+/* Read a volume that must lie on the image's grid and have one channel. */
+static lob_status read_on_grid(lob_session *s, lob_volume *out, const char *path,
+                               const lob_volume *image, const char *image_path)
+{
+    lob_status st = lob_session_read(s, out, path, -1);
+    if (st != LOB_OK) return st;
+    st = lob_same_grid(image, image_path, out, path, &s->error);
+    if (st == LOB_OK && out->channels != 1)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path,
+                      out->channels);
+    if (st != LOB_OK) lob_volume_free(out);
+    return st;
+}
+
+/* Values of one row of a volume, scale applied. */
+static void values_of_row(double *values, const lob_volume *v, int64_t row)
+{
+    lob_values(values, v->data, v->type, row * v->dims.nx, v->dims.nx);
+    for (int64_t i = 0; i < v->dims.nx; i++) values[i] = v->slope * values[i] + v->inter;
+}
+
+/* mask: 1 where the volume's value is neither 0 nor NaN. */
+static lob_status read_mask(lob_session *s, const settings *set, work *w)
+{
+    if (!set->mask) return LOB_OK;
+    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_status st = read_on_grid(s, &v, set->mask, &w->image, set->image);
+    if (st != LOB_OK) return st;
+
+    const int64_t nx = v.dims.nx, rows = v.dims.ny * v.dims.nz;
+    double *values = malloc((size_t)nx * sizeof *values);
+    w->mask = malloc((size_t)lob_voxels(&v));
+    int64_t inside = 0;
+    if (!values || !w->mask) {
+        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->mask);
+        goto out;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        values_of_row(values, &v, row);
+        for (int64_t i = 0; i < nx; i++) {
+            w->mask[row * nx + i] = values[i] != 0.0 && !isnan(values[i]);
+            inside += w->mask[row * nx + i];
+        }
+    }
+    if (inside == 0)
+        st = lob_fail(
+            &s->error, LOB_EDATA,
+            "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside",
+            set->mask);
+out:
+    free(values);
+    lob_volume_free(&v);
+    return st;
+}
+
+static bool is_seed(const work *w, int64_t i)
+{
+    switch (w->seeds.type) {
+    case LOB_U8:
+        return ((const uint8_t *)w->seeds.data)[i] != 0;
+    case LOB_I16:
+        return ((const int16_t *)w->seeds.data)[i] != 0;
+    default:
+        return ((const int32_t *)w->seeds.data)[i] != 0;
+    }
+}
+
+static lob_status read_seed_strength(lob_session *s, const settings *set, work *w)
+{
+    if (!set->seed_strength) return LOB_OK;
+    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_status st = read_on_grid(s, &v, set->seed_strength, &w->image, set->image);
+    if (st != LOB_OK) return st;
+
+    const int64_t nx = v.dims.nx, ny = v.dims.ny, rows = ny * v.dims.nz;
+    double *values = malloc((size_t)nx * sizeof *values);
+    w->seed_strength = malloc((size_t)lob_voxels(&v) * sizeof *w->seed_strength);
+    if (!values || !w->seed_strength)
+        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->seed_strength);
+    for (int64_t row = 0; row < rows && st == LOB_OK; row++) {
+        values_of_row(values, &v, row);
+        for (int64_t i = 0; i < nx && st == LOB_OK; i++) {
+            const int64_t voxel = row * nx + i;
+            const float strength = (float)values[i];
+            if (is_seed(w, voxel) && !(strength > 0.0F && strength <= 1.0F))
+                st = lob_fail(&s->error, LOB_EDATA,
+                              "%s: the seed at voxel (%lld, %lld, %lld) has strength %.10g; a "
+                              "seed's strength is above 0 and at most 1",
+                              set->seed_strength, (long long)i, (long long)(row % ny),
+                              (long long)(row / ny), values[i]);
+            w->seed_strength[voxel] = strength;
+        }
+    }
+    free(values);
+    lob_volume_free(&v);
+    return st;
+}
+
+/*
+ * Take out of the mask what is farther than --max-mm from every seed. Slice by slice, distance is
+ * measured inside the slice: other slices are put out of reach.
+ */
+static lob_status limit_distance(lob_session *s, const settings *set, work *w, int axis)
+{
+    const double out_of_reach_mm = 1e9;
+    if (!isfinite(set->max_mm.value)) return LOB_OK;
+    const int64_t n = lob_voxels(&w->image);
+    double spacing[3] = {1.0, 1.0, 1.0};
+    if (!set->max_mm.voxels) memcpy(spacing, w->image.geometry.spacing_mm, sizeof spacing);
+    if (axis >= 0) spacing[axis] = out_of_reach_mm;
+
+    lob_status st = LOB_ENOMEM;
+    uint8_t *seeds = malloc((size_t)n);
+    float *squared = malloc((size_t)n * sizeof *squared);
+    if (!w->mask && (w->mask = malloc((size_t)n)) != NULL) memset(w->mask, 1, (size_t)n);
+    if (!seeds || !squared || !w->mask) goto out;
+
+    for (int64_t i = 0; i < n; i++) seeds[i] = is_seed(w, i);
+    st = lob_distance_squared(squared, seeds, w->image.dims, spacing, s->context.threads);
+    if (st != LOB_OK) goto out;
+    /* A distance that is the limit but for rounding counts as within it. */
+    const double limit = set->max_mm.value * set->max_mm.value * (1.0 + 1e-6);
+    for (int64_t i = 0; i < n; i++)
+        if (squared[i] > limit) w->mask[i] = 0;
+out:
+    if (st != LOB_OK) lob_fail(&s->error, st, "%s: %s", set->seeds, lob_status_text(st));
+    free(squared);
+    free(seeds);
+    return st;
+}
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = read_on_grid(s, &w->seeds, set->seeds, &w->image, set->image);
+    if (st == LOB_OK) st = lob_labels_dense(&w->seeds, &w->set, set->seeds, &s->error);
+    if (st != LOB_OK) return st;
+
+    const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
+                         set->min_strength > 0.0 || isfinite(set->max_cost) ||
+                         isfinite(set->max_mm.value);
+    if (w->set.count == 0)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: no seeds: 0 means unknown, and labels start at 1", set->seeds);
+    if (w->set.count == 1 && !limited)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: the only label is %d, so everything would become %d; add seeds of a "
+                        "background label, or a limit such as --mask, --range or --max-mm",
+                        set->seeds, w->set.values[0], w->set.values[0]);
+
+    st = read_mask(s, set, w);
+    if (st == LOB_OK) st = read_seed_strength(s, set, w);
+    return st;
+}
+
+static lob_status make_outputs(lob_session *s, const settings *set, work *w)
+{
+    lob_status st = lob_volume_like(&w->labels, &w->image, w->seeds.type, 1);
+    if (st == LOB_OK && set->strength) st = lob_volume_like(&w->strength, &w->image, LOB_F32, 1);
+    if (st == LOB_OK && set->tie) st = lob_volume_like(&w->tie, &w->image, LOB_U8, 1);
+    if (st != LOB_OK) lob_fail(&s->error, st, "%s: no memory for the result", set->image);
+    return st;
+}
+
+/* Voxels of each dense label. */
+static void count_labels(int64_t *count, const lob_volume *labels)
+{
+    const int64_t n = lob_voxels(labels);
+    switch (labels->type) {
+    case LOB_U8:
+        for (int64_t i = 0; i < n; i++) count[((const uint8_t *)labels->data)[i]]++;
+        break;
+    case LOB_I16:
+        for (int64_t i = 0; i < n; i++) count[((const int16_t *)labels->data)[i]]++;
+        break;
+    default:
+        for (int64_t i = 0; i < n; i++) count[((const int32_t *)labels->data)[i]]++;
+    }
+}
+
+static lob_status report_labels(lob_session *s, const settings *set, const work *w)
+{
+    const double *mm = w->image.geometry.spacing_mm;
+    int64_t *count = calloc((size_t)w->set.count + 1, sizeof *count);
+    if (!count) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    count_labels(count, &w->labels);
+
+    cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
+    for (int32_t i = 0; i < w->set.count; i++) {
+        cJSON *label = cJSON_CreateObject();
+        cJSON_AddNumberToObject(label, "label", w->set.values[i]);
+        cJSON_AddNumberToObject(label, "seeds", (double)w->set.voxels[i]);
+        cJSON_AddNumberToObject(label, "voxels", (double)count[i + 1]);
+        cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * mm[0] * mm[1] * mm[2]);
+        cJSON_AddItemToArray(labels, label);
+        if (count[i + 1] == 0)
+            lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",
+                             set->seeds, w->set.values[i]);
+    }
+    free(count);
+    return LOB_OK;
+}
+
+static void report_stats(lob_session *s, const settings *set, const lob_growcut_stats *stats,
+                         int64_t voxels, int axis)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"voxels",                (double)voxels              },
+        {"data_voxels",           (double)stats->data_voxels  },
+        {"not_finite_voxels",     (double)stats->not_finite   },
+        {"seeds",                 (double)stats->seeds        },
+        {"seeds_outside",         (double)stats->seeds_outside},
+        {"labelled_voxels",       (double)stats->reached      },
+        {"neighbours",            set->neighbours             },
+        {"slice_axis",            axis                        },
+        {"largest_cost",          stats->largest_cost         },
+        {"image_units_per_level", stats->level_step           },
+        {"key_bits",              stats->key_bits             },
+        {"working_memory_bytes",  (double)stats->working_bytes},
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    if (set->tie) cJSON_AddNumberToObject(s->results, "tie_voxels", (double)stats->ties);
+
+    if (stats->not_finite > 0)
+        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they stay without a label",
+                         set->image, (long long)stats->not_finite);
+    if (stats->seeds_outside > 0)
+        lob_session_note(s,
+                         "%s: %lld seed voxels lie outside the data (mask, range, distance or NaN) "
+                         "and have no effect",
+                         set->seeds, (long long)stats->seeds_outside);
+    lob_session_say(s, "%lld of %lld voxels labelled, %d bits a key", (long long)stats->reached,
+                    (long long)voxels, stats->key_bits);
+}
+
+static lob_status grow(lob_session *s, const settings *set, work *w)
+{
+    const int axis = slice_axis(set, &w->image.geometry);
+    lob_status st = limit_distance(s, set, w, axis);
+    if (st == LOB_OK) st = make_outputs(s, set, w);
+    if (st != LOB_OK) return st;
+
+    const lob_growcut_options options = {
+        .rule = (lob_growcut_kind)set->rule,
+        .norm = (lob_norm)set->norm,
+        .neighbours = set->neighbours,
+        .slice_axis = axis,
+        .penalty = set->penalty,
+        .range = {set->range[0], set->range[1]},
+        .min_strength = set->min_strength,
+        .max_cost = set->max_cost,
+        .tile = set->tile,
+    };
+    const lob_growcut_input in = {
+        .image = &w->image,
+        .seeds = &w->seeds,
+        .labels = w->set.count,
+        .mask = w->mask,
+        .seed_strength = w->seed_strength,
+    };
+    const lob_growcut_output out = {
+        .labels = w->labels.data, .strength = w->strength.data, .tie = w->tie.data};
+    lob_growcut_stats stats = {0};
+    lob_session_doing(s, "growing");
+    st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
+    if (st != LOB_OK) return st;
+
+    report_stats(s, set, &stats, lob_voxels(&w->image), axis);
+    st = report_labels(s, set, w);
+    if (st == LOB_OK) st = lob_labels_restore(&w->labels, &w->set);
+    return st;
+}
+
+static void free_work(work *w)
+{
+    lob_volume_free(&w->image);
+    lob_volume_free(&w->seeds);
+    lob_volume_free(&w->labels);
+    lob_volume_free(&w->strength);
+    lob_volume_free(&w->tie);
+    lob_label_set_free(&w->set);
+    free(w->mask);
+    free(w->seed_strength);
+}
+
+static lob_status growcut(lob_session *s, settings *set)
+{
+    work w = {LOB_VOLUME_EMPTY,
+              LOB_VOLUME_EMPTY,
+              LOB_VOLUME_EMPTY,
+              LOB_VOLUME_EMPTY,
+              LOB_VOLUME_EMPTY,
+              {0},
+              NULL,
+              NULL};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = read_inputs(s, set, &w);
+
+    const double start_s = lob_clock_s();
+    if (st == LOB_OK) st = grow(s, set, &w);
+    if (st == LOB_OK) lob_session_stage(s, "compute", start_s);
+
+    /* Labels come last: where they are, the others are complete. */
+    if (st == LOB_OK && set->strength) st = lob_session_write(s, &w.strength, set->strength, false);
+    if (st == LOB_OK && set->tie) st = lob_session_write(s, &w.tie, set->tie, true);
+    if (st == LOB_OK) st = lob_session_write(s, &w.labels, set->labels, true);
+    free_work(&w);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .frame = -1,
+        .rule = LOB_RULE_STRENGTH,
+        .norm = LOB_NORM_L2,
+        .neighbours = -1,
+        .slices = -1,
+        .range = {-INFINITY, INFINITY},
+        .max_cost = INFINITY,
+        .max_mm = {.value = INFINITY        },
+    };
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_INPUT("SEEDS", &set.seeds, LOB_FILE_LABELS,
+                      "labels on the image's grid; 0 is unknown, labels start at 1",
+                      .required = true),
+        OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
+                   .required = true),
+        OPT_CHOICE("rule", &set.rule, "strength|distance",
+                   "what a step costs: strength is the original automaton, distance adds "
+                   "differences up as 3D Slicer does"),
+        OPT_CHOICE("norm", &set.norm, "l2|l1|linf|alphamax", "distance over several channels"),
+        OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
+                   "neighbours of a voxel; left out: 26, with --slices 8"),
+        OPT_CHOICE("slices", &set.slices, "axial|coronal|sagittal|x|y|z",
+                   "treat every slice as an image of its own; x, y, z are voxel axes"),
+        OPT_REAL("penalty", &set.penalty, "P", 0, 1e9,
+                 "image units that a mm costs, with --rule distance"),
+        OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
+                  "label only where this volume is not 0, and do not cross what is outside"),
+        OPT_PAIR("range", &set.range, -INFINITY, INFINITY,
+                 "label only voxels whose value is in this range; inf and -inf leave an end open"),
+        OPT_INPUT("seed-strength", &set.seed_strength, LOB_FILE_IMAGE,
+                  "strength of each seed, above 0 and at most 1; left out: 1"),
+        OPT_REAL("min-strength", &set.min_strength, "S", 0, 1, "do not grow below this strength"),
+        OPT_REAL("max-cost", &set.max_cost, "C", 0, INFINITY,
+                 "do not grow beyond this path cost, in image units"),
+        OPT_LENGTH("max-mm", &set.max_mm, 0, 1e8,
+                   "do not grow farther than this from the nearest seed, straight; as 20mm or 8vox",
+                   .above_low = true),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+        OPT_OUTPUT("strength", &set.strength, LOB_FILE_IMAGE,
+                   "also write the strength with which each voxel was taken (float32)"),
+        OPT_OUTPUT("tie", &set.tie, LOB_FILE_LABELS,
+                   "also write where two labels arrive at the same cost (1)"),
+        OPT_INT("tile", &set.tile, "N", 4, 256,
+                "voxels along a tile's side; changes the time, never the result"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, growcut(&s, &set));
+}
+
+const lob_command lob_command_growcut = {
+    .name = "growcut",
+    .summary = "grow seeds over an image until every voxel has its nearest seed's label",
+    .description =
+        "A voxel takes the label of the seed that reaches it on the cheapest path; crossing "
+        "differences of intensity is what costs. Of equal costs the smallest label wins, so the "
+        "result is the same on every machine and device. What a limit keeps from being reached "
+        "stays 0. NaN and infinite voxels are never labelled or crossed.\n"
+        "The label volume keeps the image's header. Its type is uint8, int16 or int32, whichever "
+        "is the smallest that holds the largest label.",
+    .examples =
+        "lobule growcut scan.nii.gz seeds.nii.gz -o labels.nii.gz\n"
+        "lobule growcut scan.nii.gz liver.nii.gz -o labels.nii.gz --max-mm 30 --range 40,180\n"
+        "lobule growcut scan.nii.gz seeds.nii.gz -o labels.nii.gz --slices axial "
+        "--report report.json",
+    .run = run,
+};

@@ -1,0 +1,159 @@
+/* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
+#include "tools/commands.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_text(cJSON *object, const char *key, const char *text)
+{
+    char *clean = lob_json_text(text);
+    if (clean) cJSON_AddStringToObject(object, key, clean);
+    free(clean);
+}
+
+static void add_numbers(cJSON *object, const char *key, const double *numbers, int count)
+{
+    cJSON_AddItemToObject(object, key, cJSON_CreateDoubleArray(numbers, count));
+}
+
+static void add_field(void *user, const char *name, const char *value)
+{
+    add_text(user, name, value);
+}
+
+/* The smallest box along the world's axes around the outer faces of the voxels: lower, upper
+ * corner. */
+static void bounding_box(double box_mm[2][3], const lob_volume *v)
+{
+    const double sides[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    for (int a = 0; a < 3; a++) {
+        box_mm[0][a] = INFINITY;
+        box_mm[1][a] = -INFINITY;
+    }
+    for (int corner = 0; corner < 8; corner++) {
+        double voxel[3], world[3];
+        for (int a = 0; a < 3; a++) voxel[a] = (corner >> a & 1 ? sides[a] : 0.0) - 0.5;
+        lob_voxel_to_world(world, &v->geometry, voxel);
+        for (int a = 0; a < 3; a++) {
+            box_mm[0][a] = fmin(box_mm[0][a], world[a]);
+            box_mm[1][a] = fmax(box_mm[1][a], world[a]);
+        }
+    }
+}
+
+static cJSON *describe(const lob_volume *v, const char *path, const lob_file_info *info)
+{
+    cJSON *about = cJSON_CreateObject();
+    const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    double box_mm[2][3];
+    char code[4];
+
+    add_text(about, "file", path);
+    add_text(about, "format", info->format ? info->format : "");
+    cJSON_AddNumberToObject(about, "file_bytes", (double)info->file_bytes);
+    add_numbers(about, "dims", dims, 3);
+    cJSON_AddNumberToObject(about, "channels", v->channels);
+    cJSON_AddNumberToObject(about, "frames", (double)v->frames);
+    add_text(about, "type", lob_type_of(v->type)->name);
+    cJSON_AddNumberToObject(about, "slope", v->slope);
+    cJSON_AddNumberToObject(about, "inter", v->inter);
+    add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
+    lob_orientation(code, &v->geometry);
+    add_text(about, "orientation", code);
+    cJSON *affine = cJSON_AddArrayToObject(about, "affine");
+    for (int r = 0; r < 3; r++)
+        cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
+    bounding_box(box_mm, v);
+    cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
+    for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
+    cJSON_AddNumberToObject(about, "extension_bytes", (double)v->header.extensions_size);
+
+    cJSON *header = cJSON_AddObjectToObject(about, "header");
+    lob_header_fields(v, add_field, header);
+    cJSON *warnings = cJSON_AddArrayToObject(about, "warnings");
+    for (int i = 0; i < info->warnings; i++) {
+        char *clean = lob_json_text(info->warning[i]);
+        if (clean) cJSON_AddItemToArray(warnings, cJSON_CreateString(clean));
+        free(clean);
+    }
+    return about;
+}
+
+/* Text of a file must not steer the terminal. */
+static void print_safely(const char *text)
+{
+    for (; *text; text++) putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+}
+
+/* The object as text: a line for each value, an array's numbers in one line, indented below a key.
+ */
+static void print_text(const cJSON *value, int indent)
+{
+    const cJSON *item;
+    if (cJSON_IsString(value)) print_safely(value->valuestring);
+    if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble);
+    if (cJSON_IsNull(value)) fputs("nan", stdout);
+    if (cJSON_IsObject(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            if ((cJSON_IsObject(item) || cJSON_IsArray(item)) && !item->child) continue;
+            printf("%*s%-*s", indent, "", 18 - indent, item->string);
+            if (cJSON_IsObject(item)) putchar('\n');
+            print_text(item, cJSON_IsObject(item) ? indent + 2 : 18);
+            if (!cJSON_IsObject(item)) putchar('\n');
+        }
+    }
+    if (cJSON_IsArray(value)) {
+        cJSON_ArrayForEach(item, value)
+        {
+            const bool lines = !cJSON_IsNumber(item);
+            if (item != value->child) printf(lines ? "\n%*s" : " %.*s", lines ? indent : 0, "");
+            print_text(item, indent);
+        }
+    }
+}
+
+static lob_status print_info(lob_session *s, const char *path, bool json)
+{
+    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_file_info info = {.format = NULL};
+    const lob_status st = lob_session_read_header(s, &volume, path, &info);
+    if (st != LOB_OK) return st;
+
+    cJSON *about = describe(&volume, path, &info);
+    char *text = json ? cJSON_Print(about) : NULL;
+    if (text)
+        puts(text);
+    else if (!json)
+        print_text(about, 0);
+    cJSON_free(text);
+    cJSON_Delete(about);
+    lob_volume_free(&volume);
+    return json && !text ? lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path) : LOB_OK;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    const char *path = NULL;
+    bool json = false;
+    const lob_option rows[] = {
+        OPERAND_INPUT("FILE", &path, LOB_FILE_IMAGE, "volume, or FILE.h5:/dataset",
+                      .required = true),
+        OPT_FLAG("json", &json, "print JSON instead of text"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, print_info(&s, path, json));
+}
+
+const lob_command lob_command_info = {
+    .name = "info",
+    .summary = "print what a volume's header says",
+    .description =
+        "Prints size, voxel type, place in the world and every header field to standard output. "
+        "The voxels are not decoded, so it takes no time. The bounding box is that of the outer "
+        "faces of the voxels, in mm, world axes to right, anterior and superior.",
+    .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
+    .run = run,
+};
