@@ -32,21 +32,14 @@ static bool hdf5_sniff(const lob_location *where, const lob_input *file)
 typedef struct {
     const lob_location *where;
     const lob_read_options *options;
-    int64_t file_bytes;
+    const lob_input *input;
 } request;
 
-static hid_t open_file(const char *path)
+static hid_t open_file(const lob_input *input)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    H5PLset_loading_state(0); /* no code is loaded for a file's sake */
-    const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
-#if H5_VERSION_GE(1, 10, 7)
-    H5Pset_file_locking(plist, false,
-                        true); /* a lock is of no use to a reader, and fails on some shares */
-#endif
-    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, plist);
-    H5Pclose(plist);
-    return file;
+    const lob_hdf5_storage storage = {.bytes = input->bytes, .size = input->size};
+    const hid_t plist = lob_hdf5_access(&storage);
+    return plist < 0 ? -1 : H5Fopen("input", H5F_ACC_RDONLY, plist);
 }
 
 static lob_status choose_frame(lob_hdf5_reply *reply, const request *asked)
@@ -92,16 +85,16 @@ static void read_child(int out, void *user)
     char path[512];
 
     lob_sandbox_limit(PARSE_CPU_S, PARSE_BYTES);
-    const hid_t file = open_file(where->file);
     lob_sandbox_files(false); /* whatever the file says, no other file is opened */
+    const hid_t file = open_file(asked->input);
     if (file < 0)
         lob_fail(&reply.error, LOB_EDATA, "%s: damaged HDF5 file: the HDF5 library cannot open it",
                  where->path);
     else
         reply.status = lob_hdf5_find(&object, path, file, where, &reply.error);
     if (reply.status == LOB_OK)
-        reply.status = lob_hdf5_view_of(&view, object, path, asked->file_bytes, where, &reply.info,
-                                        &reply.error);
+        reply.status = lob_hdf5_view_of(&view, object, path, (int64_t)asked->input->size, where,
+                                        &reply.info, &reply.error);
     if (reply.status == LOB_OK) {
         describe(&reply, &view);
         reply.status = choose_frame(&reply, asked);
@@ -236,7 +229,7 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     if (info) info->format = lob_format_hdf5.name;
     lob_read_options sane = *options;
     if (sane.threads < 1) sane.threads = 1;
-    request asked = {.where = where, .options = &sane, .file_bytes = (int64_t)file->size};
+    request asked = {.where = where, .options = &sane, .input = file};
 
     double before = lob_seconds();
     lob_info_add_file(info, file, options);
@@ -244,7 +237,7 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
 
     before = lob_seconds();
     lob_sandbox box;
-    if (!lob_sandbox_start(&box, read_child, &asked))
+    if (!lob_sandbox_start(&box, read_child, &asked, -1))
         return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
                         where->path);
     const lob_status st = receive_volume(out, &box, &asked, info, error);

@@ -54,6 +54,17 @@ static inline int64_t lob_hdf5_side(const lob_hdf5_view *view, lob_axis axis)
     return view->at[axis] < 0 ? 1 : (int64_t)view->extent[view->at[axis]];
 }
 
+/* hdf5_driver.c: where the bytes of a file are. */
+typedef struct {
+    const unsigned char *bytes; /* to read from, size of them; NULL: read and write fd */
+    size_t size;
+    int fd;
+    int *cause; /* out: errno of the first write that failed */
+} lob_hdf5_storage;
+
+/* A file access property list for H5Fopen and H5Fcreate; negative on failure. Silences HDF5. */
+hid_t lob_hdf5_access(const lob_hdf5_storage *storage);
+
 /* hdf5_find.c: from a path to an object, by hard links of this file only. */
 
 /* Does the group hold an object of this name through a hard link? */

@@ -5,7 +5,6 @@
 #include "volumes/version.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <libdeflate.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,8 +17,7 @@ enum { CHUNK_SIDE = 64, CHUNK_BYTES = 4 << 20 };
 typedef struct {
     const lob_volume *volume;
     const lob_write_options *options;
-    const char *file; /* to write into; it exists and is ours */
-    lob_type type;    /* as stored: a scaled volume becomes real */
+    lob_type type; /* as stored: a scaled volume becomes real */
     bool scaled;
     int rank;
     hsize_t extent[4], chunk[4]; /* z, y, x and, for several channels, c */
@@ -325,16 +323,14 @@ static bool write_metadata(hid_t group, const target *t)
     return H5Gclose(metadata) >= 0 && ok;
 }
 
-static hid_t create_file(const char *path)
+/* In ITK's own choice of versions, which all read. */
+static hid_t create_file(int *cause)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    H5PLset_loading_state(0);
-    const hid_t plist = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_libver_bounds(plist, H5F_LIBVER_EARLIEST,
-                         H5F_LIBVER_V18); /* ITK's own choice: all read it */
-    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, plist);
-    H5Pclose(plist);
-    return file;
+    const lob_hdf5_storage storage = {.fd = LOB_SANDBOX_KEPT, .cause = cause};
+    const hid_t plist = lob_hdf5_access(&storage);
+    if (plist < 0) return -1;
+    H5Pset_libver_bounds(plist, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
+    return H5Fcreate("output", H5F_ACC_TRUNC, H5P_DEFAULT, plist);
 }
 
 static lob_status write_contents(hid_t file, const target *t)
@@ -366,13 +362,11 @@ static void write_child(int out, void *user)
 {
     const target *t = user;
     outcome result = {.status = LOB_EIO};
-    errno = 0;
-    const hid_t file = create_file(t->file);
+    const hid_t file = create_file(&result.cause);
     if (file >= 0) {
         result.status = write_contents(file, t);
         if (result.status == LOB_OK && H5Fclose(file) < 0) result.status = LOB_EIO;
     }
-    if (result.status == LOB_EIO) result.cause = errno;
     lob_sandbox_send(out, &result, sizeof result);
 }
 
@@ -386,11 +380,11 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
     lob_status st = lob_output_begin(&output, where->file, options->force, error);
     if (st != LOB_OK) return st;
 
-    target t = {.volume = volume, .options = options, .file = output.temporary};
+    target t = {.volume = volume, .options = options};
     plan(&t);
     outcome result = {.status = LOB_EINTERNAL};
     lob_sandbox box;
-    if (!lob_sandbox_start(&box, write_child, &t)) {
+    if (!lob_sandbox_start(&box, write_child, &t, output.fd)) {
         st = lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to write HDF5 in",
                       where->path);
     } else if (lob_sandbox_receive(&box, &result, sizeof result, 0)) {

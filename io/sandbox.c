@@ -48,22 +48,24 @@ static int64_t address_space(void)
     return strtoll(text, NULL, 10) * sysconf(_SC_PAGESIZE);
 }
 
-/* Only the pipe stays open, as number 3; 0, 1 and 2 lead nowhere. */
-static void keep_only(int pipe_fd)
+/* The pipe stays open as number 3, `keep` as number 4; 0, 1 and 2 lead nowhere. */
+static void keep_only(int pipe_fd, int keep)
 {
-    const int high = fcntl(pipe_fd, F_DUPFD, 16);
+    const int high = fcntl(pipe_fd, F_DUPFD, 16), kept = keep < 0 ? -1 : fcntl(keep, F_DUPFD, 16);
     const int null = open("/dev/null", O_RDWR);
-    if (high < 0 || null < 0) _exit(1);
+    if (high < 0 || null < 0 || (keep >= 0 && kept < 0)) _exit(1);
     dup2(null, 0);
     dup2(null, 1);
     if (!ADDRESS_SANITIZER) dup2(null, 2); /* its reports are wanted */
     dup2(high, OUT);
-    if (close_range(OUT + 1, ~0U, 0) == 0) return;
+    if (kept >= 0) dup2(kept, LOB_SANDBOX_KEPT);
+    const int first = kept >= 0 ? LOB_SANDBOX_KEPT + 1 : OUT + 1;
+    if (close_range((unsigned)first, ~0U, 0) == 0) return;
     const long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = OUT + 1; fd < most && fd < 65536; fd++) close(fd);
+    for (int fd = first; fd < most && fd < 65536; fd++) close(fd);
 }
 
-static void enter_child(int pipe_fd, pid_t parent)
+static void enter_child(int pipe_fd, int keep, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
@@ -72,13 +74,13 @@ static void enter_child(int pipe_fd, pid_t parent)
             signal(s, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is then an error, as on a full disk */
     set_soft_limit(RLIMIT_CORE, 0);
-    keep_only(pipe_fd);
+    keep_only(pipe_fd, keep);
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_UNBLOCK, &all, NULL);
 }
 
-bool lob_sandbox_start(lob_sandbox *box, lob_sandbox_fn *fn, void *user)
+bool lob_sandbox_start(lob_sandbox *box, lob_sandbox_fn *fn, void *user, int keep)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -91,7 +93,7 @@ bool lob_sandbox_start(lob_sandbox *box, lob_sandbox_fn *fn, void *user)
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-        enter_child(ends[1], parent);
+        enter_child(ends[1], keep, parent);
         fn(OUT, user);
         _exit(0);
     }

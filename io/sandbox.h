@@ -10,9 +10,9 @@
 /*
  * The child is a copy of this process, so it sees the caller's memory and changes none of it. What
  * it finds out it sends through a pipe; what arrives is as little to be trusted as the file it
- * comes from. It inherits no open file, prints nowhere, leaves no core file, answers no signal
- * handler of the parent, and dies with the parent. Only threads that it starts itself exist in it,
- * so OpenMP is out of bounds there; lob_sandbox_parallel is not.
+ * comes from. It inherits no open file but one, prints nowhere, leaves no core file, answers no
+ * signal handler of the parent, and dies with the parent. Only threads that it starts itself exist
+ * in it, so OpenMP is out of bounds there; lob_sandbox_parallel is not.
  */
 typedef struct {
     pid_t pid;
@@ -30,8 +30,14 @@ typedef enum {
     LOB_SANDBOX_INTERRUPTED, /* SIGINT, SIGTERM, SIGHUP or SIGQUIT */
 } lob_sandbox_end;
 
-/* Run fn(out, user) in a child. False when the system gives no process or no pipe. */
-bool lob_sandbox_start(lob_sandbox *box, lob_sandbox_fn *fn, void *user);
+/* The number that a descriptor kept for the child has there. */
+enum { LOB_SANDBOX_KEPT = 4 };
+
+/*
+ * Run fn(out, user) in a child, where the descriptor `keep` (-1: none) is LOB_SANDBOX_KEPT. False
+ * when the system gives no process or no pipe.
+ */
+bool lob_sandbox_start(lob_sandbox *box, lob_sandbox_fn *fn, void *user, int keep);
 
 /*
  * Wait for exactly n bytes from the child. False when it ended first, or when it sent nothing for
