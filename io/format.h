@@ -37,6 +37,9 @@ typedef struct {
     lob_status (*write)(const lob_volume *volume, const lob_location *where,
                         const lob_write_options *options, lob_error *error);
 
+    /* What write would refuse for the name alone; NULL: what lob_output_check(where->file) does. */
+    lob_status (*check)(const lob_location *where, bool force, lob_error *error);
+
     /* Hand over the fields of a header that this format made; NULL: it has none. */
     void (*fields)(const lob_header *header, lob_field_fn *field, void *user);
 } lob_format;

@@ -1,0 +1,231 @@
+/* The table of volume formats, and what is the same for all of them. */
+#include "io/format.h"
+
+#include <ctype.h>
+#include <libdeflate.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* In the order in which they are asked about a file: NIfTI last, since its mark is the weakest. */
+static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nifti};
+
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+/* ---- names ---- */
+
+bool lob_has_suffix(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && path[length - end - 1] != '/' &&
+           strcasecmp(path + length - end, suffix) == 0;
+}
+
+static bool has_suffix_of(const lob_format *format, const char *path)
+{
+    for (const char *const *suffix = format->suffixes; *suffix; suffix++)
+        if (lob_has_suffix(path, *suffix)) return true;
+    return false;
+}
+
+static bool is_regular(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+lob_status lob_location_of(lob_location *out, const char *path)
+{
+    struct stat about;
+    *out = (lob_location){path, strdup(path), NULL};
+    if (!out->file) return LOB_ENOMEM;
+    if (stat(path, &about) == 0) return LOB_OK;
+    for (char *colon = strchr(out->file, ':'); colon; colon = strchr(colon + 1, ':')) {
+        *colon = '\0';
+        if (colon[1] && (is_regular(out->file) || has_suffix_of(&lob_format_hdf5, out->file))) {
+            out->inside = path + (colon + 1 - out->file);
+            break;
+        }
+        *colon = ':';
+    }
+    return LOB_OK;
+}
+
+void lob_location_free(lob_location *where)
+{
+    free(where->file);
+    *where = (lob_location){0};
+}
+
+/* The format that a name asks for; NULL: none. */
+static const lob_format *format_of_name(const lob_location *where)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (has_suffix_of(formats[i], where->file)) return formats[i];
+    return NULL;
+}
+
+static lob_status no_format(const char *path, lob_error *error)
+{
+    char names[256] = "";
+    for (int i = FORMATS - 1; i >= 0; i--)
+        for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
+            const size_t used = strlen(names);
+            snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
+        }
+    return lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", path,
+                    names);
+}
+
+bool lob_is_volume_name(const char *path)
+{
+    lob_location where;
+    const bool is = lob_location_of(&where, path) == LOB_OK && format_of_name(&where);
+    lob_location_free(&where);
+    return is;
+}
+
+/* ---- helpers of the formats ---- */
+
+double lob_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Bytes of memory that the system could give without swapping. */
+static int64_t memory_available(void)
+{
+    long long kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kib) == 1) break;
+    if (f) fclose(f);
+    if (kib > 0) return (int64_t)kib * 1024;
+    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : INT64_MAX;
+}
+
+lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
+                             lob_error *error)
+{
+    const bool asked = options->max_memory > 0;
+    const int64_t most = asked ? options->max_memory : memory_available() / 10 * 9;
+    if (bytes >= 0 && bytes <= most) return LOB_OK;
+    const double mib = 1.0 / (1 << 20);
+    if (bytes < 0)
+        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
+    return lob_fail(error, LOB_ENOMEM, "%s: needs %.1f MiB of memory, but %.1f MiB are %s", path,
+                    (double)bytes * mib, (double)most * mib,
+                    asked ? "allowed; raise --max-memory" : "free; --max-memory overrides this");
+}
+
+void lob_warn(lob_file_info *info, const char *format, ...)
+{
+    const int most = info ? (int)(sizeof info->warning / sizeof info->warning[0]) : 0;
+    if (!info || info->warnings >= most) return;
+    char *line = info->warning[info->warnings++];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof info->warning[0], format, arguments);
+    va_end(arguments);
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c)) *c = '?';
+}
+
+void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
+{
+    if (!info) return;
+    const bool first = info->file_bytes == 0;
+    info->file_bytes += (int64_t)file->size;
+    if (options->header_only) return;
+    const uint32_t crc = libdeflate_crc32(0, file->bytes, file->size);
+    info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
+}
+
+/* ---- the calls of io/io.h ---- */
+
+static const lob_format *format_of_content(const lob_location *where, const lob_input *file)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (formats[i]->sniff(where, file)) return formats[i];
+    return NULL;
+}
+
+lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
+                    lob_file_info *info, lob_error *error)
+{
+    static const lob_read_options defaults = LOB_READ_DEFAULTS;
+    *out = (lob_volume)LOB_VOLUME_EMPTY;
+    if (info) *info = (lob_file_info){0};
+    if (!options) options = &defaults;
+    lob_location where;
+    lob_input file = {0};
+    lob_status st = lob_location_of(&where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+
+    st = lob_input_open(&file, where.file, error);
+    if (st == LOB_OK) {
+        const lob_format *format = format_of_content(&where, &file);
+        if (format)
+            st = format->read(out, &where, &file, options, info, error);
+        else
+            st = lob_fail(error, LOB_EDATA, "%s: is %s", path,
+                          file.size ? "no volume file: it is not NIfTI, HDF5 or PNG" : "empty");
+    }
+    if (st != LOB_OK) lob_volume_free(out);
+    lob_input_close(&file);
+    lob_location_free(&where);
+    return st;
+}
+
+lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
+                     lob_error *error)
+{
+    static const lob_write_options defaults = LOB_WRITE_DEFAULTS;
+    lob_write_options chosen = options ? *options : defaults;
+    if (chosen.level < 1 || chosen.level > 9) chosen.level = defaults.level;
+    if (chosen.threads < 1) chosen.threads = 1;
+    const int64_t voxels = lob_dims_voxels(volume->dims);
+    if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
+        lob_product(voxels, volume->channels, 16, 1) < 0)
+        return lob_fail(error, LOB_EARG, "%s: there is no volume to write", path);
+
+    lob_location where;
+    lob_status st = lob_location_of(&where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    const lob_format *format = format_of_name(&where);
+    st = format ? format->write(volume, &where, &chosen, error) : no_format(path, error);
+    lob_location_free(&where);
+    return st;
+}
+
+lob_status lob_check_output(const char *path, bool force, lob_error *error)
+{
+    lob_location where;
+    lob_status st = lob_location_of(&where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    const lob_format *format = format_of_name(&where);
+    if (!format)
+        st = no_format(path, error);
+    else
+        st = format->check ? format->check(&where, force, error)
+                           : lob_output_check(where.file, force, error);
+    lob_location_free(&where);
+    return st;
+}
+
+void lob_header_fields(const lob_volume *volume, lob_field_fn *field, void *user)
+{
+    for (int i = 0; volume->header.format && i < FORMATS; i++)
+        if (strcmp(formats[i]->name, volume->header.format) == 0 && formats[i]->fields)
+            formats[i]->fields(&volume->header, field, user);
+}

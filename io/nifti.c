@@ -1,0 +1,455 @@
+/* Reading NIfTI files: finding the two halves of a pair, voxels into place; the format's row. */
+#include "io/format.h"
+#include "io/gzip.h"
+#include "io/nifti_header.h"
+#include "io/nifti_pair.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEAD_BYTES = LOB_NIFTI_MOST + LOB_NIFTI_EXTENDER, CHUNK = 1 << 20 };
+#define MOST_EXTENSION_BYTES ((uint64_t)64 << 20)
+
+/* ---- pairs ---- */
+
+/* Open the other half, compressed like this one if there is such a file, else the other way. */
+static lob_status open_other_half(lob_input *in, char **name, const char *path, lob_error *error)
+{
+    const bool gz = lob_has_suffix(path, ".gz");
+    for (int attempt = 0; attempt < 2; attempt++) {
+        char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
+        if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+        const lob_status st = lob_input_open(in, other, error);
+        if (st != LOB_ENOINPUT) {
+            *name = other;
+            return st;
+        }
+        free(other);
+    }
+    char *plain = lob_pair_other(path, false);
+    const lob_status st =
+        lob_fail(error, LOB_ENOINPUT, "%s: its other half, %s (or the same with .gz), is missing",
+                 path, plain ? plain : "of the pair");
+    free(plain);
+    return st;
+}
+
+/* The files that one volume is read from. */
+typedef struct {
+    const lob_input *header, *image; /* the same in a single file */
+    const char *header_path, *image_path;
+    lob_input opened; /* whichever of them we opened ourselves */
+    char *opened_path;
+} sources;
+
+/* ---- the header ---- */
+
+/* The first n bytes of a file, inflated if need be: a pointer into it or into scratch. */
+static const unsigned char *head_of(const lob_input *file, unsigned char *scratch, size_t n,
+                                    size_t *got)
+{
+    if (lob_is_gzip(file->bytes, file->size)) {
+        *got = lob_gunzip_head(scratch, n, file->bytes, file->size);
+        return scratch;
+    }
+    *got = file->size < n ? file->size : n;
+    return file->bytes;
+}
+
+static bool nifti_sniff(const lob_location *where, const lob_input *file)
+{
+    unsigned char scratch[4];
+    size_t got;
+    const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
+    if (lob_nifti_looks(head, got)) return true;
+    /* by their names, so that reading can say what is wrong with them */
+    return lob_has_suffix(where->file, ".nii") || lob_has_suffix(where->file, ".nii.gz") ||
+           lob_has_suffix(where->file, ".nia") || lob_pair_header(where->file) ||
+           lob_pair_image(where->file);
+}
+
+/*
+ * Keep the extender and the extensions, up to end in the header's file. Fewer bytes may be there: a
+ * bare header has not even an extender.
+ */
+static lob_status keep_extensions(lob_header *out, const lob_nifti *h, const lob_input *file,
+                                  const char *path, lob_file_info *info, lob_error *error)
+{
+    unsigned char scratch[HEAD_BYTES];
+    size_t got;
+    const bool gz = lob_is_gzip(file->bytes, file->size);
+    const unsigned char *head = head_of(file, scratch, h->size + LOB_NIFTI_EXTENDER, &got);
+    if (got < h->size + LOB_NIFTI_EXTENDER) return LOB_OK;
+    const bool present = head[h->size] != 0;
+    uint64_t end = h->size + LOB_NIFTI_EXTENDER;
+    if (present && !h->pair) end = h->vox_offset;
+    if (present && h->pair) end = gz ? end + MOST_EXTENSION_BYTES : file->size;
+    if (end - h->size > LOB_NIFTI_EXTENDER + MOST_EXTENSION_BYTES)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: its header extensions take %llu bytes; more than 64 MiB are not read",
+                        path, (unsigned long long)(end - h->size));
+    if (gz && !lob_gzip_justifies(end, file->size)) end = (uint64_t)file->size * LOB_GZIP_MOST;
+
+    unsigned char *bytes = malloc((size_t)end);
+    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its extensions", path);
+    head = head_of(file, bytes, (size_t)end, &got);
+    if (got > end) got = (size_t)end;
+    if (got <= h->size) { /* not twice the same answer from one file: it is changing */
+        free(bytes);
+        return lob_fail(error, LOB_EDATA, "%s: damaged: cut short in its header", path);
+    }
+    out->extensions_size = got - h->size;
+    memmove(bytes, head + h->size, out->extensions_size);
+    unsigned char *fitted = realloc(bytes, out->extensions_size);
+    out->extensions = fitted ? fitted : bytes;
+    lob_nifti_order_extensions(out->extensions, out->extensions_size, h->swapped, path, info);
+    return LOB_OK;
+}
+
+static lob_status keep_header(lob_header *out, const lob_nifti *h, const sources *from,
+                              lob_file_info *info, lob_error *error)
+{
+    out->format = lob_nifti_name;
+    out->size = h->size;
+    out->bytes = malloc(h->size);
+    if (!out->bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory", from->header_path);
+    memcpy(out->bytes, h->bytes, h->size);
+    return keep_extensions(out, h, from->header, from->header_path, info, error);
+}
+
+/* ---- the voxels ---- */
+
+/* Could the file hold what its header asks for? Asked before any memory is. */
+static lob_status check_size(const lob_nifti *h, const lob_input *image, const char *path,
+                             lob_file_info *info, lob_error *error)
+{
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes; /* each is below 2^63 */
+    if (lob_is_gzip(image->bytes, image->size)) {
+        if (lob_gzip_justifies(end, image->size)) return LOB_OK;
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: damaged: its header asks for %llu bytes, more than its %zu compressed ones "
+            "can hold; copy it again from its source",
+            path, (unsigned long long)end, image->size);
+    }
+    if (end > image->size)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: cut short: its header asks for %llu bytes, but there are %zu; copy it again "
+            "from its source",
+            path, (unsigned long long)end, image->size);
+    if (end < image->size)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(image->size - end));
+    return LOB_OK;
+}
+
+/* Where component v of the frame begins in the file. */
+static uint64_t component_at(const lob_nifti *h, int64_t frame, int64_t v)
+{
+    return h->vox_offset + (uint64_t)(v * h->frames + frame) * (uint64_t)h->frame_bytes;
+}
+
+/* Move the components of a frame to the front of a buffer that begins like the file. */
+static void gather(unsigned char *buffer, const unsigned char *file, const lob_nifti *h,
+                   int64_t frame)
+{
+    const size_t bytes = (size_t)h->frame_bytes;
+    for (int64_t v = 0; v < h->vectors; v++)
+        memmove(buffer + (size_t)v * bytes, file + component_at(h, frame, v), bytes);
+}
+
+static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                                lob_gzip_rest *rest, const lob_input *image, const char *path,
+                                lob_error *error)
+{
+    const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
+    unsigned char *buffer = malloc(size);
+    if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
+    const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
+    if (st != LOB_OK) {
+        free(buffer);
+        return st;
+    }
+    if (h->frames == 1) /* one move, though the components are counted apart */
+        memmove(buffer, buffer + h->vox_offset, (size_t)h->total_bytes);
+    else
+        gather(buffer, buffer, h, frame);
+    unsigned char *fitted = realloc(buffer, (size_t)(h->frame_bytes * h->vectors));
+    *raw = fitted ? fitted : buffer;
+    return LOB_OK;
+}
+
+static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                                lob_gzip_rest *rest, const lob_input *image, const char *path,
+                                lob_error *error)
+{
+    lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
+    *raw = malloc((size_t)(h->frame_bytes * h->vectors));
+    lob_status st = LOB_ENOMEM;
+    if (parts && *raw) {
+        for (int64_t v = 0; v < h->vectors; v++)
+            parts[v] = (lob_gzip_part){component_at(h, frame, v), (size_t)h->frame_bytes,
+                                       *raw + v * h->frame_bytes};
+        st = lob_gunzip_parts(parts, (int)h->vectors, rest, image->bytes, image->size, path, error);
+    } else {
+        lob_fail(error, st, "%s: no memory for its voxels", path);
+    }
+    free(parts);
+    if (st != LOB_OK) {
+        free(*raw);
+        *raw = NULL;
+    }
+    return st;
+}
+
+/* The stored voxels of one frame, component after component, malloc'ed. */
+static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                        const lob_input *image, const char *path, const lob_read_options *options,
+                        lob_file_info *info, lob_error *error)
+{
+    const int64_t bytes = h->frame_bytes * h->vectors;
+    const bool converts = h->type->channels > 1 || h->type->word == 16;
+    lob_status st =
+        lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, path, options, error);
+    if (st != LOB_OK) return st;
+    if (lob_is_gzip(image->bytes, image->size)) {
+        lob_gzip_rest rest;
+        /* All frames at once is several times as fast, where there is room for them. */
+        const bool whole =
+            h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
+        st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, image, path, error);
+        const uint64_t after = h->vox_offset + (uint64_t)h->total_bytes;
+        const uint64_t read_to =
+            whole ? after : component_at(h, frame, h->vectors - 1) + (uint64_t)h->frame_bytes;
+        if (st == LOB_OK && read_to + rest.surplus > after)
+            lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                     (unsigned long long)(read_to + rest.surplus - after));
+        if (st == LOB_OK && read_to + rest.surplus < after) {
+            free(*raw);
+            *raw = NULL;
+            st = lob_fail(error, LOB_EDATA, "%s: damaged: it ends before its last frame", path);
+        }
+        if (st == LOB_OK && rest.trailing > 0)
+            lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest.trailing);
+        return st;
+    }
+    *raw = malloc((size_t)bytes);
+    if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    if (h->frames == 1)
+        memcpy(*raw, image->bytes + h->vox_offset, (size_t)bytes);
+    else
+        gather(*raw, image->bytes, h, frame);
+    return LOB_OK;
+}
+
+#define SWAP_WORDS(bits)                             \
+    for (size_t i = 0; i < bytes; i += (bits) / 8) { \
+        uint##bits##_t word;                         \
+        memcpy(&word, raw + i, sizeof word);         \
+        word = __builtin_bswap##bits(word);          \
+        memcpy(raw + i, &word, sizeof word);         \
+    }
+
+static void swap_words(unsigned char *raw, size_t bytes, size_t word_bytes)
+{
+    switch (word_bytes) {
+    case 2:
+        SWAP_WORDS(16) break;
+    case 4:
+        SWAP_WORDS(32) break;
+    case 8:
+        SWAP_WORDS(64) break;
+    default:
+        break;
+    }
+}
+
+/*
+ * x87 extended numbers, 10 bytes in 16, to float64 in place. The format does not say what float128
+ * is; these are what writers on PCs store.
+ */
+static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
+{
+    for (int64_t i = 0; i < n; i++) {
+        unsigned char in[10]; /* least significant byte first */
+        for (int b = 0; b < 10; b++) in[b] = raw[16 * i + (swapped ? 15 - b : b)];
+        uint64_t mantissa = 0;
+        for (int b = 7; b >= 0; b--) mantissa = mantissa << 8 | in[b];
+        const int biased = (in[9] & 0x7f) << 8 | in[8];
+        double value;
+        if (biased == 0x7fff) /* the top bit is always set and says nothing */
+            value = mantissa << 1 ? (double)NAN : (double)INFINITY;
+        else
+            value = ldexp((double)mantissa, biased - 16383 - 63);
+        if (in[9] & 0x80) value = -value;
+        memcpy(raw + 8 * i, &value, sizeof value);
+    }
+}
+
+/* Interleaved colours to planes. */
+static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
+{
+    unsigned char *planes = malloc((size_t)voxels * (size_t)channels);
+    for (int c = 0; planes && c < channels; c++)
+        for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
+    return planes;
+}
+
+/* Stored voxels to voxels in memory; takes raw over. */
+static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h, const char *path,
+                          lob_error *error)
+{
+    const int64_t voxels = lob_voxels(out);
+    const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
+    out->data = raw;
+    if (h->type->word == 16) {
+        narrow_extended(raw, voxels * h->vectors, h->swapped);
+        void *fitted = realloc(raw, bytes / 2);
+        if (fitted) out->data = fitted;
+    } else if (h->swapped) {
+        swap_words(raw, bytes, h->type->word);
+    }
+    if (h->type->channels > 1) {
+        out->data = planes_of(raw, voxels, h->type->channels);
+        free(raw);
+        if (!out->data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    }
+    return LOB_OK;
+}
+
+/* ---- reading ---- */
+
+static lob_status choose_frame(int64_t *frame, const lob_nifti *h, const char *path, int64_t asked,
+                               lob_error *error)
+{
+    *frame = asked < 0 ? 0 : asked;
+    if (asked < 0 && h->frames > 1)
+        return lob_fail(error, LOB_EDATA, "%s: has %lld frames; choose one with --frame 0 to %lld",
+                        path, (long long)h->frames, (long long)h->frames - 1);
+    if (*frame >= h->frames)
+        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
+                        path, (long long)*frame, (long long)h->frames);
+    return LOB_OK;
+}
+
+/* Find the header: in this file, or beside it when this one is the image of a pair. */
+static lob_status find_header(sources *from, const lob_location *where, const lob_input *file,
+                              lob_error *error)
+{
+    *from = (sources){file, file, where->file, where->file, {0}, NULL};
+    if (!lob_pair_image(where->file)) return LOB_OK;
+    const lob_status st = open_other_half(&from->opened, &from->opened_path, where->file, error);
+    if (st == LOB_OK) {
+        from->header = &from->opened;
+        from->header_path = from->opened_path;
+    } else if (st == LOB_ENOINPUT) { /* a single file that has got the wrong suffix? */
+        unsigned char scratch[4];
+        size_t got;
+        const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
+        if (lob_nifti_looks(head, got)) return LOB_OK;
+    }
+    return st;
+}
+
+/* Find the voxels: in the header's file or in the other half of the pair. */
+static lob_status find_image(sources *from, const lob_nifti *h, bool needed, lob_error *error)
+{
+    if (!h->pair) {
+        from->image = from->header;
+        from->image_path = from->header_path;
+        return LOB_OK;
+    }
+    if (from->image != from->header || !needed) return LOB_OK;
+    if (!lob_pair_header(from->header_path))
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: is the header of a .hdr/.img pair; give it the suffix .hdr beside its .img",
+            from->header_path);
+    const lob_status st =
+        open_other_half(&from->opened, &from->opened_path, from->header_path, error);
+    from->image = &from->opened;
+    from->image_path = from->opened_path;
+    return st;
+}
+
+static void describe(lob_volume *out, const lob_nifti *h, int64_t frame)
+{
+    out->type = h->type->type;
+    out->dims = h->dims;
+    out->channels = (int)h->vectors * h->type->channels;
+    out->slope = h->slope;
+    out->inter = h->inter;
+    out->frames = h->frames;
+    out->frame = frame;
+}
+
+static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources *from,
+                              const lob_read_options *options, lob_file_info *info,
+                              lob_error *error)
+{
+    unsigned char *raw = NULL;
+    const double start = lob_seconds();
+    lob_info_add_file(info, from->header, options);
+    if (from->image != from->header) lob_info_add_file(info, from->image, options);
+    const double read = lob_seconds();
+    lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
+    const double fetched = lob_seconds();
+    if (st == LOB_OK) st = convert(out, raw, h, from->image_path, error);
+    if (info && lob_is_gzip(from->image->bytes, from->image->size)) {
+        info->read_s += read - start;
+        info->inflate_s += fetched - read;
+    } else if (info) {
+        info->read_s += fetched - start;
+    }
+    return st;
+}
+
+static lob_status nifti_read(lob_volume *out, const lob_location *where, const lob_input *file,
+                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    sources from;
+    lob_nifti h;
+    unsigned char scratch[LOB_NIFTI_MOST];
+    size_t got = 0;
+    int64_t frame = 0;
+    lob_status st = find_header(&from, where, file, error);
+    if (st != LOB_OK) goto out;
+    const unsigned char *head = head_of(from.header, scratch, sizeof scratch, &got);
+    st = lob_nifti_parse(&h, head, got, from.header_path, info, error);
+    if (st == LOB_OK) st = find_image(&from, &h, !options->header_only, error);
+    if (st != LOB_OK) goto out;
+    if (info) info->format = h.version == 2 ? "NIfTI-2" : "NIfTI-1";
+
+    if (!options->header_only) {
+        st = check_size(&h, from.image, from.image_path, info, error);
+        if (st == LOB_OK) st = choose_frame(&frame, &h, where->path, options->frame, error);
+        if (st != LOB_OK) goto out;
+    }
+    describe(out, &h, frame);
+    lob_nifti_geometry(&out->geometry, &h, from.header_path, info);
+    st = keep_header(&out->header, &h, &from, info, error);
+    if (st == LOB_OK && options->header_only)
+        lob_info_add_file(info, from.header, options);
+    else if (st == LOB_OK)
+        st = read_voxels(out, &h, &from, options, info, error);
+out:
+    lob_input_close(&from.opened);
+    free(from.opened_path);
+    return st;
+}
+
+static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
+                                       ".img",    ".img.gz", NULL};
+
+const lob_format lob_format_nifti = {
+    .name = lob_nifti_name,
+    .suffixes = suffixes,
+    .sniff = nifti_sniff,
+    .read = nifti_read,
+    .write = lob_nifti_write,
+    .check = lob_nifti_check,
+    .fields = lob_nifti_list,
+};

@@ -1,0 +1,155 @@
+/* Writing NIfTI files: one, or two that appear together. */
+#include "io/gzip.h"
+#include "io/nifti_header.h"
+#include "io/nifti_pair.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 20 };
+
+/* The bytes of an output file: a head, then voxels; either may be absent. */
+typedef struct {
+    const unsigned char *head;
+    uint64_t head_bytes;
+    const unsigned char *voxels;
+    uint64_t voxel_bytes;
+    uint64_t plane; /* bytes between the colours of a voxel; 0: stored as they lie in memory */
+    unsigned colours;
+} content;
+
+static void content_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    const content *c = user;
+    if (offset < c->head_bytes) {
+        const uint64_t left = c->head_bytes - offset;
+        const size_t some = left < n ? (size_t)left : n;
+        memcpy(out, c->head + offset, some);
+        out += some;
+        n -= some;
+        offset += some;
+    }
+    if (n == 0) return;
+    offset -= c->head_bytes;
+    if (c->plane == 0) {
+        memcpy(out, c->voxels + offset, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, offset++)
+        out[i] = c->voxels[offset % c->colours * c->plane + offset / c->colours];
+}
+
+static lob_status write_content(lob_output *out, content *c, bool gz,
+                                const lob_write_options *options, lob_error *error)
+{
+    const uint64_t size = c->head_bytes + c->voxel_bytes;
+    if (gz)
+        return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads, error);
+    unsigned char *chunk = malloc(CHUNK);
+    if (!chunk) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", out->path);
+    lob_status st = LOB_OK;
+    for (uint64_t at = 0; st == LOB_OK && at < size; at += CHUNK) {
+        const size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        content_bytes(c, at, n, chunk);
+        st = lob_output_write(out, chunk, n, error);
+    }
+    free(chunk);
+    return st;
+}
+
+static lob_status largest_label(int64_t *largest, const lob_volume *v, const char *path,
+                                lob_error *error)
+{
+    if (!lob_type_of(v->type)->is_integer || v->channels != 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: labels are whole numbers in one channel, not %s in %d", path,
+                        lob_type_of(v->type)->name, v->channels);
+    double values[1024], most = 0;
+    const int64_t voxels = lob_voxels(v);
+    for (int64_t i = 0; i < voxels; i += 1024) {
+        const int64_t n = voxels - i < 1024 ? voxels - i : 1024;
+        lob_values(values, v->data, v->type, i, n);
+        for (int64_t k = 0; k < n; k++) most = values[k] > most ? values[k] : most;
+    }
+    *largest = most < 0x1p53 ? (int64_t)most : (int64_t)1 << 53;
+    return LOB_OK;
+}
+
+/* Header, extender and extensions of an output, malloc'ed; NULL when there is no memory. */
+static unsigned char *make_head(size_t *bytes, const lob_nifti_type **type,
+                                const lob_nifti_plan *plan)
+{
+    unsigned char header[LOB_NIFTI_MOST];
+    const size_t size = lob_nifti_make(header, type, plan);
+    const size_t extensions = lob_nifti_extension_bytes(plan);
+    *bytes = size + LOB_NIFTI_EXTENDER + extensions;
+    unsigned char *head = calloc(*bytes, 1);
+    if (!head) return NULL;
+    memcpy(head, header, size);
+    if (extensions > 0)
+        memcpy(head + size, plan->volume->header.extensions, plan->volume->header.extensions_size);
+    return head;
+}
+
+lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
+                           const lob_write_options *options, lob_error *error)
+{
+    const char *path = where->file;
+    const bool is_image = lob_pair_image(path);
+    lob_nifti_plan plan = {volume, options->labels, is_image || lob_pair_header(path),
+                           options->strip_extensions, 0};
+    const bool gz = lob_has_suffix(path, ".gz");
+    lob_output whole = {.fd = -1}, header = {.fd = -1};
+    unsigned char *head = NULL;
+    char *other = NULL;
+    lob_status st = LOB_OK;
+    if (plan.labels) st = largest_label(&plan.largest_label, volume, where->path, error);
+    if (st != LOB_OK) return st;
+
+    const lob_nifti_type *type;
+    size_t head_bytes;
+    head = make_head(&head_bytes, &type, &plan);
+    if (plan.pair) other = lob_pair_other(path, gz);
+    if (!head || (plan.pair && !other)) {
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+        goto out;
+    }
+    const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
+    content all = {head,
+                   head_bytes,
+                   volume->data,
+                   voxels * lob_type_of(volume->type)->bytes,
+                   type->channels > 1 ? (uint64_t)lob_voxels(volume) : 0,
+                   (unsigned)type->channels};
+    content only_head = {.head = head, .head_bytes = head_bytes};
+    if (plan.pair) {
+        all.head_bytes = 0;
+        st = lob_output_begin(&header, is_image ? other : path, options->force, error);
+        if (st == LOB_OK) st = write_content(&header, &only_head, gz, options, error);
+        if (st != LOB_OK) goto out;
+    }
+    st = lob_output_begin(&whole, plan.pair && !is_image ? other : path, options->force, error);
+    if (st == LOB_OK) st = write_content(&whole, &all, gz, options, error);
+    if (st == LOB_OK)
+        st = plan.pair ? lob_output_commit_pair(&header, &whole, error)
+                       : lob_output_commit(&whole, error);
+out:
+    lob_output_abort(&header);
+    lob_output_abort(&whole);
+    free(head);
+    free(other);
+    return st;
+}
+
+/* Both halves of a pair must be free to create. */
+lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *error)
+{
+    const char *path = where->file;
+    lob_status st = lob_output_check(path, force, error);
+    if (st != LOB_OK || !(lob_pair_header(path) || lob_pair_image(path))) return st;
+    char *other = lob_pair_other(path, lob_has_suffix(path, ".gz"));
+    if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    st = lob_output_check(other, force, error);
+    free(other);
+    return st;
+}
