@@ -1,4 +1,5 @@
-/* What every algorithm is given besides its data: how many threads, how much memory, whom to tell. */
+/* What every algorithm is given besides its data: how many threads, how much memory, whom to tell.
+ */
 #ifndef LOB_CONTEXT_H
 #define LOB_CONTEXT_H
 
@@ -10,7 +11,8 @@
 extern "C" {
 #endif
 
-typedef struct lob_device lob_device; /* a GPU with its stream and scratch; kernels/device/device.h */
+typedef struct lob_device
+    lob_device; /* a GPU with its stream and scratch; kernels/device/device.h */
 
 typedef struct {
     int threads;        /* CPU threads, >= 1; results do not depend on it */

@@ -24,6 +24,7 @@ typedef struct {
     int64_t step[3];  /* by axis: voxels from one to the next */
     double weight[3]; /* by axis: spacing squared */
     int shift;        /* bits of the first pass's offset */
+    double *inverse;  /* of the axis under way: 1 / (weight * i); division is what takes long */
 } plan;
 
 /* Working memory of one thread, for lines of at most n voxels. */
@@ -72,8 +73,7 @@ static double cost_of(uint32_t code, const plan *p)
  * The lower envelope of the parabolas cost[i] + weight * (x - i)^2 over the voxels that know a
  * voxel of the set. Returns how many parabolas take part.
  */
-static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, double weight,
-                        const plan *p)
+static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, const plan *p)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -82,7 +82,7 @@ static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, doub
         double from = -INFINITY;
         while (count > 0) {
             const int64_t v = s->vertex[count - 1];
-            from = ((s->cost[i] - s->cost[v]) / (weight * (double)(i - v)) + (double)(i + v)) / 2;
+            from = ((s->cost[i] - s->cost[v]) * p->inverse[i - v] + (double)(i + v)) * 0.5;
             if (from > s->from[count - 1]) break;
             count--;
         }
@@ -93,13 +93,28 @@ static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, doub
     return count;
 }
 
+/* The first pass needs no parabolas: the nearest voxel of the set is the last one met, either way.
+ */
+static void scan_line(uint32_t *codes, int64_t n)
+{
+    uint32_t away = NOTHING;
+    for (int64_t i = 0; i < n; i++) {
+        away = codes[i] == 0 ? 0 : away == NOTHING ? NOTHING : away + 1;
+        codes[i] = away;
+    }
+    for (int64_t i = n - 1; i-- > 0;)
+        if (codes[i + 1] < codes[i])
+            codes[i] = codes[i + 1] + 1 < codes[i] ? codes[i + 1] + 1 : codes[i];
+}
+
 /* One line of one pass, in place: codes to codes, in the last pass codes to the bits of floats. */
 static void transform_line(const scratch *s, uint32_t *codes, int pass, const plan *p)
 {
     const int axis = p->axis[pass];
     const int64_t n = p->side[axis];
     const double weight = p->weight[axis];
-    const int64_t count = envelope(s, codes, n, weight, p);
+    const int64_t count = envelope(s, codes, n, p);
+    if (count == 0 && pass < 2) return;
 
     int64_t k = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -110,7 +125,7 @@ static void transform_line(const scratch *s, uint32_t *codes, int pass, const pl
                 count ? (float)(s->cost[v] + weight * (double)away * (double)away) : INFINITY;
             memcpy(&s->result[i], &squared, sizeof squared);
         } else {
-            s->result[i] = count ? codes[v] | (uint32_t)away << (pass ? p->shift : 0) : NOTHING;
+            s->result[i] = codes[v] | (uint32_t)away << p->shift;
         }
     }
     memcpy(codes, s->result, (size_t)n * sizeof *codes);
@@ -124,7 +139,11 @@ static void transform_block(float *voxels, int64_t first, int64_t lines, int64_t
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lines; l++)
             memcpy(&s->codes[l * n + i], &voxels[first + i * step + l * apart], sizeof(uint32_t));
-    for (int64_t l = 0; l < lines; l++) transform_line(s, s->codes + l * n, pass, p);
+    for (int64_t l = 0; l < lines; l++)
+        if (pass == 0)
+            scan_line(s->codes + l * n, n);
+        else
+            transform_line(s, s->codes + l * n, pass, p);
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lines; l++)
             memcpy(&voxels[first + i * step + l * apart], &s->codes[l * n + i], sizeof(uint32_t));
@@ -136,6 +155,7 @@ static void transform_axis(float *voxels, const scratch *of_thread, int threads,
     const int axis = p->axis[pass], inner = axis == 0 ? 1 : 0, outer = axis == 2 ? 1 : 2;
     const int64_t blocks = (p->side[inner] + BLOCK - 1) / BLOCK;
     const int64_t all = blocks * p->side[outer];
+    for (int64_t i = 1; i < p->side[axis]; i++) p->inverse[i] = 1.0 / (p->weight[axis] * (double)i);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t b = 0; b < all; b++) {
         const int64_t at = b % blocks * BLOCK;
@@ -159,7 +179,8 @@ lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims 
     lob_status st = LOB_ENOMEM;
     scratch *const of_thread = calloc((size_t)threads, sizeof *of_thread);
     unsigned char *const memory = calloc((size_t)threads, per_thread + 64);
-    if (!of_thread || !memory) goto out;
+    p.inverse = malloc((size_t)n * sizeof *p.inverse);
+    if (!of_thread || !memory || !p.inverse) goto out;
     for (int t = 0; t < threads; t++) {
         scratch *const s = &of_thread[t];
         s->cost = (double *)(memory + (size_t)t * ((per_thread + 63) & ~(size_t)63));
@@ -180,6 +201,7 @@ lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims 
             transform_axis(squared_mm, of_thread, threads, pass, &p);
     st = LOB_OK;
 out:
+    free(p.inverse);
     free(memory);
     free(of_thread);
     return st;

@@ -1,5 +1,6 @@
 /*
- * GrowCut: grow labelled seeds over an image until every voxel carries the label of its nearest seed.
+ * GrowCut: grow labelled seeds over an image until every voxel carries the label of its nearest
+ * seed.
  *
  * Vezhnevets and Konouchine, "GrowCut: interactive multi-label N-D image segmentation by cellular
  * automata", Graphicon 2005, made exact: the automaton's fixed point is a shortest-path forest
@@ -13,8 +14,9 @@
  * where d is the distance of the two voxels' levels and dmax the largest distance that the image's
  * range of levels allows. In the strength rule a step with d = dmax cannot be taken. Both are held
  * in fixed point (lob_growcut_rule in growcut_voxel.h). A voxel takes the label of the seed from
- * which a path to it costs least; of equal costs, the smallest label wins. A seed without a strength
- * starts at cost 0; one of strength t starts at -ln t times dmax levels, so it may be overgrown.
+ * which a path to it costs least; of equal costs, the smallest label wins. A seed without a
+ * strength starts at cost 0; one of strength t starts at -ln t times dmax levels, so it may be
+ * overgrown.
  */
 #ifndef LOB_GROWCUT_H
 #define LOB_GROWCUT_H
@@ -30,7 +32,8 @@ extern "C" {
 
 typedef enum { LOB_RULE_STRENGTH, LOB_RULE_DISTANCE } lob_growcut_kind;
 
-/* Distance over channels, from the absolute differences e_c of the levels, rounded to whole levels. */
+/* Distance over channels, from the absolute differences e_c of the levels, rounded to whole levels.
+ */
 typedef enum {
     LOB_NORM_L2,      /* sqrt(sum e_c^2) */
     LOB_NORM_L1,      /* sum e_c */
@@ -51,26 +54,29 @@ typedef struct {
     int key_bits;        /* 32 or 64; 0: 32, and 64 where 32 would not hold the result */
 } lob_growcut_options;
 
-#define LOB_GROWCUT_DEFAULTS                                                                       \
-    {                                                                                              \
-        .rule = LOB_RULE_STRENGTH, .norm = LOB_NORM_L2, .neighbours = 26, .slice_axis = -1,        \
-        .range = {-INFINITY, INFINITY}, .max_cost = INFINITY                                       \
+#define LOB_GROWCUT_DEFAULTS                                                                \
+    {                                                                                       \
+        .rule = LOB_RULE_STRENGTH, .norm = LOB_NORM_L2, .neighbours = 26, .slice_axis = -1, \
+        .range = {-INFINITY, INFINITY}, .max_cost = INFINITY                                \
     }
 
 typedef struct {
-    const lob_volume *image;    /* any type, any number of channels up to LOB_GROWCUT_CHANNELS */
-    const lob_volume *seeds;    /* dense labels (lob_labels_dense): LOB_U8, LOB_I16 or LOB_I32 */
-    int32_t labels;             /* largest dense label, >= 1 */
-    const uint8_t *mask;        /* nx*ny*nz; 0: not data, neither labelled nor crossed. May be NULL */
-    const float *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not looked at elsewhere. May be NULL */
+    const lob_volume *image; /* any type, any number of channels up to LOB_GROWCUT_CHANNELS */
+    const lob_volume *seeds; /* dense labels (lob_labels_dense): LOB_U8, LOB_I16 or LOB_I32 */
+    int32_t labels;          /* largest dense label, >= 1 */
+    const uint8_t *mask;     /* nx*ny*nz; 0: not data, neither labelled nor crossed. May be NULL */
+    const float
+        *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not looked at elsewhere. May be NULL */
 } lob_growcut_input;
 
 enum { LOB_GROWCUT_CHANNELS = 64 };
 
 typedef struct {
-    void *labels;    /* nx*ny*nz of the seeds' type; 0: not data or not reached. Not the seeds' array */
-    float *strength; /* nx*ny*nz, exp(-cost / dmax levels) in (0, 1], 0 where not reached. May be NULL */
-    uint8_t *tie;    /* nx*ny*nz; 1 where two labels reach the voxel at the same cost. May be NULL */
+    void
+        *labels; /* nx*ny*nz of the seeds' type; 0: not data or not reached. Not the seeds' array */
+    float *strength; /* nx*ny*nz, exp(-cost / dmax levels) in (0, 1], 0 where not reached. May be
+                        NULL */
+    uint8_t *tie; /* nx*ny*nz; 1 where two labels reach the voxel at the same cost. May be NULL */
 } lob_growcut_output;
 
 typedef struct {
@@ -96,8 +102,8 @@ typedef struct {
  *   context  in   threads, progress
  *
  * Levels: integers whose range over the data fits 16 bits are used exactly, everything else is
- * mapped linearly from its finite range to 0..65535 (kernels/levels/levels.h). Slice-wise, range and
- * dmax are those of the slice: a slice comes out as it would alone.
+ * mapped linearly from its finite range to 0..65535 (kernels/levels/levels.h). Slice-wise, range
+ * and dmax are those of the slice: a slice comes out as it would alone.
  *
  * Same bytes on every backend, thread count and tile size. At most 12 bytes of working memory a
  * voxel with one channel and 32-bit keys.

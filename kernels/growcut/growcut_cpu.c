@@ -22,7 +22,8 @@ static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
 
-/* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows. */
+/* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
+ */
 static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growcut_stats *stats,
                              lob_error *error)
 {
@@ -71,8 +72,8 @@ static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *opt
 }
 
 /*
- * Every slice as an image of its own. With at least as many slices as threads each thread takes whole
- * slices; the first thread tells the progress and hears of a cancel.
+ * Every slice as an image of its own. With at least as many slices as threads each thread takes
+ * whole slices; the first thread tells the progress and hears of a cancel.
  */
 static lob_status grow_slices(const lob_growcut_job *whole, const lob_growcut_options *options,
                               lob_growcut_stats *stats, lob_error *error)
@@ -121,23 +122,28 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
     lob_status st = lob_growcut_check(in, options, error);
     if (st != LOB_OK) return st;
     const bool flat = options->slice_axis >= 0;
-    lob_growcut_job job = {.in = in,
-                           .out = out,
-                           .data = {in->image, in->mask, {options->range[0], options->range[1]}},
-                           .view = lob_view_whole(in->image->dims),
-                           .norm = options->norm,
-                           .tile = options->tile ? options->tile : flat ? TILE_2D : TILE_3D,
-                           .threads = context->threads > 0 ? context->threads : 1,
-                           .max_memory = context->max_memory,
-                           .context = context,
-                           .done_now = 1.0};
+    lob_growcut_job job = {
+        .in = in,
+        .out = out,
+        .data = {in->image, in->mask, {options->range[0], options->range[1]}},
+        .view = lob_view_whole(in->image->dims),
+        .norm = options->norm,
+        .tile = options->tile ? options->tile
+                : flat        ? TILE_2D
+                              : TILE_3D,
+        .threads = context->threads > 0 ? context->threads : 1,
+        .max_memory = context->max_memory,
+        .context = context,
+        .done_now = 1.0
+    };
     lob_growcut_stats sums = {0};
     st = flat ? grow_slices(&job, options, &sums, error) : grow_view(&job, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",
                       (long long)sums.seeds_outside);
-    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0)) st = LOB_ECANCEL;
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
+        st = LOB_ECANCEL;
     if (stats) *stats = sums;
     return st;
 }

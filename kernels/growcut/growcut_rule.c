@@ -42,8 +42,8 @@ static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind)
     const double dmax = rule->dmax;
     for (uint32_t d = 0; d <= rule->dmax; d++)
         rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * rule->unit)
-                        : d < rule->dmax ? rounded(-log1p(-(d / dmax)) * dmax * rule->unit)
-                                         : LOB_NO_PASSAGE;
+                        : d < rule->dmax          ? rounded(-log1p(-(d / dmax)) * dmax * rule->unit)
+                                                  : LOB_NO_PASSAGE;
 }
 
 /* The tighter of --max-cost and --min-strength, in units. */

@@ -3,9 +3,9 @@
  *
  * A cost is a whole number of units; one level of difference costs `unit` units (exactly in the
  * distance rule, about in the strength rule). The strength rule's table is round(-ln(1 - d/dmax) *
- * dmax * unit), made once on the host; `unit` is a power of two, 64 where the table then fits 30 bits,
- * which keeps the rounding of a path of n steps below n/128 levels. The distance rule needs no
- * fraction unless there is a penalty, so its unit is 1 without and 64 with one.
+ * dmax * unit), made once on the host; `unit` is a power of two, 64 where the table then fits 30
+ * bits, which keeps the rounding of a path of n steps below n/128 levels. The distance rule needs
+ * no fraction unless there is a penalty, so its unit is 1 without and 64 with one.
  */
 #ifndef LOB_GROWCUT_RULE_H
 #define LOB_GROWCUT_RULE_H
@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 typedef struct {
-    uint32_t dmax;     /* largest distance that the levels' spans allow, at least 1 */
-    uint32_t *cost;    /* dmax + 1: units of a step over distance d; LOB_NO_PASSAGE; malloc'ed */
-    uint32_t dearest;  /* the largest finite entry of cost plus the largest of extra */
-    double unit;       /* units per level */
+    uint32_t dmax;    /* largest distance that the levels' spans allow, at least 1 */
+    uint32_t *cost;   /* dmax + 1: units of a step over distance d; LOB_NO_PASSAGE; malloc'ed */
+    uint32_t dearest; /* the largest finite entry of cost plus the largest of extra */
+    double unit;      /* units per level */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
     uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d] */

@@ -1,14 +1,14 @@
 /*
  * GrowCut's CPU engine: label-correcting shortest paths in tiles.
  *
- * The view is cut into tiles. Each holds its voxels' keys and levels together with a border one cell
- * wide that belongs to its neighbours (the halo), so that growing inside a tile touches no other
- * memory and needs no bounds checks: what is not data, or outside the view, has key 0, which no
- * candidate undercuts. A tile grows through buckets of equal cost. A cheaper candidate for a halo
- * cell is remembered there, so that it is sent once, and posted to its owner when the visit ends.
- * A round visits, in parallel, every tile that has something to grow below the cost window's end;
- * the window follows the cheapest voxel that still waits. Relaxing is monotone, so the schedule
- * decides the time and not the result.
+ * The view is cut into tiles. Each holds its voxels' keys and levels together with a border one
+ * cell wide that belongs to its neighbours (the halo), so that growing inside a tile touches no
+ * other memory and needs no bounds checks: what is not data, or outside the view, has key 0, which
+ * no candidate undercuts. A tile grows through buckets of equal cost. A cheaper candidate for a
+ * halo cell is remembered there, so that it is sent once, and posted to its owner when the visit
+ * ends. A round visits, in parallel, every tile that has something to grow below the cost window's
+ * end; the window follows the cheapest voxel that still waits. Relaxing is monotone, so the
+ * schedule decides the time and not the result.
  *
  *      +---+------------+---+
  *      | h |   halo     | h |      key: (cost << label_bits) | label
@@ -34,7 +34,7 @@ typedef struct {
     lob_levels levels;
     lob_growcut_rule rule;
     lob_norm norm;
-    int tile;                     /* voxels a side */
+    int tile; /* voxels a side */
     int threads;
     int64_t max_memory;           /* 0: no limit */
     const lob_context *context;   /* whose progress is told; NULL: nobody's */
@@ -47,7 +47,7 @@ typedef struct {
     int64_t reached, seeds, seeds_outside, ties;
     uint64_t largest; /* cost in units */
     int64_t working_bytes;
-    bool overflow;    /* a path's cost did not fit the key: grow again with the wide one */
+    bool overflow; /* a path's cost did not fit the key: grow again with the wide one */
 } lob_growcut_result;
 
 /* Grow with the least label winning ties, and write labels and strength. */

@@ -9,14 +9,14 @@
 
 #if KEY_BITS == 32
 typedef uint32_t key_t_;
-#define KEY_NEVER UINT32_MAX /* as a weight: no passage */
-#define KEY_TOP   UINT32_MAX /* keys stay below it */
+#define KEY_NEVER   UINT32_MAX /* as a weight: no passage */
+#define KEY_TOP     UINT32_MAX /* keys stay below it */
 #define ENTRY(name) name##_32
 #else
 typedef uint64_t key_t_;
 /* A quarter of the range, so that a key and two weights never wrap. */
-#define KEY_NEVER (UINT64_C(1) << 62)
-#define KEY_TOP   (UINT64_C(1) << 62)
+#define KEY_NEVER   (UINT64_C(1) << 62)
+#define KEY_TOP     (UINT64_C(1) << 62)
 #define ENTRY(name) name##_64
 #endif
 #define key_t key_t_
@@ -50,7 +50,7 @@ typedef struct {
     uint16_t *levels; /* channel after channel */
     list held;        /* waiting cells that cost more than the last window */
     key_t held_least;
-    list inbox;       /* posted by neighbours, guarded by lock */
+    list inbox; /* posted by neighbours, guarded by lock */
     key_t inbox_least;
     omp_lock_t lock;
 } tile;
@@ -61,7 +61,7 @@ typedef struct {
     list halo;        /* lowered halo cells of the tile under way */
     list mail[SIDES]; /* the same, sorted by neighbour */
     int64_t reached;
-    bool failed;      /* an allocation failed */
+    bool failed; /* an allocation failed */
 } worker;
 
 typedef struct {
@@ -74,16 +74,16 @@ typedef struct {
     uint16_t *level_store;
     uint8_t *is_halo; /* cells */
     int neighbours;
-    int64_t step[26];      /* cells from a cell to its neighbour */
-    key_t extra[26];       /* weight of each beyond weight[d] */
+    int64_t step[26]; /* cells from a cell to its neighbour */
+    key_t extra[26];  /* weight of each beyond weight[d] */
     int rows;
-    neighbour_row row[9];  /* the same neighbours, row by row */
-    key_t *weight;         /* dmax + 1, shifted like a key */
-    int level_shift;       /* weight[d] >= d << level_shift */
+    neighbour_row row[9]; /* the same neighbours, row by row */
+    key_t *weight;        /* dmax + 1, shifted like a key */
+    int level_shift;      /* weight[d] >= d << level_shift */
     int label_bits;
-    key_t unreached;     /* key of data that no path has reached: one past the dearest allowed */
-    bool reversed;       /* ties go to the largest label */
-    key_t window;        /* width of the cost window, shifted like a key */
+    key_t unreached; /* key of data that no path has reached: one past the dearest allowed */
+    bool reversed;   /* ties go to the largest label */
+    key_t window;    /* width of the cost window, shifted like a key */
     int bucket_shift;
     worker *worker;
     int workers;
@@ -286,8 +286,8 @@ static run run_of(const engine *e, int64_t t, int64_t j, int64_t k, bool with_ha
     run r = {.x = first, .y = at[1] + j, .z = at[2] + k};
     const bool inside = r.y >= 0 && r.y < dims.ny && r.z >= 0 && r.z < dims.nz;
     r.n = inside && last > first ? last - first : 0;
-    r.cell = (first - at[0] + e->pad[0]) + (j + e->pad[1]) * e->pitch[1] +
-             (k + e->pad[2]) * e->pitch[2];
+    r.cell =
+        (first - at[0] + e->pad[0]) + (j + e->pad[1]) * e->pitch[1] + (k + e->pad[2]) * e->pitch[2];
     return r;
 }
 
@@ -299,7 +299,15 @@ static key_t first_key(const engine *e, bool is_data, int32_t seed, int64_t voxe
     if (seed == 0) return e->unreached;
     const uint64_t units = strength ? lob_growcut_start(&e->job->rule, strength[voxel]) : 0;
     if (units == 0) return 0;
-    return units < (uint64_t)(e->unreached >> e->label_bits) ? key_of(e, units, seed) : e->unreached;
+    return units < (uint64_t)(e->unreached >> e->label_bits) ? key_of(e, units, seed)
+                                                             : e->unreached;
+}
+
+/* Does a soft seed start at a cost that is allowed but does not fit the key? */
+static bool starts_late(const engine *e, int64_t voxel)
+{
+    const uint64_t units = lob_growcut_start(&e->job->rule, e->job->in->seed_strength[voxel]);
+    return units <= e->job->rule.limit && units != UINT64_MAX;
 }
 
 static void fill_run(const engine *e, tile *to, const run *r)
@@ -343,6 +351,7 @@ static bool hold_seeds(const engine *e, tile *to, const run *r, lob_growcut_resu
         const key_t key = to->keys[r->cell + i];
         if (!is_data[i] || key == e->unreached) {
             result->seeds_outside++;
+            result->overflow |= is_data[i] && starts_late(e, v);
             continue;
         }
         result->seeds++;
@@ -386,24 +395,26 @@ static void mark_halo(engine *e)
 static lob_status fill(engine *e, lob_growcut_result *result)
 {
     int64_t seeds = 0, outside = 0;
-    int failed = 0;
+    int failed = 0, overflow = 0;
     mark_halo(e);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)                              \
-    reduction(+ : seeds, outside) reduction(| : failed)
+    reduction(+ : seeds, outside) reduction(| : failed, overflow)
     for (int64_t t = 0; t < e->count; t++) {
         lob_growcut_result part = {0};
         failed |= !fill_tile(e, t, &part);
         seeds += part.seeds;
         outside += part.seeds_outside;
+        overflow |= part.overflow;
     }
+    result->overflow = overflow;
     result->seeds = seeds;
     result->seeds_outside = outside;
     return failed ? LOB_ENOMEM : LOB_OK;
 }
 
 /*
- * The window's width decides between order (few voxels grown twice) and parallel work: a few steps of
- * the usual cost. The usual cost is the mean over the neighbours along x of every 61st cell.
+ * The window's width decides between order (few voxels grown twice) and parallel work: a few steps
+ * of the usual cost. The usual cost is the mean over the neighbours along x of every 61st cell.
  */
 static void choose_window(engine *e)
 {
@@ -413,9 +424,9 @@ static void choose_window(engine *e)
         const tile *of = &e->tile[t];
         for (int64_t c = 0; c + 1 < e->cells; c += 61) {
             if (of->keys[c] == 0 || of->keys[c + 1] == 0) continue;
-            const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + c + 1,
-                                                    e->job->data.image->channels, e->cells,
-                                                    LOB_NORM_LINF);
+            const uint32_t d =
+                lob_growcut_distance(of->levels + c, of->levels + c + 1,
+                                     e->job->data.image->channels, e->cells, LOB_NORM_LINF);
             if (e->weight[d] < KEY_NEVER) sum += (double)(e->weight[d] >> e->label_bits), n++;
         }
     }
@@ -431,7 +442,8 @@ static void choose_window(engine *e)
 /* ---- growing ---- */
 
 /* Put a lowered cell where it waits: a bucket of this window, or the tile's list of later ones. */
-static bool wait_for_turn(const engine *e, tile *of, worker *w, key_t base, uint32_t cell, key_t key)
+static bool wait_for_turn(const engine *e, tile *of, worker *w, key_t base, uint32_t cell,
+                          key_t key)
 {
     const key_t bucket = (key - base) >> e->bucket_shift;
     if (bucket < BUCKETS) return push(&w->bucket[bucket], cell, key);
@@ -532,8 +544,7 @@ static bool grow_cell(const engine *e, tile *of, worker *w, key_t base, waiting 
     for (uint32_t left = candidates(e, keys, levels, channels, from.key); left; left &= left - 1) {
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
-        const uint32_t d =
-            lob_growcut_distance(levels, levels + step, channels, e->cells, e->norm);
+        const uint32_t d = lob_growcut_distance(levels, levels + step, channels, e->cells, e->norm);
         const uint64_t offer = (uint64_t)from.key + e->weight[d] + e->extra[k];
         if (offer < keys[step]) ok &= lower(e, of, w, base, from.cell + step, (key_t)offer);
     }
@@ -617,7 +628,8 @@ static bool go_on(const engine *e, int64_t reached)
     const lob_growcut_job *job = e->job;
     if (job->cancelled && atomic_load_explicit(job->cancelled, memory_order_relaxed)) return false;
     if (!job->context || !job->context->progress) return true;
-    const double share = job->levels.data_voxels ? (double)reached / (double)job->levels.data_voxels : 1;
+    const double share =
+        job->levels.data_voxels ? (double)reached / (double)job->levels.data_voxels : 1;
     const double done = job->done_before + job->done_now * (share < 1 ? share : 1);
     return job->context->progress(job->context->user, done) == 0;
 }
@@ -638,8 +650,7 @@ static lob_status grow(engine *e)
             if (least_of(&e->tile[t]) - base < e->window) active[n++] = t;
         const int workers = n < e->workers ? (int)n : e->workers;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(workers) if (workers > 1)
-        for (int64_t i = 0; i < n; i++)
-            visit(e, active[i], &e->worker[omp_get_thread_num()], base);
+        for (int64_t i = 0; i < n; i++) visit(e, active[i], &e->worker[omp_get_thread_num()], base);
 
         const int64_t bytes = engine_bytes(e);
         if (bytes > e->peak_bytes) e->peak_bytes = bytes;
@@ -656,28 +667,45 @@ static lob_status grow(engine *e)
 
 /* ---- results ---- */
 
+/* Has a run a source whose step to data that no path has reached is possible? */
+static bool stops_short(const engine *e, const tile *of, const run *r)
+{
+    const lob_volume *seeds = e->job->in->seeds;
+    const int channels = e->job->data.image->channels;
+    const int64_t voxel = lob_view_index(&e->job->view, r->x, r->y, r->z);
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t c = r->cell + i, v = voxel + i * e->job->view.stride[0];
+        if (of->keys[c] == e->unreached) continue;
+        if (of->keys[c] == 0 && label_at(seeds->data, seeds->type, v) == 0) continue;
+        for (int k = 0; k < e->neighbours; k++) {
+            const int64_t n = c + e->step[k];
+            if (of->keys[n] != e->unreached) continue;
+            const uint32_t d =
+                lob_growcut_distance(of->levels + c, of->levels + n, channels, e->cells, e->norm);
+            if (e->job->rule.cost[d] != LOB_NO_PASSAGE) return true;
+        }
+    }
+    return false;
+}
+
 /*
- * Could a path have been turned away only because its cost does not fit the key? Not when the dearest
- * path found leaves room for one more step; else look for data that an affordable step would reach.
+ * Could a path have been turned away only because its cost does not fit the key? Not when the
+ * dearest path found leaves room for one more step; else look for a step that growing left out. It
+ * may be one that another path made needless: then the wide key only costs time.
  */
 static bool overflowed(const engine *e, uint64_t largest)
 {
     const lob_growcut_rule *rule = &e->job->rule;
     const uint64_t room = (uint64_t)(e->unreached >> e->label_bits) - 1;
     if (room >= rule->limit || largest + rule->dearest <= room) return false;
+    int found = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : found)
     for (int64_t t = 0; t < e->count; t++)
-        for (int64_t c = 0; c < e->cells; c++) {
-            const tile *of = &e->tile[t];
-            if (e->is_halo[c] || of->keys[c] == 0 || of->keys[c] == e->unreached) continue;
-            for (int k = 0; k < e->neighbours; k++) {
-                const int64_t v = c + e->step[k];
-                const uint32_t d =
-                    lob_growcut_distance(of->levels + c, of->levels + v,
-                                         e->job->data.image->channels, e->cells, e->norm);
-                if (of->keys[v] == e->unreached && rule->cost[d] != LOB_NO_PASSAGE) return true;
-            }
+        for (int64_t j = 0; j < e->side[1] * e->side[2] && !found; j++) {
+            const run r = run_of(e, t, j % e->side[1], j / e->side[1], false);
+            found |= stops_short(e, &e->tile[t], &r);
         }
-    return false;
+    return found;
 }
 
 /* Write labels and strength of a run. */
@@ -762,7 +790,7 @@ static lob_status run_engine(const lob_growcut_job *job, bool reversed, lob_grow
     st = grow(&e);
     if (st != LOB_OK) goto out;
     write_results(&e, result);
-    result->overflow = overflowed(&e, result->largest);
+    result->overflow = result->overflow || overflowed(&e, result->largest);
     result->working_bytes = e.peak_bytes;
 out:
     engine_free(&e);

@@ -1,4 +1,5 @@
-/* GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. All of it is integer. */
+/* GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. All of it is integer.
+ */
 #ifndef LOB_GROWCUT_VOXEL_H
 #define LOB_GROWCUT_VOXEL_H
 
@@ -40,10 +41,14 @@ LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int
         if (d > largest) largest = d;
     }
     switch (norm) {
-    case LOB_NORM_L2: return channels == 1 ? sum : lob_growcut_root(squares);
-    case LOB_NORM_L1: return sum;
-    case LOB_NORM_LINF: return largest;
-    case LOB_NORM_ALPHAMAX: return largest + (sum - largest) / 2;
+    case LOB_NORM_L2:
+        return channels == 1 ? sum : lob_growcut_root(squares);
+    case LOB_NORM_L1:
+        return sum;
+    case LOB_NORM_LINF:
+        return largest;
+    case LOB_NORM_ALPHAMAX:
+        return largest + (sum - largest) / 2;
     }
     return sum;
 }

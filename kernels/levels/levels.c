@@ -8,7 +8,9 @@
 lob_view lob_view_whole(lob_dims dims)
 {
     return (lob_view){
-        .dims = dims, .stride = {1, dims.nx, dims.nx * dims.ny}, .axis = {0, 1, 2}};
+        .dims = dims, .stride = {1, dims.nx, dims.nx * dims.ny},
+             .axis = {0, 1,       2                }
+    };
 }
 
 lob_view lob_view_slice(lob_dims dims, int axis, int64_t index)
@@ -16,10 +18,12 @@ lob_view lob_view_slice(lob_dims dims, int axis, int64_t index)
     const int64_t side[3] = {dims.nx, dims.ny, dims.nz};
     const int64_t stride[3] = {1, dims.nx, dims.nx * dims.ny};
     const int u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
-    return (lob_view){.offset = index * stride[axis],
-                      .dims = {side[u], side[v], 1},
-                      .stride = {stride[u], stride[v], stride[axis]},
-                      .axis = {u, v, axis}};
+    return (lob_view){
+        .offset = index * stride[axis],
+        .dims = {side[u],   side[v],   1           },
+        .stride = {stride[u], stride[v], stride[axis]},
+        .axis = {u,         v,         axis        }
+    };
 }
 
 static bool ranged(const lob_data *data)
@@ -28,22 +32,22 @@ static bool ranged(const lob_data *data)
 }
 
 /* Clear is_data where a channel is not finite; returns how many this channel cleared. */
-#define DROP_NOT_FINITE(ctype)                                                                     \
-    do {                                                                                           \
-        const ctype *in = (const ctype *)image->data + at;                                         \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            if (is_data[i] && !isfinite(in[i * step])) is_data[i] = 0, dropped++;                  \
+#define DROP_NOT_FINITE(ctype)                                                    \
+    do {                                                                          \
+        const ctype *in = (const ctype *)image->data + at;                        \
+        for (int64_t i = 0; i < n; i++)                                           \
+            if (is_data[i] && !isfinite(in[i * step])) is_data[i] = 0, dropped++; \
     } while (0)
 
 /* Clear is_data where a channel's value lies outside the range. */
-#define DROP_OUTSIDE(type, ctype, name, integer, lowest, highest)                                  \
-    case type: {                                                                                   \
-        const ctype *in = (const ctype *)image->data + at;                                         \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const double value = image->slope * (double)in[i * step] + image->inter;               \
-            if (!(value >= data->range[0] && value <= data->range[1])) is_data[i] = 0;             \
-        }                                                                                          \
-        break;                                                                                     \
+#define DROP_OUTSIDE(type, ctype, name, integer, lowest, highest)                      \
+    case type: {                                                                       \
+        const ctype *in = (const ctype *)image->data + at;                             \
+        for (int64_t i = 0; i < n; i++) {                                              \
+            const double value = image->slope * (double)in[i * step] + image->inter;   \
+            if (!(value >= data->range[0] && value <= data->range[1])) is_data[i] = 0; \
+        }                                                                              \
+        break;                                                                         \
     }
 
 int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_view *view, int64_t x,
@@ -70,7 +74,8 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
             const int64_t at = c * voxels + first;
             switch (image->type) {
                 LOB_TYPE_LIST(DROP_OUTSIDE)
-            case LOB_TYPES: break;
+            case LOB_TYPES:
+                break;
             }
         }
     return dropped;
@@ -83,24 +88,25 @@ typedef struct {
     uint64_t low_bits, high_bits;
 } extremes;
 
-#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                                  \
-    case type: {                                                                                   \
-        const ctype *in = (const ctype *)image->data + at;                                         \
-        ctype low = 0, high = 0;                                                                   \
-        bool any = false;                                                                          \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            if (!is_data[i]) continue;                                                             \
-            const ctype value = in[i * step];                                                      \
-            if (!any || value < low) low = value;                                                  \
-            if (!any || value > high) high = value;                                                \
-            any = true;                                                                            \
-        }                                                                                          \
-        row = (extremes){any, (double)low, (double)high, 0, 0};                                    \
-        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;                 \
-        break;                                                                                     \
+#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                  \
+    case type: {                                                                   \
+        const ctype *in = (const ctype *)image->data + at;                         \
+        ctype low = 0, high = 0;                                                   \
+        bool any = false;                                                          \
+        for (int64_t i = 0; i < n; i++) {                                          \
+            if (!is_data[i]) continue;                                             \
+            const ctype value = in[i * step];                                      \
+            if (!any || value < low) low = value;                                  \
+            if (!any || value > high) high = value;                                \
+            any = true;                                                            \
+        }                                                                          \
+        row = (extremes){any, (double)low, (double)high, 0, 0};                    \
+        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high; \
+        break;                                                                     \
     }
 
-/* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit. */
+/* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit.
+ */
 static void widen(extremes *e, const extremes *other, bool is_unsigned)
 {
     if (!other->any) return;
@@ -122,7 +128,8 @@ static void row_extremes(extremes *e, const uint8_t *is_data, const lob_volume *
     extremes row = {0};
     switch (image->type) {
         LOB_TYPE_LIST(ROW_EXTREMES)
-    case LOB_TYPES: break;
+    case LOB_TYPES:
+        break;
     }
     widen(e, &row, image->type == LOB_U64);
 }
@@ -174,27 +181,29 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
 
     levels->low = joint.low;
     levels->low_bits = joint.low_bits;
-    levels->exact = lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
+    levels->exact =
+        lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
     if (!levels->exact) {
         const double half = joint.high * 0.5 - joint.low * 0.5;
         levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
         levels->level_step = fabs(image->slope) / levels->per_unit;
     }
     for (int c = 0; c < channels; c++)
-        span[c] = levels->exact ? (uint16_t)(all[c].high_bits - all[c].low_bits)
-                                : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
+        span[c] = levels->exact
+                      ? (uint16_t)(all[c].high_bits - all[c].low_bits)
+                      : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
 }
 
-#define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                    \
-    case type: {                                                                                   \
-        const ctype *in = (const ctype *)image->data + at;                                         \
-        if (levels->exact)                                                                         \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = is_data[i] ? (uint16_t)((uint64_t)in[i * step] - levels->low_bits) : 0;   \
-        else                                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                        \
-                out[i] = is_data[i] ? mapped(levels, (double)in[i * step]) : 0;                    \
-        break;                                                                                     \
+#define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                  \
+    case type: {                                                                                 \
+        const ctype *in = (const ctype *)image->data + at;                                       \
+        if (levels->exact)                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                      \
+                out[i] = is_data[i] ? (uint16_t)((uint64_t)in[i * step] - levels->low_bits) : 0; \
+        else                                                                                     \
+            for (int64_t i = 0; i < n; i++)                                                      \
+                out[i] = is_data[i] ? mapped(levels, (double)in[i * step]) : 0;                  \
+        break;                                                                                   \
     }
 
 void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *levels,
@@ -206,6 +215,7 @@ void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *lev
     const int64_t step = view->stride[0];
     switch (image->type) {
         LOB_TYPE_LIST(ROW_LEVELS)
-    case LOB_TYPES: break;
+    case LOB_TYPES:
+        break;
     }
 }

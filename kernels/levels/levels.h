@@ -2,8 +2,8 @@
  * Levels: the unsigned 16-bit intensities that every algorithm computes with.
  *
  * Integers whose range over the data fits 16 bits are used exactly, shifted by their minimum;
- * everything else is mapped linearly from its finite range to 0..65535. Sums and distances of levels
- * are integers, which is why their order cannot change a result.
+ * everything else is mapped linearly from its finite range to 0..65535. Sums and distances of
+ * levels are integers, which is why their order cannot change a result.
  *
  * A voxel is data when the mask holds it, every channel is finite and every channel's value lies in
  * the range asked for.
@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-/* A box of voxels inside a volume, or one slice of it: where it starts and how far apart voxels are. */
+/* A box of voxels inside a volume, or one slice of it: where it starts and how far apart voxels
+ * are. */
 typedef struct {
     int64_t offset;    /* index of the first voxel */
     lob_dims dims;     /* a slice has nz = 1 */
@@ -27,7 +28,8 @@ typedef struct {
 
 lob_view lob_view_whole(lob_dims dims);
 
-/* Slice number index across a volume's axis (0 x, 1 y, 2 z); its x and y are the other two in order. */
+/* Slice number index across a volume's axis (0 x, 1 y, 2 z); its x and y are the other two in
+ * order. */
 lob_view lob_view_slice(lob_dims dims, int axis, int64_t index);
 
 /* Index in the volume of voxel (x, y, z) of a view. */
@@ -44,11 +46,11 @@ typedef struct {
 } lob_data;
 
 typedef struct {
-    bool exact;         /* level = stored - low; else level = round((stored - low) * per_unit) */
-    uint64_t low_bits;  /* exact: the lowest stored integer, sign-extended */
-    double low;         /* stored value of level 0 */
-    double per_unit;    /* levels per stored unit; 1 when exact */
-    double level_step;  /* image units per level, > 0: |slope| / per_unit */
+    bool exact;        /* level = stored - low; else level = round((stored - low) * per_unit) */
+    uint64_t low_bits; /* exact: the lowest stored integer, sign-extended */
+    double low;        /* stored value of level 0 */
+    double per_unit;   /* levels per stored unit; 1 when exact */
+    double level_step; /* image units per level, > 0: |slope| / per_unit */
     int64_t data_voxels;
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
 } lob_levels;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL_BOX = 1 << 20 };
+
 /* One of the two volumes: dense labels, and what each of them is among the labels of both. */
 typedef struct {
     lob_volume volume;
@@ -23,12 +25,13 @@ typedef struct {
     int64_t low[3], high[3]; /* box of the label in either volume, ends included */
 } tally;
 
-/* The working arrays of the surface distances, sized for the largest box. */
+/* The working arrays of the surface distances of one label. */
 typedef struct {
     uint8_t *surface[2];
-    float *squared;   /* of a box, then of the surface voxels that were kept */
+    float *squared;   /* of a box */
     float *distances; /* pooled */
     int64_t count;
+    int64_t *histogram;
 } workspace;
 
 static const tally nothing_seen = {
@@ -241,7 +244,7 @@ static float kth_smallest(const float *values, int64_t n, int64_t k, int64_t *hi
 
 /* Percentile and mean of the pooled distances; the sum runs in voxel order, whatever the threads.
  */
-static void summarise(lob_overlap *row, const workspace *w, int64_t *histogram)
+static void summarise(lob_overlap *row, const workspace *w)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < w->count; i++) sum += sqrt((double)w->distances[i]);
@@ -253,7 +256,7 @@ static void summarise(lob_overlap *row, const workspace *w, int64_t *histogram)
     row->hd95_mm = lower;
     if (below + 1 < w->count) {
         const double upper =
-            sqrt((double)kth_smallest(w->distances, w->count, below + 1, histogram));
+            sqrt((double)kth_smallest(w->distances, w->count, below + 1, w->histogram));
         row->hd95_mm = lower + (upper - lower) * (at - (double)below);
     }
 }
@@ -264,7 +267,6 @@ static lob_status pool_distances(workspace *w, const side sides[2], int32_t row,
 {
     const lob_dims box = box_of(t);
     const int64_t voxels = lob_dims_voxels(box);
-    if (voxels < 32768) threads = 1; /* waking threads would take longer than the work */
     for (int s = 0; s < 2; s++)
         mark_surface(w->surface[s], (uint8_t *)w->squared, &sides[s], row, t, threads);
 
@@ -279,49 +281,79 @@ static lob_status pool_distances(workspace *w, const side sides[2], int32_t row,
     return LOB_OK;
 }
 
-static bool has_surfaces(const tally *t)
+static void free_workspace(workspace *w)
 {
-    return t->voxels[0] > 0 && t->voxels[1] > 0;
+    for (int s = 0; s < 2; s++) free(w->surface[s]);
+    free(w->squared);
+    free(w->distances);
+    free(w->histogram);
 }
 
-static lob_status allocate(workspace *w, const tally *tallies, int32_t count, int64_t max_memory)
+/* Distances of one row. */
+static lob_status measure_row(lob_overlap *row, const side sides[2], int32_t number, const tally *t,
+                              const lob_context *context, int threads)
 {
-    int64_t largest = 0, most = 0;
-    for (int32_t i = 0; i < count; i++) {
-        if (!has_surfaces(&tallies[i])) continue;
-        const int64_t voxels = lob_dims_voxels(box_of(&tallies[i]));
-        const int64_t labelled = tallies[i].voxels[0] + tallies[i].voxels[1];
-        if (voxels > largest) largest = voxels;
-        if (labelled > most) most = labelled;
-    }
-    if (max_memory > 0 && 6 * largest + 4 * most > max_memory) return LOB_ENOMEM;
-    for (int s = 0; s < 2; s++) w->surface[s] = malloc((size_t)largest + 1);
-    w->squared = malloc(((size_t)largest + 1) * sizeof(float));
-    w->distances = malloc(((size_t)most + 1) * sizeof(float));
-    return w->surface[0] && w->surface[1] && w->squared && w->distances ? LOB_OK : LOB_ENOMEM;
+    const int64_t box = lob_dims_voxels(box_of(t)), labelled = t->voxels[0] + t->voxels[1];
+    if (context->max_memory > 0 && 6 * box + 4 * labelled > context->max_memory) return LOB_ENOMEM;
+    workspace w = {
+        .surface = {malloc((size_t)box), malloc((size_t)box)},
+        .squared = malloc((size_t)box * sizeof(float)),
+        .distances = malloc((size_t)labelled * sizeof(float)),
+        .histogram = malloc(65536 * sizeof(int64_t))
+    };
+    lob_status st = LOB_ENOMEM;
+    if (w.surface[0] && w.surface[1] && w.squared && w.distances && w.histogram)
+        st = pool_distances(&w, sides, number, t, threads);
+    if (st == LOB_OK) summarise(row, &w);
+    free_workspace(&w);
+    return st;
 }
 
+typedef struct {
+    const lob_context *context;
+    int32_t done, count;
+    lob_status status; /* the first failure */
+} state;
+
+/* May the work go on? Tells the progress, which is for the calling thread alone. */
+static bool goes_on(state *s)
+{
+    if (s->status != LOB_OK) return false;
+    if (s->context->progress && s->context->progress(s->context->user, (double)s->done / s->count))
+        s->status = LOB_ECANCEL;
+    return s->status == LOB_OK;
+}
+
+/*
+ * Large labels are measured one after another with all threads in each, the many small ones by one
+ * thread each: waking all threads for every pass over a small box would take longer than the pass.
+ */
 static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side sides[2],
                                    const tally *tallies, const lob_context *context)
 {
-    workspace w = {0};
-    int64_t *const histogram = malloc(65536 * sizeof *histogram);
-    lob_status st = allocate(&w, tallies, count, context->max_memory);
-    if (!histogram) st = LOB_ENOMEM;
-    for (int32_t i = 0; st == LOB_OK && i < count; i++) {
-        if (context->progress && context->progress(context->user, (double)i / count)) {
-            st = LOB_ECANCEL;
-            break;
-        }
-        if (!has_surfaces(&tallies[i])) continue;
-        st = pool_distances(&w, sides, i, &tallies[i], context->threads);
-        if (st == LOB_OK) summarise(&rows[i], &w, histogram);
+    state s = {.context = context, .count = count};
+    for (int32_t i = 0; i < count && goes_on(&s); i++) {
+        const tally *const t = &tallies[i];
+        if (!t->voxels[0] || !t->voxels[1] || lob_dims_voxels(box_of(t)) < SMALL_BOX) continue;
+        s.status = measure_row(&rows[i], sides, i, t, context, context->threads);
+        s.done++;
     }
-    free(histogram);
-    for (int s = 0; s < 2; s++) free(w.surface[s]);
-    free(w.squared);
-    free(w.distances);
-    return st;
+#pragma omp parallel for num_threads(context->threads) schedule(dynamic)
+    for (int32_t i = 0; i < count; i++) {
+        const tally *const t = &tallies[i];
+        bool stop;
+#pragma omp critical(lob_measures)
+        stop = omp_get_thread_num() == 0 ? !goes_on(&s) : s.status != LOB_OK;
+        if (stop || !t->voxels[0] || !t->voxels[1] || lob_dims_voxels(box_of(t)) >= SMALL_BOX)
+            continue;
+        const lob_status st = measure_row(&rows[i], sides, i, t, context, 1);
+#pragma omp critical(lob_measures)
+        {
+            if (s.status == LOB_OK) s.status = st;
+            s.done++;
+        }
+    }
+    return s.status;
 }
 
 static void fill_row(lob_overlap *row, const tally *t, const double spacing_mm[3])

@@ -5,3 +5,11 @@ target_include_directories(test_distance PRIVATE ../reference)
 lobule_unit_test(test_measures test_measures.c ../reference/measures_reference.c
     ../reference/distance_reference.c)
 target_include_directories(test_measures PRIVATE ../reference)
+
+# The generator and the references of GrowCut serve the GPU's tests too.
+add_library(growcut_reference STATIC ../reference/growcut_automaton.c ../reference/growcut_case.c
+    ../reference/growcut_naive.c)
+target_link_libraries(growcut_reference PUBLIC lobule PRIVATE lobule_flags lobule_dependencies)
+
+lobule_unit_test(test_growcut test_growcut.c)
+target_link_libraries(test_growcut PRIVATE growcut_reference)

@@ -1,0 +1,126 @@
+/* Bellman-Ford over (cost, label) pairs, with the smallest and with the largest label of a cost. */
+#include "tests/reference/growcut_naive.h"
+
+#include "kernels/growcut/growcut_rule.h"
+#include "kernels/growcut/growcut_voxel.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    uint64_t cost;           /* UINT64_MAX: not reached */
+    int32_t lowest, highest; /* labels that reach the voxel at this cost */
+} state;
+
+typedef struct {
+    const lob_growcut_input *in;
+    lob_growcut_rule rule;
+    lob_dims dims;
+    int64_t n;
+    uint16_t *levels;
+    uint8_t *is_data, *is_fixed;
+    lob_norm norm;
+} world;
+
+static int32_t seed_of(const world *w, int64_t v)
+{
+    double seed;
+    lob_values(&seed, w->in->seeds->data, w->in->seeds->type, v, 1);
+    return (int32_t)seed;
+}
+
+static state first_state(world *w, int64_t v)
+{
+    const int32_t seed = seed_of(w, v);
+    const state none = {UINT64_MAX, 0, 0};
+    if (!w->is_data[v] || seed == 0) return none;
+    const uint64_t start =
+        w->in->seed_strength ? lob_growcut_start(&w->rule, w->in->seed_strength[v]) : 0;
+    w->is_fixed[v] = start == 0;
+    return start <= w->rule.limit && start != UINT64_MAX ? (state){start, seed, seed} : none;
+}
+
+/* Relax voxel v from all its neighbours; true when it changed. */
+static int relax(const world *w, state *s, int64_t v)
+{
+    const lob_dims dims = w->dims;
+    const int64_t x = v % dims.nx, y = v / dims.nx % dims.ny, z = v / dims.nx / dims.ny;
+    int changed = 0;
+    for (int k = 0; k < w->rule.neighbours; k++) {
+        const int64_t p = x - w->rule.offset[k][0], q = y - w->rule.offset[k][1],
+                      r = z - w->rule.offset[k][2];
+        if (p < 0 || p >= dims.nx || q < 0 || q >= dims.ny || r < 0 || r >= dims.nz) continue;
+        const int64_t u = p + dims.nx * (q + dims.ny * r);
+        const uint32_t d = lob_growcut_distance(w->levels + u, w->levels + v,
+                                                w->in->image->channels, w->n, w->norm);
+        if (s[u].cost == UINT64_MAX || !w->is_data[u]) continue;
+        if (w->rule.cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
+        const uint64_t offer = s[u].cost + w->rule.cost[d] + w->rule.extra[k];
+        if (offer > w->rule.limit || offer > s[v].cost) continue;
+        state next = s[v];
+        if (offer < next.cost) next = (state){offer, s[u].lowest, s[u].highest};
+        if (s[u].lowest < next.lowest) next.lowest = s[u].lowest;
+        if (s[u].highest > next.highest) next.highest = s[u].highest;
+        if (next.cost == s[v].cost && next.lowest == s[v].lowest && next.highest == s[v].highest)
+            continue;
+        s[v] = next;
+        changed = 1;
+    }
+    return changed;
+}
+
+static void put(const world *w, const lob_growcut_output *out, int64_t v, const state *s)
+{
+    const int32_t label = s->cost == UINT64_MAX ? 0 : s->lowest;
+    switch (w->in->seeds->type) {
+    case LOB_U8:
+        ((uint8_t *)out->labels)[v] = (uint8_t)label;
+        break;
+    case LOB_I16:
+        ((int16_t *)out->labels)[v] = (int16_t)label;
+        break;
+    default:
+        ((int32_t *)out->labels)[v] = label;
+    }
+    if (out->strength) out->strength[v] = label ? lob_growcut_strength(&w->rule, s->cost) : 0;
+    if (out->tie) out->tie[v] = label && s->lowest != s->highest;
+}
+
+void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
+                   const lob_growcut_options *options)
+{
+    const lob_volume *image = in->image;
+    world w = {.in = in, .dims = image->dims, .n = lob_voxels(image), .norm = options->norm};
+    const lob_data data = {
+        image, in->mask, {options->range[0], options->range[1]}
+    };
+    const lob_view view = lob_view_whole(image->dims);
+    uint16_t span[LOB_GROWCUT_CHANNELS];
+    lob_levels levels;
+    w.levels = malloc((size_t)(w.n * image->channels) * sizeof *w.levels);
+    w.is_data = malloc((size_t)w.n);
+    w.is_fixed = calloc((size_t)w.n, 1);
+    state *s = malloc((size_t)w.n * sizeof *s);
+
+    lob_levels_scan(&levels, span, &data, &view, 1);
+    lob_growcut_rule_make(&w.rule, options, &levels, span, image, &view);
+    for (int64_t row = 0; row < w.n; row += w.dims.nx) {
+        const int64_t y = row / w.dims.nx % w.dims.ny, z = row / w.dims.nx / w.dims.ny;
+        lob_levels_data_row(w.is_data + row, &data, &view, 0, y, z, w.dims.nx);
+        for (int c = 0; c < image->channels; c++)
+            lob_levels_row(w.levels + c * w.n + row, w.is_data + row, &levels, &data, c, &view, 0,
+                           y, z, w.dims.nx);
+    }
+    for (int64_t v = 0; v < w.n; v++) s[v] = first_state(&w, v);
+    for (int changed = 1; changed;) {
+        changed = 0;
+        for (int64_t v = 0; v < w.n; v++)
+            if (w.is_data[v] && !w.is_fixed[v]) changed |= relax(&w, s, v);
+    }
+    for (int64_t v = 0; v < w.n; v++) put(&w, out, v, &s[v]);
+
+    lob_growcut_rule_free(&w.rule);
+    free(w.levels);
+    free(w.is_data);
+    free(w.is_fixed);
+    free(s);
+}

@@ -1,0 +1,477 @@
+/* GrowCut against its references, at every thread count, tile size and key width, and its rules. */
+#include "kernels/backends.h"
+#include "kernels/levels/levels.h"
+#include "tests/reference/growcut_automaton.h"
+#include "tests/reference/growcut_case.h"
+#include "tests/reference/growcut_naive.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static lob_status grow(const growcut_case *c, const lob_growcut_options *options, int threads,
+                       const lob_growcut_output *out, lob_growcut_stats *stats)
+{
+    const lob_context context = {.threads = threads};
+    return lob_growcut_cpu(out, stats, &c->in, options, &context, NULL);
+}
+
+/* A random case may have no seed on data; then there is nothing to compare. */
+static bool grows(const growcut_case *c, const lob_growcut_output *out, lob_growcut_stats *stats)
+{
+    const lob_status st = grow(c, &c->options, 1, out, stats);
+    if (st != LOB_OK && st != LOB_EDATA) fail_msg("%s: %s", c->shape, lob_status_text(st));
+    return st == LOB_OK;
+}
+
+static int32_t label_at(const growcut_case *c, const void *labels, int64_t v)
+{
+    double label;
+    lob_values(&label, labels, c->seeds.type, v, 1);
+    return (int32_t)label;
+}
+
+/*
+ * How far two costs of the automaton, in levels, may differ from the engine's fixed point: half a
+ * unit (1/64 of a level) a step, and the rounding of float64 products.
+ */
+static double slack(int steps, double cost)
+{
+    return (steps + 1) / 128.0 + 1e-9 * (1 + fabs(cost));
+}
+
+static int compare_with_automaton(growcut_case *c)
+{
+    lob_growcut_output out = growcut_output_make(c);
+    lob_growcut_stats stats;
+    int compared = 0;
+    if (grows(c, &out, &stats)) {
+        const size_t n = (size_t)c->n;
+        int32_t *label = malloc(n * sizeof *label), *other = malloc(n * sizeof *other);
+        double *cost = malloc(n * sizeof *cost), *rival = malloc(n * sizeof *rival);
+        double *second = malloc(n * sizeof *second);
+        int *steps = malloc(n * sizeof *steps), *rival_steps = malloc(n * sizeof *steps);
+        growcut_automaton(label, cost, steps, &c->in, &c->options, 0);
+        for (size_t v = 0; v < n; v++) second[v] = INFINITY;
+        for (int32_t l = 1; l <= c->in.labels; l++) {
+            growcut_automaton(other, rival, rival_steps, &c->in, &c->options, l);
+            for (size_t v = 0; v < n; v++)
+                if (other[v] && label[v] != l)
+                    second[v] = fmin(second[v], rival[v] - slack(rival_steps[v], rival[v]));
+        }
+        for (int64_t v = 0; v < c->n; v++) {
+            const int32_t got = label_at(c, out.labels, v);
+            const bool tied = second[v] <= cost[v] + slack(steps[v], cost[v]);
+            if (!tied && got != label[v])
+                fail_msg("%s: voxel %lld: label %d, the automaton says %d", c->shape, (long long)v,
+                         got, label[v]);
+            compared += !tied;
+            if ((got == 0) != (label[v] == 0))
+                fail_msg("%s: voxel %lld reached or not", c->shape, (long long)v);
+        }
+        free(label), free(other), free(cost), free(rival), free(second), free(steps),
+            free(rival_steps);
+    }
+    growcut_output_free(&out);
+    return compared;
+}
+
+static void automaton_in_float64(void **state)
+{
+    (void)state;
+    int64_t compared = 0;
+    for (uint64_t number = 1, done = 0; done < 200; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_PLAIN, 11);
+        /* Beyond a few labels one automaton a label takes long and shows nothing new. */
+        if (c.in.labels <= 7) {
+            compared += compare_with_automaton(&c);
+            done++;
+        }
+        growcut_case_free(&c);
+    }
+    print_message("%lld voxels outside the tie zone\n", (long long)compared);
+    assert_true(compared > 5000);
+}
+
+static void naive_reference(void **state)
+{
+    (void)state;
+    for (uint64_t number = 1000; number < 1400; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY_3D, 17);
+        lob_growcut_output want = growcut_output_make(&c), got = growcut_output_make(&c);
+        lob_growcut_stats stats;
+        if (grows(&c, &got, &stats)) {
+            growcut_naive(&want, &c.in, &c.options);
+            const char *differs = growcut_output_differs(&c, &got, &want);
+            if (differs) fail_msg("%s: %s", c.shape, differs);
+        }
+        growcut_output_free(&want);
+        growcut_output_free(&got);
+        growcut_case_free(&c);
+    }
+}
+
+static void threads_tiles_keys(void **state)
+{
+    (void)state;
+    static const int tiles[] = {4, 9, 64};
+    static const int keys[] = {0, 64};
+    for (uint64_t number = 2000; number < 2120; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY, 37);
+        lob_growcut_output first = growcut_output_make(&c);
+        lob_growcut_stats stats;
+        const bool any = grows(&c, &first, &stats);
+        for (int run = 0; any && run < 18; run++) {
+            lob_growcut_output again = growcut_output_make(&c);
+            lob_growcut_options options = c.options;
+            options.tile = tiles[run % 3];
+            options.key_bits = keys[run / 3 % 2];
+            assert_int_equal(grow(&c, &options, 1 + run / 6, &again, NULL), LOB_OK);
+            const char *differs = growcut_output_differs(&c, &first, &again);
+            if (differs)
+                fail_msg("%s: %s at %d threads, tile %d, key %d", c.shape, differs, 1 + run / 6,
+                         options.tile, options.key_bits);
+            growcut_output_free(&again);
+        }
+        growcut_output_free(&first);
+        growcut_case_free(&c);
+    }
+}
+
+/* Copy slice `index` across an axis out of one channel of any element size. */
+static void *cut(const void *from, size_t bytes, lob_dims dims, int channels, int axis,
+                 int64_t index)
+{
+    const lob_view view = lob_view_slice(dims, axis, index);
+    const int64_t n = view.dims.nx * view.dims.ny, whole = dims.nx * dims.ny * dims.nz;
+    char *to = malloc((size_t)(n * channels) * bytes);
+    for (int c = 0; c < channels; c++)
+        for (int64_t y = 0; y < view.dims.ny; y++)
+            for (int64_t x = 0; x < view.dims.nx; x++)
+                memcpy(to + (size_t)(c * n + y * view.dims.nx + x) * bytes,
+                       (const char *)from +
+                           (size_t)(c * whole + lob_view_index(&view, x, y, 0)) * bytes,
+                       bytes);
+    return to;
+}
+
+/* Slice `index` of a case as a case of its own. */
+static growcut_case slice_of(const growcut_case *c, int64_t index)
+{
+    const int axis = c->options.slice_axis;
+    const lob_view view = lob_view_slice(c->image.dims, axis, index);
+    growcut_case s = *c;
+    s.n = view.dims.nx * view.dims.ny;
+    s.image.dims = s.seeds.dims = view.dims;
+    for (int a = 0; a < 3; a++)
+        s.image.geometry.spacing_mm[a] = c->image.geometry.spacing_mm[view.axis[a]];
+    s.image.data = cut(c->image.data, lob_type_of(c->image.type)->bytes, c->image.dims,
+                       c->image.channels, axis, index);
+    s.seeds.data =
+        cut(c->seeds.data, lob_type_of(c->seeds.type)->bytes, c->image.dims, 1, axis, index);
+    if (c->mask) s.mask = cut(c->mask, 1, c->image.dims, 1, axis, index);
+    if (c->seed_strength)
+        s.seed_strength = cut(c->seed_strength, sizeof(float), c->image.dims, 1, axis, index);
+    s.options.slice_axis = 2;
+    s.in = (lob_growcut_input){&s.image, &s.seeds, c->in.labels, s.mask, s.seed_strength};
+    return s;
+}
+
+static void compare_slice(const growcut_case *c, const lob_growcut_output *whole, int64_t index)
+{
+    growcut_case s = slice_of(c, index);
+    s.in.image = &s.image;
+    s.in.seeds = &s.seeds;
+    lob_growcut_output alone = growcut_output_make(&s);
+    const size_t bytes = lob_type_of(c->seeds.type)->bytes;
+    const int axis = c->options.slice_axis;
+    const lob_status st = grow(&s, &s.options, 1, &alone, NULL);
+    lob_growcut_output part = {cut(whole->labels, bytes, c->image.dims, 1, axis, index),
+                               cut(whole->strength, sizeof(float), c->image.dims, 1, axis, index),
+                               cut(whole->tie, 1, c->image.dims, 1, axis, index)};
+    /* A slice without seeds is an error alone and empty in the whole. */
+    if (st == LOB_EDATA)
+        for (int64_t v = 0; v < s.n; v++) assert_int_equal(label_at(c, part.labels, v), 0);
+    else if (st != LOB_OK)
+        fail_msg("%s: slice %lld: %s", c->shape, (long long)index, lob_status_text(st));
+    else if (growcut_output_differs(&s, &alone, &part))
+        fail_msg("%s: slice %lld: %s", c->shape, (long long)index,
+                 growcut_output_differs(&s, &alone, &part));
+    growcut_output_free(&part);
+    growcut_output_free(&alone);
+    growcut_case_free(&s);
+}
+
+static void slices_as_they_would_be_alone(void **state)
+{
+    (void)state;
+    int done = 0;
+    for (uint64_t number = 3000; done < 60; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY, 23);
+        lob_growcut_output out = growcut_output_make(&c);
+        lob_growcut_stats stats;
+        if (c.options.slice_axis >= 0 && grows(&c, &out, &stats)) {
+            const int64_t side[3] = {c.image.dims.nx, c.image.dims.ny, c.image.dims.nz};
+            for (int64_t i = 0; i < side[c.options.slice_axis]; i++) compare_slice(&c, &out, i);
+            done++;
+        }
+        growcut_output_free(&out);
+        growcut_case_free(&c);
+    }
+}
+
+/* A row of one-channel uint8 voxels with uint8 seeds, the shortest way to say what is expected. */
+typedef struct {
+    const char *what;
+    lob_dims dims;
+    const char *image, *seeds, *want; /* a digit a voxel */
+    lob_growcut_kind rule;
+    int neighbours, slice_axis;
+    double max_cost, min_strength;
+} row;
+
+static const row rows[] = {
+    {"a seed on the border grows inwards",
+     {7, 1, 1},
+     "1111999",                                                              "1000002",
+     "1111222",                                                                              LOB_RULE_DISTANCE,
+     26,                                                                                                           -1,
+     INFINITY,                                                                                                                   0  },
+    {"one voxel is its own seed",                            {1, 1, 1}, "5", "3",       "3", LOB_RULE_STRENGTH, 6, -1, INFINITY, 0  },
+    {"one label takes all it reaches",
+     {5, 1, 1},
+     "11111",                                                                "00400",
+     "44444",                                                                                LOB_RULE_STRENGTH,
+     6,                                                                                                            -1,
+     INFINITY,                                                                                                                   0  },
+    {"of equal costs the smaller label wins",
+     {5, 1, 1},
+     "55555",                                                                "20001",
+     "21111",                                                                                LOB_RULE_DISTANCE,
+     6,                                                                                                            -1,
+     INFINITY,                                                                                                                   0  },
+    {"a seed keeps its label and is not crossed",
+     {5, 1, 1},
+     "55555",                                                                "10200",
+     "11222",                                                                                LOB_RULE_DISTANCE,
+     6,                                                                                                            -1,
+     INFINITY,                                                                                                                   0  },
+    {"the full contrast is no passage in the strength rule",
+     {4, 1, 1},
+     "0099",                                                                 "1000",
+     "1100",                                                                                 LOB_RULE_STRENGTH,
+     26,                                                                                                           -1,
+     INFINITY,                                                                                                                   0  },
+    {"and a dear step in the distance rule",
+     {4, 1, 1},
+     "0099",                                                                 "1000",
+     "1111",                                                                                 LOB_RULE_DISTANCE,
+     26,                                                                                                           -1,
+     INFINITY,                                                                                                                   0  },
+    {"no path costs more than the limit",
+     {5, 1, 1},
+     "02468",                                                                "10000",
+     "11100",                                                                                LOB_RULE_DISTANCE,
+     6,                                                                                                            -1,
+     4,                                                                                                                          0  },
+    {"no strength falls below the limit",
+     {3, 1, 1},
+     "059",                                                                  "100",
+     "100",                                                                                  LOB_RULE_STRENGTH,
+     6,                                                                                                            -1,
+     INFINITY,                                                                                                                   0.9},
+    {"diagonal steps need 8 neighbours",
+     {2, 2, 1},
+     "0990",                                                                 "1000",
+     "1001",                                                                                 LOB_RULE_STRENGTH,
+     8,                                                                                                            2,
+     INFINITY,                                                                                                                   0  },
+    {"and are none with 4",
+     {2, 2, 1},
+     "0990",                                                                 "1000",
+     "1000",                                                                                 LOB_RULE_STRENGTH,
+     4,                                                                                                            2,
+     INFINITY,                                                                                                                   0  },
+    {"a plane of seeds grows off its plane",
+     {1, 2, 3},
+     "142536",                                                               "120000",
+     "121212",                                                                               LOB_RULE_DISTANCE,
+     6,                                                                                                            -1,
+     INFINITY,                                                                                                                   0  },
+    {"slices across x do not see each other",
+     {2, 2, 1},
+     "1111",                                                                 "1000",
+     "1010",                                                                                 LOB_RULE_DISTANCE,
+     4,                                                                                                            0,
+     INFINITY,                                                                                                                   0  },
+};
+
+static void rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (const lob_backend *const *b = lob_backends; *b; b++) {
+            if (strcmp((*b)->name, "cpu") != 0)
+                continue; /* the others need a device: check_backends */
+            uint8_t image[16], seeds[16], labels[16], want[16];
+            const size_t n = strlen(rows[i].image);
+            for (size_t v = 0; v < n; v++) {
+                image[v] = (uint8_t)(rows[i].image[v] - '0');
+                seeds[v] = (uint8_t)(rows[i].seeds[v] - '0');
+                want[v] = (uint8_t)(rows[i].want[v] - '0');
+            }
+            lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+            im.data = image, im.type = LOB_U8, im.dims = rows[i].dims;
+            se.data = seeds, se.type = LOB_U8, se.dims = rows[i].dims;
+            lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+            options.rule = rows[i].rule;
+            options.neighbours = rows[i].neighbours;
+            options.slice_axis = rows[i].slice_axis;
+            options.max_cost = rows[i].max_cost;
+            options.min_strength = rows[i].min_strength;
+            const lob_growcut_input in = {&im, &se, 9, NULL, NULL};
+            const lob_growcut_output out = {labels, NULL, NULL};
+            const lob_context context = {.threads = 1};
+            assert_int_equal((*b)->growcut(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+            if (memcmp(labels, want, n) != 0) fail_msg("%s: %s", (*b)->name, rows[i].what);
+        }
+}
+
+/* Costs past 32 bits: 16-bit steps over a long way, with many labels. The engine must notice alone.
+ */
+static void wide_keys_when_needed(void **state)
+{
+    (void)state;
+    enum { N = 4000 };
+    uint16_t *image = malloc(N * sizeof *image);
+    int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
+    for (int i = 0; i < N; i++) image[i] = (uint16_t)(i % 2 ? 60000 : 0);
+    seeds[0] = 40000;
+    lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+    im.data = image, im.type = LOB_U16, se.data = seeds, se.type = LOB_I32;
+    im.dims = se.dims = (lob_dims){N, 1, 1};
+    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    options.rule = LOB_RULE_DISTANCE;
+    const lob_growcut_input in = {&im, &se, 40000, NULL, NULL};
+    const lob_growcut_output out = {labels, NULL, NULL};
+    const lob_context context = {.threads = 1};
+    lob_growcut_stats stats;
+    lob_error line = {""};
+    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_OK);
+    assert_int_equal(stats.key_bits, 64);
+    assert_int_equal(stats.reached, N);
+    assert_true(stats.largest_cost == 60000.0 * (N - 1));
+    options.key_bits = 32;
+    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_EARG);
+    assert_true(strlen(line.text) > 0);
+    free(image), free(seeds), free(labels);
+}
+
+static int stop_at_half(void *user, double done)
+{
+    double *last = user;
+    if (done < *last) fail_msg("progress fell from %g to %g", *last, done);
+    *last = done;
+    return done >= 0.5;
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    growcut_case c;
+    growcut_case_make(&c, 5005, GROWCUT_PLAIN, 37);
+    for (int axis = -1; axis < 3; axis++) {
+        lob_growcut_output out = growcut_output_make(&c);
+        double last = 0;
+        const lob_context context = {.threads = 2, .progress = stop_at_half, .user = &last};
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.slice_axis = axis;
+        options.neighbours = axis < 0 ? 26 : 8;
+        const lob_status st = lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL);
+        assert_int_equal(st, LOB_ECANCEL);
+        growcut_output_free(&out);
+    }
+    growcut_case_free(&c);
+}
+
+static void memory_limit_is_kept(void **state)
+{
+    (void)state;
+    growcut_case c;
+    growcut_case_make(&c, 5005, GROWCUT_PLAIN, 37);
+    lob_growcut_output out = growcut_output_make(&c);
+    const lob_context context = {.threads = 1, .max_memory = 100};
+    lob_error line = {""};
+    assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &c.options, &context, &line), LOB_ENOMEM);
+    assert_non_null(strstr(line.text, "working memory"));
+    growcut_output_free(&out);
+    growcut_case_free(&c);
+}
+
+static void bad_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        size_t offset;
+        double value;
+    } bad[] = {
+        {"a penalty below zero",        offsetof(lob_growcut_options, penalty),      -1      },
+        {"a penalty that is no number", offsetof(lob_growcut_options, penalty),      NAN     },
+        {"a strength above one",        offsetof(lob_growcut_options, min_strength), 1.5     },
+        {"a cost below zero",           offsetof(lob_growcut_options, max_cost),     -1      },
+        {"a range upside down",         offsetof(lob_growcut_options, range),        INFINITY},
+    };
+    growcut_case c;
+    growcut_case_make(&c, 17, GROWCUT_PLAIN, 5);
+    lob_growcut_output out = growcut_output_make(&c);
+    const lob_context context = {.threads = 1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.range[1] = 100;
+        memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
+        lob_error line = {""};
+        if (lob_growcut_cpu(&out, NULL, &c.in, &options, &context, &line) != LOB_EARG ||
+            !line.text[0])
+            fail_msg("%s was taken", bad[i].what);
+    }
+    static const int wrong[][2] = {
+        {8,  -1},
+        {26, 2 },
+        {7,  -1},
+        {4,  3 }
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.neighbours = wrong[i][0];
+        options.slice_axis = wrong[i][1];
+        assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_EARG);
+    }
+    growcut_output_free(&out);
+    growcut_case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules),
+        cmocka_unit_test(automaton_in_float64),
+        cmocka_unit_test(naive_reference),
+        cmocka_unit_test(threads_tiles_keys),
+        cmocka_unit_test(slices_as_they_would_be_alone),
+        cmocka_unit_test(wide_keys_when_needed),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(memory_limit_is_kept),
+        cmocka_unit_test(bad_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
