@@ -78,9 +78,8 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
             const size_t length = strlen(name);
             if (row->operand) continue;
             int distance = lob_word_distance(row->name, name);
-            /* The beginning of a name is a good guess too, though not as good as a slip of one key.
-             */
-            if (distance > 2 && length >= 3 && strncmp(row->name, name, length) == 0) distance = 2;
+            /* The beginning of a name is as good a guess as a slip of one key. */
+            if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
             if (distance < least) {
                 least = distance;
                 nearest = row->name;

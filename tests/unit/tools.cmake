@@ -1,0 +1,3 @@
+lobule_unit_test(test_options test_options.c
+    ${PROJECT_SOURCE_DIR}/tools/options.c
+    ${PROJECT_SOURCE_DIR}/tools/options_help.c)
