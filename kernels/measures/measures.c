@@ -252,7 +252,7 @@ static void summarise(lob_overlap *row, const workspace *w)
 
     const double at = 0.95 * (double)(w->count - 1);
     const int64_t below = (int64_t)at;
-    const double lower = sqrt((double)kth_smallest(w->distances, w->count, below, histogram));
+    const double lower = sqrt((double)kth_smallest(w->distances, w->count, below, w->histogram));
     row->hd95_mm = lower;
     if (below + 1 < w->count) {
         const double upper =
