@@ -242,7 +242,7 @@ static lob_status rewrite(lob_volume *volume, lob_type type, label_map *map, voi
         if (!data) return LOB_ENOMEM;
         volume->data = data;
     }
-    int32_t labels[BLOCK];
+    int32_t labels[BLOCK] = {0};
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t first = (widen ? blocks - 1 - b : b) * BLOCK;
         const int n = (int)(voxels - first < BLOCK ? voxels - first : BLOCK);

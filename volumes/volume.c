@@ -178,10 +178,14 @@ add_part(sentence *to, const char *format, ...)
     if (wrote > 0) to->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
 }
 
-/* Say how the places of two grids differ; what is within tolerance_mm over the grid is left out. */
+/*
+ * Say how the places of two grids differ. Stretch, turn and shift below a quarter of the tolerance
+ * are left out: three such together stay within it, so at least one is always named.
+ */
 static void describe_places(sentence *to, const lob_volume *a, const lob_volume *b,
                             double tolerance_mm)
 {
+    const double least_mm = tolerance_mm / 4.0;
     const lob_geometry *g = &a->geometry, *h = &b->geometry;
     const double *s = g->spacing_mm, *t = h->spacing_mm;
     const double n[3] = {(double)a->dims.nx, (double)a->dims.ny, (double)a->dims.nz};
@@ -190,7 +194,7 @@ static void describe_places(sentence *to, const lob_volume *a, const lob_volume 
         stretch_mm = fmax(stretch_mm, fabs(s[axis] - t[axis]) * n[axis]);
         diagonal_mm += s[axis] * n[axis];
     }
-    if (stretch_mm > tolerance_mm)
+    if (stretch_mm > least_mm)
         add_part(to, "spacing %.6g x %.6g x %.6g and %.6g x %.6g x %.6g mm", s[0], s[1], s[2], t[0],
                  t[1], t[2]);
 
@@ -200,13 +204,13 @@ static void describe_places(sentence *to, const lob_volume *a, const lob_volume 
     const double degrees = axes_apart_degrees(g, h);
     if (strcmp(code_a, code_b) != 0)
         add_part(to, "orientation %s and %s", code_a, code_b);
-    else if (degrees * acos(-1.0) / 180.0 * diagonal_mm > tolerance_mm)
+    else if (degrees * acos(-1.0) / 180.0 * diagonal_mm > least_mm)
         add_part(to, "axes turned by %.3g degrees", degrees);
 
     const double origin_a[3] = {g->affine[0][3], g->affine[1][3], g->affine[2][3]};
     const double origin_b[3] = {h->affine[0][3], h->affine[1][3], h->affine[2][3]};
     const double shift_mm = distance_mm(origin_a, origin_b);
-    if (shift_mm > tolerance_mm) add_part(to, "first voxels %.4g mm apart", shift_mm);
+    if (shift_mm > least_mm) add_part(to, "first voxels %.4g mm apart", shift_mm);
 }
 
 lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volume *b,

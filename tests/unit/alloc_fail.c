@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
+void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **block, size_t alignment, size_t size);
@@ -23,7 +23,7 @@ char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
 void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int __wrap_posix_memalign(void **block, size_t alignment, size_t size);

@@ -192,6 +192,7 @@ static void test_counters(void **state)
     assert_null(fourth);
     assert_int_equal(alloc_fail_live(), live + 1);
     free(fourth ? fourth : third);
+    free(second);
     free(NULL);
     assert_int_equal(alloc_fail_live(), live);
     alloc_fail_at(0);
