@@ -1,0 +1,268 @@
+/* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
+#include "kernels/device/device_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Large enough that a copy's start costs nothing, small enough to be pinned on any machine. */
+static const int64_t STAGING_BYTES = 16 << 20;
+
+static lob_status status_of(cudaError_t result)
+{
+    switch (result) {
+    case cudaSuccess:
+        return LOB_OK;
+    case cudaErrorMemoryAllocation:
+        return LOB_ENOMEM;
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorDeviceAlreadyInUse:
+        return LOB_EBUSY;
+    default:
+        return LOB_EDEVICE;
+    }
+}
+
+lob_status lob_device_check(cudaError_t result, const char *call, lob_error *error)
+{
+    if (result == cudaSuccess) return LOB_OK;
+    (void)cudaGetLastError(); /* what can be forgotten must not fail the next call */
+    size_t n = 0;
+    while (call[n] && call[n] != '(') n++;
+    return lob_fail(error, status_of(result), "%.*s: %s (%s)", (int)n, call,
+                    cudaGetErrorString(result), cudaGetErrorName(result));
+}
+
+lob_status lob_device_enter(const lob_device *device, lob_error *error)
+{
+    LOB_CUDA(cudaSetDevice(device->number));
+    return LOB_OK;
+}
+
+/* Exists so that a GPU which this build has no code for is found out when it is opened. */
+static __global__ void probe_kernel(int unused)
+{
+    (void)unused;
+}
+
+static lob_status count_devices(int *count, lob_error *error)
+{
+    const cudaError_t result = cudaGetDeviceCount(count);
+    if (result == cudaSuccess && *count > 0) return LOB_OK;
+    (void)cudaGetLastError();
+    if (result == cudaErrorInsufficientDriver)
+        return lob_fail(
+            error, LOB_EDEVICE,
+            "no NVIDIA driver, or one too old for this build (CUDA %d.%d): use --device cpu",
+            CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (result == cudaErrorNoDevice || result == cudaSuccess)
+        return lob_fail(error, LOB_EDEVICE, "no CUDA GPU in this machine: use --device cpu");
+    return lob_device_check(result, "cudaGetDeviceCount", error);
+}
+
+/* Make GPU number n current and find out whether this build runs there and what is free. */
+static lob_status try_device(int n, int64_t *free_bytes, lob_error *error)
+{
+    cudaFuncAttributes attributes;
+    size_t free_now = 0, total = 0;
+    LOB_CUDA(cudaSetDevice(n));
+    const cudaError_t result = cudaFuncGetAttributes(&attributes, (const void *)probe_kernel);
+    if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction) {
+        (void)cudaGetLastError();
+        return lob_fail(error, LOB_EDEVICE,
+                        "GPU %d is too old for this build: use --device cpu, or build with its "
+                        "CMAKE_CUDA_ARCHITECTURES",
+                        n);
+    }
+    LOB_CUDA(result);
+    LOB_CUDA(cudaMemGetInfo(&free_now, &total));
+    *free_bytes = (int64_t)free_now;
+    return LOB_OK;
+}
+
+static lob_status find_freest(int count, int *number, lob_error *error)
+{
+    lob_status last = LOB_EDEVICE;
+    int64_t most = -1;
+    for (int n = 0; n < count; n++) {
+        int64_t bytes = 0;
+        const lob_status st = try_device(n, &bytes, error);
+        if (st != LOB_OK) last = st;
+        if (st == LOB_OK && bytes > most) most = bytes, *number = n;
+    }
+    return most >= 0 ? LOB_OK : last;
+}
+
+static lob_status choose(const char *choice, int *number, lob_error *error)
+{
+    int count = 0;
+    int64_t bytes = 0;
+    LOB_TRY(count_devices(&count, error));
+    if (strcmp(choice, "auto") == 0) return find_freest(count, number, error);
+    char *end = NULL;
+    const bool numbered = strncmp(choice, "cuda:", 5) == 0 && choice[5] >= '0' && choice[5] <= '9';
+    const long n = numbered ? strtol(choice + 5, &end, 10) : 0;
+    if (numbered ? *end != '\0' : strcmp(choice, "cuda") != 0)
+        return lob_fail(error, LOB_EDEVICE, "device '%s': it is auto, cuda or cuda:N", choice);
+    if (n >= count)
+        return lob_fail(error, LOB_EDEVICE, "no GPU %ld: this machine has %d, numbered from 0", n,
+                        count);
+    *number = (int)n;
+    return try_device(*number, &bytes, error);
+}
+
+static lob_status fill_in(lob_device *device, lob_error *error)
+{
+    cudaDeviceProp properties;
+    int shared = 0, cooperative = 0;
+    LOB_CUDA(cudaGetDeviceProperties(&properties, device->number));
+    LOB_CUDA(
+        cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->number));
+    LOB_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device->number));
+    if (!cooperative)
+        return lob_fail(error, LOB_EDEVICE,
+                        "GPU %d cannot run blocks that wait for each other: use --device cpu",
+                        device->number);
+    device->capability = 10 * properties.major + properties.minor;
+    device->multiprocessors = properties.multiProcessorCount;
+    device->total_bytes = (int64_t)properties.totalGlobalMem;
+    device->shared_bytes = shared;
+    memcpy(device->name, properties.name, sizeof device->name - 1);
+    LOB_CUDA(cudaStreamCreateWithFlags(&device->stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 2; i++) {
+        LOB_CUDA(cudaMallocHost((void **)&device->staging[i], STAGING_BYTES));
+        LOB_CUDA(cudaEventCreateWithFlags(&device->staged[i], cudaEventDisableTiming));
+    }
+    LOB_CUDA(cudaHostAlloc((void **)&device->line, sizeof *device->line, cudaHostAllocMapped));
+    memset((void *)device->line, 0, sizeof *device->line);
+    return LOB_OK;
+}
+
+lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error)
+{
+    *out = NULL;
+    lob_device *device = (lob_device *)calloc(1, sizeof *device);
+    if (!device) return lob_fail(error, LOB_ENOMEM, "no memory left to open a GPU");
+    device->number = -1;
+    int number = 0;
+    lob_status st = choose(choice, &number, error);
+    if (st == LOB_OK) {
+        device->number = number;
+        st = lob_device_enter(device, error);
+    }
+    if (st == LOB_OK) st = fill_in(device, error);
+    if (st != LOB_OK) {
+        lob_device_close(device);
+        return st;
+    }
+    if (error) error->text[0] = '\0'; /* what "auto" met on another GPU */
+    *out = device;
+    return LOB_OK;
+}
+
+void lob_device_close(lob_device *device)
+{
+    if (!device) return;
+    if (device->number >= 0 && cudaSetDevice(device->number) == cudaSuccess) {
+        if (device->stream) cudaStreamSynchronize(device->stream);
+        for (int i = 0; i < 2; i++) {
+            if (device->staged[i]) cudaEventDestroy(device->staged[i]);
+            if (device->staging[i]) cudaFreeHost(device->staging[i]);
+        }
+        if (device->line) cudaFreeHost((void *)device->line);
+        if (device->scratch) cudaFree(device->scratch);
+        if (device->stream) cudaStreamDestroy(device->stream);
+    }
+    (void)cudaGetLastError();
+    free(device);
+}
+
+const char *lob_device_name(const lob_device *device)
+{
+    return device->name;
+}
+
+int lob_device_number(const lob_device *device)
+{
+    return device->number;
+}
+
+int lob_device_capability(const lob_device *device)
+{
+    return device->capability;
+}
+
+int64_t lob_device_free_bytes(const lob_device *device)
+{
+    size_t free_now = 0, total = 0;
+    if (lob_device_enter(device, NULL) != LOB_OK) return 0;
+    if (lob_device_check(cudaMemGetInfo(&free_now, &total), "cudaMemGetInfo", NULL) != LOB_OK)
+        return 0;
+    return (int64_t)free_now + device->scratch_bytes;
+}
+
+int64_t lob_device_total_bytes(const lob_device *device)
+{
+    return device->total_bytes;
+}
+
+lob_status lob_device_scratch(lob_device *device, void **memory, int64_t size, lob_error *error)
+{
+    *memory = NULL;
+    LOB_TRY(lob_device_enter(device, error));
+    if (size > device->scratch_bytes) {
+        LOB_CUDA(cudaStreamSynchronize(device->stream));
+        if (device->scratch) LOB_CUDA(cudaFree(device->scratch));
+        device->scratch = NULL;
+        device->scratch_bytes = 0;
+        LOB_CUDA(cudaMalloc(&device->scratch, (size_t)size));
+        device->scratch_bytes = size;
+    }
+    *memory = device->scratch;
+    return LOB_OK;
+}
+
+lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
+                             lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    int turn = 0;
+    for (int64_t at = 0; at < bytes; at += STAGING_BYTES, turn ^= 1) {
+        const size_t n = (size_t)(bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES);
+        LOB_CUDA(cudaEventSynchronize(device->staged[turn]));
+        memcpy(device->staging[turn], (const unsigned char *)from + at, n);
+        LOB_CUDA(cudaMemcpyAsync((unsigned char *)to + at, device->staging[turn], n,
+                                 cudaMemcpyHostToDevice, device->stream));
+        LOB_CUDA(cudaEventRecord(device->staged[turn], device->stream));
+    }
+    return LOB_OK;
+}
+
+lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
+                               lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    const int64_t parts = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
+    for (int64_t part = 0; part <= parts; part++) { /* start one part, then finish the one before */
+        const int64_t at = part * STAGING_BYTES, before = at - STAGING_BYTES;
+        const int turn = (int)(part & 1);
+        if (part < parts) {
+            const int64_t n = bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
+            LOB_CUDA(cudaMemcpyAsync(device->staging[turn], (const unsigned char *)from + at,
+                                     (size_t)n, cudaMemcpyDeviceToHost, device->stream));
+            LOB_CUDA(cudaEventRecord(device->staged[turn], device->stream));
+        }
+        if (part > 0) {
+            const int64_t n = bytes - before < STAGING_BYTES ? bytes - before : STAGING_BYTES;
+            LOB_CUDA(cudaEventSynchronize(device->staged[turn ^ 1]));
+            memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
+        }
+    }
+    return LOB_OK;
+}
+
+lob_status lob_device_wait(lob_device *device, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaStreamSynchronize(device->stream));
+    return LOB_OK;
+}

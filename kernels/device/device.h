@@ -1,0 +1,71 @@
+/*
+ * A GPU to compute on: opening one, what it is, its memory, and copies to and from it.
+ *
+ * A lob_device is a GPU with a stream of its own, working memory that grows and is used again, and
+ * pinned buffers through which arrays of ordinary memory travel. Nothing is global: two of them, of
+ * one GPU or of two, work in two threads at once; a single one belongs to one thread at a time.
+ * A build without CUDA has these functions too, and lob_device_open says so.
+ */
+#ifndef LOB_DEVICE_H
+#define LOB_DEVICE_H
+
+#include "kernels/context.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Open a GPU.
+ *
+ *   out     out  free with lob_device_close; NULL on failure
+ *   choice  in   "auto": the GPU with the most free memory; "cuda": the first; "cuda:N": number N
+ *
+ * Returns LOB_OK, LOB_EDEVICE (built without CUDA, no driver, no such GPU, one too old for this
+ * build), LOB_EBUSY (another process holds it) or LOB_ENOMEM.
+ */
+lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error);
+
+/* Give everything back; NULL is fine. */
+void lob_device_close(lob_device *device);
+
+/* "NVIDIA H200", and its number among this machine's GPUs. */
+const char *lob_device_name(const lob_device *device);
+int lob_device_number(const lob_device *device);
+
+/* Compute capability, 90 for 9.0. */
+int lob_device_capability(const lob_device *device);
+
+/* Bytes that could be had now, with the working memory already held counted as free; and all. */
+int64_t lob_device_free_bytes(const lob_device *device);
+int64_t lob_device_total_bytes(const lob_device *device);
+
+/*
+ * Working memory of the device, at least size bytes, aligned to 256, not cleared. It is one block
+ * that is kept for the next caller: asking again may move it and forgets what it held.
+ *
+ *   memory  out  device address
+ *
+ * Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_device_scratch(lob_device *device, void **memory, int64_t size, lob_error *error);
+
+/*
+ * Copy between ordinary memory and the device, in order with the device's other work. The host's
+ * side may be used again when the call returns.
+ */
+lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
+                             lob_error *error);
+lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
+                               lob_error *error);
+
+/* Wait until the device has done everything that it was given; reports what failed meanwhile. */
+lob_status lob_device_wait(lob_device *device, lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
