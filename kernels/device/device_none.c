@@ -1,6 +1,8 @@
 /* The device of a build without CUDA: there is none, and opening one says so. */
 #include "kernels/device/device.h"
 
+#include <stddef.h>
+
 static lob_status none(lob_error *error)
 {
     return lob_fail(error, LOB_EDEVICE, "built without CUDA: use --device cpu");
