@@ -21,10 +21,11 @@ static lob_status open_other_half(lob_input *in, char **name, const char *path, 
     for (int attempt = 0; attempt < 2; attempt++) {
         char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
         if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
-        const lob_status st = lob_input_open(in, other, error);
+        lob_error why = {""}; /* of no interest when the other spelling is there */
+        const lob_status st = lob_input_open(in, other, &why);
         if (st != LOB_ENOINPUT) {
             *name = other;
-            return st;
+            return st == LOB_OK ? st : lob_fail(error, st, "%s", why.text);
         }
         free(other);
     }

@@ -1,0 +1,3 @@
+# Files, gzip and NIfTI.
+lobule_unit_test(test_file test_file.c)
+lobule_unit_test(test_gzip test_gzip.c)

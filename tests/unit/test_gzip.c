@@ -1,0 +1,278 @@
+/* gzip: one member at any thread count, and every way a gz file can be damaged. */
+#include "io/gzip.h"
+#include "tests/unit/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static char folder[512];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    const char *path = scratch_folder();
+    if (path) snprintf(folder, sizeof folder, "%s", path);
+    return path ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    scratch_empty(folder);
+    return rmdir(folder);
+}
+
+/* Bytes like those of a label volume: runs, with some noise. */
+static unsigned char *sample(size_t n)
+{
+    unsigned char *bytes = malloc(n + 1);
+    uint32_t random = 12345;
+    for (size_t i = 0; bytes && i < n; i++) {
+        random = random * 1664525u + 1013904223u;
+        bytes[i] = (unsigned char)((i >> 9) % 7 + (random >> 24 < 20 ? random >> 30 : 0));
+    }
+    return bytes;
+}
+
+static void from_memory(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    memcpy(out, (unsigned char *)user + offset, n);
+}
+
+static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t n, int level,
+                                  int threads, size_t *size)
+{
+    lob_output out;
+    lob_error error = {""};
+    assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
+    assert_int_equal(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &error), LOB_OK);
+    assert_int_equal(lob_output_commit(&out, &error), LOB_OK);
+    return scratch_get(path, size);
+}
+
+/* Is it one member that zlib inflates to these bytes, with nothing after it? */
+static int zlib_agrees(const unsigned char *gz, size_t size, const unsigned char *bytes, size_t n)
+{
+    unsigned char *back = malloc(n + 1);
+    z_stream z = {.next_in = (unsigned char *)gz,
+                  .avail_in = (unsigned)size,
+                  .next_out = back,
+                  .avail_out = (unsigned)n + 1};
+    int ok = back && inflateInit2(&z, 15 + 16) == Z_OK;
+    ok = ok && inflate(&z, Z_FINISH) == Z_STREAM_END && z.total_out == n && z.avail_in == 0 &&
+         memcmp(back, bytes, n) == 0;
+    inflateEnd(&z);
+    free(back);
+    return ok;
+}
+
+static void one_member_at_any_thread_count(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
+                                   262145, 294912, 1000003, 16777216, 16777217};
+    static const int levels[] = {1, 6, 9};
+    char path[1024], command[1200];
+    snprintf(path, sizeof path, "%s/sample.gz", folder);
+    snprintf(command, sizeof command, "gzip -t '%s'", path);
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (size_t l = 0; l < COUNT(levels); l++) {
+            const size_t n = sizes[s];
+            if (n > 2000000 && levels[l] != 1) continue; /* seconds each under sanitizers */
+            unsigned char *bytes = sample(n), *first = NULL;
+            size_t first_size = 0;
+            for (int threads = 1; threads <= 3; threads++) {
+                size_t size;
+                unsigned char *gz = compress_to(path, bytes, n, levels[l], threads, &size);
+                assert_non_null(gz);
+                if (threads == 1) {
+                    first = gz;
+                    first_size = size;
+                    if (!zlib_agrees(gz, size, bytes, n))
+                        fail_msg("%zu bytes, level %d: zlib reads something else", n, levels[l]);
+                    assert_int_equal(system(command), 0);
+                    continue;
+                }
+                if (size != first_size || memcmp(gz, first, size) != 0)
+                    fail_msg("%zu bytes, level %d: %d threads give other bytes", n, levels[l],
+                             threads);
+                free(gz);
+            }
+            unsigned char *back = malloc(n + 1);
+            lob_gzip_rest rest;
+            assert_int_equal(lob_gunzip(back, n, &rest, first, first_size, path, NULL), LOB_OK);
+            assert_memory_equal(back, bytes, n);
+            assert_int_equal(rest.trailing, 0);
+            assert_int_equal(rest.surplus, 0);
+            free(back);
+            free(first);
+            free(bytes);
+        }
+}
+
+enum { N = 1000 };
+
+/* Two members of N / 2 bytes each, or one of N. */
+static unsigned char *small_file(unsigned char *bytes, int members, size_t *size)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/small.gz", folder);
+    unsigned char *all = malloc(4 * N);
+    *size = 0;
+    for (int i = 0; i < members; i++) {
+        size_t n;
+        const size_t part = (size_t)(N / members);
+        unsigned char *gz = compress_to(path, bytes + (size_t)i * part, part, 6, 1, &n);
+        memcpy(all + *size, gz, n);
+        *size += n;
+        free(gz);
+    }
+    return all;
+}
+
+static lob_status inflate_both_ways(unsigned char *out, size_t n, lob_gzip_rest *rest,
+                                    const unsigned char *gz, size_t size, lob_error *error)
+{
+    lob_gzip_rest again;
+    unsigned char *second = malloc(n + 1);
+    const lob_gzip_part part = {0, n, second};
+    const lob_status st = lob_gunzip(out, n, rest, gz, size, "f.gz", error);
+    assert_int_equal(lob_gunzip_parts(&part, 1, &again, gz, size, "f.gz", NULL), st);
+    if (st == LOB_OK) {
+        assert_memory_equal(out, second, n);
+        assert_int_equal(again.surplus, rest->surplus);
+        assert_int_equal(again.trailing, rest->trailing);
+    }
+    free(second);
+    return st;
+}
+
+static void members_and_what_follows(void **state)
+{
+    (void)state;
+    unsigned char *bytes = sample(N), out[N];
+    for (int members = 1; members <= 2; members++) {
+        size_t size;
+        lob_gzip_rest rest;
+        unsigned char *gz = small_file(bytes, members, &size);
+        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size, NULL), LOB_OK);
+        assert_memory_equal(out, bytes, N);
+
+        memset(gz + size, 0, 100); /* tapes pad with zeros */
+        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size + 100, NULL), LOB_OK);
+        assert_int_equal(rest.trailing, 100);
+
+        assert_int_equal(inflate_both_ways(out, N - 10, &rest, gz, size, NULL), LOB_OK);
+        assert_int_equal(rest.surplus, 10);
+        assert_memory_equal(out, bytes, N - 10);
+        free(gz);
+    }
+    free(bytes);
+}
+
+static void parts_are_where_they_were_asked_for(void **state)
+{
+    (void)state;
+    unsigned char *bytes = sample(N), out[30];
+    size_t size;
+    unsigned char *gz = small_file(bytes, 2, &size);
+    const lob_gzip_part parts[] = {
+        {5,   10, out     },
+        {490, 15, out + 10},
+        {900, 5,  out + 25}
+    };
+    lob_gzip_rest rest;
+    assert_int_equal(lob_gunzip_parts(parts, 3, &rest, gz, size, "f.gz", NULL), LOB_OK);
+    assert_memory_equal(out, bytes + 5, 10);
+    assert_memory_equal(out + 10, bytes + 490, 15);
+    assert_memory_equal(out + 25, bytes + 900, 5);
+    assert_int_equal(rest.surplus, N - 905);
+    free(gz);
+    free(bytes);
+}
+
+static void damage_is_found(void **state)
+{
+    (void)state;
+    unsigned char *bytes = sample(N), out[N + 1];
+    size_t size;
+    unsigned char *gz = small_file(bytes, 1, &size);
+    lob_gzip_rest rest;
+    for (size_t cut = 0; cut < size; cut++) { /* the last 8 leave every byte, but no trailer */
+        lob_error error = {""};
+        unsigned char *exact = malloc(cut + 1);
+        memcpy(exact, gz, cut);
+        if (inflate_both_ways(out, N, &rest, exact, cut, &error) != LOB_EDATA)
+            fail_msg("cut after %zu of %zu bytes: accepted", cut, size);
+        assert_non_null(strstr(error.text, "f.gz: "));
+        free(exact);
+    }
+    for (size_t i = size - 8; i < size; i++) {
+        lob_error error = {""};
+        gz[i] ^= 0x10;
+        if (inflate_both_ways(out, N, &rest, gz, size, &error) != LOB_EDATA)
+            fail_msg("wrong %s: accepted", i < size - 4 ? "checksum" : "length");
+        assert_non_null(strstr(error.text, "damaged"));
+        gz[i] ^= 0x10;
+    }
+    assert_int_equal(inflate_both_ways(out, N + 1, &rest, gz, size, NULL), LOB_EDATA);
+    free(gz);
+
+    gz = small_file(bytes, 2, &size);
+    gz[size - 5] ^= 1; /* the second member's, past the bytes asked for */
+    assert_int_equal(inflate_both_ways(out, N / 2, &rest, gz, size, NULL), LOB_EDATA);
+    free(gz);
+    free(bytes);
+}
+
+static void a_bomb_is_not_justified(void **state)
+{
+    (void)state;
+    assert_true(lob_gzip_justifies(1000 * 1000, 1000));
+    assert_false(lob_gzip_justifies(1040 * 1000 + 2000, 1000));
+    assert_false(lob_gzip_justifies(UINT64_MAX, 1 << 30));
+    /* the most that deflate can do stays justified */
+    const size_t n = 4 << 20;
+    unsigned char *zeros = calloc(n, 1);
+    uLongf size = compressBound(n);
+    unsigned char *z = malloc(size);
+    assert_int_equal(compress2(z, &size, zeros, n, 9), Z_OK);
+    assert_true(lob_gzip_justifies(n, size));
+    free(z);
+    free(zeros);
+}
+
+static void the_head_needs_no_end(void **state)
+{
+    (void)state;
+    unsigned char *bytes = sample(N), head[20];
+    size_t size;
+    unsigned char *gz = small_file(bytes, 1, &size);
+    assert_int_equal(lob_gunzip_head(head, sizeof head, gz, size - 9), sizeof head);
+    assert_memory_equal(head, bytes, sizeof head);
+    assert_int_equal(lob_gunzip_head(head, sizeof head, gz, 5), 0);
+    assert_int_equal(lob_gunzip_head(head, sizeof head, gz, 0), 0);
+    free(gz);
+    free(bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_member_at_any_thread_count),
+        cmocka_unit_test(members_and_what_follows),
+        cmocka_unit_test(parts_are_where_they_were_asked_for),
+        cmocka_unit_test(damage_is_found),
+        cmocka_unit_test(a_bomb_is_not_justified),
+        cmocka_unit_test(the_head_needs_no_end),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
