@@ -1,0 +1,108 @@
+/* What growing came to: labels, strength, tie zone, overflow. Part of growcut_tiles_tmpl.h. */
+
+/* Has a run a source whose step to data that no path has reached is possible? */
+static bool stops_short(const engine *e, const tile *of, const run *r)
+{
+    const lob_volume *seeds = e->job->in->seeds;
+    const int channels = e->job->data.image->channels;
+    const int64_t voxel = lob_view_index(&e->job->view, r->x, r->y, r->z);
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t c = r->cell + i, v = voxel + i * e->job->view.stride[0];
+        if (of->keys[c] == e->unreached) continue;
+        if (of->keys[c] == 0 && label_at(seeds->data, seeds->type, v) == 0) continue;
+        for (int k = 0; k < e->neighbours; k++) {
+            const int64_t n = c + e->step[k];
+            if (of->keys[n] != e->unreached) continue;
+            const uint32_t d =
+                lob_growcut_distance(of->levels + c, of->levels + n, channels, e->cells, e->norm);
+            if (e->job->rule.cost[d] != LOB_NO_PASSAGE) return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Could a path have been turned away only because its cost does not fit the key? Not when the
+ * dearest path found leaves room for one more step; else look for a step that growing left out. It
+ * may be one that another path made needless: then the wide key only costs time.
+ */
+static bool overflowed(const engine *e, uint64_t largest)
+{
+    const lob_growcut_rule *rule = &e->job->rule;
+    const uint64_t room = (uint64_t)(e->unreached >> e->label_bits) - 1;
+    if (room >= rule->limit || largest + rule->dearest <= room) return false;
+    int found = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : found)
+    for (int64_t t = 0; t < e->count; t++)
+        for (int64_t j = 0; j < e->side[1] * e->side[2] && !found; j++) {
+            const run r = run_of(e, t, j % e->side[1], j / e->side[1], false);
+            found |= stops_short(e, &e->tile[t], &r);
+        }
+    return found;
+}
+
+/* Write labels and strength of a run. */
+static void write_run(const engine *e, const tile *of, const run *r, lob_growcut_result *result)
+{
+    const lob_growcut_job *job = e->job;
+    const lob_volume *seeds = job->in->seeds;
+    const int64_t voxel = lob_view_index(&job->view, r->x, r->y, r->z);
+    uint8_t is_data[ROW];
+    lob_levels_data_row(is_data, &job->data, &job->view, r->x, r->y, r->z, r->n);
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t v = voxel + i * job->view.stride[0];
+        const path_key key = of->keys[r->cell + i];
+        int32_t label = 0;
+        uint64_t units = 0;
+        if (key == 0 && is_data[i]) label = label_at(seeds->data, seeds->type, v);
+        if (key != 0 && key != e->unreached) {
+            label = label_of(e, key);
+            units = key >> e->label_bits;
+        }
+        put_label(job->out->labels, seeds->type, v, label);
+        if (job->out->strength)
+            job->out->strength[v] = label ? lob_growcut_strength(&job->rule, units) : 0.0f;
+        result->reached += label != 0;
+        if (label && units > result->largest) result->largest = units;
+    }
+}
+
+/* Write the tie zone of a run: where the labels written before differ from those found now. */
+static void write_tie_run(const engine *e, const tile *of, const run *r, lob_growcut_result *result)
+{
+    const lob_growcut_job *job = e->job;
+    const int64_t voxel = lob_view_index(&job->view, r->x, r->y, r->z);
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t v = voxel + i * job->view.stride[0];
+        const path_key key = of->keys[r->cell + i];
+        const bool tie = key != 0 && key != e->unreached &&
+                         label_of(e, key) != label_at(job->out->labels, job->in->seeds->type, v);
+        job->out->tie[v] = tie;
+        result->ties += tie;
+    }
+}
+
+static void write_results(const engine *e, lob_growcut_result *result)
+{
+    int64_t reached = 0, ties = 0;
+    uint64_t largest = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)                              \
+    reduction(+ : reached, ties) reduction(max : largest)
+    for (int64_t t = 0; t < e->count; t++) {
+        lob_growcut_result part = {0};
+        for (int64_t k = 0; k < e->side[2]; k++)
+            for (int64_t j = 0; j < e->side[1]; j++) {
+                const run r = run_of(e, t, j, k, false);
+                if (e->reversed)
+                    write_tie_run(e, &e->tile[t], &r, &part);
+                else
+                    write_run(e, &e->tile[t], &r, &part);
+            }
+        reached += part.reached;
+        ties += part.ties;
+        if (part.largest > largest) largest = part.largest;
+    }
+    result->reached = reached;
+    result->ties = ties;
+    result->largest = largest;
+}
