@@ -4,8 +4,10 @@
 
 #include "tools/session.h"
 
+extern const lob_command lob_command_compare;
 extern const lob_command lob_command_convert;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
+extern const lob_command lob_command_phantom;
 
 #endif

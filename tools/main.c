@@ -10,6 +10,8 @@ static const lob_command *const commands[] = {
     &lob_command_growcut,
     &lob_command_info,
     &lob_command_convert,
+    &lob_command_compare,
+    &lob_command_phantom,
 };
 
 static const lob_command *find(const char *name)

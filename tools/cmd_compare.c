@@ -1,0 +1,435 @@
+/* lobule compare: how alike two volumes are, label by label or value by value. */
+#include "kernels/measures/measures.h"
+#include "tools/commands.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *a, *b;
+    const char *labels; /* "2,4,7-9"; NULL: all */
+    bool values, json, no_surfaces;
+} settings;
+
+/* ---- headers and places ---- */
+
+/* The fields of two headers, side by side. */
+typedef struct {
+    lob_session *session;
+    cJSON *first; /* name to value; NULL while the first header is read */
+    cJSON *differ;
+} header_walk;
+
+static void note_first(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    char *const text = lob_json_text(value);
+    if (text) cJSON_AddStringToObject(w->first, name, text);
+    free(text);
+}
+
+static void match_second(void *user, const char *name, const char *value)
+{
+    header_walk *const w = user;
+    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
+    char *const text = lob_json_text(value);
+    if (text && cJSON_IsString(other) && strcmp(other->valuestring, text) != 0) {
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
+        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, text);
+    }
+    free(text);
+}
+
+/* Say what the voxels do not show: geometry that is alike but not the same, other header fields. */
+static void compare_headers(lob_session *s, const settings *set, const lob_volume *a,
+                            const lob_volume *b)
+{
+    double apart_mm = 0.0;
+    const double last[3] = {(double)(a->dims.nx - 1), (double)(a->dims.ny - 1),
+                            (double)(a->dims.nz - 1)};
+    for (int corner = 0; corner < 8; corner++) {
+        double voxel[3], p[3], q[3], sum = 0.0;
+        for (int k = 0; k < 3; k++) voxel[k] = corner >> k & 1 ? last[k] : 0.0;
+        lob_voxel_to_world(p, &a->geometry, voxel);
+        lob_voxel_to_world(q, &b->geometry, voxel);
+        for (int k = 0; k < 3; k++) sum += (p[k] - q[k]) * (p[k] - q[k]);
+        apart_mm = fmax(apart_mm, sqrt(sum));
+    }
+    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
+    if (apart_mm > 0.0)
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
+                         set->b, apart_mm);
+
+    if (!a->header.format || a->header.format != b->header.format) return;
+    header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
+    if (w.first && w.differ) {
+        lob_header_fields(a, note_first, &w);
+        lob_header_fields(b, match_second, &w);
+    }
+    cJSON_Delete(w.first);
+}
+
+/* ---- labels ---- */
+
+/* Is this label in a list such as "2,4,7-9"? The list has been checked. */
+static bool is_listed(const char *list, int32_t label)
+{
+    for (const char *at = list; *at;) {
+        char *end;
+        const long first = strtol(at, &end, 10);
+        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        if (label >= first && label <= last) return true;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return false;
+}
+
+static lob_status check_list(lob_session *s, const char *list)
+{
+    const char *at = list;
+    for (bool more = true; more;) {
+        char *end = (char *)(uintptr_t)at;
+        long first = 0, last = 0;
+        if (*at >= '0' && *at <= '9') first = last = strtol(at, &end, 10);
+        if (end > at && *end == '-' && end[1] >= '0' && end[1] <= '9')
+            last = strtol(end + 1, &end, 10);
+        more = *end == ',';
+        if (end == at || first < 1 || last < first || last > INT32_MAX || (*end && !more))
+            return lob_fail(&s->error, LOB_EARG, "--labels: '%s' is no list such as 2,4,7-9", list);
+        at = end + 1;
+    }
+    return LOB_OK;
+}
+
+/* Set every voxel to 0 whose label is not in the list. */
+static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, const char *list)
+{
+    lob_label_set set = {0};
+    lob_status st = lob_labels_dense(v, &set, name, &s->error);
+    if (st != LOB_OK) return st;
+    bool *const keep = calloc((size_t)set.count + 1, sizeof *keep);
+    if (keep) {
+        for (int32_t i = 0; i < set.count; i++) keep[i + 1] = is_listed(list, set.values[i]);
+        const int64_t n = lob_voxels(v);
+#define KEEP(ctype)                                \
+    for (int64_t i = 0; i < n; i++) {              \
+        ctype *const voxel = (ctype *)v->data + i; \
+        *voxel = keep[*voxel] ? *voxel : (ctype)0; \
+    }
+        if (v->type == LOB_U8) {
+            KEEP(uint8_t)
+        } else if (v->type == LOB_I16) {
+            KEEP(int16_t)
+        } else {
+            KEEP(int32_t)
+        }
+#undef KEEP
+        st = lob_labels_restore(v, &set);
+    }
+    if (!keep || st != LOB_OK) st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", name);
+    free(keep);
+    lob_label_set_free(&set);
+    return st;
+}
+
+/* One column of the table: its title, its name in JSON, how to print it, where it is. */
+typedef struct {
+    const char *title, *name, *format;
+    int width;
+    double (*value)(const lob_overlap *row);
+} column;
+
+static double voxels_a(const lob_overlap *r)
+{
+    return (double)r->voxels_a;
+}
+static double voxels_b(const lob_overlap *r)
+{
+    return (double)r->voxels_b;
+}
+static double dice(const lob_overlap *r)
+{
+    return r->dice;
+}
+static double jaccard(const lob_overlap *r)
+{
+    return r->jaccard;
+}
+static double hd95(const lob_overlap *r)
+{
+    return r->hd95_mm;
+}
+static double mean_surface(const lob_overlap *r)
+{
+    return r->mean_surface_mm;
+}
+static double volume_a(const lob_overlap *r)
+{
+    return r->volume_a_mm3;
+}
+static double volume_b(const lob_overlap *r)
+{
+    return r->volume_b_mm3;
+}
+static double volume_change(const lob_overlap *r)
+{
+    return r->voxels_a ? 100.0 * (r->volume_b_mm3 / r->volume_a_mm3 - 1.0) : NAN;
+}
+
+static const column columns[] = {
+    {"voxels A", "voxels_a",              "%.0f",  11, voxels_a     },
+    {"voxels B", "voxels_b",              "%.0f",  11, voxels_b     },
+    {"mm3 A",    "volume_a_mm3",          "%.6g",  11, volume_a     },
+    {"mm3 B",    "volume_b_mm3",          "%.6g",  11, volume_b     },
+    {"B-A %",    "volume_change_percent", "%+.2f", 9,  volume_change},
+    {"Dice",     "dice",                  "%.4f",  8,  dice         },
+    {"Jaccard",  "jaccard",               "%.4f",  9,  jaccard      },
+    {"HD95 mm",  "hd95_mm",               "%.3f",  9,  hd95         },
+    {"mean mm",  "mean_surface_mm",       "%.3f",  9,  mean_surface },
+};
+
+/* Mean of a column over the labels that have it; NaN when none has. */
+static double column_mean(const column *c, const lob_overlap *rows, int32_t count)
+{
+    double sum = 0.0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const double v = c->value(&rows[i]);
+        if (isnan(v)) continue;
+        sum += v;
+        n++;
+    }
+    return n ? sum / n : NAN;
+}
+
+static void print_number(const column *c, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, c->format, value);
+    printf(" %*s", c->width, isnan(value) ? "-" : text);
+}
+
+static void print_table(const lob_overlap *rows, int32_t count, int equal)
+{
+    printf("%10s", "label");
+    for (size_t c = 0; c < LOB_COUNT(columns); c++)
+        printf(" %*s", columns[c].width, columns[c].title);
+    printf("\n");
+    for (int32_t i = 0; i < count; i++) {
+        printf("%10" PRId32, rows[i].label);
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            print_number(&columns[c], columns[c].value(&rows[i]));
+        printf("\n");
+    }
+    if (count > 1) {
+        printf("%10s", "mean");
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            print_number(&columns[c], column_mean(&columns[c], rows, count));
+        printf("\n");
+    }
+    printf("%s\n", equal ? "equal" : "different");
+}
+
+static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count, int equal)
+{
+    cJSON_AddBoolToObject(results, "equal", equal);
+    cJSON *const list = cJSON_AddArrayToObject(results, "labels");
+    cJSON *const means = cJSON_AddObjectToObject(results, "mean");
+    for (int32_t i = 0; i < count && list; i++) {
+        cJSON *const row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "label", rows[i].label);
+        cJSON_AddNumberToObject(row, "common_voxels", (double)rows[i].common);
+        for (size_t c = 0; c < LOB_COUNT(columns); c++)
+            cJSON_AddNumberToObject(row, columns[c].name, columns[c].value(&rows[i]));
+        cJSON_AddItemToArray(list, row);
+    }
+    for (size_t c = 0; c < LOB_COUNT(columns) && means; c++)
+        cJSON_AddNumberToObject(means, columns[c].name, column_mean(&columns[c], rows, count));
+}
+
+static lob_status compare_labels(lob_session *s, const settings *set, lob_volume *a, lob_volume *b)
+{
+    lob_status st = LOB_OK;
+    if (set->labels) st = keep_listed(s, a, set->a, set->labels);
+    if (set->labels && st == LOB_OK) st = keep_listed(s, b, set->b, set->labels);
+    if (st != LOB_OK) return st;
+
+    lob_overlap *rows = NULL;
+    int32_t count = 0;
+    int equal = 0;
+    st = lob_compare_labels(&rows, &count, &equal, a, set->a, b, set->b, !set->no_surfaces,
+                            &s->context, &s->error);
+    if (st != LOB_OK) return st;
+    report_labels(s->results, rows, count, equal);
+    if (!set->json) print_table(rows, count, equal);
+    free(rows);
+    return equal ? LOB_OK : LOB_EDIFFER;
+}
+
+/* ---- values ---- */
+
+typedef struct {
+    int64_t voxels, different, odd; /* odd: finite or the same infinity in one volume only */
+    double largest, sum, squares;   /* over voxels finite in both */
+    int64_t where;                  /* first voxel of the largest difference */
+    int64_t compared;
+} difference;
+
+static void add_block(difference *d, const double *a, const double *b, int64_t first, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))) {
+            d->compared += isfinite(a[i]) != 0;
+            continue;
+        }
+        d->different++;
+        if (!isfinite(a[i]) || !isfinite(b[i])) {
+            d->odd++;
+            continue;
+        }
+        const double apart = fabs(a[i] - b[i]);
+        d->compared++;
+        d->sum += apart;
+        d->squares += apart * apart;
+        if (apart > d->largest) {
+            d->largest = apart;
+            d->where = first + i;
+        }
+    }
+    d->voxels += n;
+}
+
+static void print_values(const difference *d, double mean, double rms, const lob_volume *v)
+{
+    printf("voxels               %" PRId64 "\n", d->voxels);
+    printf("different            %" PRId64 "\n", d->different);
+    printf("finite in one only   %" PRId64 "\n", d->odd);
+    printf("largest difference   %.9g", d->largest);
+    if (d->largest > 0) {
+        const int64_t at = d->where % lob_voxels(v);
+        printf(" at voxel (%" PRId64 ", %" PRId64 ", %" PRId64 ")", at % v->dims.nx,
+               at / v->dims.nx % v->dims.ny, at / v->dims.nx / v->dims.ny);
+        if (v->channels > 1) printf(" of channel %" PRId64, d->where / lob_voxels(v));
+    }
+    printf("\nmean difference      %.9g\nroot mean square     %.9g\n%s\n", mean, rms,
+           d->different ? "different" : "equal");
+}
+
+static lob_status compare_values(lob_session *s, const settings *set, const lob_volume *a,
+                                 const lob_volume *b)
+{
+    enum { BLOCK = 4096 };
+    if (a->channels != b->channels)
+        return lob_fail(&s->error, LOB_EDATA, "%s has %d channels but %s has %d", set->a,
+                        a->channels, set->b, b->channels);
+    const int64_t n = lob_voxels(a) * a->channels;
+    difference d = {0};
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        double values[2][BLOCK];
+        const lob_volume *const both[2] = {a, b};
+        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+        for (int k = 0; k < 2; k++) {
+            lob_values(values[k], both[k]->data, both[k]->type, first, count);
+            for (int64_t i = 0; i < count; i++)
+                values[k][i] = both[k]->slope * values[k][i] + both[k]->inter;
+        }
+        add_block(&d, values[0], values[1], first, count);
+    }
+    /* Doubles do not tell 64-bit integers apart beyond 2^53. */
+    const bool wide = a->type == b->type && (a->type == LOB_I64 || a->type == LOB_U64);
+    if (wide && a->slope == b->slope && a->inter == b->inter) {
+        d.different = 0;
+        for (int64_t i = 0; i < n; i++)
+            d.different += ((const uint64_t *)a->data)[i] != ((const uint64_t *)b->data)[i];
+    }
+    const double mean = d.compared ? d.sum / (double)d.compared : 0.0;
+    const double rms = d.compared ? sqrt(d.squares / (double)d.compared) : 0.0;
+    cJSON_AddBoolToObject(s->results, "equal", d.different == 0);
+    cJSON_AddNumberToObject(s->results, "voxels", (double)d.voxels);
+    cJSON_AddNumberToObject(s->results, "different", (double)d.different);
+    cJSON_AddNumberToObject(s->results, "finite_in_one_only", (double)d.odd);
+    cJSON_AddNumberToObject(s->results, "largest_difference", d.largest);
+    cJSON_AddNumberToObject(s->results, "mean_difference", mean);
+    cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
+    if (!set->json) print_values(&d, mean, rms, a);
+    return d.different ? LOB_EDIFFER : LOB_OK;
+}
+
+/* ---- the command ---- */
+
+static lob_status print_json(lob_session *s)
+{
+    char *const text = cJSON_Print(s->results);
+    if (!text) return lob_fail(&s->error, LOB_ENOMEM, "no memory for the JSON text");
+    puts(text);
+    free(text);
+    return LOB_OK;
+}
+
+static lob_status compare(lob_session *s, const settings *set)
+{
+    lob_status st = LOB_OK;
+    if (set->values && (set->labels || set->no_surfaces))
+        return lob_fail(&s->error, LOB_EARG, "--%s is about labels and does not go with --values",
+                        set->labels ? "labels" : "no-surfaces");
+    if (set->labels) st = check_list(s, set->labels);
+    if (st != LOB_OK) return st;
+
+    lob_volume a = LOB_VOLUME_EMPTY, b = LOB_VOLUME_EMPTY;
+    st = lob_session_read(s, &a, set->a, -1);
+    if (st == LOB_OK) st = lob_session_read(s, &b, set->b, -1);
+    if (st == LOB_OK) st = lob_same_grid(&a, set->a, &b, set->b, &s->error);
+    if (st == LOB_OK) {
+        const double start_s = lob_clock_s();
+        lob_session_doing(s, "comparing");
+        compare_headers(s, set, &a, &b);
+        st = set->values ? compare_values(s, set, &a, &b) : compare_labels(s, set, &a, &b);
+        lob_session_stage(s, "compute", start_s);
+    }
+    if (set->json && (st == LOB_OK || st == LOB_EDIFFER)) {
+        const lob_status printed = print_json(s);
+        if (printed != LOB_OK) st = printed;
+    }
+    lob_volume_free(&a);
+    lob_volume_free(&b);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {0};
+    const lob_option rows[] = {
+        OPERAND_INPUT("A", &set.a, LOB_FILE_LABELS, "one volume, usually the truth",
+                      .required = true),
+        OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
+                      .required = true),
+        OPT_TEXT("labels", &set.labels, "LIST", "compare only these labels, as 2,4,7-9"),
+        OPT_FLAG("no-surfaces", &set.no_surfaces,
+                 "leave out the distances between surfaces, which take most of the time"),
+        OPT_FLAG("values", &set.values, "compare values instead of labels"),
+        OPT_FLAG("json", &set.json, "print JSON instead of a table"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, compare(&s, &set));
+}
+
+const lob_command lob_command_compare = {
+    .name = "compare",
+    .summary = "measure how alike two label volumes are, or two images",
+    .description =
+        "Prints for each label, and as a mean over the labels: Dice 2|A&B|/(|A|+|B|), Jaccard "
+        "|A&B|/|A|B|, HD95, the 95th percentile of the distances from each surface to the other, "
+        "both directions pooled, the mean of the same distances, and volumes. Label 0 is not "
+        "compared. A surface voxel has a face neighbour without the label, or lies on the border "
+        "of the grid. A distance is '-' where one volume has no voxel of the label.\n"
+        "With --values, prints the largest, mean and root mean square difference of the values.\n"
+        "Volumes on different grids are an error (65). Ends with 0 when every voxel that is "
+        "compared is the same in both, else with 1.",
+    .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
+                "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
+                "lobule compare --values scan.nii.gz scan.h5",
+    .run = run,
+};

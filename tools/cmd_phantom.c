@@ -1,0 +1,158 @@
+/* lobule phantom: synthetic scans with their truth and seeds. */
+#include "kernels/phantom/phantom.h"
+#include "tools/commands.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+
+typedef struct {
+    const char *image, *truth, *seeds;
+    int kind, type;
+    double size[3], spacing_mm[3], noise, bias;
+    int random_seed, cells;
+    bool nuclei;
+} settings;
+
+#define NAME(kind, name) "|" name
+static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
+#undef NAME
+
+/* The order of the words in the option's row. */
+static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
+
+/* What the kind is made with by default, then what was asked for. */
+static lob_status choose(lob_session *s, lob_phantom_options *o, const settings *set)
+{
+    *o = lob_phantom_defaults((lob_phantom_kind)set->kind);
+    if (isfinite(set->size[0])) {
+        int64_t *const sides[3] = {&o->dims.nx, &o->dims.ny, &o->dims.nz};
+        for (int a = 0; a < 3; a++) {
+            if (set->size[a] != floor(set->size[a]))
+                return lob_fail(&s->error, LOB_EARG, "--size: %g is not a whole number of voxels",
+                                set->size[a]);
+            *sides[a] = (int64_t)set->size[a];
+        }
+    }
+    for (int a = 0; a < 3 && isfinite(set->spacing_mm[a]); a++)
+        o->spacing_mm[a] = set->spacing_mm[a];
+    if (set->type >= 0) o->type = types[set->type];
+    if (set->noise >= 0) o->noise = set->noise;
+    if (set->bias >= 0) o->bias = set->bias;
+    if (set->cells > 0) o->cells = set->cells;
+    o->random_seed = (uint64_t)set->random_seed;
+    o->nuclei = set->nuclei;
+
+    const bool cells = o->kind == LOB_PHANTOM_CELLS;
+    if (!cells && (set->cells > 0 || set->nuclei))
+        return lob_fail(&s->error, LOB_EARG, "--%s belongs to the kind 'cells'",
+                        set->nuclei ? "nuclei" : "cells");
+    return LOB_OK;
+}
+
+/* The labels that occur, with their voxels, for the report. */
+static lob_status report(lob_session *s, lob_volume *truth, const lob_phantom_options *o)
+{
+    static const char *const organs[] = {
+#define ORGAN(label, number, name) [label] = name,
+        LOB_ABDOMEN_LIST(ORGAN)
+#undef ORGAN
+    };
+    lob_label_set set = {0};
+    lob_status st = lob_labels_dense(truth, &set, "truth", &s->error);
+    if (st != LOB_OK) return st;
+    cJSON *const labels = cJSON_AddArrayToObject(s->results, "labels");
+    for (int32_t i = 0; i < set.count && labels; i++) {
+        cJSON *const row = cJSON_CreateObject();
+        const int32_t value = set.values[i];
+        cJSON_AddNumberToObject(row, "label", value);
+        cJSON_AddStringToObject(row, "name",
+                                o->kind == LOB_PHANTOM_ABDOMEN ? organs[value]
+                                : value == 1                   ? "background"
+                                                               : "cell");
+        cJSON_AddNumberToObject(row, "voxels", (double)set.voxels[i]);
+        cJSON_AddItemToArray(labels, row);
+    }
+    st = lob_labels_restore(truth, &set);
+    lob_label_set_free(&set);
+    return st;
+}
+
+static lob_status phantom(lob_session *s, const settings *set)
+{
+    lob_phantom_options options;
+    lob_status st = choose(s, &options, set);
+    if (st != LOB_OK) return st;
+
+    lob_volume image = LOB_VOLUME_EMPTY, truth = LOB_VOLUME_EMPTY, seeds = LOB_VOLUME_EMPTY;
+    const bool names = set->truth || s->report_path;
+    const double start_s = lob_clock_s();
+    lob_session_doing(s, "drawing");
+    st = lob_phantom(&image, names ? &truth : NULL, set->seeds ? &seeds : NULL, &options,
+                     &s->context, &s->error);
+    if (st == LOB_OK && names) st = report(s, &truth, &options);
+    lob_session_stage(s, "compute", start_s);
+
+    if (st == LOB_OK && set->truth) st = lob_session_write(s, &truth, set->truth, true);
+    if (st == LOB_OK && set->seeds) st = lob_session_write(s, &seeds, set->seeds, true);
+    if (st == LOB_OK) st = lob_session_write(s, &image, set->image, false);
+    lob_volume_free(&image);
+    lob_volume_free(&truth);
+    lob_volume_free(&seeds);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {
+        .kind = -1,
+        .type = -1,
+        .size = {INFINITY, INFINITY, INFINITY},
+        .spacing_mm = {INFINITY, INFINITY, INFINITY},
+        .noise = -1,
+        .bias = -1,
+        .random_seed = 1,
+    };
+    const lob_option rows[] = {
+        OPERAND_CHOICE("KIND", &set.kind, &kind_names[1], "what to draw", .required = true),
+        OPT_OUTPUT("output", &set.image, LOB_FILE_IMAGE, "scan to write", .letter = 'o',
+                   .required = true),
+        OPT_OUTPUT("truth", &set.truth, LOB_FILE_LABELS,
+                   "also write the true label of every voxel"),
+        OPT_OUTPUT("seeds", &set.seeds, LOB_FILE_LABELS,
+                   "also write scribbles well inside of every region, for growcut"),
+        OPT_TRIPLE("size", &set.size, 1, 1e6,
+                   "voxels along x, y, z; left out: 256,256,160, for cells 256,256,64"),
+        OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6,
+                   "mm from voxel to voxel; left out: 1.5,1.5,2"),
+        OPT_CHOICE("type", &set.type, "uint8|int16|uint16",
+                   "voxel type; 16 bits hold 0..4095; left out: int16, for cells uint8"),
+        OPT_REAL("noise", &set.noise, "PERCENT", 0, 100,
+                 "standard deviation of the noise, of the full range; left out: 1.5, for cells 3"),
+        OPT_REAL("bias", &set.bias, "SHARE", 0, 1,
+                 "how far brightness drifts over the field; left out: 0.2, for cells 0.15"),
+        OPT_INT("random-seed", &set.random_seed, "N", 0, INT32_MAX,
+                "another number gives another patient, or other cells"),
+        OPT_INT("cells", &set.cells, "N", 1, 100000, "how many cells; left out: 120"),
+        OPT_FLAG("nuclei", &set.nuclei, "let the cells' nuclei be bright instead of membranes"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, phantom(&s, &set));
+}
+
+const lob_command lob_command_phantom = {
+    .name = "phantom",
+    .summary = "make a synthetic scan, with its truth and seeds",
+    .description =
+        "abdomen: the trunk as T1-weighted MRI with contrast and fat suppression shows it, in 12 "
+        "bits with Rician noise. Labels: 1 background, 2 liver with its vessels, 3 liver tumour, 4 "
+        "spleen, 5 right kidney, 6 left kidney, 7 spine, 8 stomach.\n"
+        "cells: touching cells with bright membranes or nuclei. Labels: 1 background, then one for "
+        "each cell.\n"
+        "The picture fills the field whatever the number of voxels. The same options give the same "
+        "bytes on every machine. One voxel along z gives one slice.",
+    .examples = "lobule phantom abdomen -o scan.nii.gz --truth truth.nii.gz --seeds seeds.nii.gz\n"
+                "lobule phantom abdomen -o big.nii.gz --size 512,512,300 --spacing 0.75,0.75,1\n"
+                "lobule phantom cells -o cells.png --size 512,512,1 --cells 200",
+    .run = run,
+};
