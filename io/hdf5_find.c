@@ -168,6 +168,8 @@ static lob_status only_one(hid_t *object, char *path, hid_t file, const lob_loca
     static const walk nothing;
     walk w = nothing;
     if (strcmp(path, "/") != 0) snprintf(w.path, sizeof w.path, "%s", path);
+    H5O_info_t start;
+    if (H5Oget_info(*object, &start) >= 0) w.seen[w.objects++] = start.addr;
     H5Literate(*object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &w);
 
     if (w.found == 0)

@@ -1,0 +1,116 @@
+/* A folder for a test program's files, and volumes whose voxels tell where they are. */
+#include "io_scratch.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[256];
+
+int scratch_begin(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/lobule-io-XXXXXX", base && *base ? base : "/tmp");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+int scratch_files(void)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    if (dir) closedir(dir);
+    return n;
+}
+
+int scratch_end(void **state)
+{
+    (void)state;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir) closedir(dir);
+    return rmdir(folder);
+}
+
+const char *scratch(const char *name)
+{
+    static char paths[4][512];
+    static int turn;
+    char *path = paths[turn++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+unsigned char *slurp(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) fail_msg("%s: cannot be opened", path);
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    unsigned char *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, f), *size);
+    fclose(f);
+    return bytes;
+}
+
+void spill(const char *path, const void *bytes, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f) fail_msg("%s: cannot be created", path);
+    assert_int_equal(fwrite(bytes, 1, size, f), size);
+    fclose(f);
+}
+
+lob_volume noise_volume(lob_type type, lob_dims dims, int channels)
+{
+    const double affine[3][4] = {
+        {-0.8, 0.1, 0.2,  90.5   },
+        {0.15, 0.9, -0.3, -126.25},
+        {-0.1, 0.4, 2.5,  -72    }
+    };
+    lob_volume like = LOB_VOLUME_EMPTY, out;
+    like.dims = dims;
+    assert_true(lob_geometry_of_affine(&like.geometry, affine));
+    assert_int_equal(lob_volume_like(&out, &like, type, channels), LOB_OK);
+    const size_t n = (size_t)(lob_voxels(&out) * channels) * lob_type_of(type)->bytes;
+    uint64_t seed = 88172645463325252u + n;
+    for (size_t i = 0; i < n; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        ((unsigned char *)out.data)[i] = (unsigned char)(seed >> 32);
+    }
+    return out;
+}
+
+void assert_same_volume(const char *what, const lob_volume *a, const lob_volume *b)
+{
+    if (a->type != b->type || a->channels != b->channels)
+        fail_msg("%s: %s x %d became %s x %d", what, lob_type_of(a->type)->name, a->channels,
+                 lob_type_of(b->type)->name, b->channels);
+    if (a->dims.nx != b->dims.nx || a->dims.ny != b->dims.ny || a->dims.nz != b->dims.nz)
+        fail_msg("%s: %lld x %lld x %lld became %lld x %lld x %lld", what, (long long)a->dims.nx,
+                 (long long)a->dims.ny, (long long)a->dims.nz, (long long)b->dims.nx,
+                 (long long)b->dims.ny, (long long)b->dims.nz);
+    if (a->slope != b->slope || a->inter != b->inter) fail_msg("%s: other scaling", what);
+    const size_t n = (size_t)(lob_voxels(a) * a->channels) * lob_type_of(a->type)->bytes;
+    if (memcmp(a->data, b->data, n) != 0) fail_msg("%s: voxels differ", what);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            if (!(fabs(a->geometry.affine[r][c] - b->geometry.affine[r][c]) <= 1e-13 * 200))
+                fail_msg("%s: affine[%d][%d] %.17g became %.17g", what, r, c,
+                         a->geometry.affine[r][c], b->geometry.affine[r][c]);
+}

@@ -1,0 +1,34 @@
+/* A folder for a test program's files, and volumes whose voxels tell where they are. */
+#ifndef IO_SCRATCH_H
+#define IO_SCRATCH_H
+
+#include "volumes/volume.h"
+
+#include <stddef.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* Make the folder (cmocka group setup) and remove it with all files in it (group teardown). */
+int scratch_begin(void **state);
+int scratch_end(void **state);
+
+/* The path of a file in the folder, in one of a few buffers that take turns. */
+const char *scratch(const char *name);
+
+/* Number of files in the folder. */
+int scratch_files(void);
+
+/* A whole file, malloc'ed; fails the test when it cannot be read. */
+unsigned char *slurp(const char *path, size_t *size);
+void spill(const char *path, const void *bytes, size_t size);
+
+/*
+ * A volume with an oblique place in the world and pseudo-random voxels over the whole range of its
+ * type (real types: finite numbers, NaN and infinity too).
+ */
+lob_volume noise_volume(lob_type type, lob_dims dims, int channels);
+
+/* Fail the test unless type, dims, channels, voxels and, within a few roundings, affines agree. */
+void assert_same_volume(const char *what, const lob_volume *a, const lob_volume *b);
+
+#endif
