@@ -1,6 +1,8 @@
 /* The mapping from stored voxels to levels: its scan, and rows of levels made on the fly. */
 #include "kernels/levels/levels.h"
 
+#include "kernels/levels/levels_voxel.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -81,13 +83,6 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
     return dropped;
 }
 
-/* Extremes of one channel: as double, and for integers also their sign-extended bits. */
-typedef struct {
-    bool any;
-    double low, high;
-    uint64_t low_bits, high_bits;
-} extremes;
-
 #define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                  \
     case type: {                                                                   \
         const ctype *in = (const ctype *)image->data + at;                         \
@@ -100,14 +95,14 @@ typedef struct {
             if (!any || value > high) high = value;                                \
             any = true;                                                            \
         }                                                                          \
-        row = (extremes){any, (double)low, (double)high, 0, 0};                    \
+        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                    \
         if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high; \
         break;                                                                     \
     }
 
 /* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit.
  */
-static void widen(extremes *e, const extremes *other, bool is_unsigned)
+static void widen(lob_extremes *e, const lob_extremes *other, bool is_unsigned)
 {
     if (!other->any) return;
     if (!e->any) {
@@ -121,11 +116,11 @@ static void widen(extremes *e, const extremes *other, bool is_unsigned)
     if ((other->high_bits ^ flip) > (e->high_bits ^ flip)) e->high_bits = other->high_bits;
 }
 
-static void row_extremes(extremes *e, const uint8_t *is_data, const lob_volume *image, int channel,
+static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image, int channel,
                          int64_t first, int64_t step, int64_t n)
 {
     const int64_t at = channel * lob_voxels(image) + first;
-    extremes row = {0};
+    lob_extremes row = {0};
     switch (image->type) {
         LOB_TYPE_LIST(ROW_EXTREMES)
     case LOB_TYPES:
@@ -136,11 +131,35 @@ static void row_extremes(extremes *e, const uint8_t *is_data, const lob_volume *
 
 enum { ROW = 1024, CHANNELS = 64 };
 
-/* In halves, because the width of a range of doubles can exceed what a double holds. */
 static uint16_t mapped(const lob_levels *levels, double stored)
 {
-    const double level = (stored * 0.5 - levels->low * 0.5) * (2 * levels->per_unit) + 0.5;
-    return level < 65535.0 ? (uint16_t)level : 65535;
+    return lob_level_mapped(stored, levels->low, levels->per_unit);
+}
+
+void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *all,
+                       const lob_volume *image)
+{
+    const int channels = image->channels;
+    lob_extremes joint = all[0];
+    for (int c = 1; c < channels; c++) widen(&joint, &all[c], image->type == LOB_U64);
+    *levels = (lob_levels){.data_voxels = levels->data_voxels,
+                           .not_finite = levels->not_finite,
+                           .per_unit = 1.0,
+                           .level_step = fabs(image->slope)};
+    memset(span, 0, (size_t)channels * sizeof *span);
+    if (!joint.any) return;
+
+    levels->low = joint.low;
+    levels->low_bits = joint.low_bits;
+    levels->exact = lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
+    if (!levels->exact) {
+        const double half = joint.high * 0.5 - joint.low * 0.5;
+        levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
+        levels->level_step = fabs(image->slope) / levels->per_unit;
+    }
+    for (int c = 0; c < channels; c++)
+        span[c] = levels->exact ? (uint16_t)(all[c].high_bits - all[c].low_bits)
+                                : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
 }
 
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
@@ -150,13 +169,13 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
     const int channels = image->channels;
     const bool is_unsigned = image->type == LOB_U64;
     const int64_t rows = view->dims.ny * view->dims.nz;
-    extremes all[CHANNELS] = {0};
+    lob_extremes all[CHANNELS] = {0};
     int64_t data_voxels = 0, not_finite = 0;
 
 #pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
     {
         uint8_t is_data[ROW];
-        extremes mine[CHANNELS] = {0};
+        lob_extremes mine[CHANNELS] = {0};
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++)
             for (int64_t x = 0; x < view->dims.nx; x += ROW) {
@@ -172,26 +191,9 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
         for (int c = 0; c < channels; c++) widen(&all[c], &mine[c], is_unsigned);
     }
 
-    extremes joint = all[0];
-    for (int c = 1; c < channels; c++) widen(&joint, &all[c], is_unsigned);
-    *levels = (lob_levels){.data_voxels = data_voxels, .not_finite = not_finite, .per_unit = 1.0};
-    memset(span, 0, (size_t)channels * sizeof *span);
-    levels->level_step = fabs(image->slope);
-    if (!joint.any) return;
-
-    levels->low = joint.low;
-    levels->low_bits = joint.low_bits;
-    levels->exact =
-        lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
-    if (!levels->exact) {
-        const double half = joint.high * 0.5 - joint.low * 0.5;
-        levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
-        levels->level_step = fabs(image->slope) / levels->per_unit;
-    }
-    for (int c = 0; c < channels; c++)
-        span[c] = levels->exact
-                      ? (uint16_t)(all[c].high_bits - all[c].low_bits)
-                      : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
+    levels->data_voxels = data_voxels;
+    levels->not_finite = not_finite;
+    lob_levels_settle(levels, span, all, image);
 }
 
 #define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                  \

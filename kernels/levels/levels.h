@@ -55,6 +55,24 @@ typedef struct {
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
 } lob_levels;
 
+/* Lowest and highest stored value of one channel's data. */
+typedef struct {
+    bool any; /* false: there is no data, and the rest is 0 */
+    double low, high;
+    uint64_t low_bits, high_bits; /* of integers: the same, sign-extended; 0 of others */
+} lob_extremes;
+
+/*
+ * Make the mapping from what a scan of the data found.
+ *
+ *   levels    in/out  data_voxels and not_finite are kept, the rest is set
+ *   span      out     one an image channel: highest minus lowest level of its data
+ *   extremes  in      one an image channel
+ *   image     in      its type, channels and slope; the voxels are not looked at
+ */
+void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *extremes,
+                       const lob_volume *image);
+
 /*
  * Find the mapping for the data of a view.
  *
