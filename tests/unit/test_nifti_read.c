@@ -1,0 +1,632 @@
+/* Reading NIfTI: every type, order, version and container; geometry; frames; what is refused. */
+#include "io/format.h"
+
+#include <math.h>
+
+#include "tests/unit/nifti_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define COUNT(a) (sizeof(a) / sizeof(a)[0])
+
+static char folder[512];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    const char *path = scratch_folder();
+    if (path) snprintf(folder, sizeof folder, "%s", path);
+    return path ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    scratch_empty(folder);
+    return rmdir(folder);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][1024];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* Read m as one plain file. */
+static lob_status read_made(lob_volume *out, made *m, lob_file_info *info, lob_error *error)
+{
+    static image_file file;
+    const char *path = in_folder("made.nii");
+    made_file(&file, m);
+    assert_true(put_file(path, &file, false));
+    return lob_read(out, path, NULL, info, error);
+}
+
+static void assert_values(const lob_volume *v, const lob_nifti_type *type, int64_t first, int64_t n,
+                          const char *what)
+{
+    double got[4096];
+    lob_values(got, v->data, v->type, 0, n);
+    for (int64_t i = 0; i < n; i++)
+        if (got[i] != made_value(type, first + i))
+            fail_msg("%s: voxel %lld is %g, not %g", what, (long long)i, got[i],
+                     made_value(type, first + i));
+}
+
+static const int codes[] = {2, 4, 8, 16, 64, 256, 512, 768, 1024, 1280, 1536};
+
+static void every_type_order_version_and_container(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *open; /* file with the header or all; name to read */
+        const char *image;       /* NULL: single file */
+        bool gz, image_gz;
+    } containers[] = {
+        {"a.nii",               "a.nii",               NULL,       false, false},
+        {"a.nii.gz",            "a.nii.gz",            NULL,       true,  false},
+        {"gz_inside.nii",       "gz_inside.nii",       NULL,       true,  false},
+        {"plain_inside.nii.gz", "plain_inside.nii.gz", NULL,       false, false},
+        {"b.hdr",               "b.hdr",               "b.img",    false, false},
+        {"b.hdr",               "b.img",               "b.img",    false, false},
+        {"c.hdr.gz",            "c.img.gz",            "c.img.gz", true,  true },
+        {"d.hdr",               "d.hdr",               "d.img.gz", false, true },
+        {"e.hdr.gz",            "e.img",               "e.img",    true,  false},
+        {"F.HDR",               "F.IMG",               "F.IMG",    false, false},
+    };
+    static image_file header, image;
+    for (size_t c = 0; c < COUNT(codes); c++)
+        for (int version = 1; version <= 2; version++)
+            for (int swapped = 0; swapped < 2; swapped++)
+                for (size_t k = 0; k < COUNT(containers); k++) {
+                    const lob_nifti_type *type = lob_nifti_type_of(codes[c]);
+                    made m = make(version, swapped, codes[c], 5, 7, 3, 1, 1);
+                    m.pair = containers[k].image != NULL;
+                    if (k % 2) made_extend(&m, 32, 6);
+                    made_finish(&m);
+                    made_header_file(&header, &m);
+                    image.size = 0;
+                    made_voxels(m.pair ? &image : &header, &m);
+                    assert_true(put_file(in_folder(containers[k].name), &header, containers[k].gz));
+                    if (m.pair)
+                        assert_true(put_file(in_folder(containers[k].image), &image,
+                                             containers[k].image_gz));
+                    char what[128];
+                    snprintf(what, sizeof what, "%s, NIfTI-%d, %s, %s", type->name, version,
+                             swapped ? "swapped" : "host order", containers[k].open);
+                    lob_volume v;
+                    lob_error error = {""};
+                    lob_file_info info;
+                    if (lob_read(&v, in_folder(containers[k].open), NULL, &info, &error) != LOB_OK)
+                        fail_msg("%s: %s", what, error.text);
+                    if (info.warnings || error.text[0] || info.crc32 == 0 ||
+                        strcmp(info.format, version == 2 ? "NIfTI-2" : "NIfTI-1") != 0)
+                        fail_msg("%s: %s %s", what, info.warning[0], error.text);
+                    assert_int_equal(v.type, type->type);
+                    assert_int_equal(v.dims.nx, 5);
+                    assert_int_equal(v.dims.ny, 7);
+                    assert_int_equal(v.dims.nz, 3);
+                    assert_values(&v, type, 0, 105, what);
+                    assert_memory_equal(v.header.bytes, m.header, made_header_bytes(&m));
+                    assert_int_equal(v.header.extensions_size, m.extension_bytes);
+                    assert_memory_equal(v.header.extensions, m.extensions, m.extension_bytes);
+                    lob_volume_free(&v);
+                }
+    scratch_empty(folder);
+}
+
+static void special_numbers_survive(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned char bytes[10];
+        double want;
+    } extended[] = {
+        {{0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x7f}, INFINITY },
+        {{0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0xff}, -INFINITY},
+        {{0, 0, 0, 0, 0, 0, 0, 0xc0, 0xff, 0x7f}, NAN      },
+        {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80},       -0.0     },
+        {{0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f}, 1.0      },
+        {{0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x7e}, INFINITY }, /* beyond float64 */
+    };
+    made m = make(1, false, 1536, COUNT(extended), 1, 1, 1, 1);
+    for (size_t i = 0; i < COUNT(extended); i++) memcpy(m.voxels + 16 * i, extended[i].bytes, 10);
+    lob_volume v;
+    assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+    for (size_t i = 0; i < COUNT(extended); i++) {
+        const double got = ((double *)v.data)[i];
+        if (isnan(extended[i].want) ? !isnan(got)
+                                    : memcmp(&got, &extended[i].want, sizeof got) != 0)
+            fail_msg("row %zu: got %g", i, got);
+    }
+    lob_volume_free(&v);
+
+    made f = make(1, true, 16, 3, 1, 1, 1, 1); /* niftilib's reader would turn these into 0 */
+    const float odd[3] = {NAN, INFINITY, -INFINITY};
+    memcpy(f.voxels, odd, sizeof odd);
+    assert_int_equal(read_made(&v, &f, NULL, NULL), LOB_OK);
+    assert_memory_equal(v.data, odd, sizeof odd);
+    lob_volume_free(&v);
+}
+
+static void colours_become_planes(void **state)
+{
+    (void)state;
+    for (int channels = 3; channels <= 4; channels++) {
+        const int code = channels == 3 ? 128 : 2304;
+        made m = make(1, true, code, 4, 3, 2, 1, 1);
+        lob_nifti_put_real(m.header, LOB_NIFTI_scl_slope, 0, 3); /* does not apply to colours */
+        lob_volume v;
+        assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+        assert_int_equal(v.channels, channels);
+        assert_int_equal(v.type, LOB_U8);
+        assert_true(v.slope == 1);
+        for (int c = 0; c < channels; c++)
+            for (int i = 0; i < 24; i++)
+                assert_int_equal(((uint8_t *)v.data)[c * 24 + i], m.voxels[i * channels + c]);
+        lob_volume_free(&v);
+    }
+}
+
+static void frames_and_channels(void **state)
+{
+    (void)state;
+    static image_file file;
+    lob_volume v;
+    for (int gz = 0; gz < 2; gz++)
+        for (int vectors = 1; vectors <= 3; vectors += 2) {
+            const lob_nifti_type *type = lob_nifti_type_of(4);
+            made m = make(1, true, 4, 5, 3, 2, 4, vectors);
+            const char *path = in_folder("frames");
+            made_file(&file, &m);
+            assert_true(put_file(path, &file, gz));
+            lob_error error = {""};
+            assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
+            assert_non_null(strstr(error.text, "4 frames"));
+            assert_non_null(strstr(error.text, "--frame"));
+            assert_null(v.data);
+
+            /* with room for all frames, and with room for one */
+            for (int64_t memory = 0; memory <= 60 * vectors; memory += 60 * vectors)
+                for (int64_t frame = 0; frame < 4; frame++) {
+                    const lob_read_options o = {.frame = frame, .max_memory = memory};
+                    lob_file_info info;
+                    if (lob_read(&v, path, &o, &info, &error) != LOB_OK) fail_msg("%s", error.text);
+                    assert_int_equal(info.warnings, 0);
+                    assert_int_equal(v.frames, 4);
+                    assert_int_equal(v.frame, frame);
+                    assert_int_equal(v.channels, vectors);
+                    double got[90];
+                    lob_values(got, v.data, v.type, 0, 30 * vectors);
+                    for (int c = 0; c < vectors; c++)
+                        for (int i = 0; i < 30; i++)
+                            assert_true(got[c * 30 + i] ==
+                                        made_value(type, (c * 4 + frame) * 30 + i));
+                    lob_volume_free(&v);
+                }
+            const lob_read_options beyond = {.frame = 4},
+                                   header = {.frame = -1, .header_only = true};
+            assert_int_equal(lob_read(&v, path, &beyond, NULL, &error), LOB_EDATA);
+            assert_int_equal(lob_read(&v, path, &header, NULL, &error), LOB_OK);
+            assert_int_equal(v.frames, 4);
+            assert_null(v.data);
+            lob_volume_free(&v);
+        }
+    made one = make(1, false, 4, 5, 3, 2, 1, 3); /* the only frame needs no choosing */
+    assert_int_equal(read_made(&v, &one, NULL, NULL), LOB_OK);
+    assert_int_equal(v.channels, 3);
+    assert_values(&v, lob_nifti_type_of(4), 0, 90, "a vector volume");
+    lob_volume_free(&v);
+}
+
+/* ---- geometry ---- */
+
+typedef struct {
+    lob_nifti_field field;
+    int index;
+    double value;
+} edit;
+
+#define END                    \
+    {                          \
+        LOB_NIFTI_FIELDS, 0, 0 \
+    }
+
+static void apply(made *m, const edit *edits)
+{
+    for (; edits->field != LOB_NIFTI_FIELDS; edits++)
+        lob_nifti_put_real(m->header, edits->field, edits->index, edits->value);
+}
+
+static void geometry_comes_from_the_right_fields(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        edit edits[6];
+        double spacing[3], origin_x;
+        const char *warning; /* part of the first; NULL: none */
+    } cases[] = {
+        {"the sform",                                {END},                               {1.5, 2, 2.5},        -10.25,  NULL                  },
+        {"the qform without an sform",
+         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_qoffset_x, 0, 3}, END},
+         {1.5, 2, 2.5},
+         3,                                                                                                              NULL                  },
+        {"the voxel sizes alone",
+         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_qform_code, 0, 0}, END},
+         {1.5, 2, 2.5},
+         0,                                                                                                              NULL                  },
+        {"metres",                                   {{LOB_NIFTI_xyzt_units, 0, 1}, END}, {1500, 2000, 2500},   -10250,  NULL                  },
+        {"micrometres",                              {{LOB_NIFTI_xyzt_units, 0, 3}, END}, {.0015, .002, .0025}, -.01025, NULL                  },
+        {"no unit is millimetres",
+         {{LOB_NIFTI_xyzt_units, 0, 0}, END},
+         {1.5, 2, 2.5},
+         -10.25,
+         NULL                                                                                                                                  },
+        {"negative pixdim counts as positive",
+         {{LOB_NIFTI_pixdim, 1, -1.5}, {LOB_NIFTI_sform_code, 0, 0}, END},
+         {1.5, 2, 2.5},
+         -10.25,
+         NULL                                                                                                                                  },
+        {"a qfac of 0 is no flip",
+         {{LOB_NIFTI_pixdim, 0, 0}, {LOB_NIFTI_sform_code, 0, 0}, END},
+         {1.5, 2, 2.5},
+         -10.25,
+         NULL                                                                                                                                  },
+        {"a flat sform falls back",
+         {{LOB_NIFTI_srow_z, 2, 0}, {LOB_NIFTI_qoffset_x, 0, 3}, END},
+         {1.5, 2, 2.5},
+         3,                                                                                                              "sform is no usable"  },
+        {"an sform that is not a number falls back",
+         {{LOB_NIFTI_srow_z, 2, NAN}, {LOB_NIFTI_qform_code, 0, 0}, END},
+         {1.5, 2, 2.5},
+         0,                                                                                                              "sform is no usable"  },
+        {"a qform that is not a number falls back",
+         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_quatern_b, 0, NAN}, END},
+         {1.5, 2, 2.5},
+         0,                                                                                                              "qform is no usable"  },
+        {"the forms disagree",
+         {{LOB_NIFTI_qoffset_x, 0, 3}, END},
+         {1.5, 2, 2.5},
+         -10.25,
+         "up to 13.2 mm apart"                                                                                                                 },
+        {"the sizes disagree",
+         {{LOB_NIFTI_qform_code, 0, 0}, {LOB_NIFTI_pixdim, 2, 9}, END},
+         {1.5, 2, 2.5},
+         -10.25,
+         "pixdim says"                                                                                                                         },
+        {"no voxel size",
+         {{LOB_NIFTI_sform_code, 0, 0},
+          {LOB_NIFTI_qform_code, 0, 0},
+          {LOB_NIFTI_pixdim, 2, 0},
+          END},
+         {1.5, 1, 2.5},
+         0,                                                                                                              "no usable voxel size"},
+        {"infinite voxel size",
+         {{LOB_NIFTI_sform_code, 0, 0},
+          {LOB_NIFTI_qform_code, 0, 0},
+          {LOB_NIFTI_pixdim, 3, INFINITY},
+          END},
+         {1.5, 2, 1},
+         0,                                                                                                              "no usable voxel size"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int version = 1; version <= 2; version++)
+            for (int swapped = 0; swapped < 2; swapped++) {
+                made m = make(version, swapped, 2, 4, 4, 4, 1, 1);
+                apply(&m, cases[i].edits);
+                lob_volume v;
+                lob_file_info info;
+                lob_error error = {""};
+                if (read_made(&v, &m, &info, &error) != LOB_OK)
+                    fail_msg("%s: %s", cases[i].what, error.text);
+                for (int a = 0; a < 3; a++)
+                    if (fabs(v.geometry.spacing_mm[a] - cases[i].spacing[a]) > 1e-9)
+                        fail_msg("%s: axis %d is %g mm", cases[i].what, a,
+                                 v.geometry.spacing_mm[a]);
+                if (fabs(v.geometry.affine[0][3] - cases[i].origin_x) > 1e-9)
+                    fail_msg("%s: origin %g", cases[i].what, v.geometry.affine[0][3]);
+                const char *line = info.warnings ? info.warning[0] : NULL;
+                if (cases[i].warning ? !line || !strstr(line, cases[i].warning) : line != NULL)
+                    fail_msg("%s: warning %s", cases[i].what, line ? line : "missing");
+                lob_volume_free(&v);
+            }
+    made m = make(1, false, 2, 4, 4, 4, 1, 1); /* the third axis of the qform turned over */
+    lob_nifti_put_int(m.header, LOB_NIFTI_sform_code, 0, 0);
+    lob_nifti_put_real(m.header, LOB_NIFTI_pixdim, 0, -1);
+    lob_volume v;
+    assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+    assert_true(v.geometry.affine[2][2] == -2.5);
+    lob_volume_free(&v);
+}
+
+static void scaling(void **state)
+{
+    (void)state;
+    static const struct {
+        double slope, inter, want_slope, want_inter;
+    } cases[] = {
+        {2,        5,   2,    5 },
+        {0,        5,   1,    0 },
+        {NAN,      NAN, 1,    0 },
+        {INFINITY, 1,   1,    0 },
+        {-0.5,     -1,  -0.5, -1},
+        {1,        0,   1,    0 },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        made m = make(2, true, 4, 3, 3, 3, 1, 1);
+        lob_nifti_put_real(m.header, LOB_NIFTI_scl_slope, 0, cases[i].slope);
+        lob_nifti_put_real(m.header, LOB_NIFTI_scl_inter, 0, cases[i].inter);
+        lob_volume v;
+        assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+        assert_true(v.slope == cases[i].want_slope && v.inter == cases[i].want_inter);
+        assert_values(&v, lob_nifti_type_of(4), 0, 27, "stored numbers stay");
+        lob_volume_free(&v);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void bad_headers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        edit edits[5];
+        int only; /* 1, 2: a NIfTI version; 0: both */
+        const char *says;
+    } cases[] = {
+        {"dim[0] of 200",                       {{LOB_NIFTI_dim, 0, 200}, END},                              0, "dim[0] is 200"      },
+        {"dim[0] of -5000",                     {{LOB_NIFTI_dim, 0, -5000}, END},                            0, "dim[0] is -5000"    },
+        {"dim[0] of 0",                         {{LOB_NIFTI_dim, 0, 0}, END},                                0, "dim[0] is 0"        },
+        {"dim[0] of 8",                         {{LOB_NIFTI_dim, 0, 8}, END},                                0, "dim[0] is 8"        },
+        {"a side of 0",                         {{LOB_NIFTI_dim, 2, 0}, END},                                0, "dim[2] is 0"        },
+        {"a negative side",                     {{LOB_NIFTI_dim, 3, -1}, END},                               0, "dim[3] is -1"       },
+        {"no frames",                           {{LOB_NIFTI_dim, 0, 4}, {LOB_NIFTI_dim, 4, 0}, END},         0, "dim[4] is 0"        },
+        {"six dimensions",                      {{LOB_NIFTI_dim, 0, 6}, {LOB_NIFTI_dim, 6, 2}, END},         0, "at most 5"          },
+        {"sides whose product wraps to 64",
+         {{LOB_NIFTI_dim, 1, 0x1p62 + 1024}, {LOB_NIFTI_dim, 2, 4}, {LOB_NIFTI_dim, 3, 1}, END},
+         2,                                                                                                     "impossible"         },
+        {"sides whose product exceeds 64 bits",
+         {{LOB_NIFTI_dim, 1, 0x1p40}, {LOB_NIFTI_dim, 2, 0x1p40}, END},
+         2,                                                                                                     "impossible"         },
+        {"sides beyond the file",               {{LOB_NIFTI_dim, 1, 32767}, END},                            0, "cut short"          },
+        {"many channels",
+         {{LOB_NIFTI_dim, 0, 5}, {LOB_NIFTI_dim, 4, 1}, {LOB_NIFTI_dim, 5, 0x1p40}, END},
+         2,                                                                                                     "dim[5]"             },
+        {"an unknown datatype",                 {{LOB_NIFTI_datatype, 0, 3}, END},                           0, "no datatype 3"      },
+        {"a negative datatype",                 {{LOB_NIFTI_datatype, 0, -16}, END},                         0, "no datatype -16"    },
+        {"bits",                                {{LOB_NIFTI_datatype, 0, 1}, {LOB_NIFTI_bitpix, 0, 1}, END}, 0, "one-bit"            },
+        {"complex",                             {{LOB_NIFTI_datatype, 0, 32}, END},                          0, "complex64"          },
+        {"complex, longer",                     {{LOB_NIFTI_datatype, 0, 1792}, END},                        0, "complex128"         },
+        {"bitpix of another type",              {{LOB_NIFTI_bitpix, 0, 32}, END},                            0, "bitpix says 32"     },
+        {"vox_offset not a number",             {{LOB_NIFTI_vox_offset, 0, NAN}, END},                       1, "vox_offset is nan"  },
+        {"vox_offset infinite",                 {{LOB_NIFTI_vox_offset, 0, INFINITY}, END},                  1, "vox_offset is inf"  },
+        {"vox_offset of 1e30",                  {{LOB_NIFTI_vox_offset, 0, 1e30}, END},                      1, "vox_offset is 1e+30"},
+        {"vox_offset of 352.5",                 {{LOB_NIFTI_vox_offset, 0, 352.5}, END},                     1, "vox_offset is 352.5"},
+        {"vox_offset negative",                 {{LOB_NIFTI_vox_offset, 0, -16}, END},                       0, "vox_offset is -16"  },
+        {"vox_offset beyond the file",          {{LOB_NIFTI_vox_offset, 0, 1e6}, END},                       0, "cut short"          },
+        {"vox_offset near 2^63",                {{LOB_NIFTI_vox_offset, 0, 0x1.fp61}, END},                  0, "cut short"          },
+        {"scl_inter not a number",
+         {{LOB_NIFTI_scl_slope, 0, 2}, {LOB_NIFTI_scl_inter, 0, NAN}, END},
+         0,                                                                                                     "scl_inter"          },
+        {"CIFTI",                               {{LOB_NIFTI_intent_code, 0, 3006}, END},                     0, "CIFTI"              },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int version = 1; version <= 2; version++)
+            for (int swapped = 0; swapped < 2; swapped++) {
+                if (cases[i].only && cases[i].only != version) continue;
+                made m = make(version, swapped, 4, 5, 4, 3, 1, 1);
+                apply(&m, cases[i].edits);
+                lob_volume v;
+                lob_error error = {""};
+                const lob_status st = read_made(&v, &m, NULL, &error);
+                if (st != LOB_EDATA || !strstr(error.text, cases[i].says) ||
+                    strstr(error.text, in_folder("made.nii")) != error.text)
+                    fail_msg("%s: %s: %s", cases[i].what, lob_status_text(st), error.text);
+                assert_null(v.data);
+                assert_null(v.header.bytes);
+            }
+}
+
+static void bad_starts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *bytes;
+        size_t n;
+        const char *says;
+    } cases[] = {
+        {"nothing",               "",                               0,  "not NIfTI"              },
+        {"three bytes",           "abc",                            3,  "not NIfTI"              },
+        {"text",                  "hello, world, this is no image", 30, "not NIfTI"              },
+        {"the text form",         "<nifti_image",                   12, "text form"              },
+        {"four bytes of NIfTI-1", "\x5c\x01\0\0",                   4,  "cut short in its header"},
+        {"four bytes of NIfTI-2", "\0\0\x02\x1c",                   4,  "cut short in its header"},
+        {"gzip and nothing else", "\x1f\x8b",                       2,  "not NIfTI"              },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *path = in_folder("made.nii");
+        scratch_put(path, cases[i].bytes, cases[i].n);
+        lob_volume v;
+        lob_error error = {""};
+        const lob_status st = lob_read(&v, path, NULL, NULL, &error);
+        if (st != LOB_EDATA || !strstr(error.text, cases[i].says))
+            fail_msg("%s: %s: %s", cases[i].what, lob_status_text(st), error.text);
+    }
+
+    static image_file file;
+    lob_volume v;
+    lob_error error = {""};
+    const char *path = in_folder("made.nii");
+    made m = make(1, false, 4, 5, 4, 3, 1, 1);
+    made_file(&file, &m);
+    memset(file.bytes + 344, 0, 4);
+    put_file(path, &file, false);
+    assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "ANALYZE"));
+
+    m = make(2, false, 4, 5, 4, 3, 1, 1);
+    made_file(&file, &m);
+    file.bytes[8] = '\n'; /* "\r\n" became "\n" */
+    put_file(path, &file, false);
+    assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "text mode"));
+
+    m = make(1, false, 4, 5, 4, 3, 1, 1);
+    m.pair = true;
+    made_file(&file, &m);
+    put_file(path, &file, false);
+    assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, ".img"));
+    put_file(in_folder("alone.hdr"), &file, false);
+    assert_int_equal(lob_read(&v, in_folder("alone.hdr"), NULL, NULL, &error), LOB_ENOINPUT);
+    assert_non_null(strstr(error.text, "alone.img"));
+    put_file(in_folder("lone.img"), &(image_file){{0}, 100}, false);
+    assert_int_equal(lob_read(&v, in_folder("lone.img"), NULL, NULL, &error), LOB_ENOINPUT);
+    assert_non_null(strstr(error.text, "lone.hdr"));
+    assert_int_equal(lob_read(&v, in_folder("none.nii"), NULL, NULL, &error), LOB_ENOINPUT);
+}
+
+static void odd_extensions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        int32_t says; /* esize in the file */
+        const char *warning;
+    } cases[] = {
+        {"a sound one",          32,        NULL                      },
+        {"no multiple of 16",    20,        "multiple of 16"          },
+        {"longer than the room", 48,        "claims 48 bytes where 32"},
+        {"shorter than itself",  4,         "claims 4 bytes"          },
+        {"negative",             -16,       "claims -16 bytes"        },
+        {"huge",                 INT32_MAX, "claims 2147483647 bytes" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int swapped = 0; swapped < 2; swapped++) {
+            made m = make(1, swapped, 4, 5, 4, 3, 1, 1);
+            made_extend(&m, 32, 44);
+            memcpy(m.extensions + 4, &cases[i].says, 4);
+            if (cases[i].says == 20) memset(m.extensions + 24, 0, 12);
+            lob_volume v;
+            lob_file_info info;
+            assert_int_equal(read_made(&v, &m, &info, NULL), LOB_OK);
+            assert_int_equal(v.header.extensions_size, 36);
+            const char *line = info.warnings ? info.warning[0] : NULL;
+            if (cases[i].warning ? !line || !strstr(line, cases[i].warning) : line != NULL)
+                fail_msg("%s: warning %s", cases[i].what, line ? line : "missing");
+            lob_volume_free(&v);
+        }
+}
+
+static void a_file_cut_anywhere_is_refused(void **state)
+{
+    (void)state;
+    static image_file file;
+    for (int version = 1; version <= 2; version++)
+        for (int gz = 0; gz < 2; gz++) {
+            made m = make(version, true, 4, 5, 4, 3, 1, 1);
+            made_extend(&m, 16, 6);
+            made_extend(&m, 32, 4);
+            made_file(&file, &m);
+            const char *path = in_folder("cut.nii");
+            assert_true(put_file(path, &file, gz));
+            size_t n = 0;
+            unsigned char *bytes = scratch_get(path, &n);
+            for (size_t cut = 0; cut < n; cut++) {
+                lob_volume v;
+                lob_error error = {""};
+                scratch_put(path, bytes, cut);
+                const lob_status st = lob_read(&v, path, NULL, NULL, &error);
+                if (st != LOB_EDATA || strstr(error.text, path) != error.text)
+                    fail_msg("cut after %zu of %zu bytes: %s: %s", cut, n, lob_status_text(st),
+                             error.text);
+                const lob_read_options header = {.frame = -1, .header_only = true};
+                lob_read(&v, path, &header, NULL, NULL); /* either answer, but no crash */
+                lob_volume_free(&v);
+            }
+            free(bytes);
+        }
+}
+
+static void bombs_and_limits(void **state)
+{
+    (void)state;
+    static image_file file;
+    lob_volume v;
+    lob_error error = {""};
+    for (int gz = 0; gz < 2; gz++) { /* 54 TB declared by a few hundred bytes */
+        made m = make(1, false, 4, 5, 4, 3, 1, 1);
+        for (int i = 1; i <= 3; i++) lob_nifti_put_int(m.header, LOB_NIFTI_dim, i, 30000);
+        made_file(&file, &m);
+        put_file(in_folder("bomb.nii"), &file, gz);
+        assert_int_equal(lob_read(&v, in_folder("bomb.nii"), NULL, NULL, &error), LOB_EDATA);
+        assert_non_null(strstr(error.text, gz ? "compressed" : "cut short"));
+    }
+    made m = make(1, false, 4, 5, 4, 3, 1, 1);
+    made_file(&file, &m);
+    for (int gz = 0; gz < 2; gz++) {
+        put_file(in_folder("a.nii"), &file, gz);
+        lob_read_options o = {.frame = -1, .max_memory = 119};
+        assert_int_equal(lob_read(&v, in_folder("a.nii"), &o, NULL, &error), LOB_ENOMEM);
+        assert_non_null(strstr(error.text, "--max-memory"));
+        o.max_memory = 120;
+        assert_int_equal(lob_read(&v, in_folder("a.nii"), &o, NULL, &error), LOB_OK);
+        lob_volume_free(&v);
+    }
+    made vast = make(2, false, 4, 5, 4, 3, 1, 1); /* extensions of 1 GiB in a sparse file */
+    vast.extensions[0] = 1;
+    lob_nifti_put_int(vast.header, LOB_NIFTI_vox_offset, 0, 1 << 30);
+    made_file(&file, &vast);
+    put_file(in_folder("vast.nii"), &file, false);
+    assert_int_equal(truncate(in_folder("vast.nii"), ((off_t)1 << 30) + 120), 0);
+    assert_int_equal(lob_read(&v, in_folder("vast.nii"), NULL, NULL, &error), LOB_EDATA);
+    assert_non_null(strstr(error.text, "64 MiB"));
+}
+
+static void what_follows_is_a_warning(void **state)
+{
+    (void)state;
+    static image_file file;
+    for (int gz = 0; gz < 2; gz++) {
+        made m = make(1, false, 4, 5, 4, 3, 1, 1);
+        made_file(&file, &m);
+        memset(file.bytes + file.size, 'x', 7);
+        file.size += 7;
+        put_file(in_folder("more.nii"), &file, gz);
+        lob_volume v;
+        lob_file_info info;
+        assert_int_equal(lob_read(&v, in_folder("more.nii"), NULL, &info, NULL), LOB_OK);
+        assert_int_equal(info.warnings, 1);
+        assert_non_null(strstr(info.warning[0], "7 bytes after the voxels"));
+        lob_volume_free(&v);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_order_version_and_container),
+        cmocka_unit_test(special_numbers_survive),
+        cmocka_unit_test(colours_become_planes),
+        cmocka_unit_test(frames_and_channels),
+        cmocka_unit_test(geometry_comes_from_the_right_fields),
+        cmocka_unit_test(scaling),
+        cmocka_unit_test(bad_headers),
+        cmocka_unit_test(bad_starts),
+        cmocka_unit_test(odd_extensions),
+        cmocka_unit_test(a_file_cut_anywhere_is_refused),
+        cmocka_unit_test(bombs_and_limits),
+        cmocka_unit_test(what_follows_is_a_warning),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
