@@ -123,6 +123,15 @@ static void put_data_fields(unsigned char *header, const lob_volume *v, int64_t 
         copy_field(header, before->bytes, intent[i]);
 }
 
+/* In NIfTI-2 the magic goes on with bytes that a transfer in text mode would damage. */
+static void put_magic(unsigned char *header, int version, bool pair)
+{
+    const char magic[] = {'n', pair ? 'i' : '+', version == 2 ? '2' : '1', 0, '\r', '\n', 032,
+                          '\n'};
+    const lob_nifti_place place = lob_nifti_place_of(LOB_NIFTI_magic, version);
+    memcpy(header + place.offset, magic, place.bytes);
+}
+
 /* A complete header for the output, as if it came from no file but for what before says. */
 static void make_new(unsigned char *header, int version, const lob_nifti_type *type,
                      const lob_nifti_plan *plan, const lob_nifti *before)
@@ -146,11 +155,7 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
         put_label_fields(header, plan->largest_label);
     else
         put_data_fields(header, v, vectors, before);
-    if (version == 2) /* 8 bytes that text-mode transfers would damage */
-        lob_nifti_put_text(header, LOB_NIFTI_magic,
-                           plan->pair ? "ni2\0\r\n\032\n" : "n+2\0\r\n\032\n");
-    else
-        lob_nifti_put_text(header, LOB_NIFTI_magic, plan->pair ? "ni1" : "n+1");
+    put_magic(header, version, plan->pair);
 }
 
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type **type,
