@@ -420,7 +420,7 @@ static int run(const lob_command *self, int argc, char **argv)
 
 const lob_command lob_command_growcut = {
     .name = "growcut",
-    .summary = "grow seeds over an image until every voxel has its nearest seed's label",
+    .summary = "grow labelled seeds over an image",
     .description =
         "A voxel takes the label of the seed that reaches it on the cheapest path; crossing "
         "differences of intensity is what costs. Of equal costs the smallest label wins, so the "

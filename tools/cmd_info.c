@@ -98,7 +98,9 @@ static void print_text(const cJSON *value, int indent)
         cJSON_ArrayForEach(item, value)
         {
             if ((cJSON_IsObject(item) || cJSON_IsArray(item)) && !item->child) continue;
-            printf("%*s%-*s", indent, "", 18 - indent, item->string);
+            const bool blank =
+                cJSON_IsObject(item) || (cJSON_IsString(item) && !*item->valuestring);
+            printf("%*s%-*s", indent, "", blank ? 0 : 18 - indent, item->string);
             if (cJSON_IsObject(item)) putchar('\n');
             print_text(item, cJSON_IsObject(item) ? indent + 2 : 18);
             if (!cJSON_IsObject(item)) putchar('\n');

@@ -297,6 +297,32 @@ static void remove_outputs(const lob_session *s)
     }
 }
 
+static void print_notes(lob_session *s, const cJSON *notes)
+{
+    const cJSON *note;
+    cJSON_ArrayForEach(note, notes)
+    {
+        lob_error line;
+        lob_fail(&line, LOB_OK, "note: %s", note->valuestring);
+        print_line(s, line.text);
+    }
+}
+
+/*
+ * Notes come when the work is done: a command that fails says one thing only. First what reading
+ * the inputs brought to light, then what the command had to say.
+ */
+static void print_all_notes(lob_session *s)
+{
+    const cJSON *input;
+    if (s->quiet) return;
+    cJSON_ArrayForEach(input, s->inputs)
+    {
+        print_notes(s, cJSON_GetObjectItemCaseSensitive(input, "warnings"));
+    }
+    print_notes(s, s->notes);
+}
+
 int lob_session_end(lob_session *s, lob_status status)
 {
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
@@ -316,6 +342,7 @@ int lob_session_end(lob_session *s, lob_status status)
         remove_outputs(s);
         print_line(s, s->error.text);
     } else {
+        print_all_notes(s);
         for (int i = 0; i < s->stages; i++)
             lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
         lob_session_say(s, "%-8s %8.3f s", "total", lob_clock_s() - s->start_s);
@@ -357,11 +384,6 @@ static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
     add_stage(s, "read", info->read_s);
     add_stage(s, "inflate", info->inflate_s);
     lob_report_input(s, out, path, info);
-    for (int i = 0; i < info->warnings && !s->quiet; i++) {
-        lob_error line;
-        lob_fail(&line, LOB_OK, "note: %s: %s", path, info->warning[i]);
-        print_line(s, line.text);
-    }
     st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -438,9 +460,8 @@ void lob_session_note(lob_session *s, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text.text, sizeof text.text, format, arguments);
     va_end(arguments);
-    lob_fail(&line, LOB_OK, "note: %.1000s", text.text);
-    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text + strlen("note: ")));
-    if (!s->quiet) print_line(s, line.text);
+    lob_fail(&line, LOB_OK, "%s", text.text);
+    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text));
 }
 
 void lob_session_say(lob_session *s, const char *format, ...)

@@ -102,7 +102,7 @@ int lob_session_end(lob_session *s, lob_status status);
 
 /*
  * lob_read with the session's threads and memory limit; the file's description, checksum, times and
- * warnings go to the report, and warnings to stderr.
+ * warnings go to the report, and the warnings are notes too.
  *
  *   frame  in  as in lob_read_options; -1: the file must hold one frame
  */
@@ -132,7 +132,10 @@ void lob_session_wrote(lob_session *s, const char *path);
 /* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
 lob_status lob_session_cancelled(lob_session *s);
 
-/* A thing worth knowing that is no error: one line on stderr unless --quiet, and in the report. */
+/*
+ * A thing worth knowing that is no error: a line on stderr unless --quiet, printed once the command
+ * has succeeded, and in the report.
+ */
 void lob_session_note(lob_session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

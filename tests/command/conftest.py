@@ -1,0 +1,114 @@
+"""What the command-line tests share: the program, folders of real scans, small volumes."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("LOBULE_BIN", str(ROOT / "build" / "default" / "tools" / "lobule"))
+SHARED = Path(os.environ.get("LOBULE_SHARED") or ROOT.parent / "shared")
+AFFINE = np.array([[1.5, 0, 0, -20], [0, 1.5, 0, -30], [0, 0, 2.5, 40], [0, 0, 0, 1.0]])
+
+
+def pytest_configure(config):
+    if not os.access(PROGRAM, os.X_OK):
+        pytest.exit(f"{PROGRAM} is no program; set LOBULE_BIN", returncode=2)
+
+
+def lobule(*arguments, cwd=None, **more):
+    """Run the program; its standard output and error are text."""
+    more.setdefault("stdout", subprocess.PIPE)
+    more.setdefault("stderr", subprocess.PIPE)
+    more.setdefault("timeout", 120)
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        encoding="utf-8",
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        check=False,
+        **more,
+    )
+
+
+def good(*arguments, **more):
+    """Run the program, which must succeed."""
+    done = lobule(*arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def contents(folder):
+    """Every file of a folder, hidden ones too, with its bytes."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def assert_one_line(done, code, *parts):
+    """The command failed as it should: this exit code, one line on stderr that holds the parts."""
+    assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}"
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("lobule"), lines[0]
+    assert not any(ord(c) < 32 or ord(c) == 127 for c in lines[0]), repr(lines[0])
+    for part in parts:
+        assert part in lines[0], f"'{part}' is not in: {lines[0]}"
+
+
+def save(array, path, affine=None, scale=None):
+    """Write an array as NIfTI; scale is (slope, inter)."""
+    volume = nibabel.Nifti1Image(array, AFFINE if affine is None else affine)
+    volume.header.set_xyzt_units("mm", "sec")
+    volume.header["descrip"] = b"made for a test"
+    if scale:
+        volume.header.set_slope_inter(*scale)
+    nibabel.save(volume, path)
+    return Path(path)
+
+
+def load(path):
+    """Voxels as they are stored."""
+    return np.asanyarray(nibabel.load(path).dataobj)
+
+
+SHAPE = (23, 19, 11)
+BALL = (slice(7, 15), slice(6, 13), slice(3, 8))
+
+
+def scan_array(seed=1, noise=10):
+    """A bright block in a darker surrounding, with noise."""
+    image = np.full(SHAPE, 200, np.int16)
+    image[BALL] = 700
+    return image + np.random.default_rng(seed).integers(-noise, noise + 1, SHAPE).astype(np.int16)
+
+
+def seeds_array(inside=2, outside=1):
+    seeds = np.zeros(SHAPE, np.uint8)
+    seeds[10, 9, 5] = inside
+    seeds[1, 1, 1] = outside
+    return seeds
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with image.nii.gz and seeds.nii.gz, and their uncompressed twins."""
+    save(scan_array(), tmp_path / "image.nii.gz")
+    save(scan_array(), tmp_path / "image.nii")
+    save(seeds_array(), tmp_path / "seeds.nii.gz")
+    save(seeds_array(), tmp_path / "seeds.nii")
+    return tmp_path
+
+
+@pytest.fixture
+def shared():
+    """The folder of real scans and hostile files."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no folder {SHARED} with real scans (LOBULE_SHARED)")
+    return SHARED
