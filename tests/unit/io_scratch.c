@@ -33,13 +33,19 @@ int scratch_files(void)
     return n;
 }
 
-int scratch_end(void **state)
+int scratch_clear(void **state)
 {
     (void)state;
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
         unlinkat(dirfd(dir), entry->d_name, 0);
     if (dir) closedir(dir);
+    return 0;
+}
+
+int scratch_end(void **state)
+{
+    scratch_clear(state);
     return rmdir(folder);
 }
 

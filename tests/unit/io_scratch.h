@@ -12,6 +12,9 @@
 int scratch_begin(void **state);
 int scratch_end(void **state);
 
+/* Remove all files in the folder (cmocka test teardown). */
+int scratch_clear(void **state);
+
 /* The path of a file in the folder, in one of a few buffers that take turns. */
 const char *scratch(const char *name);
 

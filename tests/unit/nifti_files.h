@@ -3,10 +3,17 @@
 #define LOB_TEST_NIFTI_FILES_H
 
 #include "io/nifti_header.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/io_scratch.h"
 
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <zlib.h>
+
+#include <cmocka.h>
 
 enum { MADE_MOST = 1 << 16 };
 
@@ -177,11 +184,16 @@ static inline void made_file(image_file *out, made *m)
     made_voxels(out, m);
 }
 
-static inline int put_file(const char *path, const image_file *f, bool gz)
+static inline void put_file(const char *path, const image_file *f, bool gz)
 {
-    if (!gz) return scratch_put(path, f->bytes, f->size);
+    if (!gz) {
+        spill(path, f->bytes, f->size);
+        return;
+    }
     gzFile z = gzopen(path, "wb1");
-    return z && gzwrite(z, f->bytes, (unsigned)f->size) == (int)f->size && gzclose(z) == Z_OK;
+    assert_non_null(z);
+    assert_int_equal(gzwrite(z, f->bytes, (unsigned)f->size), f->size);
+    assert_int_equal(gzclose(z), Z_OK);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* Files: outputs appear complete or not at all, and never in place of what should stay. */
 #include "io/file.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/io_scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,49 +9,21 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-
-static char folder[512];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    const char *path = scratch_folder();
-    if (path) snprintf(folder, sizeof folder, "%s", path);
-    return path ? 0 : -1;
-}
-
-static int empty_folder(void **state)
-{
-    (void)state;
-    scratch_empty(folder);
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    empty_folder(state);
-    return rmdir(folder);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][1024];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 static void assert_content(const char *path, const char *want)
 {
     size_t n = 0;
-    unsigned char *bytes = scratch_get(path, &n);
-    if (!bytes || n != strlen(want) || memcmp(bytes, want, n) != 0)
+    unsigned char *bytes = slurp(path, &n);
+    if (n != strlen(want) || memcmp(bytes, want, n) != 0)
         fail_msg("%s does not hold \"%s\"", path, want);
     free(bytes);
 }
@@ -67,13 +39,13 @@ static void begin(lob_output *out, const char *path, bool force, const char *tex
 static void nothing_is_seen_before_commit(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
+    const char *path = scratch("a.nii");
     lob_output out;
     begin(&out, path, false, "new");
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
     assert_content(path, "new");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 
     struct stat about;
     const mode_t mask = umask(0);
@@ -85,7 +57,7 @@ static void nothing_is_seen_before_commit(void **state)
 static void the_file_can_be_opened_by_name(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.h5");
+    const char *path = scratch("a.h5");
     lob_output out;
     begin(&out, path, false, "");
     FILE *f = fopen(out.temporary, "w");
@@ -94,24 +66,24 @@ static void the_file_can_be_opened_by_name(void **state)
     fclose(f);
     assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
     assert_content(path, "by name");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 }
 
 static void abort_leaves_nothing(void **state)
 {
     (void)state;
     lob_output out;
-    begin(&out, in_folder("a.nii"), false, "new");
+    begin(&out, scratch("a.nii"), false, "new");
     lob_output_abort(&out);
-    assert_int_equal(scratch_count(folder), 0);
+    assert_int_equal(scratch_files(), 0);
     lob_output_abort(&out); /* twice is fine */
 }
 
 static void an_old_file_stays_without_force(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
-    scratch_put(path, "old", 3);
+    const char *path = scratch("a.nii");
+    spill(path, "old", 3);
     lob_output out;
     lob_error error = {""};
     assert_int_equal(lob_output_check(path, false, &error), LOB_ECREATE);
@@ -124,21 +96,21 @@ static void an_old_file_stays_without_force(void **state)
     assert_content(path, "old");
     assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
     assert_content(path, "new");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 }
 
 static void a_file_that_appears_meanwhile_stays(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
+    const char *path = scratch("a.nii");
     lob_output out;
     lob_error error = {""};
     begin(&out, path, false, "new");
-    scratch_put(path, "theirs", 6);
+    spill(path, "theirs", 6);
     assert_int_equal(lob_output_commit(&out, &error), LOB_ECREATE);
     assert_non_null(strstr(error.text, path));
     assert_content(path, "theirs");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 }
 
 /* Make an output that is not of the unnamed kind, as on file systems that lack it. */
@@ -147,7 +119,7 @@ static void begin_named(lob_output *out, const char *path, bool force, const cha
     begin(out, path, force, "");
     close(out->fd);
     free(out->temporary);
-    out->temporary = strdup(in_folder(".a.tmp"));
+    out->temporary = strdup(scratch(".a.tmp"));
     out->unnamed = false;
     out->fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
     assert_int_equal(lob_output_write(out, text, strlen(text), NULL), LOB_OK);
@@ -156,7 +128,7 @@ static void begin_named(lob_output *out, const char *path, bool force, const cha
 static void a_named_temporary_file_does_the_same(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
+    const char *path = scratch("a.nii");
     lob_output out;
     begin_named(&out, path, false, "new");
     assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
@@ -165,25 +137,25 @@ static void a_named_temporary_file_does_the_same(void **state)
     begin_named(&out, path, true, "newer");
     assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
     assert_content(path, "newer");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 
     unlink(path);
     begin_named(&out, path, false, "new");
-    scratch_put(path, "theirs", 6);
+    spill(path, "theirs", 6);
     assert_int_equal(lob_output_commit(&out, NULL), LOB_ECREATE);
     assert_content(path, "theirs");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 
     begin_named(&out, path, true, "new");
     lob_output_abort(&out);
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 }
 
 static void a_link_is_followed(void **state)
 {
     (void)state;
-    const char *target = in_folder("target.nii"), *link_path = in_folder("link.nii");
-    scratch_put(target, "old", 3);
+    const char *target = scratch("target.nii"), *link_path = scratch("link.nii");
+    spill(target, "old", 3);
     assert_int_equal(symlink(target, link_path), 0);
     lob_output out;
     assert_int_equal(lob_output_begin(&out, link_path, false, NULL), LOB_ECREATE);
@@ -194,7 +166,7 @@ static void a_link_is_followed(void **state)
     assert_int_equal(lstat(link_path, &about), 0);
     assert_true(S_ISLNK(about.st_mode));
     assert_true(lob_same_file(target, link_path));
-    assert_false(lob_same_file(target, in_folder("none")));
+    assert_false(lob_same_file(target, scratch("none")));
 }
 
 static void impossible_places_are_refused(void **state)
@@ -230,7 +202,7 @@ static void a_folder_without_permission_is_refused(void **state)
         skip();
     }
     char locked[1024];
-    snprintf(locked, sizeof locked, "%s/locked", folder);
+    snprintf(locked, sizeof locked, "%s", scratch("locked"));
     assert_int_equal(mkdir(locked, 0500), 0);
     lob_output out;
     lob_error error = {""};
@@ -245,7 +217,7 @@ static void a_folder_without_permission_is_refused(void **state)
 static void a_size_limit_is_an_error_and_no_death(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
+    const char *path = scratch("a.nii");
     const pid_t child = fork();
     if (child == 0) {
         const struct rlimit limit = {1000, 1000};
@@ -262,13 +234,13 @@ static void a_size_limit_is_an_error_and_no_death(void **state)
     waitpid(child, &how, 0);
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 0);
-    assert_int_equal(scratch_count(folder), 0);
+    assert_int_equal(scratch_files(), 0);
 }
 
 static void a_killed_program_leaves_nothing(void **state)
 {
     (void)state;
-    const char *path = in_folder("a.nii");
+    const char *path = scratch("a.nii");
     const pid_t child = fork();
     if (child == 0) {
         lob_output out;
@@ -280,14 +252,14 @@ static void a_killed_program_leaves_nothing(void **state)
     waitpid(child, &how, 0);
     assert_true(WIFSIGNALED(how));
     assert_int_equal(access(path, F_OK), -1);
-    if (scratch_count(folder) > 0) /* a hidden name, where files without one cannot be had */
+    if (scratch_files() > 0) /* a hidden name, where files without one cannot be had */
         print_message("this file system has no unnamed files\n");
 }
 
 static void pairs_appear_together(void **state)
 {
     (void)state;
-    const char *header = in_folder("a.hdr"), *image = in_folder("a.img");
+    const char *header = scratch("a.hdr"), *image = scratch("a.img");
     lob_output h, i;
     begin(&h, header, false, "header");
     begin(&i, image, false, "image");
@@ -295,20 +267,20 @@ static void pairs_appear_together(void **state)
     assert_content(header, "header");
     assert_content(image, "image");
 
-    scratch_empty(folder);
+    scratch_clear(NULL);
     begin(&h, header, false, "header");
     begin(&i, image, false, "image");
-    scratch_put(image, "theirs", 6);
+    spill(image, "theirs", 6);
     assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_ECREATE);
     assert_content(image, "theirs");
-    assert_int_equal(scratch_count(folder), 1);
+    assert_int_equal(scratch_files(), 1);
 
     begin(&h, header, true, "new header");
     begin(&i, image, true, "new image");
     assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_OK);
     assert_content(header, "new header");
     assert_content(image, "new image");
-    assert_int_equal(scratch_count(folder), 2);
+    assert_int_equal(scratch_files(), 2);
 }
 
 static void inputs(void **state)
@@ -316,10 +288,10 @@ static void inputs(void **state)
     (void)state;
     lob_input in;
     lob_error error = {""};
-    const char *path = in_folder("a");
+    const char *path = scratch("a");
     assert_int_equal(lob_input_open(&in, path, &error), LOB_ENOINPUT);
     assert_non_null(strstr(error.text, path));
-    assert_int_equal(lob_input_open(&in, folder, &error), LOB_ENOINPUT);
+    assert_int_equal(lob_input_open(&in, "/", &error), LOB_ENOINPUT);
     assert_int_equal(lob_input_open(&in, "/dev/zero", &error), LOB_ENOINPUT);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(lob_input_open(&in, path, &error), LOB_ENOINPUT); /* and does not wait */
@@ -329,7 +301,7 @@ static void inputs(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         unsigned char *bytes = malloc(sizes[s] + 1);
         for (size_t i = 0; i < sizes[s]; i++) bytes[i] = (unsigned char)(i * 7);
-        scratch_put(path, bytes, sizes[s]);
+        spill(path, bytes, sizes[s]);
         assert_int_equal(lob_input_open(&in, path, &error), LOB_OK);
         assert_int_equal(in.size, sizes[s]);
         assert_non_null(in.bytes);
@@ -342,19 +314,19 @@ static void inputs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nothing_is_seen_before_commit, empty_folder),
-        cmocka_unit_test_teardown(the_file_can_be_opened_by_name, empty_folder),
-        cmocka_unit_test_teardown(abort_leaves_nothing, empty_folder),
-        cmocka_unit_test_teardown(an_old_file_stays_without_force, empty_folder),
-        cmocka_unit_test_teardown(a_file_that_appears_meanwhile_stays, empty_folder),
-        cmocka_unit_test_teardown(a_named_temporary_file_does_the_same, empty_folder),
-        cmocka_unit_test_teardown(a_link_is_followed, empty_folder),
+        cmocka_unit_test_teardown(nothing_is_seen_before_commit, scratch_clear),
+        cmocka_unit_test_teardown(the_file_can_be_opened_by_name, scratch_clear),
+        cmocka_unit_test_teardown(abort_leaves_nothing, scratch_clear),
+        cmocka_unit_test_teardown(an_old_file_stays_without_force, scratch_clear),
+        cmocka_unit_test_teardown(a_file_that_appears_meanwhile_stays, scratch_clear),
+        cmocka_unit_test_teardown(a_named_temporary_file_does_the_same, scratch_clear),
+        cmocka_unit_test_teardown(a_link_is_followed, scratch_clear),
         cmocka_unit_test(impossible_places_are_refused),
-        cmocka_unit_test_teardown(a_folder_without_permission_is_refused, empty_folder),
-        cmocka_unit_test_teardown(a_size_limit_is_an_error_and_no_death, empty_folder),
-        cmocka_unit_test_teardown(a_killed_program_leaves_nothing, empty_folder),
-        cmocka_unit_test_teardown(pairs_appear_together, empty_folder),
-        cmocka_unit_test_teardown(inputs, empty_folder),
+        cmocka_unit_test_teardown(a_folder_without_permission_is_refused, scratch_clear),
+        cmocka_unit_test_teardown(a_size_limit_is_an_error_and_no_death, scratch_clear),
+        cmocka_unit_test_teardown(a_killed_program_leaves_nothing, scratch_clear),
+        cmocka_unit_test_teardown(pairs_appear_together, scratch_clear),
+        cmocka_unit_test_teardown(inputs, scratch_clear),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,34 +1,18 @@
 /* gzip: one member at any thread count, and every way a gz file can be damaged. */
 #include "io/gzip.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/io_scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static char folder[512];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    const char *path = scratch_folder();
-    if (path) snprintf(folder, sizeof folder, "%s", path);
-    return path ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    scratch_empty(folder);
-    return rmdir(folder);
-}
 
 /* Bytes like those of a label volume: runs, with some noise. */
 static unsigned char *sample(size_t n)
@@ -55,7 +39,7 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
     assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
     assert_int_equal(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &error), LOB_OK);
     assert_int_equal(lob_output_commit(&out, &error), LOB_OK);
-    return scratch_get(path, size);
+    return slurp(path, size);
 }
 
 /* Is it one member that zlib inflates to these bytes, with nothing after it? */
@@ -81,7 +65,7 @@ static void one_member_at_any_thread_count(void **state)
                                    262145, 294912, 1000003, 16777216, 16777217};
     static const int levels[] = {1, 6, 9};
     char path[1024], command[1200];
-    snprintf(path, sizeof path, "%s/sample.gz", folder);
+    snprintf(path, sizeof path, "%s", scratch("sample.gz"));
     snprintf(command, sizeof command, "gzip -t '%s'", path);
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (size_t l = 0; l < COUNT(levels); l++) {
@@ -124,7 +108,7 @@ enum { N = 1000 };
 static unsigned char *small_file(unsigned char *bytes, int members, size_t *size)
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s/small.gz", folder);
+    snprintf(path, sizeof path, "%s", scratch("small.gz"));
     unsigned char *all = malloc(4 * N);
     *size = 0;
     for (int i = 0; i < members; i++) {
@@ -274,5 +258,5 @@ int main(void)
         cmocka_unit_test(a_bomb_is_not_justified),
         cmocka_unit_test(the_head_needs_no_end),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -1,52 +1,25 @@
 /* Reading NIfTI: every type, order, version and container; geometry; frames; what is refused. */
 #include "io/format.h"
-
-#include <math.h>
-
 #include "tests/unit/nifti_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static char folder[512];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    const char *path = scratch_folder();
-    if (path) snprintf(folder, sizeof folder, "%s", path);
-    return path ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    scratch_empty(folder);
-    return rmdir(folder);
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][1024];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 /* Read m as one plain file. */
 static lob_status read_made(lob_volume *out, made *m, lob_file_info *info, lob_error *error)
 {
     static image_file file;
-    const char *path = in_folder("made.nii");
+    const char *path = scratch("made.nii");
     made_file(&file, m);
-    assert_true(put_file(path, &file, false));
+    put_file(path, &file, false);
     return lob_read(out, path, NULL, info, error);
 }
 
@@ -95,17 +68,16 @@ static void every_type_order_version_and_container(void **state)
                     made_header_file(&header, &m);
                     image.size = 0;
                     made_voxels(m.pair ? &image : &header, &m);
-                    assert_true(put_file(in_folder(containers[k].name), &header, containers[k].gz));
+                    put_file(scratch(containers[k].name), &header, containers[k].gz);
                     if (m.pair)
-                        assert_true(put_file(in_folder(containers[k].image), &image,
-                                             containers[k].image_gz));
+                        put_file(scratch(containers[k].image), &image, containers[k].image_gz);
                     char what[128];
                     snprintf(what, sizeof what, "%s, NIfTI-%d, %s, %s", type->name, version,
                              swapped ? "swapped" : "host order", containers[k].open);
                     lob_volume v;
                     lob_error error = {""};
                     lob_file_info info;
-                    if (lob_read(&v, in_folder(containers[k].open), NULL, &info, &error) != LOB_OK)
+                    if (lob_read(&v, scratch(containers[k].open), NULL, &info, &error) != LOB_OK)
                         fail_msg("%s: %s", what, error.text);
                     if (info.warnings || error.text[0] || info.crc32 == 0 ||
                         strcmp(info.format, version == 2 ? "NIfTI-2" : "NIfTI-1") != 0)
@@ -120,7 +92,7 @@ static void every_type_order_version_and_container(void **state)
                     assert_memory_equal(v.header.extensions, m.extensions, m.extension_bytes);
                     lob_volume_free(&v);
                 }
-    scratch_empty(folder);
+    scratch_clear(NULL);
 }
 
 static void special_numbers_survive(void **state)
@@ -185,9 +157,9 @@ static void frames_and_channels(void **state)
         for (int vectors = 1; vectors <= 3; vectors += 2) {
             const lob_nifti_type *type = lob_nifti_type_of(4);
             made m = make(1, true, 4, 5, 3, 2, 4, vectors);
-            const char *path = in_folder("frames");
+            const char *path = scratch("frames");
             made_file(&file, &m);
-            assert_true(put_file(path, &file, gz));
+            put_file(path, &file, gz);
             lob_error error = {""};
             assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
             assert_non_null(strstr(error.text, "4 frames"));
@@ -430,7 +402,7 @@ static void bad_headers(void **state)
                 lob_error error = {""};
                 const lob_status st = read_made(&v, &m, NULL, &error);
                 if (st != LOB_EDATA || !strstr(error.text, cases[i].says) ||
-                    strstr(error.text, in_folder("made.nii")) != error.text)
+                    strstr(error.text, scratch("made.nii")) != error.text)
                     fail_msg("%s: %s: %s", cases[i].what, lob_status_text(st), error.text);
                 assert_null(v.data);
                 assert_null(v.header.bytes);
@@ -454,8 +426,8 @@ static void bad_starts(void **state)
         {"gzip and nothing else", "\x1f\x8b",                       2,  "not NIfTI"              },
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        const char *path = in_folder("made.nii");
-        scratch_put(path, cases[i].bytes, cases[i].n);
+        const char *path = scratch("made.nii");
+        spill(path, cases[i].bytes, cases[i].n);
         lob_volume v;
         lob_error error = {""};
         const lob_status st = lob_read(&v, path, NULL, NULL, &error);
@@ -466,7 +438,7 @@ static void bad_starts(void **state)
     static image_file file;
     lob_volume v;
     lob_error error = {""};
-    const char *path = in_folder("made.nii");
+    const char *path = scratch("made.nii");
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
     made_file(&file, &m);
     memset(file.bytes + 344, 0, 4);
@@ -487,13 +459,13 @@ static void bad_starts(void **state)
     put_file(path, &file, false);
     assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
     assert_non_null(strstr(error.text, ".img"));
-    put_file(in_folder("alone.hdr"), &file, false);
-    assert_int_equal(lob_read(&v, in_folder("alone.hdr"), NULL, NULL, &error), LOB_ENOINPUT);
+    put_file(scratch("alone.hdr"), &file, false);
+    assert_int_equal(lob_read(&v, scratch("alone.hdr"), NULL, NULL, &error), LOB_ENOINPUT);
     assert_non_null(strstr(error.text, "alone.img"));
-    put_file(in_folder("lone.img"), &(image_file){{0}, 100}, false);
-    assert_int_equal(lob_read(&v, in_folder("lone.img"), NULL, NULL, &error), LOB_ENOINPUT);
+    put_file(scratch("lone.img"), &(image_file){{0}, 100}, false);
+    assert_int_equal(lob_read(&v, scratch("lone.img"), NULL, NULL, &error), LOB_ENOINPUT);
     assert_non_null(strstr(error.text, "lone.hdr"));
-    assert_int_equal(lob_read(&v, in_folder("none.nii"), NULL, NULL, &error), LOB_ENOINPUT);
+    assert_int_equal(lob_read(&v, scratch("none.nii"), NULL, NULL, &error), LOB_ENOINPUT);
 }
 
 static void odd_extensions(void **state)
@@ -538,14 +510,14 @@ static void a_file_cut_anywhere_is_refused(void **state)
             made_extend(&m, 16, 6);
             made_extend(&m, 32, 4);
             made_file(&file, &m);
-            const char *path = in_folder("cut.nii");
-            assert_true(put_file(path, &file, gz));
+            const char *path = scratch("cut.nii");
+            put_file(path, &file, gz);
             size_t n = 0;
-            unsigned char *bytes = scratch_get(path, &n);
+            unsigned char *bytes = slurp(path, &n);
             for (size_t cut = 0; cut < n; cut++) {
                 lob_volume v;
                 lob_error error = {""};
-                scratch_put(path, bytes, cut);
+                spill(path, bytes, cut);
                 const lob_status st = lob_read(&v, path, NULL, NULL, &error);
                 if (st != LOB_EDATA || strstr(error.text, path) != error.text)
                     fail_msg("cut after %zu of %zu bytes: %s: %s", cut, n, lob_status_text(st),
@@ -568,28 +540,28 @@ static void bombs_and_limits(void **state)
         made m = make(1, false, 4, 5, 4, 3, 1, 1);
         for (int i = 1; i <= 3; i++) lob_nifti_put_int(m.header, LOB_NIFTI_dim, i, 30000);
         made_file(&file, &m);
-        put_file(in_folder("bomb.nii"), &file, gz);
-        assert_int_equal(lob_read(&v, in_folder("bomb.nii"), NULL, NULL, &error), LOB_EDATA);
+        put_file(scratch("bomb.nii"), &file, gz);
+        assert_int_equal(lob_read(&v, scratch("bomb.nii"), NULL, NULL, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, gz ? "compressed" : "cut short"));
     }
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
     made_file(&file, &m);
     for (int gz = 0; gz < 2; gz++) {
-        put_file(in_folder("a.nii"), &file, gz);
+        put_file(scratch("a.nii"), &file, gz);
         lob_read_options o = {.frame = -1, .max_memory = 119};
-        assert_int_equal(lob_read(&v, in_folder("a.nii"), &o, NULL, &error), LOB_ENOMEM);
+        assert_int_equal(lob_read(&v, scratch("a.nii"), &o, NULL, &error), LOB_ENOMEM);
         assert_non_null(strstr(error.text, "--max-memory"));
         o.max_memory = 120;
-        assert_int_equal(lob_read(&v, in_folder("a.nii"), &o, NULL, &error), LOB_OK);
+        assert_int_equal(lob_read(&v, scratch("a.nii"), &o, NULL, &error), LOB_OK);
         lob_volume_free(&v);
     }
     made vast = make(2, false, 4, 5, 4, 3, 1, 1); /* extensions of 1 GiB in a sparse file */
     vast.extensions[0] = 1;
     lob_nifti_put_int(vast.header, LOB_NIFTI_vox_offset, 0, 1 << 30);
     made_file(&file, &vast);
-    put_file(in_folder("vast.nii"), &file, false);
-    assert_int_equal(truncate(in_folder("vast.nii"), ((off_t)1 << 30) + 120), 0);
-    assert_int_equal(lob_read(&v, in_folder("vast.nii"), NULL, NULL, &error), LOB_EDATA);
+    put_file(scratch("vast.nii"), &file, false);
+    assert_int_equal(truncate(scratch("vast.nii"), ((off_t)1 << 30) + 120), 0);
+    assert_int_equal(lob_read(&v, scratch("vast.nii"), NULL, NULL, &error), LOB_EDATA);
     assert_non_null(strstr(error.text, "64 MiB"));
 }
 
@@ -602,10 +574,10 @@ static void what_follows_is_a_warning(void **state)
         made_file(&file, &m);
         memset(file.bytes + file.size, 'x', 7);
         file.size += 7;
-        put_file(in_folder("more.nii"), &file, gz);
+        put_file(scratch("more.nii"), &file, gz);
         lob_volume v;
         lob_file_info info;
-        assert_int_equal(lob_read(&v, in_folder("more.nii"), NULL, &info, NULL), LOB_OK);
+        assert_int_equal(lob_read(&v, scratch("more.nii"), NULL, &info, NULL), LOB_OK);
         assert_int_equal(info.warnings, 1);
         assert_non_null(strstr(info.warning[0], "7 bytes after the voxels"));
         lob_volume_free(&v);
@@ -628,5 +600,5 @@ int main(void)
         cmocka_unit_test(bombs_and_limits),
         cmocka_unit_test(what_follows_is_a_warning),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

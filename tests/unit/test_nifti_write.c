@@ -1,53 +1,19 @@
 /* Writing NIfTI: what a converted scan and a label volume keep of their input, and new headers. */
 #include "io/io.h"
 #include "io/nifti.h"
-#include "volumes/version.h"
-
-#include <math.h>
-
 #include "tests/unit/nifti_files.h"
+#include "volumes/version.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
-
-#define COUNT(a) (sizeof(a) / sizeof(a)[0])
-
-static char folder[512];
-
-static int make_folder(void **state)
-{
-    (void)state;
-    const char *path = scratch_folder();
-    if (path) snprintf(folder, sizeof folder, "%s", path);
-    return path ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    scratch_empty(folder);
-    return rmdir(folder);
-}
-
-static int empty_folder(void **state)
-{
-    (void)state;
-    scratch_empty(folder);
-    return 0;
-}
-
-static const char *in_folder(const char *name)
-{
-    static char paths[4][1024];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
 
 static lob_volume read_file(const char *path)
 {
@@ -86,11 +52,11 @@ static void a_converted_file_is_the_same_file(void **state)
                     lob_nifti_put_int(m.header, LOB_NIFTI_glmax, 0, 99);
                     lob_nifti_put_text(m.header, LOB_NIFTI_db_name, "kept");
                     made_file(&file, &m);
-                    put_file(in_folder("in.nii"), &file, false);
-                    lob_volume v = read_file(in_folder("in.nii"));
-                    write_file(&v, in_folder("out.nii"), plain);
+                    put_file(scratch("in.nii"), &file, false);
+                    lob_volume v = read_file(scratch("in.nii"));
+                    write_file(&v, scratch("out.nii"), plain);
                     size_t n = 0;
-                    unsigned char *bytes = scratch_get(in_folder("out.nii"), &n);
+                    unsigned char *bytes = slurp(scratch("out.nii"), &n);
                     assert_int_equal(n, file.size);
                     for (size_t i = 0; i < n; i++)
                         if (bytes[i] != file.bytes[i])
@@ -122,30 +88,29 @@ static void containers(void **state)
         made m = make(version, true, 4, 5, 7, 3, 1, 1);
         made_extend(&m, 32, 6);
         made_file(&file, &m);
-        put_file(in_folder("in.nii"), &file, false);
-        lob_volume v = read_file(in_folder("in.nii"));
-        unlink(in_folder("in.nii"));
+        put_file(scratch("in.nii"), &file, false);
+        lob_volume v = read_file(scratch("in.nii"));
+        unlink(scratch("in.nii"));
         for (size_t i = 0; i < COUNT(cases); i++) {
             lob_error error = {""};
-            write_file(&v, in_folder(cases[i].write), plain);
-            assert_int_equal(scratch_count(folder), cases[i].files);
-            lob_volume back = read_file(in_folder(cases[i].read));
+            write_file(&v, scratch(cases[i].write), plain);
+            assert_int_equal(scratch_files(), cases[i].files);
+            lob_volume back = read_file(scratch(cases[i].read));
             assert_memory_equal(back.data, v.data, 210);
             assert_memory_equal(back.header.extensions, v.header.extensions, 36);
 
             /* both halves are kept without force */
-            assert_int_equal(lob_check_output(in_folder(cases[i].read), false, &error),
-                             LOB_ECREATE);
-            assert_int_equal(lob_write(&v, in_folder(cases[i].write), &plain, &error), LOB_ECREATE);
-            unlink(in_folder(cases[i].write));
+            assert_int_equal(lob_check_output(scratch(cases[i].read), false, &error), LOB_ECREATE);
+            assert_int_equal(lob_write(&v, scratch(cases[i].write), &plain, &error), LOB_ECREATE);
+            unlink(scratch(cases[i].write));
             if (cases[i].files == 2) {
-                assert_int_equal(lob_check_output(in_folder(cases[i].write), false, &error),
+                assert_int_equal(lob_check_output(scratch(cases[i].write), false, &error),
                                  LOB_ECREATE);
-                assert_int_equal(lob_write(&v, in_folder(cases[i].write), &plain, &error),
+                assert_int_equal(lob_write(&v, scratch(cases[i].write), &plain, &error),
                                  LOB_ECREATE);
-                assert_int_equal(scratch_count(folder), 1);
+                assert_int_equal(scratch_files(), 1);
             }
-            scratch_empty(folder);
+            scratch_clear(NULL);
             lob_volume_free(&back);
         }
         lob_volume_free(&v);
@@ -166,9 +131,9 @@ static void gz_bytes_do_not_depend_on_threads(void **state)
     for (int threads = 1; threads <= 3; threads++) {
         lob_write_options o = plain;
         o.threads = threads;
-        write_file(&v, in_folder("t.nii.gz"), o);
+        write_file(&v, scratch("t.nii.gz"), o);
         size_t n;
-        unsigned char *bytes = scratch_get(in_folder("t.nii.gz"), &n);
+        unsigned char *bytes = slurp(scratch("t.nii.gz"), &n);
         if (!first) {
             first = bytes;
             first_size = n;
@@ -209,17 +174,17 @@ static void labels_change_listed_fields_only(void **state)
                 made_extend(&m, 48, 2);
                 made_extend(&m, 32, 44);
                 made_file(&file, &m);
-                put_file(in_folder("scan.nii"), &file, false);
+                put_file(scratch("scan.nii"), &file, false);
                 lob_volume scan, labels;
                 const lob_read_options o = {.frame = kind == 1 ? 2 : -1};
-                assert_int_equal(lob_read(&scan, in_folder("scan.nii"), &o, NULL, NULL), LOB_OK);
+                assert_int_equal(lob_read(&scan, scratch("scan.nii"), &o, NULL, NULL), LOB_OK);
                 assert_int_equal(lob_volume_like(&labels, &scan, LOB_I16, 1), LOB_OK);
                 ((int16_t *)labels.data)[50] = 300;
                 lob_write_options w = plain;
                 w.labels = true;
-                write_file(&labels, in_folder("labels.nii.gz"), w);
+                write_file(&labels, scratch("labels.nii.gz"), w);
 
-                lob_volume back = read_file(in_folder("labels.nii.gz"));
+                lob_volume back = read_file(scratch("labels.nii.gz"));
                 const unsigned char *h = back.header.bytes;
                 assert_int_equal(back.header.size, scan.header.size);
                 for (int f = 0; f < LOB_NIFTI_FIELDS; f++) {
@@ -243,8 +208,8 @@ static void labels_change_listed_fields_only(void **state)
                 assert_memory_equal(back.data, labels.data, 210);
 
                 w.strip_extensions = true;
-                write_file(&labels, in_folder("bare.nii"), w);
-                lob_volume bare = read_file(in_folder("bare.nii"));
+                write_file(&labels, scratch("bare.nii"), w);
+                lob_volume bare = read_file(scratch("bare.nii"));
                 assert_int_equal(bare.header.extensions_size, 4);
                 assert_int_equal(bare.header.extensions[0], 0);
                 lob_volume_free(&bare);
@@ -263,7 +228,7 @@ static void labels_are_whole_and_of_one_channel(void **state)
     w.force = true;
     like.dims = (lob_dims){3, 3, 3};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
-    const char *path = in_folder("refused.nii");
+    const char *path = scratch("refused.nii");
     assert_int_equal(lob_volume_like(&v, &like, LOB_F32, 1), LOB_OK);
     assert_int_equal(lob_write(&v, path, &w, NULL), LOB_EDATA);
     lob_volume_free(&v);
@@ -282,10 +247,10 @@ static void odd_extensions_survive(void **state)
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
     made_extend(&m, 20, 6); /* no multiple of 16: padded in the output */
     made_file(&file, &m);
-    put_file(in_folder("odd.nii"), &file, false);
-    lob_volume v = read_file(in_folder("odd.nii"));
-    write_file(&v, in_folder("odd.nii"), plain);
-    lob_volume back = read_file(in_folder("odd.nii"));
+    put_file(scratch("odd.nii"), &file, false);
+    lob_volume v = read_file(scratch("odd.nii"));
+    write_file(&v, scratch("odd.nii"), plain);
+    lob_volume back = read_file(scratch("odd.nii"));
     assert_memory_equal(back.header.extensions, m.extensions, m.extension_bytes);
     assert_int_equal(lob_nifti_int(back.header.bytes, LOB_NIFTI_vox_offset, 0), 352 + 32);
     assert_memory_equal(back.data, v.data, 120);
@@ -301,11 +266,11 @@ static void fields_follow_what_changed(void **state)
     lob_nifti_put_int(m.header, LOB_NIFTI_intent_code, 0, 1006);
     lob_nifti_put_real(m.header, LOB_NIFTI_scl_slope, 0, 2);
     made_file(&file, &m);
-    put_file(in_folder("v.nii"), &file, false);
-    lob_volume v = read_file(in_folder("v.nii")), one, back;
+    put_file(scratch("v.nii"), &file, false);
+    lob_volume v = read_file(scratch("v.nii")), one, back;
     assert_int_equal(lob_volume_like(&one, &v, LOB_F32, 1), LOB_OK);
-    write_file(&one, in_folder("one.nii"), plain);
-    back = read_file(in_folder("one.nii"));
+    write_file(&one, scratch("one.nii"), plain);
+    back = read_file(scratch("one.nii"));
     const unsigned char *h = back.header.bytes;
     assert_int_equal(lob_nifti_int(h, LOB_NIFTI_dim, 0), 3);
     assert_int_equal(lob_nifti_int(h, LOB_NIFTI_datatype, 0), 16);
@@ -318,8 +283,8 @@ static void fields_follow_what_changed(void **state)
 
     one.dims.nz = 2; /* another grid: the volume's own geometry counts */
     one.geometry = lob_geometry_of_spacing((const double[3]){4, 5, 6});
-    write_file(&one, in_folder("cut.nii"), plain);
-    back = read_file(in_folder("cut.nii"));
+    write_file(&one, scratch("cut.nii"), plain);
+    back = read_file(scratch("cut.nii"));
     assert_true(back.geometry.spacing_mm[2] == 6);
     assert_int_equal(lob_nifti_int(back.header.bytes, LOB_NIFTI_sform_code, 0), 1);
     lob_volume_free(&back);
@@ -353,8 +318,8 @@ static void a_new_header_tells_the_geometry(void **state)
         assert_int_equal(lob_volume_like(&v, &like, cases[i].type, cases[i].channels), LOB_OK);
         memset(v.data, 1, 24 * lob_type_of(v.type)->bytes);
         v.slope = cases[i].channels == 1 ? 2 : 1;
-        write_file(&v, in_folder("new.nii"), plain);
-        lob_volume back = read_file(in_folder("new.nii"));
+        write_file(&v, scratch("new.nii"), plain);
+        lob_volume back = read_file(scratch("new.nii"));
         const unsigned char *h = back.header.bytes;
         assert_int_equal(back.header.size, LOB_NIFTI1_BYTES);
         assert_int_equal(back.type, v.type);
@@ -374,8 +339,8 @@ static void a_new_header_tells_the_geometry(void **state)
         memcpy(v.header.bytes, h, back.header.size);
         lob_nifti_put_int(v.header.bytes, LOB_NIFTI_sform_code, 0, 0);
         lob_volume_free(&back);
-        write_file(&v, in_folder("q.nii"), plain);
-        back = read_file(in_folder("q.nii"));
+        write_file(&v, scratch("q.nii"), plain);
+        back = read_file(scratch("q.nii"));
         for (int r = 0; r < 3; r++)
             for (int c = 0; c < 4; c++)
                 assert_true(fabs(back.geometry.affine[r][c] - affine[r][c]) < 1e-5);
@@ -393,8 +358,8 @@ static void long_sides_need_nifti_2(void **state)
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
     assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 1), LOB_OK);
     ((uint8_t *)v.data)[79999] = 7;
-    write_file(&v, in_folder("long.nii"), plain);
-    lob_volume back = read_file(in_folder("long.nii"));
+    write_file(&v, scratch("long.nii"), plain);
+    lob_volume back = read_file(scratch("long.nii"));
     assert_int_equal(back.header.size, LOB_NIFTI2_BYTES);
     assert_int_equal(back.dims.nx, 40000);
     assert_memory_equal(back.data, v.data, 80000);
@@ -402,11 +367,11 @@ static void long_sides_need_nifti_2(void **state)
 
     made m = make(1, false, 2, 5, 4, 3, 1, 1); /* a carried NIfTI-1 header is widened */
     made_file(&file, &m);
-    put_file(in_folder("v.nii"), &file, false);
-    lob_volume carrier = read_file(in_folder("v.nii"));
+    put_file(scratch("v.nii"), &file, false);
+    lob_volume carrier = read_file(scratch("v.nii"));
     v.header = carrier.header;
-    write_file(&v, in_folder("long.nii"), plain);
-    back = read_file(in_folder("long.nii"));
+    write_file(&v, scratch("long.nii"), plain);
+    back = read_file(scratch("long.nii"));
     assert_int_equal(back.header.size, LOB_NIFTI2_BYTES);
     assert_string_equal((const char *)back.header.bytes + 240, "made for a test");
     assert_true(lob_nifti_real(back.header.bytes, LOB_NIFTI_toffset, 0) == 0.125);
@@ -430,10 +395,10 @@ static void names(void **state)
     assert_false(lob_is_volume_name(".nii"));
     assert_false(lob_is_volume_name("folder/.nii"));
     assert_false(lob_is_volume_name("a.txt"));
-    assert_int_equal(lob_check_output(in_folder("a.txt"), false, &error), LOB_EARG);
+    assert_int_equal(lob_check_output(scratch("a.txt"), false, &error), LOB_EARG);
     assert_non_null(strstr(error.text, ".nii.gz"));
-    assert_int_equal(lob_check_output(in_folder("none/a.nii"), false, &error), LOB_ECREATE);
-    assert_int_equal(lob_check_output(in_folder("a.nii"), false, &error), LOB_OK);
+    assert_int_equal(lob_check_output(scratch("none/a.nii"), false, &error), LOB_ECREATE);
+    assert_int_equal(lob_check_output(scratch("a.nii"), false, &error), LOB_OK);
 }
 
 typedef struct {
@@ -460,8 +425,8 @@ static void fields_are_listed_in_order(void **state)
         lob_nifti_put_text(m.header, LOB_NIFTI_descrip, "a\nb");
         lob_nifti_put_real(m.header, LOB_NIFTI_cal_max, 0, 0.1f);
         made_file(&file, &m);
-        put_file(in_folder("l.nii"), &file, false);
-        lob_volume v = read_file(in_folder("l.nii"));
+        put_file(scratch("l.nii"), &file, false);
+        lob_volume v = read_file(scratch("l.nii"));
         listing l = {"", 0};
         lob_header_fields(&v, list_field, &l);
         static const char *const want[] = {
@@ -480,7 +445,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_converted_file_is_the_same_file),
-        cmocka_unit_test_setup(containers, empty_folder),
+        cmocka_unit_test_setup(containers, scratch_clear),
         cmocka_unit_test(gz_bytes_do_not_depend_on_threads),
         cmocka_unit_test(labels_change_listed_fields_only),
         cmocka_unit_test(labels_are_whole_and_of_one_channel),
@@ -491,5 +456,5 @@ int main(void)
         cmocka_unit_test(names),
         cmocka_unit_test(fields_are_listed_in_order),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }
