@@ -69,9 +69,7 @@ static void enter_child(int pipe_fd, int keep, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    for (int s = 1; s < NSIG; s++)
-        if (!ADDRESS_SANITIZER || (s != SIGSEGV && s != SIGBUS && s != SIGFPE && s != SIGABRT))
-            signal(s, SIG_DFL);
+    for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is then an error, as on a full disk */
     set_soft_limit(RLIMIT_CORE, 0);
     keep_only(pipe_fd, keep);

@@ -42,7 +42,7 @@ static void spins(int out, void *user)
     (void)out;
     (void)user;
     lob_sandbox_limit(0, 1 << 30);
-    for (volatile int i = 0;; i++) {
+    for (volatile unsigned i = 0;; i++) {
     }
 }
 

@@ -1,0 +1,185 @@
+"""HDF5 through the program: what other programs wrote is read, what we write they read."""
+
+import h5py
+import nibabel
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from conftest import SHARED, assert_one_line, good, load, lobule, save
+
+OVULE = SHARED / "data" / "plantseg-cells" / "sample_ovule.h5"
+OVULE_UM = (0.235, 0.15, 0.15)  # z, y, x
+
+needs_ovule = pytest.mark.skipif(not OVULE.exists(), reason=f"no {OVULE}")
+
+
+def ovule(name):
+    with h5py.File(OVULE) as file:
+        return file[name][()]
+
+
+def read_itk(path):
+    return sitk.ReadImage(str(path), imageIO="HDF5ImageIO")
+
+
+@needs_ovule
+@pytest.mark.parametrize("name", ["raw", "label"])
+def test_plantseg_to_hdf5(tmp_path, name):
+    """A microscope's volume keeps its voxels and its spacing for h5py, ITK, PlantSeg and ilastik."""
+    out = tmp_path / "out.h5"
+    good("convert", f"{OVULE}:/{name}", out)
+    wanted = ovule(name)
+    with h5py.File(out) as file:
+        data = file["/ITKImage/0/VoxelData"]
+        assert data.dtype == wanted.dtype
+        assert np.array_equal(data[()], wanted)
+        assert np.allclose(data.attrs["element_size_um"], OVULE_UM, rtol=1e-12)
+        assert '"key": "z"' in data.attrs["axistags"]
+    image = read_itk(out)
+    assert np.array_equal(sitk.GetArrayFromImage(image), wanted)
+    assert np.allclose(image.GetSpacing(), [um / 1000 for um in reversed(OVULE_UM)], rtol=1e-12)
+
+
+@needs_ovule
+def test_plantseg_to_nifti(tmp_path):
+    out = tmp_path / "out.nii.gz"
+    good("convert", f"{OVULE}:/raw", out)
+    assert np.array_equal(load(out), ovule("raw").transpose())
+    zooms = nibabel.load(out).header.get_zooms()
+    assert np.allclose(zooms, [um / 1000 for um in reversed(OVULE_UM)], rtol=1e-6)
+
+
+@needs_ovule
+def test_written_data_set_reads_like_the_first(tmp_path):
+    """By its ITK group, by its data set, and by the file alone."""
+    good("convert", f"{OVULE}:/raw", tmp_path / "one.h5")
+    for number, inside in enumerate(["", ":/ITKImage/0", ":/ITKImage/0/VoxelData"]):
+        out = tmp_path / f"again{number}.h5"
+        good("convert", f"{tmp_path / 'one.h5'}{inside}", out)
+        assert out.read_bytes() == (tmp_path / "one.h5").read_bytes()
+
+
+@needs_ovule
+def test_growcut_on_plantseg(tmp_path):
+    """Seeds in the cells' cores grow over a volume in HDF5; labels come out in HDF5."""
+    truth = ovule("label")
+    seeds = np.zeros_like(truth)
+    for z, y, x in np.ndindex(*(side // 8 for side in truth.shape)):
+        place = (8 * z + 4, 8 * y + 4, 8 * x + 4)
+        seeds[place] = truth[place]
+    with h5py.File(tmp_path / "seeds.h5", "w") as file:
+        data = file.create_dataset("seeds", data=seeds, compression="gzip")
+        data.attrs["element_size_um"] = OVULE_UM
+    out = tmp_path / "cells.h5"
+    good("growcut", f"{OVULE}:/raw", tmp_path / "seeds.h5", "-o", out)
+    labels = sitk.GetArrayFromImage(read_itk(out))
+    assert labels.shape == truth.shape
+    assert labels.dtype == np.int16  # the largest is 651
+    assert np.array_equal(labels[seeds > 0], seeds[seeds > 0])
+    assert set(np.unique(labels)) <= set(np.unique(seeds))
+    assert (labels == truth).mean() > 0.5
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint16", "int32", "float32", "float64"])
+def test_nifti_lies_at_the_same_place_for_itk(tmp_path, dtype):
+    """The world position of every voxel is what ITK makes of the NIfTI file itself."""
+    array = np.arange(5 * 7 * 11).reshape(5, 7, 11).astype(dtype)
+    turn = np.array([[0, -1, 0], [0.6, 0, -0.8], [0.8, 0, 0.6]])
+    affine = np.eye(4)
+    affine[:3, :3] = turn @ np.diag([0.5, 0.75, 2])
+    affine[:3, 3] = [10, -20, 30]
+    source = save(array, tmp_path / "in.nii.gz", affine)
+    good("convert", source, tmp_path / "out.h5")
+    ours, theirs = read_itk(tmp_path / "out.h5"), sitk.ReadImage(str(source))
+    assert np.array_equal(sitk.GetArrayFromImage(ours), sitk.GetArrayFromImage(theirs))
+    for place in [(0, 0, 0), (4, 0, 0), (0, 6, 0), (0, 0, 10), (4, 6, 10)]:
+        assert np.allclose(
+            ours.TransformIndexToPhysicalPoint(place),
+            theirs.TransformIndexToPhysicalPoint(place),
+            atol=1e-4,
+        )
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("vector", [False, True])
+def test_itk_files_are_read(tmp_path, vector, compress):
+    """Voxels, place and components of what SimpleITK writes; its metadata stay with the volume."""
+    shape = (3, 5, 7, 2) if vector else (3, 5, 7)
+    array = np.arange(np.prod(shape), dtype=np.int16).reshape(shape)
+    image = sitk.GetImageFromArray(array, isVector=vector)
+    image.SetSpacing((0.5, 0.75, 2))
+    image.SetOrigin((10, -20, 30))
+    image.SetDirection((0, -1, 0, 1, 0, 0, 0, 0, 1))
+    image.SetMetaData("0008|0060", "MR")
+    source = str(tmp_path / "itk.h5")
+    sitk.WriteImage(image, source, useCompression=compress, imageIO="HDF5ImageIO")
+    good("convert", source, tmp_path / "out.h5")
+    back = read_itk(tmp_path / "out.h5")
+    assert np.array_equal(sitk.GetArrayFromImage(back), array)
+    assert back.GetNumberOfComponentsPerPixel() == (2 if vector else 1)
+    assert np.allclose(back.GetSpacing(), image.GetSpacing())
+    assert np.allclose(back.GetOrigin(), image.GetOrigin())
+    assert np.allclose(back.GetDirection(), image.GetDirection())
+    assert back.GetMetaData("0008|0060") == "MR"
+
+
+def test_same_bytes_each_time(tmp_path):
+    array = np.random.default_rng(1).integers(0, 1000, (70, 66, 67)).astype("int16")
+    source = save(array, tmp_path / "in.nii.gz")
+    written = set()
+    for threads in [1, 2, 5]:
+        out = tmp_path / f"t{threads}.h5"
+        good("convert", source, out, "--threads", threads)
+        written.add(out.read_bytes())
+    assert len(written) == 1
+
+
+def test_several_data_sets_are_listed(tmp_path):
+    with h5py.File(tmp_path / "two.h5", "w") as file:
+        file["raw"] = np.zeros((3, 4, 5), "uint8")
+        file["deep/label"] = np.zeros((3, 4, 5), "uint16")
+    done = lobule("convert", tmp_path / "two.h5", tmp_path / "out.nii.gz")
+    assert_one_line(done, 65, "two.h5", "/deep/label (3 x 4 x 5)", "/raw (3 x 4 x 5)")
+    assert not (tmp_path / "out.nii.gz").exists()
+
+
+def test_other_files_stay_shut(tmp_path):
+    """An external link, a virtual data set and external storage could give away any file."""
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["raw"] = np.full((3, 4, 5), 7, "uint8")
+    with h5py.File(tmp_path / "link.h5", "w") as file:
+        file["raw"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/raw")
+    layout = h5py.VirtualLayout((3, 4, 5), "uint8")
+    layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "raw", (3, 4, 5))
+    with h5py.File(tmp_path / "virtual.h5", "w") as file:
+        file.create_virtual_dataset("raw", layout)
+    with h5py.File(tmp_path / "external.h5", "w") as file:
+        file.create_dataset("raw", (60,), "uint8", external=[(str(tmp_path / "secret.h5"), 0, 60)])
+        file.create_dataset(
+            "flat", (6, 10), "uint8", external=[(str(tmp_path / "secret.h5"), 0, 60)]
+        )
+    for name in ["link.h5:/raw", "virtual.h5:/raw", "virtual.h5", "external.h5"]:
+        done = lobule("convert", tmp_path / name, tmp_path / "out.nii.gz")
+        assert_one_line(done, 65, name)
+        assert not (tmp_path / "out.nii.gz").exists()
+
+
+def test_other_compressions_tell_what_to_do(tmp_path):
+    with h5py.File(tmp_path / "lzf.h5", "w") as file:
+        file.create_dataset("raw", data=np.zeros((8, 8, 8)), compression="lzf")
+    done = lobule("convert", tmp_path / "lzf.h5", tmp_path / "out.nii.gz")
+    assert_one_line(done, 65, "lzf", "h5repack")
+
+
+@needs_ovule
+def test_published_crashers(tmp_path):
+    """Through the program: an exit code from the list, at most one line, never a signal."""
+    folder = SHARED / "conformance" / "hdf5-cve"
+    files = sorted(p for p in folder.glob("*") if p.suffix in ("", ".h5"))
+    if not files:
+        pytest.skip(f"no files in {folder}")
+    for path in files:
+        done = lobule("info", path, timeout=60)
+        assert done.returncode in (0, 65), f"{path.name}: {done.returncode}: {done.stderr}"
+        if done.returncode:
+            assert len(done.stderr.splitlines()) == 1, f"{path.name}: {done.stderr}"
