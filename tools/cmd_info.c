@@ -92,7 +92,7 @@ static void print_text(const cJSON *value, int indent)
 {
     const cJSON *item;
     if (cJSON_IsString(value)) print_safely(value->valuestring);
-    if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble);
+    if (cJSON_IsNumber(value)) printf("%.10g", value->valuedouble + 0.0); /* no -0 */
     if (cJSON_IsNull(value)) fputs("nan", stdout);
     if (cJSON_IsObject(value)) {
         cJSON_ArrayForEach(item, value)

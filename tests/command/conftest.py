@@ -64,7 +64,7 @@ def assert_one_line(done, code, *parts):
 
 def save(array, path, affine=None, scale=None):
     """Write an array as NIfTI; scale is (slope, inter)."""
-    volume = nibabel.Nifti1Image(array, AFFINE if affine is None else affine)
+    volume = nibabel.Nifti1Image(array, AFFINE if affine is None else affine, dtype=array.dtype)
     volume.header.set_xyzt_units("mm", "sec")
     volume.header["descrip"] = b"made for a test"
     if scale:
