@@ -10,24 +10,24 @@ extern "C" {
 
 typedef struct {
     int64_t frame;      /* time frame to read, from 0; -1: the file must hold only one */
-    int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what the system has free */
+    int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* for formats whose parts inflate apart; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
 } lob_read_options;
 
-#define LOB_READ_DEFAULTS                                                                          \
-    {                                                                                              \
-        .frame = -1, .threads = 1                                                                  \
+#define LOB_READ_DEFAULTS         \
+    {                             \
+        .frame = -1, .threads = 1 \
     }
 
 /* What reading a file brought to light; the report and `lobule info` show it. */
 typedef struct {
-    const char *format;         /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
-    int64_t file_bytes;         /* of all files read */
-    uint32_t crc32;             /* of the files' bytes as stored (header file first); 0 for header_only */
-    double read_s, inflate_s;   /* wall time of the two stages */
-    int warnings;               /* lines used in warning[] */
-    char warning[4][256];       /* things that a person should know and that are no error */
+    const char *format;       /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
+    int64_t file_bytes;       /* of all files read */
+    uint32_t crc32;           /* of the files' bytes as stored, header file first; 0: header_only */
+    double read_s, inflate_s; /* wall time of the two stages */
+    int warnings;             /* lines used in warning[] */
+    char warning[4][256];     /* things that a person should know and that are no error */
 } lob_file_info;
 
 /*
@@ -55,9 +55,9 @@ typedef struct {
     int level;             /* gzip level 1..9 */
 } lob_write_options;
 
-#define LOB_WRITE_DEFAULTS                                                                         \
-    {                                                                                              \
-        .threads = 1, .level = 6                                                                   \
+#define LOB_WRITE_DEFAULTS       \
+    {                            \
+        .threads = 1, .level = 6 \
     }
 
 /*

@@ -13,9 +13,9 @@ extern "C" {
 typedef struct {
     int32_t label;
     int64_t voxels_a, voxels_b, common;
-    double dice;            /* 2 |A & B| / (|A| + |B|) */
-    double jaccard;         /* |A & B| / |A | B| */
-    double hd95_mm;         /* 95th percentile of the pooled distances from each surface to the other */
+    double dice;    /* 2 |A & B| / (|A| + |B|) */
+    double jaccard; /* |A & B| / |A | B| */
+    double hd95_mm; /* 95th percentile of the pooled distances from each surface to the other */
     double mean_surface_mm; /* mean of the same distances */
     double volume_a_mm3, volume_b_mm3;
 } lob_overlap;
@@ -33,13 +33,13 @@ typedef struct {
  *   surfaces  in   0: leave the two distances NaN, which saves most of the time
  *
  * A surface voxel has a face neighbour without the label, or lies on the border of the grid; its
- * distance is that from its centre to the nearest centre of a surface voxel of the other volume. The
- * distances of both directions are pooled; of these n, in ascending order d[0..n-1], the percentile
- * lies at 0.95 * (n - 1), between two of them linearly (numpy's default).
+ * distance is that from its centre to the nearest centre of a surface voxel of the other volume.
+ * The distances of both directions are pooled; of these n, in ascending order d[0..n-1], the
+ * percentile lies at 0.95 * (n - 1), between two of them linearly (numpy's default).
  *
  * Same bits at any thread count. Works on one label at a time inside the box that holds it in both
- * volumes: beyond a copy of a and b, 6 bytes per voxel of the box and 4 per voxel of the label, which
- * context->max_memory bounds.
+ * volumes: beyond a copy of a and b, 6 bytes per voxel of the box and 4 per voxel of the label,
+ * which context->max_memory bounds.
  *
  * Returns LOB_OK, LOB_EDATA (dims differ, not labels), LOB_ENOMEM or LOB_ECANCEL.
  */
