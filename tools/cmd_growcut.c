@@ -317,6 +317,10 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     lob_growcut_stats stats = {0};
     lob_session_doing(s, "growing");
     st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
+    if (st == LOB_EDATA) {
+        const lob_error reason = s->error; /* which knows of no files */
+        lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->seeds, reason.text);
+    }
     if (st != LOB_OK) return st;
 
     report_stats(s, set, &stats, lob_voxels(&w->image), axis);

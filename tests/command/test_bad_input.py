@@ -267,14 +267,14 @@ REFUSED = [
         saved(scan_array()),
         ["growcut", "bad.nii", "seeds.nii.gz", "-o", "out.nii.gz", "--range", "5000,6000"],
         65,
-        "",
+        "bad.nii",
     ),
     (
         "an image of nothing but NaN",
         saved(np.full(SHAPE, np.nan, np.float32)),
         ["growcut", "bad.nii", "seeds.nii.gz", "-o", "out.nii.gz"],
         65,
-        "",
+        "bad.nii",
     ),
     (
         "a seed of strength 0",
