@@ -186,8 +186,8 @@ static const column columns[] = {
     {"B-A %",    "volume_change_percent", "%+.2f", 9,  volume_change},
     {"Dice",     "dice",                  "%.4f",  8,  dice         },
     {"Jaccard",  "jaccard",               "%.4f",  9,  jaccard      },
-    {"HD95 mm",  "hd95_mm",               "%.3f",  9,  hd95         },
-    {"mean mm",  "mean_surface_mm",       "%.3f",  9,  mean_surface },
+    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  hd95         },
+    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  mean_surface },
 };
 
 /* Mean of a column over the labels that have it; NaN when none has. */

@@ -123,7 +123,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_TRIPLE("size", &set.size, 1, 1e6,
                    "voxels along x, y, z; left out: 256,256,160, for cells 256,256,64"),
         OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6,
-                   "mm from voxel to voxel; left out: 1.5,1.5,2"),
+                   "mm from voxel to voxel; left out: 1.5,1.5,2, for cells 0.0005,0.0005,0.001"),
         OPT_CHOICE("type", &set.type, "uint8|int16|uint16",
                    "voxel type; 16 bits hold 0..4095; left out: int16, for cells uint8"),
         OPT_REAL("noise", &set.noise, "PERCENT", 0, 100,

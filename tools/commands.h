@@ -9,5 +9,6 @@ extern const lob_command lob_command_convert;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
 extern const lob_command lob_command_phantom;
+extern const lob_command lob_command_preview;
 
 #endif

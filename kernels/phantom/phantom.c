@@ -48,8 +48,8 @@ lob_phantom_options lob_phantom_defaults(lob_phantom_kind kind)
     const phantom_recipe *const r = recipes[kind];
     return (lob_phantom_options){
         .kind = kind,
-        .dims = {256, 256, kind == LOB_PHANTOM_ABDOMEN ? 160 : 64},
-        .spacing_mm = {1.5, 1.5, 2.0                                   },
+        .dims = r->dims,
+        .spacing_mm = {r->spacing_mm[0], r->spacing_mm[1], r->spacing_mm[2]},
         .type = r->type,
         .noise = r->noise,
         .bias = r->bias,

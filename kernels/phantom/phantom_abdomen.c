@@ -108,9 +108,9 @@ static const struct {
 
 /* How deep inside of a region a seed must lie, in template mm. */
 static const double seed_depth[LOB_ABDOMEN_LABELS + 1] = {
-    [LOB_ABDOMEN_OTHER] = 7,  [LOB_ABDOMEN_LIVER] = 8,    [LOB_ABDOMEN_TUMOUR] = 5,
+    [LOB_ABDOMEN_OTHER] = 7,  [LOB_ABDOMEN_LIVER] = 8,    [LOB_ABDOMEN_TUMOUR] = 4,
     [LOB_ABDOMEN_SPLEEN] = 8, [LOB_ABDOMEN_KIDNEY_R] = 7, [LOB_ABDOMEN_KIDNEY_L] = 7,
-    [LOB_ABDOMEN_SPINE] = 6,  [LOB_ABDOMEN_STOMACH] = 8,
+    [LOB_ABDOMEN_SPINE] = 6,  [LOB_ABDOMEN_STOMACH] = 5,
 };
 
 typedef struct {
@@ -517,6 +517,8 @@ const phantom_recipe lob_phantom_abdomen = {
     .make = abdomen_make,
     .slice = abdomen_slice,
     .rician = true,
+    .dims = {256, 256, 160},
+    .spacing_mm = {1.5, 1.5, 2.0},
     .type = LOB_I16,
     .noise = 1.5,
     .bias = 0.2,

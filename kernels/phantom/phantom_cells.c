@@ -13,10 +13,10 @@
  * is near enough.
  */
 #define JITTER   0.24
-#define REACH    0.80 /* how far from its centre a cell may extend */
-#define WAVE     0.10 /* how far borders are bent */
-#define SEED     0.20 /* radius of a seed */
-#define MEMBRANE 0.045
+#define REACH    0.80  /* how far from its centre a cell may extend */
+#define WAVE     0.10  /* how far borders are bent */
+#define SEED     0.20  /* radius of a seed */
+#define MEMBRANE 0.045 /* half its thickness, but at least 0.8 voxels */
 
 enum { BACKGROUND = 1 };
 
@@ -35,6 +35,7 @@ typedef struct {
     lob_dims dims;
     int sites[3];
     double step[3]; /* sites from voxel to voxel */
+    double membrane;
     bool flat, nuclei;
     uint64_t wave, grain;
     site site[]; /* sites[0] * sites[1] * sites[2] */
@@ -97,12 +98,12 @@ static phantom_voxel cell_voxel(const tissue *t, const double p[3])
     double bright = PLASM * (double)n.first->tint;
     if (t->nuclei)
         bright = n.distance < 0.36 ? NUCLEUS * (double)n.first->tint : DIM_PLASM;
-    else if (border < MEMBRANE)
+    else if (border < t->membrane)
         bright = WALL;
     return (phantom_voxel){.depth = (float)border,
                            .label = n.first->label,
                            .bright = (uint16_t)(bright * grain * 8),
-                           .seed = n.distance < SEED && border > 1.5 * MEMBRANE};
+                           .seed = n.distance < SEED && border > 1.5 * t->membrane};
 }
 
 static void cells_slice(phantom_voxel *out, const void *model, int64_t z)
@@ -211,6 +212,9 @@ static lob_status cells_make(void **model, int32_t *labels, const lob_phantom_op
         t->sites[a] = sites[a];
         t->step[a] = sites[a] / side[a];
     }
+    t->membrane = MEMBRANE;
+    for (int a = 0; a < 3; a++)
+        if (sites[a] > 1 && 0.8 * t->step[a] > t->membrane) t->membrane = 0.8 * t->step[a];
     settle(t, candidates, all, o);
     free(candidates);
     *model = t;
@@ -222,6 +226,8 @@ const phantom_recipe lob_phantom_cells = {
     .make = cells_make,
     .slice = cells_slice,
     .rician = false,
+    .dims = {256,    256,    64   },
+    .spacing_mm = {0.0005, 0.0005, 0.001},
     .type = LOB_U8,
     .noise = 3.0,
     .bias = 0.15,

@@ -21,7 +21,9 @@ typedef struct {
                        lob_error *error);
     /* One slice across z, nx * ny voxels. */
     void (*slice)(phantom_voxel *out, const void *model, int64_t z);
-    bool rician; /* noise of a magnitude image; else it grows with brightness */
+    bool rician;   /* noise of a magnitude image; else it grows with brightness */
+    lob_dims dims; /* this and what follows: defaults */
+    double spacing_mm[3];
     lob_type type;
     double noise, bias;
 } phantom_recipe;
