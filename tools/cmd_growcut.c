@@ -352,6 +352,7 @@ static lob_status growcut(lob_session *s, settings *set)
               NULL,
               NULL};
     lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
 
     const double start_s = lob_clock_s();

@@ -271,7 +271,7 @@ static lob_status take_bytes(const parser *p, const lob_option *row, const char 
 
 static lob_status take_device(const parser *p, const lob_option *row, const char *text)
 {
-    lob_device_name device = {.index = 0};
+    lob_device_choice device = {.index = 0};
     const size_t n = strcspn(text, ":");
     const bool numbered = text[n] == ':';
     const bool known = (n == 4 && !numbered && strncmp(text, "auto", n) == 0) ||
@@ -286,7 +286,7 @@ static lob_status take_device(const parser *p, const lob_option *row, const char
             return refuse(p, row, text, "has no device number after the colon: write cuda:0");
         device.index = atoi(digits);
     }
-    *(lob_device_name *)row->target = device;
+    *(lob_device_choice *)row->target = device;
     return LOB_OK;
 }
 
@@ -476,7 +476,7 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
         bytes_text(text, size, row);
         break;
     case LOB_OPT_DEVICE: {
-        const lob_device_name *device = row->target;
+        const lob_device_choice *device = row->target;
         if (device->index > 0)
             snprintf(text, size, "%s:%d", device->backend, device->index);
         else

@@ -36,7 +36,7 @@ typedef enum {
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
     LOB_OPT_LENGTH, /* lob_length: "8mm", "20vox"; mm without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
-    LOB_OPT_DEVICE  /* lob_device_name: "auto", "cpu", "cuda", "cuda:1" */
+    LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;
 
 /* What an input or output file holds. Volumes have a suffix that names their format. */
@@ -50,7 +50,7 @@ typedef struct {
 typedef struct {
     char backend[8]; /* "auto", or a backend's name */
     int index;       /* which of its devices, from 0 */
-} lob_device_name;
+} lob_device_choice;
 
 typedef struct {
     lob_option_kind kind;
@@ -139,10 +139,10 @@ typedef struct {
         .kind = LOB_OPT_BYTES, .name = name_, .target = LOB_TARGET(pointer, int64_t *), \
         .unit = "SIZE", .low = 1, .high = 0x1p62, .help = help_, __VA_ARGS__            \
     }
-#define OPT_DEVICE(name_, pointer, help_, ...)                                                   \
-    {                                                                                            \
-        .kind = LOB_OPT_DEVICE, .name = name_, .target = LOB_TARGET(pointer, lob_device_name *), \
-        .unit = "auto|cpu|cuda|cuda:N", .help = help_, __VA_ARGS__                               \
+#define OPT_DEVICE(name_, pointer, help_, ...)                                                     \
+    {                                                                                              \
+        .kind = LOB_OPT_DEVICE, .name = name_, .target = LOB_TARGET(pointer, lob_device_choice *), \
+        .unit = "auto|cpu|cuda|cuda:N", .help = help_, __VA_ARGS__                                 \
     }
 
 /* Operands, in the order they are typed; say .required = true where one cannot be left out. */

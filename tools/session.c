@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "io/file.h"
+#include "kernels/device/device.h"
 #include "tools/report.h"
 #include "volumes/version.h"
 
@@ -167,23 +168,42 @@ static lob_status check_outputs(lob_session *s)
     return LOB_OK;
 }
 
-/* Choose the table of functions that does the work: by name, or for "auto" the last that works. */
-static lob_status choose_backend(lob_session *s)
+/* Is the device asked for one that this program could have? Opening it is left to who needs it. */
+static lob_status check_device(lob_session *s)
 {
-    const bool any = strcmp(s->device.backend, "auto") == 0;
     char known[64] = "";
+    s->backend = lob_backends[0];
+    snprintf(s->device_why, sizeof s->device_why, "no other is needed");
+    if (strcmp(s->device.backend, "auto") == 0) return LOB_OK;
     for (const lob_backend *const *b = lob_backends; *b; b++) {
-        if (any ? b == lob_backends : strcmp((*b)->name, s->device.backend) == 0) s->backend = *b;
+        if (strcmp((*b)->name, s->device.backend) == 0) return LOB_OK;
         const size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*b)->name);
     }
-    if (!s->backend)
-        return lob_fail(
-            &s->error, LOB_EDEVICE,
-            "--device %s: not available, this program was built for %s; try --device cpu",
-            s->device.backend, known);
-    snprintf(s->device_why, sizeof s->device_why,
-             any ? "auto chose it out of %s" : "asked for; there are %s", known);
+    return lob_fail(&s->error, LOB_EDEVICE,
+                    "--device %s: not available, this program was built for %s; try --device cpu",
+                    s->device.backend, known);
+}
+
+lob_status lob_session_device(lob_session *s)
+{
+    const bool any = strcmp(s->device.backend, "auto") == 0;
+    const lob_backend *const *b = any ? lob_backends + 1 : lob_backends;
+    while (*b && !any && strcmp((*b)->name, s->device.backend) != 0) b++;
+    snprintf(s->device_why, sizeof s->device_why, any ? "auto: there is no other" : "asked for");
+    if (!*b || *b == lob_backends[0]) return LOB_OK; /* the CPU needs no opening */
+
+    char choice[24] = "auto";
+    if (!any) snprintf(choice, sizeof choice, "%s:%d", s->device.backend, s->device.index);
+    const lob_status st = lob_device_open(&s->context.device, choice, &s->error);
+    if (st == LOB_OK) {
+        s->backend = *b;
+        if (any) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
+        return LOB_OK;
+    }
+    if (!any) return st;
+    snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", s->error.text);
+    s->error.text[0] = '\0';
     return LOB_OK;
 }
 
@@ -232,7 +252,7 @@ static lob_status prepare(lob_session *s)
 {
     lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
     if (st == LOB_OK) st = check_outputs(s);
-    if (st == LOB_OK) st = choose_backend(s);
+    if (st == LOB_OK) st = check_device(s);
     if (st != LOB_OK) return st;
 
     const int threads = s->threads > 0 ? s->threads : omp_get_max_threads();
@@ -252,6 +272,7 @@ static lob_status prepare(lob_session *s)
 
 static void release(lob_session *s)
 {
+    lob_device_close(s->context.device);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);

@@ -45,14 +45,14 @@ typedef struct {
     lob_option common[12];
 
     /* the common options */
-    lob_device_name device;
+    lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
     bool force, quiet, verbose;
     const char *report_path;
     bool help, version;
 
-    const lob_backend *backend;
+    const lob_backend *backend; /* the CPU's until lob_session_device */
     lob_context context; /* threads, memory limit, device and progress; hand it to the algorithms */
     lob_error error;     /* hand it to whatever can fail */
     int exit_code;       /* when lob_session_begin returned false */
@@ -60,7 +60,7 @@ typedef struct {
     /* what the report is made of */
     cJSON *inputs, *outputs, *notes;
     cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
-    char device_why[128];
+    char device_why[512];
     char started[32];
     double start_s;
     struct {
@@ -99,6 +99,14 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
  * return but lets the signal end the process.
  */
 int lob_session_end(lob_session *s, lob_status status);
+
+/*
+ * Choose the backend by --device and open its device: for commands whose work has more than one.
+ * With "auto" the GPU is taken if there is one that works, else the CPU. It is no part of begin,
+ * because waking a GPU takes longer than many a command. Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY or
+ * LOB_ENOMEM.
+ */
+lob_status lob_session_device(lob_session *s);
 
 /*
  * lob_read with the session's threads and memory limit; the file's description, checksum, times and

@@ -1,5 +1,6 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
+#include "kernels/device/device.h"
 #include "tools/report.h"
 #include "volumes/version.h"
 
@@ -184,6 +185,10 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
 
     cJSON *device = cJSON_AddObjectToObject(report, "device");
     add_string(device, "backend", s->backend->name);
+    if (s->context.device) {
+        add_string(device, "name", lob_device_name(s->context.device));
+        cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
+    }
     add_string(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
 

@@ -19,7 +19,7 @@ typedef struct {
     const char *text, *input, *output;
     lob_length length;
     int64_t bytes;
-    lob_device_name device;
+    lob_device_choice device;
 } variables;
 
 static variables fresh(void)
