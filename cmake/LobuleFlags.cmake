@@ -25,6 +25,13 @@ if(LOBULE_SANITIZE)
     list(APPEND c_flags ${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
 endif()
 
+if(LOBULE_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES Clang)
+        message(FATAL_ERROR "LOBULE_FUZZ needs clang: -DCMAKE_C_COMPILER=clang")
+    endif()
+    list(APPEND c_flags -fsanitize=fuzzer-no-link)
+endif()
+
 add_library(lobule_flags INTERFACE)
 target_compile_definitions(lobule_flags INTERFACE _GNU_SOURCE)
 target_compile_options(lobule_flags INTERFACE

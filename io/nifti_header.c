@@ -271,10 +271,10 @@ static void list_extensions(const lob_header *header, lob_field_fn *field, void 
         memcpy(&code, header->extensions + at + 4, sizeof code);
         if (size < 8 || (size_t)size > header->extensions_size - at) return;
         char name[48], value[16];
-        snprintf(name, sizeof name, "extension_%d_code", nth);
+        snprintf(name, sizeof name, "ext%d_code", nth);
         snprintf(value, sizeof value, "%d", code);
         field(user, name, value);
-        snprintf(name, sizeof name, "extension_%d_size", nth);
+        snprintf(name, sizeof name, "ext%d_size", nth);
         snprintf(value, sizeof value, "%d", size);
         field(user, name, value);
         at += (size_t)size;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -78,6 +79,14 @@ void spill(const char *path, const void *bytes, size_t size)
     if (!f) fail_msg("%s: cannot be created", path);
     assert_int_equal(fwrite(bytes, 1, size, f), size);
     fclose(f);
+}
+
+void spill_gz(const char *path, const void *bytes, size_t size)
+{
+    gzFile f = gzopen(path, "wb1");
+    if (!f) fail_msg("%s: cannot be created", path);
+    assert_int_equal(gzwrite(f, bytes, (unsigned)size), size);
+    assert_int_equal(gzclose(f), Z_OK);
 }
 
 lob_volume noise_volume(lob_type type, lob_dims dims, int channels)

@@ -25,6 +25,9 @@ int scratch_files(void);
 unsigned char *slurp(const char *path, size_t *size);
 void spill(const char *path, const void *bytes, size_t size);
 
+/* The same, compressed by zlib. */
+void spill_gz(const char *path, const void *bytes, size_t size);
+
 /*
  * A volume with an oblique place in the world and pseudo-random voxels over the whole range of its
  * type (real types: finite numbers, NaN and infinity too).

@@ -3,17 +3,11 @@
 #define LOB_TEST_NIFTI_FILES_H
 
 #include "io/nifti_header.h"
-#include "tests/unit/io_scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
-
-#include <cmocka.h>
 
 enum { MADE_MOST = 1 << 16 };
 
@@ -182,18 +176,6 @@ static inline void made_file(image_file *out, made *m)
     made_finish(m);
     made_header_file(out, m);
     made_voxels(out, m);
-}
-
-static inline void put_file(const char *path, const image_file *f, bool gz)
-{
-    if (!gz) {
-        spill(path, f->bytes, f->size);
-        return;
-    }
-    gzFile z = gzopen(path, "wb1");
-    assert_non_null(z);
-    assert_int_equal(gzwrite(z, f->bytes, (unsigned)f->size), f->size);
-    assert_int_equal(gzclose(z), Z_OK);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* Reading NIfTI: every type, order, version and container; geometry; frames; what is refused. */
 #include "io/format.h"
+#include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
 
 #include <setjmp.h>
@@ -12,6 +13,11 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+static void put_file(const char *path, const image_file *f, bool gz)
+{
+    (gz ? spill_gz : spill)(path, f->bytes, f->size);
+}
 
 /* Read m as one plain file. */
 static lob_status read_made(lob_volume *out, made *m, lob_file_info *info, lob_error *error)
