@@ -1,0 +1,131 @@
+/* NIfTI with every allocation failing in turn: an error that says so, nothing lost, nothing left.
+ */
+#include "io/io.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/io_scratch.h"
+#include "tests/unit/nifti_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* A scan of four frames and two vectors in every container, and colours. */
+static void put_scans(void)
+{
+    static image_file file;
+    made m = make(1, true, 4, 5, 4, 3, 4, 2);
+    made_extend(&m, 32, 6);
+    made_file(&file, &m);
+    spill(scratch("a.nii"), file.bytes, file.size);
+    spill_gz(scratch("a.nii.gz"), file.bytes, file.size);
+    m = make(2, false, 4, 5, 4, 3, 4, 2);
+    m.pair = true;
+    made_finish(&m);
+    made_header_file(&file, &m);
+    spill(scratch("b.hdr"), file.bytes, file.size);
+    file.size = 0;
+    made_voxels(&file, &m);
+    spill_gz(scratch("b.img.gz"), file.bytes, file.size);
+    m = make(1, false, 128, 5, 4, 3, 4, 1);
+    made_file(&file, &m);
+    spill(scratch("c.nii"), file.bytes, file.size);
+    m = make(1, true, 1536, 5, 4, 3, 4, 1);
+    made_file(&file, &m);
+    spill(scratch("d.nii"), file.bytes, file.size);
+}
+
+typedef struct {
+    const char *name;
+    int64_t max_memory;
+} reading;
+
+static lob_status read_once(void *user)
+{
+    const reading *r = user;
+    const lob_read_options options = {.frame = 2, .max_memory = r->max_memory};
+    lob_volume v;
+    lob_error error = {""};
+    const lob_status st = lob_read(&v, scratch(r->name), &options, NULL, &error);
+    if (st != LOB_OK) {
+        assert_null(v.data);
+        assert_null(v.header.bytes);
+        assert_true(error.text[0] != '\0');
+    }
+    lob_volume_free(&v);
+    return st;
+}
+
+static void reading_survives(void **state)
+{
+    (void)state;
+    reading cases[] = {
+        {"a.nii",    0  },
+        {"a.nii.gz", 0  },
+        {"a.nii.gz", 300}, /* one frame at a time */
+        {"b.hdr",    0  },
+        {"b.img.gz", 0  },
+        {"c.nii",    0  },
+        {"d.nii",    0  },
+    };
+    put_scans();
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_true(alloc_fail_sweep(cases[i].name, read_once, &cases[i]) > 2);
+}
+
+typedef struct {
+    const char *name;
+    const lob_volume *volume;
+    int files;
+} writing;
+
+static lob_status write_once(void *user)
+{
+    const writing *w = user;
+    lob_write_options options = LOB_WRITE_DEFAULTS;
+    options.labels = true;
+    options.threads = 2;
+    lob_error error = {""};
+    const int before = scratch_files();
+    const lob_status st = lob_write(w->volume, scratch(w->name), &options, &error);
+    assert_int_equal(scratch_files(), before + (st == LOB_OK ? w->files : 0));
+    if (st != LOB_OK) {
+        assert_true(error.text[0] != '\0');
+        return st;
+    }
+    unlink(scratch(w->name));
+    if (w->files == 2) unlink(scratch("out.img"));
+    return st;
+}
+
+static void writing_survives(void **state)
+{
+    (void)state;
+    put_scans();
+    lob_volume scan, labels;
+    const lob_read_options options = {.frame = 0};
+    assert_int_equal(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL), LOB_OK);
+    assert_int_equal(lob_volume_like(&labels, &scan, LOB_U8, 1), LOB_OK);
+    writing cases[] = {
+        {"out.nii",    &labels, 1},
+        {"out.nii.gz", &labels, 1},
+        {"out.hdr",    &labels, 2},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_true(alloc_fail_sweep(cases[i].name, write_once, &cases[i]) > 2);
+    lob_volume_free(&labels);
+    lob_volume_free(&scan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(reading_survives, scratch_clear),
+        cmocka_unit_test_teardown(writing_survives, scratch_clear),
+    };
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}
