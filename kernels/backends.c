@@ -1,6 +1,15 @@
 /* The table of backends. */
 #include "kernels/backends.h"
 
+#ifdef LOB_WITH_CUDA
+#include "kernels/growcut/growcut_cuda.h"
+#endif
+
 static const lob_backend cpu = {.name = "cpu", .growcut = lob_growcut_cpu};
 
+#ifdef LOB_WITH_CUDA
+static const lob_backend cuda = {.name = "cuda", .growcut = lob_growcut_cuda};
+const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
+#else
 const lob_backend *const lob_backends[] = {&cpu, NULL};
+#endif

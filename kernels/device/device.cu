@@ -6,6 +6,7 @@
 
 /* Large enough that a copy's start costs nothing, small enough to be pinned on any machine. */
 static const int64_t STAGING_BYTES = 16 << 20;
+static const int64_t DRIVER_BYTES = 64 << 20;
 
 static lob_status status_of(cudaError_t result)
 {
@@ -63,7 +64,7 @@ static lob_status count_devices(int *count, lob_error *error)
 static lob_status try_device(int n, int64_t *free_bytes, lob_error *error)
 {
     cudaFuncAttributes attributes;
-    size_t free_now = 0, total = 0;
+    size_t bytes = 0, total = 0;
     LOB_CUDA(cudaSetDevice(n));
     const cudaError_t result = cudaFuncGetAttributes(&attributes, (const void *)probe_kernel);
     if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction) {
@@ -74,8 +75,8 @@ static lob_status try_device(int n, int64_t *free_bytes, lob_error *error)
                         n);
     }
     LOB_CUDA(result);
-    LOB_CUDA(cudaMemGetInfo(&free_now, &total));
-    *free_bytes = (int64_t)free_now;
+    LOB_CUDA(cudaMemGetInfo(&bytes, &total));
+    *free_bytes = (int64_t)bytes;
     return LOB_OK;
 }
 
@@ -169,7 +170,7 @@ void lob_device_close(lob_device *device)
             if (device->staging[i]) cudaFreeHost(device->staging[i]);
         }
         if (device->line) cudaFreeHost((void *)device->line);
-        if (device->scratch) cudaFree(device->scratch);
+        for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
         if (device->stream) cudaStreamDestroy(device->stream);
     }
     (void)cudaGetLastError();
@@ -191,13 +192,27 @@ int lob_device_capability(const lob_device *device)
     return device->capability;
 }
 
+static int64_t free_now(const lob_device *device)
+{
+    size_t bytes = 0, total = 0;
+    if (lob_device_enter(device, NULL) != LOB_OK) return 0;
+    if (lob_device_check(cudaMemGetInfo(&bytes, &total), "cudaMemGetInfo", NULL) != LOB_OK)
+        return 0;
+    return (int64_t)bytes;
+}
+
 int64_t lob_device_free_bytes(const lob_device *device)
 {
-    size_t free_now = 0, total = 0;
-    if (lob_device_enter(device, NULL) != LOB_OK) return 0;
-    if (lob_device_check(cudaMemGetInfo(&free_now, &total), "cudaMemGetInfo", NULL) != LOB_OK)
-        return 0;
-    return (int64_t)free_now + device->scratch_bytes;
+    int64_t bytes = free_now(device);
+    for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) bytes += device->block_bytes[i];
+    return bytes;
+}
+
+int64_t lob_device_room(const lob_device *device, lob_device_block block)
+{
+    /* Something stays for the driver, which needs memory of its own for kernels. */
+    const int64_t bytes = free_now(device) - DRIVER_BYTES;
+    return (bytes > 0 ? bytes : 0) + device->block_bytes[block];
 }
 
 int64_t lob_device_total_bytes(const lob_device *device)
@@ -205,19 +220,20 @@ int64_t lob_device_total_bytes(const lob_device *device)
     return device->total_bytes;
 }
 
-lob_status lob_device_scratch(lob_device *device, void **memory, int64_t size, lob_error *error)
+lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
+                              int64_t size, lob_error *error)
 {
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
-    if (size > device->scratch_bytes) {
+    if (size > device->block_bytes[block]) {
         LOB_CUDA(cudaStreamSynchronize(device->stream));
-        if (device->scratch) LOB_CUDA(cudaFree(device->scratch));
-        device->scratch = NULL;
-        device->scratch_bytes = 0;
-        LOB_CUDA(cudaMalloc(&device->scratch, (size_t)size));
-        device->scratch_bytes = size;
+        LOB_CUDA(cudaFree(device->block[block]));
+        device->block[block] = NULL;
+        device->block_bytes[block] = 0;
+        LOB_CUDA(cudaMalloc(&device->block[block], (size_t)size));
+        device->block_bytes[block] = size;
     }
-    *memory = device->scratch;
+    *memory = device->block[block];
     return LOB_OK;
 }
 

@@ -38,19 +38,26 @@ int lob_device_number(const lob_device *device);
 /* Compute capability, 90 for 9.0. */
 int lob_device_capability(const lob_device *device);
 
-/* Bytes that could be had now, with the working memory already held counted as free; and all. */
+/* Bytes that could be had now, with the blocks already held counted as free; and all. */
 int64_t lob_device_free_bytes(const lob_device *device);
 int64_t lob_device_total_bytes(const lob_device *device);
 
+/* A device keeps two blocks: one for inputs and outputs, one for what an algorithm works with. */
+typedef enum { LOB_DEVICE_ARRAYS, LOB_DEVICE_WORK, LOB_DEVICE_BLOCKS } lob_device_block;
+
 /*
- * Working memory of the device, at least size bytes, aligned to 256, not cleared. It is one block
- * that is kept for the next caller: asking again may move it and forgets what it held.
+ * Memory of the device, at least size bytes, aligned to 256, not cleared. A block is kept for the
+ * next caller: asking for it again may move it and forgets what it held.
  *
  *   memory  out  device address
  *
  * Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE.
  */
-lob_status lob_device_scratch(lob_device *device, void **memory, int64_t size, lob_error *error);
+lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
+                              int64_t size, lob_error *error);
+
+/* The largest size that asking for a block could get now. */
+int64_t lob_device_room(const lob_device *device, lob_device_block block);
 
 /*
  * Copy between ordinary memory and the device, in order with the device's other work. The host's

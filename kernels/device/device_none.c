@@ -50,11 +50,18 @@ int64_t lob_device_total_bytes(const lob_device *device)
     return 0;
 }
 
-lob_status lob_device_scratch(lob_device *device, void **memory, int64_t size, lob_error *error)
+lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
+                              int64_t size, lob_error *error)
 {
-    (void)device, (void)size;
+    (void)device, (void)block, (void)size;
     *memory = NULL;
     return none(error);
+}
+
+int64_t lob_device_room(const lob_device *device, lob_device_block block)
+{
+    (void)device, (void)block;
+    return 0;
 }
 
 lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,

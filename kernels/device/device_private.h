@@ -18,8 +18,8 @@ struct lob_device {
     int64_t total_bytes;
     char name[256];
     cudaStream_t stream;
-    void *scratch;
-    int64_t scratch_bytes;
+    void *block[LOB_DEVICE_BLOCKS];
+    int64_t block_bytes[LOB_DEVICE_BLOCKS];
     unsigned char *staging[2]; /* pinned */
     cudaEvent_t staged[2];     /* the copy out of or into it has been done */
     lob_device_line *line;

@@ -1,0 +1,555 @@
+/*
+ * Running GrowCut on the device for one width of keys: working memory, tables, launches, results.
+ *
+ * Rules are made on the host, and so is what needs a logarithm or an exponential: the starts of
+ * soft seeds and the strengths, because host and device would differ in the last bit.
+ */
+#ifndef LOB_GROWCUT_RUN_CUDA_CUH
+#define LOB_GROWCUT_RUN_CUDA_CUH
+
+#include "kernels/growcut/growcut_cells_cuda.cuh"
+#include "kernels/growcut/growcut_grow_cuda.cuh"
+#include "kernels/growcut/growcut_job_cuda.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Bytes through which soft seeds, strengths and costs travel: many voxels a trip, little memory. */
+static const int64_t PARCEL_BYTES = 4 << 20;
+enum { TABLE_SHARED = 4096 }; /* entries of the rule's table that blocks keep: 12 bits */
+
+/* One run's state on the host. */
+template <typename K> struct run_state {
+    const growcut_job *job;
+    growcut_result *result;
+    scene<K> s;
+    plane *planes;     /* host copies of what is uploaded */
+    int64_t *table_at; /* of each plane */
+    int64_t table_n;   /* entries of all tables */
+    control ctl;
+    wide *largest;
+    uint32_t *overflow;
+    /* device */
+    void *parcel;
+    int64_t *parcel_first; /* of each plane, in the strengths' table */
+    K *table;
+    lob_error *error;
+};
+
+/* Hands out the working memory piece by piece; with base NULL it only adds up. */
+typedef struct {
+    unsigned char *base;
+    int64_t used;
+} pieces;
+
+static void *piece(pieces *p, int64_t bytes)
+{
+    const int64_t at = p->used;
+    p->used += (bytes + 255) / 256 * 256;
+    return p->base ? p->base + at : NULL;
+}
+
+template <typename K> static void set_grid(scene<K> *s, const lob_device_view *view)
+{
+    const uint32_t side[3] = {view->flat ? (uint32_t)sheet::x : (uint32_t)cube::x,
+                              view->flat ? (uint32_t)sheet::y : (uint32_t)cube::y,
+                              view->flat ? (uint32_t)sheet::z : (uint32_t)cube::z};
+    int64_t tiles = 1;
+    for (int a = 0; a < 3; a++) {
+        s->grid[a] = (view->side[a] - 1) / side[a] + 1;
+        tiles *= s->grid[a];
+    }
+    s->tiles = (uint32_t)tiles;
+    s->cells = tiles * cube::cells;
+    static_assert((int)cube::cells == (int)sheet::cells,
+                  "tiles of either shape have as many cells");
+}
+
+/* Lay out the working memory; returns its size. */
+template <typename K> static int64_t lay_out(run_state<K> *r, unsigned char *base)
+{
+    const growcut_job *job = r->job;
+    scene<K> *s = &r->s;
+    pieces p = {base, 0};
+    const bool parcels = job->in->seed_strength || job->arrays->strength;
+    set_grid(s, &job->view);
+    s->key = (K *)piece(&p, s->cells * (int64_t)sizeof(K));
+    s->level = (uint16_t *)piece(&p, s->cells * job->image.channels * 2);
+    s->pending = (uint32_t *)piece(&p, s->cells / 8);
+    s->priority = (K *)piece(&p, s->tiles * (int64_t)sizeof(K));
+    s->list = (uint32_t *)piece(&p, s->tiles * 4);
+    s->planes = (plane *)piece(&p, job->planes * (int64_t)sizeof(plane));
+    s->largest = (wide *)piece(&p, job->planes * 8);
+    s->overflow = (uint32_t *)piece(&p, job->planes * 4);
+    s->ctl = (control *)piece(&p, sizeof(control));
+    r->parcel = piece(&p, parcels ? PARCEL_BYTES : 0);
+    r->parcel_first = (int64_t *)piece(&p, parcels ? job->planes * 8 : 0);
+    r->table = (K *)piece(&p, r->table_n * (int64_t)sizeof(K));
+    s->table = r->table;
+    return p.used;
+}
+
+template <typename K> static int64_t bytes_of(const growcut_job *job)
+{
+    run_state<K> r = {};
+    r.job = job;
+    return lay_out(&r, NULL);
+}
+
+/* ---- rules ---- */
+
+/* Planes whose rules have the same table share it: the strength rule's depends on dmax alone. */
+template <typename K> static void place_tables(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    for (int64_t p = 0; p < job->planes; p++) {
+        if (job->options->rule != LOB_RULE_STRENGTH) continue;
+        int64_t same = 0;
+        while (same < p && job->rule[same].dmax != job->rule[p].dmax) same++;
+        r->table_at[p] = same < p ? r->table_at[same] : r->table_n;
+        if (same == p) r->table_n += (int64_t)job->rule[p].dmax + 1;
+    }
+}
+
+template <typename K> static wide weight_from(uint64_t units, int label_bits)
+{
+    const wide no_way = keys<K>::no_way;
+    return units == LOB_NO_PASSAGE || (units << label_bits) >= no_way ? no_way
+                                                                      : units << label_bits;
+}
+
+template <typename K> static void make_planes(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    scene<K> *s = &r->s;
+    for (int64_t i = 0; i < job->planes; i++) {
+        const lob_growcut_rule *rule = &job->rule[i];
+        const lob_levels *levels = &job->levels[i];
+        plane *p = &r->planes[i];
+        const wide room = (wide)(keys<K>::top >> s->label_bits) - 2;
+        p->levels.low_bits = levels->low_bits;
+        p->levels.low = levels->low;
+        p->levels.per_unit = levels->per_unit;
+        p->levels.exact = levels->exact;
+        p->tabled = job->options->rule == LOB_RULE_STRENGTH;
+        p->dmax = rule->dmax;
+        p->level_shift = (uint32_t)(s->label_bits + ilogb(rule->unit));
+        p->bound_shift = p->level_shift < 31 ? p->level_shift : 31;
+        p->table = r->table_at[i];
+        p->unit = rule->unit;
+        p->limit = rule->limit;
+        p->unreached = ((rule->limit < room ? rule->limit : room) + 1) << s->label_bits;
+        for (int k = 0; k < rule->neighbours; k++) {
+            const int8_t *o = rule->offset[k];
+            p->extra[CENTRE + o[0] + 3 * o[1] + 9 * o[2]] =
+                weight_from<K>(rule->extra[k], s->label_bits);
+        }
+    }
+    const lob_growcut_rule *any = &job->rule[0];
+    for (int k = 0; k < any->neighbours; k++) {
+        const int8_t *o = any->offset[k];
+        if (job->view.flat && o[2] != 0) continue;
+        s->direction[s->neighbours++] = (int8_t)(CENTRE + o[0] + 3 * o[1] + 9 * o[2]);
+    }
+}
+
+template <typename K> static lob_status upload_tables(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    int64_t sent = 0;
+    for (int64_t i = 0; i < job->planes && sent < r->table_n; i++) {
+        if (r->table_at[i] != sent) continue;
+        const lob_growcut_rule *rule = &job->rule[i];
+        const int64_t n = (int64_t)rule->dmax + 1;
+        K *weight = (K *)malloc((size_t)n * sizeof *weight);
+        if (!weight) return lob_fail(r->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
+        for (int64_t d = 0; d < n; d++)
+            weight[d] = (K)weight_from<K>(rule->cost[d], r->s.label_bits);
+        const lob_status st = lob_device_upload(job->device, r->table + sent, weight,
+                                                n * (int64_t)sizeof *weight, r->error);
+        free(weight);
+        if (st != LOB_OK) return st;
+        sent += n;
+    }
+    return LOB_OK;
+}
+
+/* ---- launches ---- */
+
+/* Enough blocks to fill the device, no more than there is work. */
+static int64_t blocks_for(const growcut_job *job, int64_t items)
+{
+    const int64_t most = 8 * (int64_t)job->device->multiprocessors;
+    const int64_t blocks = (items + CELL_THREADS - 1) / CELL_THREADS;
+    return blocks < most ? blocks : most;
+}
+
+template <typename K, typename A>
+static lob_status launch(run_state<K> *r, void (*kernel)(A), const char *name, int64_t items,
+                         const A &argument)
+{
+    return lob_launch(r->job->device, kernel, name, blocks_for(r->job, items), CELL_THREADS, 0,
+                      argument, r->error);
+}
+
+template <typename K, typename S, int N> static void (*grower(bool many))(const scene<K>)
+{
+    return many ? grow_kernel<K, S, N, true> : grow_kernel<K, S, N, false>;
+}
+
+template <typename K, typename S>
+static void (*grower_of(int neighbours, bool many))(const scene<K>)
+{
+    if constexpr (S::flat)
+        return neighbours == 4 ? grower<K, S, 4>(many) : grower<K, S, 8>(many);
+    else
+        return neighbours == 6    ? grower<K, S, 6>(many)
+               : neighbours == 18 ? grower<K, S, 18>(many)
+                                  : grower<K, S, 26>(many);
+}
+
+/* Tell how far growing has come until the device is done; a cancel ends it soon. */
+template <typename K> static lob_status watch(run_state<K> *r, double before, double share)
+{
+    const growcut_job *job = r->job;
+    const lob_context *context = job->context;
+    if (!context->progress) return LOB_OK;
+    bool cancelled = false;
+    for (;;) {
+        const cudaError_t state = cudaStreamQuery(job->device->stream);
+        if (state != cudaErrorNotReady) {
+            const lob_status st = lob_device_check(state, "growing", r->error);
+            return st != LOB_OK ? st : cancelled ? LOB_ECANCEL : LOB_OK;
+        }
+        const double reached = (double)job->device->line->done / (double)(job->data_voxels + 1);
+        const double part = before + share * (reached < 1 ? reached : 1);
+        if (context->progress(context->user, job->done_before + job->done_now * part)) {
+            cancelled = true;
+            job->device->line->stop = 1;
+        }
+        const struct timespec nap = {0, 200000};
+        nanosleep(&nap, NULL);
+    }
+}
+
+template <typename K, typename S>
+static lob_status grow(run_state<K> *r, double before, double share)
+{
+    const growcut_job *job = r->job;
+    lob_error *error = r->error;
+    scene<K> *s = &r->s;
+    const bool many = job->image.channels > 1;
+    void (*kernel)(const scene<K>) = grower_of<K, S>(s->neighbours, many);
+    s->nest_bytes =
+        (uint32_t)((sizeof(nest<K, S>) + 2 * (size_t)job->image.channels * S::padded + 15) / 16 *
+                   16);
+    const bool one_table = job->planes == 1 && job->options->rule == LOB_RULE_STRENGTH;
+    s->table_shared = !one_table                  ? 0
+                      : r->table_n < TABLE_SHARED ? (uint32_t)r->table_n
+                                                  : (uint32_t)TABLE_SHARED;
+    const int64_t common = (int64_t)(hall_bytes<K, S>() + s->table_shared * sizeof(K));
+    int64_t warps = (job->device->shared_bytes - common) / s->nest_bytes;
+    if (warps > MOST_WARPS) warps = MOST_WARPS;
+    if (job->tuning->warps && warps > job->tuning->warps) warps = job->tuning->warps;
+    if (warps < 1)
+        return lob_fail(error, LOB_ENOMEM,
+                        "an image of %d channels needs %lld KiB of the GPU's shared memory, and it "
+                        "has %lld: use --device cpu",
+                        job->image.channels, (long long)(common + s->nest_bytes) / 1024,
+                        (long long)job->device->shared_bytes / 1024);
+    const size_t shared = (size_t)(common + warps * s->nest_bytes);
+    const int64_t needed = (s->tiles + warps - 1) / warps;
+    const int most = job->device->multiprocessors, blocks = needed < most ? (int)needed : most;
+    LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  (int)shared));
+    job->device->line->stop = 0;
+    job->device->line->done = 0;
+    LOB_TRY(lob_launch_together(job->device, kernel, "growing", blocks, (int)warps * WARP, shared,
+                                *s, error));
+    return watch(r, before, share);
+}
+
+/* ---- soft seeds ---- */
+
+/* Upload the starts gathered so far and put them in. */
+template <typename K, typename S>
+static lob_status send_starts(run_state<K> *r, const seed_start *starts, int64_t n)
+{
+    if (n == 0) return LOB_OK;
+    LOB_TRY(lob_device_upload(r->job->device, r->parcel, starts, n * (int64_t)sizeof *starts,
+                              r->error));
+    const seed_list<K> list = {r->s, (const seed_start *)r->parcel, n};
+    return launch(r, start_kernel<K, S>, "soft seeds", n, list);
+}
+
+template <typename K, typename S>
+static lob_status start_seeds(run_state<K> *r, seed_start *starts, int64_t room)
+{
+    const growcut_job *job = r->job;
+    const lob_device_view *view = &job->view;
+    const lob_volume *seeds = job->in->seeds;
+    int64_t n = 0, i = 0;
+    for (int64_t z = 0; z < view->side[2]; z++)
+        for (int64_t y = 0; y < view->side[1]; y++)
+            for (int64_t x = 0; x < view->side[0]; x++, i++) {
+                const int64_t v =
+                    view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
+                const int32_t label = seeds->type == LOB_U8    ? ((uint8_t *)seeds->data)[v]
+                                      : seeds->type == LOB_I16 ? ((int16_t *)seeds->data)[v]
+                                                               : ((int32_t *)seeds->data)[v];
+                if (label == 0) continue;
+                starts[n].voxel = i;
+                starts[n++].units =
+                    lob_growcut_start(&job->rule[view->flat ? z : 0], job->in->seed_strength[v]);
+                if (n < room) continue;
+                LOB_TRY((send_starts<K, S>(r, starts, n)));
+                n = 0;
+            }
+    return send_starts<K, S>(r, starts, n);
+}
+
+template <typename K, typename S> static lob_status put_seeds(run_state<K> *r)
+{
+    if (r->s.soft) {
+        seed_start *starts = (seed_start *)malloc((size_t)PARCEL_BYTES);
+        if (!starts) return lob_fail(r->error, LOB_ENOMEM, "no memory left for soft seeds");
+        const lob_status st = start_seeds<K, S>(r, starts, PARCEL_BYTES / (int64_t)sizeof *starts);
+        free(starts);
+        if (st != LOB_OK) return st;
+    }
+    return launch(r, seed_kernel<K, S>, "seeds", r->s.cells, r->s);
+}
+
+/* ---- strengths ---- */
+
+/* By a table of all costs' strengths, when it is short. */
+template <typename K, typename S>
+static lob_status strengths_by_table(run_state<K> *r, cost_range<K> *range, int64_t entries)
+{
+    const growcut_job *job = r->job;
+    float *table = (float *)malloc((size_t)entries * sizeof *table);
+    int64_t *first = (int64_t *)malloc((size_t)job->planes * sizeof *first);
+    lob_status st = table && first ? LOB_OK : LOB_ENOMEM;
+    int64_t at = 0;
+    for (int64_t p = 0; p < job->planes && st == LOB_OK; p++) {
+        first[p] = at;
+        for (wide units = 0; units <= r->largest[p]; units++)
+            table[at++] = lob_growcut_strength(&job->rule[p], units);
+    }
+    if (st == LOB_OK)
+        st = lob_device_upload(job->device, r->parcel, table, entries * (int64_t)sizeof *table,
+                               r->error);
+    if (st == LOB_OK)
+        st = lob_device_upload(job->device, r->parcel_first, first, job->planes * 8, r->error);
+    free(table);
+    free(first);
+    if (st != LOB_OK) return st;
+    range->strength = (const float *)r->parcel;
+    range->first = r->parcel_first;
+    return launch(r, strength_kernel<K, S>, "strengths", range->n, *range);
+}
+
+/* Else by the host, parcel after parcel: costs come, strengths go. Labelled voxels only. */
+template <typename K, typename S>
+static lob_status strengths_by_host(run_state<K> *r, cost_range<K> *range, int64_t voxels)
+{
+    const growcut_job *job = r->job;
+    const lob_device_view *view = &job->view;
+    const int64_t slice = (int64_t)view->side[0] * view->side[1], room = PARCEL_BYTES / 8;
+    wide *units = (wide *)malloc((size_t)PARCEL_BYTES);
+    if (!units) return lob_fail(r->error, LOB_ENOMEM, "no memory left for strengths");
+    lob_status st = LOB_OK;
+    for (range->from = 0; range->from < voxels && st == LOB_OK; range->from += range->n) {
+        range->n = voxels - range->from < room ? voxels - range->from : room;
+        range->units = (wide *)r->parcel;
+        st = launch(r, cost_kernel<K, S>, "costs", range->n, *range);
+        if (st == LOB_OK)
+            st = lob_device_download(job->device, units, r->parcel, range->n * 8, r->error);
+        float *strength = (float *)units; /* in place: shorter, and from the front */
+        for (int64_t i = 0; i < range->n && st == LOB_OK; i++) {
+            const wide cost = units[i];
+            const int64_t p = view->flat ? (range->from + i) / slice : 0;
+            const float value = cost == ~0ull ? 0.0f : lob_growcut_strength(&job->rule[p], cost);
+            memcpy(&strength[i], &value, sizeof value);
+        }
+        if (st == LOB_OK)
+            st = lob_device_upload(job->device, r->parcel, strength, range->n * 4, r->error);
+        if (st == LOB_OK) {
+            range->strength = (const float *)r->parcel;
+            st = launch(r, put_kernel<K>, "strengths", range->n, *range);
+        }
+    }
+    free(units);
+    return st;
+}
+
+template <typename K, typename S> static lob_status write_strengths(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    const lob_device_view *view = &job->view;
+    const int64_t voxels = (int64_t)view->side[0] * view->side[1] * view->side[2];
+    const int64_t room = PARCEL_BYTES / (int64_t)sizeof(float);
+    cost_range<K> range = {};
+    range.s = r->s;
+    range.n = voxels;
+    int64_t entries = 0;
+    for (int64_t p = 0; p < job->planes && entries <= room; p++)
+        entries += r->largest[p] < (wide)room ? (int64_t)r->largest[p] + 1 : room + 1;
+    return entries <= room ? strengths_by_table<K, S>(r, &range, entries)
+                           : strengths_by_host<K, S>(r, &range, voxels);
+}
+
+/* ---- the whole ---- */
+
+template <typename K> static lob_status read_results(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    LOB_TRY(lob_device_download(job->device, &r->ctl, r->s.ctl, sizeof r->ctl, r->error));
+    LOB_TRY(lob_device_download(job->device, r->largest, r->s.largest, job->planes * 8, r->error));
+    LOB_TRY(
+        lob_device_download(job->device, r->overflow, r->s.overflow, job->planes * 4, r->error));
+    lob_growcut_counts *counts = &r->result->counts;
+    counts->rounds += (int64_t)r->ctl.rounds;
+    counts->visits += (int64_t)r->ctl.visits;
+    counts->pops += (int64_t)r->ctl.pops;
+    return LOB_OK;
+}
+
+/*
+ * Could a path have been turned away only because its cost does not fit the key? Not when a plane's
+ * dearest path leaves room for one more step; else look for a step that growing left out.
+ */
+template <typename K, typename S> static lob_status find_overflow(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    bool *narrow = (bool *)calloc((size_t)job->planes, sizeof *narrow), any = false;
+    if (!narrow)
+        return lob_fail(r->error, LOB_ENOMEM, "no memory left for %lld planes",
+                        (long long)job->planes);
+    for (int64_t p = 0; p < job->planes; p++) {
+        const wide room = (r->planes[p].unreached >> r->s.label_bits) - 1;
+        r->result->overflow |= r->overflow[p] != 0; /* a soft seed that starts too late */
+        narrow[p] = room < job->rule[p].limit && r->largest[p] + job->rule[p].dearest > room;
+        any |= narrow[p];
+    }
+    lob_status st = LOB_OK;
+    if (any && !r->result->overflow) {
+        st = launch(r, overflow_kernel<K, S>, "looking for overflow", r->s.cells, r->s);
+        if (st == LOB_OK)
+            st = lob_device_download(job->device, r->overflow, r->s.overflow, job->planes * 4,
+                                     r->error);
+        for (int64_t p = 0; p < job->planes && st == LOB_OK; p++)
+            r->result->overflow |= narrow[p] && r->overflow[p];
+    }
+    free(narrow);
+    return st;
+}
+
+/* Fill, grow, write: once for the labels, once more with ties reversed for the tie zone. */
+template <typename K, typename S>
+static lob_status pass(run_state<K> *r, bool reversed, double before, double share)
+{
+    const growcut_job *job = r->job;
+    lob_error *error = r->error;
+    scene<K> *s = &r->s;
+    s->reversed = reversed;
+    s->levels_known = reversed;
+    control fresh = {};
+    for (int i = 0; i < 3; i++) fresh.least[i] = ~0ull;
+    LOB_TRY(lob_device_upload(job->device, s->ctl, &fresh, sizeof fresh, error));
+    LOB_CUDA(cudaMemsetAsync(s->largest, 0, (size_t)job->planes * 8, job->device->stream));
+    LOB_CUDA(cudaMemsetAsync(s->overflow, 0, (size_t)job->planes * 4, job->device->stream));
+    LOB_TRY(launch(r, fill_kernel<K, S>, "filling tiles", s->cells, *s));
+    LOB_TRY((put_seeds<K, S>(r)));
+    LOB_TRY(launch(r, usual_kernel<K, S>, "sampling steps", s->cells / SAMPLED, *s));
+    LOB_TRY((grow<K, S>(r, before, share)));
+    LOB_TRY(launch(r, write_kernel<K, S>, "writing labels", s->cells, *s));
+    return read_results(r);
+}
+
+template <typename K, typename S> static lob_status run_passes(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    growcut_result *result = r->result;
+    const double share = job->arrays->tie ? 0.5 : 1.0;
+    LOB_TRY((pass<K, S>(r, false, 0.0, share)));
+    result->seeds = (int64_t)r->ctl.seeds;
+    result->seeds_outside = (int64_t)r->ctl.outside;
+    result->reached = (int64_t)r->ctl.labelled;
+    memcpy(result->largest, r->largest, (size_t)job->planes * sizeof *r->largest);
+    if (sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(r)));
+    if (result->overflow) return LOB_OK;
+    if (job->arrays->strength) LOB_TRY((write_strengths<K, S>(r)));
+    if (!job->arrays->tie) return LOB_OK;
+    LOB_TRY((pass<K, S>(r, true, share, share)));
+    result->ties = (int64_t)r->ctl.ties;
+    return LOB_OK;
+}
+
+template <typename K> static void describe(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    scene<K> *s = &r->s;
+    s->image = job->image;
+    s->view = job->view;
+    s->seeds = job->arrays->seeds;
+    s->labels = job->arrays->labels;
+    s->tie = job->arrays->tie;
+    s->strength = job->arrays->strength;
+    s->label_type = job->in->seeds->type;
+    s->norm = job->options->norm;
+    s->largest_label = job->in->labels;
+    s->label_bits = label_bits_of(job->in->labels);
+    s->soft = job->in->seed_strength != NULL;
+    s->line = job->context->progress ? job->device->line : NULL;
+    s->window_steps = job->tuning->window_steps;
+    s->window_levels = job->tuning->window_levels;
+    s->rounds = job->tuning->rounds > 0 && job->tuning->rounds < UINT32_MAX
+                    ? (uint32_t)job->tuning->rounds
+                    : UINT32_MAX;
+    s->cap = job->tuning->cap > 0 ? (uint32_t)job->tuning->cap : UINT32_MAX;
+    s->adapt = job->tuning->adapt;
+}
+
+template <typename K> static lob_status prepare(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    describe(r);
+    place_tables(r);
+    make_planes(r);
+    const int64_t bytes = lay_out(r, NULL);
+    void *base = NULL;
+    LOB_TRY(lob_device_scratch(job->device, LOB_DEVICE_WORK, &base, bytes, r->error));
+    lay_out(r, (unsigned char *)base);
+    r->result->working_bytes = bytes;
+    r->result->counts.tiles = r->s.tiles;
+    LOB_TRY(lob_device_upload(job->device, (void *)r->s.planes, r->planes,
+                              job->planes * (int64_t)sizeof *r->planes, r->error));
+    return upload_tables(r);
+}
+
+template <typename K>
+static lob_status run_keys(const growcut_job *job, growcut_result *result, lob_error *error)
+{
+    run_state<K> r = {};
+    const size_t n = (size_t)job->planes;
+    r.job = job;
+    r.result = result;
+    r.error = error;
+    r.planes = (plane *)calloc(n, sizeof *r.planes);
+    r.table_at = (int64_t *)calloc(n, sizeof *r.table_at);
+    r.largest = (wide *)calloc(n, sizeof *r.largest);
+    r.overflow = (uint32_t *)calloc(n, sizeof *r.overflow);
+    lob_status st = r.planes && r.table_at && r.largest && r.overflow ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK) st = prepare(&r);
+    if (st == LOB_OK) st = job->view.flat ? run_passes<K, sheet>(&r) : run_passes<K, cube>(&r);
+    free(r.planes);
+    free(r.table_at);
+    free(r.largest);
+    free(r.overflow);
+    return st;
+}
+
+#endif

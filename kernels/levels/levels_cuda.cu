@@ -1,0 +1,166 @@
+/* The scan for the levels' extremes on the device. */
+#include "kernels/levels/levels_cuda.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long wide;
+
+enum { THREADS = 256, CHUNK = 64 * THREADS, COUNTS = 2 };
+
+/* Extremes are kept as unsigned numbers in the order of the values, so that atomics can merge them.
+ */
+typedef struct {
+    lob_device_image image;
+    lob_device_view view;
+    int64_t plane_voxels, chunks; /* of one plane */
+    wide *low, *high;             /* planes * channels */
+    wide *counts;                 /* planes * COUNTS: data, not finite */
+} scan;
+
+static __device__ wide ordered(const lob_device_image *image, int64_t i)
+{
+    if (image->type == LOB_U64) return lob_stored_bits(image, i);
+    if (image->type != LOB_F32 && image->type != LOB_F64)
+        return lob_stored_bits(image, i) ^ (1ull << 63);
+    const wide bits = (wide)__double_as_longlong(lob_stored_value(image, i));
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+static __device__ int64_t voxel_of(const scan *s, int64_t plane, int64_t i)
+{
+    const lob_device_view *view = &s->view;
+    int64_t x, y, z = plane;
+    if (i <= UINT32_MAX) { /* 64-bit division is a long routine */
+        const uint32_t rest = (uint32_t)i / view->side[0];
+        x = (uint32_t)i - rest * view->side[0];
+        y = view->flat ? rest : rest % view->side[1];
+        if (!view->flat) z = rest / view->side[1];
+    } else {
+        const int64_t rest = i / view->side[0];
+        x = i - rest * view->side[0];
+        y = view->flat ? rest : rest % view->side[1];
+        if (!view->flat) z = rest / view->side[1];
+    }
+    return view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
+}
+
+static __device__ wide warp_least(wide value)
+{
+    for (int apart = 16; apart > 0; apart /= 2) {
+        const wide other = __shfl_xor_sync(~0u, value, apart);
+        if (other < value) value = other;
+    }
+    return value;
+}
+
+/* A chunk of a plane by a block; a block takes every gridDim.x-th chunk. */
+static __global__ void __launch_bounds__(THREADS) scan_kernel(scan s)
+{
+    __shared__ wide low, high, counts[COUNTS];
+    const int64_t planes = s.view.flat ? s.view.side[2] : 1;
+    for (int64_t item = blockIdx.x; item < planes * s.chunks; item += gridDim.x) {
+        const int64_t plane = item / s.chunks, first = item % s.chunks * CHUNK;
+        const int64_t last = first + CHUNK < s.plane_voxels ? first + CHUNK : s.plane_voxels;
+        for (int c = 0; c < s.image.channels; c++) {
+            if (threadIdx.x == 0) low = ~0ull, high = 0, counts[0] = counts[1] = 0;
+            __syncthreads();
+            wide least = ~0ull, most = 0;
+            unsigned data = 0, not_finite = 0;
+            for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
+                const int64_t v = voxel_of(&s, plane, i);
+                const int state = lob_voxel_state(&s.image, v);
+                data += state == LOB_VOXEL_DATA;
+                not_finite += state == LOB_VOXEL_NOT_FINITE;
+                if (state != LOB_VOXEL_DATA) continue;
+                const wide value = ordered(&s.image, v + c * s.image.voxels);
+                if (value < least) least = value;
+                if (value > most) most = value;
+            }
+            least = warp_least(least);
+            most = ~warp_least(~most);
+            data = __reduce_add_sync(~0u, data);
+            not_finite = __reduce_add_sync(~0u, not_finite);
+            if (threadIdx.x % 32 == 0) {
+                atomicMin(&low, least);
+                atomicMax(&high, most);
+                atomicAdd(&counts[0], (wide)data);
+                atomicAdd(&counts[1], (wide)not_finite);
+            }
+            __syncthreads();
+            if (threadIdx.x == 0 && counts[0]) {
+                atomicMin(&s.low[plane * s.image.channels + c], low);
+                atomicMax(&s.high[plane * s.image.channels + c], high);
+            }
+            if (threadIdx.x < COUNTS && c == 0 && counts[threadIdx.x])
+                atomicAdd(&s.counts[plane * COUNTS + threadIdx.x], counts[threadIdx.x]);
+            __syncthreads();
+        }
+    }
+}
+
+int64_t lob_levels_scan_bytes(int64_t planes, int channels)
+{
+    return planes * (2 * channels + COUNTS) * (int64_t)sizeof(wide);
+}
+
+/* An extreme back as the type's own value and bits. */
+static void restore(const lob_device_image *image, wide key, double *value, uint64_t *bits)
+{
+    *bits = 0;
+    if (image->type == LOB_F32 || image->type == LOB_F64) {
+        const wide raw = key >> 63 ? key & ~(1ull << 63) : ~key;
+        memcpy(value, &raw, sizeof raw);
+        return;
+    }
+    *bits = image->type == LOB_U64 ? key : key ^ (1ull << 63);
+    *value = image->type == LOB_U64 ? (double)*bits : (double)(int64_t)*bits;
+}
+
+static void unpack(lob_extremes *extremes, int64_t *data, int64_t *not_finite, const wide *found,
+                   const scan *s, int64_t planes)
+{
+    const int64_t n = planes * s->image.channels;
+    for (int64_t p = 0; p < planes; p++) {
+        data[p] = (int64_t)found[2 * n + p * COUNTS];
+        not_finite[p] = (int64_t)found[2 * n + p * COUNTS + 1];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        lob_extremes *e = &extremes[i];
+        *e = lob_extremes{};
+        e->any = data[i / s->image.channels] > 0;
+        if (!e->any) continue;
+        restore(&s->image, found[i], &e->low, &e->low_bits);
+        restore(&s->image, found[n + i], &e->high, &e->high_bits);
+    }
+}
+
+lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int64_t *data,
+                                int64_t *not_finite, const lob_device_image *image,
+                                const lob_device_view *view, void *work, lob_error *error)
+{
+    const int64_t planes = view->flat ? view->side[2] : 1, n = planes * image->channels;
+    scan s = {};
+    s.image = *image;
+    s.view = *view;
+    s.plane_voxels = (int64_t)view->side[0] * view->side[1] * (view->flat ? 1 : view->side[2]);
+    s.chunks = (s.plane_voxels + CHUNK - 1) / CHUNK;
+    s.low = (wide *)work;
+    s.high = s.low + n;
+    s.counts = s.high + n;
+    const size_t bytes = (size_t)lob_levels_scan_bytes(planes, image->channels);
+    LOB_TRY(lob_device_enter(device, error));
+    LOB_CUDA(cudaMemsetAsync(s.low, 0xff, (size_t)n * sizeof(wide), device->stream));
+    LOB_CUDA(cudaMemsetAsync(s.high, 0, bytes - (size_t)n * sizeof(wide), device->stream));
+    const int64_t most = 16 * (int64_t)device->multiprocessors;
+    const int64_t blocks = planes * s.chunks < most ? planes * s.chunks : most;
+    LOB_TRY(lob_launch(device, scan_kernel, "the scan for levels", blocks, THREADS, 0, s, error));
+    wide *found = (wide *)malloc(bytes);
+    if (!found)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for the levels of %lld planes",
+                        (long long)planes);
+    const lob_status st = lob_device_download(device, found, s.low, (int64_t)bytes, error);
+    if (st == LOB_OK) unpack(extremes, data, not_finite, found, &s, planes);
+    free(found);
+    return st;
+}
