@@ -32,11 +32,11 @@ static const char letters[95][15] = {
 
 /* Neighbours in the list are neighbours in many label volumes: hues jump from one to the next. */
 static const lob_colour palette[] = {
-    {120, 144, 172},
+    {110, 214, 104},
     {242, 96,  84 },
     {255, 205, 66 },
     {72,  176, 255},
-    {110, 214, 104},
+    {196, 196, 255},
     {201, 120, 235},
     {255, 148, 48 },
     {64,  214, 196},
@@ -49,7 +49,7 @@ static const lob_colour palette[] = {
     {190, 70,  130},
     {150, 220, 255},
     {164, 118, 60 },
-    {196, 196, 255},
+    {120, 144, 172},
     {240, 70,  160},
     {96,  150, 30 },
     {255, 184, 168},
@@ -121,7 +121,7 @@ static void draw_letter(lob_canvas *canvas, int x, int y, int scale, lob_colour 
                                1.0);
             else if (near)
                 lob_canvas_box(canvas, x + column * scale, y + row * scale, scale, scale, dark,
-                               0.55);
+                               0.8);
         }
 }
 

@@ -169,11 +169,19 @@ static int line_height(const layout *l)
     return (LOB_GLYPH_HEIGHT + 3) * l->text;
 }
 
+/* Width of a label's entry in the legend. */
+static int cell_width(const layout *l)
+{
+    return 21 * LOB_GLYPH_WIDTH * l->text;
+}
+
 /* Views in `columns` columns, tiles of one size, the legend as a strip below. */
 static void lay_out_grid(layout *l, const settings *set, const content *c, int columns)
 {
     const int rows = (l->count + columns - 1) / columns;
-    const int strip = (c->set.count > 0 ? 3 : 1) * line_height(l) + l->gap;
+    const int cells = set->size / cell_width(l) > 0 ? set->size / cell_width(l) : 1;
+    const int lines = c->set.count > 4 * cells ? 4 : (c->set.count + cells - 1) / cells;
+    const int strip = (1 + lines) * line_height(l) + l->gap;
     const double across = (set->size - (columns + 1) * l->gap) / (columns * l->tiles[0].view.mm[0]);
     const double down = (set->size - (rows + 1) * l->gap - strip) / (rows * l->tiles[0].view.mm[1]);
     l->pixels_per_mm = fmax(fmin(across, down), 1e-12);
@@ -309,7 +317,7 @@ static void draw_entry(lob_canvas *canvas, const layout *l, const content *c, in
     char volume[32], text[64];
     volume_text(volume, sizeof volume, (double)c->set.voxels[dense - 1] * mm[0] * mm[1] * mm[2]);
     snprintf(text, sizeof text, "%-3" PRId32 " %s%s", c->set.values[dense - 1], volume,
-             c->shown[dense] ? "" : " hidden");
+             c->shown[dense] ? "" : " off");
     lob_canvas_box(canvas, x, y, swatch, swatch, c->colour[dense], c->shown[dense] ? 1.0 : 0.3);
     lob_canvas_text(canvas, x + swatch + 4 * l->text, y, l->text, c->shown[dense] ? ink : pale,
                     text);
@@ -338,7 +346,7 @@ static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set
     }
     if (l->cross) y += line / 2;
 
-    const int cell = 21 * LOB_GLYPH_WIDTH * l->text;
+    const int cell = cell_width(l);
     const int columns = l->legend[2] / cell > 0 ? l->legend[2] / cell : 1;
     const int rows = (bottom - y) / line;
     const int room = rows > 0 ? columns * rows : 0;
@@ -374,7 +382,7 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     else
         snprintf(name, sizeof name, "%s %c %" PRId64, lob_plane_name(view->plane),
                  axis_names[view->across], view->slice);
-    if (pixels[1] >= 20 && lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
+    if (view->side[0] && pixels[1] >= 20 && lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
         lob_canvas_text(canvas, t->x + rim, t->y + rim, text, ink, name);
     if (roomy) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
     if (number == 0 && pixels[1] >= 24 * text)

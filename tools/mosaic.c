@@ -40,14 +40,15 @@ lob_view lob_view_of(const lob_volume *volume, lob_plane plane, int64_t slice, b
     const char at_left =
         plane == LOB_SAGITTAL ? (neurological ? 'P' : 'A') : (neurological ? 'L' : 'R');
     const char at_top = plane == LOB_AXIAL ? 'A' : 'S';
+    v.mm[0] = (double)side_of(volume, v.right) * g->spacing_mm[v.right];
+    v.mm[1] = (double)side_of(volume, v.down) * g->spacing_mm[v.down];
+    if (!volume->header.format) return v;    /* a photograph: no patient, the first row on top */
     v.flip_right = code[v.right] == at_left; /* voxel 0 lies at the far side from its direction */
     v.flip_down = code[v.down] == at_top;
     v.side[0] = at_left;
     v.side[1] = opposite(at_left);
     v.side[2] = at_top;
     v.side[3] = opposite(at_top);
-    v.mm[0] = (double)side_of(volume, v.right) * g->spacing_mm[v.right];
-    v.mm[1] = (double)side_of(volume, v.down) * g->spacing_mm[v.down];
     return v;
 }
 
