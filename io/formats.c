@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -126,6 +127,18 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     return lob_fail(error, LOB_ENOMEM, "%s: needs %.1f MiB of memory, but %.1f MiB are %s", path,
                     (double)bytes * mib, (double)most * mib,
                     asked ? "allowed; raise --max-memory" : "free; --max-memory overrides this");
+}
+
+void *lob_voxel_memory(size_t bytes)
+{
+    const size_t page = (size_t)2 << 20;
+    if (bytes < 4 * page) return malloc(bytes);
+    void *memory = NULL;
+    if (posix_memalign(&memory, page, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes / page * page, MADV_HUGEPAGE); /* advice: it may go unheard */
+#endif
+    return memory;
 }
 
 void lob_warn(lob_file_info *info, const char *format, ...)

@@ -167,7 +167,7 @@ static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t
                                 lob_error *error)
 {
     const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
-    unsigned char *buffer = malloc(size);
+    unsigned char *buffer = lob_voxel_memory(size);
     if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
     const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
     if (st != LOB_OK) {
@@ -188,7 +188,7 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
                                 lob_error *error)
 {
     lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
-    *raw = malloc((size_t)(h->frame_bytes * h->vectors));
+    *raw = lob_voxel_memory((size_t)(h->frame_bytes * h->vectors));
     lob_status st = LOB_ENOMEM;
     if (parts && *raw) {
         for (int64_t v = 0; v < h->vectors; v++)
@@ -237,7 +237,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
             lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest.trailing);
         return st;
     }
-    *raw = malloc((size_t)bytes);
+    *raw = lob_voxel_memory((size_t)bytes);
     if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
     if (h->frames == 1)
         memcpy(*raw, image->bytes + h->vox_offset, (size_t)bytes);
@@ -293,7 +293,7 @@ static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
 /* Interleaved colours to planes. */
 static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
 {
-    unsigned char *planes = malloc((size_t)voxels * (size_t)channels);
+    unsigned char *planes = lob_voxel_memory((size_t)voxels * (size_t)channels);
     for (int c = 0; planes && c < channels; c++)
         for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
     return planes;
