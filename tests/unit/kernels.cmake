@@ -15,3 +15,6 @@ lobule_unit_test(test_growcut test_growcut.c)
 target_link_libraries(test_growcut PRIVATE growcut_reference)
 
 lobule_unit_test(test_phantom test_phantom.c)
+
+lobule_unit_test(test_growcut_properties test_growcut_properties.c)
+target_link_libraries(test_growcut_properties PRIVATE growcut_reference)

@@ -1,0 +1,76 @@
+"""GrowCut on an abdominal CT: slices as they would be alone, one result at any threads and tiles."""
+
+import hashlib
+
+import nibabel
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from conftest import SHARED, good, load
+
+
+@pytest.fixture(scope="module")
+def abdomen(tmp_path_factory):
+    """Seeds for the CT: each organ of at least 500 voxels and the rest, each eroded twice."""
+    data = SHARED / "data" / "totalsegmentator"
+    if not data.is_dir():
+        pytest.skip(f"no folder {data}: set LOBULE_SHARED")
+    volume = nibabel.load(data / "example_seg_fast_force_split.nii.gz")
+    reference = np.asanyarray(volume.dataobj)
+    seeds = np.zeros(reference.shape, np.uint8)
+    for organ in np.unique(reference[reference > 0]):
+        if np.count_nonzero(reference == organ) >= 500:
+            seeds[ndimage.binary_erosion(reference == organ, iterations=2)] = organ
+    seeds[ndimage.binary_erosion(reference == 0, iterations=2)] = reference.max() + 1
+    folder = tmp_path_factory.mktemp("abdomen")
+    nibabel.save(nibabel.Nifti1Image(seeds, volume.affine, volume.header), folder / "seeds.nii.gz")
+    return data / "example_ct.nii.gz", folder / "seeds.nii.gz", reference
+
+
+def test_liver(abdomen, tmp_path):
+    scan, seeds, reference = abdomen
+    good("growcut", scan, seeds, "-o", tmp_path / "labels.nii.gz")
+    found = load(tmp_path / "labels.nii.gz") == 5
+    liver = reference == 5
+    dice = 2 * np.count_nonzero(found & liver) / (found.sum() + liver.sum())
+    assert dice >= 0.95
+
+
+@pytest.mark.parametrize("rule", ["strength", "distance"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_slices_as_alone(abdomen, tmp_path, rule, axis):
+    """Every seventh slice, cut out and grown in 2D, is the slice of the slice-wise result."""
+    scan, seeds, _ = abdomen
+    good("growcut", scan, seeds, "-o", tmp_path / "whole.nii.gz", "--slices", "xyz"[axis], "--rule", rule,
+         "--strength", tmp_path / "strength.nii.gz")
+    whole, strength = load(tmp_path / "whole.nii.gz"), load(tmp_path / "strength.nii.gz")
+    compared = 0
+    for index in range(0, whole.shape[axis], 7):
+        cut = tuple(slice(index, index + 1) if a == axis else slice(None) for a in range(3))
+        labels = np.unique(load(seeds)[cut])
+        labels = labels[labels > 0]
+        if len(labels) < 2:
+            assert (whole[cut] == (labels[0] if len(labels) else 0)).all()
+            continue
+        for name, source in (("image.nii.gz", scan), ("seeds.nii.gz", seeds)):
+            nibabel.save(nibabel.load(source).slicer[cut], tmp_path / name)
+        good("growcut", tmp_path / "image.nii.gz", tmp_path / "seeds.nii.gz", "-o",
+             tmp_path / "alone.nii.gz", "--slices", "xyz"[axis], "--rule", rule, "--force",
+             "--strength", tmp_path / "alone_strength.nii.gz")
+        assert load(tmp_path / "alone.nii.gz").tobytes() == whole[cut].tobytes()
+        assert load(tmp_path / "alone_strength.nii.gz").tobytes() == strength[cut].tobytes()
+        compared += 1
+    assert compared >= 10
+
+
+def test_one_result(abdomen, tmp_path):
+    """1, 2 and 3 threads and three tile sizes: the same file, to the byte."""
+    scan, seeds, _ = abdomen
+    sums = set()
+    for threads in (1, 2, 3):
+        for tile in (8, 32, 64):
+            good("growcut", scan, seeds, "-o", tmp_path / "labels.nii.gz", "--force", "--threads", threads,
+                 "--tile", tile)
+            sums.add(hashlib.sha256((tmp_path / "labels.nii.gz").read_bytes()).hexdigest())
+    assert len(sums) == 1

@@ -1,0 +1,250 @@
+/* What must hold for GrowCut whatever the data: symmetries, and changes that may not change
+ * anything. */
+#include "tests/reference/growcut_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CASES = 60 };
+
+static lob_status grow(const growcut_case *c, const lob_growcut_output *out)
+{
+    const lob_context context = {.threads = 2};
+    return lob_growcut_cpu(out, NULL, &c->in, &c->options, &context, NULL);
+}
+
+static int32_t label_at(const growcut_case *c, const void *labels, int64_t v)
+{
+    double label;
+    lob_values(&label, labels, c->seeds.type, v, 1);
+    return (int32_t)label;
+}
+
+static void put_label(growcut_case *c, int64_t v, int32_t label)
+{
+    switch (c->seeds.type) {
+    case LOB_U8:
+        ((uint8_t *)c->seeds.data)[v] = (uint8_t)label;
+        break;
+    case LOB_I16:
+        ((int16_t *)c->seeds.data)[v] = (int16_t)label;
+        break;
+    default:
+        ((int32_t *)c->seeds.data)[v] = label;
+    }
+}
+
+/* Reverse an array of `bytes`-wide elements along an axis, channel by channel. */
+static void flip(void *data, size_t bytes, lob_dims dims, int64_t channels, int axis)
+{
+    const int64_t side[3] = {dims.nx, dims.ny, dims.nz},
+                  stride[3] = {1, dims.nx, dims.nx * dims.ny};
+    const int64_t n = dims.nx * dims.ny * dims.nz;
+    char *a = data, swap[16];
+    for (int64_t i = 0; i < channels * n; i++) {
+        const int64_t at = i % n / stride[axis] % side[axis];
+        const int64_t j = i + (side[axis] - 1 - 2 * at) * stride[axis];
+        if (j <= i) continue;
+        memcpy(swap, a + (size_t)i * bytes, bytes);
+        memcpy(a + (size_t)i * bytes, a + (size_t)j * bytes, bytes);
+        memcpy(a + (size_t)j * bytes, swap, bytes);
+    }
+}
+
+static void flip_case(growcut_case *c, int axis)
+{
+    flip(c->image.data, lob_type_of(c->image.type)->bytes, c->image.dims, c->image.channels, axis);
+    flip(c->seeds.data, lob_type_of(c->seeds.type)->bytes, c->image.dims, 1, axis);
+    if (c->mask) flip(c->mask, 1, c->image.dims, 1, axis);
+    if (c->seed_strength) flip(c->seed_strength, sizeof(float), c->image.dims, 1, axis);
+}
+
+static void flip_output(const growcut_case *c, lob_growcut_output *out, int axis)
+{
+    flip(out->labels, lob_type_of(c->seeds.type)->bytes, c->image.dims, 1, axis);
+    flip(out->strength, sizeof(float), c->image.dims, 1, axis);
+    flip(out->tie, 1, c->image.dims, 1, axis);
+}
+
+/* Run check(case, its output) on random cases that grow. */
+static void on_cases(uint64_t first, void (*check)(growcut_case *, const lob_growcut_output *))
+{
+    int done = 0;
+    for (uint64_t number = first; done < CASES; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY, 19);
+        lob_growcut_output out = growcut_output_make(&c);
+        if (grow(&c, &out) == LOB_OK) {
+            check(&c, &out);
+            done++;
+        }
+        growcut_output_free(&out);
+        growcut_case_free(&c);
+    }
+}
+
+static void must_equal(const growcut_case *c, const lob_growcut_output *a,
+                       const lob_growcut_output *b, const char *what)
+{
+    const char *differs = growcut_output_differs(c, a, b);
+    if (differs) fail_msg("%s: %s: %s", c->shape, what, differs);
+}
+
+static void check_again(growcut_case *c, const lob_growcut_output *out)
+{
+    lob_growcut_output again = growcut_output_make(c);
+    assert_int_equal(grow(c, &again), LOB_OK);
+    must_equal(c, out, &again, "run twice");
+    growcut_output_free(&again);
+}
+
+static void check_flips(growcut_case *c, const lob_growcut_output *out)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        lob_growcut_output mirrored = growcut_output_make(c);
+        flip_case(c, axis);
+        assert_int_equal(grow(c, &mirrored), LOB_OK);
+        flip_output(c, &mirrored, axis);
+        flip_case(c, axis);
+        must_equal(c, out, &mirrored, "flipped");
+        growcut_output_free(&mirrored);
+    }
+}
+
+/* Labels renamed l -> labels + 1 - l: outside the tie zone the result is renamed with them. */
+static void check_permutation(growcut_case *c, const lob_growcut_output *out)
+{
+    lob_growcut_output renamed = growcut_output_make(c);
+    for (int64_t v = 0; v < c->n; v++) {
+        const int32_t seed = label_at(c, c->seeds.data, v);
+        if (seed) put_label(c, v, c->in.labels + 1 - seed);
+    }
+    assert_int_equal(grow(c, &renamed), LOB_OK);
+    for (int64_t v = 0; v < c->n; v++) {
+        const int32_t was = label_at(c, out->labels, v), is = label_at(c, renamed.labels, v);
+        const int32_t want = was ? c->in.labels + 1 - was : 0;
+        if (out->tie[v] != renamed.tie[v]) fail_msg("%s: tie zone of renamed labels", c->shape);
+        if (!out->tie[v] && is != want) fail_msg("%s: renamed labels", c->shape);
+    }
+    assert_memory_equal(out->strength, renamed.strength, (size_t)c->n * sizeof(float));
+    growcut_output_free(&renamed);
+}
+
+/* A voxel that its label reached without cost may as well have been a seed, where nothing ties. */
+static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
+{
+    if (c->seed_strength) return;
+    lob_growcut_output again = growcut_output_make(c);
+    for (int64_t v = 0; v < c->n; v++)
+        if (out->tie[v]) {
+            growcut_output_free(&again);
+            return;
+        }
+    for (int64_t v = 0; v < c->n; v += 3)
+        if (out->strength[v] == 1.0f) put_label(c, v, label_at(c, out->labels, v));
+    assert_int_equal(grow(c, &again), LOB_OK);
+    must_equal(c, out, &again, "a redundant seed");
+    growcut_output_free(&again);
+}
+
+/* Voxels of one more plane at the end of z that the mask leaves out change nothing. */
+static void check_padding(growcut_case *c, const lob_growcut_output *out)
+{
+    if (c->options.slice_axis >= 0 || c->image.channels > 1) return;
+    growcut_case wide = *c;
+    const int64_t plane = c->image.dims.nx * c->image.dims.ny, n = c->n + plane;
+    const size_t image = lob_type_of(c->image.type)->bytes,
+                 seed = lob_type_of(c->seeds.type)->bytes;
+    wide.n = n;
+    wide.image.dims.nz = wide.seeds.dims.nz = c->image.dims.nz + 1;
+    wide.image.data = malloc((size_t)n * image);
+    wide.seeds.data = malloc((size_t)n * seed);
+    wide.mask = malloc((size_t)n);
+    wide.seed_strength = c->seed_strength ? malloc((size_t)n * sizeof(float)) : NULL;
+    memset(wide.image.data, 0x3F, (size_t)n * image);
+    memcpy(wide.image.data, c->image.data, (size_t)c->n * image);
+    memset(wide.seeds.data, 0, (size_t)n * seed);
+    memcpy(wide.seeds.data, c->seeds.data, (size_t)c->n * seed);
+    for (int64_t v = 0; v < n; v++) wide.mask[v] = v < c->n && (!c->mask || c->mask[v]);
+    if (wide.seed_strength) {
+        memset(wide.seed_strength, 0, (size_t)n * sizeof(float));
+        memcpy(wide.seed_strength, c->seed_strength, (size_t)c->n * sizeof(float));
+    }
+    wide.in =
+        (lob_growcut_input){&wide.image, &wide.seeds, c->in.labels, wide.mask, wide.seed_strength};
+    lob_growcut_output padded = growcut_output_make(&wide);
+    assert_int_equal(grow(&wide, &padded), LOB_OK);
+    must_equal(c, out, &padded, "padded");
+    growcut_output_free(&padded);
+    free(wide.image.data);
+    free(wide.seeds.data);
+    free(wide.mask);
+    free(wide.seed_strength);
+}
+
+static void run_twice(void **state)
+{
+    (void)state;
+    on_cases(7000, check_again);
+}
+
+static void flipped(void **state)
+{
+    (void)state;
+    on_cases(7200, check_flips);
+}
+
+static void labels_renamed(void **state)
+{
+    (void)state;
+    on_cases(7400, check_permutation);
+}
+
+static void redundant_seed(void **state)
+{
+    (void)state;
+    on_cases(7600, check_redundant_seed);
+}
+
+static void padded_by_mask(void **state)
+{
+    (void)state;
+    on_cases(7800, check_padding);
+}
+
+/* A volume one voxel thick in 3D is its only slice. */
+static void one_slice_is_2d(void **state)
+{
+    (void)state;
+    int done = 0;
+    for (uint64_t number = 8000; done < CASES; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY_3D, 19);
+        lob_growcut_output solid = growcut_output_make(&c), flat = growcut_output_make(&c);
+        if (c.image.dims.nz == 1 && grow(&c, &solid) == LOB_OK) {
+            c.options.slice_axis = 2;
+            c.options.neighbours = c.options.neighbours == 6 ? 4 : 8;
+            assert_int_equal(grow(&c, &flat), LOB_OK);
+            must_equal(&c, &solid, &flat, "one slice");
+            done++;
+        }
+        growcut_output_free(&solid);
+        growcut_output_free(&flat);
+        growcut_case_free(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(run_twice),      cmocka_unit_test(flipped),
+        cmocka_unit_test(labels_renamed), cmocka_unit_test(redundant_seed),
+        cmocka_unit_test(padded_by_mask), cmocka_unit_test(one_slice_is_2d),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
