@@ -1,5 +1,7 @@
 """HDF5 through the program: what other programs wrote is read, what we write they read."""
 
+import os
+
 import h5py
 import nibabel
 import numpy as np
@@ -181,5 +183,6 @@ def test_published_crashers(tmp_path):
     for path in files:
         done = lobule("info", path, timeout=60)
         assert done.returncode in (0, 65), f"{path.name}: {done.returncode}: {done.stderr}"
-        if done.returncode:
+        # A sanitizer reports the HDF5 library's own faults, which is what these files are for.
+        if done.returncode and not os.environ.get("LOBULE_SANITIZED"):
             assert len(done.stderr.splitlines()) == 1, f"{path.name}: {done.stderr}"

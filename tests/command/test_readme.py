@@ -1,14 +1,11 @@
 """Every command line of README.md runs as it stands there."""
-import os
 import re
 import shlex
-import subprocess
-from pathlib import Path
 
 import pytest
+from conftest import ROOT, good, lobule
 
-README = Path(__file__).resolve().parents[2] / "README.md"
-LOBULE = os.environ["LOBULE_BIN"]
+README = ROOT / "README.md"
 
 
 def examples():
@@ -20,15 +17,15 @@ def examples():
 def folder(tmp_path_factory):
     """A folder with the files that the examples start from."""
     path = tmp_path_factory.mktemp("readme")
-    subprocess.run([LOBULE, "phantom", "abdomen", "-o", "scan.nii.gz", "--truth", "truth.nii.gz",
-                    "--seeds", "seeds.nii.gz", "--size", "48,48,24", "--quiet"], cwd=path, check=True)
+    good("phantom", "abdomen", "-o", "scan.nii.gz", "--truth", "truth.nii.gz", "--seeds",
+         "seeds.nii.gz", "--size", "48,48,24", cwd=path)
     (path / "body.nii.gz").write_bytes((path / "truth.nii.gz").read_bytes())
     return path
 
 
 def test_there_are_examples_of_every_command():
     shown = {line.split()[1] for line in examples()}
-    listed = subprocess.run([LOBULE, "--help"], capture_output=True, text=True, check=True).stdout
+    listed = good("--help").stdout
     commands = set(re.findall(r"^  (\w+)  ", listed, re.M))
     assert commands, listed
     assert shown == commands
@@ -37,14 +34,14 @@ def test_there_are_examples_of_every_command():
 @pytest.mark.parametrize("line", examples())
 def test_example_runs(folder, line):
     words = shlex.split(line)
-    done = subprocess.run([LOBULE, *words[1:], "--quiet"], cwd=folder, capture_output=True, text=True)
+    done = lobule(*words[1:], "--quiet", cwd=folder)
     differs = 1 if words[1] == "compare" else 0
     assert done.returncode == differs, f"{line}: exit {done.returncode}: {done.stderr}"
     assert done.stderr == ""
 
 
 def test_header_fields_are_those_of_the_writer():
-    listed = (README.parent / "io/nifti.h").read_text(encoding="utf-8")
+    listed = (ROOT / "io/nifti.h").read_text(encoding="utf-8")
     listed = listed.split("LOB_NIFTI_LABEL_FIELDS(X)")[1].split("#define")[0]
     rows = re.findall(r'X\((\w+), "((?:[^"\\]|\\.)*)"\)', listed)
     assert len(rows) > 10
