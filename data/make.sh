@@ -6,5 +6,5 @@ lobule=${1:-../build/default/tools/lobule}
 
 "$lobule" phantom abdomen --size 90,64,53 --spacing 4,4,4 --type uint8 --force \
     -o abdomen.nii.gz --truth abdomen_truth.nii.gz --seeds abdomen_seeds.nii.gz
-"$lobule" phantom cells --size 48,48,20 --spacing 0.001,0.001,0.001 --cells 12 --force \
+"$lobule" phantom cells --size 64,64,12 --spacing 0.001,0.001,0.001 --cells 12 --force \
     -o cells.nii.gz --truth cells_truth.nii.gz --seeds cells_seeds.nii.gz

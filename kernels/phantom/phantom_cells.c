@@ -22,8 +22,14 @@ enum { BACKGROUND = 1 };
 
 enum { KEY_PLACE = 11, KEY_WAVE, KEY_BRIGHT, KEY_GRAIN };
 
-/* Brightness, 12 bits. */
-enum { OUTSIDE = 200, PLASM = 850, WALL = 2900, NUCLEUS = 2700, DIM_PLASM = 480 };
+enum { INSIDE, BORDER, NUCLEUS };
+
+/* Brightness, 12 bits, of the two stains: membranes, and nuclei with some plasm. */
+static const int stains[2][3] = {
+    {850,  2900, 850 },
+    {1800, 1000, 2800}
+};
+enum { OUTSIDE = 200 };
 
 typedef struct {
     double centre[3];
@@ -93,13 +99,17 @@ static phantom_voxel cell_voxel(const tissue *t, const double p[3])
                                .bright = (uint16_t)(OUTSIDE * 8 * grain),
                                .seed = away > 0.15 && away < 0.3};
     }
+    /* Membranes are beaded; without that a front that has reached one would run along it for free.
+     */
+    const double beads = 0.78 + 0.22 * random_smooth(t->grain + 1, p[0] * 5, p[1] * 5, p[2] * 5);
     double border = 0.5 * (n.second - n.distance);
     if (REACH - n.distance < border) border = REACH - n.distance;
-    double bright = PLASM * (double)n.first->tint;
-    if (t->nuclei)
-        bright = n.distance < 0.36 ? NUCLEUS * (double)n.first->tint : DIM_PLASM;
-    else if (border < t->membrane)
-        bright = WALL;
+    const int *const stain = stains[t->nuclei];
+    double bright = stain[INSIDE] * (double)n.first->tint;
+    if (border < t->membrane)
+        bright = stain[BORDER] * beads;
+    else if (n.distance < 0.33)
+        bright = stain[NUCLEUS] * (double)n.first->tint;
     return (phantom_voxel){.depth = (float)border,
                            .label = n.first->label,
                            .bright = (uint16_t)(bright * grain * 8),
@@ -173,7 +183,7 @@ static void settle(tissue *t, candidate *candidates, int64_t all, const lob_phan
             const double u = t->site[s].centre[a] / t->sites[a] * 2.0 - 1.0;
             candidates[s].far += u * u;
         }
-        t->site[s].tint = (float)(1.0 + 0.25 * random_signed(tint, (uint64_t)s));
+        t->site[s].tint = (float)(1.0 + 0.1 * random_signed(tint, (uint64_t)s));
     }
     qsort(candidates, (size_t)all, sizeof *candidates, by_distance);
     for (int c = 0; c < o->cells; c++) t->site[candidates[c].at].label = 1;
