@@ -353,13 +353,15 @@ static lob_status itk_view(lob_hdf5_view *view, hid_t group, const lob_location 
     if (st == LOB_OK) st = itk_axes(view, n, dimension, where, error);
     if (st != LOB_OK) return st;
 
-    /* LPS to RAS: the world's x and y change sign. A flat image stands on the third axis. */
+    /* LPS to RAS: the world's x and y change sign. A flat image stands on the third axis. Adding 0
+     * leaves no negative zero. */
     double affine[3][4] = {{0}};
     const int space = n < 3 ? n : 3;
     for (int r = 0; r < space; r++) {
         const double sign = r < 2 ? -1.0 : 1.0;
-        for (int a = 0; a < space; a++) affine[r][a] = sign * directions[a * n + r] * spacing[a];
-        affine[r][3] = sign * origin[r];
+        for (int a = 0; a < space; a++)
+            affine[r][a] = sign * directions[a * n + r] * spacing[a] + 0.0;
+        affine[r][3] = sign * origin[r] + 0.0;
     }
     if (n == 2) affine[2][2] = 1.0;
     if (!lob_geometry_of_affine(&view->geometry, (const double(*)[4])affine)) {

@@ -11,6 +11,7 @@
 enum {
     SLAB_BYTES = 16 << 20, /* aim for a slab; chunks of many slices make it larger */
     SLOWEST_BYTES_PER_S = 4 << 20,
+    MOST_CHUNKS = 1 << 20,   /* that are listed for a slab */
     THREAD_BYTES = 160 << 20 /* address space of a thread: stack and its part of the heap */
 };
 
@@ -220,8 +221,10 @@ static bool read_by_chunks(const slab_reader *reader, int threads)
         n = lob_product(n, (int64_t)grid[i], 1, 1);
         work.chunk_bytes *= (size_t)reader->chunk[i];
     }
+    if (n < 0 || n > MOST_CHUNKS)
+        return read_by_library(reader); /* crumbs: the list outgrows the data */
     if (!read_fill_value(reader, work.fill)) return false;
-    work.chunks = n > 0 && n < INT32_MAX ? calloc((size_t)n, sizeof *work.chunks) : NULL;
+    work.chunks = calloc((size_t)n, sizeof *work.chunks);
     bool ok = work.chunks != NULL;
     for (int64_t k = 0; ok && k < n; k++) {
         int64_t rest = k;
