@@ -18,3 +18,6 @@ lobule_unit_test(test_phantom test_phantom.c)
 
 lobule_unit_test(test_growcut_properties test_growcut_properties.c)
 target_link_libraries(test_growcut_properties PRIVATE growcut_reference)
+
+lobule_unit_test(test_measures_alloc test_measures_alloc.c)
+lobule_alloc_fail(test_measures_alloc)

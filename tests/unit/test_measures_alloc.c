@@ -1,0 +1,97 @@
+/* Distances, measures and phantoms when any one allocation fails: no leak, no half of a result. */
+#include "alloc_fail.h"
+#include "kernels/distance/distance.h"
+#include "kernels/measures/measures.h"
+#include "kernels/phantom/phantom.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const double mm[] = {1, 2, 3};
+
+static lob_status distance_attempt(void *user)
+{
+    (void)user;
+    const uint8_t set[60] = {[17] = 1};
+    float squared[60];
+    return lob_distance_squared(squared, set, (lob_dims){5, 4, 3}, mm, 3);
+}
+
+static lob_status compare_attempt(void *user)
+{
+    (void)user;
+    uint8_t a[60] = {[7] = 1, [8] = 1, [20] = 9, [59] = 4};
+    uint8_t b[60] = {[8] = 1, [9] = 1, [21] = 9, [33] = 200};
+    lob_volume va = LOB_VOLUME_EMPTY;
+    va.data = a;
+    va.type = LOB_U8;
+    va.dims = (lob_dims){5, 4, 3};
+    va.geometry = lob_geometry_of_spacing(mm);
+    lob_volume vb = va;
+    vb.data = b;
+    const lob_context context = {.threads = 1};
+    lob_overlap *rows = NULL;
+    int32_t count = 0;
+    int equal = 0;
+    lob_error error = {.text = ""};
+    const lob_status st =
+        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, &error);
+    assert_true((st == LOB_OK) == (rows != NULL));
+    assert_true((st == LOB_OK) == (error.text[0] == '\0'));
+    free(rows);
+    return st;
+}
+
+static lob_status phantom_attempt(void *user)
+{
+    lob_phantom_options o = lob_phantom_defaults(*(lob_phantom_kind *)user);
+    o.dims = (lob_dims){12, 11, 17};
+    o.cells = 2;
+    const lob_context context = {.threads = 2};
+    lob_volume image, truth, seeds;
+    lob_error error = {.text = ""};
+    const lob_status st = lob_phantom(&image, &truth, &seeds, &o, &context, &error);
+    if (st != LOB_OK) {
+        assert_true(error.text[0]);
+        assert_null(image.data);
+        assert_null(truth.data);
+        assert_null(seeds.data);
+    }
+    lob_volume_free(&image);
+    lob_volume_free(&truth);
+    lob_volume_free(&seeds);
+    return st;
+}
+
+static void test_distance(void **state)
+{
+    (void)state;
+    assert_true(alloc_fail_sweep("distance", distance_attempt, NULL) >= 3);
+}
+
+static void test_compare(void **state)
+{
+    (void)state;
+    assert_true(alloc_fail_sweep("compare", compare_attempt, NULL) >= 10);
+}
+
+static void test_phantom(void **state)
+{
+    (void)state;
+    for (lob_phantom_kind kind = 0; kind < LOB_PHANTOMS; kind++)
+        assert_true(alloc_fail_sweep("phantom", phantom_attempt, &kind) >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_distance),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_phantom),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
