@@ -137,7 +137,9 @@ static __global__ void __launch_bounds__(CELL_THREADS)
 {
     FOR_CELLS(s, S)
     {
-        const uint32_t pending = __ldcg(&s.pending[group]);
+        /* One lane reads for all: other warps' offers set bits meanwhile. */
+        uint32_t pending = lane == 0 ? __ldcg(&s.pending[group]) : 0;
+        pending = __shfl_sync(ALL_LANES, pending, 0);
         if (!pending) continue;
         const int64_t from = group * WARP + lane;
         const bool hard = (pending >> lane & 1) && __ldcg(&s.key[from]) == 0;
