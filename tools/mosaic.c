@@ -228,9 +228,11 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixel
     static const double steps[] = {5, 2, 1};
     const lob_colour white = {255, 255, 255}, dark = {0, 0, 0};
     double power = 1e9, length = 0;
-    for (int digit = 0; length == 0 && digit < 18; digit++, power /= 10)
+    for (int digit = 0; length == 0 && digit < 18; digit++) {
         for (size_t i = 0; length == 0 && i < sizeof steps / sizeof *steps; i++)
             if (steps[i] * power * pixels_per_mm <= most) length = steps[i] * power;
+        power /= 10;
+    }
     if (length == 0) return;
 
     const int pixels = (int)(length * pixels_per_mm + 0.5), thick = 2 * text_scale;
