@@ -26,7 +26,8 @@
  * Refused: soft and external links, data in external files, virtual data sets, filters other than
  * HDF5's own, sizes that what is stored cannot justify. The HDF5 library runs in a child process
  * (io/sandbox.h), because versions in use crash on damaged files; a crash is LOB_EDATA. This
- * process never calls HDF5 itself.
+ * process never calls HDF5 itself; a program that does, must not while another of its threads is in
+ * here.
  *
  * Writing. ITK's layout, always three-dimensional, with `axistags` and `element_size_um` on
  * VoxelData, so that ITK, SimpleITK, ilastik, PlantSeg, Fiji and h5py open the file. A scaled

@@ -11,7 +11,7 @@
 enum {
     SLAB_BYTES = 16 << 20, /* aim for a slab; chunks of many slices make it larger */
     SLOWEST_BYTES_PER_S = 4 << 20,
-    MOST_CHUNKS = 1 << 20,   /* that are listed for a slab */
+    MOST_CHUNKS = 1 << 17,   /* of a slab: lists of crumbs outgrow the data */
     THREAD_BYTES = 160 << 20 /* address space of a thread: stack and its part of the heap */
 };
 
@@ -47,10 +47,17 @@ int64_t lob_hdf5_slab(const lob_hdf5_view *view)
 {
     hsize_t chunk[LOB_HDF5_MOST_AXES];
     const int z = view->at[LOB_AXIS_Z];
-    const int64_t nz = lob_hdf5_side(view, LOB_AXIS_Z), slice = slice_bytes(view);
-    const int64_t layer = z >= 0 && is_chunked(view, chunk) ? (int64_t)chunk[z] : 1;
-    const int64_t fitting = SLAB_BYTES / slice;
-    const int64_t slab = layer * (fitting / layer > 1 ? fitting / layer : 1);
+    const int64_t nz = lob_hdf5_side(view, LOB_AXIS_Z);
+    int64_t layer = 1, in_layer = 1; /* slices of a layer of chunks, and chunks in it */
+    if (z >= 0 && is_chunked(view, chunk)) {
+        layer = (int64_t)chunk[z];
+        for (int i = 0; i < view->rank; i++)
+            if (i != z && i != view->at[LOB_AXIS_T])
+                in_layer *= (int64_t)((view->extent[i] - 1) / chunk[i] + 1);
+    }
+    int64_t layers = SLAB_BYTES / slice_bytes(view) / layer;
+    if (layers > MOST_CHUNKS / in_layer) layers = MOST_CHUNKS / in_layer;
+    const int64_t slab = layer * (layers > 1 ? layers : 1);
     return slab < nz ? slab : nz;
 }
 
@@ -221,8 +228,7 @@ static bool read_by_chunks(const slab_reader *reader, int threads)
         n = lob_product(n, (int64_t)grid[i], 1, 1);
         work.chunk_bytes *= (size_t)reader->chunk[i];
     }
-    if (n < 0 || n > MOST_CHUNKS)
-        return read_by_library(reader); /* crumbs: the list outgrows the data */
+    if (n < 0 || n > MOST_CHUNKS) return read_by_library(reader);
     if (!read_fill_value(reader, work.fill)) return false;
     work.chunks = calloc((size_t)n, sizeof *work.chunks);
     bool ok = work.chunks != NULL;

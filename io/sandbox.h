@@ -13,6 +13,11 @@
  * comes from. It inherits no open file but one, prints nowhere, leaves no core file, answers no
  * signal handler of the parent, and dies with the parent. Only threads that it starts itself exist
  * in it, so OpenMP is out of bounds there; lob_sandbox_parallel is not.
+ *
+ * Other threads of the parent may be anywhere at that moment, and a lock that one of them holds
+ * stays locked in the child. The C library frees its own (malloc, stdio); the child may use no
+ * other lock that the parent's threads use. So the parent must leave a library alone that the child
+ * calls.
  */
 typedef struct {
     pid_t pid;
