@@ -276,6 +276,11 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     return LOB_OK;
 }
 
+void *lob_device_queue(const lob_device *device)
+{
+    return device->stream;
+}
+
 lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));

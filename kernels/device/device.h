@@ -68,6 +68,9 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
 lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
                                lob_error *error);
 
+/* The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. */
+void *lob_device_queue(const lob_device *device);
+
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */
 lob_status lob_device_wait(lob_device *device, lob_error *error);
 

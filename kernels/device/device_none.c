@@ -78,6 +78,12 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     return none(error);
 }
 
+void *lob_device_queue(const lob_device *device)
+{
+    (void)device;
+    return NULL;
+}
+
 lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
     (void)device;

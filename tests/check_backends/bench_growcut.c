@@ -1,0 +1,402 @@
+/*
+ * Times of GrowCut on a device. Every result is compared with the CPU's before its time counts;
+ * times are CUDA events around the whole call with arrays on the device: levels, rules, growing,
+ * labels, and the host's part between them. Medians after two runs that are not counted.
+ */
+#include "tests/check_backends/bench_growcut.h"
+
+#include "kernels/device/device.h"
+#include "kernels/growcut/growcut_cuda.h"
+#include "kernels/phantom/phantom.h"
+#include "kernels/phantom/phantom_random.h"
+
+#include <cuda_runtime_api.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM_UP = 2, MOST_TIMES = 101 };
+
+/* A volume on both sides, and the CPU's labels of it. */
+typedef struct {
+    const lob_context *context;
+    const char *name;
+    lob_volume image, seeds;
+    uint8_t *want, *got; /* labels: the CPU's, the device's */
+    lob_growcut_arrays arrays;
+    void *device_image, *device_seeds;
+    double copy; /* bytes a second */
+} bench;
+
+/* What a timed call came to. */
+typedef struct {
+    float ms;
+    lob_growcut_stats stats;
+    lob_growcut_counts counts;
+    int64_t wrong; /* voxels that differ from the CPU's */
+    lob_status status;
+    lob_error error;
+} timing;
+
+static void must(cudaError_t result, const char *what)
+{
+    if (result == cudaSuccess) return;
+    printf("%s: %s\n", what, cudaGetErrorString(result));
+    exit(70);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static double copy_bandwidth(const lob_context *context)
+{
+    const size_t bytes = (size_t)1 << 30;
+    cudaStream_t queue = lob_device_queue(context->device);
+    void *from, *to;
+    cudaEvent_t a, b;
+    float ms[11];
+    must(cudaMalloc(&from, bytes), "cudaMalloc");
+    must(cudaMalloc(&to, bytes), "cudaMalloc");
+    must(cudaMemset(from, 0x5a, bytes), "cudaMemset");
+    must(cudaEventCreate(&a), "cudaEventCreate");
+    must(cudaEventCreate(&b), "cudaEventCreate");
+    for (int i = 0; i < 11; i++) {
+        must(cudaEventRecord(a, queue), "cudaEventRecord");
+        must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue), "copy");
+        must(cudaEventRecord(b, queue), "cudaEventRecord");
+        must(cudaEventSynchronize(b), "copy");
+        must(cudaEventElapsedTime(&ms[i], a, b), "cudaEventElapsedTime");
+    }
+    cudaEventDestroy(a);
+    cudaEventDestroy(b);
+    cudaFree(from);
+    cudaFree(to);
+    qsort(ms, 11, sizeof *ms, ascending);
+    return 2.0 * (double)bytes / (ms[5] * 1e-3);
+}
+
+/* ---- volumes ---- */
+
+static bool phantom(bench *b, lob_dims dims, double noise, uint64_t seed, bool with_seeds)
+{
+    lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
+    lob_error error = {""};
+    o.dims = dims;
+    o.noise = noise;
+    o.random_seed = seed;
+    const lob_context cpu = {.threads = b->context->threads};
+    const lob_status st =
+        lob_phantom(&b->image, NULL, with_seeds ? &b->seeds : NULL, &o, &cpu, &error);
+    if (st != LOB_OK) printf("phantom: %s\n", error.text);
+    return st == LOB_OK;
+}
+
+/* Replace the image by numbers that have nothing in common. */
+static void make_noise(lob_volume *image)
+{
+    const int64_t n = lob_voxels(image);
+    for (int64_t i = 0; i < n; i++)
+        ((int16_t *)image->data)[i] = (int16_t)(random_bits(11, (uint64_t)i) & 4095);
+}
+
+/* Corridors one voxel wide between walls that cannot be crossed; half of the doors are shut. */
+static void make_maze(lob_volume *image)
+{
+    const lob_dims d = image->dims;
+    int64_t i = 0;
+    for (int64_t z = 0; z < d.nz; z++)
+        for (int64_t y = 0; y < d.ny; y++)
+            for (int64_t x = 0; x < d.nx; x++, i++) {
+                const int odd = (int)(x & 1) + (int)(y & 1) + (int)(z & 1);
+                const bool wall = odd >= 2 || (odd == 1 && random_bits(12, (uint64_t)i) & 1);
+                ((int16_t *)image->data)[i] =
+                    wall ? 4095 : (int16_t)(random_bits(13, (uint64_t)i) & 31);
+            }
+}
+
+/* Three channels of a slice: the image, and two of other brightness and noise. */
+static bool make_colours(bench *b)
+{
+    const int64_t n = lob_voxels(&b->image);
+    int16_t *colours = malloc((size_t)n * 3 * sizeof *colours);
+    if (!colours) return false;
+    const int16_t *grey = b->image.data;
+    for (int64_t i = 0; i < n; i++) {
+        const double other = 20 * random_normal(14, (uint64_t)i),
+                     third = 20 * random_normal(15, (uint64_t)i);
+        colours[i] = grey[i];
+        colours[n + i] = (int16_t)(0.7 * grey[i] + 200 + other);
+        colours[2 * n + i] = (int16_t)(3000 - 0.5 * grey[i] + third);
+    }
+    free(b->image.data);
+    b->image.data = colours;
+    b->image.channels = 3;
+    return true;
+}
+
+static void send(bench *b)
+{
+    const size_t voxels = (size_t)lob_voxels(&b->image);
+    const size_t bytes = voxels * (size_t)b->image.channels * sizeof(int16_t);
+    void *labels;
+    b->want = malloc(voxels);
+    b->got = malloc(voxels);
+    if (!b->want || !b->got) exit(75);
+    must(cudaMalloc(&b->device_image, bytes), "cudaMalloc");
+    must(cudaMalloc(&b->device_seeds, voxels), "cudaMalloc");
+    must(cudaMalloc(&labels, voxels), "cudaMalloc");
+    must(cudaMemcpy(b->device_image, b->image.data, bytes, cudaMemcpyHostToDevice), "upload");
+    must(cudaMemcpy(b->device_seeds, b->seeds.data, voxels, cudaMemcpyHostToDevice), "upload");
+    b->arrays =
+        (lob_growcut_arrays){.image = b->device_image, .seeds = b->device_seeds, .labels = labels};
+}
+
+static void bench_free(bench *b)
+{
+    lob_volume_free(&b->image);
+    lob_volume_free(&b->seeds);
+    free(b->want);
+    free(b->got);
+    cudaFree(b->device_image);
+    cudaFree(b->device_seeds);
+    cudaFree(b->arrays.labels);
+}
+
+/* ---- running ---- */
+
+static int32_t labels_of(const bench *b)
+{
+    const int64_t n = lob_voxels(&b->seeds);
+    int32_t most = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (((uint8_t *)b->seeds.data)[i] > most) most = ((uint8_t *)b->seeds.data)[i];
+    return most;
+}
+
+static bool on_cpu(bench *b, const lob_growcut_options *options)
+{
+    const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
+    const lob_growcut_output out = {b->want, NULL, NULL};
+    const lob_context cpu = {.threads = b->context->threads};
+    lob_error error = {""};
+    const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, &cpu, &error);
+    if (st != LOB_OK) printf("%s on the CPU: %s\n", b->name, error.text);
+    return st == LOB_OK;
+}
+
+static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
+                        const lob_growcut_options *options, const lob_growcut_tuning *tuning)
+{
+    cudaStream_t queue = lob_device_queue(b->context->device);
+    cudaEvent_t before, after;
+    float ms = 0;
+    must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
+    must(cudaEventCreate(&before), "cudaEventCreate");
+    must(cudaEventCreate(&after), "cudaEventCreate");
+    must(cudaEventRecord(before, queue), "cudaEventRecord");
+    t->status = lob_growcut_cuda_arrays(&b->arrays, &t->stats, &t->counts, in, options, tuning,
+                                        b->context, &t->error);
+    must(cudaEventRecord(after, queue), "cudaEventRecord");
+    must(cudaEventSynchronize(after), "growcut");
+    must(cudaEventElapsedTime(&ms, before, after), "cudaEventElapsedTime");
+    cudaEventDestroy(before);
+    cudaEventDestroy(after);
+    return ms;
+}
+
+/* Run as often as asked for; what the last run wrote is compared with b->want. */
+static timing measure(bench *b, const lob_growcut_options *options,
+                      const lob_growcut_tuning *tuning, int times)
+{
+    const int64_t voxels = lob_voxels(&b->image);
+    const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
+    timing t = {0};
+    float ms[MOST_TIMES];
+    if (times > MOST_TIMES) times = MOST_TIMES;
+    for (int i = -WARM_UP; i < times; i++) {
+        const float one = timed_call(b, &t, &in, options, tuning);
+        if (t.status != LOB_OK) {
+            printf("%s: %s\n", b->name, t.error.text);
+            return t;
+        }
+        if (i >= 0) ms[i] = one;
+    }
+    qsort(ms, (size_t)times, sizeof *ms, ascending);
+    t.ms = ms[times / 2];
+    must(cudaMemcpy(b->got, b->arrays.labels, (size_t)voxels, cudaMemcpyDeviceToHost), "download");
+    for (int64_t i = 0; i < voxels; i++) t.wrong += b->got[i] != b->want[i];
+    return t;
+}
+
+static uint64_t hash_of(const uint8_t *bytes, int64_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int64_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001b3u;
+    return h;
+}
+
+static void print_row(const bench *b, const char *rule, const timing *t)
+{
+    const double voxels = (double)lob_voxels(&b->image);
+    const double bytes =
+        voxels * (2.0 * b->image.channels + 2.0); /* image, seeds and labels once */
+    const double rate = bytes / (t->ms * 1e-3);
+    printf("%-16s %-9s %9.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name, rule,
+           t->ms, rate / 1e9, 100 * rate / b->copy, (double)t->stats.working_bytes / voxels,
+           (long long)t->counts.rounds, (double)t->counts.visits / (double)t->counts.tiles,
+           (double)t->counts.pops / voxels, t->wrong ? "DIFFERS" : "same",
+           (unsigned long long)hash_of(b->got, lob_voxels(&b->image)));
+}
+
+static void print_head(const char *title)
+{
+    printf("\n%s\n%-16s %-9s %9s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n", title,
+           "volume", "rule", "ms", "GB/s", "% copy", "B/vox", "rounds", "vis/til", "pop/vox");
+}
+
+static const char *const rule_name[] = {"strength", "distance"};
+
+/* Both rules over a volume; returns how many differ. */
+static int both_rules(bench *b, int slice_axis, int times)
+{
+    int failures = 0;
+    for (int rule = 0; rule < 2; rule++) {
+        lob_growcut_options o = LOB_GROWCUT_DEFAULTS;
+        o.rule = rule ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
+        o.slice_axis = slice_axis;
+        o.neighbours = slice_axis < 0 ? 26 : 8;
+        if (!on_cpu(b, &o)) return 1;
+        const timing t = measure(b, &o, NULL, times);
+        if (t.status == LOB_OK) print_row(b, rule_name[rule], &t);
+        failures += t.status != LOB_OK || t.wrong != 0;
+    }
+    return failures;
+}
+
+/* ---- suites ---- */
+
+static const double NOISE_PERCENT = 100.0 * 20 / 4096; /* sigma 20 of 12 bits */
+
+static int bench_volumes(const lob_context *context, const bench_options *o, double copy)
+{
+    static const struct {
+        const char *name;
+        double noise;
+        int slice_axis;
+        void (*change)(lob_volume *);
+    } rows[] = {
+        {"abdomen",        NOISE_PERCENT, -1, NULL      },
+        {"abdomen slices", NOISE_PERCENT, 2,  NULL      },
+        {"abdomen smooth", 0,             -1, NULL      },
+        {"noise alone",    0,             -1, make_noise},
+        {"maze",           0,             -1, make_maze }
+    };
+    int failures = 0;
+    char title[96];
+    snprintf(title, sizeof title, "%lldx%lldx%lld, 12 bits, 26 neighbours, slices 8",
+             (long long)o->dims.nx, (long long)o->dims.ny, (long long)o->dims.nz);
+    print_head(title);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench b = {.context = context, .name = rows[i].name, .copy = copy};
+        if (!phantom(&b, o->dims, rows[i].noise, 1, true)) return failures + 1;
+        if (rows[i].change) rows[i].change(&b.image);
+        send(&b);
+        failures += both_rules(&b, rows[i].slice_axis, o->times);
+        bench_free(&b);
+    }
+    return failures;
+}
+
+static int sweep_one(bench *b, int slice_axis, int times)
+{
+    static const double steps[] = {0.5, 1, 1.5, 2, 3, 5, 8};
+    static const int caps[] = {0, 4, 16}, warps[] = {24, 16, 12};
+    int failures = 0;
+    lob_growcut_options o = LOB_GROWCUT_DEFAULTS;
+    o.slice_axis = slice_axis;
+    o.neighbours = slice_axis < 0 ? 26 : 8;
+    if (!on_cpu(b, &o)) return 1;
+    printf("\n%s: steps, cap, warps, adapting: ms, rounds, visits a tile, pops a voxel\n", b->name);
+    for (int s = 0; s < 7; s++)
+        for (int k = 0; k < 6; k++) {
+            lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
+            tuning.window_steps = steps[s];
+            tuning.adapt = k != 5;
+            tuning.cap = k < 3 ? caps[k] : 0;
+            tuning.warps = k == 3 || k == 4 ? warps[k - 2] : 0;
+            const timing t = measure(b, &o, &tuning, times);
+            if (t.status != LOB_OK) return failures + 1;
+            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps, tuning.cap,
+                   tuning.warps, tuning.adapt, t.ms, (long long)t.counts.rounds,
+                   (double)t.counts.visits / (double)t.counts.tiles,
+                   (double)t.counts.pops / (double)lob_voxels(&b->image),
+                   t.wrong ? " DIFFERS" : "");
+            failures += t.wrong != 0;
+        }
+    return failures;
+}
+
+static int bench_sweep(const lob_context *context, const bench_options *o, double copy)
+{
+    bench b = {.context = context, .name = "abdomen", .copy = copy};
+    if (!phantom(&b, o->dims, NOISE_PERCENT, 1, true)) return 1;
+    send(&b);
+    int failures = sweep_one(&b, -1, 3);
+    b.name = "abdomen slices";
+    failures += sweep_one(&b, 2, 3);
+    bench_free(&b);
+    return failures;
+}
+
+/* Colour images by megapixels: exact, and with the two approximations and how wrong they are. */
+static int bench_flat(const lob_context *context, const bench_options *o)
+{
+    int failures = 0;
+    printf(
+        "\n2D, 3 channels of 12 bits, 8 neighbours, strength rule; errors in per cent of pixels\n"
+        "%6s %10s %8s %10s %8s %10s %8s %10s %8s\n",
+        "MP", "exact ms", "rounds", "alphamax", "error", "1/2 rounds", "error", "1/4 rounds",
+        "error");
+    for (int mp = 1; mp <= 64; mp *= 2) {
+        const int64_t side = (int64_t)sqrt(mp * 1e6);
+        bench b = {.context = context, .name = "image"};
+        const lob_dims dims = {side, side, 1};
+        if (!phantom(&b, dims, NOISE_PERCENT, 3, true) || !make_colours(&b)) return failures + 1;
+        send(&b);
+        lob_growcut_options exact = LOB_GROWCUT_DEFAULTS;
+        exact.slice_axis = 2;
+        exact.neighbours = 8;
+        lob_growcut_options rough = exact;
+        rough.norm = LOB_NORM_ALPHAMAX;
+        lob_growcut_tuning half = LOB_GROWCUT_TUNING, quarter = LOB_GROWCUT_TUNING;
+        if (!on_cpu(&b, &exact)) return failures + 1;
+        const timing t = measure(&b, &exact, NULL, o->times);
+        failures += t.status != LOB_OK || t.wrong != 0;
+        half.rounds = t.counts.rounds / 2 + 1;
+        quarter.rounds = t.counts.rounds / 4 + 1;
+        const timing norm = measure(&b, &rough, NULL, o->times);
+        const timing early = measure(&b, &exact, &half, o->times);
+        const timing earlier = measure(&b, &exact, &quarter, o->times);
+        const double percent = 100.0 / (double)(side * side);
+        printf("%6d %10.3f %8lld %10.3f %8.3f %10.3f %8.3f %10.3f %8.3f\n", mp, t.ms,
+               (long long)t.counts.rounds, norm.ms, percent * (double)norm.wrong, early.ms,
+               percent * (double)early.wrong, earlier.ms, percent * (double)earlier.wrong);
+        bench_free(&b);
+    }
+    return failures;
+}
+
+int bench_growcut(const lob_context *context, const bench_options *options)
+{
+    int failures = 0;
+    const double copy = copy_bandwidth(context);
+    printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
+    if (options->volumes) failures += bench_volumes(context, options, copy);
+    if (options->flat) failures += bench_flat(context, options);
+    if (options->sweep) failures += bench_sweep(context, options, copy);
+    return failures;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Build for this machine's GPU, compare the backends, look for races and stray accesses, and time.
+#
+#   tests/gpu.sh LOGS [CMAKE ARGUMENT...]
+#
+# Logs go to the folder LOGS; the last lines of each are printed. LOBULE_GPU_BUILD names the build
+# folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench").
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+[ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+logs=$1
+shift
+build=${LOBULE_GPU_BUILD:-build/gpu}
+steps=${LOBULE_GPU_STEPS:-test sanitize bench}
+mkdir -p "$logs"
+failed=()
+
+# step NAME LINES COMMAND...: run with output to a log, print its end and how long it took.
+step() {
+    local name=$1 lines=$2 begin=$SECONDS rc=0
+    shift 2
+    "$@" >"$logs/$name.log" 2>&1 || rc=$?
+    printf '== %s: exit code %d after %d s\n' "$name" "$rc" $((SECONDS - begin))
+    tail -n "$lines" "$logs/$name.log"
+    [ "$rc" -eq 0 ] || failed+=("$name")
+    return "$rc"
+}
+
+step configure 3 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLOBULE_CUDA=ON \
+    -DCMAKE_CUDA_ARCHITECTURES="${LOBULE_GPU_ARCH:-90-real}" "$@" || exit 1
+step build 3 cmake --build "$build" --parallel "$(nproc)" --target check_backends || exit 1
+check=$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)
+
+for what in $steps; do
+    case $what in
+    test)
+        step ctest 12 ctest --test-dir "$build" -L gpu --output-on-failure
+        step cases 8 "$check" --cases 2000 --first 10000 --repeats 100
+        ;;
+    sanitize)
+        # Small volumes only: each tool slows a kernel down a hundred times and more.
+        for tool in memcheck racecheck initcheck synccheck; do
+            step "$tool" 6 timeout "${LOBULE_GPU_TIMEOUT:-240}" compute-sanitizer --tool "$tool" \
+                --error-exitcode 9 "$check" --cases "${LOBULE_GPU_SANITIZED:-40}" --repeats 0
+        done
+        ;;
+    bench) step bench 40 "$check" --cases 50 --repeats 0 --bench --flat ;;
+    sweep) step sweep 100 "$check" --cases 50 --repeats 0 --sweep ;;
+    *)
+        printf 'gpu.sh: no step %s\n' "$what" >&2
+        exit 64
+        ;;
+    esac
+done
+[ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[*]}"; exit 1; }
+printf 'all passed\n'
