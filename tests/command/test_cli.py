@@ -99,7 +99,7 @@ def test_unknown_input_is_66(folder):
 
 def test_device_that_is_not_there_is_69(folder):
     built_for = lobule(*GROW, "--device", "cuda:999", cwd=folder)
-    assert_one_line(built_for, 69, "cuda")
+    assert_one_line(built_for, 69, "--device cpu")
     assert not (folder / "labels.nii.gz").exists()
 
 
