@@ -1,0 +1,19 @@
+/* The arithmetic of levels on single voxels, compiled for the CPU and for CUDA. */
+#ifndef LOB_LEVELS_VOXEL_H
+#define LOB_LEVELS_VOXEL_H
+
+#include "kernels/both.h"
+
+#include <stdint.h>
+
+/*
+ * The level of a stored value >= low: the nearest to (stored - low) * per_unit. In halves, because
+ * the width of a range of doubles can exceed what a double holds.
+ */
+LOB_BOTH uint16_t lob_level_mapped(double stored, double low, double per_unit)
+{
+    const double level = (stored * 0.5 - low * 0.5) * (2 * per_unit) + 0.5;
+    return level < 65535.0 ? (uint16_t)level : 65535;
+}
+
+#endif
