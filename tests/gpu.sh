@@ -6,7 +6,7 @@
 # Logs go to the folder LOGS; the last lines of each are printed. LOBULE_GPU_BUILD names the build
 # folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench").
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 [ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 logs=$1

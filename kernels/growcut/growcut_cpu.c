@@ -22,6 +22,9 @@ static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
 
+/* Beyond so many labels a narrow key has no room worth trying. */
+enum { NARROW_LABELS = 1 << 24 };
+
 /* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
  */
 static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growcut_stats *stats,
@@ -31,7 +34,8 @@ static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growc
     lob_status st = LOB_OK;
     stats->key_bits = 64;
     if (key_bits != 64) {
-        st = lob_growcut_tiles_32(job, &result, error);
+        result.overflow = job->in->labels >= NARROW_LABELS;
+        if (!result.overflow) st = lob_growcut_tiles_32(job, &result, error);
         if (st != LOB_OK) return st;
         if (!result.overflow)
             stats->key_bits = 32;

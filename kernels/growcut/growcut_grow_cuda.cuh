@@ -19,14 +19,15 @@
 
 #include "kernels/growcut/growcut_scene_cuda.cuh"
 
-enum { MOST_WARPS = 24, WINDOW_GROWS = 16 };
+enum { MOST_WARPS = 24, WINDOW_GROWS = 16, BATCH = 8 };
 
 /* What a block's warps share. */
 template <typename K, typename S> struct hall {
     K least; /* least priority that was seen or set since the last meeting */
     K next;  /* the meeting's result: of all blocks */
     uint32_t reached, count, stop;
-    int16_t step[SIDES]; /* cells from a padded cell to its neighbour */
+    uint32_t halo[S::words]; /* bit of each padded cell that is not the tile\'s own */
+    int16_t step[SIDES];     /* cells from a padded cell to its neighbour */
     uint16_t
         owner[S::padded]; /* of each padded cell: direction of its tile * 1024 + its cell there */
 };
@@ -53,6 +54,24 @@ template <int N> static __host__ __device__ constexpr int reach_of()
     return N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2;
 }
 
+/* The plane's rule as a visit needs it, in registers: device memory is read once. */
+template <typename K> struct step_rule {
+    const K *table;    /* in device memory; NULL: a level costs 1 << level_shift */
+    const wide *extra; /* NULL: nothing */
+    K unreached;
+    uint32_t level_shift, bound_shift;
+};
+
+/* Orders this thread's accesses to device memory for all who meet it: release and acquire. */
+static __device__ inline void order(void)
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#else
+    __threadfence();
+#endif
+}
+
 /* Warp-uniform counts of a kernel's life. */
 typedef struct {
     uint32_t visits;
@@ -69,20 +88,21 @@ static __device__ inline uint32_t candidates(const K *key, const uint16_t *level
                                              uint32_t shift, int channels)
 {
     uint32_t hit = 0;
-    const int self = level[0];
+    const uint32_t self = level[0];
 #pragma unroll
     for (int direction = 0; direction < SIDES; direction++) {
         const int dx = direction % 3 - 1, dy = direction / 3 % 3 - 1, dz = direction / 9 - 1;
         const int apart = (dx != 0) + (dy != 0) + (dz != 0);
         if (apart == 0 || apart > reach_of<N>() || (S::flat && dz != 0)) continue;
         const int step = dx + S::px * dy + S::px * S::py * dz;
-        uint32_t differ = (uint32_t)abs((int)level[step] - self);
+        uint32_t differ = __usad(level[step], self, 0u);
         if (MANY)
-            for (int c = 1; c < channels; c++) {
-                const int there = level[c * S::padded + step], here = level[c * S::padded];
-                differ = max(differ, (uint32_t)abs(there - here));
-            }
-        if ((K)(own + ((K)differ << shift)) < key[step]) hit |= 1u << direction;
+            for (int c = 1; c < channels; c++)
+                differ = max(differ, __usad(level[c * S::padded + step], level[c * S::padded], 0u));
+        /* A product, because it shares an instruction with the sum. */
+        const K offer =
+            sizeof(K) == 4 ? (K)(own + differ * (1u << shift)) : own + ((K)differ << shift);
+        if (offer < key[step]) hit |= 1u << direction;
     }
     return hit;
 }
@@ -113,28 +133,41 @@ static __device__ uint32_t load_tile(const scene<K> &s, const hall<K, S> *h, nes
         w->tile[lane] = there ? (int32_t)(x + s.grid[0] * (y + s.grid[1] * z)) : NO_TILE;
         w->least[lane] = keys<K>::never;
     }
-    __threadfence(); /* bits before keys */
+    order(); /* bits before keys */
     __syncwarp();
-#pragma unroll 8
-    for (int i = 0; i < S::words; i++) {
-        const int q = i * WARP + (int)lane;
-        const int owner = h->owner[q < S::padded ? q : S::padded - 1];
+    for (int first = 0; first < S::words; first += BATCH) { /* a batch of loads in flight */
+        K key[BATCH];
+        uint16_t own[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const int q = (first + j) * WARP + (int)lane;
+            const int owner = h->owner[q < S::padded ? q : S::padded - 1];
+            const int32_t tile = w->tile[owner >> 10];
+            const int64_t from =
+                (int64_t)(tile != NO_TILE ? tile : (int32_t)t) * S::cells + (owner & 1023);
+            key[j] = __ldcg(s.key + from);
+            own[j] = __ldg(s.level + from);
+            if (tile == NO_TILE) key[j] = 0;
+        }
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const int q = (first + j) * WARP + (int)lane;
+            if (q >= S::padded) continue;
+            w->key[q] = key[j];
+            level[q] = own[j];
+        }
+    }
+    for (int i = (int)lane; i < S::words; i += WARP) {
+        w->queued[i] = h->halo[i];
+        w->lowered[i] = 0;
+    }
+    for (int q = (int)lane; MANY && q < S::padded; q += WARP) {
+        const int owner = h->owner[q];
         const int32_t tile = w->tile[owner >> 10];
-        const int64_t from = (int64_t)tile * S::cells + (owner & 1023);
-        const bool real = q < S::padded && tile != NO_TILE;
-        const K key = real ? __ldcg(s.key + from) : 0;
-        const uint16_t own = real ? __ldg(s.level + from) : 0;
-        if (q < S::padded) {
-            w->key[q] = key;
-            level[q] = own;
-            for (int c = 1; MANY && c < s.image.channels; c++)
-                level[c * S::padded + q] = real ? __ldg(s.level + c * s.cells + from) : 0;
-        }
-        const uint32_t halo = __ballot_sync(ALL_LANES, q >= S::padded || owner >> 10 != CENTRE);
-        if (lane == 0) {
-            w->queued[i] = halo;
-            w->lowered[i] = 0;
-        }
+        const int64_t from =
+            (int64_t)(tile != NO_TILE ? tile : (int32_t)t) * S::cells + (owner & 1023);
+        for (int c = 1; c < s.image.channels; c++)
+            level[c * S::padded + q] = __ldg(s.level + c * s.cells + from);
     }
     __syncwarp();
     if (S::own_bits == WARP) return word;
@@ -174,17 +207,30 @@ static __device__ uint32_t queue_pending(const scene<K> &s, nest<K, S> *w, uint3
     return tail;
 }
 
+/* Key of a path from own over distance d in a direction; at or above top when there is none. */
+template <typename K>
+static __device__ inline wide offer_of(const step_rule<K> &rule, const K *shared_table,
+                                       uint32_t table_shared, K own, uint32_t d, int direction)
+{
+    const wide weight = !rule.table        ? (wide)d << rule.level_shift
+                        : d < table_shared ? (wide)shared_table[d]
+                                           : (wide)__ldg(rule.table + d);
+    return own + weight + (rule.extra ? __ldg(rule.extra + direction) : 0);
+}
+
 /* One turn: 32 cells from the queue make their offers. */
 template <typename K, typename S, int N, bool MANY>
 static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h, const K *table,
-                                         nest<K, S> *w, const uint16_t *level, const plane *in,
-                                         uint32_t shift, uint32_t head, uint32_t n, uint32_t *tail,
-                                         K end, uint32_t lane)
+                                         nest<K, S> *w, const uint16_t *level,
+                                         const step_rule<K> &rule, uint32_t head, uint32_t n,
+                                         uint32_t *tail, K end, uint32_t lane)
 {
     const int q = w->queue[(head + (lane < n ? lane : 0)) & (S::cells - 1)];
     const K own = w->key[q];
+    const uint32_t self = level[q];
     uint32_t hit = 0;
     if (lane < n) {
+        const uint32_t shift = sizeof(K) == 4 ? rule.bound_shift : rule.level_shift;
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
         hit = candidates<K, S, N, MANY>(w->key + q, level + q, own, shift, s.image.channels);
     }
@@ -198,17 +244,12 @@ static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h,
             v = q + h->step[direction];
             const uint32_t d = MANY ? lob_growcut_distance(level + q, level + v, s.image.channels,
                                                            S::padded, s.norm)
-                                    : (uint32_t)abs((int)level[q] - (int)level[v]);
-            const wide weight = !in->tabled          ? (wide)d << in->level_shift
-                                : d < s.table_shared ? (wide)table[d]
-                                                     : (wide)__ldg(s.table + in->table + d);
-            const wide offer = own + weight + __ldg(&in->extra[direction]);
-            if (offer < keys<K>::top) {
-                const uint32_t bit = 1u << v % WARP;
-                if ((K)offer < atomicMin(&w->key[v], (K)offer)) {
-                    atomicOr(&w->lowered[v / WARP], bit);
-                    fresh = offer < end && !(atomicOr(&w->queued[v / WARP], bit) & bit);
-                }
+                                    : __usad(level[v], self, 0u);
+            const wide offer = offer_of(rule, table, s.table_shared, own, d, direction);
+            if (offer < keys<K>::top && (K)offer < atomicMin(&w->key[v], (K)offer)) {
+                const uint32_t word = (uint32_t)v / WARP, bit = 1u << v % WARP;
+                atomicOr(&w->lowered[word], bit);
+                fresh = offer < end && !(atomicOr(&w->queued[word], bit) & bit);
             }
         }
         enqueue(w, tail, fresh, v, lane);
@@ -236,16 +277,28 @@ static __device__ void write_back(const scene<K> &s, hall<K, S> *h, nest<K, S> *
 {
     wide waits = 0; /* bit i: of this lane's cell in word i */
     uint32_t reached = 0;
-    for (int i = 0; i < S::words; i++) {
-        const uint32_t word = w->lowered[i];
-        if (!(word >> lane & 1)) continue;
-        const int q = i * WARP + (int)lane, owner = h->owner[q];
-        const int64_t to = (int64_t)w->tile[owner >> 10] * S::cells + (owner & 1023);
-        const K key = w->key[q], before = atomicMin(&s.key[to], key);
-        reached += before == unreached;
-        if (owner >> 10 == CENTRE ? key >= end : key < before) waits |= 1ull << i;
+    for (int first = 0; first < S::words; first += BATCH) { /* a batch of answers awaited at once */
+        K key[BATCH], before[BATCH];
+        bool own[BATCH], has[BATCH];
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            const int i = first + j, q = i * WARP + (int)lane;
+            has[j] = i < S::words && (w->lowered[i < S::words ? i : 0] >> lane & 1);
+            const int owner = h->owner[q < S::padded ? q : 0];
+            key[j] = w->key[q < S::padded ? q : 0];
+            own[j] = owner >> 10 == CENTRE;
+            K *to = s.key + ((int64_t)w->tile[owner >> 10] * S::cells + (owner & 1023));
+            before[j] = 0;
+            if (has[j]) before[j] = atomicMin(to, key[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < BATCH; j++) {
+            reached += has[j] && before[j] == unreached;
+            if (has[j] && (own[j] ? key[j] >= end : key[j] < before[j]))
+                waits |= 1ull << (first + j);
+        }
     }
-    __threadfence(); /* keys before bits */
+    order(); /* keys before bits */
     for (; waits; waits &= waits - 1) {
         const int q = (__ffsll((long long)waits) - 1) * WARP + (int)lane, owner = h->owner[q];
         const int cell = owner & 1023;
@@ -271,17 +324,22 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     uint16_t *level = (uint16_t *)(w + 1);
     const place at = place_of<S>(s, t, 0);
     const plane *in = plane_of(s, at);
+    step_rule<K> rule;
+    rule.table = in->tabled ? s.table + in->table : NULL;
+    rule.extra = s.penalty ? in->extra : NULL;
+    rule.unreached = (K)in->unreached;
+    rule.level_shift = in->level_shift;
+    rule.bound_shift = in->bound_shift;
     const uint32_t bits = load_tile<K, S, MANY>(s, h, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(s, w, t, bits, end, lane);
-    const uint32_t shift = sizeof(K) == 4 ? in->bound_shift : in->level_shift;
     for (uint32_t turn = 0; head != tail && turn < s.cap; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
-        grow_cells<K, S, N, MANY>(s, h, table, w, level, in, shift, head, n, &tail, end, lane);
+        grow_cells<K, S, N, MANY>(s, h, table, w, level, rule, head, n, &tail, end, lane);
         head += n;
         mine->pops += n;
     }
     put_back(s, h, w, t, head, tail, lane);
-    write_back(s, h, w, (K)in->unreached, end, lane);
+    write_back(s, h, w, rule.unreached, end, lane);
     mine->visits++;
 }
 
@@ -299,11 +357,11 @@ static __device__ void meet(const scene<K> &s, hall<K, S> *h, uint32_t *met, int
         if (h->reached) atomicAdd(&ctl->reached, (wide)h->reached);
         h->least = keys<K>::never;
         h->reached = 0;
-        __threadfence();
+        order();
         atomicAdd(&ctl->arrived, 1u);
         const uint32_t all = *met * gridDim.x;
         while ((int32_t)(*(volatile uint32_t *)&ctl->arrived - all) < 0) __nanosleep(20);
-        __threadfence();
+        order();
         const wide least = __ldcg(&ctl->least[slot]);
         h->next = least < keys<K>::top ? (K)least : keys<K>::never;
         h->count = __ldcg(&ctl->count[list]);
@@ -374,6 +432,16 @@ static __device__ void furnish(const scene<K> &s, hall<K, S> *h, K *table)
             (x + S::x) % S::x + S::x * ((y + S::y) % S::y + S::y * ((z + S::z) % S::z));
         h->owner[q] = (uint16_t)(side << 10 | cell);
     }
+    for (int i = (int)threadIdx.x; i < S::words; i += (int)blockDim.x) {
+        uint32_t inner = 0;
+        for (int bit = 0; bit < WARP; bit++) {
+            const int q = i * WARP + bit, x = q % S::px - 1, y = q / S::px % S::py - 1;
+            const int z = S::flat ? 0 : q / (S::px * S::py) - 1;
+            const bool own = x >= 0 && x < S::x && y >= 0 && y < S::y && z >= 0 && z < S::z;
+            if (own && q < S::padded) inner |= 1u << bit;
+        }
+        h->halo[i] = ~inner;
+    }
     for (uint32_t d = threadIdx.x; d < s.table_shared; d += blockDim.x)
         table[d] = __ldg(s.table + s.planes[0].table + d);
     __syncthreads();
@@ -414,10 +482,10 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1)
         select_tiles(s, h, end, now, lane);
         meet(s, h, &met, next, now);
         const uint32_t count = h->count;
-        for (uint32_t i = warp * gridDim.x + blockIdx.x; i < count;) {
+        for (uint32_t i = warp * gridDim.x + blockIdx.x, then; i < count;
+             i = __shfl_sync(ALL_LANES, then, 0)) {
+            then = lane == 0 ? warps + atomicAdd(&ctl->taken[now], 1u) : 0; /* known in time */
             visit<K, S, N, MANY>(s, h, table, w, __ldcg(&s.list[i]), end, lane, &mine);
-            if (lane == 0) i = warps + atomicAdd(&ctl->taken[now], 1u);
-            i = __shfl_sync(ALL_LANES, i, 0);
         }
         if (first && s.line) {
             s.line->done = *(volatile wide *)&ctl->reached;

@@ -3,6 +3,7 @@
 
 #include "kernels/growcut/growcut_voxel.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +25,11 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
             }
 }
 
-static double unit_of(const lob_growcut_options *options, uint32_t dmax)
+/* Units per level: as fine as leaves the dearest step, of `dearest` levels, within 30 bits. */
+static double unit_of(const lob_growcut_options *options, double dearest)
 {
-    if (options->rule == LOB_RULE_DISTANCE) return options->penalty > 0 ? 64.0 : 1.0;
-    double unit = 64.0;
-    while (unit * dmax * log(dmax + 1.0) >= 1 << 30) unit /= 2;
+    double unit = options->rule == LOB_RULE_STRENGTH || options->penalty > 0 ? 64.0 : 1.0;
+    while (unit * dearest >= 1 << 30) unit /= 2;
     return unit;
 }
 
@@ -44,6 +45,22 @@ static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind)
         rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * rule->unit)
                         : d < rule->dmax          ? rounded(-log1p(-(d / dmax)) * dmax * rule->unit)
                                                   : LOB_NO_PASSAGE;
+}
+
+/* The most that a level difference alone can cost a step, in levels. */
+static double dearest_levels(const lob_growcut_options *options, uint32_t dmax)
+{
+    return options->rule == LOB_RULE_STRENGTH ? dmax * log(dmax + 1.0) : dmax;
+}
+
+static double length_of(const int8_t offset[3], const lob_volume *image, const lob_view *view)
+{
+    double square = 0;
+    for (int a = 0; a < 3; a++) {
+        const double mm = offset[a] * image->geometry.spacing_mm[view->axis[a]];
+        square += mm * mm;
+    }
+    return sqrt(square);
 }
 
 /* The tighter of --max-cost and --min-strength, in units. */
@@ -64,27 +81,28 @@ lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_optio
     const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
     rule->dmax = lob_growcut_distance(span, none, image->channels, 1, options->norm);
     if (rule->dmax == 0) rule->dmax = 1;
-    rule->unit = unit_of(options, rule->dmax);
     rule->cost = malloc(((size_t)rule->dmax + 1) * sizeof *rule->cost);
     if (!rule->cost) return LOB_ENOMEM;
-    fill_costs(rule, options->rule);
 
     list_neighbours(rule, options->neighbours);
-    const double per_mm = options->penalty / levels->level_step * rule->unit;
-    uint32_t dearest_extra = 0;
+    double mm[26], longest = 0;
     for (int k = 0; k < rule->neighbours; k++) {
-        double square = 0;
-        for (int a = 0; a < 3; a++) {
-            const double mm = rule->offset[k][a] * image->geometry.spacing_mm[view->axis[a]];
-            square += mm * mm;
-        }
-        rule->extra[k] = per_mm > 0 ? rounded(per_mm * sqrt(square)) : 0;
-        if (rule->extra[k] != LOB_NO_PASSAGE && rule->extra[k] > dearest_extra)
-            dearest_extra = rule->extra[k];
+        mm[k] = length_of(rule->offset[k], image, view);
+        longest = fmax(longest, mm[k]);
     }
-    const uint32_t last = options->rule == LOB_RULE_STRENGTH ? rule->dmax - 1 : rule->dmax;
-    const uint64_t dearest = (uint64_t)rule->cost[last] + dearest_extra;
-    rule->dearest = dearest < LOB_NO_PASSAGE ? (uint32_t)dearest : LOB_NO_PASSAGE - 1;
+    /* Bounded, because a penalty over a tiny range can exceed what a double holds. */
+    const double most = DBL_MAX / 64 / (1 + longest);
+    const double per_mm =
+        options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
+    rule->unit = unit_of(options, dearest_levels(options, rule->dmax) + per_mm * longest);
+    fill_costs(rule, options->rule);
+    uint32_t extra = 0;
+    for (int k = 0; k < rule->neighbours; k++) {
+        rule->extra[k] = rounded(per_mm * mm[k] * rule->unit);
+        if (rule->extra[k] > extra) extra = rule->extra[k];
+    }
+    rule->dearest =
+        rule->cost[options->rule == LOB_RULE_STRENGTH ? rule->dmax - 1 : rule->dmax] + extra;
     rule->limit = limit_of(rule, options, levels);
     return LOB_OK;
 }

@@ -503,6 +503,7 @@ template <typename K> static void describe(run_state<K> *r)
     s->largest_label = job->in->labels;
     s->label_bits = label_bits_of(job->in->labels);
     s->soft = job->in->seed_strength != NULL;
+    s->penalty = job->options->penalty > 0;
     s->line = job->context->progress ? job->device->line : NULL;
     s->window_steps = job->tuning->window_steps;
     s->window_levels = job->tuning->window_levels;

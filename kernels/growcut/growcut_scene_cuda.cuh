@@ -86,6 +86,7 @@ template <typename K> struct scene {
     int32_t largest_label;
     int label_bits;
     bool reversed;     /* ties go to the largest label */
+    bool penalty;      /* steps cost more than their levels\' weight */
     bool soft;         /* seeds have strengths, which another kernel puts in */
     bool levels_known; /* made by a run before */
     int neighbours;

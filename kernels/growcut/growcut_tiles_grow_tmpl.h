@@ -86,8 +86,8 @@ static inline uint32_t candidates(const engine *e, const path_key *keys, const u
             const four_levels more = (four_levels)(near > differ);
             differ = (near & more) | (differ & ~more);
         }
-        const four_keys offer =
-            (__builtin_convertvector(differ, four_keys) << e->level_shift) + row->extra + key;
+        const four_keys apart_by = __builtin_convertvector(differ & e->level_mask, four_keys);
+        const four_keys offer = (apart_by << e->level_shift) + row->extra + key;
         hit |= (four_keys)(offer < theirs) & row->bit;
     }
     return (uint32_t)(hit[0] | hit[1] | hit[2]);

@@ -78,7 +78,8 @@ typedef struct {
     int rows;
     neighbour_row row[9]; /* the same neighbours, row by row */
     path_key *weight;     /* dmax + 1, shifted like a key */
-    int level_shift;      /* weight[d] >= d << level_shift */
+    uint16_t level_mask;  /* weight[d] >= (d & level_mask) << level_shift */
+    int level_shift;
     int label_bits;
     path_key unreached; /* key of data that no path has reached: one past the dearest allowed */
     bool reversed;      /* ties go to the largest label */
@@ -191,7 +192,11 @@ static void choose_keys(engine *e)
     const uint64_t room = (KEY_TOP >> e->label_bits) - 2;
     const uint64_t limit = rule->limit < room ? rule->limit : room;
     e->unreached = (path_key)(limit + 1) << e->label_bits;
-    e->level_shift = e->label_bits + ilogb(rule->unit);
+    const int shift = e->label_bits + ilogb(rule->unit);
+    if (rule->unit >= 1) {
+        e->level_mask = UINT16_MAX;
+        e->level_shift = shift < KEY_BITS ? shift : KEY_BITS - 1;
+    }
     for (uint32_t d = 0; d <= rule->dmax; d++) {
         const uint64_t weight = (uint64_t)rule->cost[d] << e->label_bits;
         e->weight[d] =
