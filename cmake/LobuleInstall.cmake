@@ -8,6 +8,7 @@ set(LOBULE_PUBLIC_HEADERS
     io/io.h
     kernels/backends.h
     kernels/context.h
+    kernels/device/device.h
     kernels/distance/distance.h
     kernels/growcut/growcut.h
     kernels/measures/measures.h
