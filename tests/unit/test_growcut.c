@@ -376,6 +376,32 @@ static void wide_keys_when_needed(void **state)
     free(image), free(seeds), free(labels);
 }
 
+/* Where mm outweigh the levels beyond what 32 bits hold, the nearest seed in mm wins all the same.
+ */
+static void penalty_beyond_the_range(void **state)
+{
+    (void)state;
+    enum { N = 9 };
+    double image[N];
+    uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
+    static const uint8_t want[N] = {2, 2, 2, 2, 1, 1, 1, 1, 1};
+    for (int i = 0; i < N; i++) image[i] = 1e-9 * (i % 3);
+    lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+    im.data = image, im.type = LOB_F64, se.data = seeds, se.type = LOB_U8;
+    im.dims = se.dims = (lob_dims){N, 1, 1};
+    im.geometry = lob_geometry_of_spacing((double[3]){2, 2, 2});
+    const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
+    const lob_growcut_output out = {labels, NULL, NULL};
+    const lob_context context = {.threads = 1};
+    for (double penalty = 1e-9; penalty < 1e300; penalty *= 1e6) {
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.rule = LOB_RULE_DISTANCE;
+        options.penalty = penalty;
+        assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+        if (penalty > 1e-6) assert_memory_equal(labels, want, N);
+    }
+}
+
 static int stop_at_half(void *user, double done)
 {
     double *last = user;
@@ -469,6 +495,7 @@ int main(void)
         cmocka_unit_test(threads_tiles_keys),
         cmocka_unit_test(slices_as_they_would_be_alone),
         cmocka_unit_test(wide_keys_when_needed),
+        cmocka_unit_test(penalty_beyond_the_range),
         cmocka_unit_test(cancelled),
         cmocka_unit_test(memory_limit_is_kept),
         cmocka_unit_test(bad_options),
