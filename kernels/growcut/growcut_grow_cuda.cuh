@@ -6,8 +6,8 @@
  * warp takes the tile's pending bits, loads its cells and the halo around them into shared memory,
  * and grows those below the window's end through a queue, 32 cells a turn: each lane first finds
  * which neighbours of its cell might take a path through it, by a bound that needs no table, then
- * makes them their offers. At the end, lowered cells go back, and lowered halo cells to their
- * owners.
+ * the lanes share the offers out. At the end, lowered cells go back, and lowered halo cells to
+ * their owners.
  *
  * Nothing is lost between visits of neighbours in one round: who lowers a foreign cell writes key,
  * fence, pending bit, and its owner takes bit, fence, key. Either the owner took the bit and sees
@@ -39,7 +39,8 @@ template <typename K, typename S> struct nest {
     int32_t tile[SIDES];       /* the tile itself is CENTRE; NO_TILE outside */
     uint32_t queued[S::words]; /* bit of each padded cell; those of the halo are always set */
     uint32_t lowered[S::words];
-    uint16_t queue[S::cells]; /* padded cells; each is in it at most once */
+    uint16_t queue[S::cells];  /* padded cells; each is in it at most once */
+    uint16_t offer[WARP * 26]; /* of a turn: lane * 32 + direction */
 };
 
 template <typename S> static __host__ __device__ constexpr int padded_of(int cell)
@@ -218,6 +219,21 @@ static __device__ inline wide offer_of(const step_rule<K> &rule, const K *shared
     return own + weight + (rule.extra ? __ldg(rule.extra + direction) : 0);
 }
 
+/* List every lane's offers, so that lanes with few help those with many; returns how many. */
+template <typename K, typename S>
+static __device__ inline uint32_t list_offers(nest<K, S> *w, uint32_t hit, uint32_t lane)
+{
+    const uint32_t mine = (uint32_t)__popc(hit);
+    uint32_t sum = mine;
+    for (uint32_t apart = 1; apart < WARP; apart *= 2) {
+        const uint32_t other = __shfl_up_sync(ALL_LANES, sum, apart);
+        if (lane >= apart) sum += other;
+    }
+    for (uint32_t at = sum - mine; hit; hit &= hit - 1)
+        w->offer[at++] = (uint16_t)(lane * WARP + (uint32_t)__ffs((int)hit) - 1);
+    return __shfl_sync(ALL_LANES, sum, WARP - 1);
+}
+
 /* One turn: 32 cells from the queue make their offers. */
 template <typename K, typename S, int N, bool MANY>
 static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h, const K *table,
@@ -234,18 +250,22 @@ static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h,
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
         hit = candidates<K, S, N, MANY>(w->key + q, level + q, own, shift, s.image.channels);
     }
+    const uint32_t offers = list_offers(w, hit, lane);
     __syncwarp(); /* keys were read, and change from here on */
-    while (__any_sync(ALL_LANES, hit != 0)) {
+    for (uint32_t first = 0; first < offers; first += WARP) {
+        const bool has = first + lane < offers;
+        const uint32_t offer_of_whom = w->offer[has ? first + lane : first];
+        const int whom = (int)(offer_of_whom / WARP), direction = (int)(offer_of_whom % WARP);
+        const K key = __shfl_sync(ALL_LANES, own, whom);
+        const int from = __shfl_sync(ALL_LANES, q, whom);
+        const uint32_t there = MANY ? 0 : __shfl_sync(ALL_LANES, self, whom);
         bool fresh = false;
-        int v = 0;
-        if (hit) {
-            const int direction = __ffs((int)hit) - 1;
-            hit &= hit - 1;
-            v = q + h->step[direction];
-            const uint32_t d = MANY ? lob_growcut_distance(level + q, level + v, s.image.channels,
-                                                           S::padded, s.norm)
-                                    : __usad(level[v], self, 0u);
-            const wide offer = offer_of(rule, table, s.table_shared, own, d, direction);
+        const int v = from + h->step[direction];
+        if (has) {
+            const uint32_t d = MANY ? lob_growcut_distance(level + from, level + v,
+                                                           s.image.channels, S::padded, s.norm)
+                                    : __usad(level[v], there, 0u);
+            const wide offer = offer_of(rule, table, s.table_shared, key, d, direction);
             if (offer < keys<K>::top && (K)offer < atomicMin(&w->key[v], (K)offer)) {
                 const uint32_t word = (uint32_t)v / WARP, bit = 1u << v % WARP;
                 atomicOr(&w->lowered[word], bit);
