@@ -121,10 +121,12 @@ template <typename K, typename S>
 static __device__ void offer_from_seed(const scene<K> &s, int64_t from, int64_t to, const plane *in,
                                        K own, int direction)
 {
+    const K key = __ldcg(&s.key[to]);
+    if (key == 0) return; /* the table ends at the largest distance between data */
     const uint32_t d =
         lob_growcut_distance(s.level + from, s.level + to, s.image.channels, s.cells, s.norm);
     const wide offer = own + weight_of(s, in, d) + in->extra[direction];
-    if (offer >= keys<K>::top || (K)offer >= __ldcg(&s.key[to])) return;
+    if (offer >= keys<K>::top || (K)offer >= key) return;
     if ((K)offer >= atomicMin(&s.key[to], (K)offer)) return;
     atomicOr(&s.pending[to / WARP], 1u << to % WARP);
     atomicMin(&s.priority[to / S::cells], (K)offer);
