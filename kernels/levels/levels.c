@@ -95,7 +95,7 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
             if (!any || value > high) high = value;                                \
             any = true;                                                            \
         }                                                                          \
-        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                    \
+        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                \
         if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high; \
         break;                                                                     \
     }
@@ -116,8 +116,8 @@ static void widen(lob_extremes *e, const lob_extremes *other, bool is_unsigned)
     if ((other->high_bits ^ flip) > (e->high_bits ^ flip)) e->high_bits = other->high_bits;
 }
 
-static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image, int channel,
-                         int64_t first, int64_t step, int64_t n)
+static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image,
+                         int channel, int64_t first, int64_t step, int64_t n)
 {
     const int64_t at = channel * lob_voxels(image) + first;
     lob_extremes row = {0};
@@ -151,15 +151,17 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
 
     levels->low = joint.low;
     levels->low_bits = joint.low_bits;
-    levels->exact = lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
+    levels->exact =
+        lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
     if (!levels->exact) {
         const double half = joint.high * 0.5 - joint.low * 0.5;
         levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
         levels->level_step = fabs(image->slope) / levels->per_unit;
     }
     for (int c = 0; c < channels; c++)
-        span[c] = levels->exact ? (uint16_t)(all[c].high_bits - all[c].low_bits)
-                                : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
+        span[c] = levels->exact
+                      ? (uint16_t)(all[c].high_bits - all[c].low_bits)
+                      : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
 }
 
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,

@@ -67,10 +67,10 @@ typedef struct {
  *
  *   levels    in/out  data_voxels and not_finite are kept, the rest is set
  *   span      out     one an image channel: highest minus lowest level of its data
- *   extremes  in      one an image channel
+ *   all       in      one an image channel
  *   image     in      its type, channels and slope; the voxels are not looked at
  */
-void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *extremes,
+void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *all,
                        const lob_volume *image);
 
 /*
