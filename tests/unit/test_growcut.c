@@ -393,7 +393,7 @@ static void penalty_beyond_the_range(void **state)
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
     const lob_context context = {.threads = 1};
-    static const double penalties[] = {1e-6, 1, 1e6, 1e20, 1e100, 1e300};
+    static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
     for (size_t i = 0; i < sizeof penalties / sizeof *penalties; i++) {
         lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
         options.rule = LOB_RULE_DISTANCE;
