@@ -287,13 +287,16 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const plane *in = plane_of(s, p);
         const K unreached = (K)in->unreached, key = s.key[from];
         if (key == unreached) continue;
-        if (key == 0 && label_at(s.seeds, s.label_type, voxel_of(s, p)) == 0) continue;
+        const int64_t v = voxel_of(s, p);
+        if (key == 0 && (label_at(s.seeds, s.label_type, v) == 0 ||
+                         lob_voxel_state(&s.image, v) != LOB_VOXEL_DATA))
+            continue;
         for (int k = 0; k < s.neighbours; k++) {
             const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
             if (to < 0 || s.key[to] != unreached) continue;
             const uint32_t d = lob_growcut_distance(s.level + from, s.level + to, s.image.channels,
                                                     s.cells, s.norm);
-            if (!in->tabled || d < in->dmax) s.overflow[in - s.planes] = 1;
+            if (!in->barred || d < in->dmax) s.overflow[in - s.planes] = 1;
         }
     }
 }

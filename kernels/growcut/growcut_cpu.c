@@ -64,8 +64,8 @@ static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *opt
 {
     uint16_t span[LOB_GROWCUT_CHANNELS];
     lob_levels_scan(&job->levels, span, &job->data, &job->view, job->threads);
-    lob_status st =
-        lob_growcut_rule_make(&job->rule, options, &job->levels, span, job->in->image, &job->view);
+    lob_status st = lob_growcut_rules_make(&job->rule, 1, options, &job->levels, span,
+                                           job->in->image, &job->view, 1);
     if (st != LOB_OK) return st;
     st = grow_keyed(job, options->key_bits, stats, error);
     stats->data_voxels = job->levels.data_voxels;

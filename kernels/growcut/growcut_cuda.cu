@@ -85,7 +85,7 @@ static int64_t table_bytes(const growcut_job *job)
 {
     const lob_type type = job->image.type;
     const int64_t span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
-    if (job->options->rule != LOB_RULE_STRENGTH) return 0;
+    if (job->options->rule != LOB_RULE_STRENGTH && job->options->penalty == 0) return 0;
     return (span * job->image.channels + 1) * (job->options->key_bits == 64 ? 8 : 4);
 }
 
@@ -132,6 +132,7 @@ typedef struct {
     lob_extremes *extremes;
     int64_t *data, *not_finite;
     lob_levels *levels;
+    uint16_t *span; /* one a plane and channel */
     lob_growcut_rule *rules;
     uint64_t *largest;
 } batch;
@@ -143,9 +144,10 @@ static lob_status batch_alloc(batch *b, int64_t planes, int channels)
     b->data = (int64_t *)calloc(n, sizeof *b->data);
     b->not_finite = (int64_t *)calloc(n, sizeof *b->not_finite);
     b->levels = (lob_levels *)calloc(n, sizeof *b->levels);
+    b->span = (uint16_t *)calloc(n * (size_t)channels, sizeof *b->span);
     b->rules = (lob_growcut_rule *)calloc(n, sizeof *b->rules);
     b->largest = (uint64_t *)calloc(n, sizeof *b->largest);
-    return b->extremes && b->data && b->not_finite && b->levels && b->rules && b->largest
+    return b->extremes && b->data && b->not_finite && b->levels && b->span && b->rules && b->largest
                ? LOB_OK
                : LOB_ENOMEM;
 }
@@ -157,6 +159,7 @@ static void batch_free(batch *b, int64_t planes)
     free(b->data);
     free(b->not_finite);
     free(b->levels);
+    free(b->span);
     free(b->rules);
     free(b->largest);
 }
@@ -165,8 +168,8 @@ static void batch_free(batch *b, int64_t planes)
 static lob_status make_rules(call *c, batch *b)
 {
     growcut_job *job = &c->job;
-    uint16_t span[LOB_GROWCUT_CHANNELS];
-    const int64_t scan = lob_levels_scan_bytes(job->planes, job->image.channels);
+    const int channels = job->image.channels;
+    const int64_t scan = lob_levels_scan_bytes(job->planes, channels);
     const int64_t later = work_bytes(job), bytes = scan > later ? scan : later;
     if (bytes > job->budget) return refuse(c, bytes);
     void *work = NULL;
@@ -179,10 +182,11 @@ static lob_status make_rules(call *c, batch *b)
         levels->data_voxels = b->data[p];
         levels->not_finite = b->not_finite[p];
         job->data_voxels += b->data[p];
-        lob_levels_settle(levels, span, b->extremes + p * job->image.channels, job->in->image);
-        LOB_TRY(lob_growcut_rule_make(&b->rules[p], job->options, levels, span, job->in->image,
-                                      &c->view));
+        lob_levels_settle(levels, b->span + p * channels, b->extremes + p * channels,
+                          job->in->image);
     }
+    LOB_TRY(lob_growcut_rules_make(b->rules, job->planes, job->options, b->levels, b->span,
+                                   job->in->image, &c->view, job->context->threads));
     job->levels = b->levels;
     job->rule = b->rules;
     return LOB_OK;

@@ -60,7 +60,8 @@ template <typename K> struct step_rule {
     const K *table;    /* in device memory; NULL: a level costs 1 << level_shift */
     const wide *extra; /* NULL: nothing */
     K unreached;
-    uint32_t level_shift, bound_shift;
+    K bound; /* weight >= difference of levels * bound */
+    uint32_t level_shift;
 };
 
 /* Orders this thread's accesses to device memory for all who meet it: release and acquire. */
@@ -85,8 +86,8 @@ typedef struct {
  * every norm; a sum that wraps only lets one through that the exact offer turns away.
  */
 template <typename K, typename S, int N, bool MANY>
-static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own,
-                                             uint32_t shift, int channels)
+static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own, K bound,
+                                             int channels)
 {
     uint32_t hit = 0;
     const uint32_t self = level[0];
@@ -100,9 +101,7 @@ static __device__ inline uint32_t candidates(const K *key, const uint16_t *level
         if (MANY)
             for (int c = 1; c < channels; c++)
                 differ = max(differ, __usad(level[c * S::padded + step], level[c * S::padded], 0u));
-        /* A product, because it shares an instruction with the sum. */
-        const K offer =
-            sizeof(K) == 4 ? (K)(own + differ * (1u << shift)) : own + ((K)differ << shift);
+        const K offer = own + differ * bound; /* a shift would not share the sum's instruction */
         if (offer < key[step]) hit |= 1u << direction;
     }
     return hit;
@@ -246,9 +245,8 @@ static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h,
     const uint32_t self = level[q];
     uint32_t hit = 0;
     if (lane < n) {
-        const uint32_t shift = sizeof(K) == 4 ? rule.bound_shift : rule.level_shift;
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
-        hit = candidates<K, S, N, MANY>(w->key + q, level + q, own, shift, s.image.channels);
+        hit = candidates<K, S, N, MANY>(w->key + q, level + q, own, rule.bound, s.image.channels);
     }
     const uint32_t offers = list_offers(w, hit, lane);
     __syncwarp(); /* keys were read, and change from here on */
@@ -349,7 +347,7 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     rule.extra = s.penalty ? in->extra : NULL;
     rule.unreached = (K)in->unreached;
     rule.level_shift = in->level_shift;
-    rule.bound_shift = in->bound_shift;
+    rule.bound = (K)in->bound;
     const uint32_t bits = load_tile<K, S, MANY>(s, h, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(s, w, t, bits, end, lane);
     for (uint32_t turn = 0; head != tail && turn < s.cap; turn++) {

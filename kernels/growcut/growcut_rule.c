@@ -38,12 +38,15 @@ static uint32_t rounded(double units)
     return units < LOB_NO_PASSAGE - 1.0 ? (uint32_t)(units + 0.5) : LOB_NO_PASSAGE;
 }
 
-static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind)
+/* ln[k] is ln(k): -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), and many tables share the logarithms.
+ */
+static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind, const double *ln)
 {
-    const double dmax = rule->dmax;
-    for (uint32_t d = 0; d <= rule->dmax; d++)
+    const uint32_t dmax = rule->dmax;
+    const double scale = dmax * rule->unit;
+    for (uint32_t d = 0; d <= dmax; d++)
         rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * rule->unit)
-                        : d < rule->dmax          ? rounded(-log1p(-(d / dmax)) * dmax * rule->unit)
+                        : d < dmax                ? rounded((ln[dmax] - ln[dmax - d]) * scale)
                                                   : LOB_NO_PASSAGE;
 }
 
@@ -73,17 +76,10 @@ static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
-lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_options *options,
-                                 const lob_levels *levels, const uint16_t *span,
-                                 const lob_volume *image, const lob_view *view)
+/* Everything of a rule but the costs of levels. */
+static void settle(lob_growcut_rule *rule, const lob_growcut_options *options,
+                   const lob_levels *levels, const lob_volume *image, const lob_view *view)
 {
-    *rule = (lob_growcut_rule){0};
-    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
-    rule->dmax = lob_growcut_distance(span, none, image->channels, 1, options->norm);
-    if (rule->dmax == 0) rule->dmax = 1;
-    rule->cost = malloc(((size_t)rule->dmax + 1) * sizeof *rule->cost);
-    if (!rule->cost) return LOB_ENOMEM;
-
     list_neighbours(rule, options->neighbours);
     double mm[26], longest = 0;
     for (int k = 0; k < rule->neighbours; k++) {
@@ -95,16 +91,46 @@ lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_optio
     const double per_mm =
         options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
     rule->unit = unit_of(options, dearest_levels(options, rule->dmax) + per_mm * longest);
-    fill_costs(rule, options->rule);
-    uint32_t extra = 0;
     for (int k = 0; k < rule->neighbours; k++) {
         rule->extra[k] = rounded(per_mm * mm[k] * rule->unit);
-        if (rule->extra[k] > extra) extra = rule->extra[k];
+        if (rule->extra[k] > rule->dearest) rule->dearest = rule->extra[k];
     }
-    rule->dearest =
-        rule->cost[options->rule == LOB_RULE_STRENGTH ? rule->dmax - 1 : rule->dmax] + extra;
     rule->limit = limit_of(rule, options, levels);
-    return LOB_OK;
+}
+
+lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
+                                  const lob_growcut_options *options, const lob_levels *levels,
+                                  const uint16_t *span, const lob_volume *image,
+                                  const lob_view *view, int threads)
+{
+    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
+    uint32_t largest = 1;
+    for (int64_t i = 0; i < n; i++) {
+        rule[i] = (lob_growcut_rule){0};
+        rule[i].dmax = lob_growcut_distance(span + i * image->channels, none, image->channels, 1,
+                                            options->norm);
+        if (rule[i].dmax == 0) rule[i].dmax = 1;
+        if (rule[i].dmax > largest) largest = rule[i].dmax;
+    }
+    double *ln = malloc(((size_t)largest + 1) * sizeof *ln);
+    int failed = !ln;
+    if (ln && options->rule == LOB_RULE_STRENGTH)
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (uint32_t k = 1; k <= largest; k++) ln[k] = log(k);
+
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) reduction(| : failed)
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t dmax = rule[i].dmax;
+        if (ln) rule[i].cost = malloc(((size_t)dmax + 1) * sizeof *rule[i].cost);
+        failed |= !rule[i].cost;
+        if (!rule[i].cost) continue;
+        settle(&rule[i], options, &levels[i], image, view);
+        fill_costs(&rule[i], options->rule, ln);
+        rule[i].dearest += rule[i].cost[options->rule == LOB_RULE_STRENGTH ? dmax - 1 : dmax];
+    }
+    free(ln);
+    for (int64_t i = 0; failed && i < n; i++) lob_growcut_rule_free(&rule[i]);
+    return failed ? LOB_ENOMEM : LOB_OK;
 }
 
 void lob_growcut_rule_free(lob_growcut_rule *rule)

@@ -29,16 +29,20 @@ typedef struct {
 } lob_growcut_rule;
 
 /*
- * Make the rule for a view whose levels have been scanned.
+ * Make the rules of n views of one shape, such as all slices, whose levels have been scanned.
  *
- *   rule     out  free with lob_growcut_rule_free
- *   span     in   lob_levels_scan's spans, one a channel of data->image
+ *   rule     out  n; free each with lob_growcut_rule_free
+ *   levels   in   n
+ *   span     in   n times image->channels: lob_levels_scan's spans, view after view
+ *   view     in   any one of the views: its axes tell the lengths of steps
+ *   threads  in   >= 1; the rules do not depend on it
  *
- * Returns LOB_OK or LOB_ENOMEM.
+ * Returns LOB_OK or LOB_ENOMEM; then no rule holds anything.
  */
-lob_status lob_growcut_rule_make(lob_growcut_rule *rule, const lob_growcut_options *options,
-                                 const lob_levels *levels, const uint16_t *span,
-                                 const lob_volume *image, const lob_view *view);
+lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
+                                  const lob_growcut_options *options, const lob_levels *levels,
+                                  const uint16_t *span, const lob_volume *image,
+                                  const lob_view *view, int threads);
 
 void lob_growcut_rule_free(lob_growcut_rule *rule);
 

@@ -100,14 +100,23 @@ template <typename K> static int64_t bytes_of(const growcut_job *job)
 
 /* ---- rules ---- */
 
-/* Planes whose rules have the same table share it: the strength rule's depends on dmax alone. */
+/* Weights that are no power of two times the distance come from a table. */
+static bool has_table(const growcut_job *job, int64_t p)
+{
+    return job->options->rule == LOB_RULE_STRENGTH || job->rule[p].unit < 1;
+}
+
+/* A table depends on the rule, dmax and unit; planes that have these in common share it. */
 template <typename K> static void place_tables(run_state<K> *r)
 {
     const growcut_job *job = r->job;
     for (int64_t p = 0; p < job->planes; p++) {
-        if (job->options->rule != LOB_RULE_STRENGTH) continue;
+        const lob_growcut_rule *rule = &job->rule[p];
+        if (!has_table(job, p)) continue;
         int64_t same = 0;
-        while (same < p && job->rule[same].dmax != job->rule[p].dmax) same++;
+        while (same < p &&
+               (job->rule[same].dmax != rule->dmax || job->rule[same].unit != rule->unit))
+            same++;
         r->table_at[p] = same < p ? r->table_at[same] : r->table_n;
         if (same == p) r->table_n += (int64_t)job->rule[p].dmax + 1;
     }
@@ -133,10 +142,12 @@ template <typename K> static void make_planes(run_state<K> *r)
         p->levels.low = levels->low;
         p->levels.per_unit = levels->per_unit;
         p->levels.exact = levels->exact;
-        p->tabled = job->options->rule == LOB_RULE_STRENGTH;
+        p->tabled = has_table(job, i);
+        p->barred = job->options->rule == LOB_RULE_STRENGTH;
         p->dmax = rule->dmax;
-        p->level_shift = (uint32_t)(s->label_bits + ilogb(rule->unit));
-        p->bound_shift = p->level_shift < 31 ? p->level_shift : 31;
+        const int shift = s->label_bits + ilogb(rule->unit), most = sizeof(K) == 4 ? 31 : 61;
+        p->level_shift = rule->unit >= 1 ? (uint32_t)shift : 0;
+        p->bound = rule->unit >= 1 ? (wide)1 << (shift < most ? shift : most) : 0;
         p->table = r->table_at[i];
         p->unit = rule->unit;
         p->limit = rule->limit;
@@ -155,25 +166,24 @@ template <typename K> static void make_planes(run_state<K> *r)
     }
 }
 
+/* All tables in one transfer, because a slice each would cost a wait each. */
 template <typename K> static lob_status upload_tables(run_state<K> *r)
 {
     const growcut_job *job = r->job;
-    int64_t sent = 0;
-    for (int64_t i = 0; i < job->planes && sent < r->table_n; i++) {
-        if (r->table_at[i] != sent) continue;
+    if (r->table_n == 0) return LOB_OK;
+    K *weight = (K *)malloc((size_t)r->table_n * sizeof *weight);
+    if (!weight) return lob_fail(r->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
+    int64_t made = 0;
+    for (int64_t i = 0; i < job->planes && made < r->table_n; i++) {
+        if (!has_table(job, i) || r->table_at[i] != made) continue;
         const lob_growcut_rule *rule = &job->rule[i];
-        const int64_t n = (int64_t)rule->dmax + 1;
-        K *weight = (K *)malloc((size_t)n * sizeof *weight);
-        if (!weight) return lob_fail(r->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
-        for (int64_t d = 0; d < n; d++)
-            weight[d] = (K)weight_from<K>(rule->cost[d], r->s.label_bits);
-        const lob_status st = lob_device_upload(job->device, r->table + sent, weight,
-                                                n * (int64_t)sizeof *weight, r->error);
-        free(weight);
-        if (st != LOB_OK) return st;
-        sent += n;
+        for (int64_t d = 0; d <= (int64_t)rule->dmax; d++)
+            weight[made++] = (K)weight_from<K>(rule->cost[d], r->s.label_bits);
     }
-    return LOB_OK;
+    const lob_status st = lob_device_upload(job->device, r->table, weight,
+                                            r->table_n * (int64_t)sizeof *weight, r->error);
+    free(weight);
+    return st;
 }
 
 /* ---- launches ---- */
@@ -245,7 +255,7 @@ static lob_status grow(run_state<K> *r, double before, double share)
     s->nest_bytes =
         (uint32_t)((sizeof(nest<K, S>) + 2 * (size_t)job->image.channels * S::padded + 15) / 16 *
                    16);
-    const bool one_table = job->planes == 1 && job->options->rule == LOB_RULE_STRENGTH;
+    const bool one_table = job->planes == 1 && has_table(job, 0);
     s->table_shared = !one_table                  ? 0
                       : r->table_n < TABLE_SHARED ? (uint32_t)r->table_n
                                                   : (uint32_t)TABLE_SHARED;

@@ -50,9 +50,10 @@ typedef shape<32, 16, 1> sheet;
 typedef struct {
     lob_device_levels levels;
     int tabled; /* weights come from the table; else a level costs 1 << level_shift */
+    int barred; /* a step over dmax cannot be taken */
     uint32_t dmax;
-    uint32_t level_shift; /* weight >= difference << level_shift in either case */
-    uint32_t bound_shift; /* the same where keys have 32 bits: at most 31 */
+    uint32_t level_shift; /* where there is no table */
+    wide bound;           /* weight >= difference of levels * bound */
     int64_t table;        /* where its weights begin */
     double unit;
     wide unreached;    /* key of data that no path has reached */

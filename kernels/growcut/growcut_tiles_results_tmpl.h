@@ -6,9 +6,11 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
     const lob_volume *seeds = e->job->in->seeds;
     const int channels = e->job->data.image->channels;
     const int64_t voxel = lob_view_index(&e->job->view, r->x, r->y, r->z);
+    uint8_t is_data[ROW];
+    lob_levels_data_row(is_data, &e->job->data, &e->job->view, r->x, r->y, r->z, r->n);
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t c = r->cell + i, v = voxel + i * e->job->view.stride[0];
-        if (of->keys[c] == e->unreached) continue;
+        if (!is_data[i] || of->keys[c] == e->unreached) continue; /* distances to it have no cost */
         if (of->keys[c] == 0 && label_at(seeds->data, seeds->type, v) == 0) continue;
         for (int k = 0; k < e->neighbours; k++) {
             const int64_t n = c + e->step[k];

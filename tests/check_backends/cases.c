@@ -165,7 +165,8 @@ static void choose_options(growcut_case *c, dice *d)
     o->slice_axis = chance(d, 40) ? (int)roll(d, 3) : -1;
     o->neighbours = o->slice_axis < 0 ? solid[roll(d, 4)] : flat[roll(d, 2)];
     if (o->rule == LOB_RULE_DISTANCE && chance(d, 50))
-        o->penalty = 0.01 + 20 * random_unit(d->key, 1);
+        o->penalty =
+            chance(d, 80) ? 0.01 + 20 * random_unit(d->key, 1) : 1e6 * random_unit(d->key, 1);
     if (chance(d, 20)) o->min_strength = 0.2 * random_unit(d->key, 2);
     if (chance(d, 15)) o->max_cost = 300 * random_unit(d->key, 3);
     if (chance(d, 20)) {
