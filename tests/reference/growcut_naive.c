@@ -102,7 +102,7 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
     state *s = malloc((size_t)w.n * sizeof *s);
 
     lob_levels_scan(&levels, span, &data, &view, 1);
-    lob_growcut_rule_make(&w.rule, options, &levels, span, image, &view);
+    lob_growcut_rules_make(&w.rule, 1, options, &levels, span, image, &view, 1);
     for (int64_t row = 0; row < w.n; row += w.dims.nx) {
         const int64_t y = row / w.dims.nx % w.dims.ny, z = row / w.dims.nx / w.dims.ny;
         lob_levels_data_row(w.is_data + row, &data, &view, 0, y, z, w.dims.nx);
