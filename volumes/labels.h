@@ -18,6 +18,25 @@ typedef struct {
 /* Type of a label volume: LOB_U8 up to 255, LOB_I16 up to 32767, LOB_I32 beyond. */
 lob_type lob_label_type(int32_t largest);
 
+/* Label i of an array of one of lob_label_type's types. */
+static inline int32_t lob_label_at(const void *labels, lob_type type, int64_t i)
+{
+    return type == LOB_U8    ? ((const uint8_t *)labels)[i]
+           : type == LOB_I16 ? ((const int16_t *)labels)[i]
+                             : ((const int32_t *)labels)[i];
+}
+
+/* Store a label that the type holds, one of lob_label_type's. */
+static inline void lob_label_put(void *labels, lob_type type, int64_t i, int32_t label)
+{
+    if (type == LOB_U8)
+        ((uint8_t *)labels)[i] = (uint8_t)label;
+    else if (type == LOB_I16)
+        ((int16_t *)labels)[i] = (int16_t)label;
+    else
+        ((int32_t *)labels)[i] = label;
+}
+
 /*
  * Renumber a label volume to 1..count in place, keeping the order of the labels, and store it in
  * lob_label_type(count). Working memory is 1 MiB and what the labels themselves take, whatever the

@@ -54,7 +54,8 @@ static void fill_run(const engine *e, tile *to, const run *r)
     const int64_t voxel = lob_view_index(&job->view, r->x, r->y, r->z);
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t v = voxel + i * job->view.stride[0];
-        to->keys[r->cell + i] = first_key(e, is_data[i], label_at(seeds->data, seeds->type, v), v);
+        to->keys[r->cell + i] =
+            first_key(e, is_data[i], lob_label_at(seeds->data, seeds->type, v), v);
     }
 }
 
@@ -76,7 +77,7 @@ static bool hold_seeds(const engine *e, tile *to, const run *r, lob_growcut_resu
     bool known = false;
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t v = voxel + i * job->view.stride[0];
-        const int32_t seed = label_at(seeds->data, seeds->type, v);
+        const int32_t seed = lob_label_at(seeds->data, seeds->type, v);
         if (seed == 0) continue;
         if (!known) lob_levels_data_row(is_data, &job->data, &job->view, r->x, r->y, r->z, r->n);
         known = true;

@@ -11,7 +11,7 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t c = r->cell + i, v = voxel + i * e->job->view.stride[0];
         if (!is_data[i] || of->keys[c] == e->unreached) continue; /* distances to it have no cost */
-        if (of->keys[c] == 0 && label_at(seeds->data, seeds->type, v) == 0) continue;
+        if (of->keys[c] == 0 && lob_label_at(seeds->data, seeds->type, v) == 0) continue;
         for (int k = 0; k < e->neighbours; k++) {
             const int64_t n = c + e->step[k];
             if (of->keys[n] != e->unreached) continue;
@@ -56,12 +56,12 @@ static void write_run(const engine *e, const tile *of, const run *r, lob_growcut
         const path_key key = of->keys[r->cell + i];
         int32_t label = 0;
         uint64_t units = 0;
-        if (key == 0 && is_data[i]) label = label_at(seeds->data, seeds->type, v);
+        if (key == 0 && is_data[i]) label = lob_label_at(seeds->data, seeds->type, v);
         if (key != 0 && key != e->unreached) {
             label = label_of(e, key);
             units = key >> e->label_bits;
         }
-        put_label(job->out->labels, seeds->type, v, label);
+        lob_label_put(job->out->labels, seeds->type, v, label);
         if (job->out->strength)
             job->out->strength[v] = label ? lob_growcut_strength(&job->rule, units) : 0.0f;
         result->reached += label != 0;
@@ -77,8 +77,9 @@ static void write_tie_run(const engine *e, const tile *of, const run *r, lob_gro
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t v = voxel + i * job->view.stride[0];
         const path_key key = of->keys[r->cell + i];
-        const bool tie = key != 0 && key != e->unreached &&
-                         label_of(e, key) != label_at(job->out->labels, job->in->seeds->type, v);
+        const bool tie =
+            key != 0 && key != e->unreached &&
+            label_of(e, key) != lob_label_at(job->out->labels, job->in->seeds->type, v);
         job->out->tie[v] = tie;
         result->ties += tie;
     }

@@ -1,6 +1,7 @@
 /* The tile engine's state: keys, tiles, workers, and their memory. Part of growcut_tiles_tmpl.h. */
 #include "kernels/growcut/growcut_tiles.h"
 #include "kernels/growcut/growcut_voxel.h"
+#include "volumes/labels.h"
 
 #include <math.h>
 #include <omp.h>
@@ -113,23 +114,6 @@ static void drop(list *old)
 static int64_t bytes_of(const list *held)
 {
     return (int64_t)(held->room * sizeof *held->items);
-}
-
-static int32_t label_at(const void *labels, lob_type type, int64_t i)
-{
-    return type == LOB_U8    ? ((const uint8_t *)labels)[i]
-           : type == LOB_I16 ? ((const int16_t *)labels)[i]
-                             : ((const int32_t *)labels)[i];
-}
-
-static void put_label(void *labels, lob_type type, int64_t i, int32_t label)
-{
-    if (type == LOB_U8)
-        ((uint8_t *)labels)[i] = (uint8_t)label;
-    else if (type == LOB_I16)
-        ((int16_t *)labels)[i] = (int16_t)label;
-    else
-        ((int32_t *)labels)[i] = label;
 }
 
 static path_key key_of(const engine *e, uint64_t units, int32_t label)

@@ -89,14 +89,8 @@ static lob_status merge_labels(lob_overlap **rows, int32_t *count, side sides[2]
 /* Row numbers (from 1; 0 where there is no label) of n voxels of a side. */
 static void rows_of_voxels(int32_t *out, const side *s, int64_t first, int64_t n)
 {
-    const void *const data = s->volume.data;
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t at = first + i;
-        const int32_t dense = s->volume.type == LOB_U8    ? ((const uint8_t *)data)[at]
-                              : s->volume.type == LOB_I16 ? ((const int16_t *)data)[at]
-                                                          : ((const int32_t *)data)[at];
-        out[i] = s->row[dense];
-    }
+    for (int64_t i = 0; i < n; i++)
+        out[i] = s->row[lob_label_at(s->volume.data, s->volume.type, first + i)];
 }
 
 static void widen(tally *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
@@ -182,6 +176,20 @@ static lob_dims box_of(const tally *t)
                       t->high[2] - t->low[2] + 1};
 }
 
+/* The dense label of a side that went to a row; it is there, and s->row ascends. */
+static int32_t dense_of(const side *s, int32_t row)
+{
+    int32_t low = 1, high = s->set.count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (s->row[middle] < row + 1)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /*
  * Mark in a box the surface voxels of a row's label. What lies outside the box does not carry the
  * label or lies outside the grid, so every labelled voxel on the border of the box is surface.
@@ -190,19 +198,15 @@ static void mark_surface(uint8_t *surface, uint8_t *inside, const side *s, int32
                          const tally *t, int threads)
 {
     const lob_dims grid = s->volume.dims, box = box_of(t);
-    int32_t dense = s->set.count;
-    while (s->row[dense] != row + 1) dense--;
+    const int32_t dense = dense_of(s, row);
 
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t line = 0; line < box.ny * box.nz; line++) {
         const int64_t y = t->low[1] + line % box.ny, z = t->low[2] + line / box.ny;
         const int64_t at = t->low[0] + grid.nx * (y + grid.ny * z);
         uint8_t *const out = inside + line * box.nx;
-        const void *const data = s->volume.data;
         for (int64_t x = 0; x < box.nx; x++)
-            out[x] = s->volume.type == LOB_U8    ? ((const uint8_t *)data)[at + x] == dense
-                     : s->volume.type == LOB_I16 ? ((const int16_t *)data)[at + x] == dense
-                                                 : ((const int32_t *)data)[at + x] == dense;
+            out[x] = lob_label_at(s->volume.data, s->volume.type, at + x) == dense;
     }
     const int64_t sy = box.nx, sz = box.nx * box.ny;
 #pragma omp parallel for num_threads(threads) schedule(static)

@@ -82,16 +82,6 @@ static lob_status check(const lob_phantom_options *o, lob_error *error)
     return LOB_OK;
 }
 
-static void store_label(lob_volume *v, int64_t at, int32_t label)
-{
-    if (v->type == LOB_U8)
-        ((uint8_t *)v->data)[at] = (uint8_t)label;
-    else if (v->type == LOB_I16)
-        ((int16_t *)v->data)[at] = (int16_t)label;
-    else
-        ((int32_t *)v->data)[at] = label;
-}
-
 /* A random quadratic over the field, scaled so that it stays within [-1, 1]. */
 static void make_drift(double drift[9], uint64_t random_seed)
 {
@@ -126,8 +116,8 @@ static void make_slice(const job *j, worker *w, uint16_t *bright, int64_t z, boo
             d->depth = v->depth;
         }
         d->seeded |= v->seed;
-        if (j->truth) store_label(j->truth, z * n + i, v->label);
-        if (j->seeds && v->seed) store_label(j->seeds, z * n + i, v->label);
+        if (j->truth) lob_label_put(j->truth->data, j->truth->type, z * n + i, v->label);
+        if (j->seeds && v->seed) lob_label_put(j->seeds->data, j->seeds->type, z * n + i, v->label);
     }
 }
 
@@ -216,7 +206,8 @@ static void seed_the_rest(const job *j, const worker *workers, int threads)
                 best.depth = d->depth;
             }
         }
-        if (best.at >= 0 && !best.seeded) store_label(j->seeds, best.at, label);
+        if (best.at >= 0 && !best.seeded)
+            lob_label_put(j->seeds->data, j->seeds->type, best.at, label);
     }
 }
 

@@ -1,6 +1,8 @@
 /* The plain automaton: every cell looks at its neighbours' last state until nothing changes. */
 #include "tests/reference/growcut_automaton.h"
 
+#include "volumes/labels.h"
+
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +91,7 @@ static void make_levels(world *w)
 
 static int32_t seed_of(const world *w, int64_t v)
 {
-    double seed;
-    lob_values(&seed, w->in->seeds->data, w->in->seeds->type, v, 1);
-    return w->is_data[v] ? (int32_t)seed : 0;
+    return w->is_data[v] ? lob_label_at(w->in->seeds->data, w->in->seeds->type, v) : 0;
 }
 
 static cell first_state(world *w, int64_t v, int32_t only)

@@ -3,6 +3,7 @@
 
 #include "kernels/growcut/growcut_rule.h"
 #include "kernels/growcut/growcut_voxel.h"
+#include "volumes/labels.h"
 
 #include <stdlib.h>
 
@@ -21,16 +22,9 @@ typedef struct {
     lob_norm norm;
 } world;
 
-static int32_t seed_of(const world *w, int64_t v)
-{
-    double seed;
-    lob_values(&seed, w->in->seeds->data, w->in->seeds->type, v, 1);
-    return (int32_t)seed;
-}
-
 static state first_state(world *w, int64_t v)
 {
-    const int32_t seed = seed_of(w, v);
+    const int32_t seed = lob_label_at(w->in->seeds->data, w->in->seeds->type, v);
     const state none = {UINT64_MAX, 0, 0};
     if (!w->is_data[v] || seed == 0) return none;
     const uint64_t start =
@@ -71,16 +65,7 @@ static int relax(const world *w, state *s, int64_t v)
 static void put(const world *w, const lob_growcut_output *out, int64_t v, const state *s)
 {
     const int32_t label = s->cost == UINT64_MAX ? 0 : s->lowest;
-    switch (w->in->seeds->type) {
-    case LOB_U8:
-        ((uint8_t *)out->labels)[v] = (uint8_t)label;
-        break;
-    case LOB_I16:
-        ((int16_t *)out->labels)[v] = (int16_t)label;
-        break;
-    default:
-        ((int32_t *)out->labels)[v] = label;
-    }
+    lob_label_put(out->labels, w->in->seeds->type, v, label);
     if (out->strength) out->strength[v] = label ? lob_growcut_strength(&w->rule, s->cost) : 0;
     if (out->tie) out->tie[v] = label && s->lowest != s->highest;
 }

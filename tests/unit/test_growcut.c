@@ -4,6 +4,7 @@
 #include "tests/reference/growcut_automaton.h"
 #include "tests/reference/growcut_case.h"
 #include "tests/reference/growcut_naive.h"
+#include "volumes/labels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,13 +28,6 @@ static bool grows(const growcut_case *c, const lob_growcut_output *out, lob_grow
     const lob_status st = grow(c, &c->options, 1, out, stats);
     if (st != LOB_OK && st != LOB_EDATA) fail_msg("%s: %s", c->shape, lob_status_text(st));
     return st == LOB_OK;
-}
-
-static int32_t label_at(const growcut_case *c, const void *labels, int64_t v)
-{
-    double label;
-    lob_values(&label, labels, c->seeds.type, v, 1);
-    return (int32_t)label;
 }
 
 /*
@@ -65,7 +59,7 @@ static int compare_with_automaton(growcut_case *c)
                     second[v] = fmin(second[v], rival[v] - slack(rival_steps[v], rival[v]));
         }
         for (int64_t v = 0; v < c->n; v++) {
-            const int32_t got = label_at(c, out.labels, v);
+            const int32_t got = lob_label_at(out.labels, c->seeds.type, v);
             const bool tied = second[v] <= cost[v] + slack(steps[v], cost[v]);
             if (!tied && got != label[v])
                 fail_msg("%s: voxel %lld: label %d, the automaton says %d", c->shape, (long long)v,
@@ -199,7 +193,8 @@ static void compare_slice(const growcut_case *c, const lob_growcut_output *whole
                                cut(whole->tie, 1, c->image.dims, 1, axis, index)};
     /* A slice without seeds is an error alone and empty in the whole. */
     if (st == LOB_EDATA)
-        for (int64_t v = 0; v < s.n; v++) assert_int_equal(label_at(c, part.labels, v), 0);
+        for (int64_t v = 0; v < s.n; v++)
+            assert_int_equal(lob_label_at(part.labels, c->seeds.type, v), 0);
     else if (st != LOB_OK)
         fail_msg("%s: slice %lld: %s", c->shape, (long long)index, lob_status_text(st));
     else if (growcut_output_differs(&s, &alone, &part))

@@ -1,6 +1,7 @@
 /* What must hold for GrowCut whatever the data: symmetries, and changes that may not change
  * anything. */
 #include "tests/reference/growcut_case.h"
+#include "volumes/labels.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,27 +17,6 @@ static lob_status grow(const growcut_case *c, const lob_growcut_output *out)
 {
     const lob_context context = {.threads = 2};
     return lob_growcut_cpu(out, NULL, &c->in, &c->options, &context, NULL);
-}
-
-static int32_t label_at(const growcut_case *c, const void *labels, int64_t v)
-{
-    double label;
-    lob_values(&label, labels, c->seeds.type, v, 1);
-    return (int32_t)label;
-}
-
-static void put_label(growcut_case *c, int64_t v, int32_t label)
-{
-    switch (c->seeds.type) {
-    case LOB_U8:
-        ((uint8_t *)c->seeds.data)[v] = (uint8_t)label;
-        break;
-    case LOB_I16:
-        ((int16_t *)c->seeds.data)[v] = (int16_t)label;
-        break;
-    default:
-        ((int32_t *)c->seeds.data)[v] = label;
-    }
 }
 
 /* Reverse an array of `bytes`-wide elements along an axis, channel by channel. */
@@ -121,12 +101,13 @@ static void check_permutation(growcut_case *c, const lob_growcut_output *out)
 {
     lob_growcut_output renamed = growcut_output_make(c);
     for (int64_t v = 0; v < c->n; v++) {
-        const int32_t seed = label_at(c, c->seeds.data, v);
-        if (seed) put_label(c, v, c->in.labels + 1 - seed);
+        const int32_t seed = lob_label_at(c->seeds.data, c->seeds.type, v);
+        if (seed) lob_label_put(c->seeds.data, c->seeds.type, v, c->in.labels + 1 - seed);
     }
     assert_int_equal(grow(c, &renamed), LOB_OK);
     for (int64_t v = 0; v < c->n; v++) {
-        const int32_t was = label_at(c, out->labels, v), is = label_at(c, renamed.labels, v);
+        const int32_t was = lob_label_at(out->labels, c->seeds.type, v),
+                      is = lob_label_at(renamed.labels, c->seeds.type, v);
         const int32_t want = was ? c->in.labels + 1 - was : 0;
         if (out->tie[v] != renamed.tie[v]) fail_msg("%s: tie zone of renamed labels", c->shape);
         if (!out->tie[v] && is != want) fail_msg("%s: renamed labels", c->shape);
@@ -146,7 +127,9 @@ static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
             return;
         }
     for (int64_t v = 0; v < c->n; v += 3)
-        if (out->strength[v] == 1.0f) put_label(c, v, label_at(c, out->labels, v));
+        if (out->strength[v] == 1.0f)
+            lob_label_put(c->seeds.data, c->seeds.type, v,
+                          lob_label_at(out->labels, c->seeds.type, v));
     assert_int_equal(grow(c, &again), LOB_OK);
     must_equal(c, out, &again, "a redundant seed");
     growcut_output_free(&again);
