@@ -116,23 +116,26 @@ static __global__ void __launch_bounds__(CELL_THREADS)
     }
 }
 
-/* Offer a path from a hard seed to one neighbour. */
+/* Offer a path from a hard seed to one neighbour; returns the offer if it lowered the key. */
 template <typename K, typename S>
-static __device__ void offer_from_seed(const scene<K> &s, int64_t from, int64_t to, const plane *in,
-                                       K own, int direction)
+static __device__ K offer_from_seed(const scene<K> &s, int64_t from, int64_t to, const plane *in,
+                                    K own, int direction)
 {
     const K key = __ldcg(&s.key[to]);
-    if (key == 0) return; /* the table ends at the largest distance between data */
+    if (key == 0) return keys<K>::never; /* the table ends at the largest distance between data */
     const uint32_t d =
         lob_growcut_distance(s.level + from, s.level + to, s.image.channels, s.cells, s.norm);
     const wide offer = own + weight_of(s, in, d) + in->extra[direction];
-    if (offer >= keys<K>::top || (K)offer >= key) return;
-    if ((K)offer >= atomicMin(&s.key[to], (K)offer)) return;
+    if (offer >= keys<K>::top || (K)offer >= key) return keys<K>::never;
+    if ((K)offer >= atomicMin(&s.key[to], (K)offer)) return keys<K>::never;
     atomicOr(&s.pending[to / WARP], 1u << to % WARP);
-    atomicMin(&s.priority[to / S::cells], (K)offer);
+    return (K)offer;
 }
 
-/* Hard seeds make their offers once, here, because their own key, 0, does not tell their label. */
+/*
+ * Hard seeds make their offers once, here, because their own key, 0, does not tell their label.
+ * A tile's seeds lower its priority together: one by one they would queue up at it.
+ */
 template <typename K, typename S>
 static __global__ void __launch_bounds__(CELL_THREADS)
     seed_kernel(const __grid_constant__ scene<K> s)
@@ -147,13 +150,25 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const bool hard = (pending >> lane & 1) && __ldcg(&s.key[from]) == 0;
         const uint32_t who = __ballot_sync(ALL_LANES, hard);
         if (lane == 0 && who) atomicAnd(&s.pending[group], ~who);
-        if (!hard) continue;
-        const place p = place_of<S>(s, tile_of<S>(group), cell_of<S>(group, lane));
-        const K own = key_of(s, 0, label_at(s.seeds, s.label_type, voxel_of(s, p)));
-        for (int k = 0; k < s.neighbours; k++) {
-            const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
-            if (to >= 0) offer_from_seed<K, S>(s, from, to, plane_of(s, p), own, s.direction[k]);
+        const uint32_t tile = tile_of<S>(group);
+        const place p = place_of<S>(s, tile, cell_of<S>(group, lane));
+        K least = keys<K>::never;
+        if (hard) {
+            const K own = key_of(s, 0, label_at(s.seeds, s.label_type, voxel_of(s, p)));
+            const plane *in = plane_of(s, p);
+            for (int k = 0; k < s.neighbours; k++) {
+                const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
+                if (to < 0) continue;
+                const K offer = offer_from_seed<K, S>(s, from, to, in, own, s.direction[k]);
+                if (to / S::cells == tile)
+                    least = offer < least ? offer : least;
+                else if (offer != keys<K>::never)
+                    atomicMin(&s.priority[to / S::cells], offer);
+            }
         }
+        __syncwarp();
+        least = warp_least(least);
+        if (lane == 0 && least < __ldcg(&s.priority[tile])) atomicMin(&s.priority[tile], least);
     }
 }
 

@@ -38,14 +38,14 @@ typedef struct {
     double window_steps;  /* the cost window: steps of the usual cost, >= 0 ... */
     double window_levels; /* ... and levels, >= 0 */
     int cap;        /* turns of 32 cells before a visit ends, >= 1; 0: until nothing is left */
-    int warps;      /* of a block, 1..24; 0: as many as fit */
+    int warps;      /* of a block, 1..32; 0: as many as fit */
     int64_t rounds; /* stop after these, before the fixed point; 0: at the fixed point */
     bool adapt;     /* widen the window, up to 16 times, while warps are idle */
 } lob_growcut_tuning;
 
 #define LOB_GROWCUT_TUNING                                                            \
     {                                                                                 \
-        .window_steps = 1.5, .window_levels = 1.0, .cap = 0, .warps = 0, .rounds = 0, \
+        .window_steps = 20, .window_levels = 1.0, .cap = 32, .warps = 0, .rounds = 0, \
         .adapt = true                                                                 \
     }
 

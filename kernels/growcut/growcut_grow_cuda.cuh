@@ -19,7 +19,13 @@
 
 #include "kernels/growcut/growcut_scene_cuda.cuh"
 
-enum { MOST_WARPS = 24, WINDOW_GROWS = 16, BATCH = 8 };
+enum { WINDOW_GROWS = 16, BATCH = 8, OFFERS = 384, TABLE_HEAD = 256 };
+
+/* Warps of a block: what registers allow; a flat tile's visit needs fewer of them. */
+template <typename S> static __host__ __device__ constexpr int most_warps()
+{
+    return S::flat ? 32 : 25;
+}
 
 /* What a block's warps share. */
 template <typename K, typename S> struct hall {
@@ -39,8 +45,9 @@ template <typename K, typename S> struct nest {
     int32_t tile[SIDES];       /* the tile itself is CENTRE; NO_TILE outside */
     uint32_t queued[S::words]; /* bit of each padded cell; those of the halo are always set */
     uint32_t lowered[S::words];
-    uint16_t queue[S::cells];  /* padded cells; each is in it at most once */
-    uint16_t offer[WARP * 26]; /* of a turn: lane * 32 + direction */
+    K head[S::flat ? TABLE_HEAD : 1]; /* of the plane's table: every slice has its own */
+    uint16_t queue[S::cells];         /* padded cells; each is in it at most once */
+    uint16_t offer[OFFERS];           /* of a turn, or some of them: lane * 32 + direction */
 };
 
 template <typename S> static __host__ __device__ constexpr int padded_of(int cell)
@@ -58,6 +65,8 @@ template <int N> static __host__ __device__ constexpr int reach_of()
 /* The plane's rule as a visit needs it, in registers: device memory is read once. */
 template <typename K> struct step_rule {
     const K *table;    /* in device memory; NULL: a level costs 1 << level_shift */
+    const K *head;     /* its first entries, in shared memory */
+    uint32_t near;     /* how many those are */
     const wide *extra; /* NULL: nothing */
     K unreached;
     K bound; /* weight >= difference of levels * bound */
@@ -209,70 +218,106 @@ static __device__ uint32_t queue_pending(const scene<K> &s, nest<K, S> *w, uint3
 
 /* Key of a path from own over distance d in a direction; at or above top when there is none. */
 template <typename K>
-static __device__ inline wide offer_of(const step_rule<K> &rule, const K *shared_table,
-                                       uint32_t table_shared, K own, uint32_t d, int direction)
+static __device__ inline wide offer_of(const step_rule<K> &rule, K own, uint32_t d, int direction)
 {
-    const wide weight = !rule.table        ? (wide)d << rule.level_shift
-                        : d < table_shared ? (wide)shared_table[d]
-                                           : (wide)__ldg(rule.table + d);
+    const wide weight = !rule.table     ? (wide)d << rule.level_shift
+                        : d < rule.near ? (wide)rule.head[d]
+                                        : (wide)__ldg(rule.table + d);
     return own + weight + (rule.extra ? __ldg(rule.extra + direction) : 0);
 }
 
-/* List every lane's offers, so that lanes with few help those with many; returns how many. */
-template <typename K, typename S>
-static __device__ inline uint32_t list_offers(nest<K, S> *w, uint32_t hit, uint32_t lane)
+/*
+ * Lanes with few offers help those with many, so offers get numbers, lane after lane: returns this
+ * lane's first and, in all, how many there are. Bit by bit, for ballots do not wait for each other.
+ */
+static __device__ inline uint32_t number_offers(uint32_t hit, uint32_t lane, uint32_t *all)
 {
-    const uint32_t mine = (uint32_t)__popc(hit);
-    uint32_t sum = mine;
-    for (uint32_t apart = 1; apart < WARP; apart *= 2) {
-        const uint32_t other = __shfl_up_sync(ALL_LANES, sum, apart);
-        if (lane >= apart) sum += other;
+    const uint32_t mine = (uint32_t)__popc(hit), before = (1u << lane) - 1;
+    uint32_t first = 0, sum = 0;
+#pragma unroll
+    for (int bit = 0; bit < 5; bit++) {
+        const uint32_t who = __ballot_sync(ALL_LANES, mine >> bit & 1);
+        first += (uint32_t)__popc(who & before) << bit;
+        sum += (uint32_t)__popc(who) << bit;
     }
-    for (uint32_t at = sum - mine; hit; hit &= hit - 1)
-        w->offer[at++] = (uint16_t)(lane * WARP + (uint32_t)__ffs((int)hit) - 1);
-    return __shfl_sync(ALL_LANES, sum, WARP - 1);
+    *all = sum;
+    return first;
+}
+
+/* What the lanes of a turn hold: a cell each, its key and its level. */
+template <typename K> struct popped {
+    K key;
+    uint32_t level;
+    int cell;
+};
+
+/* Make COUNT * 32 listed offers from number `first` on, COUNT at a time, to hide their latency. */
+template <int COUNT, typename K, typename S, bool MANY>
+static __device__ inline void make_offers(const scene<K> &s, const hall<K, S> *h, nest<K, S> *w,
+                                          const uint16_t *level, const step_rule<K> &rule,
+                                          const popped<K> &from, uint32_t first, uint32_t n,
+                                          uint32_t *tail, K end, uint32_t lane)
+{
+    wide offer[COUNT];
+    int to[COUNT];
+    bool fresh[COUNT];
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) {
+        const uint32_t i = first + j * WARP + lane;
+        const uint32_t of_whom = w->offer[i < n ? i : first];
+        const int whom = (int)(of_whom / WARP), direction = (int)(of_whom % WARP);
+        const K key = __shfl_sync(ALL_LANES, from.key, whom);
+        const int cell = __shfl_sync(ALL_LANES, from.cell, whom);
+        const uint32_t there = MANY ? 0 : __shfl_sync(ALL_LANES, from.level, whom);
+        to[j] = cell + h->step[direction];
+        const uint32_t d = MANY ? lob_growcut_distance(level + cell, level + to[j],
+                                                       s.image.channels, S::padded, s.norm)
+                                : __usad(level[to[j]], there, 0u);
+        offer[j] = offer_of(rule, key, d, direction);
+        if (i >= n) offer[j] = keys<K>::top;
+    }
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) {
+        const uint32_t word = (uint32_t)to[j] / WARP, bit = 1u << to[j] % WARP;
+        fresh[j] = false;
+        if (offer[j] >= keys<K>::top || (K)offer[j] >= atomicMin(&w->key[to[j]], (K)offer[j]))
+            continue;
+        atomicOr(&w->lowered[word], bit);
+        fresh[j] = offer[j] < end && !(atomicOr(&w->queued[word], bit) & bit);
+    }
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) enqueue(w, tail, fresh[j], to[j], lane);
 }
 
 /* One turn: 32 cells from the queue make their offers. */
 template <typename K, typename S, int N, bool MANY>
-static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h, const K *table,
-                                         nest<K, S> *w, const uint16_t *level,
-                                         const step_rule<K> &rule, uint32_t head, uint32_t n,
-                                         uint32_t *tail, K end, uint32_t lane)
+static __device__ inline void grow_cells(const scene<K> &s, const hall<K, S> *h, nest<K, S> *w,
+                                         const uint16_t *level, const step_rule<K> &rule,
+                                         uint32_t head, uint32_t n, uint32_t *tail, K end,
+                                         uint32_t lane)
 {
     const int q = w->queue[(head + (lane < n ? lane : 0)) & (S::cells - 1)];
-    const K own = w->key[q];
-    const uint32_t self = level[q];
-    uint32_t hit = 0;
+    const popped<K> from = {w->key[q], level[q], q};
+    uint32_t hit = 0, all;
     if (lane < n) {
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
-        hit = candidates<K, S, N, MANY>(w->key + q, level + q, own, rule.bound, s.image.channels);
+        hit = candidates<K, S, N, MANY>(w->key + q, level + q, from.key, rule.bound,
+                                        s.image.channels);
     }
-    const uint32_t offers = list_offers(w, hit, lane);
+    uint32_t at = number_offers(hit, lane, &all);
     __syncwarp(); /* keys were read, and change from here on */
-    for (uint32_t first = 0; first < offers; first += WARP) {
-        const bool has = first + lane < offers;
-        const uint32_t offer_of_whom = w->offer[has ? first + lane : first];
-        const int whom = (int)(offer_of_whom / WARP), direction = (int)(offer_of_whom % WARP);
-        const K key = __shfl_sync(ALL_LANES, own, whom);
-        const int from = __shfl_sync(ALL_LANES, q, whom);
-        const uint32_t there = MANY ? 0 : __shfl_sync(ALL_LANES, self, whom);
-        bool fresh = false;
-        const int v = from + h->step[direction];
-        if (has) {
-            const uint32_t d = MANY ? lob_growcut_distance(level + from, level + v,
-                                                           s.image.channels, S::padded, s.norm)
-                                    : __usad(level[v], there, 0u);
-            const wide offer = offer_of(rule, table, s.table_shared, key, d, direction);
-            if (offer < keys<K>::top && (K)offer < atomicMin(&w->key[v], (K)offer)) {
-                const uint32_t word = (uint32_t)v / WARP, bit = 1u << v % WARP;
-                atomicOr(&w->lowered[word], bit);
-                fresh = offer < end && !(atomicOr(&w->queued[word], bit) & bit);
-            }
-        }
-        enqueue(w, tail, fresh, v, lane);
+    for (uint32_t listed = 0; listed < all; listed += OFFERS) {
+        const uint32_t some = all - listed < OFFERS ? all - listed : OFFERS;
+        for (; hit && at < listed + OFFERS; hit &= hit - 1)
+            w->offer[at++ - listed] = (uint16_t)(lane * WARP + (uint32_t)__ffs((int)hit) - 1);
+        __syncwarp(); /* the list is whole */
+        uint32_t first = 0;
+        for (; first + WARP < some; first += 2 * WARP)
+            make_offers<2, K, S, MANY>(s, h, w, level, rule, from, first, some, tail, end, lane);
+        if (first < some)
+            make_offers<1, K, S, MANY>(s, h, w, level, rule, from, first, some, tail, end, lane);
+        __syncwarp();
     }
-    __syncwarp();
 }
 
 /* What the cap left in the queue is pending again. */
@@ -344,6 +389,10 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     const plane *in = plane_of(s, at);
     step_rule<K> rule;
     rule.table = in->tabled ? s.table + in->table : NULL;
+    rule.head = S::flat ? w->head : table;
+    rule.near = S::flat ? min(in->dmax + 1, (uint32_t)TABLE_HEAD) : s.table_shared;
+    for (uint32_t d = lane; S::flat && rule.table && d < rule.near; d += WARP)
+        w->head[d] = __ldg(rule.table + d);
     rule.extra = s.penalty ? in->extra : NULL;
     rule.unreached = (K)in->unreached;
     rule.level_shift = in->level_shift;
@@ -352,7 +401,7 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     uint32_t head = 0, tail = queue_pending(s, w, t, bits, end, lane);
     for (uint32_t turn = 0; head != tail && turn < s.cap; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
-        grow_cells<K, S, N, MANY>(s, h, table, w, level, rule, head, n, &tail, end, lane);
+        grow_cells<K, S, N, MANY>(s, h, w, level, rule, head, n, &tail, end, lane);
         head += n;
         mine->pops += n;
     }
@@ -471,7 +520,7 @@ template <typename K, typename S> static __host__ __device__ constexpr size_t ha
 }
 
 template <typename K, typename S, int N, bool MANY>
-static __global__ void __launch_bounds__(MOST_WARPS *WARP, 1)
+static __global__ void __launch_bounds__(most_warps<S>() * WARP, 1)
     grow_kernel(const __grid_constant__ scene<K> s)
 {
     extern __shared__ __align__(16) unsigned char shared[];

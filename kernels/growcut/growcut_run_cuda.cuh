@@ -177,8 +177,14 @@ template <typename K> static lob_status upload_tables(run_state<K> *r)
     for (int64_t i = 0; i < job->planes && made < r->table_n; i++) {
         if (!has_table(job, i) || r->table_at[i] != made) continue;
         const lob_growcut_rule *rule = &job->rule[i];
-        for (int64_t d = 0; d <= (int64_t)rule->dmax; d++)
-            weight[made++] = (K)weight_from<K>(rule->cost[d], r->s.label_bits);
+        const uint32_t *cost = rule->cost;
+        const int bits = r->s.label_bits;
+        const uint32_t most = (uint32_t)((keys<K>::no_way - 1) >> bits < LOB_NO_PASSAGE
+                                             ? (keys<K>::no_way - 1) >> bits
+                                             : LOB_NO_PASSAGE - 1);
+        for (uint32_t d = 0; d <= rule->dmax; d++)
+            weight[made + d] = cost[d] <= most ? (K)cost[d] << bits : keys<K>::no_way;
+        made += (int64_t)rule->dmax + 1;
     }
     const lob_status st = lob_device_upload(job->device, r->table, weight,
                                             r->table_n * (int64_t)sizeof *weight, r->error);
@@ -255,13 +261,13 @@ static lob_status grow(run_state<K> *r, double before, double share)
     s->nest_bytes =
         (uint32_t)((sizeof(nest<K, S>) + 2 * (size_t)job->image.channels * S::padded + 15) / 16 *
                    16);
-    const bool one_table = job->planes == 1 && has_table(job, 0);
+    const bool one_table = !S::flat && has_table(job, 0); /* slices keep their own */
     s->table_shared = !one_table                  ? 0
                       : r->table_n < TABLE_SHARED ? (uint32_t)r->table_n
                                                   : (uint32_t)TABLE_SHARED;
     const int64_t common = (int64_t)(hall_bytes<K, S>() + s->table_shared * sizeof(K));
     int64_t warps = (job->device->shared_bytes - common) / s->nest_bytes;
-    if (warps > MOST_WARPS) warps = MOST_WARPS;
+    if (warps > most_warps<S>()) warps = most_warps<S>();
     if (job->tuning->warps && warps > job->tuning->warps) warps = job->tuning->warps;
     if (warps < 1)
         return lob_fail(error, LOB_ENOMEM,

@@ -261,23 +261,25 @@ static uint64_t hash_of(const uint8_t *bytes, int64_t n)
     return h;
 }
 
-static void print_row(const bench *b, const char *rule, const timing *t)
+static void print_row(const bench *b, const char *rule, const timing *t, float around_ms)
 {
     const double voxels = (double)lob_voxels(&b->image);
     const double bytes =
         voxels * (2.0 * b->image.channels + 2.0); /* image, seeds and labels once */
     const double rate = bytes / (t->ms * 1e-3);
-    printf("%-16s %-9s %9.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name, rule,
-           t->ms, rate / 1e9, 100 * rate / b->copy, (double)t->stats.working_bytes / voxels,
-           (long long)t->counts.rounds, (double)t->counts.visits / (double)t->counts.tiles,
-           (double)t->counts.pops / voxels, t->wrong ? "DIFFERS" : "same",
+    printf("%-16s %-9s %9.2f %6.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name,
+           rule, t->ms, around_ms, rate / 1e9, 100 * rate / b->copy,
+           (double)t->stats.working_bytes / voxels, (long long)t->counts.rounds,
+           (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.pops / voxels,
+           t->wrong ? "DIFFERS" : "same",
            (unsigned long long)hash_of(b->got, lob_voxels(&b->image)));
 }
 
 static void print_head(const char *title)
 {
-    printf("\n%s\n%-16s %-9s %9s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n", title,
-           "volume", "rule", "ms", "GB/s", "% copy", "B/vox", "rounds", "vis/til", "pop/vox");
+    printf("\n%s\n%-16s %-9s %9s %6s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n",
+           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "rounds", "vis/til",
+           "pop/vox");
 }
 
 static const char *const rule_name[] = {"strength", "distance"};
@@ -293,7 +295,10 @@ static int both_rules(bench *b, int slice_axis, int times)
         o.neighbours = slice_axis < 0 ? 26 : 8;
         if (!on_cpu(b, &o)) return 1;
         const timing t = measure(b, &o, NULL, times);
-        if (t.status == LOB_OK) print_row(b, rule_name[rule], &t);
+        lob_growcut_tuning one_round = LOB_GROWCUT_TUNING;
+        one_round.rounds = 1;
+        const timing around = measure(b, &o, &one_round, times);
+        if (t.status == LOB_OK) print_row(b, rule_name[rule], &t, around.ms);
         failures += t.status != LOB_OK || t.wrong != 0;
     }
     return failures;
@@ -336,8 +341,8 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
 
 static int sweep_one(bench *b, int slice_axis, int times)
 {
-    static const double steps[] = {1.5, 3, 5, 8, 12, 20, 40};
-    static const int caps[] = {0, 8, 16}, warps[] = {24, 16, 12};
+    static const double steps[] = {2, 5, 10, 15, 20, 30, 60};
+    static const int caps[] = {0, 16, 32}, warps[] = {28, 24, 20};
     int failures = 0;
     lob_growcut_options o = LOB_GROWCUT_DEFAULTS;
     o.slice_axis = slice_axis;
