@@ -84,13 +84,6 @@ void lob_input_close(lob_input *in)
     *in = (lob_input){0};
 }
 
-bool lob_same_file(const char *a, const char *b)
-{
-    struct stat sa, sb;
-    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
-}
-
 /* ---- outputs ---- */
 
 /* The folder part of a path, malloc'ed: "a/b" gives "a", "b" gives ".", "/b" gives "/". */
@@ -105,6 +98,25 @@ static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+static bool same_existing(const char *a, const char *b)
+{
+    struct stat sa, sb;
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+bool lob_same_file(const char *a, const char *b)
+{
+    if (same_existing(a, b)) return true;
+    if (strcmp(name_of(a), name_of(b)) != 0) return false;
+    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    /* without memory the answer is the one that keeps a caller from replacing a file */
+    const bool same = !folder_a || !folder_b || same_existing(folder_a, folder_b);
+    free(folder_a);
+    free(folder_b);
+    return same;
 }
 
 /* A name in path's folder that nobody will look for, malloc'ed:
@@ -379,8 +391,8 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
 {
     lob_status st = lob_output_flush(first, error);
     if (st == LOB_OK) st = lob_output_flush(second, error);
-    char *placed = NULL;
-    if (st == LOB_OK && !first->force && !(placed = strdup(first->path)))
+    char *placed = NULL; /* first's path if it would be new there */
+    if (st == LOB_OK && access(first->path, F_OK) != 0 && !(placed = strdup(first->path)))
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory", first->path);
     if (st == LOB_OK && !second->force && access(second->path, F_OK) == 0)
         st = lob_fail(error, LOB_ECREATE,

@@ -26,6 +26,8 @@ typedef struct {
 /* Returns LOB_OK, LOB_ENOINPUT (missing, not a regular file, no permission), LOB_EIO, LOB_ENOMEM.
  */
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
+
+/* Unmap or free the bytes and leave an empty input; one that is empty, or never opened, is fine. */
 void lob_input_close(lob_input *in);
 
 /*
@@ -66,8 +68,9 @@ lob_status lob_output_commit(lob_output *out, lob_error *error);
 
 /*
  * Commit two outputs that belong together: both are flushed before either is seen, and second,
- * which readers look for, appears last. When second cannot be placed, first is taken back if it is
- * new. Returns what lob_output_commit does; both outputs hold nothing any more.
+ * which readers look for, appears last. When second cannot be placed, first is taken back if
+ * nothing was under its path before. Returns what lob_output_commit does; both outputs hold nothing
+ * any more.
  */
 lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_error *error);
 
@@ -77,7 +80,10 @@ void lob_output_abort(lob_output *out);
 /* What lob_output_begin would refuse, checked without creating anything. */
 lob_status lob_output_check(const char *path, bool force, lob_error *error);
 
-/* Do two paths lead to one existing file (through links too)? */
+/*
+ * Do two paths lead to one file: one that exists (through links too), or one that either would
+ * make?
+ */
 bool lob_same_file(const char *a, const char *b);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* The table of volume formats, and what is the same for all of them. */
 #include "io/format.h"
+#include "io/nifti_pair.h"
 
 #include <ctype.h>
 #include <libdeflate.h>
@@ -82,6 +83,27 @@ static lob_status no_format(const char *path, lob_error *error)
         }
     return lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", path,
                     names);
+}
+
+lob_status lob_files_of(char *files[2], const char *path, bool reading)
+{
+    lob_location where;
+    files[0] = files[1] = NULL;
+    if (lob_location_of(&where, path) != LOB_OK) return LOB_ENOMEM;
+    if (lob_pair_header(where.file) || lob_pair_image(where.file)) {
+        const bool gz = lob_has_suffix(where.file, ".gz");
+        files[1] = lob_pair_other(where.file, gz);
+        if (files[1] && reading && access(files[1], F_OK) != 0) {
+            free(files[1]);
+            files[1] = lob_pair_other(where.file, !gz);
+        }
+        if (!files[1]) {
+            lob_location_free(&where);
+            return LOB_ENOMEM;
+        }
+    }
+    files[0] = where.file;
+    return LOB_OK;
 }
 
 bool lob_is_volume_name(const char *path)

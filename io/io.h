@@ -78,6 +78,19 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
  */
 lob_status lob_check_output(const char *path, bool force, lob_error *error);
 
+/*
+ * The files behind a volume's path, for callers that must know what a call would touch: FILE.h5 of
+ * FILE.h5:/dataset, both halves of a .hdr/.img pair.
+ *
+ *   files    out  malloc'ed names: the file, then the other half of a pair; NULL where there is
+ * none path     in   as for lob_read and lob_write; nothing need exist under it reading  in   true:
+ * the half that lob_read finds, which may be compressed other than path; false: the one that
+ * lob_write makes
+ *
+ * Returns LOB_OK or LOB_ENOMEM; on failure both are NULL.
+ */
+lob_status lob_files_of(char *files[2], const char *path, bool reading);
+
 /* Does the suffix of path belong to a volume format? */
 bool lob_is_volume_name(const char *path);
 

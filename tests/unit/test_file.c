@@ -283,6 +283,36 @@ static void pairs_appear_together(void **state)
     assert_int_equal(scratch_files(), 2);
 }
 
+/* With force too: a header that was not there before does not stay when its image cannot be placed.
+ */
+static void half_a_pair_is_taken_back(void **state)
+{
+    (void)state;
+    const char *header = scratch("a.hdr"), *image = scratch("a.img");
+    lob_output h, i;
+    begin(&h, header, true, "header");
+    begin(&i, image, true, "image");
+    assert_int_equal(mkdir(image, 0700), 0);
+    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_ECREATE);
+    assert_int_equal(access(header, F_OK), -1);
+    assert_int_equal(rmdir(image), 0);
+    assert_int_equal(scratch_files(), 0);
+}
+
+static void files_that_are_one(void **state)
+{
+    (void)state;
+    const char *here = scratch("new.nii");
+    char *around = malloc(strlen(here) + 16);
+    assert_non_null(around);
+    sprintf(around, "%.*s/./new.nii", (int)(strrchr(here, '/') - here), here);
+    assert_true(lob_same_file(here, around)); /* neither is there yet */
+    spill(here, "1", 1);
+    assert_true(lob_same_file(here, around));
+    assert_false(lob_same_file(here, scratch("other.nii")));
+    free(around);
+}
+
 static void inputs(void **state)
 {
     (void)state;
@@ -326,6 +356,8 @@ int main(void)
         cmocka_unit_test_teardown(a_size_limit_is_an_error_and_no_death, scratch_clear),
         cmocka_unit_test_teardown(a_killed_program_leaves_nothing, scratch_clear),
         cmocka_unit_test_teardown(pairs_appear_together, scratch_clear),
+        cmocka_unit_test_teardown(half_a_pair_is_taken_back, scratch_clear),
+        cmocka_unit_test_teardown(files_that_are_one, scratch_clear),
         cmocka_unit_test_teardown(inputs, scratch_clear),
     };
     return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
