@@ -1,5 +1,4 @@
 /* lobule preview: a scan and its labels in one picture. */
-#include "io/png.h"
 #include "tools/commands.h"
 #include "tools/mosaic.h"
 
@@ -391,24 +390,16 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     return LOB_OK;
 }
 
-static lob_status draw(lob_session *s, const settings *set, const content *c, const layout *l)
+static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
+                       const layout *l)
 {
-    lob_canvas canvas;
-    lob_status st = lob_canvas_make(&canvas, l->width, l->height, paper);
+    lob_status st = lob_canvas_make(canvas, l->width, l->height, paper);
     for (int i = 0; i < l->count && st == LOB_OK; i++) {
         st = lob_session_cancelled(s);
-        if (st == LOB_OK) st = draw_tile(&canvas, l, c, i);
+        if (st == LOB_OK) st = draw_tile(canvas, l, c, i);
     }
     if (st == LOB_ENOMEM) lob_fail(&s->error, st, "%s: out of memory", set->output);
-    if (st == LOB_OK) {
-        draw_legend(&canvas, l, set, c);
-        const double start_s = lob_clock_s();
-        lob_session_wrote(s, set->output);
-        st = lob_png_write_rgb(set->output, canvas.rgb, canvas.width, canvas.height, s->force,
-                               &s->error);
-        lob_session_stage(s, "write", start_s);
-    }
-    free(canvas.rgb);
+    if (st == LOB_OK) draw_legend(canvas, l, set, c);
     return st;
 }
 
@@ -447,16 +438,20 @@ static lob_status check_hide(lob_session *s, const char *list)
 static lob_status preview(lob_session *s, const settings *set)
 {
     content c = {.image = LOB_VOLUME_EMPTY, .labels = LOB_VOLUME_EMPTY};
+    lob_canvas canvas = {.rgb = NULL};
     layout *const l = malloc(sizeof *l);
     lob_status st = l ? check_hide(s, set->hide) : LOB_ENOMEM;
     if (st == LOB_OK) st = prepare(s, set, &c);
     const double start_s = lob_clock_s();
     if (st == LOB_OK) {
         lay_out(l, set, &c);
-        st = draw(s, set, &c, l);
+        st = draw(s, &canvas, set, &c, l);
         lob_session_stage(s, "compute", start_s);
     }
+    if (st == LOB_OK)
+        st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, set->output);
     if (st == LOB_OK) report(s, &c, l);
+    free(canvas.rgb);
     free(l);
     free(c.colour);
     free(c.shown);

@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "io/file.h"
+#include "io/png.h"
 #include "kernels/device/device.h"
 #include "tools/report.h"
 #include "volumes/version.h"
@@ -58,8 +59,10 @@ static void clear_bar(lob_session *s)
 /* One line on stderr, whatever the text holds. */
 static void print_line(lob_session *s, const char *text)
 {
+    lob_error clean; /* lob_fail leaves no control characters: text of a file may hold any */
+    lob_fail(&clean, LOB_OK, "%s", text);
     clear_bar(s);
-    fprintf(stderr, "lobule %s: %s\n", s->command->name, text);
+    fprintf(stderr, "lobule %s: %s\n", s->command->name, clean.text);
 }
 
 static int on_progress(void *user, double done)
@@ -86,52 +89,6 @@ lob_status lob_session_cancelled(lob_session *s)
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
-/* The file that a path names: what comes before ":/dataset" when there is no file of the whole
- * name. */
-static void file_part(char *out, size_t size, const char *path)
-{
-    const char *dataset = strstr(path, ":/");
-    snprintf(out, size, "%s", path);
-    if (dataset && access(path, F_OK) != 0 && (size_t)(dataset - path) < size)
-        out[dataset - path] = '\0';
-}
-
-/* The other file of a .hdr and .img pair; false when path is not one of a pair. */
-static bool pair_partner(char *out, size_t size, const char *path)
-{
-    const size_t n = strlen(path);
-    const size_t gz = n > 3 && strcmp(path + n - 3, ".gz") == 0 ? 3 : 0;
-    if (n < gz + 4 || n >= size) return false;
-    const char *suffix = path + n - gz - 4;
-    const bool header = strncmp(suffix, ".hdr", 4) == 0;
-    if (!header && strncmp(suffix, ".img", 4) != 0) return false;
-    strcpy(out, path);
-    memcpy(out + (suffix - path), header ? ".img" : ".hdr", 4);
-    return true;
-}
-
-/* Would writing to one path touch the file of the other? Both may still be without a file. */
-static bool same_place(const char *a, const char *b)
-{
-    char file_a[4096], file_b[4096];
-    file_part(file_a, sizeof file_a, a);
-    file_part(file_b, sizeof file_b, b);
-    if (lob_same_file(file_a, file_b)) return true;
-
-    const char *base_a = strrchr(file_a, '/'), *base_b = strrchr(file_b, '/');
-    if (strcmp(base_a ? base_a + 1 : file_a, base_b ? base_b + 1 : file_b) != 0) return false;
-    if (base_a) file_a[base_a + 1 - file_a] = '\0';
-    if (base_b) file_b[base_b + 1 - file_b] = '\0';
-    return lob_same_file(base_a ? file_a : ".", base_b ? file_b : ".");
-}
-
-static bool would_touch(const char *output, const char *other)
-{
-    char partner[4096];
-    return same_place(output, other) ||
-           (pair_partner(partner, sizeof partner, output) && same_place(partner, other));
-}
-
 /* The i-th row over both tables, or NULL. */
 static const lob_option *row_at(const lob_session *s, size_t i)
 {
@@ -145,6 +102,37 @@ static const char *path_of(const lob_option *row)
     return *(const char *const *)row->target;
 }
 
+static void free_files(char *files[2])
+{
+    free(files[0]);
+    free(files[1]);
+    files[0] = files[1] = NULL;
+}
+
+/* The files that a row's path stands for. */
+static lob_status files_of(char *files[2], const lob_option *row)
+{
+    files[1] = NULL;
+    if (row->content != LOB_FILE_OTHER)
+        return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
+    files[0] = strdup(path_of(row));
+    return files[0] ? LOB_OK : LOB_ENOMEM;
+}
+
+/* Would writing to one row's path touch a file of the other's? */
+static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
+{
+    char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
+    lob_status st = files_of(made, output);
+    if (st == LOB_OK) st = files_of(used, other);
+    *touches = false;
+    for (int i = 0; i < 4 && st == LOB_OK; i++)
+        if (made[i / 2] && used[i % 2] && lob_same_file(made[i / 2], used[i % 2])) *touches = true;
+    free_files(made);
+    free_files(used);
+    return st;
+}
+
 /* Everything about outputs that can be known before work begins. */
 static lob_status check_outputs(lob_session *s)
 {
@@ -155,7 +143,10 @@ static lob_status check_outputs(lob_session *s)
             const bool is_input = other->kind == LOB_OPT_INPUT;
             const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
             if ((!is_input && !is_earlier) || !path_of(other)) continue;
-            if (!would_touch(path_of(row), path_of(other))) continue;
+            bool touches;
+            if (would_touch(&touches, row, other) != LOB_OK)
+                return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+            if (!touches) continue;
             return lob_fail(&s->error, LOB_EARG,
                             "%s: named for %s and for %s; give the output a name of its own",
                             path_of(row), other->name, row->name);
@@ -277,6 +268,7 @@ static void release(lob_session *s)
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);
     cJSON_Delete(s->results);
+    for (int i = 0; i < s->outputs_written; i++) free_files(s->written[i].files);
 }
 
 bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
@@ -309,13 +301,9 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 
 static void remove_outputs(const lob_session *s)
 {
-    char partner[4096], file[4096];
-    for (int i = 0; i < s->outputs_written; i++) {
-        if (!s->written[i].is_new) continue;
-        file_part(file, sizeof file, s->written[i].path);
-        unlink(file);
-        if (pair_partner(partner, sizeof partner, file)) unlink(partner);
-    }
+    for (int i = 0; i < s->outputs_written; i++)
+        for (int k = 0; k < 2; k++)
+            if (s->written[i].is_new && s->written[i].files[k]) unlink(s->written[i].files[k]);
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)
@@ -427,43 +415,61 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     return read_volume(s, out, path, &options, info ? info : &unasked);
 }
 
-/* Is there nothing yet under this path, nor under that of its other half? */
-static bool is_free(const char *path)
+/* An output under way: its files, and whether they are there before it is. */
+typedef struct {
+    char *files[2];
+    bool is_new;
+    double start_s;
+} output;
+
+static void output_begin(output *out)
 {
-    char file[4096], partner[4096];
-    file_part(file, sizeof file, path);
-    if (access(file, F_OK) == 0) return false;
-    return !pair_partner(partner, sizeof partner, file) || access(partner, F_OK) != 0;
+    out->is_new = true;
+    for (int k = 0; k < 2; k++)
+        if (out->files[k] && access(out->files[k], F_OK) == 0) out->is_new = false;
+    out->start_s = lob_clock_s();
 }
 
-static void remember_output(lob_session *s, const lob_volume *volume, const char *path, bool is_new)
+/* Remember an output once it is in its place; before that nothing under its path is ours. */
+static lob_status output_end(lob_session *s, output *out, lob_status st, const lob_volume *volume,
+                             const char *path)
 {
+    if (st != LOB_OK) {
+        free_files(out->files);
+        return st;
+    }
     assert(s->outputs_written < LOB_SESSION_OUTPUTS);
-    s->written[s->outputs_written].path = path;
-    s->written[s->outputs_written++].is_new = is_new;
+    memcpy(s->written[s->outputs_written].files, out->files, sizeof out->files);
+    s->written[s->outputs_written++].is_new = out->is_new;
     lob_report_output(s, volume, path);
-}
-
-void lob_session_wrote(lob_session *s, const char *path)
-{
-    remember_output(s, NULL, path, is_free(path));
+    lob_session_stage(s, "write", out->start_s);
+    return lob_session_cancelled(s);
 }
 
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options)
 {
     if (!path) return LOB_OK;
+    output out;
     lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) return st;
-    const double start_s = lob_clock_s();
-    const bool is_new = is_free(path);
+    if (lob_files_of(out.files, path, false) != LOB_OK)
+        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    output_begin(&out);
     options.force = s->force;
     options.threads = s->context.threads;
     st = lob_write(volume, path, &options, &s->error);
-    if (st != LOB_OK) return st;
-    remember_output(s, volume, path, is_new);
-    lob_session_stage(s, "write", start_s);
-    return lob_session_cancelled(s);
+    return output_end(s, &out, st, volume, path);
+}
+
+lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
+                                     int height, const char *path)
+{
+    output out = {.files = {strdup(path)}};
+    if (!out.files[0]) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    output_begin(&out);
+    const lob_status st = lob_png_write_rgb(path, rgb, width, height, s->force, &s->error);
+    return output_end(s, &out, st, NULL, path);
 }
 
 lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,

@@ -69,8 +69,8 @@ typedef struct {
     } stage[LOB_SESSION_STAGES];
     int stages;
     struct {
-        const char *path;
-        bool is_new; /* nothing was under this path before */
+        char *files[2]; /* as lob_files_of names them */
+        bool is_new;    /* nothing was under these names before */
     } written[LOB_SESSION_OUTPUTS];
     int outputs_written;
 
@@ -131,11 +131,9 @@ lob_status lob_session_write(lob_session *s, const lob_volume *volume, const cha
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options);
 
-/*
- * Remember an output that the command wrote itself (a PNG, a table); call it before the writing, so
- * that it is known whether the file was there.
- */
-void lob_session_wrote(lob_session *s, const char *path);
+/* lob_png_write_rgb likewise. */
+lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
+                                     int height, const char *path);
 
 /* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
 lob_status lob_session_cancelled(lob_session *s);

@@ -10,7 +10,7 @@ import h5py
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, SHAPE, assert_one_line, contents, lobule, save, scan_array, seeds_array
+from conftest import AFFINE, SHAPE, assert_one_line, contents, good, lobule, save, scan_array, seeds_array
 
 # ---- files that are no sound volumes ------------------------------------------------------------
 
@@ -402,6 +402,51 @@ def test_the_output_is_the_input_s_other_half(folder):
     nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "pair.hdr")
     before = contents(folder)
     assert_one_line(lobule("convert", "pair.img", "pair.hdr", "--force", cwd=folder), 64, "pair.hdr")
+    assert contents(folder) == before
+
+
+def put_pair(folder, header, image):
+    """A .hdr/.img pair under these names."""
+    nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "made.hdr")
+    for made, name in (("made.hdr", header), ("made.img", image)):
+        if name.endswith(".gz"):
+            (folder / name).write_bytes(gzip.compress((folder / made).read_bytes()))
+            (folder / made).unlink()
+        else:
+            (folder / made).rename(folder / name)
+
+
+OWN_INPUT = [
+    ("the other half, in capitals", ("X.HDR", "X.IMG"), "X.IMG", "X.HDR"),
+    ("the other half is read compressed", ("x.hdr", "x.img.gz"), "x.hdr", "x.img.gz"),
+    ("an HDF5 file by a data set without a slash", None, "a.h5:ITKImage/0/VoxelData", "a.h5"),
+    ("an HDF5 file by a data set", None, "a.h5:/ITKImage/0/VoxelData", "a.h5"),
+    ("another way to write a folder", None, "image.nii", "./image.nii"),
+]
+
+
+@pytest.mark.parametrize("what, names, given, output", OWN_INPUT, ids=[row[0] for row in OWN_INPUT])
+def test_force_does_not_replace_an_input(folder, what, names, given, output):
+    if names:
+        put_pair(folder, *names)
+    good("convert", "image.nii", "a.h5", cwd=folder)
+    before = contents(folder)
+    assert_one_line(lobule("convert", given, output, "--force", cwd=folder), 64, output)
+    assert contents(folder) == before
+
+
+def test_a_pair_may_lie_beside_its_input(folder):
+    put_pair(folder, "x.hdr", "x.img")
+    good("convert", "x.hdr", "x.hdr.gz", cwd=folder)
+    good("convert", "x.hdr", "x.img.gz", "--force", cwd=folder)
+    assert {"x.hdr", "x.img", "x.hdr.gz", "x.img.gz"} < set(contents(folder))
+
+
+def test_a_failed_command_removes_both_halves(folder):
+    before = contents(folder)
+    phantom = ["phantom", "abdomen", "--size", "11,11,11", "--truth", "T.IMG", "-o", "out.nii"]
+    done = lobule(*phantom, cwd=folder, preexec_fn=small_files_only)
+    assert_one_line(done, 74, "out.nii")
     assert contents(folder) == before
 
 
