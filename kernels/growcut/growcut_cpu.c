@@ -22,32 +22,47 @@ static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
 
-/* Beyond so many labels a narrow key has no room worth trying. */
-enum { NARROW_LABELS = 1 << 24 };
+/* What the narrow key's try is of the whole, when the wide one may have to follow: few need it. */
+static const double FIRST_TRY = 0.9;
+
+/* Let the next run tell of its share of what the runs before it left of the job. */
+static void next_part(lob_growcut_job *run, const lob_growcut_job *job, double share)
+{
+    run->done_before = run->done_after;
+    run->done_after = share < 1 ? run->done_before + (job->done_after - run->done_before) * share
+                                : job->done_after;
+}
 
 /* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
  */
 static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growcut_stats *stats,
                              lob_error *error)
 {
-    lob_growcut_result result = {0}, ties = {0};
+    const bool narrow = key_bits != 64 && lob_growcut_narrow(job->in->labels);
+    const double share = job->out->tie ? 0.5 : 1.0;
+    lob_growcut_result result = {.overflow = !narrow}, ties = {0};
+    lob_growcut_job run = *job;
     lob_status st = LOB_OK;
-    stats->key_bits = 64;
-    if (key_bits != 64) {
-        result.overflow = job->in->labels >= NARROW_LABELS;
-        if (!result.overflow) st = lob_growcut_tiles_32(job, &result, error);
-        if (st != LOB_OK) return st;
-        if (!result.overflow)
-            stats->key_bits = 32;
-        else if (key_bits == 32)
-            return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
+    run.done_after = job->done_before;
+    if (narrow) {
+        next_part(&run, job, key_bits == 32 ? share : FIRST_TRY * share);
+        st = lob_growcut_tiles_32(&run, &result, error);
     }
-    stats->working_bytes = result.working_bytes;
-    if (stats->key_bits == 64) st = lob_growcut_tiles_64(job, &result, error);
     if (st != LOB_OK) return st;
-    if (job->out->tie)
-        st = stats->key_bits == 32 ? lob_growcut_ties_32(job, &ties, error)
-                                   : lob_growcut_ties_64(job, &ties, error);
+    if (result.overflow && key_bits == 32)
+        return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
+    stats->key_bits = result.overflow ? 64 : 32;
+    stats->working_bytes = result.working_bytes;
+    if (result.overflow) {
+        next_part(&run, job, share);
+        st = lob_growcut_tiles_64(&run, &result, error);
+    }
+    if (st != LOB_OK) return st;
+    if (job->out->tie) {
+        next_part(&run, job, 1.0);
+        st = stats->key_bits == 32 ? lob_growcut_ties_32(&run, &ties, error)
+                                   : lob_growcut_ties_64(&run, &ties, error);
+    }
     stats->seeds = result.seeds;
     stats->seeds_outside = result.seeds_outside;
     stats->reached = result.reached;
@@ -75,48 +90,84 @@ static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *opt
     return st;
 }
 
+/* All slices across an axis. */
+typedef struct {
+    const lob_growcut_job *whole;
+    const lob_growcut_options *options;
+    int64_t count;
+    bool *grown;  /* count */
+    int at_once;  /* each by one thread; 1: one after another, by all threads */
+    bool patient; /* a slice that does not fit waits until fewer are grown at once */
+    atomic_int stop;
+    atomic_llong finished;
+    lob_growcut_stats *stats;
+    lob_status status; /* the first failure */
+    lob_error *error;
+} slices;
+
+/* The first thread tells the progress and hears of a cancel. */
+static lob_status grow_slice(const slices *all, int64_t s, lob_growcut_stats *part, lob_error *line)
+{
+    const lob_growcut_job *whole = all->whole;
+    const int64_t finished = atomic_load(&all->finished), most = whole->max_memory / all->at_once;
+    lob_growcut_job job = *whole;
+    job.view = lob_view_slice(whole->in->image->dims, all->options->slice_axis, s);
+    job.threads = all->at_once > 1 ? 1 : whole->threads;
+    job.max_memory = whole->max_memory && most == 0 ? 1 : most;
+    job.cancelled = &all->stop;
+    job.context = omp_get_thread_num() == 0 ? whole->context : NULL;
+    job.done_before = (double)finished / (double)all->count;
+    /* What may have to be grown again tells nothing before it is finished. */
+    job.done_after = (double)(finished + !all->patient) / (double)all->count;
+    return grow_view(&job, all->options, part, line);
+}
+
+static void grow_round(slices *all)
+{
+#pragma omp parallel for schedule(dynamic, 1) num_threads(all->at_once)
+    for (int64_t s = 0; s < all->count; s++) {
+        if (all->grown[s] || atomic_load_explicit(&all->stop, memory_order_relaxed)) continue;
+        lob_growcut_stats part = {0};
+        lob_error line = {""};
+        const lob_status st = grow_slice(all, s, &part, &line);
+        if (st == LOB_ENOMEM && all->patient) continue;
+        part.working_bytes *= all->at_once;
+        all->grown[s] = true;
+        atomic_fetch_add(&all->finished, 1);
+#pragma omp critical(lob_growcut_slices)
+        {
+            add(all->stats, &part);
+            if (st != LOB_OK && all->status == LOB_OK) {
+                all->status = st;
+                if (all->error) *all->error = line;
+                atomic_store(&all->stop, 1);
+            }
+        }
+    }
+}
+
 /*
  * Every slice as an image of its own. With at least as many slices as threads each thread takes
- * whole slices; the first thread tells the progress and hears of a cancel.
+ * whole slices and its part of the memory; those that need more than that come afterwards, fewer
+ * and fewer at once.
  */
 static lob_status grow_slices(const lob_growcut_job *whole, const lob_growcut_options *options,
                               lob_growcut_stats *stats, lob_error *error)
 {
     const lob_dims dims = whole->in->image->dims;
     const int axis = options->slice_axis;
-    const int64_t slices = axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
-    const int outer = slices >= whole->threads ? whole->threads : 1;
-    lob_status first_failure = LOB_OK;
-    atomic_int stop = 0;
-    atomic_llong finished = 0;
-
-#pragma omp parallel for schedule(dynamic, 1) num_threads(outer)
-    for (int64_t s = 0; s < slices; s++) {
-        if (atomic_load_explicit(&stop, memory_order_relaxed)) continue;
-        lob_growcut_job job = *whole;
-        const bool tells = omp_get_thread_num() == 0;
-        lob_growcut_stats part = {0};
-        lob_error line = {""};
-        job.view = lob_view_slice(dims, axis, s);
-        job.threads = outer > 1 ? 1 : whole->threads;
-        job.cancelled = &stop;
-        job.context = tells ? whole->context : NULL;
-        job.done_before = (double)atomic_load(&finished) / (double)slices;
-        job.done_now = 1.0 / (double)slices;
-        const lob_status st = grow_view(&job, options, &part, &line);
-        atomic_fetch_add(&finished, 1);
-#pragma omp critical(lob_growcut_slices)
-        {
-            add(stats, &part);
-            if (st != LOB_OK && first_failure == LOB_OK) {
-                first_failure = st;
-                if (error) *error = line;
-                atomic_store(&stop, 1);
-            }
-        }
+    slices all = {.whole = whole, .options = options, .stats = stats, .error = error};
+    all.count = axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
+    all.grown = calloc((size_t)all.count, sizeof *all.grown);
+    if (!all.grown) return LOB_ENOMEM;
+    all.at_once = all.count >= whole->threads ? whole->threads : 1;
+    for (; all.at_once > 0 && all.status == LOB_OK; all.at_once /= 2) {
+        if (atomic_load(&all.finished) == all.count) break;
+        all.patient = all.at_once > 1 && whole->max_memory > 0;
+        grow_round(&all);
     }
-    stats->working_bytes *= outer;
-    return first_failure;
+    free(all.grown);
+    return all.status;
 }
 
 lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
@@ -138,7 +189,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .threads = context->threads > 0 ? context->threads : 1,
         .max_memory = context->max_memory,
         .context = context,
-        .done_now = 1.0
+        .done_after = 1.0
     };
     lob_growcut_stats sums = {0};
     st = flat ? grow_slices(&job, options, &sums, error) : grow_view(&job, options, &sums, error);

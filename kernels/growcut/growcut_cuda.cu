@@ -108,13 +108,12 @@ static lob_status refuse(const call *c, int64_t bytes)
         mib(bytes), (double)voxels / 1e6, mib(job->budget), fits);
 }
 
-static lob_status find_budget(call *c)
+static void find_budget(call *c)
 {
     growcut_job *job = &c->job;
     const int64_t room = lob_device_room(job->device, LOB_DEVICE_WORK);
     const int64_t most = job->context->max_memory;
     job->budget = most && most < room ? most : room;
-    return LOB_OK;
 }
 
 /* As many planes from the first on as fit together; at least one. */
@@ -220,19 +219,26 @@ static void add_counts(lob_growcut_counts *to, const lob_growcut_counts *part)
     to->pops += part->pops;
 }
 
+/* What the narrow key's try is of the whole, when the wide one may have to follow: few need it. */
+static const double FIRST_TRY = 0.9;
+
 /* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
  */
 static lob_status grow_keyed(call *c, batch *b)
 {
-    const growcut_job *job = &c->job;
+    growcut_job *job = &c->job;
     const int asked = job->options->key_bits;
+    const double now = job->done_now;
     growcut_result result = {};
     result.largest = b->largest;
     int bits = 64;
-    if (asked != 64 && label_bits_of(job->in->labels) < 30) {
+    if (asked != 64 && lob_growcut_narrow(job->in->labels)) {
+        job->done_now = asked == 32 ? now : now * FIRST_TRY;
         LOB_TRY(lob_growcut_run_32(job, &result, c->error));
         add_counts(&c->counts, &result.counts);
         if (!result.overflow) bits = 32;
+        job->done_before += job->done_now;
+        job->done_now = now - job->done_now;
     }
     if (asked == 32 && bits == 64)
         return lob_fail(c->error, LOB_EARG, "path costs do not fit 32-bit keys");
@@ -273,7 +279,8 @@ static lob_status begin(call *c)
         c->view.dims.ny > most || c->view.dims.nz > most)
         return lob_fail(c->error, LOB_ENOMEM,
                         "the volume is too large for a GPU: use --device cpu");
-    return find_budget(c);
+    find_budget(c);
+    return LOB_OK;
 }
 
 static lob_status grow_all(call *c)

@@ -147,7 +147,7 @@ uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)
 
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
 {
-    return (float)exp(-(double)units / ((double)rule->dmax * rule->unit));
+    return (float)fmax(exp(-(double)units / ((double)rule->dmax * rule->unit)), FLT_MIN);
 }
 
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,

@@ -44,15 +44,25 @@ lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
                                   const uint16_t *span, const lob_volume *image,
                                   const lob_view *view, int threads);
 
+/* Free the table and leave the rule all zero. */
 void lob_growcut_rule_free(lob_growcut_rule *rule);
+
+/* Are 32-bit keys worth trying? Beyond so many labels they leave a cost 8 bits and less. */
+static inline bool lob_growcut_narrow(int32_t labels)
+{
+    return labels < 1 << 24;
+}
 
 /* Units at which a seed of strength t in (0, 1] starts; above every limit for any other t. */
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
 
-/* The strength exp(-cost / dmax levels) that a cost in units stands for. */
+/* The strength exp(-cost / dmax levels) that a cost in units stands for, at least FLT_MIN. */
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 
-/* Options within their ranges? LOB_OK or LOB_EARG with a line that names the option. */
+/*
+ * Options within their ranges, and input that fits together? LOB_OK, LOB_EARG with a line that
+ * names the option, or LOB_EDATA with one that says what of the input does not fit.
+ */
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
                              lob_error *error);
 

@@ -36,10 +36,10 @@ typedef struct {
     lob_norm norm;
     int tile; /* voxels a side */
     int threads;
-    int64_t max_memory;           /* 0: no limit */
-    const lob_context *context;   /* whose progress is told; NULL: nobody's */
-    double done_before, done_now; /* this image's part of the whole: [done_before, + done_now] */
-    const atomic_int *cancelled;  /* may be NULL */
+    int64_t max_memory;             /* 0: no limit */
+    const lob_context *context;     /* whose progress is told; NULL: nobody's */
+    double done_before, done_after; /* of the whole, when this starts and when it ends */
+    const atomic_int *cancelled;    /* may be NULL */
 } lob_growcut_job;
 
 /* What growing one image came to; sums and maxima over slices make the whole. */

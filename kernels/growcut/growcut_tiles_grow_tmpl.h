@@ -139,6 +139,12 @@ static int owner_of(const engine *e, int64_t cell, int64_t *theirs)
     return side;
 }
 
+static tile *neighbour_of(const engine *e, int64_t t, int side)
+{
+    return &e->tile[t + (side % 3 - 1) + (side / 3 % 3 - 1) * e->tiles[0] +
+                    (side / 9 - 1) * e->tiles[0] * e->tiles[1]];
+}
+
 /* Post every lowered halo cell to its owner, each once at its lowest. */
 static bool end_visit(engine *e, int64_t t, worker *w)
 {
@@ -155,8 +161,7 @@ static bool end_visit(engine *e, int64_t t, worker *w)
     for (int s = 0; s < SIDES; s++) {
         list *mail = &w->mail[s];
         if (mail->n == 0) continue;
-        tile *to = &e->tile[t + (s % 3 - 1) + ((s / 3) % 3 - 1) * e->tiles[0] +
-                            (s / 9 - 1) * e->tiles[0] * e->tiles[1]];
+        tile *to = neighbour_of(e, t, s);
         omp_set_lock(&to->lock);
         for (size_t i = 0; i < mail->n; i++) {
             ok &= push(&to->inbox, mail->items[i].cell, mail->items[i].key);
@@ -189,11 +194,11 @@ static bool go_on(const engine *e, int64_t reached)
     if (!job->context || !job->context->progress) return true;
     const double share =
         job->levels.data_voxels ? (double)reached / (double)job->levels.data_voxels : 1;
-    const double done = job->done_before + job->done_now * (share < 1 ? share : 1);
-    return job->context->progress(job->context->user, done) == 0;
+    const double done = job->done_before + (job->done_after - job->done_before) * share;
+    return job->context->progress(job->context->user, fmin(done, job->done_after)) == 0;
 }
 
-static lob_status grow(engine *e)
+static lob_status grow(engine *e, lob_error *error)
 {
     int64_t *active = malloc((size_t)e->count * sizeof *active);
     if (!active) return LOB_ENOMEM;
@@ -211,8 +216,7 @@ static lob_status grow(engine *e)
 #pragma omp parallel for schedule(dynamic, 1) num_threads(workers) if (workers > 1)
         for (int64_t i = 0; i < n; i++) visit(e, active[i], &e->worker[omp_get_thread_num()], base);
 
-        const int64_t bytes = engine_bytes(e);
-        if (bytes > e->peak_bytes) e->peak_bytes = bytes;
+        st = note_bytes(e, error);
         int64_t reached = 0;
         for (int w = 0; w < e->workers; w++) {
             reached += e->worker[w].reached;

@@ -1,5 +1,20 @@
 /* What growing came to: labels, strength, tie zone, overflow. Part of growcut_tiles_tmpl.h. */
 
+/*
+ * Give the halo its owners' keys. The copies know what this tile did to them and no more; only to
+ * tell what was reached do they have to be true. Key 0 is, wherever it stands.
+ */
+static void refresh_halo(const engine *e, int64_t t)
+{
+    path_key *keys = e->tile[t].keys;
+    for (int64_t c = 0; c < e->cells; c++) {
+        if (!e->is_halo[c] || keys[c] == 0) continue;
+        int64_t theirs = c;
+        const int side = owner_of(e, c, &theirs);
+        keys[c] = neighbour_of(e, t, side)->keys[theirs];
+    }
+}
+
 /* Has a run a source whose step to data that no path has reached is possible? */
 static bool stops_short(const engine *e, const tile *of, const run *r)
 {
@@ -25,8 +40,8 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
 
 /*
  * Could a path have been turned away only because its cost does not fit the key? Not when the
- * dearest path found leaves room for one more step; else look for a step that growing left out. It
- * may be one that another path made needless: then the wide key only costs time.
+ * dearest path found leaves room for one more step; else where data without a path lies beside a
+ * source, a possible step away. That depends on the fixed point alone, not on the tiles.
  */
 static bool overflowed(const engine *e, uint64_t largest)
 {
@@ -35,11 +50,13 @@ static bool overflowed(const engine *e, uint64_t largest)
     if (room >= rule->limit || largest + rule->dearest <= room) return false;
     int found = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : found)
-    for (int64_t t = 0; t < e->count; t++)
+    for (int64_t t = 0; t < e->count; t++) {
+        refresh_halo(e, t);
         for (int64_t j = 0; j < e->side[1] * e->side[2] && !found; j++) {
             const run r = run_of(e, t, j % e->side[1], j / e->side[1], false);
             found |= stops_short(e, &e->tile[t], &r);
         }
+    }
     return found;
 }
 

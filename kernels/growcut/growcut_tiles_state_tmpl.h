@@ -69,6 +69,7 @@ typedef struct {
     int64_t side[3], tiles[3], pad[3], pitch[3]; /* along the view's axes */
     int64_t cells;                               /* of a tile with its halo */
     int64_t count;                               /* tiles */
+    int64_t open;                                /* of them, those with their lock */
     tile *tile;
     path_key *key_store;
     uint16_t *level_store;
@@ -191,9 +192,11 @@ static void choose_keys(engine *e)
 static int64_t engine_bytes(const engine *e)
 {
     const int64_t cell = (int64_t)sizeof(path_key) + 2 * e->job->data.image->channels;
-    int64_t bytes = e->count * (e->cells * cell + (int64_t)sizeof(tile)) + e->cells +
-                    ((int64_t)e->job->rule.dmax + 1) * (int64_t)sizeof(path_key);
-    for (int64_t t = 0; t < e->count && e->tile; t++)
+    const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->job->rule.cost;
+    int64_t bytes = e->count * (e->cells * cell + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
+                    e->cells + ((int64_t)e->job->rule.dmax + 1) * entry +
+                    e->workers * (int64_t)sizeof(worker);
+    for (int64_t t = 0; t < e->open; t++)
         bytes += bytes_of(&e->tile[t].held) + bytes_of(&e->tile[t].inbox);
     for (int w = 0; w < e->workers && e->worker; w++) {
         bytes += bytes_of(&e->worker[w].halo);
@@ -203,9 +206,20 @@ static int64_t engine_bytes(const engine *e)
     return bytes;
 }
 
+/* Bytes taken now, kept as the peak; an error when they pass the limit. */
+static lob_status note_bytes(engine *e, lob_error *error)
+{
+    const int64_t bytes = engine_bytes(e), most = e->job->max_memory;
+    if (bytes > e->peak_bytes) e->peak_bytes = bytes;
+    if (most == 0 || bytes <= most) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM,
+                    "GrowCut needs %.1f MiB of working memory, more than the %.1f MiB allowed",
+                    (double)bytes / 1048576, (double)most / 1048576);
+}
+
 static void engine_free(engine *e)
 {
-    for (int64_t t = 0; t < e->count && e->tile; t++) {
+    for (int64_t t = 0; t < e->open; t++) {
         drop(&e->tile[t].held);
         drop(&e->tile[t].inbox);
         omp_destroy_lock(&e->tile[t].lock);
@@ -229,10 +243,8 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     const int64_t cells =
         lob_product(e->count, e->cells, (int64_t)sizeof(path_key) + 2 * channels, 1);
     if (cells < 0 || e->cells > UINT32_MAX) return LOB_ENOMEM;
-    if (e->job->max_memory && engine_bytes(e) > e->job->max_memory)
-        return lob_fail(error, LOB_ENOMEM,
-                        "GrowCut needs %.1f MiB of working memory, more than the %.1f MiB allowed",
-                        (double)engine_bytes(e) / 1048576, (double)e->job->max_memory / 1048576);
+    const lob_status st = note_bytes(e, error);
+    if (st != LOB_OK) return st;
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);
@@ -240,13 +252,14 @@ static lob_status engine_alloc(engine *e, lob_error *error)
         malloc((size_t)(e->count * e->cells * channels + 2 * SLACK) * sizeof *e->level_store);
     e->is_halo = malloc((size_t)e->cells);
     e->weight = malloc(((size_t)e->job->rule.dmax + 1) * sizeof *e->weight);
-    for (int64_t t = 0; t < e->count && e->tile; t++) {
-        omp_init_lock(&e->tile[t].lock);
-        e->tile[t].keys = e->key_store + SLACK + t * e->cells;
-        e->tile[t].levels = e->level_store + SLACK + t * e->cells * channels;
-        e->tile[t].held_least = e->tile[t].inbox_least = KEY_TOP;
+    if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight)
+        return LOB_ENOMEM;
+    for (; e->open < e->count; e->open++) {
+        tile *t = &e->tile[e->open];
+        omp_init_lock(&t->lock);
+        t->keys = e->key_store + SLACK + e->open * e->cells;
+        t->levels = e->level_store + SLACK + e->open * e->cells * channels;
+        t->held_least = t->inbox_least = KEY_TOP;
     }
-    return e->tile && e->worker && e->key_store && e->level_store && e->is_halo && e->weight
-               ? LOB_OK
-               : LOB_ENOMEM;
+    return LOB_OK;
 }

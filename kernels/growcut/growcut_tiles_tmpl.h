@@ -18,10 +18,11 @@ static lob_status run_engine(const lob_growcut_job *job, bool reversed, lob_grow
     st = fill(&e, result);
     if (st != LOB_OK) goto out;
     choose_window(&e);
-    st = grow(&e);
+    st = grow(&e, error);
     if (st != LOB_OK) goto out;
     write_results(&e, result);
-    result->overflow = result->overflow || overflowed(&e, result->largest);
+    if (KEY_BITS == 32 && !reversed && !result->overflow)
+        result->overflow = overflowed(&e, result->largest);
     result->working_bytes = e.peak_bytes;
 out:
     engine_free(&e);
