@@ -11,6 +11,7 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/device/device.h
     kernels/distance/distance.h
     kernels/growcut/growcut.h
+    kernels/levels/levels.h
     kernels/measures/measures.h
     kernels/phantom/phantom.h
     volumes/geometry.h

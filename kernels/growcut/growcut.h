@@ -13,7 +13,7 @@
  *
  * where d is the distance of the two voxels' levels and dmax the largest distance that the image's
  * range of levels allows. In the strength rule a step with d = dmax cannot be taken. Both are held
- * in fixed point (lob_growcut_rule in growcut_voxel.h). A voxel takes the label of the seed from
+ * in fixed point (lob_growcut_rule in growcut_rule.h). A voxel takes the label of the seed from
  * which a path to it costs least; of equal costs, the smallest label wins. A seed without a
  * strength starts at cost 0; one of strength t starts at -ln t times dmax levels, so it may be
  * overgrown.
@@ -22,6 +22,7 @@
 #define LOB_GROWCUT_H
 
 #include "kernels/context.h"
+#include "kernels/levels/levels.h"
 #include "volumes/volume.h"
 
 #include <math.h>
@@ -65,18 +66,20 @@ typedef struct {
     const lob_volume *seeds; /* dense labels (lob_labels_dense): LOB_U8, LOB_I16 or LOB_I32 */
     int32_t labels;          /* largest dense label, >= 1 */
     const uint8_t *mask;     /* nx*ny*nz; 0: not data, neither labelled nor crossed. May be NULL */
-    const float
-        *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not looked at elsewhere. May be NULL */
+    /* nx*ny*nz, (0, 1] at seeds, not looked at elsewhere. May be NULL */
+    const float *seed_strength;
 } lob_growcut_input;
 
-enum { LOB_GROWCUT_CHANNELS = 64 };
+enum { LOB_GROWCUT_CHANNELS = LOB_LEVELS_CHANNELS };
 
 typedef struct {
-    void
-        *labels; /* nx*ny*nz of the seeds' type; 0: not data or not reached. Not the seeds' array */
-    float *strength; /* nx*ny*nz, exp(-cost / dmax levels) in (0, 1], 0 where not reached. May be
-                        NULL */
-    uint8_t *tie; /* nx*ny*nz; 1 where two labels reach the voxel at the same cost. May be NULL */
+    /* nx*ny*nz of the seeds' type; 0: not data or not reached. Not the seeds' array */
+    void *labels;
+    /* nx*ny*nz, exp(-cost / dmax levels), 0 where not reached; at least FLT_MIN where reached,
+     * however dear. May be NULL */
+    float *strength;
+    /* nx*ny*nz; 1 where two labels reach the voxel at the same cost. May be NULL */
+    uint8_t *tie;
 } lob_growcut_output;
 
 typedef struct {
@@ -105,8 +108,10 @@ typedef struct {
  * mapped linearly from its finite range to 0..65535 (kernels/levels/levels.h). Slice-wise, range
  * and dmax are those of the slice: a slice comes out as it would alone.
  *
- * Same bytes on every backend, thread count and tile size. At most 12 bytes of working memory a
- * voxel with one channel and 32-bit keys.
+ * Same bytes and statistics (but for working_bytes) on every backend, thread count and tile size.
+ * With one channel and 32-bit keys the working memory is about 12 bytes a voxel and, for the lists
+ * of what waits to grow, up to 2 MiB a thread: the larger part of it where the image is small.
+ * context->max_memory bounds it; slice by slice, fewer slices are then grown at once.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no seed on data; dims or types
  * that do not fit; the message says which), LOB_ENOMEM or LOB_ECANCEL.

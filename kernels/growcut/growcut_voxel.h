@@ -24,7 +24,7 @@ LOB_BOTH uint32_t lob_growcut_root(uint64_t square)
  * Distance of two voxels from the differences of their levels.
  *
  *   p, q      in  channel 0 of each voxel; channel c lies c * stride further
- *   channels  in  1..64
+ *   channels  in  1..LOB_GROWCUT_CHANNELS
  *
  * At most 65535 * channels.
  */

@@ -129,7 +129,7 @@ static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volu
     widen(e, &row, image->type == LOB_U64);
 }
 
-enum { ROW = 1024, CHANNELS = 64 };
+enum { ROW = 1024 };
 
 static uint16_t mapped(const lob_levels *levels, double stored)
 {
@@ -171,13 +171,13 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
     const int channels = image->channels;
     const bool is_unsigned = image->type == LOB_U64;
     const int64_t rows = view->dims.ny * view->dims.nz;
-    lob_extremes all[CHANNELS] = {0};
+    lob_extremes all[LOB_LEVELS_CHANNELS] = {0};
     int64_t data_voxels = 0, not_finite = 0;
 
 #pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
     {
         uint8_t is_data[ROW];
-        lob_extremes mine[CHANNELS] = {0};
+        lob_extremes mine[LOB_LEVELS_CHANNELS] = {0};
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++)
             for (int64_t x = 0; x < view->dims.nx; x += ROW) {

@@ -26,6 +26,7 @@ typedef struct {
     int axis[3];       /* the volume's axis that each of the view's axes follows */
 } lob_view;
 
+/* All of a volume, its axes in order. */
 lob_view lob_view_whole(lob_dims dims);
 
 /* Slice number index across a volume's axis (0 x, 1 y, 2 z); its x and y are the other two in
@@ -37,6 +38,8 @@ static inline int64_t lob_view_index(const lob_view *view, int64_t x, int64_t y,
 {
     return view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
 }
+
+enum { LOB_LEVELS_CHANNELS = 64 }; /* of an image whose levels are scanned, at most */
 
 /* What makes a voxel of an image data. */
 typedef struct {
@@ -76,8 +79,10 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
 /*
  * Find the mapping for the data of a view.
  *
- *   levels   out  all zero when there is no data
- *   span     out  one an image channel: highest minus lowest level of its data
+ *   levels   out  without data: data_voxels 0, not_finite, per_unit 1 and level_step |slope| are
+ *                 set, the rest is 0
+ *   span     out  one an image channel: highest minus lowest level of its data; 0 without data
+ *   data     in   the image has 1..LOB_LEVELS_CHANNELS channels, which is not checked here
  *   threads  in   >= 1; the result does not depend on it
  */
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
