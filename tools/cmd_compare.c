@@ -405,6 +405,7 @@ static int run(const lob_command *self, int argc, char **argv)
                       .required = true),
         OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
                       .required = true),
+    .compares = true,
         OPT_TEXT("labels", &set.labels, "LIST", "compare only these labels, as 2,4,7-9"),
         OPT_FLAG("no-surfaces", &set.no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),

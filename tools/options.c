@@ -316,27 +316,42 @@ static lob_status unknown(const parser *p, const char *argument, const char *nam
                     argument);
 }
 
-/* One argument that starts with a dash; *used is raised by one when the next one is its value. */
-static lob_status take_option(const parser *p, const char *argument, const char *next, int *used)
+/* An option's value: what is joined to it, or (NULL) the next argument, which raises *used. */
+static lob_status take_value(const parser *p, const lob_option *row, const char *joined,
+                             const char *next, int *used)
 {
-    const bool is_long = argument[1] == '-';
-    const char *name = argument + (is_long ? 2 : 1);
-    const size_t length = is_long ? strcspn(name, "=") : 1;
-    const lob_option *row = find(p, name, length, is_long ? '\0' : *name);
-    if (!row) return unknown(p, argument, name, length);
+    if (joined) return take(p, row, joined);
+    if (!next || strncmp(next, "--", 2) == 0)
+        return lob_fail(p->error, LOB_EARG, "--%s needs a value: --%s %s", row->name, row->name,
+                        row->unit);
+    ++*used;
+    return take(p, row, next);
+}
 
-    const char *value = NULL;
-    if (name[length] != '\0') value = name + length + (is_long ? 1 : 0);
-    if (row->kind == LOB_OPT_FLAG) {
-        if (value) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
-    } else if (!value) {
-        if (!next || strncmp(next, "--", 2) == 0)
-            return lob_fail(p->error, LOB_EARG, "--%s needs a value: --%s %s", row->name, row->name,
-                            row->unit);
-        value = next;
-        ++*used;
+/* --name, --name=VALUE, or --name and the next argument. */
+static lob_status take_long(const parser *p, const char *argument, const char *next, int *used)
+{
+    const char *name = argument + 2;
+    const size_t length = strcspn(name, "=");
+    const lob_option *row = find(p, name, length, '\0');
+    if (!row) return unknown(p, argument, name, length);
+    const char *joined = name[length] ? name + length + 1 : NULL;
+    if (row->kind != LOB_OPT_FLAG) return take_value(p, row, joined, next, used);
+    if (joined) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
+    return take(p, row, NULL);
+}
+
+/* -q, -qv, -oVALUE, -qoVALUE: flags, then perhaps an option that takes the rest as its value. */
+static lob_status take_letters(const parser *p, const char *argument, const char *next, int *used)
+{
+    for (const char *at = argument + 1; *at; at++) {
+        const lob_option *row = find(p, at, 1, *at);
+        if (!row) return unknown(p, argument, at, 1);
+        if (row->kind != LOB_OPT_FLAG) return take_value(p, row, at[1] ? at + 1 : NULL, next, used);
+        const lob_status st = take(p, row, NULL);
+        if (st != LOB_OK) return st;
     }
-    return take(p, row, value);
+    return LOB_OK;
 }
 
 static bool is_given(const lob_option *row)
@@ -377,7 +392,9 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
             continue;
         }
         if (!only_operands && argument[0] == '-' && argument[1] != '\0') {
-            st = take_option(&p, argument, i + 1 < count ? arguments[i + 1] : NULL, &i);
+            const char *next = i + 1 < count ? arguments[i + 1] : NULL;
+            st = argument[1] == '-' ? take_long(&p, argument, next, &i)
+                                    : take_letters(&p, argument, next, &i);
         } else {
             const lob_option *row = find_operand(&p, operands++);
             if (!row)
@@ -390,13 +407,22 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
     return check_required(&p, operands);
 }
 
-bool lob_asks_for(char *const *arguments, int count, const char *name, char letter)
+bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                  int count, const char *name)
 {
+    const parser p = {tables, table_count, NULL};
     for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
         const char *a = arguments[i];
         if (a[0] != '-') continue;
-        if (a[1] == '-' && strcmp(a + 2, name) == 0) return true;
-        if (letter && a[1] == letter && a[2] == '\0') return true;
+        if (a[1] == '-') {
+            if (strcmp(a + 2, name) == 0) return true;
+            continue;
+        }
+        for (a++; *a; a++) {
+            const lob_option *row = find(&p, a, 1, *a);
+            if (!row || row->kind != LOB_OPT_FLAG) break;
+            if (strcmp(row->name, name) == 0) return true;
+        }
     }
     return false;
 }

@@ -159,7 +159,8 @@ typedef struct {
  *   tables     in   operands and options; names are unique over all of them
  *   arguments  in   count of them, without the program's and the command's names
  *
- * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE; '-' and '_'
+ * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE, and letters of
+ * flags may stand together (-qv); '-' and '_'
  * inside a name are the same; a name must be whole; of an option given twice the last counts; after
  * "--" everything is an operand. A value that is an argument of its own may start with '-' (a
  * negative number) but not with "--", which is taken for a forgotten value.
@@ -171,7 +172,8 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
                      int count, lob_error *error);
 
 /* Is this flag among the arguments (before any "--")? For --help, which must see the defaults. */
-bool lob_asks_for(char *const *arguments, int count, const char *name, char letter);
+bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                  int count, const char *name);
 
 /* The row's present value as text, as it could be typed; empty when it stands for "not given". */
 void lob_option_text(char *text, size_t size, const lob_option *row);
@@ -191,8 +193,10 @@ int lob_word_distance(const char *a, const char *b);
  *   summary      in   one line
  *   description  in   paragraphs separated by '\n'; NULL for none
  *   examples     in   command lines separated by '\n'; NULL for none
+ *   differs      in   list the exit code of volumes that differ
  */
 void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
-                    const char *examples, const lob_option_table *tables, size_t count);
+                    const char *examples, const lob_option_table *tables, size_t count,
+                    bool differs);
 
 #endif

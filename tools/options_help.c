@@ -97,12 +97,13 @@ static void print_usage(FILE *to, const char *program, const lob_option_table *t
     fputs(" [OPTION...]\n", to);
 }
 
-static void print_exit_codes(FILE *to)
+static void print_exit_codes(FILE *to, bool differs)
 {
     fputs("\nExit codes:\n", to);
     int last = -1;
     for (lob_status st = LOB_OK; st <= LOB_ECANCEL; st++) {
         const int code = lob_status_exit_code(st);
+        if (st == LOB_EDIFFER && !differs) continue;
         if (code == last)
             fprintf(to, ", %s", lob_status_text(st));
         else
@@ -113,7 +114,8 @@ static void print_exit_codes(FILE *to)
 }
 
 void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
-                    const char *examples, const lob_option_table *tables, size_t count)
+                    const char *examples, const lob_option_table *tables, size_t count,
+                    bool differs)
 {
     fprintf(to, "%s: %s\n\n", program, summary);
     print_usage(to, program, tables, count);
@@ -131,5 +133,5 @@ void lob_print_help(FILE *to, const char *program, const char *summary, const ch
         }
         fputc('\n', to);
     }
-    print_exit_codes(to);
+    print_exit_codes(to, differs);
 }

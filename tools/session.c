@@ -233,7 +233,7 @@ static lob_status print_about(lob_session *s, bool help)
     snprintf(program, sizeof program, "lobule %s", s->command->name);
     if (help)
         lob_print_help(stdout, program, s->command->summary, s->command->description,
-                       s->command->examples, s->table, 2);
+                       s->command->examples, s->table, 2, s->command->compares);
     else
         printf("lobule %s\n", LOB_VERSION);
     return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
@@ -288,8 +288,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(s->started, sizeof s->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 
-    const bool help = lob_asks_for(argv, argc, "help", 'h');
-    const bool about = help || lob_asks_for(argv, argc, "version", '\0');
+    const bool help = lob_asks_for(s->table, 2, argv, argc, "help");
+    const bool about = help || lob_asks_for(s->table, 2, argv, argc, "version");
     const lob_status st = about ? print_about(s, help) : prepare(s);
     if (st == LOB_OK && !about) return true;
 

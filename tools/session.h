@@ -32,6 +32,7 @@ typedef struct lob_command {
     const char *summary;     /* one line without a full stop */
     const char *description; /* paragraphs for --help, separated by '\n' */
     const char *examples;    /* command lines separated by '\n' */
+    bool compares;           /* it may end with LOB_EDIFFER */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
 } lob_command;
 

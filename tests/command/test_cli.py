@@ -35,6 +35,7 @@ def test_help_of_each_command(command):
     assert done.stdout == good("help", command).stdout
     for part in (f"Usage: lobule {command}", "--device", "--report", "Examples:", "Exit codes:"):
         assert part in done.stdout
+    assert ("the volumes differ" in done.stdout) == (command == "compare")
     for line in done.stdout.split("Examples:")[0].splitlines():
         assert len(line) <= 80, line
 
@@ -91,6 +92,13 @@ def test_bad_usage_is_64(folder, what, arguments, part):
     before = contents(folder)
     assert_one_line(lobule(*arguments, cwd=folder), 64, part)
     assert contents(folder) == before
+
+
+def test_letters_of_flags_stand_together(folder):
+    done = good(*GROW[:3], "-vqolabels.nii.gz", cwd=folder)
+    assert done.stderr == "" and (folder / "labels.nii.gz").exists()
+    assert good("growcut", "-qh").stdout == good("growcut", "--help").stdout
+    assert_one_line(lobule("info", "-qx", "image.nii", cwd=folder), 64, "unknown option -qx")
 
 
 def test_unknown_input_is_66(folder):

@@ -164,7 +164,7 @@ static void test_refused(void **state)
         {"no value",                                "a --number",                      "--number needs a value"               },
         {"the value was forgotten",                 "a --output --flag",               "--output needs a value"               },
         {"a flag with a value",                     "a --flag=yes",                    "--flag takes no value"                },
-        {"a letter's flag with something attached", "a -fx",                           "--flag takes no value"                },
+        {"a flag with a letter of no option",       "a -fx",                           "unknown option -fx"                   },
         {"an empty value",                          "a --number=",                     "'' is not a number"                   },
         {"an empty file name",                      "a --output %0",                   "must not be empty"                    },
         {"a word for a number",                     "a --number three",                "'three' is not a number"              },
@@ -254,7 +254,7 @@ static char *help_text(variables *v)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
-    lob_print_help(to, "lobule test", "a summary", "A story.", "lobule test a", &table, 1);
+    lob_print_help(to, "lobule test", "a summary", "A story.", "lobule test a", &table, 1, false);
     fclose(to);
     return text;
 }
@@ -288,6 +288,7 @@ static void test_help(void **state)
     v.number = 9;
     text = help_text(&v);
     assert_non_null(strstr(text, "a number (default: 9)"));
+    assert_null(strstr(text, "the volumes differ"));
     free(text);
 }
 
@@ -296,10 +297,22 @@ static void test_asks_for(void **state)
     (void)state;
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
     char *const found[] = {other, help}, *const letter[] = {h}, *const after[] = {dashes, help};
-    assert_true(lob_asks_for(found, 2, "help", 'h'));
-    assert_true(lob_asks_for(letter, 1, "help", 'h'));
-    assert_false(lob_asks_for(after, 2, "help", 'h'));
-    assert_false(lob_asks_for(found, 1, "help", 'h'));
+    bool quiet = false, asked = false;
+    const char *output = NULL;
+    const lob_option rows[] = {
+        OPT_FLAG("quiet", &quiet, "say nothing", .letter = 'q'),
+        OPT_FLAG("help", &asked, "help", .letter = 'h'),
+        OPT_OUTPUT("output", &output, LOB_FILE_OTHER, "a file", .letter = 'o'),
+    };
+    const lob_option_table table = {"Options", rows, COUNT(rows)};
+    char both[] = "-qh", joined[] = "-oh";
+    char *const together[] = {both}, *const value[] = {joined};
+    assert_true(lob_asks_for(&table, 1, found, 2, "help"));
+    assert_true(lob_asks_for(&table, 1, letter, 1, "help"));
+    assert_true(lob_asks_for(&table, 1, together, 1, "help"));
+    assert_false(lob_asks_for(&table, 1, value, 1, "help"));
+    assert_false(lob_asks_for(&table, 1, after, 2, "help"));
+    assert_false(lob_asks_for(&table, 1, found, 1, "help"));
 }
 
 int main(void)
