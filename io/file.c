@@ -1,5 +1,6 @@
 /* Inputs mapped into memory, and outputs that appear under their name complete or not at all. */
 #include "io/file.h"
+#include "io/errno_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +15,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Text of an errno value, in a buffer of the caller's because strerror's is shared by threads. */
-#define ERRNO_TEXT(number) strerror_r((number), (char[128]){0}, 128)
 
 /* ---- inputs ---- */
 

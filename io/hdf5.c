@@ -13,7 +13,6 @@ enum {
     SILENCE_S = 300,         /* a child that sends nothing for so long hangs */
     PARSE_CPU_S = 8,         /* processor time to find the data set */
     PARSE_BYTES = 512 << 20, /* memory for that */
-    MOST_HEADER_BYTES = 16 << 20
 };
 
 /* The signature stands at 0, 512, 1024, 2048, ..., after a block of the user's own. */
@@ -100,7 +99,7 @@ static void read_child(int out, void *user)
         reply.status = choose_frame(&reply, asked);
     }
     if (reply.status == LOB_OK) {
-        header = lob_hdf5_header_text(object, &view);
+        header = lob_hdf5_header_text(object, &view, where, &reply.info);
         reply.header_bytes = header ? (int64_t)strlen(header) : 0;
         if (!asked->options->header_only) {
             lob_sandbox_files(true); /* to ask how much memory there is */
@@ -148,7 +147,7 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
     return (unsigned)reply->type < LOB_TYPES && lob_dims_voxels(reply->dims) > 0 &&
            reply->channels >= 1 && reply->frames >= 1 && reply->frame >= 0 &&
            reply->frame < reply->frames && reply->slab >= 1 && reply->slab <= reply->dims.nz &&
-           reply->header_bytes >= 0 && reply->header_bytes <= MOST_HEADER_BYTES &&
+           reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MOST_HEADER &&
            reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
 }
 

@@ -3,9 +3,9 @@
  *
  * Reading. FILE.h5:/PATH names a data set or a group, FILE.h5 alone leaves the choice to us:
  *
- *   1. ITK's layout, /ITKImage/0 with VoxelData, Dimension, Origin, Spacing and Directions (row i
- * of Directions is the direction of axis i, in LPS; it becomes RAS here). A component axis, last in
- *      VoxelData, becomes channels; a fourth dimension becomes frames.
+ *   1. ITK's layout, /ITKImage/0 with VoxelData, Dimension, Origin, Spacing and Directions (row
+ *      i of Directions is the direction of axis i, in LPS; it becomes RAS here). A component axis,
+ *      last in VoxelData, becomes channels; a fourth dimension becomes frames.
  *   2. Otherwise the only numeric data set of three dimensions or more, or the only one of two.
  *
  * The axes of a plain data set come from its attribute `axistags` (ilastik's JSON), else from its
@@ -33,7 +33,9 @@
  * VoxelData, so that ITK, SimpleITK, ilastik, PlantSeg, Fiji and h5py open the file. A scaled
  * volume is stored as the values it stands for, float32 for small types and float64 for wide ones.
  * ITK's MetaData entries go from an HDF5 input to an HDF5 output unless strip_extensions asks for
- * their removal.
+ * their removal: numbers and strings, up to 1000 entries with names of up to 255 bytes, each with
+ * up to 64 numbers or less than 64 KiB of text, less than 16 MiB in all. What is beyond that stays
+ * behind, and lob_file_info has a warning with its number.
  */
 #ifndef LOB_HDF5_H
 #define LOB_HDF5_H

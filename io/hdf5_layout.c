@@ -395,8 +395,10 @@ lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path,
     return itk ? itk_view(view, object, where, info, error) : plain_view(view, where, info, error);
 }
 
-char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view)
+char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, const lob_location *where,
+                           lob_file_info *info)
 {
+    int dropped = 0;
     const bool itk = H5Iget_type(object) == H5I_GROUP;
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "layout", itk ? "ITK" : "plain");
@@ -404,9 +406,14 @@ char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view)
     if (itk && lob_hdf5_has(object, "MetaData")) {
         cJSON *entries = cJSON_AddArrayToObject(root, "metadata");
         const hid_t group = H5Gopen(object, "MetaData", H5P_DEFAULT);
-        if (entries && group >= 0) lob_hdf5_metadata_read(entries, group);
+        if (entries && group >= 0) dropped = lob_hdf5_metadata_read(entries, group);
         H5Gclose(group);
     }
+    if (dropped > 0)
+        lob_warn(info,
+                 "%s: %d of its metadata entries are left out: too large, too many or of another "
+                 "kind than ITK's",
+                 where->path, dropped);
     char *text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);
     return text;

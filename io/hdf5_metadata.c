@@ -3,11 +3,13 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ENTRIES = 1000, MOST_ELEMENTS = 64, MOST_TEXT = 64 << 10 };
+/* The limits that io/hdf5.h states. */
+enum { MOST_ENTRIES = 1000, MOST_ELEMENTS = 64, MOST_TEXT = 64 << 10, MOST_NAME = 255 };
 
 /* Element types of a numeric entry: as they are called in the header's text, and in memory. */
 static const struct {
@@ -152,14 +154,12 @@ static void add_numbers(cJSON *entry, hid_t set)
     H5Tclose(type);
 }
 
-static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, void *user)
+/* An entry as it is carried; NULL when it cannot be. */
+static cJSON *entry_of(hid_t group, const char *name)
 {
-    cJSON *array = user;
     static const lob_location nowhere = {.path = ""};
-    if (link->type != H5L_TYPE_HARD || strlen(name) > 255) return 0;
-    if (cJSON_GetArraySize(array) >= MOST_ENTRIES) return 1;
     const hid_t set = lob_hdf5_open_set(group, name, &nowhere, NULL);
-    if (set < 0) return 0;
+    if (set < 0) return NULL;
 
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "name", name);
@@ -174,16 +174,43 @@ static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, 
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (H5Aexists(set, flags[i]) > 0) cJSON_AddStringToObject(entry, "flag", flags[i]);
     H5Dclose(set);
-    if (cJSON_HasObjectItem(entry, "value"))
-        cJSON_AddItemToArray(array, entry);
-    else
+    if (cJSON_HasObjectItem(entry, "value")) return entry;
+    cJSON_Delete(entry);
+    return NULL;
+}
+
+/* A walk over the group. */
+typedef struct {
+    cJSON *array;
+    size_t bytes; /* of text that the entries take so far */
+    int taken, dropped;
+} walk;
+
+static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    walk *w = user;
+    cJSON *entry = NULL;
+    if (link->type == H5L_TYPE_HARD && strlen(name) <= MOST_NAME && w->taken < MOST_ENTRIES)
+        entry = entry_of(group, name);
+    char *text = entry ? cJSON_PrintUnformatted(entry) : NULL;
+    const size_t bytes = text ? strlen(text) + 1 : 0; /* and a comma */
+    cJSON_free(text);
+    if (bytes == 0 || bytes > LOB_HDF5_MOST_METADATA - w->bytes) {
         cJSON_Delete(entry);
+        w->dropped += w->dropped < INT_MAX;
+        return 0;
+    }
+    cJSON_AddItemToArray(w->array, entry);
+    w->bytes += bytes;
+    w->taken++;
     return 0;
 }
 
-void lob_hdf5_metadata_read(cJSON *array, hid_t group)
+int lob_hdf5_metadata_read(cJSON *array, hid_t group)
 {
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, read_entry, array);
+    walk w = {.array = array};
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, read_entry, &w);
+    return w.dropped;
 }
 
 bool lob_hdf5_write_string(hid_t group, const char *name, const char *text)

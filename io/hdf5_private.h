@@ -9,7 +9,11 @@
 #include "io/format.h"
 #include "volumes/volume.h"
 
-enum { LOB_HDF5_MOST_AXES = 5 };
+enum {
+    LOB_HDF5_MOST_AXES = 5,
+    LOB_HDF5_MOST_HEADER = 16 << 20, /* bytes of the text that is carried as the header */
+    LOB_HDF5_MOST_METADATA = LOB_HDF5_MOST_HEADER - (64 << 10) /* of them for MetaData */
+};
 
 /* The part that a dimension of a data set plays. */
 typedef enum {
@@ -97,17 +101,21 @@ lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path,
 
 /*
  * The text that is carried as the volume's header: JSON with `layout`, `dataset` and, for ITK's
- * layout, `metadata`. malloc'ed; NULL when memory runs out.
+ * layout, `metadata`; entries that are left out are warned of. malloc'ed, at most
+ * LOB_HDF5_MOST_HEADER bytes; NULL when memory runs out.
  */
-char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view);
+char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, const lob_location *where,
+                           lob_file_info *info);
 
 /* hdf5_metadata.c */
 
 struct cJSON;
 
-/* Entries of ITK's MetaData group as a JSON array of {name, type, flag, value}; never fails for odd
- * entries. */
-void lob_hdf5_metadata_read(struct cJSON *array, hid_t group);
+/*
+ * Entries of ITK's MetaData group as a JSON array of {name, type, flag, value}. Returns how many
+ * are left out, because they are odd or beyond a limit.
+ */
+int lob_hdf5_metadata_read(struct cJSON *array, hid_t group);
 
 /* Write them back into a group. False when HDF5 reports a failure. */
 bool lob_hdf5_metadata_write(hid_t group, const struct cJSON *array);

@@ -1,6 +1,7 @@
 /* Writing a volume in ITK's HDF5 layout, with the attributes that microscopy programs look for. */
 #include "io/hdf5_private.h"
 
+#include "io/errno_text.h"
 #include "io/sandbox.h"
 #include "volumes/version.h"
 
@@ -393,7 +394,7 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
         if (st == LOB_ENOMEM) lob_fail(error, st, "%s: out of memory", where->path);
         if (st == LOB_EIO)
             lob_fail(error, st, "%s: write failed: %s", where->path,
-                     result.cause ? strerror(result.cause) : "HDF5 could not write");
+                     result.cause ? ERRNO_TEXT(result.cause) : "HDF5 could not write");
     } else {
         const lob_sandbox_end end = lob_sandbox_finish(&box, NULL);
         st = end == LOB_SANDBOX_INTERRUPTED ? LOB_ECANCEL
