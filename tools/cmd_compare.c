@@ -1,6 +1,7 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/measures/measures.h"
 #include "tools/commands.h"
+#include "tools/label_list.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,20 +26,22 @@ typedef struct {
 static void note_first(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    char *const text = lob_json_text(value);
-    if (text) cJSON_AddStringToObject(w->first, name, text);
+    char *const key = lob_json_text(name), *const text = lob_json_text(value);
+    if (key && text) cJSON_AddStringToObject(w->first, key, text);
+    free(key);
     free(text);
 }
 
 static void match_second(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
-    char *const text = lob_json_text(value);
+    char *const key = lob_json_text(name), *const text = lob_json_text(value);
+    const cJSON *const other = key ? cJSON_GetObjectItemCaseSensitive(w->first, key) : NULL;
     if (text && cJSON_IsString(other) && strcmp(other->valuestring, text) != 0) {
-        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
-        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, text);
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(key));
+        lob_session_say(w->session, "header field %s: %s and %s", key, other->valuestring, text);
     }
+    free(key);
     free(text);
 }
 
@@ -73,36 +76,6 @@ static void compare_headers(lob_session *s, const settings *set, const lob_volum
 
 /* ---- labels ---- */
 
-/* Is this label in a list such as "2,4,7-9"? The list has been checked. */
-static bool is_listed(const char *list, int32_t label)
-{
-    for (const char *at = list; *at;) {
-        char *end;
-        const long first = strtol(at, &end, 10);
-        const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
-        if (label >= first && label <= last) return true;
-        at = *end == ',' ? end + 1 : end;
-    }
-    return false;
-}
-
-static lob_status check_list(lob_session *s, const char *list)
-{
-    const char *at = list;
-    for (bool more = true; more;) {
-        char *end = (char *)(uintptr_t)at;
-        long first = 0, last = 0;
-        if (*at >= '0' && *at <= '9') first = last = strtol(at, &end, 10);
-        if (end > at && *end == '-' && end[1] >= '0' && end[1] <= '9')
-            last = strtol(end + 1, &end, 10);
-        more = *end == ',';
-        if (end == at || first < 1 || last < first || last > INT32_MAX || (*end && !more))
-            return lob_fail(&s->error, LOB_EARG, "--labels: '%s' is no list such as 2,4,7-9", list);
-        at = end + 1;
-    }
-    return LOB_OK;
-}
-
 /* Set every voxel to 0 whose label is not in the list. */
 static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, const char *list)
 {
@@ -111,7 +84,8 @@ static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, c
     if (st != LOB_OK) return st;
     bool *const keep = calloc((size_t)set.count + 1, sizeof *keep);
     if (keep) {
-        for (int32_t i = 0; i < set.count; i++) keep[i + 1] = is_listed(list, set.values[i]);
+        for (int32_t i = 0; i < set.count; i++)
+            keep[i + 1] = lob_label_list_has(list, set.values[i]);
         const int64_t n = lob_voxels(v);
 #define KEEP(ctype)                                \
     for (int64_t i = 0; i < n; i++) {              \
@@ -374,7 +348,7 @@ static lob_status compare(lob_session *s, const settings *set)
     if (set->values && (set->labels || set->no_surfaces))
         return lob_fail(&s->error, LOB_EARG, "--%s is about labels and does not go with --values",
                         set->labels ? "labels" : "no-surfaces");
-    if (set->labels) st = check_list(s, set->labels);
+    if (set->labels) st = lob_label_list_check(set->labels, "labels", &s->error);
     if (st != LOB_OK) return st;
 
     lob_volume a = LOB_VOLUME_EMPTY, b = LOB_VOLUME_EMPTY;
@@ -405,7 +379,6 @@ static int run(const lob_command *self, int argc, char **argv)
                       .required = true),
         OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
                       .required = true),
-    .compares = true,
         OPT_TEXT("labels", &set.labels, "LIST", "compare only these labels, as 2,4,7-9"),
         OPT_FLAG("no-surfaces", &set.no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
@@ -432,5 +405,6 @@ const lob_command lob_command_compare = {
     .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
                 "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
                 "lobule compare --values scan.nii.gz scan.h5",
+    .compares = true,
     .run = run,
 };

@@ -19,7 +19,9 @@ static void add_numbers(cJSON *object, const char *key, const double *numbers, i
 
 static void add_field(void *user, const char *name, const char *value)
 {
-    add_text(user, name, value);
+    char *key = lob_json_text(name); /* of HDF5's MetaData, so it may be anything */
+    if (key) add_text(user, key, value);
+    free(key);
 }
 
 /* The smallest box along the world's axes around the outer faces of the voxels: lower, upper
@@ -86,6 +88,14 @@ static void print_safely(const char *text)
     for (; *text; text++) putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
 }
 
+static void print_key(const char *key, int indent, int width)
+{
+    const int length = (int)strnlen(key, 256);
+    printf("%*s", indent, "");
+    print_safely(key);
+    printf("%*s", length < width ? width - length : 0, "");
+}
+
 /* The object as text: a line for each value, an array's numbers in one line, indented below a key.
  */
 static void print_text(const cJSON *value, int indent)
@@ -100,7 +110,7 @@ static void print_text(const cJSON *value, int indent)
             if ((cJSON_IsObject(item) || cJSON_IsArray(item)) && !item->child) continue;
             const bool blank =
                 cJSON_IsObject(item) || (cJSON_IsString(item) && !*item->valuestring);
-            printf("%*s%-*s", indent, "", blank ? 0 : 18 - indent, item->string);
+            print_key(item->string, indent, blank ? 0 : 18 - indent);
             if (cJSON_IsObject(item)) putchar('\n');
             print_text(item, cJSON_IsObject(item) ? indent + 2 : 18);
             if (!cJSON_IsObject(item)) putchar('\n');

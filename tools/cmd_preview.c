@@ -1,5 +1,6 @@
 /* lobule preview: a scan and its labels in one picture. */
 #include "tools/commands.h"
+#include "tools/label_list.h"
 #include "tools/mosaic.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ typedef struct {
     const char *image, *labels, *output;
     int frame, plane, montage, size, convention;
     double window[2], alpha, at[3];
-    const char *hide; /* "1,3"; NULL: chosen; "": none */
+    const char *hide; /* "1,3-5"; NULL: chosen; "": none */
 } settings;
 
 /* The order of the words of --plane. */
@@ -32,7 +33,7 @@ typedef struct {
 
 /* A picture's parts. */
 typedef struct {
-    lob_view view;
+    lob_slice view;
     int x, y;
 } tile;
 
@@ -55,12 +56,7 @@ static int64_t side_of(const lob_volume *v, int axis)
 static bool is_hidden(const settings *set, const content *c, int32_t dense)
 {
     if (!set->hide) return 2 * c->set.voxels[dense - 1] > lob_voxels(&c->labels);
-    for (const char *at = set->hide; *at;) {
-        char *end;
-        if (strtol(at, &end, 10) == c->set.values[dense - 1] && end > at) return true;
-        at = *end ? end + 1 : end;
-    }
-    return false;
+    return lob_label_list_has(set->hide, c->set.values[dense - 1]);
 }
 
 /* Box and centre of mass of the labels shown. Returns how many voxels they have. */
@@ -185,7 +181,7 @@ static void lay_out_grid(layout *l, const settings *set, const content *c, int c
     const double down = (set->size - (rows + 1) * l->gap - strip) / (rows * l->tiles[0].view.mm[1]);
     l->pixels_per_mm = fmax(fmin(across, down), 1e-12);
     int pixels[2];
-    lob_view_pixels(pixels, &l->tiles[0].view, l->pixels_per_mm);
+    lob_slice_pixels(pixels, &l->tiles[0].view, l->pixels_per_mm);
     for (int i = 0; i < l->count; i++) {
         l->tiles[i].x = l->gap + i % columns * (pixels[0] + l->gap);
         l->tiles[i].y = l->gap + i / columns * (pixels[1] + l->gap);
@@ -219,12 +215,12 @@ static int best_columns(const layout *l, const settings *set)
  */
 static void lay_out_planes(layout *l, const settings *set)
 {
-    const lob_view *const axial = &l->tiles[0].view, *const sagittal = &l->tiles[2].view;
+    const lob_slice *const axial = &l->tiles[0].view, *const sagittal = &l->tiles[2].view;
     const double wide = axial->mm[0] + sagittal->mm[0], tall = axial->mm[1] + sagittal->mm[1];
     l->pixels_per_mm = fmax((set->size - 3 * l->gap) / fmax(wide, tall), 1e-12);
     int a[2], b[2];
-    lob_view_pixels(a, axial, l->pixels_per_mm);
-    lob_view_pixels(b, sagittal, l->pixels_per_mm);
+    lob_slice_pixels(a, axial, l->pixels_per_mm);
+    lob_slice_pixels(b, sagittal, l->pixels_per_mm);
     const int x = 2 * l->gap + a[0], y = 2 * l->gap + a[1];
     const int places[3][2] = {
         {l->gap, l->gap},
@@ -245,7 +241,7 @@ static void lay_out_planes(layout *l, const settings *set)
 static void add_tile(layout *l, const settings *set, const content *c, lob_plane plane,
                      int64_t slice)
 {
-    l->tiles[l->count++].view = lob_view_of(&c->image, plane, slice, set->convention == 1);
+    l->tiles[l->count++].view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
 }
 
 /* Slices spread evenly over the extent of the labels. */
@@ -366,10 +362,10 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
 {
     static const char axis_names[] = "xyz";
     const tile *const t = &l->tiles[number];
-    const lob_view *const view = &t->view;
+    const lob_slice *const view = &t->view;
     int pixels[2];
-    lob_view_pixels(pixels, view, l->pixels_per_mm);
-    lob_status st = lob_draw_view(canvas, t->x, t->y, l->pixels_per_mm, &c->scene, view);
+    lob_slice_pixels(pixels, view, l->pixels_per_mm);
+    lob_status st = lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->scene, view);
     if (st != LOB_OK) return st;
     if (l->cross) lob_draw_cross(canvas, t->x, t->y, pixels, &c->image, view, c->at);
 
@@ -415,7 +411,7 @@ static void report(lob_session *s, const content *c, const layout *l)
     cJSON_AddItemToObject(s->results, "planes_meet_at", cJSON_CreateDoubleArray(at, 3));
     cJSON *const views = cJSON_AddArrayToObject(s->results, "views");
     for (int i = 0; i < l->count && views; i++) {
-        const lob_view *const v = &l->tiles[i].view;
+        const lob_slice *const v = &l->tiles[i].view;
         const char sides[4][2] = {{v->side[0]}, {v->side[1]}, {v->side[2]}, {v->side[3]}};
         cJSON *const view = cJSON_CreateObject();
         cJSON_AddStringToObject(view, "plane", lob_plane_name(v->plane));
@@ -428,19 +424,14 @@ static void report(lob_session *s, const content *c, const layout *l)
     }
 }
 
-static lob_status check_hide(lob_session *s, const char *list)
-{
-    if (list && list[strspn(list, "0123456789,")])
-        return lob_fail(&s->error, LOB_EARG, "--hide: '%s' is no list such as 1,3", list);
-    return LOB_OK;
-}
-
 static lob_status preview(lob_session *s, const settings *set)
 {
     content c = {.image = LOB_VOLUME_EMPTY, .labels = LOB_VOLUME_EMPTY};
     lob_canvas canvas = {.rgb = NULL};
     layout *const l = malloc(sizeof *l);
-    lob_status st = l ? check_hide(s, set->hide) : LOB_ENOMEM;
+    lob_status st = l ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK && set->hide && *set->hide)
+        st = lob_label_list_check(set->hide, "hide", &s->error);
     if (st == LOB_OK) st = prepare(s, set, &c);
     const double start_s = lob_clock_s();
     if (st == LOB_OK) {
@@ -488,7 +479,8 @@ static int run(const lob_command *self, int argc, char **argv)
                  "values shown black and white; left out: the percentiles 2 and 98"),
         OPT_REAL("alpha", &set.alpha, "SHARE", 0, 1, "how much labels cover the image"),
         OPT_TEXT("hide", &set.hide, "LIST",
-                 "labels not to draw, as 1,3; left out: one that fills over half of the volume"),
+                 "labels not to draw, as 1,3-5, or '' for none; left out: one that fills over half "
+                 "of the volume"),
         OPT_CHOICE("convention", &set.convention, "radiological|neurological",
                    "radiological shows the patient's right at the left"),
         OPT_INT("size", &set.size, "PIXELS", 64, 8192, "longer side of the picture"),

@@ -25,12 +25,12 @@ static char opposite(char direction)
     return '?';
 }
 
-lob_view lob_view_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological)
+lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological)
 {
     const lob_geometry *const g = &volume->geometry;
     const int x = lob_plane_axis(g, LOB_SAGITTAL), y = lob_plane_axis(g, LOB_CORONAL);
     const int z = lob_plane_axis(g, LOB_AXIAL);
-    lob_view v = {.plane = plane, .slice = slice};
+    lob_slice v = {.plane = plane, .slice = slice};
     v.across = plane == LOB_AXIAL ? z : plane == LOB_CORONAL ? y : x;
     v.right = plane == LOB_SAGITTAL ? y : x;
     v.down = plane == LOB_AXIAL ? y : z;
@@ -52,7 +52,7 @@ lob_view lob_view_of(const lob_volume *volume, lob_plane plane, int64_t slice, b
     return v;
 }
 
-void lob_view_pixels(int pixels[2], const lob_view *view, double pixels_per_mm)
+void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm)
 {
     for (int a = 0; a < 2; a++) {
         const double n = floor(view->mm[a] * pixels_per_mm + 0.5);
@@ -109,7 +109,7 @@ static between between_voxels(const ruler *r, double at)
 }
 
 /* The slice's values in [0, 1] under the window; what is not finite is black. */
-static void window_slice(float *out, const lob_scene *scene, const lob_view *view,
+static void window_slice(float *out, const lob_scene *scene, const lob_slice *view,
                          const ruler *right, const ruler *down, int channel)
 {
     const lob_volume *const v = scene->image;
@@ -166,7 +166,7 @@ static bool on_contour(const int32_t *map, int width, int height, int x, int y, 
 }
 
 static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scene *scene,
-                              const lob_view *view, const ruler *right, const ruler *down)
+                              const lob_slice *view, const ruler *right, const ruler *down)
 {
     const lob_volume *const v = scene->labels;
     const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
@@ -194,11 +194,11 @@ static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scen
     return LOB_OK;
 }
 
-lob_status lob_draw_view(lob_canvas *canvas, int x0, int y0, double pixels_per_mm,
-                         const lob_scene *scene, const lob_view *view)
+lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_mm,
+                          const lob_scene *scene, const lob_slice *view)
 {
     int pixels[2];
-    lob_view_pixels(pixels, view, pixels_per_mm);
+    lob_slice_pixels(pixels, view, pixels_per_mm);
     const lob_volume *const v = scene->image;
     const ruler right = ruler_of(v, view->right, view->flip_right, pixels[0]);
     const ruler down = ruler_of(v, view->down, view->flip_down, pixels[1]);
@@ -248,7 +248,7 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixel
 }
 
 void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
-                    const lob_view *view, const int64_t at[3])
+                    const lob_slice *view, const int64_t at[3])
 {
     const lob_colour blue = {150, 200, 255};
     const ruler right = ruler_of(volume, view->right, view->flip_right, pixels[0]);
@@ -261,7 +261,7 @@ void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const
     lob_canvas_box(canvas, x, y + v, pixels[0], 1, blue, 0.3);
 }
 
-void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_view *view,
+void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
                     int text_scale)
 {
     const lob_colour gold = {255, 214, 102};

@@ -25,32 +25,32 @@ typedef struct {
     char side[4];               /* world direction at the left, right, top, bottom of the picture */
     int64_t slice;              /* along across */
     double mm[2];               /* width, height */
-} lob_view;
+} lob_slice;
 
 /*
- * The view of a plane. Axial has anterior at the top, coronal and sagittal superior. By the
+ * The slice of a plane. Axial has anterior at the top, coronal and sagittal superior. By the
  * radiological convention the patient's right is at the left, and in sagittal slices anterior; the
  * neurological one turns both around. A volume without a header of its own, such as a PNG, is drawn
  * as it lies, without letters (side is then empty).
  */
-lob_view lob_view_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological);
+lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological);
 
 /* "axial", "coronal", "sagittal" */
 const char *lob_plane_name(lob_plane plane);
 
 /*
- * Draw a view with its upper left corner at (x, y): round(mm * scale) pixels either way, at
+ * Draw a slice with its upper left corner at (x, y): round(mm * scale) pixels either way, at
  * least 1.
  *
  *   pixels_per_mm  in  > 0
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_draw_view(lob_canvas *canvas, int x, int y, double pixels_per_mm,
-                         const lob_scene *scene, const lob_view *view);
+lob_status lob_draw_slice(lob_canvas *canvas, int x, int y, double pixels_per_mm,
+                          const lob_scene *scene, const lob_slice *view);
 
-/* Pixels that a view takes at a scale. */
-void lob_view_pixels(int pixels[2], const lob_view *view, double pixels_per_mm);
+/* Pixels that it takes at a scale. */
+void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm);
 
 /*
  * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `most` pixels long, with
@@ -59,12 +59,12 @@ void lob_view_pixels(int pixels[2], const lob_view *view, double pixels_per_mm);
 void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixels_per_mm,
                         int text_scale);
 
-/* Thin lines where the planes through voxel `at` cut this view. */
+/* Thin lines where the planes through voxel `at` cut this slice. */
 void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
-                    const lob_view *view, const int64_t at[3]);
+                    const lob_slice *view, const int64_t at[3]);
 
-/* The letters of a view's sides, in the middle of each. */
-void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_view *view,
+/* The letters of a slice's sides, in the middle of each. */
+void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
                     int text_scale);
 
 /* Values of the low and high percentile of a volume's finite voxels (of a part of them, evenly

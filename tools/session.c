@@ -482,13 +482,14 @@ lob_status lob_session_write(lob_session *s, const lob_volume *volume, const cha
 
 void lob_session_note(lob_session *s, const char *format, ...)
 {
-    lob_error text, line;
+    lob_error line;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text.text, sizeof text.text, format, arguments);
+    vsnprintf(line.text, sizeof line.text, format, arguments);
     va_end(arguments);
-    lob_fail(&line, LOB_OK, "%s", text.text);
-    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text));
+    char *clean = lob_json_text(line.text);
+    if (clean) cJSON_AddItemToArray(s->notes, cJSON_CreateString(clean));
+    free(clean);
 }
 
 void lob_session_say(lob_session *s, const char *format, ...)

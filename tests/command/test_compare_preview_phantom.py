@@ -375,6 +375,18 @@ def test_preview_meets_where_it_is_told(tmp_path):
     _, report = preview(tmp_path, files["image"], files["truth"], "--hide", "1,2,3,5,6,7,8")
     middle = np.argwhere(truth == 4).mean(0)
     np.testing.assert_allclose(report["planes_meet_at"], middle, atol=0.51)
+    _, again = preview(tmp_path, files["image"], files["truth"], "--hide", "1-3,5-8")
+    assert again == report
+
+
+def test_preview_times_add_up(tmp_path):
+    """Drawing is one stage and writing another: no second is counted twice."""
+    files = phantom(tmp_path, "abdomen", *ABDOMEN)
+    report = tmp_path / "r.json"
+    good("preview", files["image"], "-o", tmp_path / "p.png", "--report", report, "--size", 4000)
+    seconds = json.loads(report.read_text())["seconds"]
+    total = seconds.pop("total")
+    assert seconds["write"] > 0 and sum(seconds.values()) <= total
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (40, 1, 1), (1, 30, 20), (17, 1, 20), (2, 2, 2)])
@@ -401,7 +413,8 @@ def test_preview_refuses(tmp_path):
     assert_one_line(lobule("preview", image, other, "-o", out), 65, "other.nii")
     assert_one_line(lobule("preview", image, "-o", out, "--at", "9,1,1"), 64, "--at")
     assert_one_line(lobule("preview", image, "-o", out, "--window", "5,5"), 64, "--window")
-    assert_one_line(lobule("preview", image, "-o", out, "--hide", "a"), 64, "--hide")
+    for bad in ("a", "3-2", "1,,2", "1,", "0"):
+        assert_one_line(lobule("preview", image, "-o", out, "--hide", bad), 64, "--hide")
     assert_one_line(lobule("preview", image, "-o", tmp_path / "no" / "p.png"), 73, "no")
     assert not out.exists()
     out.write_text("kept")

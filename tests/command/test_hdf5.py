@@ -1,13 +1,15 @@
 """HDF5 through the program: what other programs wrote is read, what we write they read."""
 
+import json
 import os
+import subprocess
 
 import h5py
 import nibabel
 import numpy as np
 import pytest
 import SimpleITK as sitk
-from conftest import SHARED, assert_one_line, good, load, lobule, save
+from conftest import PROGRAM, SHARED, assert_one_line, good, load, lobule, save
 
 OVULE = SHARED / "data" / "plantseg-cells" / "sample_ovule.h5"
 OVULE_UM = (0.235, 0.15, 0.15)  # z, y, x
@@ -134,6 +136,56 @@ def test_same_bytes_each_time(tmp_path):
         good("convert", source, out, "--threads", threads)
         written.add(out.read_bytes())
     assert len(written) == 1
+
+
+def with_metadata(tmp_path, fill, name="meta.h5"):
+    """An HDF5 file in ITK's layout whose MetaData group fill has filled."""
+    source = save(np.zeros((3, 4, 5), "uint8"), tmp_path / "plain.nii")
+    good("convert", source, tmp_path / name, "--force")
+    with h5py.File(tmp_path / name, "r+") as file:
+        fill(file["ITKImage/0/MetaData"])
+    return tmp_path / name
+
+
+def test_metadata_does_not_steer_the_terminal(tmp_path):
+    def fill(value):
+        def fill(group):
+            group.create_dataset(b"\x1b[2Jkey", data=[value], dtype=h5py.string_dtype())
+            group.create_dataset(b"caf\xe9", data=[value], dtype=h5py.string_dtype())
+
+        return fill
+
+    path, other = with_metadata(tmp_path, fill("a\x1b[31m")), with_metadata(tmp_path, fill("b"), "other.h5")
+    text = good("info", path).stdout
+    assert "?[2Jkey" in text and "a?[31m" in text and "\x1b" not in text
+    done = subprocess.run([PROGRAM, "info", "--json", str(path)], capture_output=True, check=True)
+    assert json.loads(done.stdout.decode("utf-8"))["header"]["caf?"] == "a\x1b[31m"
+    done = lobule("compare", "-v", "--values", path, other, "--json")
+    assert done.returncode == 0 and "?[2Jkey" in done.stderr and "\x1b" not in done.stderr
+    assert "caf?" in json.loads(done.stdout)["header_fields"]
+
+
+TOO_LARGE = [
+    ("a text", 1, lambda group: group.create_dataset("long", data=["x" * 70000], dtype=h5py.string_dtype())),
+    ("a list", 1, lambda group: group.create_dataset("list", data=np.arange(65.0))),
+    ("a name", 1, lambda group: group.create_dataset("n" * 300, data=[1])),
+    ("a group", 1, lambda group: group.create_group("inner")),
+    (
+        "more than 16 MiB in all",
+        46,
+        lambda group: [
+            group.create_dataset(f"k{i:03}", data=["x" * 60000], dtype=h5py.string_dtype()) for i in range(324)
+        ],
+    ),
+    ("more than 1000", 7, lambda group: [group.create_dataset(f"k{i:04}", data=[1]) for i in range(1007)]),
+]
+
+
+@pytest.mark.parametrize("what, dropped, fill", TOO_LARGE, ids=[row[0] for row in TOO_LARGE])
+def test_metadata_that_is_too_large_is_told(tmp_path, what, dropped, fill):
+    path = with_metadata(tmp_path, fill)
+    done = good("convert", path, tmp_path / "out.nii")
+    assert f"{dropped} of its metadata entries" in done.stderr
 
 
 def test_several_data_sets_are_listed(tmp_path):
