@@ -4,16 +4,6 @@
 
 #include "kernels/backends.h"
 
-/* Outputs of one run. */
-typedef struct {
-    lob_status status;
-    lob_error error;
-    void *labels;
-    float *strength;
-    uint8_t *tie;
-    lob_growcut_stats stats;
-} growcut_outcome;
-
 /* n cases from the first on; returns how many differ, and prints a line for each. */
 int check_growcut_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                         uint64_t n);

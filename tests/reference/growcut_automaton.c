@@ -86,7 +86,7 @@ static void make_levels(world *w)
     }
     w->dmax = norm_of(span, channels, w->options->norm);
     if (!(w->dmax > 0)) w->dmax = 1;
-    w->level_step = image->slope / scale;
+    w->level_step = fabs(image->slope) / scale;
 }
 
 static int32_t seed_of(const world *w, int64_t v)

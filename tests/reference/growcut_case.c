@@ -1,30 +1,19 @@
-/* The generator of random GrowCut inputs. */
+/* The generator of random and adversarial GrowCut inputs. */
 #include "tests/reference/growcut_case.h"
+
+#include "tests/reference/random.h"
+#include "volumes/labels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* SplitMix64: the next of a stream of random numbers. */
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
 
-static int64_t below(uint64_t *state, int64_t bound)
-{
-    return (int64_t)(next(state) % (uint64_t)bound);
-}
+enum { FLAT, CHECKERED, NOISE, RAMP, BLOBS, MAZE, PATTERNS };
 
-static double unit(uint64_t *state)
-{
-    return (double)(next(state) >> 11) / 9007199254740992.0;
-}
-
-enum { FLAT, CHECKERBOARD, NOISE, BLOBS, MAZE, PATTERNS };
+static const char *const pattern_names[PATTERNS] = {"flat", "checkered", "noise",
+                                                    "ramp", "blobs",     "maze"};
 
 /* A pattern's value at a voxel, in [0, 1]. */
 static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, uint64_t *state)
@@ -32,14 +21,16 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, uint64_t 
     switch (pattern) {
     case FLAT:
         return 0.5;
-    case CHECKERBOARD:
+    case CHECKERED:
         return (double)((x + y + z) % 2);
     case NOISE:
-        return unit(state);
+        return random_double(state);
+    case RAMP:
+        return (double)(x + 2 * y + 3 * z) / 256.0;
     case BLOBS:
-        return (x / 3 + y / 4 + z / 2) % 3 / 2.5 + 0.05 * unit(state);
-    default:
-        return y % 2 == 0 || x == (y % 4 == 1 ? 0 : 4) ? 0.1 : 0.9; /* MAZE */
+        return (x / 3 + y / 4 + z / 2) % 3 / 2.5 + 0.05 * random_double(state);
+    default: /* MAZE: corridors with one gap in each wall */
+        return y % 2 == 0 || x == (y % 4 == 1 ? 0 : 4) ? 0.1 : 0.9;
     }
 }
 
@@ -57,7 +48,16 @@ static void put_value(lob_volume *v, int64_t i, double value)
     }
 }
 
-static void make_image(growcut_case *c, uint64_t *state)
+static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
+{
+    static const int64_t sides[] = {1, 2, 3, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 37, 41};
+    int64_t choices = 0, *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
+    while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
+    for (int a = 0; a < 3; a++)
+        *axis[a] = random_chance(state, 8) ? 1 : sides[random_below(state, choices)];
+}
+
+static int make_image(growcut_case *c, uint64_t *state)
 {
     static const struct {
         lob_type type;
@@ -65,40 +65,78 @@ static void make_image(growcut_case *c, uint64_t *state)
     } kinds[] = {
         {LOB_U8,  0,      200               },
         {LOB_I16, -1024,  3000              },
+        {LOB_I16, -32768, 32767             },
         {LOB_U16, 0,      65535             },
-        {LOB_I8,  -100,   100               },
-        {LOB_I32, -40000, 900000            }, /* wider than 16 bits: mapped */
+        {LOB_I8,  -128,   127               },
+        {LOB_U32, 0,      4e9               }, /* wider than 16 bits: mapped */
+        {LOB_I32, -40000, 900000            },
         {LOB_F32, -1,     1                 },
         {LOB_F64, 0,      1e300             },
+        {LOB_U64, 100,    1.8e19            },
         {LOB_I64, 9e18,   9.0000000000001e18},
+        {LOB_I64, -1e6,   6e17              },
     };
-    const size_t kind = (size_t)below(state, sizeof kinds / sizeof *kinds);
-    const int pattern = (int)below(state, PATTERNS);
+    static const double widths[] = {1, 1, 1, 1.0 / 16, 1.0 / 256, 1.0 / 9000};
+    const int64_t kind = random_below(state, COUNT(kinds));
+    const double low = kinds[kind].low,
+                 width = (kinds[kind].high - low) * widths[random_below(state, COUNT(widths))];
+    const int pattern = (int)random_below(state, PATTERNS);
+    const bool gaps = random_chance(state, 40);
     c->image.type = kinds[kind].type;
-    c->image.channels = below(state, 4) == 0 ? 1 + (int)below(state, 3) : 1;
-    c->image.slope = below(state, 5) == 0 ? 0.5 : 1.0;
+    c->image.channels = random_chance(state, 30) ? 1 + (int)random_below(state, 4) : 1;
+    if (random_chance(state, 25)) {
+        c->image.slope = random_chance(state, 50) ? -0.5 : 2.25;
+        c->image.inter = 17;
+    }
     c->image.data = calloc((size_t)(c->n * c->image.channels), lob_type_of(c->image.type)->bytes);
     const lob_dims d = c->image.dims;
     for (int64_t i = 0; i < c->n * c->image.channels; i++) {
         const int64_t v = i % c->n;
         const double p = pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, state);
-        put_value(&c->image, i, kinds[kind].low + p * (kinds[kind].high - kinds[kind].low));
-        if (!lob_type_of(c->image.type)->is_integer && below(state, 40) == 0)
-            put_value(&c->image, i, below(state, 2) ? NAN : INFINITY);
+        put_value(&c->image, i, low + p * width);
+        if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
+            put_value(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }
+    return pattern;
 }
 
+/* Seeds are few, or a share of all voxels; their type may be wider than the labels need. */
 static void make_seeds(growcut_case *c, uint64_t *state)
 {
-    static const int32_t most[] = {1, 2, 3, 7, 61, 300, 40000};
-    c->in.labels = most[below(state, sizeof most / sizeof *most)];
-    c->seeds.type = c->in.labels <= 255 ? LOB_U8 : c->in.labels <= 32767 ? LOB_I16 : LOB_I32;
+    static const int32_t most[] = {1, 2, 3, 5, 7, 61, 250, 300, 30000, 40000, 2000000};
+    static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
+    c->in.labels = most[random_below(state, COUNT(most))];
+    int type = c->in.labels <= 255 ? 0 : c->in.labels <= 32767 ? 1 : 2;
+    if (type < 2 && random_chance(state, 20)) type++;
+    c->seeds.type = types[type];
     c->seeds.data = calloc((size_t)c->n, lob_type_of(c->seeds.type)->bytes);
-    const int64_t rarity = 1 + below(state, 60);
+    const int64_t rarity = 1 + random_below(state, 60);
+    const int64_t n = random_chance(state, 40) ? 1 + random_below(state, 8) : c->n / rarity;
+    for (int64_t i = 0; i < n; i++)
+        lob_label_put(c->seeds.data, c->seeds.type, random_below(state, c->n),
+                      1 + (int32_t)random_below(state, c->in.labels));
+    lob_label_put(c->seeds.data, c->seeds.type, random_below(state, c->n), c->in.labels);
+}
+
+static void make_mask(growcut_case *c, uint64_t *state)
+{
+    const int holes = 5 + (int)random_below(state, 40);
+    c->mask = malloc((size_t)c->n);
     for (int64_t v = 0; v < c->n; v++)
-        if (below(state, rarity) == 0)
-            put_value(&c->seeds, v, 1.0 + (double)below(state, c->in.labels));
-    put_value(&c->seeds, below(state, c->n), c->in.labels);
+        c->mask[v] = (uint8_t)(random_chance(state, holes) ? 0 : 1 + v % 7);
+}
+
+/* Strengths of seeds: 1 often, and where odd, also such as no seed may have. */
+static void make_strengths(growcut_case *c, uint64_t *state, bool odd)
+{
+    c->seed_strength = malloc((size_t)c->n * sizeof(float));
+    for (int64_t v = 0; v < c->n; v++) {
+        const int64_t kind = random_below(state, 12);
+        c->seed_strength[v] = odd && kind == 0   ? 0.0f
+                              : odd && kind == 1 ? NAN
+                              : kind < 6         ? 1.0f
+                                                 : (float)(0.05 + 0.95 * random_double(state));
+    }
 }
 
 static void make_options(growcut_case *c, uint64_t *state, growcut_variety variety)
@@ -106,59 +144,66 @@ static void make_options(growcut_case *c, uint64_t *state, growcut_variety varie
     static const int solid[] = {6, 18, 26}, flat[] = {4, 8};
     lob_growcut_options *o = &c->options;
     *o = (lob_growcut_options)LOB_GROWCUT_DEFAULTS;
-    o->rule = (lob_growcut_kind)below(state, 2);
-    o->norm = (lob_norm)below(state, 4);
-    o->neighbours = solid[below(state, 3)];
-    if (o->rule == LOB_RULE_DISTANCE && below(state, 2)) o->penalty = unit(state) * 20;
-    if (below(state, 4) == 0) {
-        c->mask = malloc((size_t)c->n);
-        for (int64_t v = 0; v < c->n; v++) c->mask[v] = below(state, 5) != 0;
+    c->wants_strength = c->wants_tie = true;
+    o->rule = (lob_growcut_kind)random_below(state, 2);
+    o->norm = (lob_norm)random_below(state, 4);
+    o->neighbours = solid[random_below(state, 3)];
+    if (o->rule == LOB_RULE_DISTANCE && random_chance(state, 50))
+        o->penalty = random_double(state) * 20;
+    if (random_chance(state, 25)) make_mask(c, state);
+    if (random_chance(state, 20)) {
+        o->range[0] = -100 + 150 * random_double(state);
+        o->range[1] = o->range[0] + 5000 * random_double(state);
     }
-    if (below(state, 5) == 0) {
-        o->range[0] = 20;
-        o->range[1] = 1500;
-    }
-    if (below(state, 4) == 0) {
-        c->seed_strength = malloc((size_t)c->n * sizeof(float));
-        for (int64_t v = 0; v < c->n; v++)
-            c->seed_strength[v] = below(state, 2) ? 1.0f : (float)(0.05 + 0.95 * unit(state));
-    }
+    if (random_chance(state, 25)) make_strengths(c, state, variety > GROWCUT_PLAIN);
     if (variety == GROWCUT_PLAIN) return;
-    if (below(state, 4) == 0) o->min_strength = unit(state);
-    if (below(state, 4) == 0) o->max_cost = unit(state) * 300;
+    if (o->penalty > 0 && random_chance(state, 20)) o->penalty *= 5e4;
+    if (random_chance(state, 20)) o->min_strength = random_double(state);
+    if (random_chance(state, 20)) o->max_cost = random_double(state) * 300;
     if (variety == GROWCUT_ANY_3D) return;
-    if (below(state, 3) == 0) {
-        o->slice_axis = (int)below(state, 3);
-        o->neighbours = flat[below(state, 2)];
+    if (random_chance(state, 35)) {
+        o->slice_axis = (int)random_below(state, 3);
+        o->neighbours = flat[random_below(state, 2)];
     }
+    if (variety == GROWCUT_ANY) return;
+    o->key_bits = random_chance(state, 60) ? 0 : random_chance(state, 50) ? 64 : 32;
+    c->wants_strength = random_chance(state, 50);
+    c->wants_tie = random_chance(state, 40);
+}
+
+static void describe(growcut_case *c, int pattern)
+{
+    const lob_growcut_options *o = &c->options;
+    snprintf(c->shape, sizeof c->shape,
+             "case %llu: %lldx%lldx%lld %s %s x%d, %d labels, %s, norm %d, %d neighbours, axis %d, "
+             "penalty %g, strength from %g, cost to %g, range %g..%g, keys %d%s%s%s%s",
+             (unsigned long long)c->number, (long long)c->image.dims.nx,
+             (long long)c->image.dims.ny, (long long)c->image.dims.nz,
+             lob_type_of(c->image.type)->name, pattern_names[pattern], c->image.channels,
+             c->in.labels, o->rule == LOB_RULE_STRENGTH ? "strength" : "distance", (int)o->norm,
+             o->neighbours, o->slice_axis, o->penalty, o->min_strength, o->max_cost, o->range[0],
+             o->range[1], o->key_bits, c->mask ? ", mask" : "",
+             c->seed_strength ? ", soft seeds" : "", c->wants_strength ? ", with strength" : "",
+             c->wants_tie ? ", with ties" : "");
 }
 
 void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t most_side)
 {
-    static const int64_t sides[] = {1, 2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
-    int64_t choices = 0;
-    while (choices < (int64_t)(sizeof sides / sizeof *sides) && sides[choices] <= most_side)
-        choices++;
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
     memset(c, 0, sizeof *c);
     c->number = number;
     c->image = c->seeds = (lob_volume)LOB_VOLUME_EMPTY;
-    c->image.dims = (lob_dims){sides[below(&state, choices)], sides[below(&state, choices)],
-                               sides[below(&state, choices)]};
-    const double spacing[3] = {0.5 + unit(&state), 0.5 + unit(&state), 1 + 3 * unit(&state)};
+    choose_sides(&c->image.dims, &state, most_side);
+    const double spacing[3] = {0.5 + random_double(&state), 0.5 + random_double(&state),
+                               1 + 3 * random_double(&state)};
     c->image.geometry = lob_geometry_of_spacing(spacing);
     c->seeds.dims = c->image.dims;
     c->n = lob_voxels(&c->image);
-    make_image(c, &state);
+    const int pattern = make_image(c, &state);
     make_seeds(c, &state);
     make_options(c, &state, variety);
     c->in = (lob_growcut_input){&c->image, &c->seeds, c->in.labels, c->mask, c->seed_strength};
-    snprintf(c->shape, sizeof c->shape,
-             "case %llu: %lldx%lldx%lld %s x%d, %d labels, rule %d norm %d neighbours %d axis %d",
-             (unsigned long long)number, (long long)c->image.dims.nx, (long long)c->image.dims.ny,
-             (long long)c->image.dims.nz, lob_type_of(c->image.type)->name, c->image.channels,
-             c->in.labels, c->options.rule, c->options.norm, c->options.neighbours,
-             c->options.slice_axis);
+    describe(c, pattern);
 }
 
 void growcut_case_free(growcut_case *c)
@@ -174,10 +219,16 @@ lob_growcut_output growcut_output_make(const growcut_case *c)
 {
     /* Poisoned, so that a voxel that nobody writes shows. */
     const size_t n = (size_t)c->n, bytes = n * lob_type_of(c->seeds.type)->bytes;
-    lob_growcut_output out = {malloc(bytes), malloc(n * sizeof(float)), malloc(n)};
+    lob_growcut_output out = {malloc(bytes), NULL, NULL};
     memset(out.labels, 0x5A, bytes);
-    memset(out.strength, 0x5A, n * sizeof(float));
-    memset(out.tie, 0x5A, n);
+    if (c->wants_strength) {
+        out.strength = malloc(n * sizeof(float));
+        memset(out.strength, 0x5A, n * sizeof(float));
+    }
+    if (c->wants_tie) {
+        out.tie = malloc(n);
+        memset(out.tie, 0x5A, n);
+    }
     return out;
 }
 
@@ -194,6 +245,7 @@ const char *growcut_output_differs(const growcut_case *c, const lob_growcut_outp
 {
     const size_t n = (size_t)c->n;
     if (memcmp(a->labels, b->labels, n * lob_type_of(c->seeds.type)->bytes) != 0) return "labels";
-    if (memcmp(a->strength, b->strength, n * sizeof(float)) != 0) return "strength";
-    return memcmp(a->tie, b->tie, n) != 0 ? "tie zone" : NULL;
+    if (c->wants_strength && memcmp(a->strength, b->strength, n * sizeof(float)) != 0)
+        return "strength";
+    return c->wants_tie && memcmp(a->tie, b->tie, n) != 0 ? "tie zone" : NULL;
 }

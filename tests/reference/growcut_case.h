@@ -12,17 +12,24 @@ typedef struct {
     lob_growcut_input in;
     lob_growcut_options options;
     int64_t n;
-    char shape[128]; /* for messages */
+    bool wants_strength, wants_tie;
+    char shape[512]; /* and pattern and options in one line, for messages */
 } growcut_case;
 
-/* What a case may hold; the automaton in float64 knows neither limits nor slices. */
-typedef enum { GROWCUT_PLAIN, GROWCUT_ANY_3D, GROWCUT_ANY } growcut_variety;
+/* What a case may hold, each of these more than the one before. */
+typedef enum {
+    GROWCUT_PLAIN,   /* what the automaton in float64 knows: no limits, no slices */
+    GROWCUT_ANY_3D,  /* limits, penalties that outweigh the levels, seeds of no valid strength */
+    GROWCUT_ANY,     /* slices */
+    GROWCUT_ANY_CALL /* a width of keys, which may not do; strength and tie not asked for */
+} growcut_variety;
 
+/* Every side is at most most_side, which counts up to 41. */
 void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety,
                        int64_t most_side);
 void growcut_case_free(growcut_case *c);
 
-/* Outputs of a case, all arrays allocated; labels hold n elements of the seeds' type. */
+/* Outputs of a case, those that it wants allocated; labels hold n elements of the seeds' type. */
 lob_growcut_output growcut_output_make(const growcut_case *c);
 void growcut_output_free(lob_growcut_output *out);
 
