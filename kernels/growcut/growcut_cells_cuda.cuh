@@ -31,12 +31,15 @@ template <typename K> struct cost_range {
     int64_t from, n;
 };
 
-/* For each group of 32 cells: `tile`, `cell` (of this lane) and `index` among all cells. */
-#define FOR_CELLS(s, S)                                                                          \
-    const uint32_t lane = threadIdx.x % WARP;                                                    \
-    const int64_t groups_ = (s).cells / WARP, step_ = (int64_t)gridDim.x * CELL_WARPS;           \
-    for (int64_t group = (int64_t)blockIdx.x * CELL_WARPS + threadIdx.x / WARP; group < groups_; \
-         group += step_)
+/*
+ * For each `group` of 32 cells. A warp takes whole tiles: by groups it would meet the same row of
+ * every tile, and where only some rows have seeds few warps would do all the work.
+ */
+#define FOR_CELLS(s, S)                                                                   \
+    const uint32_t lane = threadIdx.x % WARP, step_ = gridDim.x * CELL_WARPS;             \
+    for (int64_t tile_ = blockIdx.x * CELL_WARPS + threadIdx.x / WARP; tile_ < (s).tiles; \
+         tile_ += step_)                                                                  \
+        for (int64_t group = tile_ * S::own_words; group < (tile_ + 1) * S::own_words; group++)
 
 template <typename S> static __device__ inline uint32_t tile_of(int64_t group)
 {

@@ -19,7 +19,7 @@
 
 #include "kernels/growcut/growcut_scene_cuda.cuh"
 
-enum { WINDOW_GROWS = 16, BATCH = 8, OFFERS = 384, TABLE_HEAD = 256 };
+enum { WINDOW_GROWS = 16, BATCH = 8, OFFERS = 384 };
 
 /* Warps of a block: what registers allow; a flat tile's visit needs fewer of them. */
 template <typename S> static __host__ __device__ constexpr int most_warps()
@@ -45,9 +45,8 @@ template <typename K, typename S> struct nest {
     int32_t tile[SIDES];       /* the tile itself is CENTRE; NO_TILE outside */
     uint32_t queued[S::words]; /* bit of each padded cell; those of the halo are always set */
     uint32_t lowered[S::words];
-    K head[S::flat ? TABLE_HEAD : 1]; /* of the plane's table: every slice has its own */
-    uint16_t queue[S::cells];         /* padded cells; each is in it at most once */
-    uint16_t offer[OFFERS];           /* of a turn, or some of them: lane * 32 + direction */
+    uint16_t queue[S::cells]; /* padded cells; each is in it at most once */
+    uint16_t offer[OFFERS];   /* of a turn, or some of them: lane * 32 + direction */
 };
 
 template <typename S> static __host__ __device__ constexpr int padded_of(int cell)
@@ -65,7 +64,7 @@ template <int N> static __host__ __device__ constexpr int reach_of()
 /* The plane's rule as a visit needs it, in registers: device memory is read once. */
 template <typename K> struct step_rule {
     const K *table;    /* in device memory; NULL: a level costs 1 << level_shift */
-    const K *head;     /* its first entries, in shared memory */
+    const K *head;     /* its first entries in shared memory, where all tiles have one table */
     uint32_t near;     /* how many those are */
     const wide *extra; /* NULL: nothing */
     K unreached;
@@ -389,10 +388,8 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     const plane *in = plane_of(s, at);
     step_rule<K> rule;
     rule.table = in->tabled ? s.table + in->table : NULL;
-    rule.head = S::flat ? w->head : table;
-    rule.near = S::flat ? min(in->dmax + 1, (uint32_t)TABLE_HEAD) : s.table_shared;
-    for (uint32_t d = lane; S::flat && rule.table && d < rule.near; d += WARP)
-        w->head[d] = __ldg(rule.table + d);
+    rule.head = table;
+    rule.near = s.table_shared;
     rule.extra = s.penalty ? in->extra : NULL;
     rule.unreached = (K)in->unreached;
     rule.level_shift = in->level_shift;

@@ -261,7 +261,7 @@ static lob_status grow(run_state<K> *r, double before, double share)
     s->nest_bytes =
         (uint32_t)((sizeof(nest<K, S>) + 2 * (size_t)job->image.channels * S::padded + 15) / 16 *
                    16);
-    const bool one_table = !S::flat && has_table(job, 0); /* slices keep their own */
+    const bool one_table = job->planes == 1 && has_table(job, 0);
     s->table_shared = !one_table                  ? 0
                       : r->table_n < TABLE_SHARED ? (uint32_t)r->table_n
                                                   : (uint32_t)TABLE_SHARED;
