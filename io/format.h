@@ -68,6 +68,13 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
 
 /*
  * Memory for this many bytes of voxels, to be freed by free; NULL when there is none. Large blocks
+/*
+ * The frame that options->frame asks for, of a file that holds so many. Returns LOB_OK or, when it
+ * is not there or none was named and there are several, LOB_EDATA with a message.
+ */
+lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
+                            const lob_read_options *options, lob_error *error);
+
  * are on huge pages where the system has them: filling fresh small pages takes longer than the copy
  * of a plain file, and as long as inflating a label volume.
  */

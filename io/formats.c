@@ -143,6 +143,22 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     const bool asked = options->max_memory > 0;
     const int64_t most = asked ? options->max_memory : memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= most) return LOB_OK;
+lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
+                            const lob_read_options *options, lob_error *error)
+{
+    *frame = options->frame < 0 ? 0 : options->frame;
+    if (*frame >= frames)
+        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
+                        path, (long long)*frame, (long long)frames);
+    if (options->frame >= 0 || frames == 1 || options->header_only) return LOB_OK;
+    return lob_fail(error, LOB_EDATA,
+                    options->frame == LOB_FRAME_NONE
+                        ? "%s: has %lld frames, and one is needed here; take one out with `lobule "
+                          "convert --frame N`, N from 0 to %lld"
+                        : "%s: has %lld frames; choose one with --frame N, N from 0 to %lld",
+                    path, (long long)frames, (long long)frames - 1);
+}
+
     const double mib = 1.0 / (1 << 20);
     if (bytes < 0)
         return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);

@@ -41,21 +41,6 @@ static hid_t open_file(const lob_input *input)
     return plist < 0 ? -1 : H5Fopen("input", H5F_ACC_RDONLY, plist);
 }
 
-static lob_status choose_frame(lob_hdf5_reply *reply, const request *asked)
-{
-    const lob_read_options *options = asked->options;
-    reply->frame = options->frame < 0 ? 0 : options->frame;
-    if (options->frame < 0 && reply->frames > 1 && !options->header_only)
-        return lob_fail(&reply->error, LOB_EDATA,
-                        "%s: holds %lld time frames; choose one with --frame 0 to --frame %lld",
-                        asked->where->path, (long long)reply->frames, (long long)reply->frames - 1);
-    if (reply->frame >= reply->frames)
-        return lob_fail(&reply->error, LOB_EDATA,
-                        "%s: has no frame %lld; it holds %lld, counted from 0", asked->where->path,
-                        (long long)reply->frame, (long long)reply->frames);
-    return LOB_OK;
-}
-
 static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view)
 {
     reply->type = view->type;
@@ -96,10 +81,11 @@ static void read_child(int out, void *user)
                                         &reply.info, &reply.error);
     if (reply.status == LOB_OK) {
         describe(&reply, &view);
-        reply.status = choose_frame(&reply, asked);
+        reply.status =
+            lob_choose_frame(&reply.frame, reply.frames, where->path, asked->options, &reply.error);
     }
     if (reply.status == LOB_OK) {
-        header = lob_hdf5_header_text(object, &view, where, &reply.info);
+        header = lob_hdf5_header_text(object, &view, &reply.info);
         reply.header_bytes = header ? (int64_t)strlen(header) : 0;
         if (!asked->options->header_only) {
             lob_sandbox_files(true); /* to ask how much memory there is */
@@ -151,12 +137,13 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
            reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
 }
 
-static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply)
+/* The child's warnings begin with the data set; the file is put before it. */
+static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_location *where)
 {
     enum { MOST = sizeof reply->info.warning / sizeof reply->info.warning[0] };
     for (int i = 0; i < reply->info.warnings && i < MOST; i++) {
         reply->info.warning[i][sizeof reply->info.warning[0] - 1] = '\0';
-        lob_warn(info, "%s", reply->info.warning[i]);
+        lob_warn(info, "%s:%s", where->file, reply->info.warning[i]);
     }
 }
 
@@ -186,7 +173,7 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
         const bool known = reply.status == LOB_ENOMEM;
         return lob_fail(error, known ? LOB_ENOMEM : LOB_EDATA, "%s", reply.error.text);
     }
-    take_warnings(info, &reply);
+    take_warnings(info, &reply, asked->where);
     if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
         !is_sane(&reply, &out->geometry))
         goto damaged;

@@ -270,7 +270,7 @@ static lob_status guard_filters(hid_t plist, const char *name, const lob_locatio
         return lob_fail(
             error, LOB_EDATA,
             "%s: %s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
-            "rewrite it with `h5repack -f GZIP=1`",
+            "save it again with compression='gzip' in h5py",
             where->path, name, (int)id, text[0] ? text : "no name");
     }
     return n < 0 ? lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: filters of %s", where->path,

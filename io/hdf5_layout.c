@@ -395,8 +395,7 @@ lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path,
     return itk ? itk_view(view, object, where, info, error) : plain_view(view, where, info, error);
 }
 
-char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, const lob_location *where,
-                           lob_file_info *info)
+char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, lob_file_info *info)
 {
     int dropped = 0;
     const bool itk = H5Iget_type(object) == H5I_GROUP;
@@ -413,7 +412,7 @@ char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, const lob_lo
         lob_warn(info,
                  "%s: %d of its metadata entries are left out: too large, too many or of another "
                  "kind than ITK's",
-                 where->path, dropped);
+                 view->path, dropped);
     char *text = cJSON_PrintUnformatted(root);
     cJSON_Delete(root);
     return text;

@@ -104,8 +104,7 @@ lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path,
  * layout, `metadata`; entries that are left out are warned of. malloc'ed, at most
  * LOB_HDF5_MOST_HEADER bytes; NULL when memory runs out.
  */
-char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, const lob_location *where,
-                           lob_file_info *info);
+char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, lob_file_info *info);
 
 /* hdf5_metadata.c */
 

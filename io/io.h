@@ -8,8 +8,14 @@
 extern "C" {
 #endif
 
+/*
+ * Instead of a frame's number, where the file must hold only one: nobody has said which, or the
+ * caller has no way to say it. They differ in what the message advises.
+ */
+enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
+
 typedef struct {
-    int64_t frame;      /* time frame to read, from 0; -1: the file must hold only one */
+    int64_t frame;      /* time frame to read, from 0; or LOB_FRAME_UNSAID, LOB_FRAME_NONE */
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* for formats whose parts inflate apart; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
@@ -27,7 +33,7 @@ typedef struct {
     uint32_t crc32;           /* of the files' bytes as stored, header file first; 0: header_only */
     double read_s, inflate_s; /* wall time of the two stages */
     int warnings;             /* lines used in warning[] */
-    char warning[4][256];     /* things that a person should know and that are no error */
+    char warning[4][512];     /* things that a person should know and that are no error */
 } lob_file_info;
 
 /*

@@ -323,19 +323,6 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
 
 /* ---- reading ---- */
 
-static lob_status choose_frame(int64_t *frame, const lob_nifti *h, const char *path, int64_t asked,
-                               lob_error *error)
-{
-    *frame = asked < 0 ? 0 : asked;
-    if (asked < 0 && h->frames > 1)
-        return lob_fail(error, LOB_EDATA, "%s: has %lld frames; choose one with --frame 0 to %lld",
-                        path, (long long)h->frames, (long long)h->frames - 1);
-    if (*frame >= h->frames)
-        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
-                        path, (long long)*frame, (long long)h->frames);
-    return LOB_OK;
-}
-
 /* Find the header: in this file, or beside it when this one is the image of a pair. */
 static lob_status find_header(sources *from, const lob_location *where, const lob_input *file,
                               lob_error *error)
@@ -426,7 +413,7 @@ static lob_status nifti_read(lob_volume *out, const lob_location *where, const l
 
     if (!options->header_only) {
         st = check_size(&h, from.image, from.image_path, info, error);
-        if (st == LOB_OK) st = choose_frame(&frame, &h, where->path, options->frame, error);
+        if (st == LOB_OK) st = lob_choose_frame(&frame, h.frames, where->path, options, error);
         if (st != LOB_OK) goto out;
     }
     describe(out, &h, frame);

@@ -352,8 +352,8 @@ static lob_status compare(lob_session *s, const settings *set)
     if (st != LOB_OK) return st;
 
     lob_volume a = LOB_VOLUME_EMPTY, b = LOB_VOLUME_EMPTY;
-    st = lob_session_read(s, &a, set->a, -1);
-    if (st == LOB_OK) st = lob_session_read(s, &b, set->b, -1);
+    st = lob_session_read(s, &a, set->a, LOB_FRAME_NONE);
+    if (st == LOB_OK) st = lob_session_read(s, &b, set->b, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_same_grid(&a, set->a, &b, set->b, &s->error);
     if (st == LOB_OK) {
         const double start_s = lob_clock_s();

@@ -52,7 +52,7 @@ static lob_status check_settings(lob_session *s, settings *set)
 static lob_status read_on_grid(lob_session *s, lob_volume *out, const char *path,
                                const lob_volume *image, const char *image_path)
 {
-    lob_status st = lob_session_read(s, out, path, -1);
+    lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
     if (st != LOB_OK) return st;
     st = lob_same_grid(image, image_path, out, path, &s->error);
     if (st == LOB_OK && out->channels != 1)

@@ -108,7 +108,7 @@ static void locate_image(content *c)
 
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
 {
-    lob_status st = lob_session_read(s, &c->labels, set->labels, -1);
+    lob_status st = lob_session_read(s, &c->labels, set->labels, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_same_grid(&c->image, set->image, &c->labels, set->labels, &s->error);
     if (st == LOB_OK) st = lob_labels_dense(&c->labels, &c->set, set->labels, &s->error);
     if (st != LOB_OK) return st;

@@ -113,7 +113,7 @@ lob_status lob_session_device(lob_session *s);
  * lob_read with the session's threads and memory limit; the file's description, checksum, times and
  * warnings go to the report, and the warnings are notes too.
  *
- *   frame  in  as in lob_read_options; -1: the file must hold one frame
+ *   frame  in  as in lob_read_options
  */
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
 

@@ -208,9 +208,8 @@ def test_broken_file(folder, what, make, code, part, place):
     assert done.returncode in codes, f"exit {done.returncode}: {done.stderr}"
     if done.returncode == 0:
         return
-    seeds_frames = place == "as seeds" and what == "several frames"
     name = bad.split(":/")[0].rsplit(".", 1)[0]
-    assert_one_line(done, done.returncode, name, "" if seeds_frames else part)
+    assert_one_line(done, done.returncode, name, part)
     assert contents(folder) == before
 
 
@@ -320,6 +319,24 @@ REFUSED = [
     ),
     ("labels that are no labels", saved(scan_array() - 500), ["convert", "bad.nii", "out.nii", "--labels"], 65, "bad.nii"),
 ]
+
+
+NO_FRAME = [
+    ("seeds", ["growcut", "image.nii.gz", "bad.nii", "-o", "out.nii.gz"]),
+    ("a mask", ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "out.nii.gz", "--mask", "bad.nii"]),
+    ("labels to draw", ["preview", "image.nii.gz", "bad.nii", "-o", "out.png"]),
+    ("labels to compare", ["compare", "seeds.nii.gz", "bad.nii"]),
+    ("the first of two to compare", ["compare", "bad.nii", "seeds.nii.gz", "--values"]),
+]
+
+
+@pytest.mark.parametrize("what, arguments", NO_FRAME, ids=[row[0] for row in NO_FRAME])
+def test_several_frames_where_none_can_be_chosen(folder, what, arguments):
+    save(np.zeros((*SHAPE, 3), np.uint8), folder / "bad.nii")
+    before = contents(folder)
+    done = lobule(*arguments, cwd=folder)
+    assert_one_line(done, 65, "bad.nii: has 3 frames", "`lobule convert --frame N`")
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("what, make, arguments, code, part", REFUSED, ids=[row[0] for row in REFUSED])

@@ -218,11 +218,18 @@ def test_other_files_stay_shut(tmp_path):
         assert not (tmp_path / "out.nii.gz").exists()
 
 
+def test_a_note_names_file_and_data_set(tmp_path):
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["raw"] = np.zeros((8, 8, 8), "uint8")
+    done = good("convert", tmp_path / "plain.h5", tmp_path / "out.nii.gz")
+    assert f"note: {tmp_path}/plain.h5:/raw: has no element_size_um" in done.stderr
+
+
 def test_other_compressions_tell_what_to_do(tmp_path):
     with h5py.File(tmp_path / "lzf.h5", "w") as file:
         file.create_dataset("raw", data=np.zeros((8, 8, 8)), compression="lzf")
     done = lobule("convert", tmp_path / "lzf.h5", tmp_path / "out.nii.gz")
-    assert_one_line(done, 65, "lzf", "h5repack")
+    assert_one_line(done, 65, "lzf.h5", "(lzf)", "compression='gzip' in h5py")
 
 
 @needs_ovule
