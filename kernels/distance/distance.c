@@ -166,6 +166,26 @@ static void transform_axis(float *voxels, const scratch *of_thread, int threads,
     }
 }
 
+/* Of a thread's scratch for lines of n voxels, in whole cache lines. */
+static int64_t scratch_bytes(int64_t n)
+{
+    const int64_t bytes =
+        n * (int64_t)((BLOCK + 1) * sizeof(uint32_t) + 2 * sizeof(double) + sizeof(int64_t));
+    return (bytes + 63) & ~(int64_t)63;
+}
+
+static int64_t longest_side(lob_dims dims)
+{
+    const int64_t most = dims.nx > dims.ny ? dims.nx : dims.ny;
+    return dims.nz > most ? dims.nz : most;
+}
+
+int64_t lob_distance_bytes(lob_dims dims, int threads)
+{
+    const int64_t n = longest_side(dims);
+    return threads * (scratch_bytes(n) + (int64_t)sizeof(scratch)) + n * (int64_t)sizeof(double);
+}
+
 lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,
                                 const double spacing_mm[3], int threads)
 {
@@ -173,17 +193,16 @@ lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims 
     plan p;
     if (!make_plan(&p, dims, spacing_mm)) return LOB_ENOMEM;
 
-    const int64_t n = p.side[p.axis[2]];
-    const size_t per_thread = (size_t)n * (BLOCK * sizeof(uint32_t) + sizeof(uint32_t) +
-                                           2 * sizeof(double) + sizeof(int64_t));
+    const int64_t n = longest_side(dims);
+    const size_t per_thread = (size_t)scratch_bytes(n);
     lob_status st = LOB_ENOMEM;
     scratch *const of_thread = calloc((size_t)threads, sizeof *of_thread);
-    unsigned char *const memory = calloc((size_t)threads, per_thread + 64);
+    unsigned char *const memory = calloc((size_t)threads, per_thread);
     p.inverse = malloc((size_t)n * sizeof *p.inverse);
     if (!of_thread || !memory || !p.inverse) goto out;
     for (int t = 0; t < threads; t++) {
         scratch *const s = &of_thread[t];
-        s->cost = (double *)(memory + (size_t)t * ((per_thread + 63) & ~(size_t)63));
+        s->cost = (double *)(memory + (size_t)t * per_thread);
         s->from = s->cost + n;
         s->vertex = (int64_t *)(s->from + n);
         s->codes = (uint32_t *)(s->vertex + n);

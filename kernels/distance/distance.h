@@ -28,6 +28,9 @@ extern "C" {
 lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,
                                 const double spacing_mm[3], int threads);
 
+/* Bytes of working memory that lob_distance_squared takes, beyond its arguments. */
+int64_t lob_distance_bytes(lob_dims dims, int threads);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_BOX = 1 << 20 };
+enum { SMALL_BOX = 1 << 20, HALVES = 65536 };
 
 /* One of the two volumes: dense labels, and what each of them is among the labels of both. */
 typedef struct {
@@ -138,10 +138,16 @@ static void add_tally(tally *sum, const tally *part)
 
 /* Walk over both volumes once: voxels, common voxels and box of every row. */
 static lob_status tally_volumes(tally **out, int *equal, const side sides[2], int32_t count,
-                                int threads)
+                                const lob_context *context)
 {
     const lob_dims d = sides[0].volume.dims;
+    const int64_t each =
+                      (int64_t)count * (int64_t)sizeof **out + 2 * d.nx * (int64_t)sizeof(int32_t),
+                  most = context->max_memory;
+    int threads = context->threads;
     if ((int64_t)count * threads > 4 * lob_dims_voxels(d)) threads = 1;
+    if (most && each * threads > most) threads = 1;
+    if (most && each > most) return LOB_ENOMEM;
     tally *const tallies = malloc(((size_t)count * (size_t)threads + 1) * sizeof *tallies);
     int32_t *const lines = malloc((size_t)threads * 2 * (size_t)d.nx * sizeof *lines);
     int different = 0;
@@ -228,7 +234,7 @@ static float kth_smallest(const float *values, int64_t n, int64_t k, int64_t *hi
 {
     uint32_t prefix = 0;
     for (int half = 0; half < 2; half++) {
-        memset(histogram, 0, 65536 * sizeof *histogram);
+        memset(histogram, 0, HALVES * sizeof *histogram);
         for (int64_t i = 0; i < n; i++) {
             uint32_t bits;
             memcpy(&bits, &values[i], sizeof bits);
@@ -293,17 +299,24 @@ static void free_workspace(workspace *w)
     free(w->histogram);
 }
 
+/* Bytes that the distances of one row take. */
+static int64_t row_bytes(const tally *t, int threads)
+{
+    const lob_dims box = box_of(t);
+    return 6 * lob_dims_voxels(box) + 4 * (t->voxels[0] + t->voxels[1]) +
+           HALVES * (int64_t)sizeof(int64_t) + lob_distance_bytes(box, threads);
+}
+
 /* Distances of one row. */
 static lob_status measure_row(lob_overlap *row, const side sides[2], int32_t number, const tally *t,
-                              const lob_context *context, int threads)
+                              int threads)
 {
     const int64_t box = lob_dims_voxels(box_of(t)), labelled = t->voxels[0] + t->voxels[1];
-    if (context->max_memory > 0 && 6 * box + 4 * labelled > context->max_memory) return LOB_ENOMEM;
     workspace w = {
         .surface = {malloc((size_t)box), malloc((size_t)box)},
         .squared = malloc((size_t)box * sizeof(float)),
         .distances = malloc((size_t)labelled * sizeof(float)),
-        .histogram = malloc(65536 * sizeof(int64_t))
+        .histogram = malloc(HALVES * sizeof(int64_t))
     };
     lob_status st = LOB_ENOMEM;
     if (w.surface[0] && w.surface[1] && w.squared && w.distances && w.histogram)
@@ -328,9 +341,27 @@ static bool goes_on(state *s)
     return s->status == LOB_OK;
 }
 
+/* Is a row measured by one thread, together with others? Then each may take its part of `most`. */
+static bool is_small(const tally *t, int64_t most, int threads)
+{
+    return lob_dims_voxels(box_of(t)) < SMALL_BOX && (!most || row_bytes(t, 1) <= most / threads);
+}
+
+/* Measure a row with all threads, or with as few as it takes to stay within the memory. */
+static lob_status measure_alone(lob_overlap *row, const side sides[2], int32_t number,
+                                const tally *t, const lob_context *context)
+{
+    const int64_t most = context->max_memory;
+    int threads = lob_dims_voxels(box_of(t)) < SMALL_BOX ? 1 : context->threads;
+    while (most && threads > 1 && row_bytes(t, threads) > most) threads--;
+    if (most && row_bytes(t, threads) > most) return LOB_ENOMEM;
+    return measure_row(row, sides, number, t, threads);
+}
+
 /*
  * Large labels are measured one after another with all threads in each, the many small ones by one
  * thread each: waking all threads for every pass over a small box would take longer than the pass.
+ * One after another come also those of which the memory does not hold one a thread.
  */
 static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side sides[2],
                                    const tally *tallies, const lob_context *context)
@@ -338,8 +369,9 @@ static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side 
     state s = {.context = context, .count = count};
     for (int32_t i = 0; i < count && goes_on(&s); i++) {
         const tally *const t = &tallies[i];
-        if (!t->voxels[0] || !t->voxels[1] || lob_dims_voxels(box_of(t)) < SMALL_BOX) continue;
-        s.status = measure_row(&rows[i], sides, i, t, context, context->threads);
+        if (!t->voxels[0] || !t->voxels[1] || is_small(t, context->max_memory, context->threads))
+            continue;
+        s.status = measure_alone(&rows[i], sides, i, t, context);
         s.done++;
     }
 #pragma omp parallel for num_threads(context->threads) schedule(dynamic)
@@ -348,9 +380,10 @@ static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side 
         bool stop;
 #pragma omp critical(lob_measures)
         stop = omp_get_thread_num() == 0 ? !goes_on(&s) : s.status != LOB_OK;
-        if (stop || !t->voxels[0] || !t->voxels[1] || lob_dims_voxels(box_of(t)) >= SMALL_BOX)
+        if (stop || !t->voxels[0] || !t->voxels[1] ||
+            !is_small(t, context->max_memory, context->threads))
             continue;
-        const lob_status st = measure_row(&rows[i], sides, i, t, context, 1);
+        const lob_status st = measure_row(&rows[i], sides, i, t, 1);
 #pragma omp critical(lob_measures)
         {
             if (s.status == LOB_OK) s.status = st;
@@ -394,7 +427,7 @@ lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, co
     if (st == LOB_OK) st = load_side(&sides[1], b, b_name, error);
     if (st != LOB_OK) goto out;
     st = merge_labels(rows, count, sides);
-    if (st == LOB_OK) st = tally_volumes(&tallies, equal, sides, *count, context->threads);
+    if (st == LOB_OK) st = tally_volumes(&tallies, equal, sides, *count, context);
     if (st == LOB_OK) {
         for (int32_t i = 0; i < *count; i++)
             fill_row(&(*rows)[i], &tallies[i], a->geometry.spacing_mm);

@@ -37,9 +37,12 @@ typedef struct {
  * The distances of both directions are pooled; of these n, in ascending order d[0..n-1], the
  * percentile lies at 0.95 * (n - 1), between two of them linearly (numpy's default).
  *
- * Same bits at any thread count. Works on one label at a time inside the box that holds it in both
- * volumes: beyond a copy of a and b, 6 bytes per voxel of the box and 4 per voxel of the label,
- * which context->max_memory bounds.
+ * Same bits at any thread count. Works on a label inside the box that holds it in both volumes: 6
+ * bytes per voxel of the box, 4 per voxel of the label in either volume, half a MiB and 92 bytes
+ * per voxel of the box's longest side. Large labels come one after another, small ones as many at a
+ * time as there are threads; context->max_memory, where it is not 0, bounds what those under way
+ * take together, and before them a row of sums for each label and thread, beyond the rows and a
+ * copy of a and b. With less memory, fewer are under way.
  *
  * Returns LOB_OK, LOB_EDATA (dims differ, not labels), LOB_ENOMEM or LOB_ECANCEL.
  */

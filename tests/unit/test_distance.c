@@ -1,6 +1,7 @@
 /* The distance transform against a look at every pair of voxels. */
 #include "distance_reference.h"
 #include "kernels/distance/distance.h"
+#include "tests/reference/random.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -34,12 +35,6 @@ static const struct {
     {"tiny spacing",                   {7, 11, 5},   {1e-6, 2e-6, 1e-5}, 30  },
 };
 
-static uint32_t next(uint32_t *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
 static void agrees_with_brute_force(void **unused)
 {
     (void)unused;
@@ -50,9 +45,9 @@ static void agrees_with_brute_force(void **unused)
         float *const got = malloc((size_t)n * sizeof *got);
         float *const again = malloc((size_t)n * sizeof *again);
         assert_true(set && got && again);
-        uint32_t state = 7 + (uint32_t)c;
+        uint64_t state = 7 + c;
         for (int64_t i = 0; i < n; i++)
-            set[i] = cases[c].one_in && next(&state) % (uint32_t)cases[c].one_in == 0 ? 200 : 0;
+            set[i] = cases[c].one_in && random_below(&state, cases[c].one_in) == 0 ? 200 : 0;
 
         assert_int_equal(lob_distance_squared(got, set, d, cases[c].spacing_mm, 1), LOB_OK);
         for (int64_t i = 0; i < n; i++) {

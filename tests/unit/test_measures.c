@@ -1,6 +1,7 @@
 /* Overlap and surface distances against their definitions, and what is refused. */
 #include "kernels/measures/measures.h"
 #include "measures_reference.h"
+#include "tests/reference/random.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -31,21 +32,14 @@ static const struct {
     {"labels of one are not those of the other", {9, 7, 5},    {1, 1, 1},     NOISE, APART},
 };
 
-static uint32_t next(uint32_t *state)
+static void fill(uint8_t *out, lob_dims d, int how, uint64_t *state)
 {
-    *state = *state * 1664525u + 1013904223u;
-    return *state >> 8;
-}
-
-static void fill(uint8_t *out, lob_dims d, int how, uint32_t *state)
-{
-    const double cx = (double)(next(state) % (uint32_t)d.nx),
-                 cy = (double)(next(state) % (uint32_t)d.ny);
-    const double cz = (double)(next(state) % (uint32_t)d.nz);
+    const double cx = (double)random_below(state, d.nx), cy = (double)random_below(state, d.ny);
+    const double cz = (double)random_below(state, d.nz);
     for (int64_t i = 0; i < d.nx * d.ny * d.nz; i++) {
         const double x = (double)(i % d.nx) - cx, y = (double)(i / d.nx % d.ny) - cy;
         const double r = sqrt(x * x + y * y + pow((double)(i / d.nx / d.ny) - cz, 2));
-        const uint32_t any = next(state);
+        const uint64_t any = random_next(state);
         out[i] = how == BLOB    ? (r < 3           ? 3
                                    : r < 6         ? 70
                                    : r < 7         ? 0
@@ -97,7 +91,7 @@ static void agrees_with_the_definitions(void **unused)
         const size_t n = (size_t)(d.nx * d.ny * d.nz);
         uint8_t *const a = malloc(n), *const b = malloc(n);
         assert_true(a && b);
-        uint32_t state = 99 + (uint32_t)c;
+        uint64_t state = 99 + c;
         fill(a, d, cases[c].a, &state);
         fill(b, d, cases[c].b, &state);
         const lob_volume va = volume_of(a, LOB_U8, d, cases[c].spacing_mm);
@@ -157,6 +151,58 @@ static void types_may_differ(void **unused)
     free(rows);
 }
 
+/* Two rows of cubes, the labels of the second moved by a voxel: many small boxes. */
+static void make_cubes(uint8_t *a, uint8_t *b, lob_dims d)
+{
+    for (int64_t i = 0; i < d.nx * d.ny * d.nz; i++) {
+        const int64_t x = i % d.nx, y = i / d.nx % d.ny;
+        a[i] = (uint8_t)(1 + x / 8 + 8 * (y / 8));
+        b[i] = (uint8_t)(1 + (x + 1) % d.nx / 8 + 8 * (y / 8));
+    }
+}
+
+static lob_status compare_within(lob_overlap **rows, const lob_volume *a, const lob_volume *b,
+                                 int threads, int64_t max_memory)
+{
+    const lob_context context = {.threads = threads, .max_memory = max_memory};
+    int32_t count = 0;
+    int equal = 0;
+    return lob_compare_labels(rows, &count, &equal, a, "a", b, "b", 1, &context, NULL);
+}
+
+/* What is enough for one thread is enough for many, with the same bits; a byte less is not. */
+static void memory_is_shared(void **unused)
+{
+    (void)unused;
+    enum { LABELS = 32 };
+    const lob_dims d = {64, 32, 9};
+    uint8_t a[64 * 32 * 9], b[64 * 32 * 9];
+    make_cubes(a, b, d);
+    const lob_volume va = volume_of(a, LOB_U8, d, (double[]){1, 1, 2});
+    const lob_volume vb = volume_of(b, LOB_U8, d, (double[]){1, 1, 2});
+    lob_overlap *want = NULL, *rows = NULL;
+    assert_int_equal(compare_within(&want, &va, &vb, 1, 0), LOB_OK);
+    int64_t too_little = 1, enough = 1 << 26;
+    while (enough - too_little > 1) {
+        const int64_t middle = (too_little + enough) / 2;
+        const lob_status st = compare_within(&rows, &va, &vb, 1, middle);
+        if (st == LOB_OK)
+            enough = middle;
+        else
+            too_little = middle;
+        free(rows);
+        rows = NULL;
+    }
+    assert_true(enough > 65536 * 8); /* the histogram counts */
+    for (int threads = 1; threads <= 8; threads++) {
+        assert_int_equal(compare_within(&rows, &va, &vb, threads, enough), LOB_OK);
+        assert_memory_equal(rows, want, LABELS * sizeof *rows);
+        free(rows);
+        assert_int_equal(compare_within(&rows, &va, &vb, threads, too_little), LOB_ENOMEM);
+    }
+    free(want);
+}
+
 static int stop(void *user, double done)
 {
     (void)user;
@@ -202,6 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_the_definitions),
         cmocka_unit_test(types_may_differ),
+        cmocka_unit_test(memory_is_shared),
         cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
