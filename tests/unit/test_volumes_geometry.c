@@ -1,6 +1,8 @@
 /* Affines: what is refused, the way to the world and back, and what directions are called. */
 #include "volumes/geometry.h"
 
+#include "tests/reference/random.h"
+
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -92,8 +94,7 @@ static void test_spacing(void **state)
 
 static double next(uint64_t *seed) /* in [-1, 1) */
 {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) / 4503599627370496.0 - 1.0;
+    return 2.0 * random_double(seed) - 1.0;
 }
 
 static void test_round_trip(void **state)

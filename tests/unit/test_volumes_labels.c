@@ -1,6 +1,8 @@
 /* Renumbering labels and undoing it: by rows, and against sorting every voxel. */
 #include "volumes/labels.h"
 
+#include "tests/reference/random.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -389,10 +391,9 @@ static void test_crowds(void **state)
     }
 }
 
-static uint32_t next(uint64_t *seed)
+static uint32_t next(uint64_t *seed) /* 31 bits */
 {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(*seed >> 33);
+    return (uint32_t)(random_next(seed) >> 33);
 }
 
 static int by_number(const void *a, const void *b)
