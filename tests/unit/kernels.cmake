@@ -14,6 +14,9 @@ target_link_libraries(growcut_reference PUBLIC lobule PRIVATE lobule_flags lobul
 lobule_unit_test(test_growcut test_growcut.c)
 target_link_libraries(test_growcut PRIVATE growcut_reference)
 
+lobule_unit_test(test_growcut_calls test_growcut_calls.c)
+target_link_libraries(test_growcut_calls PRIVATE growcut_reference)
+
 lobule_unit_test(test_phantom test_phantom.c)
 
 lobule_unit_test(test_growcut_properties test_growcut_properties.c)

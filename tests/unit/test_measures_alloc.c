@@ -1,6 +1,8 @@
-/* Distances, measures and phantoms when any one allocation fails: no leak, no half of a result. */
+/* Distances, measures, GrowCut and phantoms when any one allocation fails: no leak, no half of a
+ * result. */
 #include "alloc_fail.h"
 #include "kernels/distance/distance.h"
+#include "kernels/growcut/growcut.h"
 #include "kernels/measures/measures.h"
 #include "kernels/phantom/phantom.h"
 
@@ -46,6 +48,26 @@ static lob_status compare_attempt(void *user)
     return st;
 }
 
+static lob_status growcut_attempt(void *user)
+{
+    uint8_t image[60], seeds[60] = {[7] = 1, [8] = 1, [20] = 2}, labels[60], tie[60];
+    for (int i = 0; i < 60; i++) image[i] = (uint8_t)(i % 7);
+    lob_volume im = LOB_VOLUME_EMPTY;
+    im.data = image;
+    im.type = LOB_U8;
+    im.dims = (lob_dims){5, 4, 3};
+    im.geometry = lob_geometry_of_spacing(mm);
+    lob_volume se = im;
+    se.data = seeds;
+    const lob_context context = {.threads = 2};
+    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    options.slice_axis = *(int *)user;
+    options.neighbours = options.slice_axis < 0 ? 26 : 8;
+    const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
+    const lob_growcut_output out = {labels, NULL, tie};
+    return lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL);
+}
+
 static lob_status phantom_attempt(void *user)
 {
     lob_phantom_options o = lob_phantom_defaults(*(lob_phantom_kind *)user);
@@ -79,6 +101,13 @@ static void test_compare(void **state)
     assert_true(alloc_fail_sweep("compare", compare_attempt, NULL) >= 10);
 }
 
+static void test_growcut(void **state)
+{
+    (void)state;
+    for (int axis = -1; axis < 3; axis++)
+        assert_true(alloc_fail_sweep("growcut", growcut_attempt, &axis) >= 15);
+}
+
 static void test_phantom(void **state)
 {
     (void)state;
@@ -91,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_distance),
         cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_growcut),
         cmocka_unit_test(test_phantom),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,278 @@
+/* How GrowCut behaves as a call: progress, cancelling, memory limits, options that make no sense.
+ */
+#include "kernels/growcut/growcut.h"
+#include "tests/reference/growcut_case.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* What a call told of its progress. */
+typedef struct {
+    double last, stop_at;
+    int calls;
+} told;
+
+static int listen(void *user, double done)
+{
+    told *t = user;
+    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
+    if (done > 1) fail_msg("progress rose to %.17g", done);
+    t->last = done;
+    t->calls++;
+    return done >= t->stop_at;
+}
+
+/* A long row of dear steps from a seed with a large label: 32-bit keys overflow near its end. */
+typedef struct {
+    uint16_t *image;
+    int32_t *seeds, *labels;
+    uint8_t *tie;
+    lob_volume image_volume, seeds_volume;
+    lob_growcut_input in;
+} long_row;
+
+enum { LENGTH = 4000, LABEL = 40000 };
+
+static void long_row_make(long_row *r)
+{
+    r->image = malloc(LENGTH * sizeof *r->image);
+    r->seeds = calloc(LENGTH, sizeof *r->seeds);
+    r->labels = malloc(LENGTH * sizeof *r->labels);
+    r->tie = malloc(LENGTH);
+    for (int i = 0; i < LENGTH; i++) r->image[i] = (uint16_t)(i % 2 ? 60000 : 0);
+    r->seeds[0] = LABEL;
+    r->image_volume = r->seeds_volume = (lob_volume)LOB_VOLUME_EMPTY;
+    r->image_volume.data = r->image, r->image_volume.type = LOB_U16;
+    r->seeds_volume.data = r->seeds, r->seeds_volume.type = LOB_I32;
+    r->image_volume.dims = r->seeds_volume.dims = (lob_dims){LENGTH, 1, 1};
+    r->in = (lob_growcut_input){&r->image_volume, &r->seeds_volume, LABEL, NULL, NULL};
+}
+
+static void long_row_free(long_row *r)
+{
+    free(r->image);
+    free(r->seeds);
+    free(r->labels);
+    free(r->tie);
+}
+
+/* Through the narrow keys' try, the wide keys' and the pass for ties, to the end. */
+static void progress_rises_over_all_passes(void **state)
+{
+    (void)state;
+    for (int tie = 0; tie < 2; tie++)
+        for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
+            long_row r;
+            long_row_make(&r);
+            told t = {.stop_at = 2};
+            const lob_context context = {.threads = 1, .progress = listen, .user = &t};
+            lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+            options.rule = LOB_RULE_DISTANCE;
+            options.tile = 16;
+            options.key_bits = key_bits;
+            const lob_growcut_output out = {r.labels, NULL, tie ? r.tie : NULL};
+            lob_growcut_stats stats;
+            assert_int_equal(lob_growcut_cpu(&out, &stats, &r.in, &options, &context, NULL),
+                             LOB_OK);
+            assert_int_equal(stats.key_bits, 64);
+            assert_true(t.calls > 100);
+            assert_true(t.last == 1.0);
+            long_row_free(&r);
+        }
+}
+
+static void progress_rises_in_random_cases(void **state)
+{
+    (void)state;
+    for (uint64_t number = 9000; number < 9200; number++) {
+        growcut_case c;
+        growcut_case_make(&c, number, GROWCUT_ANY_CALL, 19);
+        lob_growcut_output out = growcut_output_make(&c);
+        told t = {.stop_at = 2};
+        const lob_context context = {
+            .threads = 1 + (int)(number % 3),
+            .max_memory = number % 2 ? 1 << 20 : 0,
+            .progress = listen,
+            .user = &t,
+        };
+        const lob_status st = lob_growcut_cpu(&out, NULL, &c.in, &c.options, &context, NULL);
+        if (st == LOB_OK && t.last != 1.0) fail_msg("%s: ends at %g", c.shape, t.last);
+        growcut_output_free(&out);
+        growcut_case_free(&c);
+    }
+}
+
+/* A cube that one seed in a corner takes: what a call does is easy to tell. */
+typedef struct {
+    uint8_t *image, *seeds, *labels;
+    lob_volume image_volume, seeds_volume;
+    lob_growcut_input in;
+    int64_t n;
+} cube;
+
+static void cube_make(cube *c, int64_t side)
+{
+    c->n = side * side * side;
+    c->image = malloc((size_t)c->n);
+    c->seeds = calloc((size_t)c->n, 1);
+    c->labels = malloc((size_t)c->n);
+    for (int64_t v = 0; v < c->n; v++) {
+        c->image[v] = (uint8_t)(v * v % 97);
+        c->seeds[v] = v % (side * side) == 0; /* one in every slice across z */
+    }
+    c->image_volume = c->seeds_volume = (lob_volume)LOB_VOLUME_EMPTY;
+    c->image_volume.data = c->image, c->image_volume.type = LOB_U8;
+    c->seeds_volume.data = c->seeds, c->seeds_volume.type = LOB_U8;
+    c->image_volume.dims = c->seeds_volume.dims = (lob_dims){side, side, side};
+    c->in = (lob_growcut_input){&c->image_volume, &c->seeds_volume, 1, NULL, NULL};
+}
+
+static void cube_free(cube *c)
+{
+    free(c->image);
+    free(c->seeds);
+    free(c->labels);
+}
+
+static lob_growcut_options options_of(int slice_axis)
+{
+    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    options.slice_axis = slice_axis;
+    options.neighbours = slice_axis < 0 ? 26 : 8;
+    return options;
+}
+
+static void cancelled(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 37);
+    for (int axis = -1; axis < 3; axis += 3) {
+        told t = {.stop_at = 0.5};
+        const lob_context context = {.threads = 2, .progress = listen, .user = &t};
+        const lob_growcut_options options = options_of(axis);
+        const lob_growcut_output out = {c.labels, NULL, NULL};
+        assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_ECANCEL);
+        assert_true(t.last >= 0.5 && t.last < 1);
+    }
+    cube_free(&c);
+}
+
+static lob_status within(const cube *c, int slice_axis, int threads, int64_t max_memory,
+                         lob_growcut_stats *stats, lob_error *line)
+{
+    const lob_context context = {.threads = threads, .max_memory = max_memory};
+    const lob_growcut_options options = options_of(slice_axis);
+    const lob_growcut_output out = {c->labels, NULL, NULL};
+    return lob_growcut_cpu(&out, stats, &c->in, &options, &context, line);
+}
+
+/* What waits to grow counts too: the peak that a run told of is enough, and a byte less is not. */
+static void memory_limit_counts_everything(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 40);
+    for (int axis = -1; axis < 3; axis += 3) {
+        lob_growcut_stats free_run, bound;
+        lob_error line = {""};
+        assert_int_equal(within(&c, axis, 1, 0, &free_run, &line), LOB_OK);
+        const int64_t peak = free_run.working_bytes;
+        assert_int_equal(within(&c, axis, 1, peak, &bound, &line), LOB_OK);
+        assert_int_equal(bound.working_bytes, peak);
+        for (int64_t less = 1; less < peak; less *= 7) {
+            assert_int_equal(within(&c, axis, 1, peak - less, NULL, &line), LOB_ENOMEM);
+            assert_non_null(strstr(line.text, "working memory"));
+        }
+    }
+    cube_free(&c);
+}
+
+/* Slices share the limit: with room for one, they are grown one after another, to the same bytes.
+ */
+static void slices_share_the_limit(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 24);
+    lob_growcut_stats alone, many;
+    lob_error line = {""};
+    assert_int_equal(within(&c, 2, 1, 0, &alone, &line), LOB_OK);
+    uint8_t *want = malloc((size_t)c.n);
+    memcpy(want, c.labels, (size_t)c.n);
+    for (int threads = 1; threads <= 8; threads++)
+        for (int room = 1; room <= 4; room++) {
+            const int64_t most = alone.working_bytes * room + 4096 * threads;
+            memset(c.labels, 0x5A, (size_t)c.n);
+            assert_int_equal(within(&c, 2, threads, most, &many, &line), LOB_OK);
+            assert_true(many.working_bytes <= most);
+            assert_int_equal(many.reached, c.n);
+            assert_int_equal(many.data_voxels, c.n);
+            assert_memory_equal(c.labels, want, (size_t)c.n);
+        }
+    assert_int_equal(within(&c, 2, 4, alone.working_bytes / 4, &many, &line), LOB_ENOMEM);
+    assert_non_null(strstr(line.text, "working memory"));
+    free(want);
+    cube_free(&c);
+}
+
+static void bad_options(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        size_t offset;
+        double value;
+    } bad[] = {
+        {"a penalty below zero",        offsetof(lob_growcut_options, penalty),      -1      },
+        {"a penalty that is no number", offsetof(lob_growcut_options, penalty),      NAN     },
+        {"a strength above one",        offsetof(lob_growcut_options, min_strength), 1.5     },
+        {"a cost below zero",           offsetof(lob_growcut_options, max_cost),     -1      },
+        {"a range upside down",         offsetof(lob_growcut_options, range),        INFINITY},
+    };
+    growcut_case c;
+    growcut_case_make(&c, 17, GROWCUT_PLAIN, 5);
+    lob_growcut_output out = growcut_output_make(&c);
+    const lob_context context = {.threads = 1};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.range[1] = 100;
+        memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
+        lob_error line = {""};
+        if (lob_growcut_cpu(&out, NULL, &c.in, &options, &context, &line) != LOB_EARG ||
+            !line.text[0])
+            fail_msg("%s was taken", bad[i].what);
+    }
+    static const int wrong[][2] = {
+        {8,  -1},
+        {26, 2 },
+        {7,  -1},
+        {4,  3 }
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.neighbours = wrong[i][0];
+        options.slice_axis = wrong[i][1];
+        assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_EARG);
+    }
+    growcut_output_free(&out);
+    growcut_case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(progress_rises_over_all_passes),
+        cmocka_unit_test(progress_rises_in_random_cases),
+        cmocka_unit_test(cancelled),
+        cmocka_unit_test(memory_limit_counts_everything),
+        cmocka_unit_test(slices_share_the_limit),
+        cmocka_unit_test(bad_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
