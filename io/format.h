@@ -53,6 +53,8 @@ extern const lob_format lob_format_hdf5, lob_format_png, lob_format_nifti;
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_location_of(lob_location *out, const char *path);
+
+/* Free what lob_location_of made; an empty location is fine. */
 void lob_location_free(lob_location *where);
 
 /* Does path end in this suffix, whatever the case, with something before it? */
@@ -67,14 +69,14 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
                              lob_error *error);
 
 /*
- * Memory for this many bytes of voxels, to be freed by free; NULL when there is none. Large blocks
-/*
  * The frame that options->frame asks for, of a file that holds so many. Returns LOB_OK or, when it
  * is not there or none was named and there are several, LOB_EDATA with a message.
  */
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
                             const lob_read_options *options, lob_error *error);
 
+/*
+ * Memory for this many bytes of voxels, to be freed by free; NULL when there is none. Large blocks
  * are on huge pages where the system has them: filling fresh small pages takes longer than the copy
  * of a plain file, and as long as inflating a label volume.
  */
@@ -89,8 +91,5 @@ void lob_warn(lob_file_info *info, const char *format, ...)
 
 /* Add a file's size to info and, unless options->header_only, its bytes to the checksum. */
 void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options);
-
-/* Wall clock in seconds, for differences. */
-double lob_seconds(void);
 
 #endif

@@ -11,7 +11,6 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -116,13 +115,6 @@ bool lob_is_volume_name(const char *path)
 
 /* ---- helpers of the formats ---- */
 
-double lob_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* Bytes of memory that the system could give without swapping. */
 static int64_t memory_available(void)
 {
@@ -143,6 +135,14 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     const bool asked = options->max_memory > 0;
     const int64_t most = asked ? options->max_memory : memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= most) return LOB_OK;
+    const double mib = 1.0 / (1 << 20);
+    if (bytes < 0)
+        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
+    return lob_fail(error, LOB_ENOMEM, "%s: needs %.1f MiB of memory, but %.1f MiB are %s", path,
+                    (double)bytes * mib, (double)most * mib,
+                    asked ? "allowed; raise --max-memory" : "free; --max-memory overrides this");
+}
+
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
                             const lob_read_options *options, lob_error *error)
 {
@@ -157,14 +157,6 @@ lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
                           "convert --frame N`, N from 0 to %lld"
                         : "%s: has %lld frames; choose one with --frame N, N from 0 to %lld",
                     path, (long long)frames, (long long)frames - 1);
-}
-
-    const double mib = 1.0 / (1 << 20);
-    if (bytes < 0)
-        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
-    return lob_fail(error, LOB_ENOMEM, "%s: needs %.1f MiB of memory, but %.1f MiB are %s", path,
-                    (double)bytes * mib, (double)most * mib,
-                    asked ? "allowed; raise --max-memory" : "free; --max-memory overrides this");
 }
 
 void *lob_voxel_memory(size_t bytes)

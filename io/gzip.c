@@ -226,6 +226,43 @@ static void free_all(worker *workers, int threads, block *blocks, int count)
     free(blocks);
 }
 
+/* What deflating needs, whatever the number of blocks. */
+typedef struct {
+    worker *workers;
+    int threads;
+    block *blocks; /* a batch: deflated at once, then written in order */
+    size_t bound;
+    lob_bytes_fn *bytes;
+    void *user;
+    uint64_t size;
+} deflater;
+
+/* Deflate and write n blocks from number first on; crc goes on over them. */
+static lob_status write_batch(lob_output *out, uint32_t *crc, const deflater *d, uint64_t first,
+                              int n, lob_error *error)
+{
+    int failed = 0, next = 0;
+#pragma omp parallel for num_threads(d->threads) schedule(static, 1) reduction(+ : failed)
+    for (int t = 0; t < d->threads; t++)
+        for (;;) {
+            int i;
+#pragma omp atomic capture
+            i = next++;
+            if (i >= n) break;
+            failed += !deflate_block(&d->workers[t], &d->blocks[i], d->bound, first + (uint64_t)i,
+                                     d->bytes, d->user, d->size);
+        }
+    if (failed) return lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", out->path);
+    lob_status st = LOB_OK;
+    for (int i = 0; st == LOB_OK && i < n; i++) {
+        const uint64_t start = (first + (uint64_t)i) * BLOCK;
+        const uint64_t length = d->size - start < BLOCK ? d->size - start : BLOCK;
+        *crc = (uint32_t)crc32_combine(*crc, d->blocks[i].crc, (z_off_t)length);
+        st = lob_output_write(out, d->blocks[i].bytes, d->blocks[i].size, error);
+    }
+    return st;
+}
+
 lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
                           int level, int threads, lob_error *error)
 {
@@ -256,28 +293,11 @@ lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint
                                                          : 0,
                                       255};
     st = lob_output_write(out, head, HEAD, error);
+    const deflater all = {workers, threads, blocks, bound, bytes, user, size};
     uint32_t crc = 0;
     for (uint64_t first = 0; st == LOB_OK && first < blocks_in_all; first += (uint64_t)batch) {
-        const int n =
-            blocks_in_all - first < (uint64_t)batch ? (int)(blocks_in_all - first) : batch;
-        int failed = 0, next = 0;
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(+ : failed)
-        for (int t = 0; t < threads; t++)
-            for (;;) {
-                int i;
-#pragma omp atomic capture
-                i = next++;
-                if (i >= n) break;
-                failed += !deflate_block(&workers[t], &blocks[i], bound, first + (uint64_t)i, bytes,
-                                         user, size);
-            }
-        if (failed) st = lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", out->path);
-        for (int i = 0; st == LOB_OK && i < n; i++) {
-            const uint64_t start = (first + (uint64_t)i) * BLOCK;
-            const uint64_t length = size - start < BLOCK ? size - start : BLOCK;
-            crc = (uint32_t)crc32_combine(crc, blocks[i].crc, (z_off_t)length);
-            st = lob_output_write(out, blocks[i].bytes, blocks[i].size, error);
-        }
+        const uint64_t left = blocks_in_all - first;
+        st = write_batch(out, &crc, &all, first, left < (uint64_t)batch ? (int)left : batch, error);
     }
     if (st == LOB_OK) {
         unsigned char tail[8];

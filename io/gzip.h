@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Do the bytes begin as a gz file does? */
 bool lob_is_gzip(const unsigned char *bytes, size_t size);
 
 /* No deflate stream grows by more than this factor. */
@@ -74,7 +75,7 @@ typedef void lob_bytes_fn(void *user, uint64_t offset, size_t n, unsigned char *
  *   level    in  1..9
  *   threads  in  >= 1
  *
- * Returns LOB_OK, LOB_EIO or LOB_ENOMEM.
+ * Returns LOB_OK, LOB_EIO, LOB_ENOMEM or LOB_EINTERNAL (zlib failed where it must not).
  */
 lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
                           int level, int threads, lob_error *error);

@@ -3,6 +3,7 @@
 
 #include "io/hdf5_private.h"
 #include "io/sandbox.h"
+#include "volumes/clock.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -217,17 +218,17 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     if (sane.threads < 1) sane.threads = 1;
     request asked = {.where = where, .options = &sane, .input = file};
 
-    double before = lob_seconds();
+    double before = lob_clock_s();
     lob_info_add_file(info, file, options);
-    if (info) info->read_s += lob_seconds() - before;
+    if (info) info->read_s += lob_clock_s() - before;
 
-    before = lob_seconds();
+    before = lob_clock_s();
     lob_sandbox box;
     if (!lob_sandbox_start(&box, read_child, &asked, -1))
         return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
                         where->path);
     const lob_status st = receive_volume(out, &box, &asked, info, error);
-    if (info) info->inflate_s += lob_seconds() - before;
+    if (info) info->inflate_s += lob_clock_s() - before;
     return st;
 }
 

@@ -48,7 +48,8 @@ typedef struct {
  * and no memory asked for that the file's size cannot justify.
  *
  * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
- * of a kind that is refused), LOB_EIO, LOB_ENOMEM.
+ * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (SIGINT or SIGTERM has ended the
+ * process that HDF5 is read in).
  */
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error);
@@ -72,8 +73,9 @@ typedef struct {
  * the geometry. The same volume and options give the same bytes at any thread count.
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_ECREATE (exists, folder missing or not
- * writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO, LOB_ENOMEM; on error the file
- * that was there before is still there, or none.
+ * writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO, LOB_ENOMEM, LOB_ECANCEL
+ * (SIGINT or SIGTERM has ended the process that HDF5 is written in) or LOB_EINTERNAL (a library
+ * failed where it must not); on error the file that was there before is still there, or none.
  */
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error);

@@ -3,13 +3,13 @@
 #include "io/gzip.h"
 #include "io/nifti_header.h"
 #include "io/nifti_pair.h"
+#include "volumes/clock.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD_BYTES = LOB_NIFTI_MOST + LOB_NIFTI_EXTENDER, CHUNK = 1 << 20 };
+enum { HEAD_BYTES = LOB_NIFTI_MOST + LOB_NIFTI_EXTENDER };
 #define MOST_EXTENSION_BYTES ((uint64_t)64 << 20)
 
 /* ---- pairs ---- */
@@ -379,12 +379,12 @@ static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources
                               lob_error *error)
 {
     unsigned char *raw = NULL;
-    const double start = lob_seconds();
+    const double start = lob_clock_s();
     lob_info_add_file(info, from->header, options);
     if (from->image != from->header) lob_info_add_file(info, from->image, options);
-    const double read = lob_seconds();
+    const double read = lob_clock_s();
     lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
-    const double fetched = lob_seconds();
+    const double fetched = lob_clock_s();
     if (st == LOB_OK) st = convert(out, raw, h, from->image_path, error);
     if (info && lob_is_gzip(from->image->bytes, from->image->size)) {
         info->read_s += read - start;

@@ -6,11 +6,12 @@
  * The header fields in which a label volume may differ from the scan it belongs to: field, what it
  * holds then. Every other field, and the extensions with their codes, are copied bit for bit. The
  * output has the NIfTI version of its input and is little-endian on little-endian machines,
- * whatever the input's byte order; `lobule --strip-extensions` leaves the extensions out.
+ * whatever the input's byte order; `lobule convert --strip-extensions` leaves the extensions
+ * out.
  *
  * Two cases make more changes. A side above 32767 does not fit in NIfTI-1: such a volume is written
- * as NIfTI-2, each field widened. A volume on another grid than the header's gets its qform, sform,
- * pixdim and units from its own geometry.
+ * as NIfTI-2, each field widened. A volume on another grid than the header's (other sides, or
+ * another place in the world) gets its qform, sform, pixdim and units from its own geometry.
  *
  * The writer works from this list and the tests read it: one name in parentheses, then the reason.
  */

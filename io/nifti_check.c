@@ -271,27 +271,11 @@ static bool qform_geometry(lob_geometry *out, const lob_nifti *h)
     return scaled_geometry(out, affine, unit_mm(h));
 }
 
-/* The farthest that a corner of the grid lies apart in two geometries, in mm. */
-static double farthest_corner(const lob_geometry *a, const lob_geometry *b, lob_dims dims)
-{
-    double farthest = 0;
-    for (int corner = 0; corner < 8; corner++) {
-        const double voxel[3] = {corner & 1 ? (double)(dims.nx - 1) : 0,
-                                 corner & 2 ? (double)(dims.ny - 1) : 0,
-                                 corner & 4 ? (double)(dims.nz - 1) : 0};
-        double pa[3], pb[3];
-        lob_voxel_to_world(pa, a, voxel);
-        lob_voxel_to_world(pb, b, voxel);
-        farthest = fmax(farthest, hypot(hypot(pa[0] - pb[0], pa[1] - pb[1]), pa[2] - pb[2]));
-    }
-    return farthest;
-}
-
 static void compare_forms(const lob_geometry *s, const lob_geometry *q, const lob_nifti *h,
                           const char *path, lob_file_info *info)
 {
     const double *mm = s->spacing_mm;
-    const double apart = farthest_corner(s, q, h->dims);
+    const double apart = lob_corners_apart_mm(s, q, h->dims);
     if (apart > 0.1 * fmin(fmin(mm[0], mm[1]), mm[2]))
         lob_warn(info, "%s: sform and qform place it up to %.3g mm apart; the sform is used", path,
                  apart);

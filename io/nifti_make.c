@@ -158,6 +158,19 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     put_magic(header, version, plan->pair);
 }
 
+/* Is the volume on the very grid that a header tells of? Reading it gives the same numbers again.
+ */
+static bool is_on_grid(const lob_volume *v, const lob_nifti *header)
+{
+    lob_geometry told;
+    lob_nifti_geometry(&told, header, "", NULL);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 4; c++)
+            if (told.affine[r][c] != v->geometry.affine[r][c]) return false;
+    return header->dims.nx == v->dims.nx && header->dims.ny == v->dims.ny &&
+           header->dims.nz == v->dims.nz;
+}
+
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type **type,
                       const lob_nifti_plan *plan)
 {
@@ -166,6 +179,7 @@ size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type
     lob_nifti parsed;
     const bool has = carries_header(v) && lob_nifti_parse(&parsed, v->header.bytes, v->header.size,
                                                           "", NULL, NULL) == LOB_OK;
+    const bool on_grid = has && is_on_grid(v, &parsed);
     *type = stored_type(plan, has ? &parsed : NULL);
     const int64_t vectors = v->channels / (*type)->channels;
     int version = has ? parsed.version : 1;
@@ -186,8 +200,7 @@ size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type
     const size_t count = plan->labels ? sizeof label_fields / sizeof label_fields[0]
                                       : sizeof data_fields / sizeof data_fields[0];
     for (size_t i = 0; i < count; i++) copy_field(carried, header, fields[i]);
-    if (parsed.dims.nx != v->dims.nx || parsed.dims.ny != v->dims.ny ||
-        parsed.dims.nz != v->dims.nz)
+    if (!on_grid)
         for (size_t i = 0; i < sizeof grid_fields / sizeof grid_fields[0]; i++)
             copy_field(carried, header, grid_fields[i]);
     memcpy(header, carried, size);

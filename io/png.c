@@ -1,6 +1,7 @@
 /* PNG as a row of the formats, and RGB previews. libpng reports errors by longjmp; none leaves this
  * file. */
 #include "io/png.h"
+#include "volumes/clock.h"
 
 #include <math.h>
 #include <png.h>
@@ -151,15 +152,15 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
 {
     session s = {.file = file};
     image_head head = {0};
-    double before = lob_seconds();
+    double before = lob_clock_s();
     if (file_info) file_info->format = lob_format_png.name;
     lob_info_add_file(file_info, file, options);
-    if (file_info) file_info->read_s += lob_seconds() - before;
+    if (file_info) file_info->read_s += lob_clock_s() - before;
     if (options->frame > 0)
         return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; a PNG holds one image",
                         where->path, (long long)options->frame);
 
-    before = lob_seconds();
+    before = lob_clock_s();
     lob_status st = LOB_OK;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -179,7 +180,7 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
     if (head.alpha) lob_warn(file_info, "the alpha channel is left out");
     if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
-    if (file_info) file_info->inflate_s += lob_seconds() - before;
+    if (file_info) file_info->inflate_s += lob_clock_s() - before;
 out:
     png_destroy_read_struct(&png, &info, NULL);
     return st;

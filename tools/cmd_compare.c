@@ -49,19 +49,10 @@ static void match_second(void *user, const char *name, const char *value)
 static void compare_headers(lob_session *s, const settings *set, const lob_volume *a,
                             const lob_volume *b)
 {
-    double apart_mm = 0.0;
-    const double last[3] = {(double)(a->dims.nx - 1), (double)(a->dims.ny - 1),
-                            (double)(a->dims.nz - 1)};
-    for (int corner = 0; corner < 8; corner++) {
-        double voxel[3], p[3], q[3], sum = 0.0;
-        for (int k = 0; k < 3; k++) voxel[k] = corner >> k & 1 ? last[k] : 0.0;
-        lob_voxel_to_world(p, &a->geometry, voxel);
-        lob_voxel_to_world(q, &b->geometry, voxel);
-        for (int k = 0; k < 3; k++) sum += (p[k] - q[k]) * (p[k] - q[k]);
-        apart_mm = fmax(apart_mm, sqrt(sum));
-    }
+    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
     cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
-    if (apart_mm > 0.0)
+    const double *const mm = a->geometry.spacing_mm;
+    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
         lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
                          set->b, apart_mm);
 
@@ -185,7 +176,8 @@ static void print_number(const column *c, double value)
     printf(" %*s", c->width, isnan(value) ? "-" : text);
 }
 
-static void print_table(const lob_overlap *rows, int32_t count, int equal)
+/* verdict: the last line; NULL for none */
+static void print_table(const lob_overlap *rows, int32_t count, const char *verdict)
 {
     printf("%10s", "label");
     for (size_t c = 0; c < LOB_COUNT(columns); c++)
@@ -203,12 +195,11 @@ static void print_table(const lob_overlap *rows, int32_t count, int equal)
             print_number(&columns[c], column_mean(&columns[c], rows, count));
         printf("\n");
     }
-    printf("%s\n", equal ? "equal" : "different");
+    if (verdict) printf("%s\n", verdict);
 }
 
-static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count, int equal)
+static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count)
 {
-    cJSON_AddBoolToObject(results, "equal", equal);
     cJSON *const list = cJSON_AddArrayToObject(results, "labels");
     cJSON *const means = cJSON_AddObjectToObject(results, "mean");
     for (int32_t i = 0; i < count && list; i++) {
@@ -221,6 +212,44 @@ static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count
     }
     for (size_t c = 0; c < LOB_COUNT(columns) && means; c++)
         cJSON_AddNumberToObject(means, columns[c].name, column_mean(&columns[c], rows, count));
+}
+
+static int by_label(const void *a, const void *b)
+{
+    const lob_overlap *const x = a, *const y = b;
+    return (x->label > y->label) - (x->label < y->label);
+}
+
+/*
+ * What was asked for and is in neither volume: most likely a slip of the hand. A single label gets
+ * a row without voxels; the names of all that is missing are put into a text.
+ */
+static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *list, char *text,
+                              size_t size)
+{
+    const int32_t there = *count;
+    text[0] = '\0';
+    for (const char *at = list; at;) {
+        int32_t first, last;
+        const char *const item = at;
+        at = lob_label_list_next(at, &first, &last);
+        bool found = false;
+        for (int32_t i = 0; i < there; i++)
+            found |= (*rows)[i].label >= first && (*rows)[i].label <= last;
+        if (found) continue;
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%.*s", used ? ", " : "", (int)strcspn(item, ","),
+                 item);
+        if (first != last) continue;
+        lob_overlap *const more = realloc(*rows, ((size_t)*count + 1) * sizeof **rows);
+        if (!more) return LOB_ENOMEM;
+        more[*count] = (lob_overlap){
+            .label = first, .dice = NAN, .jaccard = NAN, .hd95_mm = NAN, .mean_surface_mm = NAN};
+        *rows = more;
+        ++*count;
+    }
+    if (*count > there) qsort(*rows, (size_t)*count, sizeof **rows, by_label);
+    return LOB_OK;
 }
 
 static lob_status compare_labels(lob_session *s, const settings *set, lob_volume *a, lob_volume *b)
@@ -236,9 +265,20 @@ static lob_status compare_labels(lob_session *s, const settings *set, lob_volume
     st = lob_compare_labels(&rows, &count, &equal, a, set->a, b, set->b, !set->no_surfaces,
                             &s->context, &s->error);
     if (st != LOB_OK) return st;
-    report_labels(s->results, rows, count, equal);
-    if (!set->json) print_table(rows, count, equal);
+
+    char missing[256] = "";
+    if (set->labels) st = add_missing(&rows, &count, set->labels, missing, sizeof missing);
+    if (st != LOB_OK) {
+        free(rows);
+        return lob_fail(&s->error, st, "%s: out of memory", set->a);
+    }
+    if (!missing[0]) cJSON_AddBoolToObject(s->results, "equal", equal);
+    report_labels(s->results, rows, count);
+    if (!set->json) print_table(rows, count, missing[0] ? NULL : equal ? "equal" : "different");
     free(rows);
+    if (missing[0])
+        return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s", set->a,
+                        set->b, missing);
     return equal ? LOB_OK : LOB_EDIFFER;
 }
 
@@ -362,7 +402,9 @@ static lob_status compare(lob_session *s, const settings *set)
         st = set->values ? compare_values(s, set, &a, &b) : compare_labels(s, set, &a, &b);
         lob_session_stage(s, "compute", start_s);
     }
-    if (set->json && (st == LOB_OK || st == LOB_EDIFFER)) {
+    /* Measures are printed even where a label that was asked for is missing. */
+    const bool measured = cJSON_HasObjectItem(s->results, set->values ? "different" : "labels");
+    if (set->json && measured) {
         const lob_status printed = print_json(s);
         if (printed != LOB_OK) st = printed;
     }
@@ -379,7 +421,9 @@ static int run(const lob_command *self, int argc, char **argv)
                       .required = true),
         OPERAND_INPUT("B", &set.b, LOB_FILE_LABELS, "the other, on the same grid",
                       .required = true),
-        OPT_TEXT("labels", &set.labels, "LIST", "compare only these labels, as 2,4,7-9"),
+        OPT_TEXT("labels", &set.labels, "LIST",
+                 "compare only these labels, as 2,4,7-9; it is an error (65) if neither volume has "
+                 "one of them, or any of a range"),
         OPT_FLAG("no-surfaces", &set.no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
         OPT_FLAG("values", &set.values, "compare values instead of labels"),

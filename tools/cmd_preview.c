@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MOST_TILES = 400 };
 
@@ -47,11 +48,6 @@ typedef struct {
 } layout;
 
 /* ---- what is in the volumes ---- */
-
-static int64_t side_of(const lob_volume *v, int axis)
-{
-    return axis == 0 ? v->dims.nx : axis == 1 ? v->dims.ny : v->dims.nz;
-}
 
 static bool is_hidden(const settings *set, const content *c, int32_t dense)
 {
@@ -103,7 +99,7 @@ static void locate_image(content *c)
                 count++;
             }
     for (int a = 0; a < 3; a++)
-        c->at[a] = count ? (int64_t)(sum[a] / (double)count + 0.5) : side_of(&c->image, a) / 2;
+        c->at[a] = count ? (int64_t)(sum[a] / (double)count + 0.5) : lob_side(c->image.dims, a) / 2;
 }
 
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
@@ -123,12 +119,26 @@ static lob_status read_labels(lob_session *s, const settings *set, content *c)
     return LOB_OK;
 }
 
+static bool any_finite(const lob_volume *v)
+{
+    const int64_t n = lob_voxels(v) * v->channels;
+    for (int64_t i = 0; i < n; i++) {
+        double value;
+        lob_values(&value, v->data, v->type, i, 1);
+        if (isfinite(value)) return true;
+    }
+    return false;
+}
+
 /* Read both volumes and find out where to cut and which values to show. */
 static lob_status prepare(lob_session *s, const settings *set, content *c)
 {
     lob_status st = lob_session_read(s, &c->image, set->image, set->frame);
     if (st == LOB_OK && set->labels) st = read_labels(s, set, c);
     if (st != LOB_OK) return st;
+    if (!any_finite(&c->image))
+        lob_session_note(s, "%s: every voxel is NaN or infinite, so there is nothing to see of it",
+                         set->image);
 
     c->scene = (lob_scene){
         .image = &c->image,
@@ -143,15 +153,15 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
     else if (!(set->window[0] < set->window[1]))
         return lob_fail(&s->error, LOB_EARG, "--window: LO must lie below HI");
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
-    for (int a = 0; a < 3; a++) c->high[a] = side_of(&c->image, a) - 1;
+    for (int a = 0; a < 3; a++) c->high[a] = lob_side(c->image.dims, a) - 1;
     if (!set->labels || locate_labels(c) == 0) locate_image(c);
 
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) {
-        if (set->at[a] > (double)side_of(&c->image, a) - 0.5)
+        if (set->at[a] > (double)lob_side(c->image.dims, a) - 0.5)
             return lob_fail(&s->error, LOB_EARG,
                             "--at: %g is outside the volume, which has %" PRId64
                             " voxels along that axis",
-                            set->at[a], side_of(&c->image, a));
+                            set->at[a], lob_side(c->image.dims, a));
         c->at[a] = (int64_t)(set->at[a] + 0.5);
     }
     return LOB_OK;
@@ -267,9 +277,9 @@ static void lay_out(layout *l, const settings *set, const content *c)
     bool solid = true;
     for (int p = 0; p < 3; p++) {
         const int axis = lob_plane_axis(&c->image.geometry, planes[p]);
-        solid &= side_of(&c->image, axis) > 1;
+        solid &= lob_side(c->image.dims, axis) > 1;
         const int other = best < 0 ? -1 : lob_plane_axis(&c->image.geometry, planes[best]);
-        if (best < 0 || side_of(&c->image, axis) < side_of(&c->image, other)) best = p;
+        if (best < 0 || lob_side(c->image.dims, axis) < lob_side(c->image.dims, other)) best = p;
     }
     if (set->plane >= 0) best = set->plane;
     if (set->plane >= 0 || !solid) {
@@ -401,6 +411,12 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, 
 
 /* ---- the command ---- */
 
+static bool is_png_name(const char *path)
+{
+    const size_t n = strlen(path), suffix = strlen(".png");
+    return n > suffix && path[n - suffix - 1] != '/' && strcasecmp(path + n - suffix, ".png") == 0;
+}
+
 static void report(lob_session *s, const content *c, const layout *l)
 {
     const int pixels[2] = {l->width, l->height};
@@ -426,6 +442,9 @@ static void report(lob_session *s, const content *c, const layout *l)
 
 static lob_status preview(lob_session *s, const settings *set)
 {
+    if (!is_png_name(set->output))
+        return lob_fail(&s->error, LOB_EARG, "%s: a preview is a PNG; give it a name in .png",
+                        set->output);
     content c = {.image = LOB_VOLUME_EMPTY, .labels = LOB_VOLUME_EMPTY};
     lob_canvas canvas = {.rgb = NULL};
     layout *const l = malloc(sizeof *l);
@@ -466,8 +485,8 @@ static int run(const lob_command *self, int argc, char **argv)
         OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
         OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS, "labels on the image's grid"),
-        OPT_OUTPUT("output", &set.output, LOB_FILE_OTHER, "PNG to write", .letter = 'o',
-                   .required = true),
+        OPT_OUTPUT("output", &set.output, LOB_FILE_OTHER, "picture to write, in .png",
+                   .letter = 'o', .required = true),
         OPT_CHOICE("plane", &set.plane, "axial|coronal|sagittal",
                    "show this plane alone; left out: all three, in a montage axial"),
         OPT_INT("montage", &set.montage, "N", 1, MOST_TILES,

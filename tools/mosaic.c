@@ -7,11 +7,6 @@
 
 enum { MOST_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
 
-static int64_t side_of(const lob_volume *v, int axis)
-{
-    return axis == 0 ? v->dims.nx : axis == 1 ? v->dims.ny : v->dims.nz;
-}
-
 const char *lob_plane_name(lob_plane plane)
 {
     return plane == LOB_AXIAL ? "axial" : plane == LOB_CORONAL ? "coronal" : "sagittal";
@@ -40,8 +35,8 @@ lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice,
     const char at_left =
         plane == LOB_SAGITTAL ? (neurological ? 'P' : 'A') : (neurological ? 'L' : 'R');
     const char at_top = plane == LOB_AXIAL ? 'A' : 'S';
-    v.mm[0] = (double)side_of(volume, v.right) * g->spacing_mm[v.right];
-    v.mm[1] = (double)side_of(volume, v.down) * g->spacing_mm[v.down];
+    v.mm[0] = (double)lob_side(volume->dims, v.right) * g->spacing_mm[v.right];
+    v.mm[1] = (double)lob_side(volume->dims, v.down) * g->spacing_mm[v.down];
     if (!volume->header.format) return v;    /* a photograph: no patient, the first row on top */
     v.flip_right = code[v.right] == at_left; /* voxel 0 lies at the far side from its direction */
     v.flip_down = code[v.down] == at_top;
@@ -71,7 +66,7 @@ typedef struct {
 static ruler ruler_of(const lob_volume *v, int axis, bool flip, int pixels)
 {
     const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
-    const int64_t n = side_of(v, axis);
+    const int64_t n = lob_side(v->dims, axis);
     const double per_pixel = ceil((double)n / pixels);
     return (ruler){.pixels = pixels,
                    .voxels = n,

@@ -43,13 +43,6 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-double lob_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 static void clear_bar(lob_session *s)
 {
     if (s->bar_shown) fputs("\r\033[K", stderr);

@@ -21,6 +21,7 @@
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "tools/options.h"
+#include "volumes/clock.h"
 
 #include <cjson/cJSON.h>
 
@@ -148,9 +149,6 @@ void lob_session_note(lob_session *s, const char *format, ...)
 
 /* One line on stderr with --verbose. */
 void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Seconds of a clock that only runs forward. */
-double lob_clock_s(void);
 
 /* Name the work that progress shows next ("growing"); it lives for ever. */
 void lob_session_doing(lob_session *s, const char *doing);

@@ -101,9 +101,8 @@ void lob_world_to_voxel(double voxel[3], const lob_geometry *geometry, const dou
 /*
  * The orthogonal matrix closest to m, by Newton's iteration for the polar decomposition: the mean
  * of a matrix and its inverse's transpose has the same singular vectors and singular values nearer
- * to
- * 1. Each step halves a large singular value, and the last few square the error: from least_volume
- * that takes about 25.
+ * to 1. Each step halves a large singular value, and the last few square the error: from
+ * least_volume that takes about 25.
  */
 static void closest_rotation(double m[3][3])
 {

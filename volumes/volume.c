@@ -99,31 +99,20 @@ static const char *name_end(const char *name)
     return end;
 }
 
-static void corner_of(double world_mm[3], const lob_volume *volume, int corner)
-{
-    const int64_t n[3] = {volume->dims.nx, volume->dims.ny, volume->dims.nz};
-    double voxel[3];
-    for (int axis = 0; axis < 3; axis++)
-        voxel[axis] = (corner >> axis & 1 ? (double)n[axis] : 0.0) - 0.5;
-    lob_voxel_to_world(world_mm, &volume->geometry, voxel);
-}
-
 static double distance_mm(const double a[3], const double b[3])
 {
     return hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]);
 }
 
-/*
- * The largest distance between equal corners of two grids. Corners are those of the outer voxels,
- * not of their centres, so that a single slice's thickness counts too.
- */
-static double corners_apart_mm(const lob_volume *a, const lob_volume *b)
+double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims)
 {
     double most = 0.0;
     for (int corner = 0; corner < 8; corner++) {
-        double at_a[3], at_b[3];
-        corner_of(at_a, a, corner);
-        corner_of(at_b, b, corner);
+        double voxel[3], at_a[3], at_b[3];
+        for (int axis = 0; axis < 3; axis++)
+            voxel[axis] = (corner >> axis & 1 ? (double)lob_side(dims, axis) : 0.0) - 0.5;
+        lob_voxel_to_world(at_a, a, voxel);
+        lob_voxel_to_world(at_b, b, voxel);
         const double apart = distance_mm(at_a, at_b);
         if (!(apart <= most)) most = apart;
     }
@@ -219,7 +208,7 @@ lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volu
     const lob_dims m = a->dims, n = b->dims;
     const bool same_dims = m.nx == n.nx && m.ny == n.ny && m.nz == n.nz;
     const double tolerance_mm = corner_tolerance * smallest_spacing_mm(a, b);
-    const double apart_mm = same_dims ? corners_apart_mm(a, b) : 0.0;
+    const double apart_mm = same_dims ? lob_corners_apart_mm(&a->geometry, &b->geometry, m) : 0.0;
     if (same_dims && apart_mm <= tolerance_mm) return LOB_OK;
 
     sentence parts = {.used = 0};

@@ -55,6 +55,18 @@ static inline int64_t lob_voxels(const lob_volume *volume)
     return volume->dims.nx * volume->dims.ny * volume->dims.nz;
 }
 
+/* The side along an axis: 0 x, 1 y, 2 z. */
+static inline int64_t lob_side(lob_dims dims, int axis)
+{
+    return axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
+}
+
+/*
+ * The largest distance in the world between equal corners of a grid in two places. Corners are
+ * those of the outer voxels, not of their centres, so that a single slice's thickness counts too.
+ */
+double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims);
+
 /*
  * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
  * inter 0, one frame. Voxels are zero.

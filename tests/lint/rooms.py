@@ -25,7 +25,7 @@ KNOWS = {
 FENCED = [
     ("niftilib", r"(nifti/)?(nifti|znz)\w*\.h", r"io/nifti\w*\.[ch]"),
     ("HDF5", r"(hdf5|H5)\w*\.h", r"io/hdf5\w*\.[ch]"),
-    ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]|tools/preview\w*\.[ch]"),
+    ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]"),
     ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/\w+\.[ch]"),
     ("cJSON", r"cjson/.*", r"(io|tools)/\w+\.[ch]"),
     (

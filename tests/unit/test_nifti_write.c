@@ -294,6 +294,14 @@ static void fields_follow_what_changed(void **state)
     assert_true(back.geometry.spacing_mm[2] == 6);
     assert_int_equal(lob_nifti_int(back.header.bytes, LOB_NIFTI_sform_code, 0), 1);
     lob_volume_free(&back);
+
+    one.dims.nz = v.dims.nz; /* as many voxels elsewhere are another grid too */
+    one.geometry = v.geometry;
+    one.geometry.affine[1][3] += 10;
+    write_file(&one, scratch("moved.nii"), plain);
+    back = read_file(scratch("moved.nii"));
+    assert_true(fabs(back.geometry.affine[1][3] - one.geometry.affine[1][3]) < 1e-4);
+    lob_volume_free(&back);
     lob_volume_free(&one);
     lob_volume_free(&v);
 }
