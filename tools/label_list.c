@@ -32,13 +32,21 @@ lob_status lob_label_list_check(const char *list, const char *option, lob_error 
     return LOB_OK;
 }
 
+const char *lob_label_list_next(const char *list, int32_t *first, int32_t *last)
+{
+    long low = 0, high = 0;
+    const char *end = read_range(list, &low, &high);
+    *first = (int32_t)low;
+    *last = (int32_t)high;
+    return end && *end == ',' ? end + 1 : NULL;
+}
+
 bool lob_label_list_has(const char *list, int32_t label)
 {
-    for (const char *at = list; at;) {
-        long first, last;
-        const char *end = read_range(at, &first, &last);
-        if (end && label >= first && label <= last) return true;
-        at = end && *end == ',' ? end + 1 : NULL;
+    for (const char *at = list; at && *at;) {
+        int32_t first, last;
+        at = lob_label_list_next(at, &first, &last);
+        if (label >= first && label <= last) return true;
     }
     return false;
 }

@@ -13,6 +13,9 @@
  */
 lob_status lob_label_list_check(const char *list, const char *option, lob_error *error);
 
+/* The first range of a list that has been checked; returns the rest, NULL after the last one. */
+const char *lob_label_list_next(const char *list, int32_t *first, int32_t *last);
+
 /* Is this label in a list that has been checked? */
 bool lob_label_list_has(const char *list, int32_t label);
 

@@ -127,6 +127,20 @@ def test_compare_equal_and_restricted(tmp_path):
     compare_json(a, tmp_path / "m.nii", "--labels", "2-7", code=1)
 
 
+def test_compare_asked_for_a_label_that_neither_has(tmp_path):
+    a, b = pair()
+    a, b = save(a, tmp_path / "a.nii"), save(b, tmp_path / "b.nii")
+    one = lobule("compare", a, a, "--labels", "9")
+    assert_one_line(one, 65, "--labels", "a.nii", "has label 9")
+    assert "equal" not in one.stdout
+    assert one.stdout.splitlines()[1].split() == ["9", *"0000", *"-----"]
+    two = lobule("compare", a, b, "--labels", "41,9,3,50-60", "--json")
+    assert_one_line(two, 65, "has label 41, 9, 50-60")
+    rows = json.loads(two.stdout)["labels"]
+    assert [row["label"] for row in rows] == [3, 9, 41]
+    assert rows[0]["dice"] > 0 and rows[1]["dice"] is None and rows[1]["voxels_a"] == 0
+
+
 def test_compare_one_sided_label(tmp_path):
     a, _ = pair()
     empty = save(np.zeros_like(a), tmp_path / "b.nii")
@@ -167,6 +181,9 @@ def test_compare_says_that_grids_differ_a_little(tmp_path):
     done = good("compare", a, b)
     assert "0.01 mm apart" in done.stderr
     assert "qoffset_x" in compare_json(a, b, code=0)["header_fields"]
+    near[0, 3] += 1e-4 - 0.01
+    rounding = good("compare", a, save(load(a), tmp_path / "c.nii", affine=near))
+    assert rounding.stderr == ""
 
 
 def test_compare_refuses(tmp_path):
@@ -297,6 +314,19 @@ def preview(folder, image, *arguments):
     png, report = folder / "p.png", folder / "p.json"
     good("preview", image, *arguments, "-o", png, "--report", report, "--force")
     return imread(png), json.loads(report.read_text())["results"]
+
+
+@pytest.mark.parametrize("name", ["p.jpg", "p", ".png", "png"])
+def test_preview_wants_a_png_name(tmp_path, name):
+    image = save(np.zeros((4, 4, 4), np.uint8), tmp_path / "image.nii")
+    assert_one_line(lobule("preview", image, "-o", tmp_path / name), 64, name, ".png")
+    assert list(tmp_path.iterdir()) == [image]
+
+
+def test_preview_of_nothing_but_nan(tmp_path):
+    image = save(np.full((9, 8, 7), np.nan, np.float32), tmp_path / "image.nii")
+    done = good("preview", image, "-o", tmp_path / "p.png")
+    assert "image.nii: every voxel is NaN or infinite" in done.stderr
 
 
 def test_preview_planes(tmp_path):
