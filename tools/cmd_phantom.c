@@ -3,6 +3,7 @@
 #include "tools/commands.h"
 #include "volumes/labels.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 typedef struct {
@@ -101,8 +102,39 @@ static lob_status phantom(lob_session *s, const settings *set)
     return st;
 }
 
+/* Help of the options whose default depends on the kind. */
+typedef struct {
+    char size[160], spacing[160], type[160], noise[160], bias[160], cells[160];
+} help_texts;
+
+static void describe_defaults(help_texts *h)
+{
+    const lob_phantom_options a = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
+    const lob_phantom_options c = lob_phantom_defaults(LOB_PHANTOM_CELLS);
+    const double *const p = a.spacing_mm, *const q = c.spacing_mm;
+    snprintf(h->size, sizeof h->size,
+             "voxels along x, y, z; left out: %" PRId64 ",%" PRId64 ",%" PRId64
+             ", for cells %" PRId64 ",%" PRId64 ",%" PRId64,
+             a.dims.nx, a.dims.ny, a.dims.nz, c.dims.nx, c.dims.ny, c.dims.nz);
+    snprintf(h->spacing, sizeof h->spacing,
+             "mm from voxel to voxel; left out: %g,%g,%g, for cells %g,%g,%g", p[0], p[1], p[2],
+             q[0], q[1], q[2]);
+    snprintf(h->type, sizeof h->type,
+             "voxel type; 16 bits hold 0..4095; left out: %s, for cells %s",
+             lob_type_of(a.type)->name, lob_type_of(c.type)->name);
+    snprintf(h->noise, sizeof h->noise,
+             "standard deviation of the noise, of the full range; left out: %g, for cells %g",
+             a.noise, c.noise);
+    snprintf(h->bias, sizeof h->bias,
+             "how far brightness drifts over the field; left out: %g, for cells %g", a.bias,
+             c.bias);
+    snprintf(h->cells, sizeof h->cells, "how many cells; left out: %d", c.cells);
+}
+
 static int run(const lob_command *self, int argc, char **argv)
 {
+    help_texts text;
+    describe_defaults(&text);
     settings set = {
         .kind = -1,
         .type = -1,
@@ -120,19 +152,14 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write the true label of every voxel"),
         OPT_OUTPUT("seeds", &set.seeds, LOB_FILE_LABELS,
                    "also write scribbles well inside of every region, for growcut"),
-        OPT_TRIPLE("size", &set.size, 1, 1e6,
-                   "voxels along x, y, z; left out: 256,256,160, for cells 256,256,64"),
-        OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6,
-                   "mm from voxel to voxel; left out: 1.5,1.5,2, for cells 0.0005,0.0005,0.001"),
-        OPT_CHOICE("type", &set.type, "uint8|int16|uint16",
-                   "voxel type; 16 bits hold 0..4095; left out: int16, for cells uint8"),
-        OPT_REAL("noise", &set.noise, "PERCENT", 0, 100,
-                 "standard deviation of the noise, of the full range; left out: 1.5, for cells 3"),
-        OPT_REAL("bias", &set.bias, "SHARE", 0, 1,
-                 "how far brightness drifts over the field; left out: 0.2, for cells 0.15"),
+        OPT_TRIPLE("size", &set.size, 1, 1e6, text.size),
+        OPT_TRIPLE("spacing", &set.spacing_mm, 1e-6, 1e6, text.spacing),
+        OPT_CHOICE("type", &set.type, "uint8|int16|uint16", text.type),
+        OPT_REAL("noise", &set.noise, "PERCENT", 0, 100, text.noise),
+        OPT_REAL("bias", &set.bias, "SHARE", 0, 1, text.bias),
         OPT_INT("random-seed", &set.random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
-        OPT_INT("cells", &set.cells, "N", 1, 100000, "how many cells; left out: 120"),
+        OPT_INT("cells", &set.cells, "N", 1, 100000, text.cells),
         OPT_FLAG("nuclei", &set.nuclei, "let the cells' nuclei be bright instead of membranes"),
     };
     lob_session s;

@@ -73,8 +73,8 @@ lob_phantom_options lob_phantom_defaults(lob_phantom_kind kind);
  *   image  out  options->type, one channel, centred on the world's origin, axes to right, anterior
  *               and superior
  *   truth  out  the label of every voxel, from 1; lob_label_type of the largest
- *   seeds  out  scribbles: the truth's label at few voxels well inside of each region, else 0.
- * Every label that occurs in truth has at least one
+ *   seeds  out  scribbles: the truth's label at few voxels well inside of each region, else 0;
+ *               every label that occurs in truth has at least one
  *
  * Each may be NULL; each is overwritten, so it must hold nothing, and is empty on failure.
  *
