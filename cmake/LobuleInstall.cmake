@@ -6,6 +6,7 @@ include(CMakePackageConfigHelpers)
 set(LOBULE_PUBLIC_HEADERS
     io/file.h
     io/io.h
+    io/nifti.h
     kernels/backends.h
     kernels/context.h
     kernels/device/device.h

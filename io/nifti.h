@@ -6,8 +6,8 @@
  * The header fields in which a label volume may differ from the scan it belongs to: field, what it
  * holds then. Every other field, and the extensions with their codes, are copied bit for bit. The
  * output has the NIfTI version of its input and is little-endian on little-endian machines,
- * whatever the input's byte order; `lobule convert --strip-extensions` leaves the extensions
- * out.
+ * whatever the input's byte order; lob_write_options.strip_extensions, which is `lobule convert
+ * --strip-extensions`, leaves the extensions out.
  *
  * Two cases make more changes. A side above 32767 does not fit in NIfTI-1: such a volume is written
  * as NIfTI-2, each field widened. A volume on another grid than the header's (other sides, or
