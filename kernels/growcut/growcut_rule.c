@@ -114,9 +114,10 @@ lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
     }
     double *ln = malloc(((size_t)largest + 1) * sizeof *ln);
     int failed = !ln;
-    if (ln && options->rule == LOB_RULE_STRENGTH)
+    if (ln && options->rule == LOB_RULE_STRENGTH) {
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (uint32_t k = 1; k <= largest; k++) ln[k] = log(k);
+    }
 
 #pragma omp parallel for schedule(dynamic, 4) num_threads(threads) reduction(| : failed)
     for (int64_t i = 0; i < n; i++) {
