@@ -141,9 +141,8 @@ static lob_status tally_volumes(tally **out, int *equal, const side sides[2], in
                                 const lob_context *context)
 {
     const lob_dims d = sides[0].volume.dims;
-    const int64_t each =
-                      (int64_t)count * (int64_t)sizeof **out + 2 * d.nx * (int64_t)sizeof(int32_t),
-                  most = context->max_memory;
+    const int64_t line_bytes = 2 * d.nx * (int64_t)sizeof(int32_t), most = context->max_memory;
+    const int64_t each = (int64_t)count * (int64_t)sizeof **out + line_bytes; /* of a thread */
     int threads = context->threads;
     if ((int64_t)count * threads > 4 * lob_dims_voxels(d)) threads = 1;
     if (most && each * threads > most) threads = 1;
