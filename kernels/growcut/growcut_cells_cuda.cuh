@@ -126,8 +126,8 @@ static __device__ K offer_from_seed(const scene<K> &s, int64_t from, int64_t to,
 {
     const K key = __ldcg(&s.key[to]);
     if (key == 0) return keys<K>::never; /* the table ends at the largest distance between data */
-    const uint32_t d =
-        lob_growcut_distance(s.level + from, s.level + to, s.image.channels, s.cells, s.norm);
+    const uint32_t d = lob_growcut_distance(s.level + from, s.level + to, s.image.channels, s.cells,
+                                            s.norm, in->fraction);
     const wide offer = own + weight_of(s, in, d) + in->extra[direction];
     if (offer >= keys<K>::top || (K)offer >= key) return keys<K>::never;
     if ((K)offer >= atomicMin(&s.key[to], (K)offer)) return keys<K>::never;
@@ -188,9 +188,10 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const int64_t at = i * SAMPLED;
         if (at % S::x == S::x - 1 || s.key[at] == 0 || s.key[at + 1] == 0) continue;
         const place p = place_of<S>(s, (uint32_t)(at / S::cells), (uint32_t)(at % S::cells));
+        const plane *in = plane_of(s, p);
         const uint32_t d = lob_growcut_distance(s.level + at, s.level + at + 1, s.image.channels,
-                                                s.cells, LOB_NORM_LINF);
-        const wide weight = weight_of(s, plane_of(s, p), d);
+                                                s.cells, LOB_NORM_LINF, in->fraction);
+        const wide weight = weight_of(s, in, d);
         if (weight >= keys<K>::no_way) continue;
         sum += weight >> s.label_bits;
         n++;
@@ -313,7 +314,7 @@ static __global__ void __launch_bounds__(CELL_THREADS)
             const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
             if (to < 0 || s.key[to] != unreached) continue;
             const uint32_t d = lob_growcut_distance(s.level + from, s.level + to, s.image.channels,
-                                                    s.cells, s.norm);
+                                                    s.cells, s.norm, in->fraction);
             if (!in->barred || d < in->dmax) s.overflow[in - s.planes] = 1;
         }
     }

@@ -85,8 +85,12 @@ static int64_t table_bytes(const growcut_job *job)
 {
     const lob_type type = job->image.type;
     const int64_t span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
-    if (job->options->rule != LOB_RULE_STRENGTH && job->options->penalty == 0) return 0;
-    return (span * job->image.channels + 1) * (job->options->key_bits == 64 ? 8 : 4);
+    const bool fine = job->image.channels > 1 && (job->options->norm == LOB_NORM_L2 ||
+                                                  job->options->norm == LOB_NORM_ALPHAMAX);
+    if (job->options->rule != LOB_RULE_STRENGTH && job->options->penalty == 0 && !fine) return 0;
+    int64_t entries = span * job->image.channels + 1;
+    if (fine) entries = 2 * entries + LOB_GROWCUT_ENTRIES;
+    return entries * (job->options->key_bits == 64 ? 8 : 4);
 }
 
 static int64_t work_bytes(const growcut_job *job)

@@ -70,6 +70,7 @@ template <typename K> struct step_rule {
     K unreached;
     K bound; /* weight >= difference of levels * bound */
     uint32_t level_shift;
+    int fraction; /* of distances over several channels */
 };
 
 /* Orders this thread's accesses to device memory for all who meet it: release and acquire. */
@@ -269,9 +270,10 @@ static __device__ inline void make_offers(const scene<K> &s, const hall<K, S> *h
         const int cell = __shfl_sync(ALL_LANES, from.cell, whom);
         const uint32_t there = MANY ? 0 : __shfl_sync(ALL_LANES, from.level, whom);
         to[j] = cell + h->step[direction];
-        const uint32_t d = MANY ? lob_growcut_distance(level + cell, level + to[j],
-                                                       s.image.channels, S::padded, s.norm)
-                                : __usad(level[to[j]], there, 0u);
+        const uint32_t d = MANY
+                               ? lob_growcut_distance(level + cell, level + to[j], s.image.channels,
+                                                      S::padded, s.norm, rule.fraction)
+                               : __usad(level[to[j]], there, 0u);
         offer[j] = offer_of(rule, key, d, direction);
         if (i >= n) offer[j] = keys<K>::top;
     }
@@ -393,6 +395,7 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
     rule.extra = s.penalty ? in->extra : NULL;
     rule.unreached = (K)in->unreached;
     rule.level_shift = in->level_shift;
+    rule.fraction = in->fraction;
     rule.bound = (K)in->bound;
     const uint32_t bits = load_tile<K, S, MANY>(s, h, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(s, w, t, bits, end, lane);

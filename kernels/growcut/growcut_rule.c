@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_FRACTION = 6 };
+
 /* Neighbours of a voxel, at most `reach` axes apart: 6/18/26 in 3D, 4/8 where the view is flat. */
 static void list_neighbours(lob_growcut_rule *rule, int neighbours)
 {
@@ -26,9 +28,10 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
 }
 
 /* Units per level: as fine as leaves the dearest step, of `dearest` levels, within 30 bits. */
-static double unit_of(const lob_growcut_options *options, double dearest)
+static double unit_of(const lob_growcut_options *options, int fraction, double dearest)
 {
-    double unit = options->rule == LOB_RULE_STRENGTH || options->penalty > 0 ? 64.0 : 1.0;
+    const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
+    double unit = whole ? 1.0 : 64.0;
     while (unit * dearest >= 1 << 30) unit /= 2;
     return unit;
 }
@@ -43,17 +46,32 @@ static uint32_t rounded(double units)
 static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind, const double *ln)
 {
     const uint32_t dmax = rule->dmax;
-    const double scale = dmax * rule->unit;
+    const double step = ldexp(rule->unit, -rule->fraction);
     for (uint32_t d = 0; d <= dmax; d++)
-        rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * rule->unit)
-                        : d < dmax                ? rounded((ln[dmax] - ln[dmax - d]) * scale)
+        rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * step)
+                        : d < dmax                ? rounded((ln[dmax] - ln[dmax - d]) * rule->fold)
                                                   : LOB_NO_PASSAGE;
 }
 
 /* The most that a level difference alone can cost a step, in levels. */
-static double dearest_levels(const lob_growcut_options *options, uint32_t dmax)
+static double dearest_levels(const lob_growcut_options *options, const lob_growcut_rule *rule)
 {
-    return options->rule == LOB_RULE_STRENGTH ? dmax * log(dmax + 1.0) : dmax;
+    const double levels = ldexp(rule->dmax, -rule->fraction);
+    return options->rule == LOB_RULE_STRENGTH ? levels * log(rule->dmax + 1.0) : levels;
+}
+
+/* The largest distance of the image, in as many fraction bits as it deserves and the table bears.
+ */
+static void choose_distances(lob_growcut_rule *rule, const uint16_t *span, int channels,
+                             lob_norm norm)
+{
+    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
+    if (channels > 1 && norm == LOB_NORM_ALPHAMAX) rule->fraction = 1;
+    rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, rule->fraction);
+    while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MOST_FRACTION &&
+           rule->dmax < LOB_GROWCUT_ENTRIES / 2)
+        rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, ++rule->fraction);
+    if (rule->dmax == 0) rule->dmax = 1;
 }
 
 static double length_of(const int8_t offset[3], const lob_volume *image, const lob_view *view)
@@ -71,8 +89,7 @@ static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options
                          const lob_levels *levels)
 {
     double units = options->max_cost / levels->level_step * rule->unit;
-    if (options->min_strength > 0)
-        units = fmin(units, -log(options->min_strength) * rule->dmax * rule->unit);
+    if (options->min_strength > 0) units = fmin(units, -log(options->min_strength) * rule->fold);
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
@@ -90,7 +107,8 @@ static void settle(lob_growcut_rule *rule, const lob_growcut_options *options,
     const double most = DBL_MAX / 64 / (1 + longest);
     const double per_mm =
         options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
-    rule->unit = unit_of(options, dearest_levels(options, rule->dmax) + per_mm * longest);
+    rule->unit = unit_of(options, rule->fraction, dearest_levels(options, rule) + per_mm * longest);
+    rule->fold = ldexp(rule->dmax, -rule->fraction) * rule->unit;
     for (int k = 0; k < rule->neighbours; k++) {
         rule->extra[k] = rounded(per_mm * mm[k] * rule->unit);
         if (rule->extra[k] > rule->dearest) rule->dearest = rule->extra[k];
@@ -103,13 +121,10 @@ lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
                                   const uint16_t *span, const lob_volume *image,
                                   const lob_view *view, int threads)
 {
-    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
     uint32_t largest = 1;
     for (int64_t i = 0; i < n; i++) {
         rule[i] = (lob_growcut_rule){0};
-        rule[i].dmax = lob_growcut_distance(span + i * image->channels, none, image->channels, 1,
-                                            options->norm);
-        if (rule[i].dmax == 0) rule[i].dmax = 1;
+        choose_distances(&rule[i], span + i * image->channels, image->channels, options->norm);
         if (rule[i].dmax > largest) largest = rule[i].dmax;
     }
     double *ln = malloc(((size_t)largest + 1) * sizeof *ln);
@@ -143,12 +158,12 @@ void lob_growcut_rule_free(lob_growcut_rule *rule)
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)
 {
     if (!(strength > 0 && strength <= 1)) return UINT64_MAX;
-    return (uint64_t)(-log((double)strength) * rule->dmax * rule->unit + 0.5);
+    return (uint64_t)(-log((double)strength) * rule->fold + 0.5);
 }
 
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
 {
-    return (float)fmax(exp(-(double)units / ((double)rule->dmax * rule->unit)), FLT_MIN);
+    return (float)fmax(exp(-(double)units / rule->fold), FLT_MIN);
 }
 
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,

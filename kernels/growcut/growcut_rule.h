@@ -17,11 +17,16 @@
 extern "C" {
 #endif
 
+/* Fraction bits go on only while a table stays below so many entries. */
+enum { LOB_GROWCUT_ENTRIES = 1 << 20 };
+
 typedef struct {
+    int fraction;     /* distances d count 1 / 2^fraction levels: 0 where they are whole */
     uint32_t dmax;    /* largest distance that the levels' spans allow, at least 1 */
     uint32_t *cost;   /* dmax + 1: units of a step over distance d; LOB_NO_PASSAGE; malloc'ed */
     uint32_t dearest; /* the largest finite entry of cost plus the largest of extra */
     double unit;      /* units per level */
+    double fold;      /* units over which a strength falls by a factor of e: dmax levels */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
     uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d] */

@@ -103,10 +103,12 @@ template <typename K> static int64_t bytes_of(const growcut_job *job)
 /* Weights that are no power of two times the distance come from a table. */
 static bool has_table(const growcut_job *job, int64_t p)
 {
-    return job->options->rule == LOB_RULE_STRENGTH || job->rule[p].unit < 1;
+    const lob_growcut_rule *rule = &job->rule[p];
+    return job->options->rule == LOB_RULE_STRENGTH || rule->unit < 1 || rule->fraction > 0;
 }
 
-/* A table depends on the rule, dmax and unit; planes that have these in common share it. */
+/* A table depends on the rule, dmax, fraction and unit; planes that have these in common share it.
+ */
 template <typename K> static void place_tables(run_state<K> *r)
 {
     const growcut_job *job = r->job;
@@ -115,7 +117,8 @@ template <typename K> static void place_tables(run_state<K> *r)
         if (!has_table(job, p)) continue;
         int64_t same = 0;
         while (same < p &&
-               (job->rule[same].dmax != rule->dmax || job->rule[same].unit != rule->unit))
+               (job->rule[same].dmax != rule->dmax || job->rule[same].fraction != rule->fraction ||
+                job->rule[same].unit != rule->unit))
             same++;
         r->table_at[p] = same < p ? r->table_at[same] : r->table_n;
         if (same == p) r->table_n += (int64_t)job->rule[p].dmax + 1;
@@ -145,6 +148,7 @@ template <typename K> static void make_planes(run_state<K> *r)
         p->tabled = has_table(job, i);
         p->barred = job->options->rule == LOB_RULE_STRENGTH;
         p->dmax = rule->dmax;
+        p->fraction = rule->fraction;
         const int shift = s->label_bits + ilogb(rule->unit), most = sizeof(K) == 4 ? 31 : 61;
         p->level_shift = rule->unit >= 1 ? (uint32_t)shift : 0;
         p->bound = rule->unit >= 1 ? (wide)1 << (shift < most ? shift : most) : 0;

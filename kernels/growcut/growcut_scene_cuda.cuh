@@ -49,8 +49,9 @@ typedef shape<32, 16, 1> sheet;
 /* One image to grow over: the whole volume, or a slice. */
 typedef struct {
     lob_device_levels levels;
-    int tabled; /* weights come from the table; else a level costs 1 << level_shift */
-    int barred; /* a step over dmax cannot be taken */
+    int tabled;   /* weights come from the table; else a level costs 1 << level_shift */
+    int barred;   /* a step over dmax cannot be taken */
+    int fraction; /* of distances */
     uint32_t dmax;
     uint32_t level_shift; /* where there is no table */
     wide bound;           /* weight >= difference of levels * bound */

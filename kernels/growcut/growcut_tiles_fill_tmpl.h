@@ -157,9 +157,9 @@ static void choose_window(engine *e)
         const tile *of = &e->tile[t];
         for (int64_t c = 0; c + 1 < e->cells; c += 61) {
             if (of->keys[c] == 0 || of->keys[c + 1] == 0) continue;
-            const uint32_t d =
-                lob_growcut_distance(of->levels + c, of->levels + c + 1,
-                                     e->job->data.image->channels, e->cells, LOB_NORM_LINF);
+            const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + c + 1,
+                                                    e->job->data.image->channels, e->cells,
+                                                    LOB_NORM_LINF, e->job->rule.fraction);
             if (e->weight[d] < KEY_NEVER) sum += (double)(e->weight[d] >> e->label_bits), n++;
         }
     }

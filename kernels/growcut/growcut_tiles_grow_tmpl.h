@@ -103,7 +103,8 @@ static bool grow_cell(const engine *e, tile *of, worker *w, path_key base, waiti
     for (uint32_t left = candidates(e, keys, levels, channels, from.key); left; left &= left - 1) {
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
-        const uint32_t d = lob_growcut_distance(levels, levels + step, channels, e->cells, e->norm);
+        const uint32_t d = lob_growcut_distance(levels, levels + step, channels, e->cells, e->norm,
+                                                e->job->rule.fraction);
         const uint64_t offer = (uint64_t)from.key + e->weight[d] + e->extra[k];
         if (offer < keys[step]) ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
     }

@@ -30,8 +30,8 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
         for (int k = 0; k < e->neighbours; k++) {
             const int64_t n = c + e->step[k];
             if (of->keys[n] != e->unreached) continue;
-            const uint32_t d =
-                lob_growcut_distance(of->levels + c, of->levels + n, channels, e->cells, e->norm);
+            const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels,
+                                                    e->cells, e->norm, e->job->rule.fraction);
             if (e->job->rule.cost[d] != LOB_NO_PASSAGE) return true;
         }
     }

@@ -21,15 +21,16 @@ LOB_BOTH uint32_t lob_growcut_root(uint64_t square)
 }
 
 /*
- * Distance of two voxels from the differences of their levels.
+ * Distance of two voxels from the differences of their levels, in 1 / 2^fraction levels.
  *
  *   p, q      in  channel 0 of each voxel; channel c lies c * stride further
- *   channels  in  1..LOB_GROWCUT_CHANNELS
+ *   channels  in  1..64
+ *   fraction  in  0..6; at least 1 for alphamax over several channels, whose halves are then exact
  *
- * At most 65535 * channels.
+ * Never below the largest channel's difference.
  */
 LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int channels,
-                                       int64_t stride, lob_norm norm)
+                                       int64_t stride, lob_norm norm, int fraction)
 {
     uint64_t squares = 0;
     uint32_t sum = 0, largest = 0;
@@ -40,17 +41,18 @@ LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int
         sum += d;
         if (d > largest) largest = d;
     }
+    if (channels == 1) return sum << fraction;
     switch (norm) {
     case LOB_NORM_L2:
-        return channels == 1 ? sum : lob_growcut_root(squares);
+        return lob_growcut_root(squares << 2 * fraction);
     case LOB_NORM_L1:
-        return sum;
+        return sum << fraction;
     case LOB_NORM_LINF:
-        return largest;
+        return largest << fraction;
     case LOB_NORM_ALPHAMAX:
-        return largest + (sum - largest) / 2;
+        return ((largest + sum) << fraction) / 2;
     }
-    return sum;
+    return sum << fraction;
 }
 
 #endif

@@ -10,7 +10,7 @@
 typedef struct {
     double strength; /* strength rule: in (0, 1]; distance rule: minus the cost in levels */
     int32_t label;
-    int steps;
+    double error; /* of the cost in fixed point, in levels */
 } cell;
 
 typedef struct {
@@ -21,6 +21,7 @@ typedef struct {
     double *value; /* channels * n, in levels */
     bool *is_data, *is_fixed;
     double dmax, level_step;
+    growcut_rounding rounding;
 } world;
 
 static double norm_of(const double *e, int channels, lob_norm norm)
@@ -117,7 +118,10 @@ static cell attacked(const world *w, cell v_state, int64_t v, cell u_state, int6
                              : u_state.strength - d - w->options->penalty / w->level_step * mm;
     const bool possible = !multiplies || offer > 0;
     if (!possible || !(offer > v_state.strength)) return v_state;
-    return (cell){offer, u_state.label, u_state.steps + 1};
+    /* The logarithm stretches what a distance and dmax are off by, the more the dearer the step. */
+    const double stretch = multiplies ? 2 / (1 - d / w->dmax) : 1;
+    const double error = w->rounding.step + w->rounding.distance * stretch;
+    return (cell){offer, u_state.label, u_state.error + error};
 }
 
 static cell next_state(const world *w, const cell *now, int64_t v)
@@ -142,10 +146,14 @@ static cell next_state(const world *w, const cell *now, int64_t v)
     return state;
 }
 
-void growcut_automaton(int32_t *label, double *cost, int *steps, const lob_growcut_input *in,
-                       const lob_growcut_options *options, int32_t only)
+void growcut_automaton(int32_t *label, double *cost, double *error, const lob_growcut_input *in,
+                       const lob_growcut_options *options, growcut_rounding rounding, int32_t only)
 {
-    world w = {.in = in, .options = options, .dims = in->image->dims, .n = lob_voxels(in->image)};
+    world w = {.in = in,
+               .options = options,
+               .dims = in->image->dims,
+               .n = lob_voxels(in->image),
+               .rounding = rounding};
     w.value = malloc((size_t)(w.n * in->image->channels) * sizeof *w.value);
     w.is_data = calloc((size_t)w.n, sizeof *w.is_data);
     w.is_fixed = calloc((size_t)w.n, sizeof *w.is_fixed);
@@ -168,7 +176,7 @@ void growcut_automaton(int32_t *label, double *cost, int *steps, const lob_growc
     const bool multiplies = options->rule == LOB_RULE_STRENGTH;
     for (int64_t v = 0; v < w.n; v++) {
         label[v] = now[v].label;
-        steps[v] = now[v].steps;
+        error[v] = now[v].error + rounding.step;
         cost[v] = now[v].label == 0 ? INFINITY
                   : multiplies      ? -log(now[v].strength) * w.dmax
                                     : -now[v].strength;

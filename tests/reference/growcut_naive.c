@@ -44,8 +44,8 @@ static int relax(const world *w, state *s, int64_t v)
                       r = z - w->rule.offset[k][2];
         if (p < 0 || p >= dims.nx || q < 0 || q >= dims.ny || r < 0 || r >= dims.nz) continue;
         const int64_t u = p + dims.nx * (q + dims.ny * r);
-        const uint32_t d = lob_growcut_distance(w->levels + u, w->levels + v,
-                                                w->in->image->channels, w->n, w->norm);
+        const uint32_t d = lob_growcut_distance(
+            w->levels + u, w->levels + v, w->in->image->channels, w->n, w->norm, w->rule.fraction);
         if (s[u].cost == UINT64_MAX || !w->is_data[u]) continue;
         if (w->rule.cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
         const uint64_t offer = s[u].cost + w->rule.cost[d] + w->rule.extra[k];
