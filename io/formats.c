@@ -1,6 +1,7 @@
 /* The table of volume formats, and what is the same for all of them. */
 #include "io/format.h"
 #include "io/nifti_pair.h"
+#include "volumes/bytes.h"
 
 #include <ctype.h>
 #include <libdeflate.h>
@@ -135,12 +136,13 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     const bool asked = options->max_memory > 0;
     const int64_t most = asked ? options->max_memory : memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= most) return LOB_OK;
-    const double mib = 1.0 / (1 << 20);
     if (bytes < 0)
         return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
-    return lob_fail(error, LOB_ENOMEM, "%s: needs %.1f MiB of memory, but %.1f MiB are %s", path,
-                    (double)bytes * mib, (double)most * mib,
-                    asked ? "allowed; raise --max-memory" : "free; --max-memory overrides this");
+    char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+    return lob_fail(error, LOB_ENOMEM,
+                    asked ? "%s: needs %s of memory, and --max-memory leaves %s for it"
+                          : "%s: needs %s of memory, but %s are free; --max-memory overrides this",
+                    path, lob_bytes_text(need, bytes), lob_bytes_text(have, most));
 }
 
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,

@@ -262,8 +262,12 @@ static lob_status compare_labels(lob_session *s, const settings *set, lob_volume
     lob_overlap *rows = NULL;
     int32_t count = 0;
     int equal = 0;
+    const int64_t copies = lob_voxel_bytes(a) + lob_voxel_bytes(b);
+    st = lob_session_take(s, copies, set->b);
+    if (st != LOB_OK) return st;
     st = lob_compare_labels(&rows, &count, &equal, a, set->a, b, set->b, !set->no_surfaces,
                             &s->context, &s->error);
+    lob_session_give(s, copies);
     if (st != LOB_OK) return st;
 
     char missing[256] = "";

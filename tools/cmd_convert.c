@@ -90,7 +90,10 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
     if (volume->type == type && !scaled) return LOB_OK;
 
     lob_volume out = LOB_VOLUME_EMPTY;
-    lob_status st = lob_volume_like(&out, volume, type, volume->channels);
+    lob_status st =
+        lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out);
+    if (st != LOB_OK) return st;
+    st = lob_volume_like(&out, volume, type, volume->channels);
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->in);
     out.frames = volume->frames;
     out.frame = volume->frame;
@@ -118,6 +121,7 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
         lob_session_note(s, "%s: %lld voxels were rounded or clamped to fit %s", set->in,
                          (long long)lost, lob_type_of(type)->name);
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
+    lob_session_give(s, lob_voxel_bytes(volume));
     lob_volume_free(volume);
     *volume = out;
     return LOB_OK;

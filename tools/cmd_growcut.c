@@ -62,6 +62,13 @@ static lob_status read_on_grid(lob_session *s, lob_volume *out, const char *path
     return st;
 }
 
+/* Free a volume that has been read. */
+static void drop(lob_session *s, lob_volume *v)
+{
+    lob_session_give(s, lob_voxel_bytes(v));
+    lob_volume_free(v);
+}
+
 /* Values of one row of a volume, scale applied. */
 static void values_of_row(double *values, const lob_volume *v, int64_t row)
 {
@@ -78,6 +85,11 @@ static lob_status read_mask(lob_session *s, const settings *set, work *w)
     if (st != LOB_OK) return st;
 
     const int64_t nx = v.dims.nx, rows = v.dims.ny * v.dims.nz;
+    st = lob_session_take(s, lob_voxels(&v), set->mask);
+    if (st != LOB_OK) {
+        lob_volume_free(&v);
+        return st;
+    }
     double *values = malloc((size_t)nx * sizeof *values);
     w->mask = malloc((size_t)lob_voxels(&v));
     int64_t inside = 0;
@@ -99,7 +111,7 @@ static lob_status read_mask(lob_session *s, const settings *set, work *w)
             set->mask);
 out:
     free(values);
-    lob_volume_free(&v);
+    drop(s, &v);
     return st;
 }
 
@@ -123,6 +135,11 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
     if (st != LOB_OK) return st;
 
     const int64_t nx = v.dims.nx, ny = v.dims.ny, rows = ny * v.dims.nz;
+    st = lob_session_take(s, lob_voxels(&v) * (int64_t)sizeof(float), set->seed_strength);
+    if (st != LOB_OK) {
+        lob_volume_free(&v);
+        return st;
+    }
     double *values = malloc((size_t)nx * sizeof *values);
     w->seed_strength = malloc((size_t)lob_voxels(&v) * sizeof *w->seed_strength);
     if (!values || !w->seed_strength)
@@ -142,7 +159,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
         }
     }
     free(values);
-    lob_volume_free(&v);
+    drop(s, &v);
     return st;
 }
 
@@ -159,7 +176,10 @@ static lob_status limit_distance(lob_session *s, const settings *set, work *w, i
     if (!set->max_mm.voxels) memcpy(spacing, w->image.geometry.spacing_mm, sizeof spacing);
     if (axis >= 0) spacing[axis] = out_of_reach_mm;
 
-    lob_status st = LOB_ENOMEM;
+    const int64_t scratch = n * (int64_t)(sizeof(uint8_t) + sizeof(float));
+    lob_status st = lob_session_take(s, scratch + (w->mask ? 0 : n), set->image);
+    if (st != LOB_OK) return st;
+    st = LOB_ENOMEM;
     uint8_t *seeds = malloc((size_t)n);
     float *squared = malloc((size_t)n * sizeof *squared);
     if (!w->mask && (w->mask = malloc((size_t)n)) != NULL) memset(w->mask, 1, (size_t)n);
@@ -176,6 +196,7 @@ out:
     if (st != LOB_OK) lob_fail(&s->error, st, "%s: %s", set->seeds, lob_status_text(st));
     free(squared);
     free(seeds);
+    lob_session_give(s, scratch);
     return st;
 }
 
@@ -183,8 +204,11 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
     if (st == LOB_OK) st = read_on_grid(s, &w->seeds, set->seeds, &w->image, set->image);
-    if (st == LOB_OK) st = lob_labels_dense(&w->seeds, &w->set, set->seeds, &s->error);
     if (st != LOB_OK) return st;
+    const int64_t stored = lob_voxel_bytes(&w->seeds);
+    st = lob_labels_dense(&w->seeds, &w->set, set->seeds, &s->error);
+    if (st != LOB_OK) return st;
+    lob_session_give(s, stored - lob_voxel_bytes(&w->seeds));
 
     const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||
                          set->min_strength > 0.0 || isfinite(set->max_cost) ||
@@ -205,7 +229,11 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 
 static lob_status make_outputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_volume_like(&w->labels, &w->image, w->seeds.type, 1);
+    const int64_t each = (int64_t)lob_type_of(w->seeds.type)->bytes +
+                         (set->strength ? (int64_t)sizeof(float) : 0) + (set->tie ? 1 : 0);
+    lob_status st = lob_session_take(s, lob_voxels(&w->image) * each, set->labels);
+    if (st != LOB_OK) return st;
+    st = lob_volume_like(&w->labels, &w->image, w->seeds.type, 1);
     if (st == LOB_OK && set->strength) st = lob_volume_like(&w->strength, &w->image, LOB_F32, 1);
     if (st == LOB_OK && set->tie) st = lob_volume_like(&w->tie, &w->image, LOB_U8, 1);
     if (st != LOB_OK) lob_fail(&s->error, st, "%s: no memory for the result", set->image);
@@ -317,7 +345,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     lob_growcut_stats stats = {0};
     lob_session_doing(s, "growing");
     st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
-    if (st == LOB_EDATA) {
+    if (st == LOB_EDATA || st == LOB_ENOMEM) {
         const lob_error reason = s->error; /* which knows of no files */
         lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->seeds, reason.text);
     }

@@ -69,7 +69,9 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     bounding_box(box_mm, v);
     cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
     for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
-    cJSON_AddNumberToObject(about, "extension_bytes", (double)v->header.extensions_size);
+    /* the four bytes between header and extensions, which say whether there are any, are none */
+    const size_t extensions = v->header.extensions_size > 4 ? v->header.extensions_size - 4 : 0;
+    cJSON_AddNumberToObject(about, "extension_bytes", (double)extensions);
 
     cJSON *header = cJSON_AddObjectToObject(about, "header");
     lob_header_fields(v, add_field, header);

@@ -1,6 +1,7 @@
 /* lobule phantom: synthetic scans with their truth and seeds. */
 #include "kernels/phantom/phantom.h"
 #include "tools/commands.h"
+#include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <inttypes.h>
@@ -50,6 +51,15 @@ static lob_status choose(lob_session *s, lob_phantom_options *o, const settings 
     return LOB_OK;
 }
 
+/* Bytes of the volumes that are drawn. */
+static int64_t volume_bytes(const lob_phantom_options *o, int label_volumes)
+{
+    const int32_t labels = o->kind == LOB_PHANTOM_CELLS ? o->cells + 1 : 8;
+    const size_t each = lob_type_of(o->type)->bytes +
+                        (size_t)label_volumes * lob_type_of(lob_label_type(labels))->bytes;
+    return lob_product(lob_dims_voxels(o->dims), (int64_t)each, 1, 1);
+}
+
 /* The labels that occur, with their voxels, for the report. */
 static lob_status report(lob_session *s, lob_volume *truth, const lob_phantom_options *o)
 {
@@ -87,9 +97,19 @@ static lob_status phantom(lob_session *s, const settings *set)
     lob_volume image = LOB_VOLUME_EMPTY, truth = LOB_VOLUME_EMPTY, seeds = LOB_VOLUME_EMPTY;
     const bool names = set->truth || s->report_path;
     const double start_s = lob_clock_s();
+    const int64_t bytes = volume_bytes(&options, names + (set->seeds != NULL));
     lob_session_doing(s, "drawing");
+    if (bytes > 0) st = lob_session_take(s, bytes, set->image);
+    if (st != LOB_OK) return st;
     st = lob_phantom(&image, names ? &truth : NULL, set->seeds ? &seeds : NULL, &options,
                      &s->context, &s->error);
+    if (st == LOB_ENOMEM) {
+        char text[LOB_BYTES_TEXT];
+        const lob_dims d = options.dims;
+        lob_fail(&s->error, st,
+                 "--size: no memory for %lld x %lld x %lld voxels, whose volumes take %s",
+                 (long long)d.nx, (long long)d.ny, (long long)d.nz, lob_bytes_text(text, bytes));
+    }
     if (st == LOB_OK && names) st = report(s, &truth, &options);
     lob_session_stage(s, "compute", start_s);
 

@@ -399,7 +399,9 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
 static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, const content *c,
                        const layout *l)
 {
-    lob_status st = lob_canvas_make(canvas, l->width, l->height, paper);
+    lob_status st = lob_session_take(s, lob_product(l->width, l->height, 3, 1), set->output);
+    if (st != LOB_OK) return st;
+    st = lob_canvas_make(canvas, l->width, l->height, paper);
     for (int i = 0; i < l->count && st == LOB_OK; i++) {
         st = lob_session_cancelled(s);
         if (st == LOB_OK) st = draw_tile(canvas, l, c, i);

@@ -5,6 +5,7 @@
 #include "io/png.h"
 #include "kernels/device/device.h"
 #include "tools/report.h"
+#include "volumes/bytes.h"
 #include "volumes/version.h"
 
 #include <assert.h>
@@ -378,6 +379,40 @@ void lob_session_doing(lob_session *s, const char *doing)
     s->doing = doing;
 }
 
+int64_t lob_voxel_bytes(const lob_volume *volume)
+{
+    return lob_product(lob_voxels(volume), volume->channels,
+                       (int64_t)lob_type_of(volume->type)->bytes, 1);
+}
+
+/* What is left of --max-memory is what the next stage may take; 0 would stand for no limit. */
+static void hold(lob_session *s, int64_t bytes)
+{
+    s->held += bytes;
+    if (s->max_memory > 0)
+        s->context.max_memory = s->held < s->max_memory ? s->max_memory - s->held : 1;
+}
+
+lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
+{
+    const int64_t left = s->held < s->max_memory ? s->max_memory - s->held : 0;
+    if (bytes < 0)
+        return lob_fail(&s->error, LOB_ENOMEM, "%s: needs more memory than can be addressed", name);
+    if (s->max_memory > 0 && bytes > left) {
+        char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+        return lob_fail(&s->error, LOB_ENOMEM,
+                        "%s: needs %s of memory, and --max-memory leaves %s for it", name,
+                        lob_bytes_text(need, bytes), lob_bytes_text(have, left));
+    }
+    hold(s, bytes);
+    return LOB_OK;
+}
+
+void lob_session_give(lob_session *s, int64_t bytes)
+{
+    hold(s, -bytes);
+}
+
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
@@ -386,6 +421,7 @@ static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
     add_stage(s, "read", info->read_s);
     add_stage(s, "inflate", info->inflate_s);
     lob_report_input(s, out, path, info);
+    if (out->data) hold(s, lob_voxel_bytes(out));
     st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -395,7 +431,7 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
 {
     lob_file_info info = {.format = NULL};
     const lob_read_options options = {
-        .frame = frame, .max_memory = s->max_memory, .threads = s->context.threads};
+        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
     return read_volume(s, out, path, &options, &info);
 }
 

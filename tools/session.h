@@ -55,7 +55,9 @@ typedef struct {
     bool help, version;
 
     const lob_backend *backend; /* the CPU's until lob_session_device */
-    lob_context context; /* threads, memory limit, device and progress; hand it to the algorithms */
+    int64_t held;               /* bytes that count against max_memory */
+    lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
+                            algorithms */
     lob_error error;     /* hand it to whatever can fail */
     int exit_code;       /* when lob_session_begin returned false */
 
@@ -117,6 +119,22 @@ lob_status lob_session_device(lob_session *s);
  *   frame  in  as in lob_read_options
  */
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
+
+/* Bytes of a volume's voxels; -1 when they do not fit in 64 bits. */
+int64_t lob_voxel_bytes(const lob_volume *volume);
+
+/*
+ * --max-memory bounds all that a command holds at a time, so what is held counts before the next
+ * stage gets the rest as context.max_memory. lob_session_read counts the voxels it reads; whatever
+ * else is as large as a volume is taken before it is allocated and given back when it is freed.
+ *
+ *   bytes  in  -1 stands for more than fits in 64 bits
+ *   name   in  whose memory it is, for the message: usually a path
+ *
+ * Returns LOB_OK, or LOB_ENOMEM when less than that is left.
+ */
+lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
+void lob_session_give(lob_session *s, int64_t bytes);
 
 /* The same for the header alone: out->data stays NULL. info may be NULL. */
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,

@@ -10,6 +10,7 @@ import subprocess
 import time
 import zlib
 
+import nibabel
 import numpy as np
 import pytest
 from conftest import PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
@@ -92,6 +93,48 @@ def test_bad_usage_is_64(folder, what, arguments, part):
     before = contents(folder)
     assert_one_line(lobule(*arguments, cwd=folder), 64, part)
     assert contents(folder) == before
+
+
+def test_info_counts_extensions_alone(folder):
+    assert json.loads(good("info", "image.nii", "--json", cwd=folder).stdout)["extension_bytes"] == 0
+    volume = nibabel.load(folder / "image.nii")
+    volume.header.extensions.append(nibabel.nifti1.Nifti1Extension("comment", b"with a word"))
+    nibabel.save(volume, folder / "more.nii")
+    assert json.loads(good("info", "more.nii", "--json", cwd=folder).stdout)["extension_bytes"] == 32
+
+
+MEMORY = [
+    ("an image", ["convert", "image.nii", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "leaves 1.0 KiB"]),
+    ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "leaves 626 bytes"]),
+    ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
+    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut needs"]),
+    ("another type", ["convert", "image.nii", "o.nii", "--type", "float64"], "20KiB", ["o.nii: needs 37.6 KiB"]),
+    ("copies", ["compare", "seeds.nii", "seeds.nii.gz"], "12KiB", ["seeds.nii.gz: needs 9.4 KiB"]),
+    ("a picture", ["preview", "image.nii", "-o", "p.png"], "100KiB", ["p.png: needs"]),
+    ("a phantom", ["phantom", "abdomen", "-o", "p.nii"], "9MiB", ["p.nii: needs 20.0 MiB"]),
+]
+
+
+@pytest.mark.parametrize("what, arguments, limit, parts", MEMORY, ids=[row[0] for row in MEMORY])
+def test_memory_limit(folder, what, arguments, limit, parts):
+    before = contents(folder)
+    assert_one_line(lobule(*arguments, "--max-memory", limit, cwd=folder), 75, *parts)
+    assert contents(folder) == before
+
+
+@pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+def test_memory_stays_near_its_limit(folder):
+    """One limit for all that is held: a command that accepts it stays near it, another says no."""
+    good("phantom", "abdomen", "-o", "scan.nii.gz", "--seeds", "marks.nii.gz", "--size", "128,128,128", cwd=folder)
+    codes = set()
+    for mib in (4, 8, 16, 24, 32, 40, 64):
+        done = lobule("growcut", "scan.nii.gz", "marks.nii.gz", "-o", "o.nii.gz", "--strength", "s.nii", "--force",
+                      "--report", "r.json", "--threads", 1, "--max-memory", f"{mib}MiB", cwd=folder)  # fmt: skip
+        peak = json.loads((folder / "r.json").read_text())["peak_memory_bytes"]
+        assert done.returncode in (0, 75), done.stderr
+        assert peak < (mib + 24) * 2**20, f"{mib} MiB allowed, {peak / 2**20:.1f} MiB taken"
+        codes.add(done.returncode)
+    assert codes == {0, 75}
 
 
 def test_letters_of_flags_stand_together(folder):

@@ -285,6 +285,8 @@ def test_phantom_refuses(tmp_path):
     assert_one_line(lobule("phantom", "cells", "-o", out, *crowded), 64, "500 cells")
     huge = ("--size", "1000000,1000000,1000000")
     assert_one_line(lobule("phantom", "abdomen", "-o", out, *huge), 64, "memory")
+    large = ("--size", "100000,100000,100000")
+    assert_one_line(lobule("phantom", "abdomen", "-o", out, *large), 75, "100000 x 100000 x 100000", "1.8 PiB")
     assert list(tmp_path.iterdir()) == []
 
 
