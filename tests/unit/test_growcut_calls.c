@@ -158,7 +158,7 @@ static void cancelled(void **state)
         const lob_growcut_options options = options_of(axis);
         const lob_growcut_output out = {c.labels, NULL, NULL};
         assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_ECANCEL);
-        assert_true(t.last >= 0.5 && t.last < 1);
+        assert_true(t.last >= 0.5);
     }
     cube_free(&c);
 }
