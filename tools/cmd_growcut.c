@@ -1,6 +1,7 @@
 /* lobule growcut: grow seeds over an image. */
 #include "kernels/distance/distance.h"
 #include "tools/commands.h"
+#include "tools/level_use.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -216,7 +217,8 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     if (w->set.count == 0)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: no seeds: 0 means unknown, and labels start at 1", set->seeds);
-    if (w->set.count == 1 && !limited)
+    /* One slice may well hold a single label: it comes out as it does among others. */
+    if (w->set.count == 1 && !limited && set->slices < 0)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: the only label is %d, so everything would become %d; add seeds of a "
                         "background label, or a limit such as --mask, --range or --max-mm",
@@ -315,6 +317,30 @@ static void report_stats(lob_session *s, const settings *set, const lob_growcut_
                     (long long)voxels, stats->key_bits);
 }
 
+/* A few voxels far away, such as padding, leave a handful of levels to all others: say so. */
+static lob_status report_crowding(lob_session *s, const settings *set, const work *w,
+                                  const lob_growcut_stats *stats, bool flat)
+{
+    enum { FEW = 64 };
+    const lob_volume *image = &w->image;
+    const bool integers = lob_type_of(image->type)->is_integer;
+    if (integers && stats->level_step == fabs(image->slope)) return LOB_OK; /* used exactly */
+    lob_level_use use;
+    const lob_data data = {
+        .image = image, .mask = w->mask, .range = {set->range[0], set->range[1]}
+    };
+    const lob_status st = lob_level_use_of(&use, &data, stats->level_step);
+    if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
+    cJSON_AddNumberToObject(s->results, "levels_of_99_percent", (double)use.levels);
+    if (use.merged && use.levels < FEW)
+        lob_session_note(s,
+                         "%s: values reach %.3g, so 99 %% of the voxels share %lld of 65536 "
+                         "levels%s; give --range LO,HI",
+                         set->image, lob_farthest_value(&data), (long long)use.levels,
+                         flat ? " in the slices with such values" : "");
+    return LOB_OK;
+}
+
 static lob_status grow(lob_session *s, const settings *set, work *w)
 {
     const int axis = slice_axis(set, &w->image.geometry);
@@ -353,6 +379,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
 
     report_stats(s, set, &stats, lob_voxels(&w->image), axis);
     st = report_labels(s, set, w);
+    if (st == LOB_OK) st = report_crowding(s, set, w, &stats, axis >= 0);
     if (st == LOB_OK) st = lob_labels_restore(&w->labels, &w->set);
     return st;
 }
@@ -459,6 +486,9 @@ const lob_command lob_command_growcut = {
         "differences of intensity is what costs. Of equal costs the smallest label wins, so the "
         "result is the same on every machine and device. What a limit keeps from being reached "
         "stays 0. NaN and infinite voxels are never labelled or crossed.\n"
+        "Seeds hold two labels or more, one of them usually the background's; a single label needs "
+        "a limit (--mask, --range, --max-mm, ...) or --slices, where it fills the slices that hold "
+        "it.\n"
         "The label volume keeps the image's header. Its type is uint8, int16 or int32, whichever "
         "is the smallest that holds the largest label.",
     .examples =

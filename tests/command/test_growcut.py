@@ -199,6 +199,42 @@ def test_nan_is_left_out_and_counted(folder):
     assert all(note in errors for note in report["notes"])
 
 
+OUTLIERS = [
+    ("two values and a padded voxel", np.float32, np.where(seeds_array() == 9, 0, 1), 3.4e38, 1),
+    ("noise and padding", np.float32, scan_array(), -3.4e38, 1),
+    ("wide integers", np.int32, scan_array(), 2**31 - 1, 1),
+    ("noise alone", np.float32, scan_array(), 700, None),
+    ("whole numbers in float", np.float32, np.arange(np.prod(SHAPE)).reshape(SHAPE) % 7, 6, None),
+    ("integers used exactly", np.int16, scan_array() % 3, 32767, None),
+]
+
+
+@pytest.mark.parametrize("what, dtype, values, outlier, levels", OUTLIERS, ids=[row[0] for row in OUTLIERS])
+@pytest.mark.parametrize("slices", [(), ("--slices", "z")])
+def test_values_that_crowd_in_few_levels(folder, what, dtype, values, outlier, levels, slices):
+    image = values.astype(dtype)
+    if levels:
+        image[BALL] += np.array(500, dtype)
+    image[0, 0, 5] = outlier
+    save(image, folder / "image.nii.gz")
+    _, report, errors = grow(folder, *slices)
+    assert ("99 % of the voxels share" in errors) == bool(levels), errors
+    if levels:
+        assert f"share {levels} of 65536 levels" in errors and f"{outlier:.3g}" in errors
+        assert "--range LO,HI" in errors
+        assert report["results"]["levels_of_99_percent"] == levels
+        _, _, errors = grow(folder, *slices, "--range=-1,5000")
+        assert "share" not in errors
+
+
+def test_one_label_in_slices(folder):
+    """A slice with one label is as it would be alone; in 3D one label needs a limit."""
+    flat = save(scan_array()[:, :, 5:6], folder / "flat.nii")
+    save(seeds_array(3, 3)[:, :, 5:6], folder / "seeds.nii.gz")
+    labels, _, _ = grow(folder, "--slices", "z", image=flat.name)
+    assert (labels == 3).all()
+
+
 def test_frame(folder):
     frames = np.stack([np.zeros(SHAPE, np.int16), scan_array(), np.zeros(SHAPE, np.int16)], axis=-1)
     save(frames, folder / "frames.nii.gz")

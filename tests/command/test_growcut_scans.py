@@ -48,10 +48,8 @@ def test_slices_as_alone(abdomen, tmp_path, rule, axis):
     compared = 0
     for index in range(0, whole.shape[axis], 7):
         cut = tuple(slice(index, index + 1) if a == axis else slice(None) for a in range(3))
-        labels = np.unique(load(seeds)[cut])
-        labels = labels[labels > 0]
-        if len(labels) < 2:
-            assert (whole[cut] == (labels[0] if len(labels) else 0)).all()
+        if not load(seeds)[cut].any():
+            assert not whole[cut].any()
             continue
         for name, source in (("image.nii.gz", scan), ("seeds.nii.gz", seeds)):
             nibabel.save(nibabel.load(source).slicer[cut], tmp_path / name)
