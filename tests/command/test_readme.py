@@ -2,8 +2,11 @@
 import re
 import shlex
 
+import nibabel
+import numpy as np
 import pytest
-from conftest import ROOT, good, lobule
+from conftest import ROOT, SHARED, good, load, lobule
+from scipy import ndimage
 
 README = ROOT / "README.md"
 
@@ -23,6 +26,24 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def real_scan(folder):
+    """The files ct*.nii.gz, which are not in the repository."""
+    data = SHARED / "data" / "totalsegmentator"
+    if not data.is_dir():
+        pytest.skip(f"no folder {data}: set LOBULE_SHARED")
+    volume = nibabel.load(data / "example_seg_fast_force_split.nii.gz")
+    reference = np.asanyarray(volume.dataobj)
+    seeds = np.zeros(reference.shape, np.uint8)
+    for organ in np.unique(reference[reference > 0]):
+        if np.count_nonzero(reference == organ) >= 500:
+            seeds[ndimage.binary_erosion(reference == organ, iterations=2)] = organ
+    seeds[ndimage.binary_erosion(reference == 0, iterations=2)] = reference.max() + 1
+    nibabel.save(nibabel.Nifti1Image(seeds, volume.affine), folder / "ct_seeds.nii.gz")
+    (folder / "ct.nii.gz").symlink_to(data / "example_ct.nii.gz")
+    (folder / "ct_organs.nii.gz").symlink_to(data / "example_seg_fast_force_split.nii.gz")
+
+
 def test_there_are_examples_of_every_command():
     shown = {line.split()[1] for line in examples()}
     listed = good("--help").stdout
@@ -32,12 +53,26 @@ def test_there_are_examples_of_every_command():
 
 
 @pytest.mark.parametrize("line", examples())
-def test_example_runs(folder, line):
+def test_example_runs(folder, line, request):
     words = shlex.split(line)
+    if any(word.startswith("ct") for word in words):
+        request.getfixturevalue("real_scan")
     done = lobule(*words[1:], "--quiet", cwd=folder)
     differs = 1 if words[1] == "compare" else 0
     assert done.returncode == differs, f"{line}: exit {done.returncode}: {done.stderr}"
     assert done.stderr == ""
+
+
+def test_dice_on_the_real_scan(folder, real_scan):
+    """The figures are those of README.md."""
+    text = README.read_text(encoding="utf-8")
+    liver = load(folder / "ct_organs.nii.gz") == 5
+    for options, pattern in ((("--rule", "distance", "--penalty", 10), r"Dice (0\.\d+);"),
+                             ((), r"default rule reaches (0\.\d+)")):  # fmt: skip
+        good("growcut", "ct.nii.gz", "ct_seeds.nii.gz", "-o", "ct_found.nii.gz", "--force", *options, cwd=folder)
+        found = load(folder / "ct_found.nii.gz") == 5
+        dice = 2 * np.count_nonzero(found & liver) / (found.sum() + liver.sum())
+        assert f"{dice:.3f}" == re.search(pattern, text)[1]
 
 
 def test_header_fields_are_those_of_the_writer():
