@@ -1,4 +1,5 @@
 /* The list of outcomes, the one line of an error, and the table of voxel types. */
+#include "volumes/bytes.h"
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
@@ -144,12 +145,32 @@ static void test_values(void **state)
     assert_true(got[0] == 9007199254740992.0 && got[1] == 18446744073709551616.0);
 }
 
+/* An amount's unit is the largest that it fills. */
+static void test_bytes_text(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {
+        {0,                "0 bytes"   },
+        {1023,             "1023 bytes"},
+        {1024,             "1.0 KiB"   },
+        {(int64_t)3 << 19, "1.5 MiB"   },
+        {(int64_t)4 << 30, "4.0 GiB"   },
+        {INT64_MAX,        "8.0 EiB"   },
+    };
+    char text[LOB_BYTES_TEXT];
+    for (size_t i = 0; i < COUNT(rows); i++)
+        assert_string_equal(lob_bytes_text(text, rows[i].bytes), rows[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_texts),
         cmocka_unit_test(test_fail),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_values),     cmocka_unit_test(test_bytes_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
