@@ -3,6 +3,7 @@
  * and back. A volume is one image; slices are as many, and as many at a time as fit.
  */
 #include "kernels/growcut/growcut_job_cuda.cuh"
+#include "volumes/bytes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,11 +21,6 @@ typedef struct {
     lob_growcut_counts counts;
     lob_error *error;
 } call;
-
-static double mib(int64_t bytes)
-{
-    return (double)bytes / 1048576;
-}
 
 /* ---- what is grown together ---- */
 
@@ -105,11 +101,12 @@ static lob_status refuse(const call *c, int64_t bytes)
     const growcut_job *job = &c->job;
     const int64_t voxels = (int64_t)job->view.side[0] * job->view.side[1] * job->view.side[2];
     const double fits = (double)voxels / (double)bytes * (double)job->budget / 1e6;
-    return lob_fail(
-        c->error, LOB_ENOMEM,
-        "GrowCut needs %.1f MiB of working memory on the GPU for %.1f million voxels, and "
-        "%.1f MiB are allowed and free, enough for %.1f million: use --device cpu",
-        mib(bytes), (double)voxels / 1e6, mib(job->budget), fits);
+    char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
+    return lob_fail(c->error, LOB_ENOMEM,
+                    "GrowCut needs %s of working memory on the GPU for %.1f million voxels, and %s "
+                    "are allowed and free, enough for %.1f million: use --device cpu",
+                    lob_bytes_text(needed, bytes), (double)voxels / 1e6,
+                    lob_bytes_text(room, job->budget), fits);
 }
 
 static void find_budget(call *c)
@@ -354,11 +351,12 @@ static lob_status send(lob_growcut_arrays *arrays, const sizes *z, const lob_gro
 {
     void *block = NULL;
     const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
+    char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     if (z->total > room)
         return lob_fail(error, LOB_ENOMEM,
-                        "the volumes take %.1f MiB and the GPU has %.1f MiB free, enough for %.1f "
-                        "million voxels without GrowCut's own: use --device cpu",
-                        mib(z->total), mib(room),
+                        "the volumes take %s and the GPU has %s free, enough for %.1f million "
+                        "voxels without GrowCut's own: use --device cpu",
+                        lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
                         (double)z->voxels / (double)z->total * (double)room / 1e6);
     LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
     unsigned char *at = (unsigned char *)block;

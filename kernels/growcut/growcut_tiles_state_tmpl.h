@@ -1,6 +1,7 @@
 /* The tile engine's state: keys, tiles, workers, and their memory. Part of growcut_tiles_tmpl.h. */
 #include "kernels/growcut/growcut_tiles.h"
 #include "kernels/growcut/growcut_voxel.h"
+#include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -212,9 +213,10 @@ static lob_status note_bytes(engine *e, lob_error *error)
     const int64_t bytes = engine_bytes(e), most = e->job->max_memory;
     if (bytes > e->peak_bytes) e->peak_bytes = bytes;
     if (most == 0 || bytes <= most) return LOB_OK;
+    char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
     return lob_fail(error, LOB_ENOMEM,
-                    "GrowCut needs %.1f MiB of working memory, more than the %.1f MiB allowed",
-                    (double)bytes / 1048576, (double)most / 1048576);
+                    "GrowCut needs %s of working memory, more than the %s allowed",
+                    lob_bytes_text(needed, bytes), lob_bytes_text(allowed, most));
 }
 
 static void engine_free(engine *e)
