@@ -7,6 +7,7 @@ from pathlib import Path
 import nibabel
 import numpy as np
 import pytest
+from scipy import ndimage
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("LOBULE_BIN", str(ROOT / "build" / "default" / "tools" / "lobule"))
@@ -104,6 +105,28 @@ def folder(tmp_path):
     save(seeds_array(), tmp_path / "seeds.nii.gz")
     save(seeds_array(), tmp_path / "seeds.nii")
     return tmp_path
+
+
+def eroded_seeds(reference):
+    """Seeds from labels: each of at least 500 voxels and, as one label more, the rest, eroded twice."""
+    seeds = np.zeros(reference.shape, np.uint8)
+    for label in np.unique(reference[reference > 0]):
+        if np.count_nonzero(reference == label) >= 500:
+            seeds[ndimage.binary_erosion(reference == label, iterations=2)] = label
+    seeds[ndimage.binary_erosion(reference == 0, iterations=2)] = reference.max() + 1
+    return seeds
+
+
+@pytest.fixture(scope="session")
+def abdomen(tmp_path_factory):
+    """The abdominal CT, seeds for it made from its labels, and those labels' file."""
+    data = SHARED / "data" / "totalsegmentator"
+    if not data.is_dir():
+        pytest.skip(f"no folder {data}: set LOBULE_SHARED")
+    labels = data / "example_seg_fast_force_split.nii.gz"
+    seeds = tmp_path_factory.mktemp("abdomen") / "seeds.nii.gz"
+    save(eroded_seeds(load(labels)), seeds, affine=nibabel.load(labels).affine)
+    return data / "example_ct.nii.gz", seeds, labels
 
 
 @pytest.fixture

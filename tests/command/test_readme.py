@@ -2,11 +2,9 @@
 import re
 import shlex
 
-import nibabel
 import numpy as np
 import pytest
-from conftest import ROOT, SHARED, good, load, lobule
-from scipy import ndimage
+from conftest import ROOT, good, load, lobule
 
 README = ROOT / "README.md"
 
@@ -27,21 +25,10 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def real_scan(folder):
+def real_scan(folder, abdomen):
     """The files ct*.nii.gz, which are not in the repository."""
-    data = SHARED / "data" / "totalsegmentator"
-    if not data.is_dir():
-        pytest.skip(f"no folder {data}: set LOBULE_SHARED")
-    volume = nibabel.load(data / "example_seg_fast_force_split.nii.gz")
-    reference = np.asanyarray(volume.dataobj)
-    seeds = np.zeros(reference.shape, np.uint8)
-    for organ in np.unique(reference[reference > 0]):
-        if np.count_nonzero(reference == organ) >= 500:
-            seeds[ndimage.binary_erosion(reference == organ, iterations=2)] = organ
-    seeds[ndimage.binary_erosion(reference == 0, iterations=2)] = reference.max() + 1
-    nibabel.save(nibabel.Nifti1Image(seeds, volume.affine), folder / "ct_seeds.nii.gz")
-    (folder / "ct.nii.gz").symlink_to(data / "example_ct.nii.gz")
-    (folder / "ct_organs.nii.gz").symlink_to(data / "example_seg_fast_force_split.nii.gz")
+    for name, path in zip(("ct", "ct_seeds", "ct_organs"), abdomen):
+        (folder / f"{name}.nii.gz").symlink_to(path)
 
 
 def test_there_are_examples_of_every_command():
