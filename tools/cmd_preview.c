@@ -64,9 +64,7 @@ static int64_t locate_labels(content *c)
     for (int64_t z = 0; z < d.nz; z++)
         for (int64_t y = 0; y < d.ny; y++)
             for (int64_t x = 0; x < d.nx; x++, at++) {
-                const int32_t label = c->labels.type == LOB_U8    ? ((uint8_t *)c->labels.data)[at]
-                                      : c->labels.type == LOB_I16 ? ((int16_t *)c->labels.data)[at]
-                                                                  : ((int32_t *)c->labels.data)[at];
+                const int32_t label = lob_label_at(c->labels.data, c->labels.type, at);
                 if (!c->shown[label]) continue;
                 const int64_t p[3] = {x, y, z};
                 for (int a = 0; a < 3; a++) {

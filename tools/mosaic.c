@@ -139,13 +139,6 @@ static double pixel_value(const float *slice, const ruler *right, const ruler *d
     return sum / (right->samples * down->samples);
 }
 
-static int32_t label_at(const lob_volume *v, int64_t at)
-{
-    return v->type == LOB_U8    ? ((const uint8_t *)v->data)[at]
-           : v->type == LOB_I16 ? ((const int16_t *)v->data)[at]
-                                : ((const int32_t *)v->data)[at];
-}
-
 /* Does another label begin within `reach` pixels? */
 static bool on_contour(const int32_t *map, int width, int height, int x, int y, int reach)
 {
@@ -172,8 +165,9 @@ static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scen
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
             const int32_t label =
-                label_at(v, first + nearest_voxel(right, x + 0.5) * right->stride +
-                                nearest_voxel(down, y + 0.5) * down->stride);
+                lob_label_at(v->data, v->type,
+                             first + nearest_voxel(right, x + 0.5) * right->stride +
+                                 nearest_voxel(down, y + 0.5) * down->stride);
             map[(size_t)y * (size_t)width + (size_t)x] = scene->shown[label] ? label : 0;
         }
     const int reach = width >= 400 && height >= 300 ? 2 : 1;
