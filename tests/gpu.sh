@@ -4,11 +4,12 @@
 #   tests/gpu.sh LOGS [CMAKE ARGUMENT...]
 #
 # Logs go to the folder LOGS; the last lines of each are printed. LOBULE_GPU_BUILD names the build
-# folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench").
+# folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench"),
+# LOBULE_GPU_ONLY the algorithms, separated by commas (default all of them).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-[ $# -ge 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 64; }
+[ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 logs=$1
 shift
 build=${LOBULE_GPU_BUILD:-build/gpu}
@@ -30,23 +31,24 @@ step() {
 step configure 3 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLOBULE_CUDA=ON \
     -DCMAKE_CUDA_ARCHITECTURES="${LOBULE_GPU_ARCH:-90-real}" "$@" || exit 1
 step build 3 cmake --build "$build" --parallel "$(nproc)" --target check_backends || exit 1
-check=$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)
+check=("$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)")
+[ -z "${LOBULE_GPU_ONLY:-}" ] || check+=(--only "$LOBULE_GPU_ONLY")
 
 for what in $steps; do
     case $what in
     test)
         step ctest 12 ctest --test-dir "$build" -L gpu --output-on-failure
-        step cases 8 "$check" --cases 2000 --first 10000 --repeats 100
+        step cases 8 "${check[@]}" --cases 2000 --first 10000 --repeats 100
         ;;
     sanitize)
         # Small volumes only: each tool slows a kernel down a hundred times and more.
         for tool in memcheck racecheck initcheck synccheck; do
             step "$tool" 6 timeout "${LOBULE_GPU_TIMEOUT:-240}" compute-sanitizer --tool "$tool" \
-                --error-exitcode 9 "$check" --cases "${LOBULE_GPU_SANITIZED:-40}" --repeats 0
+                --error-exitcode 9 "${check[@]}" --cases "${LOBULE_GPU_SANITIZED:-40}" --repeats 0
         done
         ;;
-    bench) step bench 40 "$check" --cases 50 --repeats 0 --bench --flat ;;
-    sweep) step sweep 100 "$check" --cases 50 --repeats 0 --sweep ;;
+    bench) step bench 40 "${check[@]}" --cases 50 --repeats 0 --bench --flat ;;
+    sweep) step sweep 100 "${check[@]}" --cases 50 --repeats 0 --sweep ;;
     *)
         printf 'gpu.sh: no step %s\n' "$what" >&2
         exit 64

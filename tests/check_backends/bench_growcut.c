@@ -3,11 +3,11 @@
  * times are CUDA events around the whole call with arrays on the device: levels, rules, growing,
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
-#include "tests/check_backends/bench_growcut.h"
+#include "tests/check_backends/bench.h"
+#include "tests/check_backends/check_growcut.h"
 
 #include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"
-#include "kernels/phantom/phantom.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <cuda_runtime_api.h>
@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { WARM_UP = 2, MOST_TIMES = 101 };
 
 /* A volume on both sides, and the CPU's labels of it. */
 typedef struct {
@@ -39,59 +37,11 @@ typedef struct {
     lob_error error;
 } timing;
 
-static void must(cudaError_t result, const char *what)
-{
-    if (result == cudaSuccess) return;
-    printf("%s: %s\n", what, cudaGetErrorString(result));
-    exit(70);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-static double copy_bandwidth(const lob_context *context)
-{
-    const size_t bytes = (size_t)1 << 30;
-    cudaStream_t queue = lob_device_queue(context->device);
-    void *from, *to;
-    cudaEvent_t a, b;
-    float ms[11];
-    must(cudaMalloc(&from, bytes), "cudaMalloc");
-    must(cudaMalloc(&to, bytes), "cudaMalloc");
-    must(cudaMemset(from, 0x5a, bytes), "cudaMemset");
-    must(cudaEventCreate(&a), "cudaEventCreate");
-    must(cudaEventCreate(&b), "cudaEventCreate");
-    for (int i = 0; i < 11; i++) {
-        must(cudaEventRecord(a, queue), "cudaEventRecord");
-        must(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, queue), "copy");
-        must(cudaEventRecord(b, queue), "cudaEventRecord");
-        must(cudaEventSynchronize(b), "copy");
-        must(cudaEventElapsedTime(&ms[i], a, b), "cudaEventElapsedTime");
-    }
-    cudaEventDestroy(a);
-    cudaEventDestroy(b);
-    cudaFree(from);
-    cudaFree(to);
-    qsort(ms, 11, sizeof *ms, ascending);
-    return 2.0 * (double)bytes / (ms[5] * 1e-3);
-}
-
 /* ---- volumes ---- */
 
 static bool phantom(bench *b, lob_dims dims, double noise, uint64_t seed)
 {
-    lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
-    lob_error error = {""};
-    o.dims = dims;
-    o.noise = noise;
-    o.random_seed = seed;
-    const lob_context cpu = {.threads = b->context->threads};
-    const lob_status st = lob_phantom(&b->image, &b->truth, &b->seeds, &o, &cpu, &error);
-    if (st != LOB_OK) printf("phantom: %s\n", error.text);
-    return st == LOB_OK;
+    return bench_abdomen(&b->image, &b->truth, &b->seeds, dims, noise, seed, b->context->threads);
 }
 
 /*
@@ -114,14 +64,6 @@ static void seed_slices(bench *b)
                     inside = inside && truth[i + k] == truth[i] && truth[i + k * d.nx] == truth[i];
                 if (inside) seeds[i] = truth[i];
             }
-}
-
-/* Replace the image by numbers that have nothing in common. */
-static void make_noise(lob_volume *image)
-{
-    const int64_t n = lob_voxels(image);
-    for (int64_t i = 0; i < n; i++)
-        ((int16_t *)image->data)[i] = (int16_t)(random_bits(11, (uint64_t)i) & 4095);
 }
 
 /* Corridors one voxel wide between walls that cannot be crossed; half of the doors are shut. */
@@ -167,11 +109,9 @@ static void send(bench *b)
     b->want = malloc(voxels);
     b->got = malloc(voxels);
     if (!b->want || !b->got) exit(75);
-    must(cudaMalloc(&b->device_image, bytes), "cudaMalloc");
-    must(cudaMalloc(&b->device_seeds, voxels), "cudaMalloc");
+    b->device_image = bench_to_device(b->image.data, bytes);
+    b->device_seeds = bench_to_device(b->seeds.data, voxels);
     must(cudaMalloc(&labels, voxels), "cudaMalloc");
-    must(cudaMemcpy(b->device_image, b->image.data, bytes, cudaMemcpyHostToDevice), "upload");
-    must(cudaMemcpy(b->device_seeds, b->seeds.data, voxels, cudaMemcpyHostToDevice), "upload");
     b->arrays =
         (lob_growcut_arrays){.image = b->device_image, .seeds = b->device_seeds, .labels = labels};
 }
@@ -214,20 +154,11 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
                         const lob_growcut_options *options, const lob_growcut_tuning *tuning)
 {
     cudaStream_t queue = lob_device_queue(b->context->device);
-    cudaEvent_t before, after;
-    float ms = 0;
     must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
-    must(cudaEventCreate(&before), "cudaEventCreate");
-    must(cudaEventCreate(&after), "cudaEventCreate");
-    must(cudaEventRecord(before, queue), "cudaEventRecord");
+    bench_clock clock = bench_start(b->context);
     t->status = lob_growcut_cuda_arrays(&b->arrays, &t->stats, &t->counts, in, options, tuning,
                                         b->context, &t->error);
-    must(cudaEventRecord(after, queue), "cudaEventRecord");
-    must(cudaEventSynchronize(after), "growcut");
-    must(cudaEventElapsedTime(&ms, before, after), "cudaEventElapsedTime");
-    cudaEventDestroy(before);
-    cudaEventDestroy(after);
-    return ms;
+    return bench_stop_ms(&clock);
 }
 
 /* Run as often as asked for; what the last run wrote is compared with b->want. */
@@ -237,9 +168,9 @@ static timing measure(bench *b, const lob_growcut_options *options,
     const int64_t voxels = lob_voxels(&b->image);
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     timing t = {0};
-    float ms[MOST_TIMES];
-    if (times > MOST_TIMES) times = MOST_TIMES;
-    for (int i = -WARM_UP; i < times; i++) {
+    float ms[BENCH_MOST_TIMES];
+    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
+    for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = timed_call(b, &t, &in, options, tuning);
         if (t.status != LOB_OK) {
             printf("%s: %s\n", b->name, t.error.text);
@@ -247,18 +178,10 @@ static timing measure(bench *b, const lob_growcut_options *options,
         }
         if (i >= 0) ms[i] = one;
     }
-    qsort(ms, (size_t)times, sizeof *ms, ascending);
-    t.ms = ms[times / 2];
+    t.ms = bench_median(ms, times);
     must(cudaMemcpy(b->got, b->arrays.labels, (size_t)voxels, cudaMemcpyDeviceToHost), "download");
     for (int64_t i = 0; i < voxels; i++) t.wrong += b->got[i] != b->want[i];
     return t;
-}
-
-static uint64_t hash_of(const uint8_t *bytes, int64_t n)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (int64_t i = 0; i < n; i++) h = (h ^ bytes[i]) * 0x100000001b3u;
-    return h;
 }
 
 static void print_row(const bench *b, const char *rule, const timing *t, float around_ms)
@@ -272,7 +195,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
            (double)t->stats.working_bytes / voxels, (long long)t->counts.rounds,
            (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.pops / voxels,
            t->wrong ? "DIFFERS" : "same",
-           (unsigned long long)hash_of(b->got, lob_voxels(&b->image)));
+           (unsigned long long)bench_hash(b->got, lob_voxels(&b->image)));
 }
 
 static void print_head(const char *title)
@@ -306,8 +229,6 @@ static int both_rules(bench *b, int slice_axis, int times)
 
 /* ---- suites ---- */
 
-static const double NOISE_PERCENT = 100.0 * 20 / 4096; /* sigma 20 of 12 bits */
-
 static int bench_volumes(const lob_context *context, const bench_options *o, double copy)
 {
     static const struct {
@@ -316,11 +237,11 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
         int slice_axis;
         void (*change)(lob_volume *);
     } rows[] = {
-        {"abdomen",        NOISE_PERCENT, -1, NULL      },
-        {"abdomen slices", NOISE_PERCENT, 2,  NULL      },
-        {"abdomen smooth", 0,             -1, NULL      },
-        {"noise alone",    0,             -1, make_noise},
-        {"maze",           0,             -1, make_maze }
+        {"abdomen",        BENCH_NOISE_PERCENT, -1, NULL            },
+        {"abdomen slices", BENCH_NOISE_PERCENT, 2,  NULL            },
+        {"abdomen smooth", 0,                   -1, NULL            },
+        {"noise alone",    0,                   -1, bench_make_noise},
+        {"maze",           0,                   -1, make_maze       }
     };
     int failures = 0;
     char title[96];
@@ -371,7 +292,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
 static int bench_sweep(const lob_context *context, const bench_options *o, double copy)
 {
     bench b = {.context = context, .name = "abdomen", .copy = copy};
-    if (!phantom(&b, o->dims, NOISE_PERCENT, 1)) return 1;
+    if (!phantom(&b, o->dims, BENCH_NOISE_PERCENT, 1)) return 1;
     send(&b);
     int failures = sweep_one(&b, -1, 3);
     b.name = "abdomen slices";
@@ -397,7 +318,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
         const int64_t side = (int64_t)sqrt(mp * 1e6);
         bench b = {.context = context, .name = "image"};
         const lob_dims dims = {side, side, 1};
-        if (!phantom(&b, dims, NOISE_PERCENT, 3) || !make_colours(&b)) return failures + 1;
+        if (!phantom(&b, dims, BENCH_NOISE_PERCENT, 3) || !make_colours(&b)) return failures + 1;
         send(&b);
         lob_growcut_options exact = LOB_GROWCUT_DEFAULTS;
         exact.slice_axis = 2;
@@ -425,7 +346,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
 int bench_growcut(const lob_context *context, const bench_options *options)
 {
     int failures = 0;
-    const double copy = copy_bandwidth(context);
+    const double copy = bench_copy_bandwidth(context);
     printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
     if (options->volumes) failures += bench_volumes(context, options, copy);
     if (options->flat) failures += bench_flat(context, options);

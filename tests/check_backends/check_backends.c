@@ -4,7 +4,6 @@
  * where there is no GPU.
  */
 #include "kernels/device/device.h"
-#include "tests/check_backends/bench_growcut.h"
 #include "tests/check_backends/check_growcut.h"
 
 #include <stdio.h>
@@ -14,22 +13,56 @@
 
 enum { SKIPPED = 77 };
 
+#ifdef LOB_WITH_CUDA
+#define BENCH(function) function
+#else
+#define BENCH(function) NULL
+#endif
+
+static const check_algorithm algorithms[] = {
+    {"growcut", check_growcut_cases, check_growcut_repeats, BENCH(bench_growcut)},
+};
+
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
 typedef struct {
     const char *device;
     uint64_t first, cases;
     int repeats;
+    bool left_out[ALGORITHMS];
     bench_options bench;
     bool benches;
 } choices;
 
 static int usage(void)
 {
-    fputs("usage: check_backends [--device cuda:N] [--cases N] [--first N] [--repeats N]\n"
-          "                      [--bench] [--sweep] [--flat] [--size NX NY NZ] [--times N]\n"
+    fputs("usage: check_backends [--only NAME,NAME] [--device cuda:N] [--cases N] [--first N]\n"
+          "                      [--repeats N] [--bench] [--sweep] [--flat] [--size NX NY NZ]\n"
+          "                      [--times N]\n"
           "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
-          "  --flat    2D images from 1 to 64 megapixels, with approximations and their errors\n",
+          "  --flat    2D images from 1 to 64 megapixels, with approximations and their errors\n"
+          "algorithms, all of them without --only:",
           stderr);
+    for (int i = 0; i < ALGORITHMS; i++) fprintf(stderr, " %s", algorithms[i].name);
+    fputc('\n', stderr);
     return 64;
+}
+
+/* Leave out what a list of names, separated by commas, does not have; false for unknown names. */
+static bool choose_only(choices *c, const char *names)
+{
+    for (int i = 0; i < ALGORITHMS; i++) c->left_out[i] = true;
+    while (*names) {
+        const size_t n = strcspn(names, ",");
+        int i = 0;
+        while (i < ALGORITHMS &&
+               (strlen(algorithms[i].name) != n || strncmp(algorithms[i].name, names, n) != 0))
+            i++;
+        if (i == ALGORITHMS) return false;
+        c->left_out[i] = false;
+        names += n + (names[n] == ',');
+    }
+    return true;
 }
 
 static bool parse(choices *c, int argc, char **argv)
@@ -43,7 +76,9 @@ static bool parse(choices *c, int argc, char **argv)
             c->benches = c->bench.sweep = true;
         else if (strcmp(name, "--flat") == 0)
             c->benches = c->bench.flat = true;
-        else if (strcmp(name, "--device") == 0 && left >= 1)
+        else if (strcmp(name, "--only") == 0 && left >= 1) {
+            if (!choose_only(c, argv[++i])) return false;
+        } else if (strcmp(name, "--device") == 0 && left >= 1)
             c->device = argv[++i];
         else if (strcmp(name, "--cases") == 0 && left >= 1)
             c->cases = strtoull(argv[++i], NULL, 10);
@@ -61,6 +96,19 @@ static bool parse(choices *c, int argc, char **argv)
             return false;
     }
     return c->bench.times > 0 && lob_dims_voxels(c->bench.dims) > 0;
+}
+
+/* What was wrong with one algorithm; it is timed only when nothing was. */
+static int check(const check_algorithm *algorithm, const lob_context *context, const choices *c)
+{
+    int failures = 0;
+    for (const lob_backend *const *b = lob_backends + 1; *b; b++) {
+        failures += algorithm->cases(*b, context, c->first, c->cases);
+        if (c->repeats > 0) failures += algorithm->repeats(*b, context, c->repeats);
+    }
+    if (failures == 0 && c->benches && algorithm->bench)
+        failures += algorithm->bench(context, &c->bench);
+    return failures;
 }
 
 int main(int argc, char **argv)
@@ -83,11 +131,8 @@ int main(int argc, char **argv)
     printf("device: %s, %.1f GiB free\n", lob_device_name(context.device),
            (double)lob_device_free_bytes(context.device) / (1 << 30));
     int failures = 0;
-    for (const lob_backend *const *b = lob_backends + 1; *b; b++) {
-        failures += check_growcut_cases(*b, &context, c.first, c.cases);
-        if (c.repeats > 0) failures += check_growcut_repeats(*b, &context, c.repeats);
-    }
-    if (failures == 0 && c.benches) failures += bench_growcut(&context, &c.bench);
+    for (int i = 0; i < ALGORITHMS; i++)
+        if (!c.left_out[i]) failures += check(&algorithms[i], &context, &c);
     lob_device_close(context.device);
     return failures != 0;
 }

@@ -1,0 +1,52 @@
+/* What the benchmarks of all algorithms share: volumes, CUDA's clock, medians, hashes. */
+#ifndef LOB_BENCH_H
+#define LOB_BENCH_H
+
+#include "tests/check_backends/check.h"
+
+#include <cuda_runtime_api.h>
+
+/* Runs before those that are counted, and the most that are. */
+enum { BENCH_WARM_UP = 2, BENCH_MOST_TIMES = 101 };
+
+/* Noise of the phantom in per cent of its range: a standard deviation of 20 of 12 bits. */
+#define BENCH_NOISE_PERCENT (100.0 * 20 / 4096)
+
+/* End the program, naming the call, when CUDA fails. */
+void must(cudaError_t result, const char *what);
+
+/* Bytes a second that a copy inside the device reads and writes, for shares of it. */
+double bench_copy_bandwidth(const lob_context *context);
+
+/* Sorts the n >= 1 numbers. */
+float bench_median(float *ms, int n);
+
+/* Times what is put into the device's queue between start and stop, which waits for it. */
+typedef struct {
+    cudaStream_t queue;
+    cudaEvent_t before, after;
+} bench_clock;
+
+bench_clock bench_start(const lob_context *context);
+float bench_stop_ms(bench_clock *clock);
+
+/* A device copy of host bytes; free it with cudaFree. */
+void *bench_to_device(const void *bytes, size_t n);
+
+/* FNV-1a, to see at a glance whether two runs gave the same. */
+uint64_t bench_hash(const void *bytes, int64_t n);
+
+/*
+ * An int16 abdomen of 12 bits; noise in per cent of its range.
+ *
+ *   truth, seeds  out  as lob_phantom; may be NULL
+ *
+ * Returns false, having printed why, when there is no memory for it.
+ */
+bool bench_abdomen(lob_volume *image, lob_volume *truth, lob_volume *seeds, lob_dims dims,
+                   double noise, uint64_t random_seed, int threads);
+
+/* Replace an int16 image by 12-bit numbers that have nothing in common. */
+void bench_make_noise(lob_volume *image);
+
+#endif
