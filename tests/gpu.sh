@@ -32,12 +32,16 @@ step configure 3 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLO
     -DCMAKE_CUDA_ARCHITECTURES="${LOBULE_GPU_ARCH:-90-real}" "$@" || exit 1
 step build 3 cmake --build "$build" --parallel "$(nproc)" --target check_backends || exit 1
 check=("$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)")
-[ -z "${LOBULE_GPU_ONLY:-}" ] || check+=(--only "$LOBULE_GPU_ONLY")
+only=()
+if [ -n "${LOBULE_GPU_ONLY:-}" ]; then
+    check+=(--only "$LOBULE_GPU_ONLY")
+    only=(-R "^check_backends_(${LOBULE_GPU_ONLY//,/|})\$")
+fi
 
 for what in $steps; do
     case $what in
     test)
-        step ctest 12 ctest --test-dir "$build" -L gpu --output-on-failure
+        step ctest 12 ctest --test-dir "$build" -L gpu "${only[@]}" --output-on-failure
         step cases 8 "${check[@]}" --cases 2000 --first 10000 --repeats 100
         ;;
     sanitize)
