@@ -1,6 +1,7 @@
 /* lobule growcut: grow seeds over an image. */
 #include "kernels/distance/distance.h"
 #include "tools/commands.h"
+#include "tools/grid.h"
 #include "tools/level_use.h"
 #include "volumes/labels.h"
 
@@ -25,49 +26,14 @@ typedef struct {
     float *seed_strength; /* NULL: every seed has strength 1 */
 } work;
 
-/* The voxel axis across the slices asked for, -1 in 3D. The order is that of the option's words. */
-static int slice_axis(const settings *set, const lob_geometry *geometry)
-{
-    static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
-    if (set->slices < 0) return -1;
-    if (set->slices < 3) return lob_plane_axis(geometry, planes[set->slices]);
-    return set->slices - 3;
-}
-
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check_settings(lob_session *s, settings *set)
 {
-    const bool flat = set->slices >= 0;
-    if (set->neighbours < 0) set->neighbours = flat ? 8 : 26;
-    if (flat != (set->neighbours < 6 || set->neighbours == 8))
-        return lob_fail(&s->error, LOB_EARG,
-                        flat ? "--neighbours %d is for 3D; with --slices it is 4 or 8"
-                             : "--neighbours %d is for slices; add --slices, or choose 6, 18 or 26",
-                        set->neighbours);
+    const lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
+    if (st != LOB_OK) return st;
     if (set->penalty > 0.0 && set->rule != LOB_RULE_DISTANCE)
         return lob_fail(&s->error, LOB_EARG, "--penalty belongs to --rule distance");
     return LOB_OK;
-}
-
-/* Read a volume that must lie on the image's grid and have one channel. */
-static lob_status read_on_grid(lob_session *s, lob_volume *out, const char *path,
-                               const lob_volume *image, const char *image_path)
-{
-    lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
-    if (st != LOB_OK) return st;
-    st = lob_same_grid(image, image_path, out, path, &s->error);
-    if (st == LOB_OK && out->channels != 1)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path,
-                      out->channels);
-    if (st != LOB_OK) lob_volume_free(out);
-    return st;
-}
-
-/* Free a volume that has been read. */
-static void drop(lob_session *s, lob_volume *v)
-{
-    lob_session_give(s, lob_voxel_bytes(v));
-    lob_volume_free(v);
 }
 
 /* Values of one row of a volume, scale applied. */
@@ -75,45 +41,6 @@ static void values_of_row(double *values, const lob_volume *v, int64_t row)
 {
     lob_values(values, v->data, v->type, row * v->dims.nx, v->dims.nx);
     for (int64_t i = 0; i < v->dims.nx; i++) values[i] = v->slope * values[i] + v->inter;
-}
-
-/* mask: 1 where the volume's value is neither 0 nor NaN. */
-static lob_status read_mask(lob_session *s, const settings *set, work *w)
-{
-    if (!set->mask) return LOB_OK;
-    lob_volume v = LOB_VOLUME_EMPTY;
-    lob_status st = read_on_grid(s, &v, set->mask, &w->image, set->image);
-    if (st != LOB_OK) return st;
-
-    const int64_t nx = v.dims.nx, rows = v.dims.ny * v.dims.nz;
-    st = lob_session_take(s, lob_voxels(&v), set->mask);
-    if (st != LOB_OK) {
-        lob_volume_free(&v);
-        return st;
-    }
-    double *values = malloc((size_t)nx * sizeof *values);
-    w->mask = malloc((size_t)lob_voxels(&v));
-    int64_t inside = 0;
-    if (!values || !w->mask) {
-        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->mask);
-        goto out;
-    }
-    for (int64_t row = 0; row < rows; row++) {
-        values_of_row(values, &v, row);
-        for (int64_t i = 0; i < nx; i++) {
-            w->mask[row * nx + i] = values[i] != 0.0 && !isnan(values[i]);
-            inside += w->mask[row * nx + i];
-        }
-    }
-    if (inside == 0)
-        st = lob_fail(
-            &s->error, LOB_EDATA,
-            "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside",
-            set->mask);
-out:
-    free(values);
-    drop(s, &v);
-    return st;
 }
 
 static bool is_seed(const work *w, int64_t i)
@@ -132,7 +59,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
 {
     if (!set->seed_strength) return LOB_OK;
     lob_volume v = LOB_VOLUME_EMPTY;
-    lob_status st = read_on_grid(s, &v, set->seed_strength, &w->image, set->image);
+    lob_status st = lob_grid_read(s, &v, set->seed_strength, &w->image, set->image);
     if (st != LOB_OK) return st;
 
     const int64_t nx = v.dims.nx, ny = v.dims.ny, rows = ny * v.dims.nz;
@@ -160,7 +87,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
         }
     }
     free(values);
-    drop(s, &v);
+    lob_grid_drop(s, &v);
     return st;
 }
 
@@ -204,7 +131,7 @@ out:
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = read_on_grid(s, &w->seeds, set->seeds, &w->image, set->image);
+    if (st == LOB_OK) st = lob_grid_read(s, &w->seeds, set->seeds, &w->image, set->image);
     if (st != LOB_OK) return st;
     const int64_t stored = lob_voxel_bytes(&w->seeds);
     st = lob_labels_dense(&w->seeds, &w->set, set->seeds, &s->error);
@@ -224,7 +151,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                         "background label, or a limit such as --mask, --range or --max-mm",
                         set->seeds, w->set.values[0], w->set.values[0]);
 
-    st = read_mask(s, set, w);
+    st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
     if (st == LOB_OK) st = read_seed_strength(s, set, w);
     return st;
 }
@@ -343,7 +270,7 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
 
 static lob_status grow(lob_session *s, const settings *set, work *w)
 {
-    const int axis = slice_axis(set, &w->image.geometry);
+    const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
     lob_status st = limit_distance(s, set, w, axis);
     if (st == LOB_OK) st = make_outputs(s, set, w);
     if (st != LOB_OK) return st;
@@ -448,7 +375,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("norm", &set.norm, "l2|l1|linf|alphamax", "distance over several channels"),
         OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
                    "neighbours of a voxel; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set.slices, "axial|coronal|sagittal|x|y|z",
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
                    "treat every slice as an image of its own; x, y, z are voxel axes"),
         OPT_REAL("penalty", &set.penalty, "P", 0, 1e9,
                  "image units that a mm costs, with --rule distance"),

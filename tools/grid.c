@@ -1,0 +1,102 @@
+/* Masks and other volumes on an image's grid, and the axes of its slices. */
+#include "tools/grid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int lob_grid_slice_axis(int slices, const lob_geometry *geometry)
+{
+    static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+    if (slices < 0) return -1;
+    if (slices < 3) return lob_plane_axis(geometry, planes[slices]);
+    return slices - 3;
+}
+
+lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices)
+{
+    const bool flat = slices >= 0;
+    if (*neighbours < 0) *neighbours = flat ? 8 : 26;
+    if (flat != (*neighbours < 6 || *neighbours == 8))
+        return lob_fail(&s->error, LOB_EARG,
+                        flat ? "--neighbours %d is for 3D; with --slices it is 4 or 8"
+                             : "--neighbours %d is for slices; add --slices, or choose 6, 18 or 26",
+                        *neighbours);
+    return LOB_OK;
+}
+
+lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
+                         const char *image_path)
+{
+    lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
+    if (st != LOB_OK) return st;
+    st = lob_same_grid(image, image_path, out, path, &s->error);
+    if (st == LOB_OK && out->channels != 1)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path,
+                      out->channels);
+    if (st != LOB_OK) lob_volume_free(out);
+    return st;
+}
+
+void lob_grid_drop(lob_session *s, lob_volume *volume)
+{
+    lob_session_give(s, lob_voxel_bytes(volume));
+    lob_volume_free(volume);
+}
+
+int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t first, int64_t n)
+{
+    enum { BLOCK = 2048 };
+    double values[BLOCK];
+    int64_t inside = 0;
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t count = n - at < BLOCK ? n - at : BLOCK;
+        lob_values(values, volume->data, volume->type, first + at, count);
+        for (int64_t i = 0; i < count; i++) {
+            const double value = volume->slope * values[i] + volume->inter;
+            mask[at + i] = value != 0.0 && !isnan(value);
+            inside += mask[at + i];
+        }
+    }
+    return inside;
+}
+
+lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
+                         const char *image_path)
+{
+    if (!path) return LOB_OK;
+    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_status st = lob_grid_read(s, &v, path, image, image_path);
+    if (st != LOB_OK) return st;
+
+    st = lob_session_take(s, lob_voxels(&v), path);
+    if (st != LOB_OK) {
+        lob_volume_free(&v);
+        return st;
+    }
+    *mask = malloc((size_t)lob_voxels(&v));
+    if (!*mask)
+        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
+        st = lob_fail(
+            &s->error, LOB_EDATA,
+            "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside", path);
+    lob_grid_drop(s, &v);
+    return st;
+}
+
+lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
+{
+    if (channel >= volume->channels)
+        return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0",
+                        path, channel, volume->channels);
+    if (channel < 0 || volume->channels == 1) return LOB_OK;
+    const int64_t before = lob_voxel_bytes(volume);
+    volume->channels = 1;
+    const size_t bytes = (size_t)lob_voxel_bytes(volume);
+    memmove(volume->data, (unsigned char *)volume->data + (size_t)channel * bytes, bytes);
+    void *fitted = realloc(volume->data, bytes);
+    if (fitted) volume->data = fitted;
+    lob_session_give(s, before - (int64_t)bytes);
+    return LOB_OK;
+}

@@ -1,0 +1,52 @@
+/* What lies on an image's grid besides the image: masks and other volumes; and the image's slices.
+ */
+#ifndef LOB_GRID_H
+#define LOB_GRID_H
+
+#include "tools/session.h"
+
+/* The words of --slices; lob_grid_slice_axis takes their index. */
+#define LOB_GRID_SLICES "axial|coronal|sagittal|x|y|z"
+
+/* The voxel axis across the slices asked for, -1 in 3D (slices < 0). */
+int lob_grid_slice_axis(int slices, const lob_geometry *geometry);
+
+/*
+ * Check --neighbours against --slices; where it was left out (< 0) it becomes 26, with slices 8.
+ * Returns LOB_OK or LOB_EARG.
+ */
+lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
+
+/*
+ * Read a volume that must lie on the image's grid and have one channel. Returns what
+ * lob_session_read and lob_same_grid do; on failure out is empty.
+ */
+lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
+                         const char *image_path);
+
+/* Free a volume that has been read, and give its memory back. */
+void lob_grid_drop(lob_session *s, lob_volume *volume);
+
+/*
+ * Mask bytes of n voxels from voxel first on: 1 where the volume's value is neither 0 nor NaN.
+ * Returns how many are 1.
+ */
+int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t first, int64_t n);
+
+/*
+ * Read a mask on the image's grid.
+ *
+ *   mask  out  nx*ny*nz, malloc'ed; untouched when path is NULL
+ *
+ * Returns LOB_OK, what lob_grid_read does, LOB_EDATA (an empty mask) or LOB_ENOMEM.
+ */
+lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
+                         const char *image_path);
+
+/*
+ * Keep one channel of a volume that has several, from 0; a volume with one is left alone for
+ * channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.
+ */
+lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path);
+
+#endif
