@@ -1,6 +1,8 @@
 /* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
 #include "kernels/device/device_private.h"
 
+#include "volumes/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,10 +239,16 @@ lob_status lob_device_scratch(lob_device *device, lob_device_block block, void *
     return LOB_OK;
 }
 
+lob_device_traffic lob_device_traffic_of(const lob_device *device)
+{
+    return device->traffic;
+}
+
 lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
                              lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
+    const double start_s = lob_clock_s();
     int turn = 0;
     for (int64_t at = 0; at < bytes; at += STAGING_BYTES, turn ^= 1) {
         const size_t n = (size_t)(bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES);
@@ -250,13 +258,16 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
                                  cudaMemcpyHostToDevice, device->stream));
         LOB_CUDA(cudaEventRecord(device->staged[turn], device->stream));
     }
+    device->traffic.upload_s += lob_clock_s() - start_s;
+    device->traffic.upload_bytes += bytes;
     return LOB_OK;
 }
 
 lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
                                lob_error *error)
 {
-    LOB_TRY(lob_device_enter(device, error));
+    LOB_TRY(lob_device_wait(device, error));
+    const double start_s = lob_clock_s();
     const int64_t parts = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
     for (int64_t part = 0; part <= parts; part++) { /* start one part, then finish the one before */
         const int64_t at = part * STAGING_BYTES, before = at - STAGING_BYTES;
@@ -273,6 +284,8 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
             memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
         }
     }
+    device->traffic.download_s += lob_clock_s() - start_s;
+    device->traffic.download_bytes += bytes;
     return LOB_OK;
 }
 

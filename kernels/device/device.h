@@ -61,12 +61,24 @@ int64_t lob_device_room(const lob_device *device, lob_device_block block);
 
 /*
  * Copy between ordinary memory and the device, in order with the device's other work. The host's
- * side may be used again when the call returns.
+ * side may be used again when the call returns. The end of an upload, up to 32 MiB, may still be on
+ * its way then, from buffers of the device's own.
  */
 lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
                              lob_error *error);
 lob_status lob_device_download(lob_device *device, void *to, const void *from, int64_t bytes,
                                lob_error *error);
+
+/*
+ * What the two calls above have copied since the device was opened, and for how long they held up
+ * their caller: without the time that a download waits for work that was queued before it.
+ */
+typedef struct {
+    double upload_s, download_s;
+    int64_t upload_bytes, download_bytes;
+} lob_device_traffic;
+
+lob_device_traffic lob_device_traffic_of(const lob_device *device);
 
 /* The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. */
 void *lob_device_queue(const lob_device *device);

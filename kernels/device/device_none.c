@@ -50,6 +50,12 @@ int64_t lob_device_total_bytes(const lob_device *device)
     return 0;
 }
 
+lob_device_traffic lob_device_traffic_of(const lob_device *device)
+{
+    (void)device;
+    return (lob_device_traffic){0};
+}
+
 lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
                               int64_t size, lob_error *error)
 {

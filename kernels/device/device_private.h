@@ -23,6 +23,7 @@ struct lob_device {
     unsigned char *staging[2]; /* pinned */
     cudaEvent_t staged[2];     /* the copy out of or into it has been done */
     lob_device_line *line;
+    lob_device_traffic traffic;
 };
 
 /* The status of a CUDA result, with a line that names the call; LOB_OK for cudaSuccess. */
