@@ -236,6 +236,19 @@ static lob_status take_length(const parser *p, const lob_option *row, const char
     return st;
 }
 
+static lob_status take_extent(const parser *p, const lob_option *row, const char *text)
+{
+    char *end;
+    lob_extent extent = {0};
+    if (!scan_real(text, &extent.value, &end)) return refuse(p, row, text, "is not an extent");
+    extent.mm3 = strcmp(end, "mm3") == 0;
+    if (!extent.mm3 && *end != '\0' && strcmp(end, "vox") != 0)
+        return refuse(p, row, text, "has an unknown unit: write 100vox or 50mm3");
+    const lob_status st = check_range(p, row, text, extent.value);
+    if (st == LOB_OK) *(lob_extent *)row->target = extent;
+    return st;
+}
+
 static lob_status take_bytes(const parser *p, const lob_option *row, const char *text)
 {
     static const struct {
@@ -298,7 +311,8 @@ static lob_status take(const parser *p, const lob_option *row, const char *text)
         [LOB_OPT_INPUT] = take_text,    [LOB_OPT_OUTPUT] = take_text,
         [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
         [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_length,
-        [LOB_OPT_BYTES] = take_bytes,   [LOB_OPT_DEVICE] = take_device,
+        [LOB_OPT_EXTENT] = take_extent, [LOB_OPT_BYTES] = take_bytes,
+        [LOB_OPT_DEVICE] = take_device,
     };
     return takes[row->kind](p, row, text);
 }
@@ -496,6 +510,12 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
         const lob_length *length = row->target;
         if (in_range(row, length->value))
             snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : "mm");
+        break;
+    }
+    case LOB_OPT_EXTENT: {
+        const lob_extent *extent = row->target;
+        if (in_range(row, extent->value))
+            snprintf(text, size, "%.15g%s", extent->value, extent->mm3 ? "mm3" : "vox");
         break;
     }
     case LOB_OPT_BYTES:

@@ -35,17 +35,25 @@ typedef enum {
     LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
     LOB_OPT_LENGTH, /* lob_length: "8mm", "20vox"; mm without a unit */
+    LOB_OPT_EXTENT, /* lob_extent: "100vox", "50mm3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;
 
-/* What an input or output file holds. Volumes have a suffix that names their format. */
-typedef enum { LOB_FILE_OTHER, LOB_FILE_IMAGE, LOB_FILE_LABELS } lob_file_content;
+/* What an input or output file holds. Images and labels have a suffix that names their format; the
+ * table "-" is standard output. */
+typedef enum { LOB_FILE_OTHER, LOB_FILE_IMAGE, LOB_FILE_LABELS, LOB_FILE_TABLE } lob_file_content;
 
 typedef struct {
     double value;
     bool voxels; /* in voxels, else in mm */
 } lob_length;
+
+/* How much of space a region takes. */
+typedef struct {
+    double value;
+    bool mm3; /* in mm3, else in voxels */
+} lob_extent;
 
 typedef struct {
     char backend[8]; /* "auto", or a backend's name */
@@ -133,6 +141,11 @@ typedef struct {
     {                                                                                       \
         .kind = LOB_OPT_LENGTH, .name = name_, .target = LOB_TARGET(pointer, lob_length *), \
         .unit = "LENGTH", .low = low_, .high = high_, .help = help_, __VA_ARGS__            \
+    }
+#define OPT_EXTENT(name_, pointer, low_, high_, help_, ...)                                 \
+    {                                                                                       \
+        .kind = LOB_OPT_EXTENT, .name = name_, .target = LOB_TARGET(pointer, lob_extent *), \
+        .unit = "EXTENT", .low = low_, .high = high_, .help = help_, __VA_ARGS__            \
     }
 #define OPT_BYTES(name_, pointer, help_, ...)                                           \
     {                                                                                   \

@@ -96,6 +96,16 @@ static const char *path_of(const lob_option *row)
     return *(const char *const *)row->target;
 }
 
+static bool is_volume(const lob_option *row)
+{
+    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
+}
+
+static bool is_stdout(const lob_option *row)
+{
+    return row->content == LOB_FILE_TABLE && strcmp(path_of(row), "-") == 0;
+}
+
 static void free_files(char *files[2])
 {
     free(files[0]);
@@ -107,8 +117,7 @@ static void free_files(char *files[2])
 static lob_status files_of(char *files[2], const lob_option *row)
 {
     files[1] = NULL;
-    if (row->content != LOB_FILE_OTHER)
-        return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
+    if (is_volume(row)) return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
     files[0] = strdup(path_of(row));
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
@@ -132,7 +141,7 @@ static lob_status check_outputs(lob_session *s)
 {
     const lob_option *row, *other;
     for (size_t i = 0; (row = row_at(s, i)); i++) {
-        if (row->kind != LOB_OPT_OUTPUT || !path_of(row)) continue;
+        if (row->kind != LOB_OPT_OUTPUT || !path_of(row) || is_stdout(row)) continue;
         for (size_t j = 0; (other = row_at(s, j)); j++) {
             const bool is_input = other->kind == LOB_OPT_INPUT;
             const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
@@ -145,9 +154,8 @@ static lob_status check_outputs(lob_session *s)
                             "%s: named for %s and for %s; give the output a name of its own",
                             path_of(row), other->name, row->name);
         }
-        const lob_status st = row->content == LOB_FILE_OTHER
-                                  ? lob_output_check(path_of(row), s->force, &s->error)
-                                  : lob_check_output(path_of(row), s->force, &s->error);
+        const lob_status st = is_volume(row) ? lob_check_output(path_of(row), s->force, &s->error)
+                                             : lob_output_check(path_of(row), s->force, &s->error);
         if (st != LOB_OK) return st;
     }
     return LOB_OK;
@@ -444,61 +452,75 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     return read_volume(s, out, path, &options, info ? info : &unasked);
 }
 
-/* An output under way: its files, and whether they are there before it is. */
-typedef struct {
-    char *files[2];
-    bool is_new;
-    double start_s;
-} output;
-
-static void output_begin(output *out)
+lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
+                            lob_make_fn *make, void *user)
 {
-    out->is_new = true;
+    char *files[2] = {NULL, NULL};
+    lob_status st = lob_session_cancelled(s);
+    if (st != LOB_OK) return st;
+    if (volume ? lob_files_of(files, path, false) != LOB_OK : !(files[0] = strdup(path)))
+        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    bool is_new = true;
     for (int k = 0; k < 2; k++)
-        if (out->files[k] && access(out->files[k], F_OK) == 0) out->is_new = false;
-    out->start_s = lob_clock_s();
-}
+        if (files[k] && access(files[k], F_OK) == 0) is_new = false;
 
-/* Remember an output once it is in its place; before that nothing under its path is ours. */
-static lob_status output_end(lob_session *s, output *out, lob_status st, const lob_volume *volume,
-                             const char *path)
-{
-    if (st != LOB_OK) {
-        free_files(out->files);
+    st = make(s, path, user);
+    if (st != LOB_OK) { /* nothing under its path is ours */
+        free_files(files);
         return st;
     }
     assert(s->outputs_written < LOB_SESSION_OUTPUTS);
-    memcpy(s->written[s->outputs_written].files, out->files, sizeof out->files);
-    s->written[s->outputs_written++].is_new = out->is_new;
+    memcpy(s->written[s->outputs_written].files, files, sizeof files);
+    s->written[s->outputs_written++].is_new = is_new;
     lob_report_output(s, volume, path);
-    lob_session_stage(s, "write", out->start_s);
     return lob_session_cancelled(s);
+}
+
+/* A volume to be written. */
+typedef struct {
+    const lob_volume *volume;
+    lob_write_options options;
+} volume_output;
+
+static lob_status make_volume(lob_session *s, const char *path, void *user)
+{
+    const volume_output *out = user;
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_write(out->volume, path, &out->options, &s->error);
+    lob_session_stage(s, "write", start_s);
+    return st;
 }
 
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options)
 {
     if (!path) return LOB_OK;
-    output out;
-    lob_status st = lob_session_cancelled(s);
-    if (st != LOB_OK) return st;
-    if (lob_files_of(out.files, path, false) != LOB_OK)
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
-    output_begin(&out);
     options.force = s->force;
     options.threads = s->context.threads;
-    st = lob_write(volume, path, &options, &s->error);
-    return output_end(s, &out, st, volume, path);
+    volume_output out = {volume, options};
+    return lob_session_make(s, volume, path, make_volume, &out);
+}
+
+typedef struct {
+    const unsigned char *rgb;
+    int width, height;
+} picture_output;
+
+static lob_status make_picture(lob_session *s, const char *path, void *user)
+{
+    const picture_output *out = user;
+    const double start_s = lob_clock_s();
+    const lob_status st =
+        lob_png_write_rgb(path, out->rgb, out->width, out->height, s->force, &s->error);
+    lob_session_stage(s, "write", start_s);
+    return st;
 }
 
 lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
                                      int height, const char *path)
 {
-    output out = {.files = {strdup(path)}};
-    if (!out.files[0]) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
-    output_begin(&out);
-    const lob_status st = lob_png_write_rgb(path, rgb, width, height, s->force, &s->error);
-    return output_end(s, &out, st, NULL, path);
+    picture_output out = {rgb, width, height};
+    return lob_session_make(s, NULL, path, make_picture, &out);
 }
 
 lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,

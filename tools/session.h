@@ -151,6 +151,17 @@ lob_status lob_session_write(lob_session *s, const lob_volume *volume, const cha
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options);
 
+/*
+ * Let make write an output: what it writes is remembered for the report and for cleaning up.
+ *
+ *   volume  in  what the file then holds, for the report; NULL when it is no volume
+ *
+ * Returns what make does, or LOB_ENOMEM or LOB_ECANCEL.
+ */
+typedef lob_status lob_make_fn(lob_session *s, const char *path, void *user);
+lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
+                            lob_make_fn *make, void *user);
+
 /* lob_png_write_rgb likewise. */
 lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
                                      int height, const char *path);

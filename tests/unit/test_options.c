@@ -18,6 +18,7 @@ typedef struct {
     double real, above, pair[2], triple[3];
     const char *text, *input, *output;
     lob_length length;
+    lob_extent extent;
     int64_t bytes;
     lob_device_choice device;
 } variables;
@@ -33,11 +34,12 @@ static variables fresh(void)
         .pair = {-INFINITY, INFINITY},
         .triple = {NAN,         NAN, NAN},
         .length = {.value = INFINITY},
-        .device = {.backend = "auto"        }
+        .extent = {.value = INFINITY        },
+        .device = {.backend = "auto"           }
     };
 }
 
-enum { ROWS = 14 };
+enum { ROWS = 15 };
 
 static void make_rows(lob_option *rows, variables *v)
 {
@@ -53,6 +55,7 @@ static void make_rows(lob_option *rows, variables *v)
         OPT_PAIR("pair", &v->pair, -INFINITY, INFINITY, "a range"),
         OPT_TRIPLE("triple", &v->triple, 1, 100, "three numbers"),
         OPT_LENGTH("length", &v->length, 0, 1e6, "a length"),
+        OPT_EXTENT("extent", &v->extent, 0, 1e6, "an extent"),
         OPT_BYTES("bytes", &v->bytes, "a size"),
         OPT_DEVICE("device", &v->device, "a device"),
         OPT_TEXT("text", &v->text, "TEXT", "some text"),
@@ -127,6 +130,9 @@ static void test_taken(void **state)
         {"a length without a unit is in mm",            "a --length 8",            "length",     "8mm"        },
         {"a length in mm",                              "a --length 8.5mm",        "length",     "8.5mm"      },
         {"a length in voxels",                          "a --length 20vox",        "length",     "20vox"      },
+        {"an extent without a unit is in voxels",       "a --extent 8",            "extent",     "8vox"       },
+        {"an extent in voxels",                         "a --extent 20vox",        "extent",     "20vox"      },
+        {"an extent in mm3",                            "a --extent 0.5mm3",       "extent",     "0.5mm3"     },
         {"bytes",                                       "a --bytes 1000000",       "bytes",      "1000000"    },
         {"binary units",                                "a --bytes 4GiB",          "bytes",      "4GiB"       },
         {"part of a unit",                              "a --bytes 0.5GiB",        "bytes",      "512MiB"     },
@@ -188,6 +194,7 @@ static void test_refused(void **state)
         {"a number missing in a triple",       "a --triple 1,,3",                 "is not 3 numbers X,Y,Z"               },
         {"out of range in a triple",           "a --triple 1,0,3",                "must be at least 1"                   },
         {"an unknown unit of length",          "a --length 8cm",                  "unknown unit"                         },
+        {"an unknown unit of an extent",       "a --extent 8mm",                  "unknown unit"                         },
         {"a negative length",                  "a --length -8mm",                 "must be at least 0"                   },
         {"an unknown unit of size",            "a --bytes 4gigs",                 "unknown unit"                         },
         {"no bytes at all",                    "a --bytes 0",                     "must be at least 1"                   },
@@ -217,6 +224,7 @@ static void test_refused_value_changes_nothing(void **state)
         {"a --bytes 4x",     "bytes" },
         {"a --device gpu",   "device"},
         {"a --length 3cm",   "length"},
+        {"a --extent 3mm",   "extent"},
     };
     for (size_t i = 0; i < COUNT(lines); i++) {
         char before[64], after[64];
