@@ -15,6 +15,7 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/levels/levels.h
     kernels/measures/measures.h
     kernels/phantom/phantom.h
+    volumes/both.h
     volumes/geometry.h
     volumes/labels.h
     volumes/status.h

@@ -2,6 +2,7 @@
 #ifndef LOB_LABELS_H
 #define LOB_LABELS_H
 
+#include "volumes/both.h"
 #include "volumes/volume.h"
 
 #ifdef __cplusplus
@@ -19,7 +20,7 @@ typedef struct {
 lob_type lob_label_type(int32_t largest);
 
 /* Label i of an array of one of lob_label_type's types. */
-static inline int32_t lob_label_at(const void *labels, lob_type type, int64_t i)
+LOB_BOTH int32_t lob_label_at(const void *labels, lob_type type, int64_t i)
 {
     return type == LOB_U8    ? ((const uint8_t *)labels)[i]
            : type == LOB_I16 ? ((const int16_t *)labels)[i]
@@ -27,7 +28,7 @@ static inline int32_t lob_label_at(const void *labels, lob_type type, int64_t i)
 }
 
 /* Store a label that the type holds, one of lob_label_type's. */
-static inline void lob_label_put(void *labels, lob_type type, int64_t i, int32_t label)
+LOB_BOTH void lob_label_put(void *labels, lob_type type, int64_t i, int32_t label)
 {
     if (type == LOB_U8)
         ((uint8_t *)labels)[i] = (uint8_t)label;

@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const place p = place_of<S>(s, tile, cell);
         const int64_t v = p.inside ? voxel_of(s, p) : 0;
         const bool data = p.inside && lob_voxel_state(&s.image, v) == LOB_VOXEL_DATA;
-        const bool seed = p.inside && label_at(s.seeds, s.label_type, v) != 0;
+        const bool seed = p.inside && lob_label_at(s.seeds, s.label_type, v) != 0;
         const plane *in = plane_of(s, p.inside ? p : place{0, 0, 0, true});
         for (int c = 0; !s.levels_known && c < s.image.channels; c++)
             s.level[c * s.cells + index] =
@@ -107,7 +107,7 @@ static __global__ void __launch_bounds__(CELL_THREADS)
             if (data && !on && start.units <= in->limit && start.units != ~0ull)
                 s.overflow[in - s.planes] = 1; /* allowed, but it does not fit the key */
             if (on) {
-                const int32_t label = label_at(s.seeds, s.label_type, voxel_of(s, p));
+                const int32_t label = lob_label_at(s.seeds, s.label_type, voxel_of(s, p));
                 const K key = start.units ? key_of(s, start.units, label) : 0;
                 s.key[at] = key;
                 atomicOr(&s.pending[at / WARP], 1u << at % WARP);
@@ -157,7 +157,7 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const place p = place_of<S>(s, tile, cell_of<S>(group, lane));
         K least = keys<K>::never;
         if (hard) {
-            const K own = key_of(s, 0, label_at(s.seeds, s.label_type, voxel_of(s, p)));
+            const K own = key_of(s, 0, lob_label_at(s.seeds, s.label_type, voxel_of(s, p)));
             const plane *in = plane_of(s, p);
             for (int k = 0; k < s.neighbours; k++) {
                 const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
@@ -227,14 +227,14 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const bool grown = key != 0 && key != unreached;
         int32_t label = grown ? label_of(s, key) : 0;
         if (s.reversed) {
-            const bool tie = grown && label != label_at(s.labels, s.label_type, v);
+            const bool tie = grown && label != lob_label_at(s.labels, s.label_type, v);
             s.tie[v] = tie;
             ties += tie;
             continue;
         }
-        if (key == 0) label = label_at(s.seeds, s.label_type, v);
+        if (key == 0) label = lob_label_at(s.seeds, s.label_type, v);
         if (key == 0 && label && lob_voxel_state(&s.image, v) != LOB_VOXEL_DATA) label = 0;
-        put_label(s.labels, s.label_type, v, label);
+        lob_label_put(s.labels, s.label_type, v, label);
         labelled += label != 0;
         if (grown && (wide)(key >> s.label_bits) > largest) largest = key >> s.label_bits;
     }
@@ -254,7 +254,7 @@ static __device__ wide cost_at(const scene<K> &s, int64_t i, int64_t *voxel, int
     const place p = place_in_view(s, i);
     *voxel = voxel_of(s, p);
     *in = plane_of(s, p) - s.planes;
-    if (label_at(s.labels, s.label_type, *voxel) == 0) return ~0ull;
+    if (lob_label_at(s.labels, s.label_type, *voxel) == 0) return ~0ull;
     return s.key[neighbour_of<S>(s, p, CENTRE)] >> s.label_bits;
 }
 
@@ -307,7 +307,7 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         const K unreached = (K)in->unreached, key = s.key[from];
         if (key == unreached) continue;
         const int64_t v = voxel_of(s, p);
-        if (key == 0 && (label_at(s.seeds, s.label_type, v) == 0 ||
+        if (key == 0 && (lob_label_at(s.seeds, s.label_type, v) == 0 ||
                          lob_voxel_state(&s.image, v) != LOB_VOXEL_DATA))
             continue;
         for (int k = 0; k < s.neighbours; k++) {

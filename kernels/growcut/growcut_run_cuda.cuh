@@ -316,9 +316,7 @@ static lob_status start_seeds(run_state<K> *r, seed_start *starts, int64_t room)
             for (int64_t x = 0; x < view->side[0]; x++, i++) {
                 const int64_t v =
                     view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
-                const int32_t label = seeds->type == LOB_U8    ? ((uint8_t *)seeds->data)[v]
-                                      : seeds->type == LOB_I16 ? ((int16_t *)seeds->data)[v]
-                                                               : ((int32_t *)seeds->data)[v];
+                const int32_t label = lob_label_at(seeds->data, seeds->type, v);
                 if (label == 0) continue;
                 starts[n].voxel = i;
                 starts[n++].units =

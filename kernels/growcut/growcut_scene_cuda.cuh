@@ -12,6 +12,7 @@
 #include "kernels/growcut/growcut_rule.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "kernels/levels/levels_cuda.cuh"
+#include "volumes/labels.h"
 
 typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
 
@@ -116,24 +117,7 @@ template <typename K> struct scene {
     uint32_t nest_bytes;                /* of a warp's workspace */
 };
 
-/* ---- labels and keys ---- */
-
-static __device__ inline int32_t label_at(const void *labels, lob_type type, int64_t i)
-{
-    return type == LOB_U8    ? ((const uint8_t *)labels)[i]
-           : type == LOB_I16 ? ((const int16_t *)labels)[i]
-                             : ((const int32_t *)labels)[i];
-}
-
-static __device__ inline void put_label(void *labels, lob_type type, int64_t i, int32_t label)
-{
-    if (type == LOB_U8)
-        ((uint8_t *)labels)[i] = (uint8_t)label;
-    else if (type == LOB_I16)
-        ((int16_t *)labels)[i] = (int16_t)label;
-    else
-        ((int32_t *)labels)[i] = label;
-}
+/* ---- keys ---- */
 
 template <typename K>
 static __device__ inline K key_of(const scene<K> &s, wide units, int32_t label)

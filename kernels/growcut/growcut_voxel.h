@@ -3,8 +3,8 @@
 #ifndef LOB_GROWCUT_VOXEL_H
 #define LOB_GROWCUT_VOXEL_H
 
-#include "kernels/both.h"
 #include "kernels/growcut/growcut.h"
+#include "volumes/both.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef LOB_LEVELS_VOXEL_H
 #define LOB_LEVELS_VOXEL_H
 
-#include "kernels/both.h"
+#include "volumes/both.h"
 
 #include <stdint.h>
 

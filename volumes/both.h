@@ -1,4 +1,4 @@
-/* LOB_BOTH: per-voxel arithmetic that is written once and compiled for the CPU and for CUDA. */
+/* LOB_BOTH: what is done to single voxels, written once and compiled for the CPU and for CUDA. */
 #ifndef LOB_BOTH_H
 #define LOB_BOTH_H
 
