@@ -42,7 +42,7 @@ typedef struct {
     int64_t max_voxels;        /* components with more are taken out; 0: none */
     int64_t largest;           /* of those left only so many, by size; 0: all */
     bool fill_holes;           /* then background that reaches no border joins its surroundings */
-    bool keep_values;          /* equal: labels are the input's values, not numbers */
+    bool keep_values;          /* equal, one channel: the labels written are values, see below */
     bool regions;              /* measure the components */
     lob_type type; /* LOB_U8, LOB_I16 or LOB_I32; LOB_TYPES: the first that holds them */
 } lob_components_options;
@@ -68,7 +68,7 @@ typedef struct {
     int64_t found;         /* before any was taken out */
     int64_t foreground;    /* voxels */
     int64_t not_finite;    /* voxels in the mask that are NaN or infinite in a channel */
-    lob_region *regions;   /* count, of the labels as they are written; NULL unless asked for */
+    lob_region *regions;   /* count, holes filled; NULL unless asked for */
     lob_fine_levels fine;  /* of the intensities, where there are any */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
 } lob_components_result;
@@ -86,6 +86,10 @@ typedef struct {
  * filled: a hole is a piece of what has no label now (6 neighbours where components have 26 or 18,
  * 26 where they have 6; 4 and 8 likewise, slice by slice) that touches no face of the volume, or of
  * its slice, and takes the label that most of its faces touch, of equal ones the smallest.
+ *
+ * With keep_values all this is done to the numbers, which regions and count go by as well, and then
+ * each component's number is written as its value, which must be a whole number from 1: the value
+ * of regions[i] is labels[regions[i].first].
  *
  * Same bytes on every backend, thread count and memory limit. At most 5 bytes a voxel of working
  * memory for a foreground of natural shape; the more runs along x there are, the more is taken.

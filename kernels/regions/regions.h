@@ -16,9 +16,10 @@ extern "C" {
 
 /*
  * Fine levels: the unsigned 32-bit numbers that stand for an image's values where they are added
- * up. Integers whose range over the data fits 32 bits are used exactly, shifted by their minimum;
- * everything else is mapped linearly from its finite range to 0..2^32-1, which is finer than a
- * float32's own steps in the upper half of that range.
+ * up. Their range is that of all finite voxels of the image, labelled or not. Integers whose range
+ * fits 32 bits are used exactly, shifted by their minimum; everything else is mapped linearly from
+ * its finite range to 0..2^32-1, which is finer than a float32's own steps in the upper half of
+ * that range.
  */
 typedef struct {
     bool exact;        /* fine = stored - low; else fine = round((stored - low) * per_unit) */
