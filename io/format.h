@@ -27,13 +27,16 @@ typedef struct {
 
     /*
      * Read. out is LOB_VOLUME_EMPTY; on failure lob_read frees whatever is in it. file is open and
-     * is closed by lob_read. options is never NULL; info may be. Sets info->format and the times,
+     * is closed by lob_read. options is never NULL; info may be. Sets info->format and inflate_s,
      * and calls lob_info_add_file for each file read.
      */
     lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
-    /* Write, through lob_output_*. options is never NULL; the volume's sizes are sane. */
+    /*
+     * Write, through lob_output_*. options and its compress_s are never NULL; the volume's sizes
+     * are sane.
+     */
     lob_status (*write)(const lob_volume *volume, const lob_location *where,
                         const lob_write_options *options, lob_error *error);
 

@@ -2,6 +2,7 @@
 #include "io/format.h"
 #include "io/nifti_pair.h"
 #include "volumes/bytes.h"
+#include "volumes/clock.h"
 
 #include <ctype.h>
 #include <libdeflate.h>
@@ -212,6 +213,7 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     *out = (lob_volume)LOB_VOLUME_EMPTY;
     if (info) *info = (lob_file_info){0};
     if (!options) options = &defaults;
+    const double start_s = lob_clock_s();
     lob_location where;
     lob_input file = {0};
     lob_status st = lob_location_of(&where, path);
@@ -229,6 +231,7 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     if (st != LOB_OK) lob_volume_free(out);
     lob_input_close(&file);
     lob_location_free(&where);
+    if (info) info->read_s = lob_clock_s() - start_s - info->inflate_s;
     return st;
 }
 
@@ -239,6 +242,8 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     lob_write_options chosen = options ? *options : defaults;
     if (chosen.level < 1 || chosen.level > 9) chosen.level = defaults.level;
     if (chosen.threads < 1) chosen.threads = 1;
+    double compress_s = 0; /* for nobody, if nobody asks */
+    if (!chosen.compress_s) chosen.compress_s = &compress_s;
     const int64_t voxels = lob_dims_voxels(volume->dims);
     if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
         lob_product(voxels, volume->channels, 16, 1) < 0)

@@ -1,6 +1,8 @@
 /* gzip in memory: libdeflate for whole buffers, zlib for streams and for blocks that are joined. */
 #include "io/gzip.h"
 
+#include "volumes/clock.h"
+
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +237,7 @@ typedef struct {
     lob_bytes_fn *bytes;
     void *user;
     uint64_t size;
+    double *compress_s;
 } deflater;
 
 /* Deflate and write n blocks from number first on; crc goes on over them. */
@@ -242,6 +245,7 @@ static lob_status write_batch(lob_output *out, uint32_t *crc, const deflater *d,
                               int n, lob_error *error)
 {
     int failed = 0, next = 0;
+    const double start_s = lob_clock_s();
 #pragma omp parallel for num_threads(d->threads) schedule(static, 1) reduction(+ : failed)
     for (int t = 0; t < d->threads; t++)
         for (;;) {
@@ -252,6 +256,7 @@ static lob_status write_batch(lob_output *out, uint32_t *crc, const deflater *d,
             failed += !deflate_block(&d->workers[t], &d->blocks[i], d->bound, first + (uint64_t)i,
                                      d->bytes, d->user, d->size);
         }
+    *d->compress_s += lob_clock_s() - start_s;
     if (failed) return lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", out->path);
     lob_status st = LOB_OK;
     for (int i = 0; st == LOB_OK && i < n; i++) {
@@ -264,7 +269,7 @@ static lob_status write_batch(lob_output *out, uint32_t *crc, const deflater *d,
 }
 
 lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
-                          int level, int threads, lob_error *error)
+                          int level, int threads, double *compress_s, lob_error *error)
 {
     const uint64_t blocks_in_all = size == 0 ? 1 : (size - 1) / BLOCK + 1;
     const int batch = blocks_in_all < BATCH ? (int)blocks_in_all : BATCH;
@@ -293,7 +298,7 @@ lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint
                                                          : 0,
                                       255};
     st = lob_output_write(out, head, HEAD, error);
-    const deflater all = {workers, threads, blocks, bound, bytes, user, size};
+    const deflater all = {workers, threads, blocks, bound, bytes, user, size, compress_s};
     uint32_t crc = 0;
     for (uint64_t first = 0; st == LOB_OK && first < blocks_in_all; first += (uint64_t)batch) {
         const uint64_t left = blocks_in_all - first;

@@ -72,12 +72,13 @@ typedef void lob_bytes_fn(void *user, uint64_t offset, size_t n, unsigned char *
  * deflated apart, each with the 32 KiB before it as dictionary, and joined at byte boundaries, so
  * the bytes do not depend on the number of threads.
  *
- *   level    in  1..9
- *   threads  in  >= 1
+ *   level       in   1..9
+ *   threads     in   >= 1
+ *   compress_s  out  the wall time that deflating took is added; never NULL
  *
  * Returns LOB_OK, LOB_EIO, LOB_ENOMEM or LOB_EINTERNAL (zlib failed where it must not).
  */
 lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
-                          int level, int threads, lob_error *error);
+                          int level, int threads, double *compress_s, lob_error *error);
 
 #endif

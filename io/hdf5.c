@@ -218,17 +218,14 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     if (sane.threads < 1) sane.threads = 1;
     request asked = {.where = where, .options = &sane, .input = file};
 
-    double before = lob_clock_s();
     lob_info_add_file(info, file, options);
-    if (info) info->read_s += lob_clock_s() - before;
-
-    before = lob_clock_s();
+    const double start_s = lob_clock_s();
     lob_sandbox box;
     if (!lob_sandbox_start(&box, read_child, &asked, -1))
         return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
                         where->path);
     const lob_status st = receive_volume(out, &box, &asked, info, error);
-    if (info) info->inflate_s += lob_clock_s() - before;
+    if (info) info->inflate_s += lob_clock_s() - start_s;
     return st;
 }
 

@@ -3,6 +3,7 @@
 
 #include "io/errno_text.h"
 #include "io/sandbox.h"
+#include "volumes/clock.h"
 #include "volumes/version.h"
 
 #include <cjson/cJSON.h>
@@ -18,7 +19,8 @@ enum { CHUNK_SIDE = 64, CHUNK_BYTES = 4 << 20 };
 typedef struct {
     const lob_volume *volume;
     const lob_write_options *options;
-    lob_type type; /* as stored: a scaled volume becomes real */
+    double *compress_s; /* of the outcome */
+    lob_type type;      /* as stored: a scaled volume becomes real */
     bool scaled;
     int rank;
     hsize_t extent[4], chunk[4]; /* z, y, x and, for several channels, c */
@@ -272,7 +274,9 @@ static lob_status write_chunks(hid_t set, const target *t)
             for (int i = t->rank - 1; i >= 0; rest /= grid[i], i--)
                 work.jobs[k].offset[i] = rest % grid[i] * t->chunk[i];
         }
+        const double start_s = lob_clock_s();
         lob_sandbox_parallel(count, threads, pack_chunk, &work);
+        *t->compress_s += lob_clock_s() - start_s;
         for (int64_t k = 0; st == LOB_OK && k < count; k++) {
             const chunk_job *job = &work.jobs[k];
             if (job->packed_bytes == 0)
@@ -357,12 +361,14 @@ static lob_status write_contents(hid_t file, const target *t)
 typedef struct {
     lob_status status;
     int cause; /* errno */
+    double compress_s;
 } outcome;
 
 static void write_child(int out, void *user)
 {
-    const target *t = user;
+    target *t = user; /* this process's own */
     outcome result = {.status = LOB_EIO};
+    t->compress_s = &result.compress_s;
     const hid_t file = create_file(&result.cause);
     if (file >= 0) {
         result.status = write_contents(file, t);
@@ -391,6 +397,7 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
     } else if (lob_sandbox_receive(&box, &result, sizeof result, 0)) {
         lob_sandbox_finish(&box, NULL);
         st = result.status;
+        *options->compress_s += result.compress_s;
         if (st == LOB_ENOMEM) lob_fail(error, st, "%s: out of memory", where->path);
         if (st == LOB_EIO)
             lob_fail(error, st, "%s: write failed: %s", where->path,

@@ -28,12 +28,13 @@ typedef struct {
 
 /* What reading a file brought to light; the report and `lobule info` show it. */
 typedef struct {
-    const char *format;       /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
-    int64_t file_bytes;       /* of all files read */
-    uint32_t crc32;           /* of the files' bytes as stored, header file first; 0: header_only */
-    double read_s, inflate_s; /* wall time of the two stages */
-    int warnings;             /* lines used in warning[] */
-    char warning[4][512];     /* things that a person should know and that are no error */
+    const char *format;   /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
+    int64_t file_bytes;   /* of all files read */
+    uint32_t crc32;       /* of the files' bytes as stored, header file first; 0: header_only */
+    double inflate_s;     /* wall time that decompressing took; HDF5 reads meanwhile */
+    double read_s;        /* and that of the rest of the call */
+    int warnings;         /* lines used in warning[] */
+    char warning[4][512]; /* things that a person should know and that are no error */
 } lob_file_info;
 
 /*
@@ -60,6 +61,7 @@ typedef struct {
     bool strip_extensions; /* leave the header's extensions out */
     int threads;           /* that compress; >= 1 */
     int level;             /* gzip level 1..9 */
+    double *compress_s;    /* out: the wall time that compressing took is added; may be NULL */
 } lob_write_options;
 
 #define LOB_WRITE_DEFAULTS       \

@@ -379,19 +379,13 @@ static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources
                               lob_error *error)
 {
     unsigned char *raw = NULL;
-    const double start = lob_clock_s();
     lob_info_add_file(info, from->header, options);
     if (from->image != from->header) lob_info_add_file(info, from->image, options);
-    const double read = lob_clock_s();
+    const double start_s = lob_clock_s();
     lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
-    const double fetched = lob_clock_s();
+    if (info && lob_is_gzip(from->image->bytes, from->image->size))
+        info->inflate_s += lob_clock_s() - start_s;
     if (st == LOB_OK) st = convert(out, raw, h, from->image_path, error);
-    if (info && lob_is_gzip(from->image->bytes, from->image->size)) {
-        info->read_s += read - start;
-        info->inflate_s += fetched - read;
-    } else if (info) {
-        info->read_s += fetched - start;
-    }
     return st;
 }
 

@@ -44,7 +44,8 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
 {
     const uint64_t size = c->head_bytes + c->voxel_bytes;
     if (gz)
-        return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads, error);
+        return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads,
+                              options->compress_s, error);
     unsigned char *chunk = malloc(CHUNK);
     if (!chunk) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", out->path);
     lob_status st = LOB_OK;

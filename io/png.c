@@ -18,6 +18,7 @@ typedef struct {
     size_t at;
     lob_output *output;
     lob_status status; /* of the output */
+    double write_s;    /* that it took */
     lob_error *error;
 } session;
 
@@ -152,15 +153,13 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
 {
     session s = {.file = file};
     image_head head = {0};
-    double before = lob_clock_s();
     if (file_info) file_info->format = lob_format_png.name;
     lob_info_add_file(file_info, file, options);
-    if (file_info) file_info->read_s += lob_clock_s() - before;
     if (options->frame > 0)
         return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; a PNG holds one image",
                         where->path, (long long)options->frame);
 
-    before = lob_clock_s();
+    const double start_s = lob_clock_s();
     lob_status st = LOB_OK;
     png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -180,7 +179,7 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
     if (head.alpha) lob_warn(file_info, "the alpha channel is left out");
     if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
-    if (file_info) file_info->inflate_s += lob_clock_s() - before;
+    if (file_info) file_info->inflate_s += lob_clock_s() - start_s;
 out:
     png_destroy_read_struct(&png, &info, NULL);
     return st;
@@ -197,7 +196,9 @@ static bool png_sniff(const lob_location *where, const lob_input *file)
 static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 {
     session *s = png_get_io_ptr(png);
+    const double start_s = lob_clock_s();
     s->status = lob_output_write(s->output, bytes, n, s->error);
+    s->write_s += lob_clock_s() - start_s;
     if (s->status != LOB_OK) png_error(png, "write failed");
 }
 
@@ -240,7 +241,7 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
 }
 
 static lob_status write_image(const image_source *image, const char *path, bool force,
-                              lob_error *error)
+                              double *compress_s, lob_error *error)
 {
     lob_output output;
     session s = {.output = &output, .error = error};
@@ -252,10 +253,12 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     if (!row || !info) {
         st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
     } else {
+        const double start_s = lob_clock_s();
         png_set_write_fn(png, &s, write_bytes, flush_bytes);
         if (!write_rows(png, info, image, row))
             st = s.status != LOB_OK ? s.status
                                     : lob_fail(error, LOB_EIO, "%s: libpng: %s", path, s.message);
+        *compress_s += lob_clock_s() - start_s - s.write_s;
     }
     png_destroy_write_struct(&png, &info);
     free(row);
@@ -272,7 +275,7 @@ static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
 }
 
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
-                             int64_t height, bool force, lob_error *error)
+                             int64_t height, bool force, double *compress_s, lob_error *error)
 {
     if (!rgb || width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE)
         return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MOST_SIDE);
@@ -285,7 +288,7 @@ lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t
                           .row_bytes = pixels.row_bytes,
                           .make_row = rgb_row,
                           .user = &pixels};
-    return write_image(&image, path, force, error);
+    return write_image(&image, path, force, compress_s, error);
 }
 
 /* A row of a volume: channels side by side, whole numbers as 8 or 16 bits. */
@@ -354,7 +357,7 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         .make_row = volume_row,
         .user = v
     };
-    return write_image(&image, where->file, options->force, error);
+    return write_image(&image, where->file, options->force, options->compress_s, error);
 }
 
 static const char *const png_suffixes[] = {".png", NULL};

@@ -27,12 +27,13 @@ extern const lob_format lob_format_png;
  *   rgb     in  3 * width * height bytes, row after row, red first
  *   width, height  in  in pixels, each in [1, 10^6]
  *   force   in  replace an existing file
+ *   compress_s  out  the wall time that compressing took is added; never NULL
  *
  * The same image gives the same bytes. Returns LOB_OK, LOB_EARG, LOB_ECREATE, LOB_EIO or
  * LOB_ENOMEM; on error there is no new file.
  */
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
-                             int64_t height, bool force, lob_error *error);
+                             int64_t height, bool force, double *compress_s, lob_error *error);
 
 #ifdef __cplusplus
 }

@@ -400,11 +400,10 @@ static lob_status compare(lob_session *s, const settings *set)
     if (st == LOB_OK) st = lob_session_read(s, &b, set->b, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_same_grid(&a, set->a, &b, set->b, &s->error);
     if (st == LOB_OK) {
-        const double start_s = lob_clock_s();
-        lob_session_doing(s, "comparing");
+        lob_session_compute(s, "comparing");
         compare_headers(s, set, &a, &b);
         st = set->values ? compare_values(s, set, &a, &b) : compare_labels(s, set, &a, &b);
-        lob_session_stage(s, "compute", start_s);
+        lob_session_computed(s);
     }
     /* Measures are printed even where a label that was asked for is missing. */
     const bool measured = cJSON_HasObjectItem(s->results, set->values ? "different" : "labels");

@@ -150,10 +150,10 @@ static lob_status convert(lob_session *s, const settings *set)
     lob_status st = lob_session_read(s, &volume, set->in, set->frame);
     if (st != LOB_OK) return st;
 
-    const double start_s = lob_clock_s();
+    lob_session_compute(s, "converting");
     if (set->labels) st = as_labels(s, set, &volume);
     if (st == LOB_OK && set->type >= 0) st = change_type(s, set, &volume);
-    lob_session_stage(s, "compute", start_s);
+    lob_session_computed(s);
 
     lob_write_options options = LOB_WRITE_DEFAULTS;
     options.labels = set->labels;

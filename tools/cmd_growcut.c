@@ -271,6 +271,7 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
 static lob_status grow(lob_session *s, const settings *set, work *w)
 {
     const int axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
+    double start_s = lob_clock_s();
     lob_status st = limit_distance(s, set, w, axis);
     if (st == LOB_OK) st = make_outputs(s, set, w);
     if (st != LOB_OK) return st;
@@ -296,18 +297,22 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     const lob_growcut_output out = {
         .labels = w->labels.data, .strength = w->strength.data, .tie = w->tie.data};
     lob_growcut_stats stats = {0};
-    lob_session_doing(s, "growing");
+    lob_session_stage(s, "prepare", start_s);
+    lob_session_compute(s, "growing");
     st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
     if (st == LOB_EDATA || st == LOB_ENOMEM) {
         const lob_error reason = s->error; /* which knows of no files */
         lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->seeds, reason.text);
     }
     if (st != LOB_OK) return st;
+    lob_session_computed(s);
 
+    start_s = lob_clock_s();
     report_stats(s, set, &stats, lob_voxels(&w->image), axis);
     st = report_labels(s, set, w);
     if (st == LOB_OK) st = report_crowding(s, set, w, &stats, axis >= 0);
     if (st == LOB_OK) st = lob_labels_restore(&w->labels, &w->set);
+    lob_session_stage(s, "finish", start_s);
     return st;
 }
 
@@ -336,10 +341,7 @@ static lob_status growcut(lob_session *s, settings *set)
     lob_status st = check_settings(s, set);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
-
-    const double start_s = lob_clock_s();
     if (st == LOB_OK) st = grow(s, set, &w);
-    if (st == LOB_OK) lob_session_stage(s, "compute", start_s);
 
     /* Labels come last: where they are, the others are complete. */
     if (st == LOB_OK && set->strength) st = lob_session_write(s, &w.strength, set->strength, false);

@@ -96,11 +96,10 @@ static lob_status phantom(lob_session *s, const settings *set)
 
     lob_volume image = LOB_VOLUME_EMPTY, truth = LOB_VOLUME_EMPTY, seeds = LOB_VOLUME_EMPTY;
     const bool names = set->truth || s->report_path;
-    const double start_s = lob_clock_s();
     const int64_t bytes = volume_bytes(&options, names + (set->seeds != NULL));
-    lob_session_doing(s, "drawing");
     if (bytes > 0) st = lob_session_take(s, bytes, set->image);
     if (st != LOB_OK) return st;
+    lob_session_compute(s, "drawing");
     st = lob_phantom(&image, names ? &truth : NULL, set->seeds ? &seeds : NULL, &options,
                      &s->context, &s->error);
     if (st == LOB_ENOMEM) {
@@ -111,7 +110,7 @@ static lob_status phantom(lob_session *s, const settings *set)
                  (long long)d.nx, (long long)d.ny, (long long)d.nz, lob_bytes_text(text, bytes));
     }
     if (st == LOB_OK && names) st = report(s, &truth, &options);
-    lob_session_stage(s, "compute", start_s);
+    lob_session_computed(s);
 
     if (st == LOB_OK && set->truth) st = lob_session_write(s, &truth, set->truth, true);
     if (st == LOB_OK && set->seeds) st = lob_session_write(s, &seeds, set->seeds, true);

@@ -452,11 +452,11 @@ static lob_status preview(lob_session *s, const settings *set)
     if (st == LOB_OK && set->hide && *set->hide)
         st = lob_label_list_check(set->hide, "hide", &s->error);
     if (st == LOB_OK) st = prepare(s, set, &c);
-    const double start_s = lob_clock_s();
+    lob_session_compute(s, "drawing");
     if (st == LOB_OK) {
         lay_out(l, set, &c);
         st = draw(s, &canvas, set, &c, l);
-        lob_session_stage(s, "compute", start_s);
+        lob_session_computed(s);
     }
     if (st == LOB_OK)
         st = lob_session_write_picture(s, canvas.rgb, canvas.width, canvas.height, set->output);

@@ -1,8 +1,15 @@
-/* The JSON report of a session; only the session itself calls these. */
+/* The JSON report of a session and what it is made of; only session and report call these. */
 #ifndef LOB_REPORT_H
 #define LOB_REPORT_H
 
 #include "tools/session.h"
+
+/* The wall time of the command so far, and what of it no stage claims. */
+typedef struct {
+    double other, total;
+} lob_seconds;
+
+lob_seconds lob_session_seconds(const lob_session *s);
 
 /* Describe a file that was read, under the name of the option or operand that holds its path. */
 void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,

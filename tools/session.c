@@ -3,7 +3,6 @@
 
 #include "io/file.h"
 #include "io/png.h"
-#include "kernels/device/device.h"
 #include "tools/report.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
@@ -188,7 +187,9 @@ lob_status lob_session_device(lob_session *s)
 
     char choice[24] = "auto";
     if (!any) snprintf(choice, sizeof choice, "%s:%d", s->device.backend, s->device.index);
+    const double start_s = lob_clock_s();
     const lob_status st = lob_device_open(&s->context.device, choice, &s->error);
+    lob_session_stage(s, "device", start_s);
     if (st == LOB_OK) {
         s->backend = *b;
         if (any) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
@@ -354,9 +355,11 @@ int lob_session_end(lob_session *s, lob_status status)
         print_line(s, s->error.text);
     } else {
         print_all_notes(s);
+        const lob_seconds seconds = lob_session_seconds(s);
         for (int i = 0; i < s->stages; i++)
             lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
-        lob_session_say(s, "%-8s %8.3f s", "total", lob_clock_s() - s->start_s);
+        lob_session_say(s, "%-8s %8.3f s", "other", seconds.other);
+        lob_session_say(s, "%-8s %8.3f s", "total", seconds.total);
         clear_bar(s);
     }
     release(s);
@@ -379,6 +382,36 @@ static void add_stage(lob_session *s, const char *name, double seconds)
 void lob_session_stage(lob_session *s, const char *name, double start_s)
 {
     add_stage(s, name, lob_clock_s() - start_s);
+}
+
+lob_seconds lob_session_seconds(const lob_session *s)
+{
+    const double total = lob_clock_s() - s->start_s;
+    double staged = 0;
+    for (int i = 0; i < s->stages; i++) staged += s->stage[i].seconds;
+    return (lob_seconds){.other = total - staged, .total = total};
+}
+
+void lob_session_compute(lob_session *s, const char *doing)
+{
+    lob_session_doing(s, doing);
+    if (s->context.device) s->traffic = lob_device_traffic_of(s->context.device);
+    s->compute_s = lob_clock_s();
+}
+
+void lob_session_computed(lob_session *s)
+{
+    const double elapsed = lob_clock_s() - s->compute_s;
+    if (!s->context.device) {
+        add_stage(s, "compute", elapsed);
+        return;
+    }
+    const lob_device_traffic now = lob_device_traffic_of(s->context.device);
+    const double upload = now.upload_s - s->traffic.upload_s;
+    const double download = now.download_s - s->traffic.download_s;
+    add_stage(s, "upload", upload);
+    add_stage(s, "compute", elapsed - upload - download);
+    add_stage(s, "download", download);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)
@@ -476,6 +509,12 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
     return lob_session_cancelled(s);
 }
 
+static void add_output_stages(lob_session *s, double start_s, double compress_s)
+{
+    add_stage(s, "compress", compress_s);
+    add_stage(s, "write", lob_clock_s() - start_s - compress_s);
+}
+
 /* A volume to be written. */
 typedef struct {
     const lob_volume *volume;
@@ -484,10 +523,12 @@ typedef struct {
 
 static lob_status make_volume(lob_session *s, const char *path, void *user)
 {
-    const volume_output *out = user;
+    volume_output *out = user;
     const double start_s = lob_clock_s();
+    double compress_s = 0;
+    out->options.compress_s = &compress_s;
     const lob_status st = lob_write(out->volume, path, &out->options, &s->error);
-    lob_session_stage(s, "write", start_s);
+    add_output_stages(s, start_s, compress_s);
     return st;
 }
 
@@ -510,9 +551,10 @@ static lob_status make_picture(lob_session *s, const char *path, void *user)
 {
     const picture_output *out = user;
     const double start_s = lob_clock_s();
-    const lob_status st =
-        lob_png_write_rgb(path, out->rgb, out->width, out->height, s->force, &s->error);
-    lob_session_stage(s, "write", start_s);
+    double compress_s = 0;
+    const lob_status st = lob_png_write_rgb(path, out->rgb, out->width, out->height, s->force,
+                                            &compress_s, &s->error);
+    add_output_stages(s, start_s, compress_s);
     return st;
 }
 

@@ -20,6 +20,7 @@
 #include "io/io.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
+#include "kernels/device/device.h"
 #include "tools/options.h"
 #include "volumes/clock.h"
 
@@ -72,6 +73,8 @@ typedef struct {
         double seconds;
     } stage[LOB_SESSION_STAGES];
     int stages;
+    double compute_s;           /* when lob_session_compute was called, */
+    lob_device_traffic traffic; /* and what the device had copied then */
     struct {
         char *files[2]; /* as lob_files_of names them */
         bool is_new;    /* nothing was under these names before */
@@ -182,7 +185,22 @@ void lob_session_say(lob_session *s, const char *format, ...) __attribute__((for
 /* Name the work that progress shows next ("growing"); it lives for ever. */
 void lob_session_doing(lob_session *s, const char *doing);
 
-/* Add the time since start_s (of lob_clock_s) to a stage: "read", "inflate", "compute", "write". */
+/*
+ * What lies between these two calls is the stage "compute": an algorithm, and no file is read or
+ * written. With a device, the time that copies to and from it take is not in it but in the stages
+ * "upload" and "download". When the work fails the second call is left out.
+ *
+ *   doing  in  as for lob_session_doing
+ */
+void lob_session_compute(lob_session *s, const char *doing);
+void lob_session_computed(lob_session *s);
+
+/*
+ * Add the time since start_s (of lob_clock_s) to a stage of the command's own. Stages follow one
+ * another: no second belongs to two.
+ *
+ *   name  in  lives for ever
+ */
 void lob_session_stage(lob_session *s, const char *name, double start_s);
 
 /* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */

@@ -1,6 +1,5 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
-#include "kernels/device/device.h"
 #include "tools/report.h"
 #include "volumes/version.h"
 
@@ -188,6 +187,9 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     if (s->context.device) {
         add_string(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
+        const lob_device_traffic traffic = lob_device_traffic_of(s->context.device);
+        cJSON_AddNumberToObject(device, "upload_bytes", (double)traffic.upload_bytes);
+        cJSON_AddNumberToObject(device, "download_bytes", (double)traffic.download_bytes);
     }
     add_string(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
@@ -198,7 +200,9 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON *seconds = cJSON_AddObjectToObject(report, "seconds");
     for (int i = 0; i < s->stages; i++)
         cJSON_AddNumberToObject(seconds, s->stage[i].name, s->stage[i].seconds);
-    cJSON_AddNumberToObject(seconds, "total", lob_clock_s() - s->start_s);
+    const lob_seconds whole = lob_session_seconds(s);
+    cJSON_AddNumberToObject(seconds, "other", whole.other);
+    cJSON_AddNumberToObject(seconds, "total", whole.total);
     cJSON_AddNumberToObject(report, "peak_memory_bytes", peak_memory_bytes());
     return report;
 }

@@ -34,7 +34,7 @@ def main():
                 for _ in range(arguments.repeat)
             ]
             stages = {name: median(run.stage(name) for run in runs)
-                      for name in ("read", "inflate", "compute", "write")}
+                      for name in ("read", "inflate", "compute", "compress", "write")}
             working = median(run.report["results"]["working_memory_bytes"] for run in runs)
             rows.append([
                 f"growcut --rule {rule}", arguments.size,
@@ -46,8 +46,8 @@ def main():
             ])
     print(f"GrowCut, 26 neighbours, {arguments.threads} threads, median of {arguments.repeat}; "
           f"gzip inputs of {in_out[0] / 2**20:.0f} and {in_out[1] / 2**20:.1f} MiB\n")
-    table(["what", "voxels", "read s", "inflate s", "compute s", "write s", "whole s", "Mvoxel/s",
-           "peak MiB", "working bytes/voxel"], rows)
+    table(["what", "voxels", "read s", "inflate s", "compute s", "compress s", "write s", "whole s",
+           "Mvoxel/s", "peak MiB", "working bytes/voxel"], rows)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Run:
             self.report = json.loads(report.read_text())
 
     def stage(self, name):
-        """Seconds of a stage ("read", "compute", "write"); 0 when it did not occur."""
+        """Seconds of a stage ("read", "compute", "total"); 0 when it did not occur."""
         return self.report["seconds"].get(name, 0.0)
 
 

@@ -305,7 +305,12 @@ def test_report(folder):
         count = np.count_nonzero(labels == entry["label"])
         assert entry["voxels"] == count and entry["seeds"] == 1
         assert entry["mm3"] == pytest.approx(count * 1.5 * 1.5 * 2.5)
-    assert {"read", "inflate", "compute", "write", "total"} <= set(report["seconds"])
+    seconds = report["seconds"]
+    total = seconds.pop("total")
+    assert {"read", "inflate", "prepare", "compute", "finish", "compress", "write", "other"} <= set(seconds)
+    assert ({"device", "upload", "download"} <= set(seconds)) == (report["device"]["backend"] == "cuda")
+    assert all(value >= 0 for value in seconds.values())
+    assert sum(seconds.values()) == pytest.approx(total)
     assert report["peak_memory_bytes"] > 1 << 20
 
 

@@ -37,7 +37,9 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
     lob_output out;
     lob_error error = {""};
     assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
-    assert_int_equal(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &error), LOB_OK);
+    double compress_s = 0;
+    assert_int_equal(
+        lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error), LOB_OK);
     assert_int_equal(lob_output_commit(&out, &error), LOB_OK);
     return slurp(path, size);
 }

@@ -315,12 +315,16 @@ static void previews_are_written_by_name(void **state)
     unsigned char rgb[3 * W * H];
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7);
     lob_error error = {{0}};
-    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &error), LOB_OK);
-    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &error), LOB_ECREATE);
-    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &error), LOB_OK);
-    assert_int_equal(lob_png_write_rgb(scratch("q.png"), rgb, 0, H, true, &error), LOB_EARG);
-    assert_int_equal(lob_png_write_rgb(scratch("none/q.png"), rgb, W, H, true, &error),
+    double spent = 0;
+    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error), LOB_OK);
+    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error),
                      LOB_ECREATE);
+    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &spent, &error), LOB_OK);
+    assert_int_equal(lob_png_write_rgb(scratch("q.png"), rgb, 0, H, true, &spent, &error),
+                     LOB_EARG);
+    assert_int_equal(lob_png_write_rgb(scratch("none/q.png"), rgb, W, H, true, &spent, &error),
+                     LOB_ECREATE);
+    assert_true(spent > 0);
     lob_volume v = LOB_VOLUME_EMPTY;
     assert_int_equal(lob_read(&v, scratch("p.png"), NULL, NULL, &error), LOB_OK);
     for (int c = 0; c < 3; c++)
