@@ -1,0 +1,81 @@
+/* Pairs of labels in a hash table with open addressing, never more than two thirds full. */
+#include "kernels/measures/pair_table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+enum { FIRST_SLOTS = 64 };
+
+/* Take bytes from what is left; a negative number gives them back. */
+static bool take(int64_t *left, int64_t bytes)
+{
+    bool enough;
+#pragma omp critical(lob_pair_table)
+    {
+        enough = bytes <= *left;
+        if (enough) *left -= bytes;
+    }
+    return enough;
+}
+
+/* The slot of a pair, or the free one where it belongs. */
+static lob_pair *slot_of(lob_pair *slots, int64_t slot_count, uint32_t a, uint32_t b)
+{
+    const uint64_t last = (uint64_t)slot_count - 1;
+    const uint64_t mixed = ((uint64_t)a << 32 | b) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t at = (mixed ^ mixed >> 29) & last;
+    while (slots[at].count && (slots[at].a != a || slots[at].b != b)) at = (at + 1) & last;
+    return &slots[at];
+}
+
+static lob_status grow(lob_pair_table *table)
+{
+    const int64_t before = table->slot_count, slot_count = before ? 2 * before : FIRST_SLOTS;
+    const int64_t bytes = slot_count * (int64_t)sizeof(lob_pair);
+    if (!take(table->left, bytes)) return LOB_ENOMEM;
+    lob_pair *const slots = calloc((size_t)slot_count, sizeof *slots);
+    if (!slots) {
+        take(table->left, -bytes);
+        return LOB_ENOMEM;
+    }
+    for (int64_t i = 0; i < before; i++) {
+        const lob_pair *const pair = &table->slots[i];
+        if (pair->count) *slot_of(slots, slot_count, pair->a, pair->b) = *pair;
+    }
+    free(table->slots);
+    take(table->left, -before * (int64_t)sizeof(lob_pair));
+    table->slots = slots;
+    table->slot_count = slot_count;
+    return LOB_OK;
+}
+
+lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t count)
+{
+    if (3 * (table->used + 1) > 2 * table->slot_count) {
+        const lob_status st = grow(table);
+        if (st != LOB_OK) return st;
+    }
+    lob_pair *const slot = slot_of(table->slots, table->slot_count, a, b);
+    table->used += slot->count == 0;
+    *slot = (lob_pair){a, b, slot->count + count};
+    return LOB_OK;
+}
+
+lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other)
+{
+    for (int64_t i = 0; i < other->slot_count; i++) {
+        const lob_pair *const pair = &other->slots[i];
+        const lob_status st =
+            pair->count ? lob_pair_add(table, pair->a, pair->b, pair->count) : LOB_OK;
+        if (st != LOB_OK) return st;
+    }
+    return LOB_OK;
+}
+
+void lob_pair_free(lob_pair_table *table)
+{
+    if (table->slots) take(table->left, -table->slot_count * (int64_t)sizeof(lob_pair));
+    free(table->slots);
+    table->slots = NULL;
+    table->slot_count = table->used = 0;
+}
