@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_SIDE = 41 };
+/* Every LIMITED-th case is also run with too little memory. */
+enum { MOST_SIDE = 41, LIMITED = 4 };
 
 /* What one run came to. */
 typedef struct {
@@ -46,33 +47,71 @@ static const char *differ(const growcut_case *c, const outcome *a, const outcome
     return array ? array : stats_differ(&a->stats, &b->stats);
 }
 
+/* How many cases were grown, and what came of those that were given too little memory. */
+typedef struct {
+    int grown, refused, in_parts;
+} tally;
+
+/*
+ * With half of the memory that it took, a volume is refused by a line that names what would fit and
+ * what to do; slices may also be grown in parts, and then they come out the same.
+ */
+static int check_limited(const lob_backend *backend, const growcut_case *c, const outcome *free,
+                         const lob_context *context, tally *sum)
+{
+    lob_context limited = *context;
+    limited.max_memory = free->stats.working_bytes / 2 + 1; /* 0 would be no limit */
+    outcome got = run(backend, c, &limited);
+    const bool refused = got.status == LOB_ENOMEM;
+    const char *text = got.error.text, *wrong = NULL;
+    if (refused && !(strstr(text, "million") && strstr(text, "--device cpu")))
+        wrong = "the message names no size and no way out";
+    else if (!refused && c->options.slice_axis < 0)
+        wrong = "it is not refused";
+    else if (!refused && got.stats.working_bytes > limited.max_memory)
+        wrong = "it took more";
+    else if (!refused)
+        wrong = differ(c, free, &got);
+    sum->refused += refused;
+    sum->in_parts += !refused;
+    if (wrong)
+        printf("growcut: %s: given %lld bytes: %s: %s %s\n", c->shape,
+               (long long)limited.max_memory, wrong, lob_status_text(got.status), text);
+    growcut_output_free(&got.out);
+    return wrong != NULL;
+}
+
 static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
-                      int *worked)
+                      tally *sum)
 {
     growcut_case c;
     const lob_context cpu = {.threads = context->threads};
     growcut_case_make(&c, n, GROWCUT_ANY_CALL, MOST_SIDE);
     outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
     const char *what = differ(&c, &want, &got);
-    *worked += want.status == LOB_OK;
+    sum->grown += want.status == LOB_OK;
     if (what)
         printf("growcut: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
                lob_status_text(want.status), want.error.text, backend->name,
                lob_status_text(got.status), got.error.text);
+    int failures = what != NULL;
+    if (n % LIMITED == 0 && got.status == LOB_OK)
+        failures += check_limited(backend, &c, &got, context, sum);
     growcut_output_free(&want.out);
     growcut_output_free(&got.out);
     growcut_case_free(&c);
-    return what != NULL;
+    return failures;
 }
 
 int check_growcut_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                         uint64_t n)
 {
-    int failures = 0, worked = 0;
-    for (uint64_t i = first; i < first + n; i++)
-        failures += check_case(backend, context, i, &worked);
-    printf("growcut: %llu cases, %d of them grown, %d differ\n", (unsigned long long)n, worked,
-           failures);
+    int failures = 0;
+    tally sum = {0};
+    for (uint64_t i = first; i < first + n; i++) failures += check_case(backend, context, i, &sum);
+    printf("growcut: %llu cases, %d of them grown; with half the memory %d refused and %d grown in "
+           "parts; %d failed\n",
+           (unsigned long long)n, sum.grown, sum.refused, sum.in_parts, failures);
     return failures;
 }
 
