@@ -164,15 +164,15 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
                       : (uint16_t)(mapped(levels, all[c].high) - mapped(levels, all[c].low));
 }
 
-void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
-                     int threads)
+void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *data,
+                         const lob_view *view, int threads)
 {
     const lob_volume *image = data->image;
     const int channels = image->channels;
     const bool is_unsigned = image->type == LOB_U64;
     const int64_t rows = view->dims.ny * view->dims.nz;
-    lob_extremes all[LOB_LEVELS_CHANNELS] = {0};
     int64_t data_voxels = 0, not_finite = 0;
+    memset(all, 0, (size_t)channels * sizeof *all);
 
 #pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
     {
@@ -195,7 +195,14 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
 
     levels->data_voxels = data_voxels;
     levels->not_finite = not_finite;
-    lob_levels_settle(levels, span, all, image);
+}
+
+void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
+                     int threads)
+{
+    lob_extremes all[LOB_LEVELS_CHANNELS];
+    lob_levels_extremes(all, levels, data, view, threads);
+    lob_levels_settle(levels, span, all, data->image);
 }
 
 #define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                  \

@@ -77,6 +77,16 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
                        const lob_volume *image);
 
 /*
+ * Find the extremes of every channel's data, for lob_levels_settle.
+ *
+ *   all      out  one an image channel
+ *   levels   out  data_voxels and not_finite are set, the rest is unspecified
+ *   data, view, threads  in   as for lob_levels_scan
+ */
+void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *data,
+                         const lob_view *view, int threads);
+
+/*
  * Find the mapping for the data of a view.
  *
  *   levels   out  without data: data_voxels 0, not_finite, per_unit 1 and level_step |slope| are

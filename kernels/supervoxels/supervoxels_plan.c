@@ -1,0 +1,284 @@
+/* The plan of a supervoxel call: options checked, the grid laid, weights and tables made. */
+#include "kernels/supervoxels/supervoxels_plan.h"
+
+#include "kernels/levels/levels_voxel.h"
+
+#include <stdlib.h>
+
+static const double QUARTER_TURN = 1.57079632679489661923;
+
+static lob_status check_options(const lob_supervoxel_options *options, lob_error *error)
+{
+    if (options->method != LOB_SLIC && options->method != LOB_SLICO && options->method != LOB_LSC)
+        return lob_fail(error, LOB_EARG, "there is no supervoxel method number %d",
+                        (int)options->method);
+    if (options->slice_axis < -1 || options->slice_axis > 2)
+        return lob_fail(error, LOB_EARG, "slice axis %d: it is 0, 1, 2 or -1", options->slice_axis);
+    if (!(options->size_mm >= 0 && options->size_mm < INFINITY) || options->count < 0)
+        return lob_fail(error, LOB_EARG, "size and count of supervoxels must be above 0");
+    if ((options->size_mm > 0) == (options->count > 0))
+        return lob_fail(error, LOB_EARG, "give either the size of supervoxels or their count");
+    if (!(options->compactness > 0 && options->compactness <= 1e6))
+        return lob_fail(error, LOB_EARG, "the compactness lies above 0 and is at most 1e6");
+    if (!(options->ratio > 0 && options->ratio <= 1e3))
+        return lob_fail(error, LOB_EARG, "the ratio lies above 0 and is at most 1000");
+    if (options->iterations < 1)
+        return lob_fail(error, LOB_EARG, "%d iterations: at least 1 is needed",
+                        options->iterations);
+    if (!(options->range[0] <= options->range[1]))
+        return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
+    if (!(options->smallest >= 0 && options->smallest <= 1))
+        return lob_fail(error, LOB_EARG, "the share of the smallest pieces lies in 0..1");
+    return LOB_OK;
+}
+
+lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
+                                 const lob_supervoxel_options *options, lob_error *error)
+{
+    const lob_volume *image = in->image;
+    const lob_status st = check_options(options, error);
+    if (st != LOB_OK) return st;
+    if (image->channels < 1 || image->channels > LOB_SUPERVOXEL_CHANNELS)
+        return lob_fail(error, LOB_EDATA, "the image has %d channels; supervoxels take up to %d",
+                        image->channels, LOB_SUPERVOXEL_CHANNELS);
+    if (options->lab && (image->channels != 3 || image->type != LOB_U8))
+        return lob_fail(error, LOB_EARG,
+                        "CIELAB needs three channels of uint8, red, green and blue; the image has "
+                        "%d of %s",
+                        image->channels, lob_type_of(image->type)->name);
+    if (lob_dims_voxels(image->dims) < 0)
+        return lob_fail(error, LOB_EDATA, "the image has a side below 1, or too many voxels");
+    for (int a = 0; a < 3; a++)
+        if (lob_side(image->dims, a) > LOB_SUPERVOXEL_SIDE)
+            return lob_fail(error, LOB_EDATA,
+                            "the image has a side of %lld voxels; up to %d are "
+                            "taken",
+                            (long long)lob_side(image->dims, a), LOB_SUPERVOXEL_SIDE);
+    return LOB_OK;
+}
+
+/* ---- grid ---- */
+
+static bool across_slices(const lob_supervoxel_options *options, int axis)
+{
+    return axis == options->slice_axis;
+}
+
+/* Cells along an axis for a size: as many as come nearest to it, but no cell is under a voxel. */
+static double cells_along(double side, double spacing_mm, double size_mm)
+{
+    const double cells = floor(side * spacing_mm / size_mm + 0.5);
+    return fmax(1, fmin(side, cells));
+}
+
+/*
+ * The size at which a grid has `count` cells: the root of a cell's share of the volume. An axis
+ * that is then shorter than a cell, or whose voxels are longer, has its one cell or one a voxel
+ * whatever the size, and the others share what is left of the count.
+ */
+static double size_for_count(const double side[3], const double spacing_mm[3], bool free_axis[3],
+                             double count)
+{
+    double size = 0;
+    for (bool settled = false; !settled;) {
+        double share = 1 / count;
+        int axes = 0;
+        settled = true;
+        for (int a = 0; a < 3; a++)
+            if (free_axis[a]) share *= side[a] * spacing_mm[a], axes++;
+        if (axes == 0) return size > 0 ? size : 1;
+        size = pow(share, 1.0 / axes);
+        for (int a = 0; a < 3 && settled; a++) {
+            if (!free_axis[a]) continue;
+            const bool one = side[a] * spacing_mm[a]<size, each = spacing_mm[a]> size;
+            if (!one && !each) continue;
+            free_axis[a] = settled = false;
+            if (!one) count = fmax(1, count / side[a]);
+        }
+    }
+    return size;
+}
+
+static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
+                           const lob_supervoxel_options *options, lob_error *error)
+{
+    lob_supervoxel_rule *rule = &plan->rule;
+    const double *spacing_mm = image->geometry.spacing_mm;
+    double side[3], clusters = 1, nominal = 1;
+    bool free_axis[3];
+    for (int a = 0; a < 3; a++) {
+        side[a] = (double)lob_side(image->dims, a);
+        free_axis[a] = side[a] > 1 && !across_slices(options, a);
+    }
+    plan->size_mm = options->size_mm > 0
+                        ? options->size_mm
+                        : size_for_count(side, spacing_mm, free_axis, (double)options->count);
+    for (int a = 0; a < 3; a++) {
+        const double cells = across_slices(options, a)
+                                 ? side[a]
+                                 : cells_along(side[a], spacing_mm[a], plan->size_mm);
+        rule->side[a] = (int32_t)side[a];
+        rule->cells[a] = (int32_t)cells;
+        rule->step[a] = (float)(side[a] / cells);
+        clusters *= cells;
+        nominal *= side[a] / cells;
+    }
+    if (clusters > INT32_MAX - 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%.0f supervoxels are more than labels can number; ask for larger ones",
+                        clusters);
+    rule->clusters = (int32_t)clusters;
+    rule->small = (int64_t)ceil(options->smallest * nominal);
+    return LOB_OK;
+}
+
+/* ---- weights ---- */
+
+static lob_status weigh_positions(lob_supervoxel_plan *plan, const lob_volume *image,
+                                  const lob_supervoxel_options *options, lob_error *error)
+{
+    lob_supervoxel_rule *rule = &plan->rule;
+    const double compactness = options->method == LOB_SLICO ? 1 : options->compactness;
+    for (int a = 0; a < 3; a++) {
+        const double weight = compactness * image->geometry.spacing_mm[a] / plan->size_mm;
+        if (!(weight * rule->side[a] < 1e15))
+            return lob_fail(error, LOB_EARG, "a size of %g mm is too small for voxels of %g mm",
+                            plan->size_mm, image->geometry.spacing_mm[a]);
+        rule->position[a] = (float)weight;
+    }
+    return LOB_OK;
+}
+
+static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
+{
+    return levels->exact ? (uint16_t)(bits - levels->low_bits)
+                         : lob_level_mapped(stored, levels->low, levels->per_unit);
+}
+
+/* Planes start at each channel's lowest level. Returns the largest level of any plane. */
+static int32_t settle_planes(lob_supervoxel_plan *plan, const lob_extremes *extremes)
+{
+    const lob_levels *levels = &plan->levels;
+    int32_t range = 1;
+    for (int c = 0; c < plan->rule.channels; c++) {
+        const lob_extremes *e = &extremes[c];
+        const uint16_t low = level_of(levels, e->low_bits, e->low);
+        const uint16_t high = level_of(levels, e->high_bits, e->high);
+        plan->lowest[c] = low;
+        if (high - low > range) range = high - low;
+    }
+    return range;
+}
+
+/* ---- tables ---- */
+
+static lob_wave wave_at(double angle)
+{
+    return (lob_wave){(int16_t)lround(cos(angle) * LOB_WAVE_TOP),
+                      (int16_t)lround(sin(angle) * LOB_WAVE_TOP)};
+}
+
+static void fill_level_wave(lob_wave *wave, int32_t top)
+{
+    for (int32_t i = 0; i < LOB_WAVE_ENTRIES; i++)
+        wave[i] = wave_at(QUARTER_TURN * (i < top ? i : top) / top);
+}
+
+static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
+{
+    for (int a = 0; a < 3; wave += rule->side[a], a++) {
+        const bool still = rule->side[a] == 1 || a == rule->slice_axis;
+        const double step = (double)rule->side[a] / rule->cells[a];
+        for (int32_t x = 0; x < rule->side[a]; x++)
+            wave[x] = still ? (lob_wave){0, 0} : wave_at(QUARTER_TURN * x / step);
+    }
+}
+
+static lob_status make_waves(lob_supervoxel_plan *plan, const lob_supervoxel_options *options,
+                             int32_t range)
+{
+    lob_supervoxel_rule *rule = &plan->rule;
+    const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
+    const int64_t coordinates = (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
+    double square = 0;
+
+    rule->shift = 0;
+    while (range >> rule->shift >= LOB_WAVE_ENTRIES) rule->shift++;
+    rule->position_gain = options->ratio * options->ratio * unit;
+    rule->level_gain[0] = unit;
+    rule->level_gain[1] = chroma * chroma * unit;
+    for (int c = 0; c < rule->channels; c++)
+        square += lob_supervoxel_wave(rule, c) ? chroma * chroma : 1;
+    for (int a = 0; a < 3; a++)
+        if (rule->side[a] > 1 && a != rule->slice_axis) square += options->ratio * options->ratio;
+    rule->least_weight = (float)(square / 1024);
+
+    plan->level_waves = rule->lab ? 2 : 1;
+    plan->axis_wave = malloc((size_t)coordinates * sizeof *plan->axis_wave);
+    plan->level_wave =
+        malloc((size_t)plan->level_waves * LOB_WAVE_ENTRIES * sizeof *plan->level_wave);
+    if (!plan->axis_wave || !plan->level_wave) return LOB_ENOMEM;
+    fill_axis_waves(plan->axis_wave, rule);
+    fill_level_wave(plan->level_wave, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
+    if (rule->lab) fill_level_wave(plan->level_wave + LOB_WAVE_ENTRIES, range >> rule->shift);
+    return LOB_OK;
+}
+
+/* CIE's f: a cube root, straight near black. */
+static double lab_root(double t)
+{
+    const double knee = 6.0 / 29;
+    return t > knee * knee * knee ? cbrt(t) : t / (3 * knee * knee) + 4.0 / 29;
+}
+
+static lob_status make_lab(lob_supervoxel_plan *plan)
+{
+    plan->linear = malloc((256 + LOB_LAB_ROOTS) * sizeof *plan->linear);
+    if (!plan->linear) return LOB_ENOMEM;
+    plan->root = plan->linear + 256;
+    for (int i = 0; i < 256; i++) {
+        const double v = i / 255.0;
+        const double light = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+        plan->linear[i] = (uint16_t)(light * 65535 + 0.5);
+    }
+    for (int i = 0; i < LOB_LAB_ROOTS; i++)
+        plan->root[i] = (uint16_t)(lab_root(i / 65535.0) * 65535 + 0.5);
+    return LOB_OK;
+}
+
+lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
+                                    const lob_supervoxel_options *options, const lob_levels *levels,
+                                    const lob_extremes *extremes, lob_error *error)
+{
+    *plan = (lob_supervoxel_plan){
+        .levels = *levels,
+        .rule = {.method = options->method,
+                 .channels = in->image->channels,
+                 .slice_axis = options->slice_axis,
+                 .lab = options->lab}
+    };
+    if (levels->data_voxels == 0)
+        return lob_fail(error, LOB_EDATA,
+                        "no voxel is data: all lie outside the mask, the range or the finite "
+                        "values");
+    lob_status st = lay_grid(plan, in->image, options, error);
+    if (st != LOB_OK) return st;
+    st = weigh_positions(plan, in->image, options, error);
+    if (st != LOB_OK) return st;
+
+    /* In CIELAB a unit is a unit, whatever colours occur: the range is that of L. */
+    const int32_t range = options->lab ? UINT16_MAX : settle_planes(plan, extremes);
+    plan->rule.level = (float)(1.0 / (options->lab ? 100 * LOB_LAB_UNIT : range));
+    if (st == LOB_OK && options->lab) st = make_lab(plan);
+    if (st == LOB_OK && options->method == LOB_LSC) st = make_waves(plan, options, range);
+    if (st != LOB_OK) lob_supervoxel_plan_free(plan);
+    return st;
+}
+
+void lob_supervoxel_plan_free(lob_supervoxel_plan *plan)
+{
+    free(plan->axis_wave);
+    free(plan->level_wave);
+    free(plan->linear);
+    *plan = (lob_supervoxel_plan){0};
+}

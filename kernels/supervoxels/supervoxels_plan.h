@@ -1,0 +1,63 @@
+/*
+ * The plan of a supervoxel call: what the host works out before a voxel is touched, for both
+ * backends alike. Rule, grid, tables, and how stored values become planes.
+ */
+#ifndef LOB_SUPERVOXELS_PLAN_H
+#define LOB_SUPERVOXELS_PLAN_H
+
+#include "kernels/levels/levels.h"
+#include "kernels/supervoxels/supervoxels_voxel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    lob_supervoxel_rule rule;
+    lob_levels levels;                        /* of the whole image; not used where rule.lab */
+    uint16_t lowest[LOB_SUPERVOXEL_CHANNELS]; /* plane = level - lowest; 0 where rule.lab */
+    double size_mm;
+
+    /*
+     * Tables, malloc'ed; NULL where the rule does not need them.
+     *
+     *   axis_wave   lsc: side[0] + side[1] + side[2] entries, coordinate x, then y, then z
+     *   level_wave  lsc: level_waves (1, or 2 in CIELAB) tables of LOB_WAVE_ENTRIES;
+     *               entry [lob_supervoxel_wave][level >> shift]
+     *   linear, root  CIELAB: 256 and LOB_LAB_ROOTS, as lob_lab takes them; root lies behind linear
+     *               in one block
+     */
+    lob_wave *axis_wave, *level_wave;
+    int level_waves;
+    uint16_t *linear, *root;
+} lob_supervoxel_plan;
+
+/*
+ * Options within their ranges, and an image that fits? Before its voxels are looked at.
+ * Returns LOB_OK, LOB_EARG or LOB_EDATA.
+ */
+lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
+                                 const lob_supervoxel_options *options, lob_error *error);
+
+/*
+ * Make the plan of a call that lob_supervoxels_check let pass.
+ *
+ *   plan      out  free with lob_supervoxel_plan_free; holds nothing on failure
+ *   levels    in   of the whole image, settled from the extremes (lob_levels_settle)
+ *   extremes  in   one an image channel, of its data
+ *
+ * Returns LOB_OK, LOB_EARG (size and spacing that a float does not bear), LOB_EDATA (no data, more
+ * than 2^31 - 2 clusters) or LOB_ENOMEM.
+ */
+lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
+                                    const lob_supervoxel_options *options, const lob_levels *levels,
+                                    const lob_extremes *extremes, lob_error *error);
+
+/* Free the tables and leave the plan all zero. */
+void lob_supervoxel_plan_free(lob_supervoxel_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
