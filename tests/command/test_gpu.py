@@ -1,0 +1,66 @@
+"""Commands on a GPU against the same on the CPU; the whole file is skipped where there is none."""
+
+import json
+
+import pytest
+from conftest import assert_one_line, good, lobule
+
+SIDES = (96, 96, 40)
+STAGES = ["device", "read", "inflate", "prepare", "upload", "compute", "download", "finish", "compress", "write", "other"]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gpu")
+    good("phantom", "abdomen", "--size", ",".join(map(str, SIDES)), "-o", "image.nii.gz", "--seeds", "seeds.nii.gz",
+         cwd=folder)  # fmt: skip
+    probe = lobule("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "probe.nii", "--device", "cuda", cwd=folder)
+    if probe.returncode == 69:
+        pytest.skip(probe.stderr.strip())
+    return folder
+
+
+def grow(folder, name, *options):
+    """Grow the scene's seeds; returns the labels' bytes and the report."""
+    good("growcut", "image.nii.gz", "seeds.nii.gz", "-o", f"{name}.nii.gz", "--report", f"{name}.json", "--force",
+         *options, cwd=folder)  # fmt: skip
+    return (folder / f"{name}.nii.gz").read_bytes(), json.loads((folder / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("options", [(), ("--rule", "distance"), ("--slices", "axial")])
+def test_same_bytes(scene, options):
+    want, _ = grow(scene, "cpu", "--device", "cpu", *options)
+    got, report = grow(scene, "gpu", "--device", "cuda", *options)
+    assert report["device"]["backend"] == "cuda"
+    assert got == want
+
+
+def test_stages_of_a_gpu(scene):
+    _, report = grow(scene, "stages", "--device", "cuda")
+    seconds, device = report["seconds"], report["device"]
+    total = seconds.pop("total")
+    assert list(seconds) == STAGES
+    assert sum(seconds.values()) == pytest.approx(total)
+    voxels = report["results"]["voxels"]
+    assert seconds["upload"] > 0 and device["upload_bytes"] >= 3 * voxels  # int16 image, uint8 seeds
+    assert seconds["download"] > 0 and device["download_bytes"] >= voxels
+
+
+def limit(report):
+    """A --max-memory that leaves half of the working memory beside image, seeds and labels."""
+    return 4 * report["results"]["voxels"] + report["results"]["working_memory_bytes"] // 2
+
+
+def test_too_little_memory_in_3d(scene):
+    _, report = grow(scene, "free", "--device", "cuda")
+    refused = lobule("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "refused.nii.gz", "--device", "cuda",
+                     "--max-memory", limit(report), cwd=scene)  # fmt: skip
+    assert_one_line(refused, 75, "image.nii.gz", "million", "--device cpu")
+    assert not (scene / "refused.nii.gz").exists()
+
+
+def test_little_memory_for_slices(scene):
+    want, report = grow(scene, "free", "--device", "cuda", "--slices", "axial")
+    got, limited = grow(scene, "parts", "--device", "cuda", "--slices", "axial", "--max-memory", limit(report))
+    assert limited["results"]["working_memory_bytes"] < report["results"]["working_memory_bytes"]
+    assert got == want
