@@ -97,16 +97,78 @@ size_t lob_gunzip_head(void *out, size_t n, const unsigned char *in, size_t size
     return have;
 }
 
-/* Read on to offset, throwing away what lies before it; false at the end or at damage. */
-static bool skip_to(stream *s, uint64_t *at, uint64_t offset, unsigned char *scratch)
+struct lob_gzip_reader {
+    stream s;
+    const unsigned char *in;
+    size_t size;
+    const char *path;
+    uint64_t at; /* inflated so far */
+    unsigned char scratch[BLOCK];
+};
+
+lob_gzip_reader *lob_gzip_reader_new(const unsigned char *in, size_t size, const char *path)
 {
-    while (*at < offset) {
-        const uint64_t left = offset - *at;
-        const size_t got = stream_read(s, scratch, left < BLOCK ? (size_t)left : BLOCK);
-        *at += got;
+    lob_gzip_reader *r = malloc(sizeof *r);
+    if (!r) return NULL;
+    r->in = in;
+    r->size = size;
+    r->path = path;
+    r->at = 0;
+    if (stream_open(&r->s, in, size)) return r;
+    free(r);
+    return NULL;
+}
+
+void lob_gzip_reader_free(lob_gzip_reader *r)
+{
+    if (!r) return;
+    stream_close(&r->s);
+    free(r);
+}
+
+/* Read on to offset, throwing away what lies before it; false at the end or at damage. */
+static bool skip_to(lob_gzip_reader *r, uint64_t offset)
+{
+    while (r->at < offset) {
+        const uint64_t left = offset - r->at;
+        const size_t got = stream_read(&r->s, r->scratch, left < BLOCK ? (size_t)left : BLOCK);
+        r->at += got;
         if (got == 0) return false;
     }
     return true;
+}
+
+bool lob_gzip_reader_get(lob_gzip_reader *r, unsigned char *out, uint64_t offset, size_t n)
+{
+    if (offset < r->at) {
+        stream_close(&r->s);
+        r->at = 0;
+        if (!stream_open(&r->s, r->in, r->size)) r->s.damage = "cannot be read again";
+    }
+    if (!skip_to(r, offset)) return false;
+    const size_t got = stream_read(&r->s, out, n);
+    r->at += got;
+    return got == n;
+}
+
+lob_status lob_gzip_reader_end(lob_gzip_reader *r, uint64_t wanted, lob_gzip_rest *rest,
+                               lob_error *error)
+{
+    const bool short_of = r->at < wanted;
+    skip_to(r, UINT64_MAX); /* for the checksums */
+    *rest = (lob_gzip_rest){r->at > wanted ? r->at - wanted : 0, r->s.trailing};
+    if (r->s.damage)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: damaged: its gzip data %s after %llu bytes; copy it again from its source",
+            r->path, r->s.damage, (unsigned long long)r->at);
+    if (short_of)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: damaged: it holds %llu bytes, but its header asks for %llu; copy it again "
+            "from its source",
+            r->path, (unsigned long long)r->at, (unsigned long long)wanted);
+    return LOB_OK;
 }
 
 lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest *rest,
@@ -114,37 +176,15 @@ lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest
                             lob_error *error)
 {
     *rest = (lob_gzip_rest){0};
-    stream s = {0};
-    unsigned char *scratch = malloc(BLOCK);
-    lob_status st = LOB_OK;
-    uint64_t at = 0, end = 0;
-    if (!scratch || !stream_open(&s, in, size)) {
-        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
-        goto out;
-    }
+    lob_gzip_reader *r = lob_gzip_reader_new(in, size, path);
+    if (!r) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    uint64_t end = 0;
     for (int i = 0; i < count; i++) {
         end = parts[i].offset + parts[i].size;
-        if (!skip_to(&s, &at, parts[i].offset, scratch)) break;
-        at += stream_read(&s, parts[i].out, parts[i].size);
+        if (!lob_gzip_reader_get(r, parts[i].out, parts[i].offset, parts[i].size)) break;
     }
-    const bool short_of = at < end;
-    skip_to(&s, &at, UINT64_MAX, scratch); /* to the end, for the checksums */
-    if (s.damage)
-        st = lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: its gzip data %s after %llu bytes; copy it again from its source", path,
-            s.damage, (unsigned long long)at);
-    else if (short_of)
-        st = lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: it holds %llu bytes, but its header asks for %llu; copy it again "
-            "from its source",
-            path, (unsigned long long)at,
-            (unsigned long long)parts[count - 1].offset + parts[count - 1].size);
-    *rest = (lob_gzip_rest){at > end ? at - end : 0, s.trailing};
-out:
-    stream_close(&s);
-    free(scratch);
+    const lob_status st = lob_gzip_reader_end(r, end, rest, error);
+    lob_gzip_reader_free(r);
     return st;
 }
 
@@ -217,101 +257,182 @@ static void put32(unsigned char *out, uint32_t value)
     for (int i = 0; i < 4; i++) out[i] = (unsigned char)(value >> (8 * i));
 }
 
-static void free_all(worker *workers, int threads, block *blocks, int count)
-{
-    for (int i = 0; workers && i < threads; i++) {
-        if (workers[i].open) deflateEnd(&workers[i].z);
-        free(workers[i].in);
-    }
-    for (int i = 0; blocks && i < count; i++) free(blocks[i].bytes);
-    free(workers);
-    free(blocks);
-}
-
-/* What deflating needs, whatever the number of blocks. */
-typedef struct {
+/* A stream on its way: blocks are deflated a batch at a time, then written in order. */
+struct lob_gzip_writer {
+    lob_output *out;
     worker *workers;
-    int threads;
-    block *blocks; /* a batch: deflated at once, then written in order */
+    int threads, batch;
+    block *blocks; /* batch */
     size_t bound;
     lob_bytes_fn *bytes;
     void *user;
-    uint64_t size;
+    uint64_t size, blocks_in_all, done; /* done: blocks */
+    uint32_t crc;
     double *compress_s;
-} deflater;
 
-/* Deflate and write n blocks from number first on; crc goes on over them. */
-static lob_status write_batch(lob_output *out, uint32_t *crc, const deflater *d, uint64_t first,
-                              int n, lob_error *error)
+    /* where bytes come in pieces: what is not deflated yet, and the dictionary before it */
+    unsigned char *buffer;
+    size_t have;
+    uint64_t buffer_at; /* place in the stream of the buffer's first byte */
+};
+
+void lob_gzip_writer_free(lob_gzip_writer *w)
+{
+    if (!w) return;
+    for (int i = 0; w->workers && i < w->threads; i++) {
+        if (w->workers[i].open) deflateEnd(&w->workers[i].z);
+        free(w->workers[i].in);
+    }
+    for (int i = 0; w->blocks && i < w->batch; i++) free(w->blocks[i].bytes);
+    free(w->workers);
+    free(w->blocks);
+    free(w->buffer);
+    free(w);
+}
+
+/* Deflate and write the next n blocks. */
+static lob_status write_batch(lob_gzip_writer *w, int n, lob_error *error)
 {
     int failed = 0, next = 0;
     const double start_s = lob_clock_s();
-#pragma omp parallel for num_threads(d->threads) schedule(static, 1) reduction(+ : failed)
-    for (int t = 0; t < d->threads; t++)
+#pragma omp parallel for num_threads(w->threads) schedule(static, 1) reduction(+ : failed)
+    for (int t = 0; t < w->threads; t++)
         for (;;) {
             int i;
 #pragma omp atomic capture
             i = next++;
             if (i >= n) break;
-            failed += !deflate_block(&d->workers[t], &d->blocks[i], d->bound, first + (uint64_t)i,
-                                     d->bytes, d->user, d->size);
+            failed += !deflate_block(&w->workers[t], &w->blocks[i], w->bound, w->done + (uint64_t)i,
+                                     w->bytes, w->user, w->size);
         }
-    *d->compress_s += lob_clock_s() - start_s;
-    if (failed) return lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", out->path);
+    *w->compress_s += lob_clock_s() - start_s;
+    if (failed) return lob_fail(error, LOB_EINTERNAL, "%s: zlib failed to deflate", w->out->path);
     lob_status st = LOB_OK;
-    for (int i = 0; st == LOB_OK && i < n; i++) {
-        const uint64_t start = (first + (uint64_t)i) * BLOCK;
-        const uint64_t length = d->size - start < BLOCK ? d->size - start : BLOCK;
-        *crc = (uint32_t)crc32_combine(*crc, d->blocks[i].crc, (z_off_t)length);
-        st = lob_output_write(out, d->blocks[i].bytes, d->blocks[i].size, error);
+    for (int i = 0; st == LOB_OK && i < n; i++, w->done++) {
+        const uint64_t start = w->done * BLOCK;
+        const uint64_t length = w->size - start < BLOCK ? w->size - start : BLOCK;
+        w->crc = (uint32_t)crc32_combine(w->crc, w->blocks[i].crc, (z_off_t)length);
+        st = lob_output_write(w->out, w->blocks[i].bytes, w->blocks[i].size, error);
     }
-    return st;
+    if (st != LOB_OK || w->done < w->blocks_in_all) return st;
+    unsigned char tail[8];
+    put32(tail, w->crc);
+    put32(tail + 4, (uint32_t)w->size); /* modulo 2^32, as the format has it */
+    return lob_output_write(w->out, tail, sizeof tail, error);
 }
 
-lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
-                          int level, int threads, double *compress_s, lob_error *error)
+/* All that deflating needs; NULL when there is no memory. */
+static lob_gzip_writer *make_writer(lob_output *out, uint64_t size, int level, int threads,
+                                    double *compress_s)
 {
-    const uint64_t blocks_in_all = size == 0 ? 1 : (size - 1) / BLOCK + 1;
-    const int batch = blocks_in_all < BATCH ? (int)blocks_in_all : BATCH;
-    if (threads > batch) threads = batch;
-    if (threads < 1) threads = 1;
-    lob_status st = LOB_ENOMEM;
-    size_t bound = 0;
-    worker *workers = calloc((size_t)threads, sizeof *workers);
-    block *blocks = calloc((size_t)batch, sizeof *blocks);
-    if (!workers || !blocks) goto out;
-    for (int i = 0; i < threads; i++) {
-        worker *w = &workers[i];
-        w->in = malloc(WINDOW + BLOCK);
-        w->open = w->in &&
-                  deflateInit2(&w->z, level, Z_DEFLATED, RAW, MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
-        if (!w->open) goto out;
+    lob_gzip_writer *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->out = out;
+    w->size = size;
+    w->compress_s = compress_s;
+    w->blocks_in_all = size == 0 ? 1 : (size - 1) / BLOCK + 1;
+    w->batch = w->blocks_in_all < BATCH ? (int)w->blocks_in_all : BATCH;
+    w->threads = threads > w->batch ? w->batch : threads < 1 ? 1 : threads;
+    w->workers = calloc((size_t)w->threads, sizeof *w->workers);
+    w->blocks = calloc((size_t)w->batch, sizeof *w->blocks);
+    if (!w->workers || !w->blocks) goto failed;
+    for (int i = 0; i < w->threads; i++) {
+        worker *one = &w->workers[i];
+        one->in = malloc(WINDOW + BLOCK);
+        one->open = one->in && deflateInit2(&one->z, level, Z_DEFLATED, RAW, MEMORY,
+                                            Z_DEFAULT_STRATEGY) == Z_OK;
+        if (!one->open) goto failed;
     }
-    bound = deflateBound(&workers[0].z, BLOCK) + 16; /* + the mark of a flush */
-    for (int i = 0; i < batch; i++)
-        if (!(blocks[i].bytes = malloc(bound))) goto out;
+    w->bound = deflateBound(&w->workers[0].z, BLOCK) + 16; /* + the mark of a flush */
+    for (int i = 0; i < w->batch; i++)
+        if (!(w->blocks[i].bytes = malloc(w->bound))) goto failed;
+    return w;
+failed:
+    lob_gzip_writer_free(w);
+    return NULL;
+}
 
-    /* magic, deflate, no flags, time 0, effort as gzip notes it, "unknown" system */
+static lob_status no_memory(const lob_output *out, lob_error *error)
+{
+    return lob_fail(error, LOB_ENOMEM, "%s: no memory to compress it", out->path);
+}
+
+/* Magic, deflate, no flags, time 0, effort as gzip notes it, "unknown" system. */
+static lob_status write_head(lob_output *out, int level, lob_error *error)
+{
     const unsigned char head[HEAD] = {0x1f, 0x8b, 8,
                                       [8] = level == 9   ? 2
                                             : level == 1 ? 4
                                                          : 0,
                                       255};
-    st = lob_output_write(out, head, HEAD, error);
-    const deflater all = {workers, threads, blocks, bound, bytes, user, size, compress_s};
-    uint32_t crc = 0;
-    for (uint64_t first = 0; st == LOB_OK && first < blocks_in_all; first += (uint64_t)batch) {
-        const uint64_t left = blocks_in_all - first;
-        st = write_batch(out, &crc, &all, first, left < (uint64_t)batch ? (int)left : batch, error);
+    return lob_output_write(out, head, HEAD, error);
+}
+
+lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
+                          int level, int threads, double *compress_s, lob_error *error)
+{
+    lob_gzip_writer *w = make_writer(out, size, level, threads, compress_s);
+    if (!w) return no_memory(out, error);
+    w->bytes = bytes;
+    w->user = user;
+    lob_status st = write_head(out, level, error);
+    while (st == LOB_OK && w->done < w->blocks_in_all) {
+        const uint64_t left = w->blocks_in_all - w->done;
+        st = write_batch(w, left < (uint64_t)w->batch ? (int)left : w->batch, error);
     }
+    lob_gzip_writer_free(w);
+    return st;
+}
+
+/* ---- deflating piece by piece ---- */
+
+static void buffered_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    const lob_gzip_writer *w = user;
+    memcpy(out, w->buffer + (offset - w->buffer_at), n);
+}
+
+lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint64_t size,
+                                 int level, int threads, double *compress_s, lob_error *error)
+{
+    lob_gzip_writer *w = *writer = make_writer(out, size, level, threads, compress_s);
+    if (w) w->buffer = malloc(WINDOW + (size_t)w->batch * BLOCK);
+    lob_status st = w && w->buffer ? LOB_OK : no_memory(out, error);
     if (st == LOB_OK) {
-        unsigned char tail[8];
-        put32(tail, crc);
-        put32(tail + 4, (uint32_t)size); /* modulo 2^32, as the format has it */
-        st = lob_output_write(out, tail, sizeof tail, error);
+        w->bytes = buffered_bytes;
+        w->user = w;
+        st = write_head(out, level, error);
     }
-out:
-    free_all(workers, threads, blocks, batch);
-    if (st == LOB_ENOMEM) return lob_fail(error, st, "%s: no memory to compress it", out->path);
+    if (st == LOB_OK && size == 0) st = write_batch(w, 1, error);
+    if (st == LOB_OK) return st;
+    lob_gzip_writer_free(w);
+    *writer = NULL;
+    return st;
+}
+
+lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, lob_error *error)
+{
+    const unsigned char *from = bytes;
+    lob_status st = LOB_OK;
+    while (n > 0 && st == LOB_OK) {
+        const uint64_t start = w->done * BLOCK; /* of what is not deflated yet */
+        uint64_t end = start + (uint64_t)w->batch * BLOCK;
+        if (end > w->size) end = w->size;
+        const size_t room = (size_t)(end - w->buffer_at) - w->have;
+        const size_t some = n < room ? n : room;
+        if (some == 0)
+            return lob_fail(error, LOB_EINTERNAL, "%s: more bytes than announced", w->out->path);
+        memcpy(w->buffer + w->have, from, some);
+        w->have += some;
+        from += some;
+        n -= some;
+        if (some < room) break;
+
+        st = write_batch(w, (int)((end - start - 1) / BLOCK + 1), error);
+        const size_t kept = w->have < WINDOW ? w->have : WINDOW; /* the next block's dictionary */
+        memmove(w->buffer, w->buffer + w->have - kept, kept);
+        w->buffer_at = end - kept;
+        w->have = kept;
+    }
     return st;
 }

@@ -61,6 +61,28 @@ lob_status lob_gunzip_parts(const lob_gzip_part *parts, int count, lob_gzip_rest
                             const unsigned char *in, size_t size, const char *path,
                             lob_error *error);
 
+/* A gz file that is inflated piece by piece. */
+typedef struct lob_gzip_reader lob_gzip_reader;
+
+/* Returns NULL when there is no memory. in must stay; path is for messages and must too. */
+lob_gzip_reader *lob_gzip_reader_new(const unsigned char *in, size_t size, const char *path);
+
+/*
+ * Inflate n bytes from offset on. Pieces in rising order are inflated once; one that lies further
+ * back starts at the file's beginning again. False at the end or at damage, of which
+ * lob_gzip_reader_end tells.
+ */
+bool lob_gzip_reader_get(lob_gzip_reader *reader, unsigned char *out, uint64_t offset, size_t n);
+
+/*
+ * Read on to the end of the file, which must hold `wanted` bytes, so that every checksum has been
+ * verified. Returns what lob_gunzip does.
+ */
+lob_status lob_gzip_reader_end(lob_gzip_reader *reader, uint64_t wanted, lob_gzip_rest *rest,
+                               lob_error *error);
+
+void lob_gzip_reader_free(lob_gzip_reader *reader);
+
 /*
  * Where bytes to be written come from: copy n bytes from offset on into out. Called from several
  * threads at once.
@@ -80,5 +102,21 @@ typedef void lob_bytes_fn(void *user, uint64_t offset, size_t n, unsigned char *
  */
 lob_status lob_gzip_write(lob_output *out, lob_bytes_fn *bytes, void *user, uint64_t size,
                           int level, int threads, double *compress_s, lob_error *error);
+
+/* A gz file that is written piece by piece, to the same bytes. */
+typedef struct lob_gzip_writer lob_gzip_writer;
+
+/*
+ * Begin: the arguments are those of lob_gzip_write. On failure *writer is NULL. out and compress_s
+ * must stay.
+ */
+lob_status lob_gzip_writer_begin(lob_gzip_writer **writer, lob_output *out, uint64_t size,
+                                 int level, int threads, double *compress_s, lob_error *error);
+
+/* The next n bytes. All of them together must not be more than size; the last one ends the file. */
+lob_status lob_gzip_writer_put(lob_gzip_writer *writer, const void *bytes, size_t n,
+                               lob_error *error);
+
+void lob_gzip_writer_free(lob_gzip_writer *writer);
 
 #endif
