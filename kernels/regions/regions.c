@@ -1,0 +1,303 @@
+/* Regions on the CPU: adding up, putting together, and what the sums mean. */
+#include "kernels/regions/regions.h"
+
+#include "kernels/regions/regions_sum.h"
+#include "kernels/regions/regions_voxel.h"
+#include "volumes/labels.h"
+
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+lob_fine_levels lob_fine_levels_of(const lob_extremes *all, lob_type type)
+{
+    lob_fine_levels fine = {.per_unit = 1.0};
+    if (!all->any) return fine;
+    fine.low = all->low + 0.0; /* -0.0 becomes 0.0: which of them came first must not matter */
+    fine.low_bits = all->low_bits;
+    fine.exact = lob_type_of(type)->is_integer && all->high_bits - all->low_bits <= UINT32_MAX;
+    if (!fine.exact) {
+        const double half = all->high * 0.5 - all->low * 0.5;
+        fine.per_unit = half > 0 ? fmin(2147483647.5 / half, DBL_MAX / 2) : 1.0;
+    }
+    return fine;
+}
+
+void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
+{
+    if (!part->any) return;
+    if (!all->any) {
+        *all = *part;
+        return;
+    }
+    /* Bits are compared in an order that suits the type: signed, or unsigned 64-bit. */
+    const uint64_t flip = type == LOB_U64 ? 0 : UINT64_C(1) << 63;
+    if (part->low < all->low) all->low = part->low;
+    if (part->high > all->high) all->high = part->high;
+    if ((part->low_bits ^ flip) < (all->low_bits ^ flip)) all->low_bits = part->low_bits;
+    if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
+}
+
+/* False for NaN and infinity; integers always are finite. */
+#define FINITE(value) ((value) - (value) == 0)
+
+#define PART_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
+    case type: {                                                                     \
+        const ctype *in = (const ctype *)image->data + first;                        \
+        ctype low = (ctype)(highest), high = (ctype)(lowest);                        \
+        for (int64_t i = 0; i < n; i++) {                                            \
+            if (in[i] < low && FINITE(in[i])) low = in[i];                           \
+            if (in[i] > high && FINITE(in[i])) high = in[i];                         \
+        }                                                                            \
+        if (low > high) break;                                                       \
+        part = (lob_extremes){true, (double)low, (double)high, 0, 0};                \
+        if (integer) part.low_bits = (uint64_t)low, part.high_bits = (uint64_t)high; \
+        break;                                                                       \
+    }
+
+static lob_extremes part_extremes(const lob_volume *image, int64_t first, int64_t n)
+{
+    lob_extremes part = {0};
+    switch (image->type) {
+        LOB_TYPE_LIST(PART_EXTREMES)
+    case LOB_TYPES:
+        break;
+    }
+    return part;
+}
+
+lob_extremes lob_extremes_of(const lob_volume *image, int threads)
+{
+    enum { PART = 1 << 16 };
+    const int64_t voxels = lob_voxels(image);
+    lob_extremes all = {0};
+#pragma omp parallel num_threads(threads)
+    {
+        lob_extremes mine = {0};
+#pragma omp for schedule(static)
+        for (int64_t first = 0; first < voxels; first += PART) {
+            const int64_t n = voxels - first < PART ? voxels - first : PART;
+            const lob_extremes part = part_extremes(image, first, n);
+            lob_extremes_widen(&mine, &part, image->type);
+        }
+#pragma omp critical(lob_extremes)
+        lob_extremes_widen(&all, &mine, image->type);
+    }
+    return all;
+}
+
+/* A part of a run at a time, so that its sums stay in registers. */
+#define ADD_VALUES(type, ctype, name, integer, least, most)                              \
+    case type: {                                                                         \
+        const ctype *in = (const ctype *)image->data + first;                            \
+        ctype low = (ctype)(most), high = (ctype)(least);                                \
+        for (int64_t i = 0; i < n; i++) {                                                \
+            if (!FINITE(in[i])) continue;                                                \
+            const uint32_t level =                                                       \
+                fine->exact ? (uint32_t)((uint64_t)in[i] - fine->low_bits)               \
+                            : lob_fine_mapped((double)in[i], fine->low, fine->per_unit); \
+            lob_region_add_fine(&part, level);                                           \
+            if (in[i] < low) low = in[i];                                                \
+            if (in[i] > high) high = in[i];                                              \
+            part.data++;                                                                 \
+        }                                                                                \
+        part.lowest = (double)low + 0.0; /* -0.0 becomes 0.0: order must not matter */   \
+        part.highest = (double)high + 0.0;                                               \
+        break;                                                                           \
+    }
+
+/* Add the sums over values of another part of the volume. */
+static void add_sums(lob_region *to, const lob_region *part)
+{
+    if (part->data == 0) return;
+    if (to->data == 0 || part->lowest < to->lowest) to->lowest = part->lowest;
+    if (to->data == 0 || part->highest > to->highest) to->highest = part->highest;
+    to->data += part->data;
+    to->fine += part->fine;
+    to->square[0] += part->square[0];
+    to->square[1] += part->square[1];
+}
+
+void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
+                           int64_t first, int64_t n)
+{
+    lob_region part = {0};
+    switch (image->type) {
+        LOB_TYPE_LIST(ADD_VALUES)
+    case LOB_TYPES:
+        break;
+    }
+    add_sums(region, &part);
+}
+
+void lob_region_add(lob_region *to, const lob_region *part)
+{
+    if (part->voxels == 0) return;
+    const bool none = to->voxels == 0;
+    if (none || part->first < to->first) to->first = part->first;
+    for (int a = 0; a < 3; a++) {
+        if (none || part->low[a] < to->low[a]) to->low[a] = part->low[a];
+        if (none || part->high[a] > to->high[a]) to->high[a] = part->high[a];
+        to->sum[a] += part->sum[a];
+    }
+    to->voxels += part->voxels;
+    add_sums(to, part);
+}
+
+lob_status lob_regions_check_data(const lob_region *regions, int64_t count, lob_error *error)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (regions[i].data > INT64_C(1) << LOB_REGION_DATA_BITS)
+            return lob_fail(error, LOB_EDATA,
+                            "label %lld has %lld voxels, too many to add up intensities of; leave "
+                            "the image out",
+                            (long long)(i + 1), (long long)regions[i].data);
+    return LOB_OK;
+}
+
+/* The square root of the mean square from the mean, in fine levels. */
+static double fine_deviation(const lob_region *region)
+{
+    typedef unsigned __int128 wide; /* n * sum of squares < 2^32 * 2^32 * 2^64 */
+    const wide n = (wide)region->data, sum = region->fine;
+    const wide squares = ((wide)region->square[1] << 32) + region->square[0];
+    const wide spread = n * squares - sum * sum; /* >= 0, by Cauchy and Schwarz */
+    return sqrt((double)spread) / (double)region->data;
+}
+
+lob_region_measures lob_region_measure(const lob_region *region, const lob_geometry *geometry,
+                                       const lob_fine_levels *fine, double slope, double inter)
+{
+    const double *mm = geometry->spacing_mm;
+    lob_region_measures m = {.mm3 = (double)region->voxels * (mm[0] * mm[1] * mm[2]),
+                             .lowest = NAN,
+                             .mean = NAN,
+                             .highest = NAN,
+                             .deviation = NAN};
+    for (int a = 0; a < 3; a++) m.centroid[a] = (double)region->sum[a] / (double)region->voxels;
+    lob_voxel_to_world(m.centroid_mm, geometry, m.centroid);
+    if (!fine || region->data == 0) return m;
+    const double ends[2] = {slope * region->lowest + inter, slope * region->highest + inter};
+    const double level = (double)region->fine / (double)region->data;
+    m.lowest = fmin(ends[0], ends[1]);
+    m.highest = fmax(ends[0], ends[1]);
+    m.mean = fmin(fmax(slope * (fine->low + level / fine->per_unit) + inter, m.lowest), m.highest);
+    m.deviation = fabs(slope) * (fine_deviation(region) / fine->per_unit);
+    return m;
+}
+
+/* Measuring a label volume. */
+typedef struct {
+    const lob_regions_input *in;
+    const lob_fine_levels *fine;
+    int workers;
+    lob_region *sums; /* workers * count */
+    int64_t rows;
+    atomic_llong done; /* rows */
+    atomic_int stop;
+    atomic_llong wrong; /* index of a voxel whose label is out of range; -1: none */
+} measuring;
+
+static void measure_row(measuring *m, lob_region *sums, int64_t row)
+{
+    const lob_regions_input *in = m->in;
+    const int64_t nx = in->dims.nx, first = row * nx;
+    const int64_t y = row % in->dims.ny, z = row / in->dims.ny;
+    for (int64_t x = 0, end; x < nx; x = end) {
+        const int32_t label = lob_label_at(in->labels, in->type, first + x);
+        end = x + 1;
+        while (end < nx && lob_label_at(in->labels, in->type, first + end) == label) end++;
+        if (label == 0) continue;
+        if (label < 0 || label > in->count) {
+            atomic_store(&m->wrong, first + x);
+            continue;
+        }
+        lob_region *region = &sums[label - 1];
+        lob_region_add_run(region, first + x, x, y, z, end - x);
+        if (in->image) lob_region_add_values(region, in->image, m->fine, first + x, end - x);
+    }
+}
+
+static void measure_rows(measuring *m, const lob_context *context)
+{
+    enum { ROWS = 64 }; /* at a time */
+#pragma omp parallel num_threads(m->workers)
+    {
+        const int worker = omp_get_thread_num();
+        lob_region *sums = m->sums + worker * m->in->count;
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t first = 0; first < m->rows; first += ROWS) {
+            if (atomic_load_explicit(&m->stop, memory_order_relaxed)) continue;
+            const int64_t end = first + ROWS < m->rows ? first + ROWS : m->rows;
+            for (int64_t row = first; row < end; row++) measure_row(m, sums, row);
+            const int64_t done = atomic_fetch_add(&m->done, end - first) + end - first;
+            if (worker == 0 && context->progress &&
+                context->progress(context->user, (double)done / (double)m->rows))
+                atomic_store(&m->stop, 1);
+        }
+    }
+    for (int w = 1; w < m->workers; w++)
+        for (int64_t i = 0; i < m->in->count; i++)
+            lob_region_add(&m->sums[i], &m->sums[w * m->in->count + i]);
+}
+
+static lob_status check_regions_input(const lob_regions_input *in, lob_error *error)
+{
+    if (lob_dims_voxels(in->dims) < 1 || in->count < 0 || in->count > INT32_MAX)
+        return lob_fail(error, LOB_EARG, "there is nothing to measure");
+    if (in->type != LOB_U8 && in->type != LOB_I16 && in->type != LOB_I32)
+        return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
+    if (!in->image) return LOB_OK;
+    if (memcmp(&in->image->dims, &in->dims, sizeof in->dims) != 0)
+        return lob_fail(error, LOB_EARG, "image and labels have different sides");
+    if (in->image->channels != 1)
+        return lob_fail(error, LOB_EARG, "intensities have one channel, not %d",
+                        in->image->channels);
+    return LOB_OK;
+}
+
+/* As many as have tables of their own within the voxels' number of bytes; one always has. */
+static int workers_for(const lob_regions_input *in, const lob_context *context)
+{
+    const int64_t table = in->count * (int64_t)sizeof(lob_region);
+    int64_t most = 1 + lob_dims_voxels(in->dims) / table;
+    if (context->max_memory > 0 && most > context->max_memory / table)
+        most = context->max_memory / table;
+    if (most < 1) most = 1;
+    return context->threads > most ? (int)most : context->threads > 0 ? context->threads : 1;
+}
+
+lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
+                           const lob_context *context, lob_error *error)
+{
+    lob_status st = check_regions_input(in, error);
+    if (st != LOB_OK || in->count == 0) return st;
+    lob_fine_levels levels = {0};
+    measuring m = {.in = in,
+                   .fine = &levels,
+                   .workers = workers_for(in, context),
+                   .rows = in->dims.ny * in->dims.nz};
+    atomic_init(&m.wrong, -1);
+    m.sums = calloc((size_t)m.workers * (size_t)in->count, sizeof *m.sums);
+    if (!m.sums)
+        return lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels",
+                        (long long)in->count);
+    if (in->image) {
+        const lob_extremes all = lob_extremes_of(in->image, m.workers);
+        levels = lob_fine_levels_of(&all, in->image->type);
+        if (fine) *fine = levels;
+    }
+    measure_rows(&m, context);
+    if (atomic_load(&m.stop)) st = LOB_ECANCEL;
+    const int64_t wrong = atomic_load(&m.wrong);
+    if (st == LOB_OK && wrong >= 0)
+        st = lob_fail(error, LOB_EDATA, "label %d is not in 0..%lld",
+                      lob_label_at(in->labels, in->type, wrong), (long long)in->count);
+    if (st == LOB_OK) st = lob_regions_check_data(m.sums, in->count, error);
+    if (st == LOB_OK) memcpy(regions, m.sums, (size_t)in->count * sizeof *regions);
+    free(m.sums);
+    return st;
+}

@@ -1,0 +1,38 @@
+/* Fine levels of an image, and rows of its values added to regions: for what measures on the CPU.
+ */
+#ifndef LOB_REGIONS_SUM_H
+#define LOB_REGIONS_SUM_H
+
+#include "kernels/levels/levels.h"
+#include "kernels/regions/regions.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LOB_REGION_DATA_BITS = 32 }; /* of data voxels in a region at most: sums fit 64 bits */
+
+/* The mapping for an image of this type whose finite voxels lie between these extremes. */
+lob_fine_levels lob_fine_levels_of(const lob_extremes *all, lob_type type);
+
+/* Widen the extremes of an image of this type by those of another part of it. */
+void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type);
+
+/*
+ * Lowest and highest finite stored value of an image's first channel, by up to so many threads;
+ * the result does not depend on them.
+ */
+lob_extremes lob_extremes_of(const lob_volume *image, int threads);
+
+/* Add the intensities of n voxels from index first on to a region's sums. */
+void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
+                           int64_t first, int64_t n);
+
+/* Returns LOB_OK, or LOB_EDATA when a region has more data than its sums are made for. */
+lob_status lob_regions_check_data(const lob_region *regions, int64_t count, lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
