@@ -1,6 +1,8 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/measures/measures.h"
 #include "tools/commands.h"
+#include "tools/compare_supervoxels.h"
+#include "tools/grid.h"
 #include "tools/label_list.h"
 
 #include <inttypes.h>
@@ -12,6 +14,12 @@ typedef struct {
     const char *a, *b;
     const char *labels; /* "2,4,7-9"; NULL: all */
     bool values, json, no_surfaces;
+
+    /* with --supervoxels */
+    bool supervoxels;
+    const char *image;
+    lob_length tolerance;
+    int slices;
 } settings;
 
 /* ---- headers and places ---- */
@@ -386,39 +394,96 @@ static lob_status print_json(lob_session *s)
     return LOB_OK;
 }
 
+/* Options that do not go together, or not with what is compared. */
+static lob_status check_settings(lob_session *s, const settings *set)
+{
+    const struct {
+        bool given;
+        const char *name;
+        bool with_labels, with_values, with_supervoxels;
+    } rows[] = {
+        {set->labels != NULL,            "labels",      true,  false, false},
+        {set->no_surfaces,               "no-surfaces", true,  false, false},
+        {set->image != NULL,             "image",       false, false, true },
+        {isfinite(set->tolerance.value), "tolerance",   false, false, true },
+        {set->slices >= 0,               "slices",      false, false, true },
+        {set->supervoxels,               "supervoxels", true,  false, true },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++) {
+        if (!rows[i].given) continue;
+        if (set->values && !rows[i].with_values)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--%s is about labels and does not go with --values", rows[i].name);
+        if (set->supervoxels && !rows[i].with_supervoxels)
+            return lob_fail(&s->error, LOB_EARG, "--%s does not go with --supervoxels",
+                            rows[i].name);
+        if (!set->supervoxels && !rows[i].with_labels)
+            return lob_fail(&s->error, LOB_EARG, "--%s belongs to --supervoxels", rows[i].name);
+    }
+    return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
+}
+
+/* All that is read: the two volumes and, with --supervoxels, the image. */
+typedef struct {
+    lob_volume a, b, image;
+} inputs;
+
+static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
+{
+    lob_status st = lob_session_read(s, &in->a, set->a, LOB_FRAME_NONE);
+    if (st == LOB_OK) st = lob_session_read(s, &in->b, set->b, LOB_FRAME_NONE);
+    if (st == LOB_OK) st = lob_same_grid(&in->a, set->a, &in->b, set->b, &s->error);
+    if (st != LOB_OK || !set->image) return st;
+    st = lob_session_read(s, &in->image, set->image, LOB_FRAME_NONE);
+    if (st == LOB_OK) st = lob_same_grid(&in->b, set->b, &in->image, set->image, &s->error);
+    return st;
+}
+
+static lob_status measure_supervoxels(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_supervoxels_settings of_them = {
+        .truth_path = set->a,
+        .labels_path = set->b,
+        .tolerance = set->tolerance,
+        .slices = set->slices,
+        .quiet = set->json,
+    };
+    return lob_compare_supervoxels(s, &of_them, &in->a, &in->b, set->image ? &in->image : NULL);
+}
+
 static lob_status compare(lob_session *s, const settings *set)
 {
-    lob_status st = LOB_OK;
-    if (set->values && (set->labels || set->no_surfaces))
-        return lob_fail(&s->error, LOB_EARG, "--%s is about labels and does not go with --values",
-                        set->labels ? "labels" : "no-surfaces");
-    if (set->labels) st = lob_label_list_check(set->labels, "labels", &s->error);
-    if (st != LOB_OK) return st;
-
-    lob_volume a = LOB_VOLUME_EMPTY, b = LOB_VOLUME_EMPTY;
-    st = lob_session_read(s, &a, set->a, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_session_read(s, &b, set->b, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_same_grid(&a, set->a, &b, set->b, &s->error);
+    inputs in = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY};
+    lob_status st = check_settings(s, set);
+    if (st == LOB_OK) st = read_inputs(s, set, &in);
     if (st == LOB_OK) {
         lob_session_compute(s, "comparing");
-        compare_headers(s, set, &a, &b);
-        st = set->values ? compare_values(s, set, &a, &b) : compare_labels(s, set, &a, &b);
+        compare_headers(s, set, &in.a, &in.b);
+        if (set->supervoxels)
+            st = measure_supervoxels(s, set, &in);
+        else if (set->values)
+            st = compare_values(s, set, &in.a, &in.b);
+        else
+            st = compare_labels(s, set, &in.a, &in.b);
         lob_session_computed(s);
     }
     /* Measures are printed even where a label that was asked for is missing. */
-    const bool measured = cJSON_HasObjectItem(s->results, set->values ? "different" : "labels");
-    if (set->json && measured) {
+    const char *const last = set->supervoxels ? "contour_density"
+                             : set->values    ? "different"
+                                              : "labels";
+    if (set->json && cJSON_HasObjectItem(s->results, last)) {
         const lob_status printed = print_json(s);
         if (printed != LOB_OK) st = printed;
     }
-    lob_volume_free(&a);
-    lob_volume_free(&b);
+    lob_volume_free(&in.a);
+    lob_volume_free(&in.b);
+    lob_volume_free(&in.image);
     return st;
 }
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {0};
+    settings set = {.tolerance = {.value = INFINITY}, .slices = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("A", &set.a, LOB_FILE_LABELS, "one volume, usually the truth",
                       .required = true),
@@ -430,6 +495,16 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_FLAG("no-surfaces", &set.no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
         OPT_FLAG("values", &set.values, "compare values instead of labels"),
+        OPT_FLAG("supervoxels", &set.supervoxels,
+                 "B is cut into supervoxels: measure how well they can make up the regions of A"),
+        OPT_INPUT("image", &set.image, LOB_FILE_IMAGE,
+                  "with --supervoxels: image on the same grid, for the explained variation"),
+        OPT_LENGTH("tolerance", &set.tolerance, 0, 1e8,
+                   "with --supervoxels: how far a boundary may lie from the truth's, as 2vox or "
+                   "1.5mm; left out: 1vox"),
+        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
+                   "with --supervoxels: they were made slice by slice, so slices have no faces in "
+                   "common"),
         OPT_FLAG("json", &set.json, "print JSON instead of a table"),
     };
     lob_session s;
@@ -447,11 +522,20 @@ const lob_command lob_command_compare = {
         "compared. A surface voxel has a face neighbour without the label, or lies on the border "
         "of the grid. A distance is '-' where one volume has no voxel of the label.\n"
         "With --values, prints the largest, mean and root mean square difference of the values.\n"
+        "With --supervoxels, prints as TSV how well the pieces of B can make up the regions of A, "
+        "over the voxels that are not 0 in B (0 in A is a region too): boundary recall, the share "
+        "of A's boundary voxels within the tolerance of B's; the under-segmentation error, what "
+        "pieces that share more than 5 % of themselves with a region add to it, and that of "
+        "Neubert and Protzel; achievable segmentation accuracy, what is right when each piece "
+        "takes the region that it shares most with; explained variation, the share of the image's "
+        "variance between the means of the pieces; compactness, 1 for discs and balls; contour "
+        "density, the share of voxels beside another piece.\n"
         "Volumes on different grids are an error (65). Ends with 0 when every voxel that is "
-        "compared is the same in both, else with 1.",
+        "compared is the same in both, else with 1; with --supervoxels always with 0.",
     .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
                 "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
-                "lobule compare --values scan.nii.gz scan.h5",
+                "lobule compare --values scan.nii.gz scan.h5\n"
+                "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
     .run = run,
 };
