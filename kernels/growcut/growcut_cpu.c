@@ -79,14 +79,15 @@ static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *opt
 {
     uint16_t span[LOB_GROWCUT_CHANNELS];
     lob_levels_scan(&job->levels, span, &job->data, &job->view, job->threads);
-    lob_status st = lob_growcut_rules_make(&job->rule, 1, options, &job->levels, span,
-                                           job->in->image, &job->view, 1);
-    if (st != LOB_OK) return st;
-    st = grow_keyed(job, options->key_bits, stats, error);
+    job->rule = lob_growcut_rule_of(options, &job->levels, span, job->in->image, &job->view);
+    uint32_t *cost = lob_growcut_costs(&job->rule);
+    if (!cost) return LOB_ENOMEM;
+    job->cost = cost;
+    const lob_status st = grow_keyed(job, options->key_bits, stats, error);
+    free(cost);
     stats->data_voxels = job->levels.data_voxels;
     stats->not_finite = job->levels.not_finite;
     stats->level_step = job->levels.level_step;
-    lob_growcut_rule_free(&job->rule);
     return st;
 }
 

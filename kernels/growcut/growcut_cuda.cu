@@ -17,6 +17,7 @@ typedef struct {
     growcut_job job;
     lob_view view;  /* of all planes */
     int64_t slices; /* planes in all */
+    int64_t budget; /* bytes that working memory may take; 0 until it matters */
     lob_growcut_stats sums;
     lob_growcut_counts counts;
     lob_error *error;
@@ -76,8 +77,8 @@ static void take_planes(call *c, int64_t first, int64_t n)
 
 /* ---- does it fit ---- */
 
-/* The longest table that a plane's rule can have. */
-static int64_t table_bytes(const growcut_job *job)
+/* Bytes of the planes' tables, and of the logarithms that they are made from, at most. */
+static int64_t table_bytes(const growcut_job *job, int key_bits)
 {
     const lob_type type = job->image.type;
     const int64_t span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
@@ -86,42 +87,54 @@ static int64_t table_bytes(const growcut_job *job)
     if (job->options->rule != LOB_RULE_STRENGTH && job->options->penalty == 0 && !fine) return 0;
     int64_t entries = span * job->image.channels + 1;
     if (fine) entries = 2 * entries + LOB_GROWCUT_ENTRIES;
-    return entries * (job->options->key_bits == 64 ? 8 : 4);
+    const int64_t logarithms =
+        job->options->rule == LOB_RULE_STRENGTH ? entries * (int64_t)sizeof(double) : 0;
+    return job->planes * entries * (key_bits / 8) + logarithms;
 }
 
-static int64_t work_bytes(const growcut_job *job)
+static int64_t work_bytes(const growcut_job *job, int key_bits)
 {
-    const int64_t grown =
-        job->options->key_bits == 64 ? lob_growcut_bytes_64(job) : lob_growcut_bytes_32(job);
-    return grown + job->planes * table_bytes(job);
+    const int64_t grown = key_bits == 64 ? lob_growcut_bytes_64(job) : lob_growcut_bytes_32(job);
+    return grown + table_bytes(job, key_bits);
+}
+
+static int first_bits(const growcut_job *job)
+{
+    return job->options->key_bits == 64 ? 64 : 32;
 }
 
 static lob_status refuse(const call *c, int64_t bytes)
 {
     const growcut_job *job = &c->job;
     const int64_t voxels = (int64_t)job->view.side[0] * job->view.side[1] * job->view.side[2];
-    const double fits = (double)voxels / (double)bytes * (double)job->budget / 1e6;
+    const double fits = (double)voxels / (double)bytes * (double)c->budget / 1e6;
     char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
     return lob_fail(c->error, LOB_ENOMEM,
                     "GrowCut needs %s of working memory on the GPU for %.1f million voxels, and %s "
                     "are allowed and free, enough for %.1f million: use --device cpu",
                     lob_bytes_text(needed, bytes), (double)voxels / 1e6,
-                    lob_bytes_text(room, job->budget), fits);
+                    lob_bytes_text(room, c->budget), fits);
 }
 
-static void find_budget(call *c)
+/* Asks the driver what is free, which takes long, only where the block that is held will not do. */
+static bool fits(call *c, int64_t bytes)
 {
-    growcut_job *job = &c->job;
-    const int64_t room = lob_device_room(job->device, LOB_DEVICE_WORK);
-    const int64_t most = job->context->max_memory;
-    job->budget = most && most < room ? most : room;
+    const lob_device *device = c->job.device;
+    const int64_t most = c->job.context->max_memory;
+    const bool allowed = most == 0 || bytes <= most;
+    if (c->budget == 0 && allowed && bytes <= device->block_bytes[LOB_DEVICE_WORK]) return true;
+    if (c->budget == 0) {
+        const int64_t room = lob_device_room(device, LOB_DEVICE_WORK);
+        c->budget = most && most < room ? most : room;
+    }
+    return bytes <= c->budget;
 }
 
 /* As many planes from the first on as fit together; at least one. */
 static int64_t planes_that_fit(call *c, int64_t first)
 {
     int64_t n = c->slices - first < MOST_PLANES ? c->slices - first : MOST_PLANES;
-    for (take_planes(c, first, n); n > 1 && work_bytes(&c->job) > c->job.budget;)
+    for (take_planes(c, first, n); n > 1 && !fits(c, work_bytes(&c->job, first_bits(&c->job)));)
         take_planes(c, first, n = (n + 1) / 2);
     return n;
 }
@@ -152,9 +165,8 @@ static lob_status batch_alloc(batch *b, int64_t planes, int channels)
                : LOB_ENOMEM;
 }
 
-static void batch_free(batch *b, int64_t planes)
+static void batch_free(batch *b)
 {
-    for (int64_t p = 0; p < planes && b->rules; p++) lob_growcut_rule_free(&b->rules[p]);
     free(b->extremes);
     free(b->data);
     free(b->not_finite);
@@ -170,8 +182,8 @@ static lob_status make_rules(call *c, batch *b)
     growcut_job *job = &c->job;
     const int channels = job->image.channels;
     const int64_t scan = lob_levels_scan_bytes(job->planes, channels);
-    const int64_t later = work_bytes(job), bytes = scan > later ? scan : later;
-    if (bytes > job->budget) return refuse(c, bytes);
+    const int64_t later = work_bytes(job, first_bits(job)), bytes = scan > later ? scan : later;
+    if (!fits(c, bytes)) return refuse(c, bytes);
     void *work = NULL;
     LOB_TRY(lob_device_scratch(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
     LOB_TRY(lob_levels_scan_cuda(job->device, b->extremes, b->data, b->not_finite, &job->image,
@@ -184,9 +196,9 @@ static lob_status make_rules(call *c, batch *b)
         job->data_voxels += b->data[p];
         lob_levels_settle(levels, b->span + p * channels, b->extremes + p * channels,
                           job->in->image);
+        b->rules[p] = lob_growcut_rule_of(job->options, levels, b->span + p * channels,
+                                          job->in->image, &c->view);
     }
-    LOB_TRY(lob_growcut_rules_make(b->rules, job->planes, job->options, b->levels, b->span,
-                                   job->in->image, &c->view, job->context->threads));
     job->levels = b->levels;
     job->rule = b->rules;
     return LOB_OK;
@@ -244,8 +256,8 @@ static lob_status grow_keyed(call *c, batch *b)
     if (asked == 32 && bits == 64)
         return lob_fail(c->error, LOB_EARG, "path costs do not fit 32-bit keys");
     if (bits == 64) {
-        const int64_t bytes = lob_growcut_bytes_64(job) + 2 * job->planes * table_bytes(job);
-        if (bytes > job->budget) return refuse(c, bytes);
+        const int64_t bytes = work_bytes(job, 64);
+        if (!fits(c, bytes)) return refuse(c, bytes);
         result = growcut_result{};
         result.largest = b->largest;
         LOB_TRY(lob_growcut_run_64(job, &result, c->error));
@@ -261,7 +273,7 @@ static lob_status grow_batch(call *c)
     lob_status st = batch_alloc(&b, c->job.planes, c->job.image.channels);
     if (st == LOB_OK) st = make_rules(c, &b);
     if (st == LOB_OK) st = grow_keyed(c, &b);
-    batch_free(&b, c->job.planes);
+    batch_free(&b);
     return st;
 }
 
@@ -280,7 +292,6 @@ static lob_status begin(call *c)
         c->view.dims.ny > most || c->view.dims.nz > most)
         return lob_fail(c->error, LOB_ENOMEM,
                         "the volume is too large for a GPU: use --device cpu");
-    find_budget(c);
     return LOB_OK;
 }
 
@@ -350,7 +361,8 @@ static lob_status send(lob_growcut_arrays *arrays, const sizes *z, const lob_gro
                        lob_device *device, lob_error *error)
 {
     void *block = NULL;
-    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
+    const bool held = z->total <= device->block_bytes[LOB_DEVICE_ARRAYS];
+    const int64_t room = held ? z->total : lob_device_room(device, LOB_DEVICE_ARRAYS);
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     if (z->total > room)
         return lob_fail(error, LOB_ENOMEM,

@@ -386,7 +386,7 @@ static __device__ void visit(const scene<K> &s, hall<K, S> *h, const K *table, n
                              uint32_t t, K end, uint32_t lane, tally *mine)
 {
     uint16_t *level = (uint16_t *)(w + 1);
-    const place at = place_of<S>(s, t, 0);
+    const place at = corner_of<S>(s, t);
     const plane *in = plane_of(s, at);
     step_rule<K> rule;
     rule.table = in->tabled ? s.table + in->table : NULL;

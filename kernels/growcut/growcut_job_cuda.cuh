@@ -20,7 +20,6 @@ typedef struct {
     const lob_levels *levels;     /* one a plane */
     const lob_growcut_rule *rule; /* one a plane */
     int64_t data_voxels;
-    int64_t budget;               /* bytes that the device's working memory may take */
     double done_before, done_now; /* this part of the whole */
 } growcut_job;
 

@@ -1,4 +1,4 @@
-/* GrowCut's cost tables, limits and checks: everything that happens before a voxel is grown. */
+/* GrowCut's costs, limits and checks: everything that happens before a voxel is grown. */
 #include "kernels/growcut/growcut_rule.h"
 
 #include "kernels/growcut/growcut_voxel.h"
@@ -34,23 +34,6 @@ static double unit_of(const lob_growcut_options *options, int fraction, double d
     double unit = whole ? 1.0 : 64.0;
     while (unit * dearest >= 1 << 30) unit /= 2;
     return unit;
-}
-
-static uint32_t rounded(double units)
-{
-    return units < LOB_NO_PASSAGE - 1.0 ? (uint32_t)(units + 0.5) : LOB_NO_PASSAGE;
-}
-
-/* ln[k] is ln(k): -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), and many tables share the logarithms.
- */
-static void fill_costs(lob_growcut_rule *rule, lob_growcut_kind kind, const double *ln)
-{
-    const uint32_t dmax = rule->dmax;
-    const double step = ldexp(rule->unit, -rule->fraction);
-    for (uint32_t d = 0; d <= dmax; d++)
-        rule->cost[d] = kind == LOB_RULE_DISTANCE ? rounded(d * step)
-                        : d < dmax                ? rounded((ln[dmax] - ln[dmax - d]) * rule->fold)
-                                                  : LOB_NO_PASSAGE;
 }
 
 /* The most that a level difference alone can cost a step, in levels. */
@@ -93,66 +76,58 @@ static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
-/* Everything of a rule but the costs of levels. */
-static void settle(lob_growcut_rule *rule, const lob_growcut_options *options,
-                   const lob_levels *levels, const lob_volume *image, const lob_view *view)
+lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const lob_levels *levels,
+                                     const uint16_t *span, const lob_volume *image,
+                                     const lob_view *view)
 {
-    list_neighbours(rule, options->neighbours);
+    lob_growcut_rule rule = {.kind = options->rule};
+    choose_distances(&rule, span, image->channels, options->norm);
+    list_neighbours(&rule, options->neighbours);
     double mm[26], longest = 0;
-    for (int k = 0; k < rule->neighbours; k++) {
-        mm[k] = length_of(rule->offset[k], image, view);
+    for (int k = 0; k < rule.neighbours; k++) {
+        mm[k] = length_of(rule.offset[k], image, view);
         longest = fmax(longest, mm[k]);
     }
     /* Bounded, because a penalty over a tiny range can exceed what a double holds. */
     const double most = DBL_MAX / 64 / (1 + longest);
     const double per_mm =
         options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
-    rule->unit = unit_of(options, rule->fraction, dearest_levels(options, rule) + per_mm * longest);
-    rule->fold = ldexp(rule->dmax, -rule->fraction) * rule->unit;
-    for (int k = 0; k < rule->neighbours; k++) {
-        rule->extra[k] = rounded(per_mm * mm[k] * rule->unit);
-        if (rule->extra[k] > rule->dearest) rule->dearest = rule->extra[k];
+    rule.unit = unit_of(options, rule.fraction, dearest_levels(options, &rule) + per_mm * longest);
+    rule.fold = ldexp(rule.dmax, -rule.fraction) * rule.unit;
+    const bool adds = rule.kind == LOB_RULE_DISTANCE;
+    rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.fold;
+    for (int k = 0; k < rule.neighbours; k++) {
+        rule.extra[k] = lob_growcut_units(per_mm * mm[k] * rule.unit);
+        if (rule.extra[k] > rule.dearest) rule.dearest = rule.extra[k];
     }
-    rule->limit = limit_of(rule, options, levels);
+    rule.dearest += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
+    rule.limit = limit_of(&rule, options, levels);
+    return rule;
 }
 
-lob_status lob_growcut_rules_make(lob_growcut_rule *rule, int64_t n,
-                                  const lob_growcut_options *options, const lob_levels *levels,
-                                  const uint16_t *span, const lob_volume *image,
-                                  const lob_view *view, int threads)
+void lob_growcut_logarithms(double *ln, uint32_t last, int threads)
 {
-    uint32_t largest = 1;
-    for (int64_t i = 0; i < n; i++) {
-        rule[i] = (lob_growcut_rule){0};
-        choose_distances(&rule[i], span + i * image->channels, image->channels, options->norm);
-        if (rule[i].dmax > largest) largest = rule[i].dmax;
-    }
-    double *ln = malloc(((size_t)largest + 1) * sizeof *ln);
-    int failed = !ln;
-    if (ln && options->rule == LOB_RULE_STRENGTH) {
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (uint32_t k = 1; k <= largest; k++) ln[k] = log(k);
-    }
+    const uint32_t worth_it = 1 << 14; /* below, waking the threads takes longer */
+    ln[0] = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) if (last > worth_it)
+    for (uint32_t k = 1; k <= last; k++) ln[k] = log(k);
+}
 
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads) reduction(| : failed)
-    for (int64_t i = 0; i < n; i++) {
-        const uint32_t dmax = rule[i].dmax;
-        if (ln) rule[i].cost = malloc(((size_t)dmax + 1) * sizeof *rule[i].cost);
-        failed |= !rule[i].cost;
-        if (!rule[i].cost) continue;
-        settle(&rule[i], options, &levels[i], image, view);
-        fill_costs(&rule[i], options->rule, ln);
-        rule[i].dearest += rule[i].cost[options->rule == LOB_RULE_STRENGTH ? dmax - 1 : dmax];
+uint32_t *lob_growcut_costs(const lob_growcut_rule *rule)
+{
+    const size_t entries = (size_t)rule->dmax + 1;
+    uint32_t *cost = malloc(entries * sizeof *cost);
+    double *ln = malloc(entries * sizeof *ln);
+    if (cost && ln) {
+        if (rule->kind == LOB_RULE_STRENGTH) lob_growcut_logarithms(ln, rule->dmax, 1);
+        for (uint32_t d = 0; d <= rule->dmax; d++)
+            cost[d] = lob_growcut_cost(rule->kind, d, rule->dmax, rule->scale, ln);
+    } else {
+        free(cost);
+        cost = NULL;
     }
     free(ln);
-    for (int64_t i = 0; failed && i < n; i++) lob_growcut_rule_free(&rule[i]);
-    return failed ? LOB_ENOMEM : LOB_OK;
-}
-
-void lob_growcut_rule_free(lob_growcut_rule *rule)
-{
-    free(rule->cost);
-    *rule = (lob_growcut_rule){0};
+    return cost;
 }
 
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)

@@ -1,8 +1,9 @@
 /*
  * Running GrowCut on the device for one width of keys: working memory, tables, launches, results.
  *
- * Rules are made on the host, and so is what needs a logarithm or an exponential: the starts of
- * soft seeds and the strengths, because host and device would differ in the last bit.
+ * Rules are made on the host, and so is what needs a logarithm or an exponential: the logarithms
+ * behind the tables of weights, the starts of soft seeds and the strengths, because host and device
+ * would differ in the last bit.
  */
 #ifndef LOB_GROWCUT_RUN_CUDA_CUH
 #define LOB_GROWCUT_RUN_CUDA_CUH
@@ -10,6 +11,7 @@
 #include "kernels/growcut/growcut_cells_cuda.cuh"
 #include "kernels/growcut/growcut_grow_cuda.cuh"
 #include "kernels/growcut/growcut_job_cuda.cuh"
+#include "volumes/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,13 +27,14 @@ template <typename K> struct run_state {
     const growcut_job *job;
     growcut_result *result;
     scene<K> s;
-    plane *planes;     /* host copies of what is uploaded */
-    int64_t *table_at; /* of each plane */
-    int64_t table_n;   /* entries of all tables */
-    control ctl;
+    plane *planes;   /* host copy of what is uploaded */
+    int64_t table_n; /* entries of all tables */
+    uint32_t dmax;   /* of the longest table, 0: there is none */
+    control *ctl;    /* host copies, of which the first is the start of the block that comes back */
     wide *largest;
     uint32_t *overflow;
     /* device */
+    double *ln;
     void *parcel;
     int64_t *parcel_first; /* of each plane, in the strengths' table */
     K *table;
@@ -67,6 +70,25 @@ template <typename K> static void set_grid(scene<K> *s, const lob_device_view *v
                   "tiles of either shape have as many cells");
 }
 
+/* What a run finds out comes back in one block: the control, then two figures of each plane. */
+static int64_t found_bytes(const growcut_job *job)
+{
+    return (int64_t)sizeof(control) + job->planes * (int64_t)(sizeof(wide) + sizeof(uint32_t));
+}
+
+static void split_found(control *found, int64_t planes, wide **largest, uint32_t **overflow)
+{
+    *largest = found ? (wide *)(found + 1) : NULL;
+    *overflow = found ? (uint32_t *)(*largest + planes) : NULL;
+}
+
+/* How many logarithms the tables need. */
+template <typename K> static int64_t logarithms_of(const run_state<K> *r)
+{
+    const bool strength = r->job->options->rule == LOB_RULE_STRENGTH;
+    return strength && r->dmax ? (int64_t)r->dmax + 1 : 0;
+}
+
 /* Lay out the working memory; returns its size. */
 template <typename K> static int64_t lay_out(run_state<K> *r, unsigned char *base)
 {
@@ -81,12 +103,12 @@ template <typename K> static int64_t lay_out(run_state<K> *r, unsigned char *bas
     s->priority = (K *)piece(&p, s->tiles * (int64_t)sizeof(K));
     s->list = (uint32_t *)piece(&p, s->tiles * 4);
     s->planes = (plane *)piece(&p, job->planes * (int64_t)sizeof(plane));
-    s->largest = (wide *)piece(&p, job->planes * 8);
-    s->overflow = (uint32_t *)piece(&p, job->planes * 4);
-    s->ctl = (control *)piece(&p, sizeof(control));
+    s->ctl = (control *)piece(&p, found_bytes(job));
+    split_found(s->ctl, job->planes, &s->largest, &s->overflow);
     r->parcel = piece(&p, parcels ? PARCEL_BYTES : 0);
     r->parcel_first = (int64_t *)piece(&p, parcels ? job->planes * 8 : 0);
     r->table = (K *)piece(&p, r->table_n * (int64_t)sizeof(K));
+    r->ln = (double *)piece(&p, logarithms_of(r) * (int64_t)sizeof(double));
     s->table = r->table;
     return p.used;
 }
@@ -107,29 +129,19 @@ static bool has_table(const growcut_job *job, int64_t p)
     return job->options->rule == LOB_RULE_STRENGTH || rule->unit < 1 || rule->fraction > 0;
 }
 
-/* A table depends on the rule, dmax, fraction and unit; planes that have these in common share it.
- */
+/* A table depends on the rule, dmax and scale: planes that follow each other may share theirs. */
 template <typename K> static void place_tables(run_state<K> *r)
 {
     const growcut_job *job = r->job;
     for (int64_t p = 0; p < job->planes; p++) {
-        const lob_growcut_rule *rule = &job->rule[p];
+        const lob_growcut_rule *rule = &job->rule[p], *before = &job->rule[p ? p - 1 : 0];
         if (!has_table(job, p)) continue;
-        int64_t same = 0;
-        while (same < p &&
-               (job->rule[same].dmax != rule->dmax || job->rule[same].fraction != rule->fraction ||
-                job->rule[same].unit != rule->unit))
-            same++;
-        r->table_at[p] = same < p ? r->table_at[same] : r->table_n;
-        if (same == p) r->table_n += (int64_t)job->rule[p].dmax + 1;
+        const bool same = p > 0 && has_table(job, p - 1) && before->dmax == rule->dmax &&
+                          before->scale == rule->scale;
+        r->planes[p].table = same ? r->planes[p - 1].table : r->table_n;
+        if (!same) r->table_n += (int64_t)rule->dmax + 1;
+        if (rule->dmax > r->dmax) r->dmax = rule->dmax;
     }
-}
-
-template <typename K> static wide weight_from(uint64_t units, int label_bits)
-{
-    const wide no_way = keys<K>::no_way;
-    return units == LOB_NO_PASSAGE || (units << label_bits) >= no_way ? no_way
-                                                                      : units << label_bits;
 }
 
 template <typename K> static void make_planes(run_state<K> *r)
@@ -149,10 +161,10 @@ template <typename K> static void make_planes(run_state<K> *r)
         p->barred = job->options->rule == LOB_RULE_STRENGTH;
         p->dmax = rule->dmax;
         p->fraction = rule->fraction;
+        p->scale = rule->scale;
         const int shift = s->label_bits + ilogb(rule->unit), most = sizeof(K) == 4 ? 31 : 61;
         p->level_shift = rule->unit >= 1 ? (uint32_t)shift : 0;
         p->bound = rule->unit >= 1 ? (wide)1 << (shift < most ? shift : most) : 0;
-        p->table = r->table_at[i];
         p->unit = rule->unit;
         p->limit = rule->limit;
         p->unreached = ((rule->limit < room ? rule->limit : room) + 1) << s->label_bits;
@@ -168,32 +180,6 @@ template <typename K> static void make_planes(run_state<K> *r)
         if (job->view.flat && o[2] != 0) continue;
         s->direction[s->neighbours++] = (int8_t)(CENTRE + o[0] + 3 * o[1] + 9 * o[2]);
     }
-}
-
-/* All tables in one transfer, because a slice each would cost a wait each. */
-template <typename K> static lob_status upload_tables(run_state<K> *r)
-{
-    const growcut_job *job = r->job;
-    if (r->table_n == 0) return LOB_OK;
-    K *weight = (K *)malloc((size_t)r->table_n * sizeof *weight);
-    if (!weight) return lob_fail(r->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
-    int64_t made = 0;
-    for (int64_t i = 0; i < job->planes && made < r->table_n; i++) {
-        if (!has_table(job, i) || r->table_at[i] != made) continue;
-        const lob_growcut_rule *rule = &job->rule[i];
-        const uint32_t *cost = rule->cost;
-        const int bits = r->s.label_bits;
-        const uint32_t most = (uint32_t)((keys<K>::no_way - 1) >> bits < LOB_NO_PASSAGE
-                                             ? (keys<K>::no_way - 1) >> bits
-                                             : LOB_NO_PASSAGE - 1);
-        for (uint32_t d = 0; d <= rule->dmax; d++)
-            weight[made + d] = cost[d] <= most ? (K)cost[d] << bits : keys<K>::no_way;
-        made += (int64_t)rule->dmax + 1;
-    }
-    const lob_status st = lob_device_upload(job->device, r->table, weight,
-                                            r->table_n * (int64_t)sizeof *weight, r->error);
-    free(weight);
-    return st;
 }
 
 /* ---- launches ---- */
@@ -214,6 +200,27 @@ static lob_status launch(run_state<K> *r, void (*kernel)(A), const char *name, i
                       argument, r->error);
 }
 
+/* The tables of weights, made from one table of logarithms, because planes have many. */
+template <typename K> static lob_status make_tables(run_state<K> *r)
+{
+    const growcut_job *job = r->job;
+    const int64_t n = logarithms_of(r);
+    if (r->table_n == 0) return LOB_OK;
+    if (n > 0) {
+        double *ln = (double *)malloc((size_t)n * sizeof *ln);
+        if (!ln) return lob_fail(r->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
+        lob_growcut_logarithms(ln, r->dmax, job->context->threads > 0 ? job->context->threads : 1);
+        const lob_status st =
+            lob_device_upload(job->device, r->ln, ln, n * (int64_t)sizeof *ln, r->error);
+        free(ln);
+        if (st != LOB_OK) return st;
+    }
+    const table_list<K> list = {
+        r->table,       r->ln, r->s.planes, job->planes, (int64_t)r->dmax / TABLE_CHUNK + 1,
+        r->s.label_bits};
+    return launch(r, table_kernel<K>, "making tables", list.n * list.chunks * CELL_THREADS, list);
+}
+
 template <typename K, typename S, int N> static void (*grower(bool many))(const scene<K>)
 {
     return many ? grow_kernel<K, S, N, true> : grow_kernel<K, S, N, false>;
@@ -230,27 +237,35 @@ static void (*grower_of(int neighbours, bool many))(const scene<K>)
                                   : grower<K, S, 26>(many);
 }
 
-/* Tell how far growing has come until the device is done; a cancel ends it soon. */
+/*
+ * Tell how far growing has come until the device is done; a cancel ends it soon. What takes a few
+ * milliseconds is waited for without a nap, which would be a good part of it.
+ */
 template <typename K> static lob_status watch(run_state<K> *r, double before, double share)
 {
     const growcut_job *job = r->job;
     const lob_context *context = job->context;
-    if (!context->progress) return LOB_OK;
+    const double begin_s = lob_clock_s(), awake_s = 2e-3, silent_s = 2e-4;
+    double told_s = begin_s;
     bool cancelled = false;
+    if (!context->progress) return LOB_OK;
     for (;;) {
         const cudaError_t state = cudaStreamQuery(job->device->stream);
         if (state != cudaErrorNotReady) {
             const lob_status st = lob_device_check(state, "growing", r->error);
             return st != LOB_OK ? st : cancelled ? LOB_ECANCEL : LOB_OK;
         }
+        const double time_s = lob_clock_s();
+        const struct timespec nap = {0, 50000};
+        if (time_s - begin_s >= awake_s) nanosleep(&nap, NULL);
+        if (time_s - told_s < silent_s) continue;
+        told_s = time_s;
         const double reached = (double)job->device->line->done / (double)(job->data_voxels + 1);
         const double part = before + share * (reached < 1 ? reached : 1);
         if (context->progress(context->user, job->done_before + job->done_now * part)) {
             cancelled = true;
             job->device->line->stop = 1;
         }
-        const struct timespec nap = {0, 200000};
-        nanosleep(&nap, NULL);
     }
 }
 
@@ -424,14 +439,11 @@ template <typename K, typename S> static lob_status write_strengths(run_state<K>
 template <typename K> static lob_status read_results(run_state<K> *r)
 {
     const growcut_job *job = r->job;
-    LOB_TRY(lob_device_download(job->device, &r->ctl, r->s.ctl, sizeof r->ctl, r->error));
-    LOB_TRY(lob_device_download(job->device, r->largest, r->s.largest, job->planes * 8, r->error));
-    LOB_TRY(
-        lob_device_download(job->device, r->overflow, r->s.overflow, job->planes * 4, r->error));
+    LOB_TRY(lob_device_download(job->device, r->ctl, r->s.ctl, found_bytes(job), r->error));
     lob_growcut_counts *counts = &r->result->counts;
-    counts->rounds += (int64_t)r->ctl.rounds;
-    counts->visits += (int64_t)r->ctl.visits;
-    counts->pops += (int64_t)r->ctl.pops;
+    counts->rounds += (int64_t)r->ctl->rounds;
+    counts->visits += (int64_t)r->ctl->visits;
+    counts->pops += (int64_t)r->ctl->pops;
     return LOB_OK;
 }
 
@@ -474,11 +486,8 @@ static lob_status pass(run_state<K> *r, bool reversed, double before, double sha
     scene<K> *s = &r->s;
     s->reversed = reversed;
     s->levels_known = reversed;
-    control fresh = {};
-    for (int i = 0; i < 3; i++) fresh.least[i] = ~0ull;
-    LOB_TRY(lob_device_upload(job->device, s->ctl, &fresh, sizeof fresh, error));
-    LOB_CUDA(cudaMemsetAsync(s->largest, 0, (size_t)job->planes * 8, job->device->stream));
-    LOB_CUDA(cudaMemsetAsync(s->overflow, 0, (size_t)job->planes * 4, job->device->stream));
+    LOB_CUDA(cudaMemsetAsync(s->ctl, 0, (size_t)found_bytes(job), job->device->stream));
+    LOB_CUDA(cudaMemsetAsync(s->ctl->least, 0xff, sizeof s->ctl->least, job->device->stream));
     LOB_TRY(launch(r, fill_kernel<K, S>, "filling tiles", s->cells, *s));
     LOB_TRY((put_seeds<K, S>(r)));
     LOB_TRY(launch(r, usual_kernel<K, S>, "sampling steps", s->cells / SAMPLED, *s));
@@ -493,16 +502,16 @@ template <typename K, typename S> static lob_status run_passes(run_state<K> *r)
     growcut_result *result = r->result;
     const double share = job->arrays->tie ? 0.5 : 1.0;
     LOB_TRY((pass<K, S>(r, false, 0.0, share)));
-    result->seeds = (int64_t)r->ctl.seeds;
-    result->seeds_outside = (int64_t)r->ctl.outside;
-    result->reached = (int64_t)r->ctl.labelled;
+    result->seeds = (int64_t)r->ctl->seeds;
+    result->seeds_outside = (int64_t)r->ctl->outside;
+    result->reached = (int64_t)r->ctl->labelled;
     memcpy(result->largest, r->largest, (size_t)job->planes * sizeof *r->largest);
     if (sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(r)));
     if (result->overflow) return LOB_OK;
     if (job->arrays->strength) LOB_TRY((write_strengths<K, S>(r)));
     if (!job->arrays->tie) return LOB_OK;
     LOB_TRY((pass<K, S>(r, true, share, share)));
-    result->ties = (int64_t)r->ctl.ties;
+    result->ties = (int64_t)r->ctl->ties;
     return LOB_OK;
 }
 
@@ -546,7 +555,7 @@ template <typename K> static lob_status prepare(run_state<K> *r)
     r->result->counts.tiles = r->s.tiles;
     LOB_TRY(lob_device_upload(job->device, (void *)r->s.planes, r->planes,
                               job->planes * (int64_t)sizeof *r->planes, r->error));
-    return upload_tables(r);
+    return make_tables(r);
 }
 
 template <typename K>
@@ -558,16 +567,13 @@ static lob_status run_keys(const growcut_job *job, growcut_result *result, lob_e
     r.result = result;
     r.error = error;
     r.planes = (plane *)calloc(n, sizeof *r.planes);
-    r.table_at = (int64_t *)calloc(n, sizeof *r.table_at);
-    r.largest = (wide *)calloc(n, sizeof *r.largest);
-    r.overflow = (uint32_t *)calloc(n, sizeof *r.overflow);
-    lob_status st = r.planes && r.table_at && r.largest && r.overflow ? LOB_OK : LOB_ENOMEM;
+    r.ctl = (control *)calloc(1, (size_t)found_bytes(job));
+    split_found(r.ctl, job->planes, &r.largest, &r.overflow);
+    lob_status st = r.planes && r.ctl ? LOB_OK : LOB_ENOMEM;
     if (st == LOB_OK) st = prepare(&r);
     if (st == LOB_OK) st = job->view.flat ? run_passes<K, sheet>(&r) : run_passes<K, cube>(&r);
     free(r.planes);
-    free(r.table_at);
-    free(r.largest);
-    free(r.overflow);
+    free(r.ctl);
     return st;
 }
 

@@ -54,6 +54,7 @@ typedef struct {
     int barred;   /* a step over dmax cannot be taken */
     int fraction; /* of distances */
     uint32_t dmax;
+    double scale;         /* lob_growcut_cost's */
     uint32_t level_shift; /* where there is no table */
     wide bound;           /* weight >= difference of levels * bound */
     int64_t table;        /* where its weights begin */
@@ -134,21 +135,30 @@ template <typename K> static __device__ inline int32_t label_of(const scene<K> &
 
 /* ---- places ---- */
 
-/* Where cell c of a tile lies in the view; inside is false beyond its end. */
+/* Where a cell lies in the view; inside is false beyond its end. */
 typedef struct {
     uint32_t x, y, z;
     bool inside;
 } place;
 
+/* A tile's first cell, which is always inside. */
 template <typename S, typename K>
-static __device__ inline place place_of(const scene<K> &s, uint32_t tile, uint32_t cell)
+static __device__ inline place corner_of(const scene<K> &s, uint32_t tile)
 {
     const uint32_t across = tile / s.grid[0], tx = tile - across * s.grid[0];
     const uint32_t tz = across / s.grid[1], ty = across - tz * s.grid[1];
+    const place p = {tx * S::x, ty * S::y, tz * S::z, true};
+    return p;
+}
+
+/* Cell number `cell` of a tile. */
+template <typename S, typename K>
+static __device__ inline place place_in(const scene<K> &s, const place &corner, uint32_t cell)
+{
     place p;
-    p.x = tx * S::x + cell % S::x;
-    p.y = ty * S::y + cell / S::x % S::y;
-    p.z = tz * S::z + cell / (S::x * S::y);
+    p.x = corner.x + cell % S::x;
+    p.y = corner.y + cell / S::x % S::y;
+    p.z = corner.z + cell / (S::x * S::y);
     p.inside = p.x < s.view.side[0] && p.y < s.view.side[1] && p.z < s.view.side[2];
     return p;
 }
@@ -168,6 +178,7 @@ template <typename K> static __device__ inline int64_t voxel_of(const scene<K> &
     return view->offset + p.x * view->stride[0] + p.y * view->stride[1] + p.z * view->stride[2];
 }
 
+/* All cells of a tile are in one. */
 template <typename K>
 static __device__ inline const plane *plane_of(const scene<K> &s, const place &p)
 {
@@ -184,6 +195,14 @@ static __device__ inline int64_t neighbour_of(const scene<K> &s, const place &p,
     if (x >= s.view.side[0] || y >= s.view.side[1] || z >= s.view.side[2]) return -1; /* and -1 */
     const uint32_t tile = x / S::x + s.grid[0] * (y / S::y + s.grid[1] * (z / S::z));
     return (int64_t)tile * S::cells + (x % S::x + S::x * (y % S::y + S::y * (z % S::z)));
+}
+
+/* Units as a weight. */
+template <typename K> LOB_BOTH wide weight_from(uint64_t units, int label_bits)
+{
+    const wide no_way = keys<K>::no_way;
+    return units == LOB_NO_PASSAGE || (units << label_bits) >= no_way ? no_way
+                                                                      : units << label_bits;
 }
 
 /* Weight of a step over distance d, from device memory. */

@@ -33,6 +33,7 @@ typedef struct {
     lob_view view;
     lob_levels levels;
     lob_growcut_rule rule;
+    const uint32_t *cost; /* lob_growcut_costs of the rule */
     lob_norm norm;
     int tile; /* voxels a side */
     int threads;

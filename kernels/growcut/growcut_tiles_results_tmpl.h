@@ -32,7 +32,7 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
             if (of->keys[n] != e->unreached) continue;
             const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels,
                                                     e->cells, e->norm, e->job->rule.fraction);
-            if (e->job->rule.cost[d] != LOB_NO_PASSAGE) return true;
+            if (e->job->cost[d] != LOB_NO_PASSAGE) return true;
         }
     }
     return false;

@@ -184,16 +184,16 @@ static void choose_keys(engine *e)
         e->level_shift = shift < KEY_BITS ? shift : KEY_BITS - 1;
     }
     for (uint32_t d = 0; d <= rule->dmax; d++) {
-        const uint64_t weight = (uint64_t)rule->cost[d] << e->label_bits;
+        const uint64_t weight = (uint64_t)e->job->cost[d] << e->label_bits;
         e->weight[d] =
-            rule->cost[d] != LOB_NO_PASSAGE && weight < KEY_NEVER ? (path_key)weight : KEY_NEVER;
+            e->job->cost[d] != LOB_NO_PASSAGE && weight < KEY_NEVER ? (path_key)weight : KEY_NEVER;
     }
 }
 
 static int64_t engine_bytes(const engine *e)
 {
     const int64_t cell = (int64_t)sizeof(path_key) + 2 * e->job->data.image->channels;
-    const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->job->rule.cost;
+    const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->job->cost;
     int64_t bytes = e->count * (e->cells * cell + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
                     e->cells + ((int64_t)e->job->rule.dmax + 1) * entry +
                     e->workers * (int64_t)sizeof(worker);

@@ -1,4 +1,6 @@
-/* GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. All of it is integer.
+/*
+ * GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. What is not integer
+ * uses only operations that are rounded the same everywhere.
  */
 #ifndef LOB_GROWCUT_VOXEL_H
 #define LOB_GROWCUT_VOXEL_H
@@ -53,6 +55,28 @@ LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int
         return ((largest + sum) << fraction) / 2;
     }
     return sum << fraction;
+}
+
+/* A cost to the nearest whole unit; LOB_NO_PASSAGE for what 32 bits do not hold. */
+LOB_BOTH uint32_t lob_growcut_units(double units)
+{
+    return units < LOB_NO_PASSAGE - 1.0 ? (uint32_t)(units + 0.5) : LOB_NO_PASSAGE;
+}
+
+/*
+ * Units that a step costs for its distance d, 0..dmax; LOB_NO_PASSAGE when it cannot be taken.
+ *
+ *   scale  in  distance rule: units of a distance of 1; strength rule: units over which a strength
+ *              falls by a factor of e
+ *   ln     in  strength rule: ln[k] is ln(k), k = 1..dmax, made by the host's log, because machines
+ *              differ in its last bit; then -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), and tables
+ *              of all dmax share the logarithms. Distance rule: not looked at
+ */
+LOB_BOTH uint32_t lob_growcut_cost(lob_growcut_kind rule, uint32_t d, uint32_t dmax, double scale,
+                                   const double *ln)
+{
+    if (rule == LOB_RULE_DISTANCE) return lob_growcut_units(d * scale);
+    return d < dmax ? lob_growcut_units((ln[dmax] - ln[dmax - d]) * scale) : LOB_NO_PASSAGE;
 }
 
 #endif

@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
     const lob_growcut_input *in;
     lob_growcut_rule rule;
+    uint32_t *cost; /* of a step, by distance */
     lob_dims dims;
     int64_t n;
     uint16_t *levels;
@@ -47,8 +48,8 @@ static int relax(const world *w, state *s, int64_t v)
         const uint32_t d = lob_growcut_distance(
             w->levels + u, w->levels + v, w->in->image->channels, w->n, w->norm, w->rule.fraction);
         if (s[u].cost == UINT64_MAX || !w->is_data[u]) continue;
-        if (w->rule.cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
-        const uint64_t offer = s[u].cost + w->rule.cost[d] + w->rule.extra[k];
+        if (w->cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
+        const uint64_t offer = s[u].cost + w->cost[d] + w->rule.extra[k];
         if (offer > w->rule.limit || offer > s[v].cost) continue;
         state next = s[v];
         if (offer < next.cost) next = (state){offer, s[u].lowest, s[u].highest};
@@ -87,7 +88,8 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
     state *s = malloc((size_t)w.n * sizeof *s);
 
     lob_levels_scan(&levels, span, &data, &view, 1);
-    lob_growcut_rules_make(&w.rule, 1, options, &levels, span, image, &view, 1);
+    w.rule = lob_growcut_rule_of(options, &levels, span, image, &view);
+    w.cost = lob_growcut_costs(&w.rule);
     for (int64_t row = 0; row < w.n; row += w.dims.nx) {
         const int64_t y = row / w.dims.nx % w.dims.ny, z = row / w.dims.nx / w.dims.ny;
         lob_levels_data_row(w.is_data + row, &data, &view, 0, y, z, w.dims.nx);
@@ -103,7 +105,7 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
     }
     for (int64_t v = 0; v < w.n; v++) put(&w, out, v, &s[v]);
 
-    lob_growcut_rule_free(&w.rule);
+    free(w.cost);
     free(w.levels);
     free(w.is_data);
     free(w.is_fixed);

@@ -42,13 +42,10 @@ static growcut_rounding rounding_of(const growcut_case *c)
     const lob_view view = lob_view_whole(c->image.dims);
     uint16_t span[LOB_GROWCUT_CHANNELS];
     lob_levels levels;
-    lob_growcut_rule rule;
     lob_levels_scan(&levels, span, &data, &view, 1);
-    assert_int_equal(
-        lob_growcut_rules_make(&rule, 1, &c->options, &levels, span, &c->image, &view, 1), LOB_OK);
+    const lob_growcut_rule rule = lob_growcut_rule_of(&c->options, &levels, span, &c->image, &view);
     const bool whole = c->image.channels == 1 || c->options.norm != LOB_NORM_L2;
     const growcut_rounding r = {whole ? 0 : ldexp(0.5, -rule.fraction), 0.5 / rule.unit};
-    lob_growcut_rule_free(&rule);
     return r;
 }
 
