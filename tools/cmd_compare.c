@@ -400,18 +400,18 @@ static lob_status check_settings(lob_session *s, const settings *set)
     const struct {
         bool given;
         const char *name;
-        bool with_labels, with_values, with_supervoxels;
+        bool with_labels, with_supervoxels;
     } rows[] = {
-        {set->labels != NULL,            "labels",      true,  false, false},
-        {set->no_surfaces,               "no-surfaces", true,  false, false},
-        {set->image != NULL,             "image",       false, false, true },
-        {isfinite(set->tolerance.value), "tolerance",   false, false, true },
-        {set->slices >= 0,               "slices",      false, false, true },
-        {set->supervoxels,               "supervoxels", true,  false, true },
+        {set->labels != NULL,            "labels",      true,  false},
+        {set->no_surfaces,               "no-surfaces", true,  false},
+        {set->image != NULL,             "image",       false, true },
+        {isfinite(set->tolerance.value), "tolerance",   false, true },
+        {set->slices >= 0,               "slices",      false, true },
+        {set->supervoxels,               "supervoxels", true,  true },
     };
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (!rows[i].given) continue;
-        if (set->values && !rows[i].with_values)
+        if (set->values)
             return lob_fail(&s->error, LOB_EARG,
                             "--%s is about labels and does not go with --values", rows[i].name);
         if (set->supervoxels && !rows[i].with_supervoxels)
