@@ -4,7 +4,7 @@
 #define LOB_FORMAT_H
 
 #include "io/file.h"
-#include "io/io.h"
+#include "io/planes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +16,29 @@ typedef struct {
     char *file;         /* the file alone: "scan.h5" */
     const char *inside; /* what follows the colon: "/raw"; NULL when nothing does */
 } lob_location;
+
+/* A format's way of reading a volume a few planes at a time. */
+typedef struct {
+    void *state;
+
+    /* What lob_planes_get does. */
+    lob_status (*get)(void *state, unsigned char *out, int64_t z, int64_t n, lob_error *error);
+
+    void (*close)(void *state);
+} lob_plane_source;
+
+/* A format's way of writing one. */
+typedef struct {
+    void *state;
+
+    /* The next bytes of the voxels, in their order. */
+    lob_status (*put)(void *state, const void *bytes, size_t n, lob_error *error);
+
+    /* Put the output in its place, all bytes having been put; the state is gone afterwards. */
+    lob_status (*commit)(void *state, lob_error *error);
+
+    void (*abort)(void *state);
+} lob_plane_sink;
 
 typedef struct {
     const char *name; /* of the family; lob_header.format points to this string */
@@ -40,6 +63,23 @@ typedef struct {
     lob_status (*write)(const lob_volume *volume, const lob_location *where,
                         const lob_write_options *options, lob_error *error);
 
+    /*
+     * Read planes: as read, but data stays NULL and the voxels come through source. where and file
+     * stay until source->close. What is wrong with a file beyond its header may come to light, and
+     * into info, as late as with the last plane. NULL: the volume is read as a whole.
+     */
+    lob_status (*open_planes)(lob_plane_source *source, lob_volume *out, const lob_location *where,
+                              const lob_input *file, const lob_read_options *options,
+                              lob_file_info *info, lob_error *error);
+
+    /*
+     * Write planes, of one channel: as write, to the same bytes. largest is that of the labels
+     * where options->labels. NULL: they are gathered in a file first.
+     */
+    lob_status (*begin_planes)(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                               const lob_location *where, const lob_write_options *options,
+                               lob_error *error);
+
     /* What write would refuse for the name alone; NULL: what lob_output_check(where->file) does. */
     lob_status (*check)(const lob_location *where, bool force, lob_error *error);
 
@@ -62,6 +102,22 @@ void lob_location_free(lob_location *where);
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);
+
+/* The format that a name asks for. NULL, with a message: none. */
+const lob_format *lob_format_of_name(const lob_location *where, lob_error *error);
+
+/*
+ * Find and open what a path names, and see what format it is of.
+ *
+ *   where, file  out  close and free both afterwards, whatever is returned
+ *
+ * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
+                           const char *path, lob_error *error);
+
+/* options with what is not sensible replaced. compress_s stands in where the caller has none. */
+lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s);
 
 /*
  * May this many bytes of voxel data be allocated? Holds them against options->max_memory, or nine

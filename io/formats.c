@@ -66,7 +66,6 @@ void lob_location_free(lob_location *where)
     *where = (lob_location){0};
 }
 
-/* The format that a name asks for; NULL: none. */
 static const lob_format *format_of_name(const lob_location *where)
 {
     for (int i = 0; i < FORMATS; i++)
@@ -74,16 +73,19 @@ static const lob_format *format_of_name(const lob_location *where)
     return NULL;
 }
 
-static lob_status no_format(const char *path, lob_error *error)
+const lob_format *lob_format_of_name(const lob_location *where, lob_error *error)
 {
+    const lob_format *format = format_of_name(where);
+    if (format) return format;
     char names[256] = "";
     for (int i = FORMATS - 1; i >= 0; i--)
         for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
         }
-    return lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", path,
-                    names);
+    lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", where->path,
+             names);
+    return NULL;
 }
 
 lob_status lob_files_of(char *files[2], const char *path, bool reading)
@@ -206,6 +208,21 @@ static const lob_format *format_of_content(const lob_location *where, const lob_
     return NULL;
 }
 
+lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
+                           const char *path, lob_error *error)
+{
+    *format = NULL;
+    *file = (lob_input){0};
+    lob_status st = lob_location_of(where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    st = lob_input_open(file, where->file, error);
+    if (st != LOB_OK) return st;
+    *format = format_of_content(where, file);
+    if (*format) return LOB_OK;
+    return lob_fail(error, LOB_EDATA, "%s: is %s", path,
+                    file->size ? "no volume file: it is not NIfTI, HDF5 or PNG" : "empty");
+}
+
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {
@@ -214,20 +231,11 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     if (info) *info = (lob_file_info){0};
     if (!options) options = &defaults;
     const double start_s = lob_clock_s();
+    const lob_format *format;
     lob_location where;
-    lob_input file = {0};
-    lob_status st = lob_location_of(&where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-
-    st = lob_input_open(&file, where.file, error);
-    if (st == LOB_OK) {
-        const lob_format *format = format_of_content(&where, &file);
-        if (format)
-            st = format->read(out, &where, &file, options, info, error);
-        else
-            st = lob_fail(error, LOB_EDATA, "%s: is %s", path,
-                          file.size ? "no volume file: it is not NIfTI, HDF5 or PNG" : "empty");
-    }
+    lob_input file;
+    lob_status st = lob_format_open(&format, &where, &file, path, error);
+    if (st == LOB_OK) st = format->read(out, &where, &file, options, info, error);
     if (st != LOB_OK) lob_volume_free(out);
     lob_input_close(&file);
     lob_location_free(&where);
@@ -235,15 +243,21 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     return st;
 }
 
-lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
-                     lob_error *error)
+lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s)
 {
     static const lob_write_options defaults = LOB_WRITE_DEFAULTS;
     lob_write_options chosen = options ? *options : defaults;
     if (chosen.level < 1 || chosen.level > 9) chosen.level = defaults.level;
     if (chosen.threads < 1) chosen.threads = 1;
+    if (!chosen.compress_s) chosen.compress_s = compress_s;
+    return chosen;
+}
+
+lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
+                     lob_error *error)
+{
     double compress_s = 0; /* for nobody, if nobody asks */
-    if (!chosen.compress_s) chosen.compress_s = &compress_s;
+    const lob_write_options chosen = lob_sane_write_options(options, &compress_s);
     const int64_t voxels = lob_dims_voxels(volume->dims);
     if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
         lob_product(voxels, volume->channels, 16, 1) < 0)
@@ -252,8 +266,8 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     lob_location where;
     lob_status st = lob_location_of(&where, path);
     if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-    const lob_format *format = format_of_name(&where);
-    st = format ? format->write(volume, &where, &chosen, error) : no_format(path, error);
+    const lob_format *format = lob_format_of_name(&where, error);
+    st = format ? format->write(volume, &where, &chosen, error) : LOB_EARG;
     lob_location_free(&where);
     return st;
 }
@@ -263,9 +277,9 @@ lob_status lob_check_output(const char *path, bool force, lob_error *error)
     lob_location where;
     lob_status st = lob_location_of(&where, path);
     if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-    const lob_format *format = format_of_name(&where);
+    const lob_format *format = lob_format_of_name(&where, error);
     if (!format)
-        st = no_format(path, error);
+        st = LOB_EARG;
     else
         st = format->check ? format->check(&where, force, error)
                            : lob_output_check(where.file, force, error);

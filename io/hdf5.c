@@ -33,6 +33,7 @@ typedef struct {
     const lob_location *where;
     const lob_read_options *options;
     const lob_input *input;
+    bool by_planes; /* only a slab is held at a time */
 } request;
 
 static hid_t open_file(const lob_input *input)
@@ -57,6 +58,14 @@ static int64_t reply_bytes(const lob_hdf5_reply *reply)
 {
     const int64_t bytes = (int64_t)lob_type_of(reply->type)->bytes;
     return lob_product(lob_dims_voxels(reply->dims), reply->channels, bytes, 1);
+}
+
+/* Bytes of what is held at a time. */
+static int64_t held_bytes(const lob_hdf5_reply *reply, const request *asked)
+{
+    lob_hdf5_reply held = *reply;
+    if (asked->by_planes) held.dims.nz = reply->slab;
+    return reply_bytes(&held);
 }
 
 static void read_child(int out, void *user)
@@ -90,8 +99,8 @@ static void read_child(int out, void *user)
         reply.header_bytes = header ? (int64_t)strlen(header) : 0;
         if (!asked->options->header_only) {
             lob_sandbox_files(true); /* to ask how much memory there is */
-            reply.status =
-                lob_memory_allows(reply_bytes(&reply), where->path, asked->options, &reply.error);
+            reply.status = lob_memory_allows(held_bytes(&reply, asked), where->path, asked->options,
+                                             &reply.error);
             lob_sandbox_files(false);
         }
     }
@@ -148,6 +157,50 @@ static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_
     }
 }
 
+/*
+ * What comes before the voxels: everything of the volume but its data. On failure the child is
+ * gone, and what out holds is the caller's to free.
+ */
+static lob_status receive_header(lob_volume *out, int64_t *slab, lob_sandbox *box,
+                                 const request *asked, lob_file_info *info, lob_error *error)
+{
+    const char *path = asked->where->path;
+    lob_hdf5_reply reply;
+    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S))
+        return explain(box, path, error);
+    if (reply.status != LOB_OK) {
+        reply.error.text[sizeof reply.error.text - 1] = '\0';
+        lob_sandbox_finish(box, NULL);
+        const bool known = reply.status == LOB_ENOMEM;
+        return lob_fail(error, known ? LOB_ENOMEM : LOB_EDATA, "%s", reply.error.text);
+    }
+    take_warnings(info, &reply, asked->where);
+    if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
+        !is_sane(&reply, &out->geometry)) {
+        lob_sandbox_finish(box, NULL);
+        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
+    }
+    out->type = reply.type;
+    out->dims = reply.dims;
+    out->channels = reply.channels;
+    out->frames = reply.frames;
+    out->frame = reply.frame;
+    *slab = reply.slab;
+
+    lob_status st = LOB_OK;
+    out->header.format = lob_format_hdf5.name;
+    out->header.size = (size_t)reply.header_bytes;
+    out->header.bytes = calloc(out->header.size + 1, 1);
+    if (!out->header.bytes)
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    else if (!lob_sandbox_receive(box, out->header.bytes, out->header.size, SILENCE_S))
+        return explain(box, path, error);
+    else if (!asked->options->header_only)
+        st = lob_memory_allows(held_bytes(&reply, asked), path, asked->options, error);
+    if (st != LOB_OK) lob_sandbox_finish(box, NULL);
+    return st;
+}
+
 static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab)
 {
     const int64_t slice = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
@@ -164,50 +217,26 @@ static bool receive_voxels(lob_sandbox *box, lob_volume *out, int64_t slab)
 static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const request *asked,
                                  lob_file_info *info, lob_error *error)
 {
-    const char *path = asked->where->path;
-    lob_hdf5_reply reply;
-    if (!lob_sandbox_receive(box, &reply, sizeof reply, SILENCE_S))
-        return explain(box, path, error);
-    if (reply.status != LOB_OK) {
-        reply.error.text[sizeof reply.error.text - 1] = '\0';
-        lob_sandbox_finish(box, NULL);
-        const bool known = reply.status == LOB_ENOMEM;
-        return lob_fail(error, known ? LOB_ENOMEM : LOB_EDATA, "%s", reply.error.text);
-    }
-    take_warnings(info, &reply, asked->where);
-    if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||
-        !is_sane(&reply, &out->geometry))
-        goto damaged;
-    out->type = reply.type;
-    out->dims = reply.dims;
-    out->channels = reply.channels;
-    out->frames = reply.frames;
-    out->frame = reply.frame;
-
-    lob_status st = LOB_ENOMEM;
-    out->header.format = lob_format_hdf5.name;
-    out->header.size = (size_t)reply.header_bytes;
-    out->header.bytes = calloc(out->header.size + 1, 1);
-    if (!out->header.bytes) goto failed;
-    if (!lob_sandbox_receive(box, out->header.bytes, out->header.size, SILENCE_S))
-        return explain(box, path, error);
+    int64_t slab;
+    lob_status st = receive_header(out, &slab, box, asked, info, error);
+    if (st != LOB_OK) return st;
     if (!asked->options->header_only) {
-        st = lob_memory_allows(reply_bytes(&reply), path, asked->options, error);
-        if (st != LOB_OK) goto failed;
-        out->data = malloc((size_t)reply_bytes(&reply));
-        if (!out->data) {
-            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-            goto failed;
-        }
-        if (!receive_voxels(box, out, reply.slab)) return explain(box, path, error);
+        const size_t bytes = lob_type_of(out->type)->bytes;
+        out->data = malloc((size_t)(lob_voxels(out) * out->channels) * bytes);
+        if (!out->data)
+            st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", asked->where->path);
+        else if (!receive_voxels(box, out, slab))
+            return explain(box, asked->where->path, error);
     }
-    st = LOB_OK;
-failed:
     lob_sandbox_finish(box, NULL);
     return st;
-damaged:
-    lob_sandbox_finish(box, NULL);
-    return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
+}
+
+static lob_status start_child(lob_sandbox *box, request *asked, lob_error *error)
+{
+    if (lob_sandbox_start(box, read_child, asked, -1)) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
+                    asked->where->path);
 }
 
 static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lob_input *file,
@@ -221,11 +250,121 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     lob_info_add_file(info, file, options);
     const double start_s = lob_clock_s();
     lob_sandbox box;
-    if (!lob_sandbox_start(&box, read_child, &asked, -1))
-        return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
-                        where->path);
-    const lob_status st = receive_volume(out, &box, &asked, info, error);
+    lob_status st = start_child(&box, &asked, error);
+    if (st == LOB_OK) st = receive_volume(out, &box, &asked, info, error);
     if (info) info->inflate_s += lob_clock_s() - start_s;
+    return st;
+}
+
+/* ---- planes ---- */
+
+typedef struct {
+    request asked;
+    lob_read_options options;
+    lob_sandbox box;
+    bool running; /* the child */
+    lob_file_info *info;
+    lob_dims dims;
+    int64_t channels, plane;    /* plane: bytes */
+    int64_t slab, first, depth; /* planes that come at a time; first and number of those at hand */
+    unsigned char *at_hand;
+} planes;
+
+static void planes_close(void *state)
+{
+    planes *p = state;
+    if (p->running) lob_sandbox_finish(&p->box, NULL);
+    free(p->at_hand);
+    free(p);
+}
+
+/* Start the child again, for planes that have gone by. */
+static lob_status start_again(planes *p, lob_error *error)
+{
+    lob_volume again = LOB_VOLUME_EMPTY;
+    int64_t slab = 0;
+    if (p->running) lob_sandbox_finish(&p->box, NULL);
+    p->running = false;
+    p->first = p->depth = 0;
+    lob_status st = start_child(&p->box, &p->asked, error);
+    if (st == LOB_OK) st = receive_header(&again, &slab, &p->box, &p->asked, NULL, error);
+    if (st == LOB_OK) {
+        p->running = true;
+        const lob_dims d = again.dims;
+        if (d.nx != p->dims.nx || d.ny != p->dims.ny || d.nz != p->dims.nz || slab != p->slab ||
+            p->plane != d.nx * d.ny * (int64_t)lob_type_of(again.type)->bytes ||
+            p->channels != again.channels)
+            st = lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: it reads differently each time",
+                          p->asked.where->path);
+    }
+    lob_volume_free(&again);
+    return st;
+}
+
+static lob_status receive_slab(planes *p, lob_error *error)
+{
+    const int64_t first = p->first + p->depth, left = p->dims.nz - first;
+    const int64_t depth = left < p->slab ? left : p->slab;
+    if (lob_sandbox_receive(&p->box, p->at_hand, (size_t)(p->channels * depth * p->plane),
+                            SILENCE_S)) {
+        p->first = first;
+        p->depth = depth;
+        return LOB_OK;
+    }
+    p->running = false;
+    return explain(&p->box, p->asked.where->path, error);
+}
+
+static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
+                             lob_error *error)
+{
+    planes *p = state;
+    const double start_s = lob_clock_s();
+    lob_status st = p->running && z >= p->first ? LOB_OK : start_again(p, error);
+    for (int64_t done = 0; st == LOB_OK && done < n;) {
+        const int64_t from = z + done - p->first, left = p->depth - from;
+        if (left <= 0) {
+            st = receive_slab(p, error);
+            continue;
+        }
+        const int64_t some = left < n - done ? left : n - done;
+        for (int64_t c = 0; c < p->channels; c++)
+            memcpy(out + (c * n + done) * p->plane, p->at_hand + (c * p->depth + from) * p->plane,
+                   (size_t)(some * p->plane));
+        done += some;
+    }
+    if (p->info) p->info->inflate_s += lob_clock_s() - start_s;
+    return st;
+}
+
+static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
+                                   const lob_location *where, const lob_input *file,
+                                   const lob_read_options *options, lob_file_info *info,
+                                   lob_error *error)
+{
+    planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    if (info) info->format = lob_format_hdf5.name;
+    lob_info_add_file(info, file, options);
+    const double start_s = lob_clock_s();
+    p->options = *options;
+    p->asked = (request){.where = where, .options = &p->options, .input = file, .by_planes = true};
+    p->info = info;
+    lob_status st = start_child(&p->box, &p->asked, error);
+    if (st == LOB_OK) st = receive_header(out, &p->slab, &p->box, &p->asked, info, error);
+    p->running = st == LOB_OK;
+    if (st == LOB_OK) {
+        p->dims = out->dims;
+        p->channels = out->channels;
+        p->plane = out->dims.nx * out->dims.ny * (int64_t)lob_type_of(out->type)->bytes;
+        p->at_hand = malloc((size_t)(p->channels * p->slab * p->plane));
+        if (!p->at_hand) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
+    }
+    if (info) info->inflate_s += lob_clock_s() - start_s;
+    if (st == LOB_OK)
+        *source = (lob_plane_source){p, planes_get, planes_close};
+    else
+        planes_close(p);
     return st;
 }
 
@@ -260,5 +399,6 @@ const lob_format lob_format_hdf5 = {
     .sniff = hdf5_sniff,
     .read = hdf5_read,
     .write = lob_hdf5_write,
+    .open_planes = hdf5_open_planes,
     .fields = hdf5_fields,
 };

@@ -3,6 +3,7 @@
 #include "io/gzip.h"
 #include "io/nifti_header.h"
 #include "io/nifti_pair.h"
+#include "io/nifti_voxels.h"
 #include "volumes/clock.h"
 
 #include <math.h>
@@ -153,6 +154,17 @@ static uint64_t component_at(const lob_nifti *h, int64_t frame, int64_t v)
     return h->vox_offset + (uint64_t)(v * h->frames + frame) * (uint64_t)h->frame_bytes;
 }
 
+/* Where the voxels of all frames end, and those of one. */
+static uint64_t voxels_end(const lob_nifti *h)
+{
+    return h->vox_offset + (uint64_t)h->total_bytes;
+}
+
+static uint64_t frame_end(const lob_nifti *h, int64_t frame)
+{
+    return component_at(h, frame, h->vectors - 1) + (uint64_t)h->frame_bytes;
+}
+
 /* Move the components of a frame to the front of a buffer that begins like the file. */
 static void gather(unsigned char *buffer, const unsigned char *file, const lob_nifti *h,
                    int64_t frame)
@@ -206,6 +218,21 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
     return st;
 }
 
+/* What follows the bytes that were read, up to read_to, of a gzip file. */
+static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint64_t read_to,
+                             const char *path, lob_file_info *info, lob_error *error)
+{
+    const uint64_t after = voxels_end(h), end = read_to + rest->surplus;
+    if (end < after)
+        return lob_fail(error, LOB_EDATA, "%s: damaged: it ends before its last frame", path);
+    if (end > after)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(end - after));
+    if (rest->trailing > 0)
+        lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest->trailing);
+    return LOB_OK;
+}
+
 /* The stored voxels of one frame, component after component, malloc'ed. */
 static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
                         const lob_input *image, const char *path, const lob_read_options *options,
@@ -222,19 +249,12 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
         const bool whole =
             h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
         st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, image, path, error);
-        const uint64_t after = h->vox_offset + (uint64_t)h->total_bytes;
-        const uint64_t read_to =
-            whole ? after : component_at(h, frame, h->vectors - 1) + (uint64_t)h->frame_bytes;
-        if (st == LOB_OK && read_to + rest.surplus > after)
-            lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
-                     (unsigned long long)(read_to + rest.surplus - after));
-        if (st == LOB_OK && read_to + rest.surplus < after) {
+        const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
+        if (st == LOB_OK) st = check_rest(h, &rest, read_to, path, info, error);
+        if (st != LOB_OK) {
             free(*raw);
             *raw = NULL;
-            st = lob_fail(error, LOB_EDATA, "%s: damaged: it ends before its last frame", path);
         }
-        if (st == LOB_OK && rest.trailing > 0)
-            lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest.trailing);
         return st;
     }
     *raw = lob_voxel_memory((size_t)bytes);
@@ -246,56 +266,11 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
     return LOB_OK;
 }
 
-#define SWAP_WORDS(bits)                             \
-    for (size_t i = 0; i < bytes; i += (bits) / 8) { \
-        uint##bits##_t word;                         \
-        memcpy(&word, raw + i, sizeof word);         \
-        word = __builtin_bswap##bits(word);          \
-        memcpy(raw + i, &word, sizeof word);         \
-    }
-
-static void swap_words(unsigned char *raw, size_t bytes, size_t word_bytes)
-{
-    switch (word_bytes) {
-    case 2:
-        SWAP_WORDS(16) break;
-    case 4:
-        SWAP_WORDS(32) break;
-    case 8:
-        SWAP_WORDS(64) break;
-    default:
-        break;
-    }
-}
-
-/*
- * x87 extended numbers, 10 bytes in 16, to float64 in place. The format does not say what float128
- * is; these are what writers on PCs store.
- */
-static void narrow_extended(unsigned char *raw, int64_t n, bool swapped)
-{
-    for (int64_t i = 0; i < n; i++) {
-        unsigned char in[10]; /* least significant byte first */
-        for (int b = 0; b < 10; b++) in[b] = raw[16 * i + (swapped ? 15 - b : b)];
-        uint64_t mantissa = 0;
-        for (int b = 7; b >= 0; b--) mantissa = mantissa << 8 | in[b];
-        const int biased = (in[9] & 0x7f) << 8 | in[8];
-        double value;
-        if (biased == 0x7fff) /* the top bit is always set and says nothing */
-            value = mantissa << 1 ? (double)NAN : (double)INFINITY;
-        else
-            value = ldexp((double)mantissa, biased - 16383 - 63);
-        if (in[9] & 0x80) value = -value;
-        memcpy(raw + 8 * i, &value, sizeof value);
-    }
-}
-
 /* Interleaved colours to planes. */
 static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
 {
     unsigned char *planes = lob_voxel_memory((size_t)voxels * (size_t)channels);
-    for (int c = 0; planes && c < channels; c++)
-        for (int64_t i = 0; i < voxels; i++) planes[c * voxels + i] = raw[i * channels + c];
+    if (planes) lob_nifti_split(planes, raw, voxels, channels);
     return planes;
 }
 
@@ -307,11 +282,11 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
     const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
     out->data = raw;
     if (h->type->word == 16) {
-        narrow_extended(raw, voxels * h->vectors, h->swapped);
+        lob_nifti_narrow_extended(raw, voxels * h->vectors, h->swapped);
         void *fitted = realloc(raw, bytes / 2);
         if (fitted) out->data = fitted;
     } else if (h->swapped) {
-        swap_words(raw, bytes, h->type->word);
+        lob_nifti_swap_words(raw, bytes, h->type->word);
     }
     if (h->type->channels > 1) {
         out->data = planes_of(raw, voxels, h->type->channels);
@@ -379,8 +354,6 @@ static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources
                               lob_error *error)
 {
     unsigned char *raw = NULL;
-    lob_info_add_file(info, from->header, options);
-    if (from->image != from->header) lob_info_add_file(info, from->image, options);
     const double start_s = lob_clock_s();
     lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
     if (info && lob_is_gzip(from->image->bytes, from->image->size))
@@ -389,37 +362,170 @@ static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources
     return st;
 }
 
+/*
+ * Find and check everything but the voxels, and fill in all of out but its data.
+ *
+ *   from  out  to be closed by close_sources, whatever is returned
+ */
+static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
+                              const lob_location *where, const lob_input *file,
+                              const lob_read_options *options, lob_file_info *info,
+                              lob_error *error)
+{
+    unsigned char scratch[LOB_NIFTI_MOST];
+    size_t got = 0;
+    int64_t frame = 0;
+    lob_status st = find_header(from, where, file, error);
+    if (st != LOB_OK) return st;
+    const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
+    st = lob_nifti_parse(h, head, got, from->header_path, info, error);
+    if (st == LOB_OK) st = find_image(from, h, !options->header_only, error);
+    if (st != LOB_OK) return st;
+    if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
+
+    if (!options->header_only) {
+        st = check_size(h, from->image, from->image_path, info, error);
+        if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
+        if (st != LOB_OK) return st;
+    }
+    describe(out, h, frame);
+    lob_nifti_geometry(&out->geometry, h, from->header_path, info);
+    st = keep_header(&out->header, h, from, info, error);
+    if (st != LOB_OK) return st;
+    lob_info_add_file(info, from->header, options);
+    if (from->image != from->header && !options->header_only)
+        lob_info_add_file(info, from->image, options);
+    return LOB_OK;
+}
+
+static void close_sources(sources *from)
+{
+    lob_input_close(&from->opened);
+    free(from->opened_path);
+}
+
 static lob_status nifti_read(lob_volume *out, const lob_location *where, const lob_input *file,
                              const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
     sources from;
     lob_nifti h;
-    unsigned char scratch[LOB_NIFTI_MOST];
-    size_t got = 0;
-    int64_t frame = 0;
-    lob_status st = find_header(&from, where, file, error);
-    if (st != LOB_OK) goto out;
-    const unsigned char *head = head_of(from.header, scratch, sizeof scratch, &got);
-    st = lob_nifti_parse(&h, head, got, from.header_path, info, error);
-    if (st == LOB_OK) st = find_image(&from, &h, !options->header_only, error);
-    if (st != LOB_OK) goto out;
-    if (info) info->format = h.version == 2 ? "NIfTI-2" : "NIfTI-1";
-
-    if (!options->header_only) {
-        st = check_size(&h, from.image, from.image_path, info, error);
-        if (st == LOB_OK) st = lob_choose_frame(&frame, h.frames, where->path, options, error);
-        if (st != LOB_OK) goto out;
-    }
-    describe(out, &h, frame);
-    lob_nifti_geometry(&out->geometry, &h, from.header_path, info);
-    st = keep_header(&out->header, &h, &from, info, error);
-    if (st == LOB_OK && options->header_only)
-        lob_info_add_file(info, from.header, options);
-    else if (st == LOB_OK)
+    lob_status st = open_volume(&from, &h, out, where, file, options, info, error);
+    if (st == LOB_OK && !options->header_only)
         st = read_voxels(out, &h, &from, options, info, error);
-out:
-    lob_input_close(&from.opened);
-    free(from.opened_path);
+    close_sources(&from);
+    return st;
+}
+
+/* ---- reading planes ---- */
+
+enum { MOST_READERS = 64 };
+
+typedef struct {
+    sources from;
+    lob_nifti h;
+    int64_t frame, plane; /* plane: voxels */
+    lob_file_info *info;
+    bool checked; /* the whole file */
+    /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
+    lob_gzip_reader *readers[MOST_READERS];
+    int64_t reader_count;
+    unsigned char *stored; /* planes that do not lie in memory as they lie in the file */
+    size_t stored_bytes;
+} planes;
+
+static void planes_close(void *state)
+{
+    planes *p = state;
+    for (int64_t i = 0; i < p->reader_count; i++) lob_gzip_reader_free(p->readers[i]);
+    free(p->stored);
+    close_sources(&p->from);
+    free(p);
+}
+
+/* Room for stored planes: where they go at once, unless they need work. */
+static unsigned char *room_for(planes *p, unsigned char *out, size_t bytes)
+{
+    if (p->h.type->channels == 1 && p->h.type->word != 16) return out;
+    if (bytes > p->stored_bytes) {
+        free(p->stored);
+        p->stored = malloc(bytes);
+        p->stored_bytes = p->stored ? bytes : 0;
+    }
+    return p->stored;
+}
+
+/* n stored bytes of component v from a place in its frame on. */
+static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_t at, size_t n,
+                               lob_error *error)
+{
+    const uint64_t from = component_at(&p->h, p->frame, v) + at;
+    lob_gzip_rest rest;
+    if (p->reader_count == 0) {
+        memcpy(out, p->from.image->bytes + from, n);
+        return LOB_OK;
+    }
+    const double start_s = lob_clock_s();
+    lob_gzip_reader *reader = p->readers[v % p->reader_count];
+    const uint64_t end = frame_end(&p->h, p->frame);
+    const bool whole = lob_gzip_reader_get(reader, out, from, n);
+    lob_status st = LOB_OK;
+    if (!whole || (from + n == end && !p->checked)) {
+        st = lob_gzip_reader_end(reader, end, &rest, error);
+        if (st == LOB_OK) st = check_rest(&p->h, &rest, end, p->from.image_path, p->info, error);
+        p->checked = true;
+    }
+    if (p->info) p->info->inflate_s += lob_clock_s() - start_s;
+    return st;
+}
+
+static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
+                             lob_error *error)
+{
+    planes *p = state;
+    const lob_nifti_type *type = p->h.type;
+    const int64_t voxels = n * p->plane;
+    const size_t bytes = (size_t)voxels * type->bytes;
+    const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
+    for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
+        unsigned char *raw = room_for(p, out, bytes);
+        if (!raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory", p->from.image_path);
+        const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
+        const lob_status st = fetch_stored(p, raw, v, at, bytes, error);
+        if (st != LOB_OK) return st;
+        if (type->word == 16) {
+            lob_nifti_narrow_extended(raw, voxels, p->h.swapped);
+            memcpy(out, raw, made);
+        } else if (p->h.swapped) {
+            lob_nifti_swap_words(raw, bytes, type->word);
+        }
+        if (type->channels > 1) lob_nifti_split(out, raw, voxels, type->channels);
+    }
+    return LOB_OK;
+}
+
+static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
+                                    const lob_location *where, const lob_input *file,
+                                    const lob_read_options *options, lob_file_info *info,
+                                    lob_error *error)
+{
+    planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    lob_status st = open_volume(&p->from, &p->h, out, where, file, options, info, error);
+    p->frame = out->frame;
+    p->plane = out->dims.nx * out->dims.ny;
+    p->info = info;
+    const lob_input *image = p->from.image;
+    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
+        p->reader_count = p->h.vectors < MOST_READERS ? p->h.vectors : MOST_READERS;
+    for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
+        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image_path);
+        if (!p->readers[i])
+            st = lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", where->path);
+    }
+    if (st == LOB_OK)
+        *source = (lob_plane_source){p, planes_get, planes_close};
+    else
+        planes_close(p);
     return st;
 }
 
@@ -432,6 +538,8 @@ const lob_format lob_format_nifti = {
     .sniff = nifti_sniff,
     .read = nifti_read,
     .write = lob_nifti_write,
+    .open_planes = nifti_open_planes,
+    .begin_planes = lob_nifti_begin_planes,
     .check = lob_nifti_check,
     .fields = lob_nifti_list,
 };

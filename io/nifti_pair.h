@@ -19,6 +19,9 @@ char *lob_pair_other(const char *path, bool gz);
 /* The row's writing functions; see io/format.h. */
 lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
                            const lob_write_options *options, lob_error *error);
+lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                                  const lob_location *where, const lob_write_options *options,
+                                  lob_error *error);
 lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *error);
 
 #endif

@@ -92,53 +92,129 @@ static unsigned char *make_head(size_t *bytes, const lob_nifti_type **type,
     return head;
 }
 
-lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
-                           const lob_write_options *options, lob_error *error)
+/* The file or files that a volume is written to, and what comes before the voxels. */
+typedef struct {
+    lob_output header, whole; /* header: of a pair, complete; whole: where the voxels go */
+    bool pair, gz;
+    const lob_nifti_type *type;
+    unsigned char *head; /* for the file with the voxels; empty in a pair */
+    size_t head_bytes;
+} target;
+
+static void close_target(target *t)
+{
+    lob_output_abort(&t->header);
+    lob_output_abort(&t->whole);
+    free(t->head);
+    t->head = NULL;
+}
+
+/* Make the head, and create the files; on failure t holds nothing. */
+static lob_status open_target(target *t, const lob_volume *volume, int64_t largest,
+                              const lob_location *where, const lob_write_options *options,
+                              lob_error *error)
 {
     const char *path = where->file;
     const bool is_image = lob_pair_image(path);
-    lob_nifti_plan plan = {volume, options->labels, is_image || lob_pair_header(path),
-                           options->strip_extensions, 0};
-    const bool gz = lob_has_suffix(path, ".gz");
-    lob_output whole = {.fd = -1}, header = {.fd = -1};
-    unsigned char *head = NULL;
-    char *other = NULL;
+    *t = (target){.header = {.fd = -1}, .whole = {.fd = -1}};
+    t->pair = is_image || lob_pair_header(path);
+    t->gz = lob_has_suffix(path, ".gz");
+    const lob_nifti_plan plan = {volume, options->labels, t->pair, options->strip_extensions,
+                                 largest};
     lob_status st = LOB_OK;
-    if (plan.labels) st = largest_label(&plan.largest_label, volume, where->path, error);
-    if (st != LOB_OK) return st;
-
-    const lob_nifti_type *type;
-    size_t head_bytes;
-    head = make_head(&head_bytes, &type, &plan);
-    if (plan.pair) other = lob_pair_other(path, gz);
-    if (!head || (plan.pair && !other)) {
+    t->head = make_head(&t->head_bytes, &t->type, &plan);
+    char *other = t->pair ? lob_pair_other(path, t->gz) : NULL;
+    if (!t->head || (t->pair && !other))
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
-        goto out;
+    if (st == LOB_OK && t->pair) {
+        content only_head = {.head = t->head, .head_bytes = t->head_bytes};
+        t->head_bytes = 0;
+        st = lob_output_begin(&t->header, is_image ? other : path, options->force, error);
+        if (st == LOB_OK) st = write_content(&t->header, &only_head, t->gz, options, error);
     }
+    if (st == LOB_OK)
+        st =
+            lob_output_begin(&t->whole, t->pair && !is_image ? other : path, options->force, error);
+    if (st != LOB_OK) close_target(t);
+    free(other);
+    return st;
+}
+
+static lob_status commit_target(target *t, lob_error *error)
+{
+    return t->pair ? lob_output_commit_pair(&t->header, &t->whole, error)
+                   : lob_output_commit(&t->whole, error);
+}
+
+lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
+                           const lob_write_options *options, lob_error *error)
+{
+    int64_t largest = 0;
+    target t;
+    lob_status st = LOB_OK;
+    if (options->labels) st = largest_label(&largest, volume, where->path, error);
+    if (st == LOB_OK) st = open_target(&t, volume, largest, where, options, error);
+    if (st != LOB_OK) return st;
     const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
-    content all = {head,
-                   head_bytes,
+    content all = {t.head,
+                   t.head_bytes,
                    volume->data,
                    voxels * lob_type_of(volume->type)->bytes,
-                   type->channels > 1 ? (uint64_t)lob_voxels(volume) : 0,
-                   (unsigned)type->channels};
-    content only_head = {.head = head, .head_bytes = head_bytes};
-    if (plan.pair) {
-        all.head_bytes = 0;
-        st = lob_output_begin(&header, is_image ? other : path, options->force, error);
-        if (st == LOB_OK) st = write_content(&header, &only_head, gz, options, error);
-        if (st != LOB_OK) goto out;
-    }
-    st = lob_output_begin(&whole, plan.pair && !is_image ? other : path, options->force, error);
-    if (st == LOB_OK) st = write_content(&whole, &all, gz, options, error);
+                   t.type->channels > 1 ? (uint64_t)lob_voxels(volume) : 0,
+                   (unsigned)t.type->channels};
+    st = write_content(&t.whole, &all, t.gz, options, error);
+    if (st == LOB_OK) st = commit_target(&t, error);
+    close_target(&t);
+    return st;
+}
+
+/* ---- writing planes ---- */
+
+typedef struct {
+    target target;
+    lob_gzip_writer *gzip; /* NULL: not compressed */
+} planes;
+
+static void planes_abort(void *state)
+{
+    planes *p = state;
+    lob_gzip_writer_free(p->gzip);
+    close_target(&p->target);
+    free(p);
+}
+
+static lob_status planes_put(void *state, const void *bytes, size_t n, lob_error *error)
+{
+    planes *p = state;
+    return p->gzip ? lob_gzip_writer_put(p->gzip, bytes, n, error)
+                   : lob_output_write(&p->target.whole, bytes, n, error);
+}
+
+static lob_status planes_commit(void *state, lob_error *error)
+{
+    planes *p = state;
+    const lob_status st = commit_target(&p->target, error);
+    planes_abort(p);
+    return st;
+}
+
+lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                                  const lob_location *where, const lob_write_options *options,
+                                  lob_error *error)
+{
+    planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    target *t = &p->target;
+    lob_status st = open_target(t, volume, largest, where, options, error);
+    const uint64_t bytes = (uint64_t)lob_voxels(volume) * lob_type_of(volume->type)->bytes;
+    if (st == LOB_OK && t->gz)
+        st = lob_gzip_writer_begin(&p->gzip, &t->whole, t->head_bytes + bytes, options->level,
+                                   options->threads, options->compress_s, error);
+    if (st == LOB_OK) st = planes_put(p, t->head, t->head_bytes, error);
     if (st == LOB_OK)
-        st = plan.pair ? lob_output_commit_pair(&header, &whole, error)
-                       : lob_output_commit(&whole, error);
-out:
-    lob_output_abort(&header);
-    lob_output_abort(&whole);
-    free(head);
-    free(other);
+        *sink = (lob_plane_sink){p, planes_put, planes_commit, planes_abort};
+    else
+        planes_abort(p);
     return st;
 }
 

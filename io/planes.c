@@ -1,0 +1,259 @@
+/* Reading and writing volumes by planes, whatever their format. */
+#include "io/planes.h"
+
+#include "io/errno_text.h"
+#include "io/format.h"
+#include "volumes/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- reading ---- */
+
+struct lob_planes {
+    lob_location where;
+    lob_input file;
+    lob_plane_source source;
+    lob_file_info *info;
+    lob_dims dims;
+};
+
+/* A volume that was read as a whole. */
+typedef struct {
+    unsigned char *data;
+    int64_t plane, channel; /* bytes */
+    int channels;
+} whole;
+
+static lob_status whole_get(void *state, unsigned char *out, int64_t z, int64_t n, lob_error *error)
+{
+    const whole *w = state;
+    (void)error;
+    for (int c = 0; c < w->channels; c++)
+        memcpy(out + c * n * w->plane, w->data + c * w->channel + z * w->plane,
+               (size_t)(n * w->plane));
+    return LOB_OK;
+}
+
+static void whole_close(void *state)
+{
+    whole *w = state;
+    free(w->data);
+    free(w);
+}
+
+static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lob_format *format,
+                             const lob_location *where, const lob_input *file,
+                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    whole *w = malloc(sizeof *w);
+    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    const lob_status st = format->read(out, where, file, options, info, error);
+    if (st != LOB_OK) {
+        free(w);
+        return st;
+    }
+    const int64_t bytes = (int64_t)lob_type_of(out->type)->bytes;
+    const int64_t plane = out->dims.nx * out->dims.ny * bytes;
+    *w = (whole){out->data, plane, plane * out->dims.nz, out->channels};
+    out->data = NULL;
+    *source = (lob_plane_source){w, whole_get, whole_close};
+    return LOB_OK;
+}
+
+/* Time that is not spent inflating is reading. */
+static void count_time(lob_file_info *info, double start_s, double inflate_s)
+{
+    if (info) info->read_s += lob_clock_s() - start_s - (info->inflate_s - inflate_s);
+}
+
+lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *path,
+                           const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    const lob_read_options defaults = LOB_READ_DEFAULTS;
+    lob_read_options chosen = options ? *options : defaults;
+    chosen.header_only = false;
+    if (chosen.threads < 1) chosen.threads = 1;
+    *out = (lob_volume)LOB_VOLUME_EMPTY;
+    *planes = NULL;
+    if (info) *info = (lob_file_info){0};
+    const double start_s = lob_clock_s();
+    lob_planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+
+    const lob_format *format;
+    p->info = info;
+    lob_status st = lob_format_open(&format, &p->where, &p->file, path, error);
+    if (st == LOB_OK && format->open_planes)
+        st = format->open_planes(&p->source, out, &p->where, &p->file, &chosen, info, error);
+    else if (st == LOB_OK)
+        st = read_whole(&p->source, out, format, &p->where, &p->file, &chosen, info, error);
+    p->dims = out->dims;
+    count_time(info, start_s, 0);
+    if (st == LOB_OK) {
+        *planes = p;
+        return st;
+    }
+    lob_volume_free(out);
+    lob_planes_close(p);
+    return st;
+}
+
+lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, lob_error *error)
+{
+    const double start_s = lob_clock_s(), inflate_s = planes->info ? planes->info->inflate_s : 0;
+    if (z < 0 || n < 1 || n > planes->dims.nz || z > planes->dims.nz - n)
+        return lob_fail(error, LOB_EARG, "%s: there are no planes %lld to %lld", planes->where.path,
+                        (long long)z, (long long)z + n - 1);
+    const lob_status st = planes->source.get(planes->source.state, out, z, n, error);
+    count_time(planes->info, start_s, inflate_s);
+    return st;
+}
+
+void lob_planes_close(lob_planes *planes)
+{
+    if (!planes) return;
+    if (planes->source.close) planes->source.close(planes->source.state);
+    lob_input_close(&planes->file);
+    lob_location_free(&planes->where);
+    free(planes);
+}
+
+/* ---- writing ---- */
+
+struct lob_plane_writer {
+    lob_location where;
+    lob_plane_sink sink;
+    size_t plane_bytes;
+    int64_t planes; /* still to come */
+    double compress_s;
+};
+
+/*
+ * Voxels gathered in a file that nobody sees, for a format that wants them all at once: mapped into
+ * memory they need not stay in it.
+ */
+typedef struct {
+    const lob_volume *volume;
+    const lob_format *format;
+    const lob_location *where;
+    lob_write_options options;
+    lob_output file;
+    size_t bytes;
+} gathering;
+
+static lob_status gathering_put(void *state, const void *bytes, size_t n, lob_error *error)
+{
+    gathering *g = state;
+    return lob_output_write(&g->file, bytes, n, error);
+}
+
+static void gathering_abort(void *state)
+{
+    gathering *g = state;
+    lob_output_abort(&g->file);
+    free(g);
+}
+
+static lob_status gathering_commit(void *state, lob_error *error)
+{
+    gathering *g = state;
+    lob_status st;
+    void *map = mmap(NULL, g->bytes, PROT_READ, MAP_SHARED, g->file.fd, 0);
+    if (map != MAP_FAILED) {
+        lob_volume volume = *g->volume;
+        volume.data = map;
+        st = g->format->write(&volume, g->where, &g->options, error);
+        munmap(map, g->bytes);
+    } else {
+        st = lob_fail(error, LOB_EIO, "%s: its voxels cannot be read back: %s", g->where->path,
+                      ERRNO_TEXT(errno));
+    }
+    gathering_abort(g);
+    return st;
+}
+
+static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume,
+                                  const lob_format *format, const lob_location *where,
+                                  const lob_write_options *options, size_t bytes, lob_error *error)
+{
+    gathering *g = malloc(sizeof *g);
+    if (!g) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    *g = (gathering){
+        .volume = volume, .format = format, .where = where, .options = *options, .bytes = bytes};
+    const lob_status st = lob_output_begin(&g->file, where->file, options->force, error);
+    if (st != LOB_OK) {
+        free(g);
+        return st;
+    }
+    *sink = (lob_plane_sink){g, gathering_put, gathering_commit, gathering_abort};
+    return LOB_OK;
+}
+
+lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *volume,
+                                  int64_t largest, const char *path,
+                                  const lob_write_options *options, lob_error *error)
+{
+    *writer = NULL;
+    const int64_t voxels = lob_dims_voxels(volume->dims);
+    if (volume->channels != 1 || (unsigned)volume->type >= LOB_TYPES ||
+        lob_product(voxels, 16, 1, 1) < 0)
+        return lob_fail(error, LOB_EARG, "%s: there is no volume of one channel to write", path);
+    lob_plane_writer *w = calloc(1, sizeof *w);
+    if (!w || lob_location_of(&w->where, path) != LOB_OK) {
+        free(w);
+        return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+    }
+    const size_t bytes = lob_type_of(volume->type)->bytes;
+    const lob_write_options chosen = lob_sane_write_options(options, &w->compress_s);
+    w->plane_bytes = (size_t)(volume->dims.nx * volume->dims.ny) * bytes;
+    w->planes = volume->dims.nz;
+    const lob_format *format = lob_format_of_name(&w->where, error);
+    lob_status st = LOB_EARG;
+    if (format && format->begin_planes)
+        st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);
+    else if (format)
+        st = begin_gathering(&w->sink, volume, format, &w->where, &chosen, (size_t)voxels * bytes,
+                             error);
+    if (st == LOB_OK) {
+        *writer = w;
+        return st;
+    }
+    lob_location_free(&w->where);
+    free(w);
+    return st;
+}
+
+lob_status lob_plane_writer_put(lob_plane_writer *w, const void *planes, int64_t n,
+                                lob_error *error)
+{
+    if (n < 0 || n > w->planes)
+        return lob_fail(error, LOB_EINTERNAL, "%s: more planes than announced", w->where.path);
+    const lob_status st = w->sink.put(w->sink.state, planes, (size_t)n * w->plane_bytes, error);
+    if (st == LOB_OK) w->planes -= n;
+    return st;
+}
+
+lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)
+{
+    lob_status st;
+    if (w->planes > 0) {
+        st = lob_fail(error, LOB_EINTERNAL, "%s: planes are missing", w->where.path);
+        w->sink.abort(w->sink.state);
+    } else {
+        st = w->sink.commit(w->sink.state, error);
+    }
+    lob_location_free(&w->where);
+    free(w);
+    return st;
+}
+
+void lob_plane_writer_abort(lob_plane_writer *w)
+{
+    if (!w) return;
+    w->sink.abort(w->sink.state);
+    lob_location_free(&w->where);
+    free(w);
+}

@@ -1,0 +1,258 @@
+/* Volumes read and written by planes: the voxels of lob_read, the bytes of lob_write, its refusals.
+ */
+#include "io/planes.h"
+#include "tests/unit/io_scratch.h"
+#include "tests/unit/nifti_files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int64_t plane_bytes(const lob_volume *v)
+{
+    return v->dims.nx * v->dims.ny * (int64_t)lob_type_of(v->type)->bytes;
+}
+
+/* Planes z .. z + n - 1 are those of the whole volume. */
+static void expect_planes(const char *what, lob_planes *planes, const lob_volume *whole, int64_t z,
+                          int64_t n)
+{
+    const int64_t plane = plane_bytes(whole);
+    const size_t bytes = (size_t)(n * plane);
+    unsigned char *got = malloc((size_t)whole->channels * bytes);
+    lob_error error = {""};
+    if (lob_planes_get(planes, got, z, n, &error) != LOB_OK) fail_msg("%s: %s", what, error.text);
+    for (int c = 0; c < whole->channels; c++)
+        if (memcmp(got + (size_t)c * bytes,
+                   (unsigned char *)whole->data + (c * whole->dims.nz + z) * plane, bytes) != 0)
+            fail_msg("%s: planes %d to %d of channel %d differ", what, (int)z, (int)(z + n - 1), c);
+    free(got);
+}
+
+/* In pieces of every thickness, twice, and out of order. */
+static void expect_read(const char *what, const char *path, int64_t frame)
+{
+    lob_volume whole, v;
+    lob_planes *planes;
+    lob_error error = {""};
+    lob_file_info info, whole_info;
+    lob_read_options options = LOB_READ_DEFAULTS;
+    options.frame = frame;
+    options.threads = 2;
+    if (lob_read(&whole, path, &options, &whole_info, &error) != LOB_OK)
+        fail_msg("%s: %s", what, error.text);
+    if (lob_planes_open(&planes, &v, path, &options, &info, &error) != LOB_OK)
+        fail_msg("%s: %s", what, error.text);
+    assert_null(v.data);
+    const int64_t nz = whole.dims.nz;
+    for (int64_t n = 1; n <= nz; n++)
+        for (int64_t z = 0; z < nz; z += n)
+            expect_planes(what, planes, &whole, z, z + n <= nz ? n : nz - z);
+    expect_planes(what, planes, &whole, nz - 1, 1);
+    expect_planes(what, planes, &whole, 0, 1);
+    expect_planes(what, planes, &whole, nz / 2, 1);
+    unsigned char none;
+    assert_int_equal(lob_planes_get(planes, &none, nz, 1, &error), LOB_EARG);
+    assert_int_equal(lob_planes_get(planes, &none, 0, nz + 1, &error), LOB_EARG);
+    assert_int_equal(lob_planes_get(planes, &none, -1, 1, &error), LOB_EARG);
+    lob_planes_close(planes);
+
+    assert_int_equal(info.crc32, whole_info.crc32);
+    assert_int_equal(info.file_bytes, whole_info.file_bytes);
+    assert_string_equal(info.format, whole_info.format);
+    assert_int_equal(info.warnings, whole_info.warnings);
+    for (int i = 0; i < info.warnings; i++)
+        assert_string_equal(info.warning[i], whole_info.warning[i]);
+    /* The description is the same too, down to the header. */
+    assert_int_equal(v.header.size, whole.header.size);
+    assert_memory_equal(v.header.bytes, whole.header.bytes, v.header.size);
+    assert_int_equal(v.frames, whole.frames);
+    assert_int_equal(v.frame, whole.frame);
+    v.data = whole.data;
+    assert_same_volume(what, &v, &whole);
+    v.data = NULL;
+    lob_volume_free(&v);
+    lob_volume_free(&whole);
+}
+
+static void nifti_of_every_type(void **state)
+{
+    (void)state;
+    static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 1536, 2304};
+    static image_file file;
+    for (size_t c = 0; c < COUNT(codes); c++)
+        for (int kind = 0; kind < 12; kind++) { /* version, byte order, one or more of the rest */
+            const bool colours = lob_nifti_type_of(codes[c])->channels > 1;
+            const int frames = kind / 4 == 1 ? 3 : 1, vectors = kind / 4 == 2 && !colours ? 2 : 1;
+            char what[64];
+            snprintf(what, sizeof what, "datatype %d, kind %d", codes[c], kind);
+            made m = make(1 + kind % 2, kind / 2 % 2, codes[c], 3, 2, 5, frames, vectors);
+            made_file(&file, &m);
+            spill(scratch("in.nii"), file.bytes, file.size);
+            spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+            for (int64_t frame = 0; frame < frames; frame++) {
+                expect_read(what, scratch("in.nii"), frame);
+                expect_read(what, scratch("in.nii.gz"), frame);
+            }
+        }
+}
+
+static void many_components_of_a_gzip_file(void **state)
+{
+    (void)state;
+    static image_file file;
+    made m = make(1, false, 2, 3, 2, 2, 1, 100);
+    made_file(&file, &m);
+    spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+    expect_read("100 components", scratch("in.nii.gz"), 0);
+}
+
+static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a.h5"};
+
+static void every_format(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (int channels = 1; channels <= 3; channels += 2) {
+            lob_volume v =
+                noise_volume(channels == 1 ? LOB_F32 : LOB_U8, (lob_dims){37, 21, 70}, channels);
+            const lob_write_options options = {.force = true, .threads = 2, .level = 1};
+            lob_error error = {""};
+            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
+                fail_msg("%s: %s", names[i], error.text);
+            expect_read(names[i], scratch(names[i]), -1);
+            lob_volume_free(&v);
+        }
+    lob_volume v = noise_volume(LOB_U16, (lob_dims){9, 7, 1}, 3);
+    assert_int_equal(lob_write(&v, scratch("a.png"), NULL, NULL), LOB_OK);
+    expect_read("a.png", scratch("a.png"), -1);
+    lob_volume_free(&v);
+}
+
+/* Labels of several blocks of gzip, put in pieces of different thickness. */
+static void the_bytes_of_lob_write(void **state)
+{
+    (void)state;
+    static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (size_t t = 0; t < COUNT(types); t++) {
+            lob_volume v = noise_volume(types[t], (lob_dims){131, 127, 67}, 1);
+            int64_t largest = 0;
+            for (int64_t k = 0; k < lob_voxels(&v); k++) {
+                double value;
+                lob_values(&value, v.data, v.type, k, 1);
+                largest = value > (double)largest ? (int64_t)value : largest;
+            }
+            lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};
+            lob_error error = {""};
+            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
+                fail_msg("%s: %s", names[i], error.text);
+            size_t want_bytes, got_bytes;
+            unsigned char *want = slurp(scratch(names[i]), &want_bytes);
+            const int files = scratch_files();
+
+            lob_volume empty = v;
+            empty.data = NULL;
+            lob_plane_writer *writer;
+            options.threads = 1 + (int)t;
+            lob_status st = lob_plane_writer_begin(&writer, &empty, largest, scratch(names[i]),
+                                                   &options, &error);
+            for (int64_t z = 0, n = 1; st == LOB_OK && z < v.dims.nz; z += n, n = n * 2) {
+                if (n > v.dims.nz - z) n = v.dims.nz - z;
+                st = lob_plane_writer_put(writer, (unsigned char *)v.data + z * plane_bytes(&v), n,
+                                          &error);
+            }
+            if (st == LOB_OK) st = lob_plane_writer_commit(writer, &error);
+            if (st != LOB_OK) fail_msg("%s: %s", names[i], error.text);
+            unsigned char *got = slurp(scratch(names[i]), &got_bytes);
+            assert_int_equal(got_bytes, want_bytes);
+            assert_memory_equal(got, want, want_bytes);
+            assert_int_equal(scratch_files(), files);
+            free(got);
+            free(want);
+            lob_volume_free(&v);
+        }
+}
+
+static void half_a_volume_leaves_nothing(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(names); i++)
+        for (int commit = 0; commit < 2; commit++) {
+            lob_volume v = noise_volume(LOB_U8, (lob_dims){11, 7, 5}, 1);
+            lob_plane_writer *writer;
+            lob_error error = {""};
+            const int files = scratch_files();
+            assert_int_equal(
+                lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error), LOB_OK);
+            assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_OK);
+            assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_EINTERNAL);
+            if (commit)
+                assert_int_equal(lob_plane_writer_commit(writer, &error), LOB_EINTERNAL);
+            else
+                lob_plane_writer_abort(writer);
+            assert_int_equal(scratch_files(), files);
+            lob_volume_free(&v);
+        }
+    lob_plane_writer_abort(NULL);
+    lob_planes_close(NULL);
+}
+
+/* What lob_read refuses is refused, at the latest with the last plane, by the same line. */
+static void what_is_refused(void **state)
+{
+    (void)state;
+    lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
+    assert_int_equal(lob_write(&v, scratch("good.nii.gz"), NULL, NULL), LOB_OK);
+    assert_int_equal(lob_write(&v, scratch("good.nii"), NULL, NULL), LOB_OK);
+    assert_int_equal(lob_write(&v, scratch("good.h5"), NULL, NULL), LOB_OK);
+    static const char *const sources[] = {"good.nii.gz", "good.nii", "good.h5"};
+    unsigned char *out = malloc((size_t)(v.dims.nz * plane_bytes(&v)));
+    for (size_t i = 0; i < COUNT(sources); i++) {
+        size_t n;
+        unsigned char *bytes = slurp(scratch(sources[i]), &n);
+        for (int kind = 0; kind < 40; kind++) { /* cut short, or one byte changed */
+            const size_t at = (size_t)(kind / 2) * n / 20;
+            const unsigned char before = bytes[at];
+            if (kind % 2) bytes[at] ^= 0x55;
+            spill(scratch("bad"), bytes, kind % 2 ? n : at);
+            bytes[at] = before;
+
+            lob_volume whole, by_planes;
+            lob_planes *planes;
+            lob_error want = {""}, got = {""};
+            const lob_status st = lob_read(&whole, scratch("bad"), NULL, NULL, &want);
+            lob_status same =
+                lob_planes_open(&planes, &by_planes, scratch("bad"), NULL, NULL, &got);
+            for (int64_t z = 0; same == LOB_OK && z < by_planes.dims.nz; z++)
+                same = lob_planes_get(planes, out, z, 1, &got);
+            if (same != st || strcmp(want.text, got.text) != 0)
+                fail_msg("%s, kind %d: '%s' and '%s'", sources[i], kind, want.text, got.text);
+            lob_planes_close(planes);
+            lob_volume_free(&by_planes);
+            lob_volume_free(&whole);
+        }
+        free(bytes);
+    }
+    free(out);
+    lob_volume_free(&v);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(nifti_of_every_type, scratch_clear),
+        cmocka_unit_test_teardown(many_components_of_a_gzip_file, scratch_clear),
+        cmocka_unit_test_teardown(every_format, scratch_clear),
+        cmocka_unit_test_teardown(the_bytes_of_lob_write, scratch_clear),
+        cmocka_unit_test_teardown(half_a_volume_leaves_nothing, scratch_clear),
+        cmocka_unit_test_teardown(what_is_refused, scratch_clear),
+    };
+    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
+}
