@@ -7,6 +7,7 @@ set(LOBULE_PUBLIC_HEADERS
     io/file.h
     io/io.h
     io/nifti.h
+    io/planes.h
     kernels/backends.h
     kernels/context.h
     kernels/device/device.h
