@@ -4,16 +4,17 @@
 #   tests/gpu.sh LOGS [CMAKE ARGUMENT...]
 #
 # Logs go to the folder LOGS; the last lines of each are printed. LOBULE_GPU_BUILD names the build
-# folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench"),
-# LOBULE_GPU_ONLY the algorithms, separated by commas (default all of them).
+# folder (default build/gpu), LOBULE_GPU_STEPS what to do (default "test sanitize bench command"; a
+# further one is sweep), LOBULE_GPU_ONLY the algorithms, separated by commas (default all of them).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+PATH=$PATH:/usr/local/cuda/bin:/opt/cuda/bin # where the toolkit's own installer puts compute-sanitizer
 
 [ $# -ge 1 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 64; }
 logs=$1
 shift
 build=${LOBULE_GPU_BUILD:-build/gpu}
-steps=${LOBULE_GPU_STEPS:-test sanitize bench}
+steps=${LOBULE_GPU_STEPS:-test sanitize bench command}
 mkdir -p "$logs"
 failed=()
 
@@ -28,9 +29,14 @@ step() {
     return "$rc"
 }
 
+# What the first GPU of this machine executes; Hopper's where that cannot be asked.
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -cd 0-9)
+architecture=${LOBULE_GPU_ARCH:-${capability:-90}-real}
+
 step configure 3 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLOBULE_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES="${LOBULE_GPU_ARCH:-90-real}" "$@" || exit 1
-step build 3 cmake --build "$build" --parallel "$(nproc)" --target check_backends || exit 1
+    -DCMAKE_CUDA_ARCHITECTURES="$architecture" "$@" || exit 1
+step build 3 cmake --build "$build" --parallel "$(nproc)" \
+    --target check_backends lobule_program || exit 1
 check=("$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)")
 only=()
 if [ -n "${LOBULE_GPU_ONLY:-}" ]; then
@@ -45,6 +51,10 @@ for what in $steps; do
         step cases 8 "${check[@]}" --cases 2000 --first 10000 --repeats 100
         ;;
     sanitize)
+        if ! command -v compute-sanitizer >/dev/null; then
+            echo '== sanitize: left out, compute-sanitizer is not installed'
+            continue
+        fi
         # Small volumes only: each tool slows a kernel down a hundred times and more.
         for tool in memcheck racecheck initcheck synccheck; do
             step "$tool" 6 timeout "${LOBULE_GPU_TIMEOUT:-240}" compute-sanitizer --tool "$tool" \
@@ -52,6 +62,10 @@ for what in $steps; do
         done
         ;;
     bench) step bench 40 "${check[@]}" --cases 50 --repeats 0 --bench --flat ;;
+    command)
+        # A volume of 147 MB as .nii.gz, from file to file on both devices: same bytes, time by stage.
+        step command 40 env LOBULE_BIN="$(realpath "$build/tools/lobule")" python3 tests/bench/whole_command.py
+        ;;
     sweep) step sweep 100 "${check[@]}" --cases 50 --repeats 0 --sweep ;;
     *)
         printf 'gpu.sh: no step %s\n' "$what" >&2

@@ -133,9 +133,11 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
     if (st == LOB_OK) st = lob_grid_read(s, &w->seeds, set->seeds, &w->image, set->image);
     if (st != LOB_OK) return st;
+    const double start_s = lob_clock_s();
     const int64_t stored = lob_voxel_bytes(&w->seeds);
     st = lob_labels_dense(&w->seeds, &w->set, set->seeds, &s->error);
     if (st != LOB_OK) return st;
+    lob_session_stage(s, "prepare", start_s);
     lob_session_give(s, stored - lob_voxel_bytes(&w->seeds));
 
     const bool limited = set->mask || isfinite(set->range[0]) || isfinite(set->range[1]) ||

@@ -1,4 +1,7 @@
-"""What the benchmark and peer programs share: running Lobule, medians, seeds, Dice, tables."""
+"""What the benchmark and peer programs share: running Lobule, medians, seeds, Dice, tables.
+
+Nothing but load and save needs more than Python's own library.
+"""
 import json
 import os
 import platform
@@ -8,9 +11,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-import nibabel
-import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,12 +59,18 @@ class Run:
 
 def load(path):
     """A volume's voxels (x, y, z) and its nibabel image."""
+    import nibabel
+    import numpy as np
+
     image = nibabel.load(path)
     return np.asanyarray(image.dataobj), image
 
 
 def save(path, array, like):
     """A uint8 or int16 volume on the grid of another."""
+    import nibabel
+    import numpy as np
+
     array = np.ascontiguousarray(array)
     out = nibabel.Nifti1Image(array.astype(np.uint8 if array.max() < 256 else np.int16), like.affine)
     out.header.set_xyzt_units("mm")
