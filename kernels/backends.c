@@ -5,7 +5,8 @@
 #include "kernels/growcut/growcut_cuda.h"
 #endif
 
-static const lob_backend cpu = {.name = "cpu", .growcut = lob_growcut_cpu};
+static const lob_backend cpu = {
+    .name = "cpu", .growcut = lob_growcut_cpu, .supervoxels = lob_supervoxels_cpu};
 
 #ifdef LOB_WITH_CUDA
 static const lob_backend cuda = {.name = "cuda", .growcut = lob_growcut_cuda};

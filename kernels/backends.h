@@ -3,6 +3,7 @@
 #define LOB_BACKENDS_H
 
 #include "kernels/growcut/growcut.h"
+#include "kernels/supervoxels/supervoxels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -13,6 +14,10 @@ typedef struct {
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);
+    lob_status (*supervoxels)(int32_t *labels, lob_supervoxel_stats *stats,
+                              const lob_supervoxel_input *in,
+                              const lob_supervoxel_options *options, const lob_context *context,
+                              lob_error *error);
 } lob_backend;
 
 /* The backends of this build, ending with NULL; the CPU is first and complete. */

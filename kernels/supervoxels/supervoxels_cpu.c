@@ -1,0 +1,367 @@
+/* Supervoxels on the CPU: planes, iterations over slabs of rows, and connectivity. */
+#include "kernels/supervoxels/supervoxels_pieces.h"
+#include "kernels/supervoxels/supervoxels_rows.h"
+
+#include <omp.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Rows first..end-1 along the engine's axis, and the clusters that their voxels may join. */
+typedef struct {
+    int32_t first, end;
+    lob_cluster_share share;
+    lob_supervoxel_row *row;
+} slab;
+
+typedef struct {
+    const lob_supervoxel_input *in;
+    const lob_supervoxel_options *options;
+    const lob_context *context;
+    lob_supervoxel_plan plan;
+    lob_supervoxel_scene scene;
+    lob_budget budget;
+    int threads;
+    int64_t voxels;
+    int32_t *labels;
+    uint16_t *planes;
+    int64_t *sums;  /* clusters times lob_cluster_sums: of the last iteration */
+    float *largest; /* slico: clusters */
+    float *centres;
+    int32_t *boxes;
+    float weights[LOB_CLUSTER_SUMS];
+    int axis; /* that slabs follow each other along: 1 or 2 */
+    int slabs;
+    slab *slab;
+    int64_t cluster_bytes;
+    double done, share; /* of the work: before this pass, and of it */
+    atomic_int stop;
+} engine;
+
+/* ---- planes ---- */
+
+enum { STRETCH = 1024 };
+
+static void fill_lab(engine *e, const uint8_t *is_data, int64_t at, int64_t n)
+{
+    const uint8_t *rgb = (const uint8_t *)e->in->image->data + at;
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t lab[3] = {0};
+        if (is_data[i])
+            lob_lab(lab, rgb[i], rgb[e->voxels + i], rgb[2 * e->voxels + i], e->plan.linear,
+                    e->plan.root);
+        for (int c = 0; c < 3; c++) e->planes[c * e->voxels + at + i] = lab[c];
+    }
+}
+
+/* Levels of a row's voxels x..x+n-1, and 1 in labels where they are data. */
+static void fill_stretch(engine *e, const lob_data *data, const lob_view *view, int64_t x,
+                         int64_t y, int64_t z, int64_t n)
+{
+    uint8_t is_data[STRETCH];
+    const int64_t at = lob_view_index(view, x, y, z);
+    lob_levels_data_row(is_data, data, view, x, y, z, n);
+    for (int64_t i = 0; i < n; i++) e->labels[at + i] = is_data[i];
+    if (e->plan.rule.lab) {
+        fill_lab(e, is_data, at, n);
+        return;
+    }
+    for (int c = 0; c < e->plan.rule.channels; c++) {
+        uint16_t *plane = e->planes + c * e->voxels + at;
+        lob_levels_row(plane, is_data, &e->plan.levels, data, c, view, x, y, z, n);
+        for (int64_t i = 0; i < n; i++)
+            plane[i] = is_data[i] ? (uint16_t)(plane[i] - e->plan.lowest[c]) : 0;
+    }
+}
+
+static void fill_planes(engine *e, const lob_data *data, const lob_view *view)
+{
+    const lob_dims d = view->dims;
+#pragma omp parallel for schedule(static) num_threads(e->threads)
+    for (int64_t row = 0; row < d.ny * d.nz; row++)
+        for (int64_t x = 0; x < d.nx; x += STRETCH)
+            fill_stretch(e, data, view, x, row % d.ny, row / d.ny,
+                         d.nx - x < STRETCH ? d.nx - x : STRETCH);
+}
+
+/* ---- memory ---- */
+
+/* Slabs lie along the axis with most cells; each holds a layer of cells that it shares with the
+ * next, so they are kept at least two cells thick. */
+static void lay_slabs(engine *e)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    e->axis = rule->cells[2] >= rule->cells[1] ? 2 : 1;
+    const int32_t side = rule->side[e->axis], cells = rule->cells[e->axis];
+    const int32_t most = cells > 2 ? cells / 2 : 1;
+    e->slabs = e->threads < most ? e->threads : most;
+    for (int i = 0; i < e->slabs; i++) {
+        slab *s = &e->slab[i];
+        s->first = (int32_t)((int64_t)side * i / e->slabs);
+        s->end = (int32_t)((int64_t)side * (i + 1) / e->slabs);
+        const int32_t low = lob_cell(s->first, side, cells),
+                      high = lob_cell(s->end - 1, side, cells);
+        const int32_t from = low > 0 ? low - 1 : 0, to = high + 1 < cells ? high + 1 : high;
+        s->share.block = e->axis == 2 ? (lob_cell_block){0, rule->cells[1], from, to - from + 1}
+                                      : (lob_cell_block){from, to - from + 1, 0, rule->cells[2]};
+    }
+}
+
+static int64_t block_cells(const engine *e, const lob_cell_block *block)
+{
+    return (int64_t)e->plan.rule.cells[0] * block->ny * block->nz;
+}
+
+static lob_status take_clusters(engine *e, lob_error *error)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const bool contrasts = rule->method == LOB_SLICO;
+    const size_t n = (size_t)rule->clusters,
+                 sums = (size_t)lob_cluster_sums(rule) * sizeof *e->sums;
+    const size_t floats = (size_t)lob_cluster_floats(rule) * sizeof *e->centres;
+    const size_t contrast = contrasts ? sizeof *e->largest : 0, box = 6 * sizeof *e->boxes;
+    e->slab = calloc((size_t)e->threads, sizeof *e->slab);
+    if (!e->slab) return LOB_ENOMEM;
+    lay_slabs(e);
+    e->cluster_bytes = (int64_t)(n * (sums + floats + box + contrast));
+    for (int i = 0; i < e->slabs; i++)
+        e->cluster_bytes += lob_supervoxel_row_bytes(rule) +
+                            block_cells(e, &e->slab[i].share.block) * (int64_t)(sums + contrast);
+    const lob_status st = lob_budget_take(&e->budget, e->cluster_bytes, error);
+    if (st != LOB_OK) return st;
+    e->sums = malloc(n * sums);
+    e->centres = calloc(n, floats);
+    e->boxes = malloc(n * box);
+    if (contrasts) e->largest = malloc(n * contrast);
+    if (!e->sums || !e->centres || !e->boxes || (contrasts && !e->largest)) return LOB_ENOMEM;
+    e->scene.centres = e->centres;
+    e->scene.boxes = e->boxes;
+    e->scene.weights = e->weights;
+    for (int i = 0; i < e->slabs; i++) {
+        slab *s = &e->slab[i];
+        const size_t cells = (size_t)block_cells(e, &s->share.block);
+        s->row = lob_supervoxel_row_make(&e->scene);
+        s->share.sums = malloc(cells * sums);
+        if (contrasts) s->share.largest = malloc(cells * contrast);
+        if (!s->row || !s->share.sums || (contrasts && !s->share.largest)) return LOB_ENOMEM;
+    }
+    return LOB_OK;
+}
+
+static void give_clusters(engine *e)
+{
+    for (int i = 0; e->slab && i < e->slabs; i++) {
+        free(e->slab[i].row);
+        free(e->slab[i].share.sums);
+        free(e->slab[i].share.largest);
+    }
+    free(e->slab);
+    free(e->sums);
+    free(e->largest);
+    free(e->centres);
+    free(e->boxes);
+    lob_budget_give(&e->budget, e->cluster_bytes);
+    e->slab = NULL;
+    e->sums = NULL;
+    e->largest = e->centres = NULL;
+    e->boxes = NULL;
+    e->cluster_bytes = 0;
+}
+
+/* ---- passes over the volume ---- */
+
+typedef enum { START, ADD, LABEL } pass;
+
+/* The calling thread tells of its part of the pass, as if it were all of it. */
+static void tell(engine *e, double part)
+{
+    const lob_context *context = e->context;
+    if (context->progress && omp_get_thread_num() == 0 &&
+        context->progress(context->user, e->done + e->share * part))
+        atomic_store_explicit(&e->stop, 1, memory_order_relaxed);
+}
+
+static void pass_over_row(engine *e, const slab *s, pass what, int32_t y, int32_t z)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    if (what == START)
+        lob_supervoxel_row_start(s->row, &s->share, y, z);
+    else if (what == ADD)
+        lob_supervoxel_row_add(s->row, &s->share, y, z);
+    else
+        lob_supervoxel_row_label(
+            s->row, e->labels + ((int64_t)z * rule->side[1] + y) * rule->side[0], y, z);
+}
+
+static void pass_over_slab(engine *e, const slab *s, pass what)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int32_t other = rule->side[e->axis == 2 ? 1 : 2];
+    const int64_t cells = block_cells(e, &s->share.block);
+    if (what != LABEL) {
+        memset(s->share.sums, 0, (size_t)(cells * lob_cluster_sums(rule)) * sizeof *e->sums);
+        if (s->share.largest) memset(s->share.largest, 0, (size_t)cells * sizeof *e->largest);
+    }
+    for (int32_t i = s->first; i < s->end; i++) {
+        for (int32_t k = 0; k < other; k++)
+            pass_over_row(e, s, what, e->axis == 2 ? k : i, e->axis == 2 ? i : k);
+        tell(e, (double)(i + 1 - s->first) / (s->end - s->first));
+        if (atomic_load_explicit(&e->stop, memory_order_relaxed)) return;
+    }
+}
+
+/* LOB_ECANCEL where progress asked to stop. */
+static lob_status pass_over(engine *e, pass what)
+{
+#pragma omp parallel for schedule(static, 1) num_threads(e->slabs)
+    for (int i = 0; i < e->slabs; i++) pass_over_slab(e, &e->slab[i], what);
+    e->done += e->share;
+    return atomic_load(&e->stop) ? LOB_ECANCEL : LOB_OK;
+}
+
+/* Cluster k's sums over all slabs, the largest contrast in *largest. */
+static void gather(const engine *e, int64_t *sums, float *largest, int32_t k)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int n = lob_cluster_sums(rule);
+    const int32_t cx = k % rule->cells[0], cy = k / rule->cells[0] % rule->cells[1],
+                  cz = k / rule->cells[0] / rule->cells[1];
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    *largest = 0;
+    for (int i = 0; i < e->slabs; i++) {
+        const lob_cluster_share *share = &e->slab[i].share;
+        const int32_t y = cy - share->block.y, z = cz - share->block.z;
+        if (y < 0 || y >= share->block.ny || z < 0 || z >= share->block.nz) continue;
+        const int64_t cell = ((int64_t)z * share->block.ny + y) * rule->cells[0] + cx;
+        for (int s = 0; s < n; s++) sums[s] += share->sums[cell * n + s];
+        if (share->largest) *largest = fmaxf(*largest, share->largest[cell]);
+    }
+}
+
+/* Move every cluster to its new sums. Returns whether any of them changed. */
+static bool settle(engine *e, bool first)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int n = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
+    bool changed = false;
+#pragma omp parallel for schedule(static) num_threads(e->threads) reduction(|| : changed)
+    for (int32_t k = 0; k < rule->clusters; k++) {
+        int64_t sums[LOB_CLUSTER_SUMS], *kept = e->sums + (int64_t)k * n;
+        float largest;
+        gather(e, sums, &largest, k);
+        if (first) largest = LOB_SLICO_START;
+        if (first || memcmp(kept, sums, (size_t)n * sizeof *sums) != 0) changed = true;
+        memcpy(kept, sums, (size_t)n * sizeof *sums);
+        if (e->largest) {
+            if (first || e->largest[k] != largest) changed = true;
+            e->largest[k] = largest;
+        }
+        if (!(first && rule->method == LOB_LSC))
+            lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k, sums,
+                               largest, e->weights, rule);
+    }
+    return changed;
+}
+
+/* lsc: weights come from all clusters' sums, and only then centres. */
+static void settle_weights(engine *e)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int n = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
+    int64_t totals[LOB_CLUSTER_SUMS] = {0};
+    for (int32_t k = 0; k < rule->clusters; k++)
+        for (int s = 0; s < n; s++) totals[s] += e->sums[(int64_t)k * n + s];
+    lob_lsc_weights(e->weights, totals, rule);
+    for (int32_t k = 0; k < rule->clusters; k++)
+        lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k,
+                           e->sums + (int64_t)k * n, 0, e->weights, rule);
+}
+
+/* Iterate, and leave every data voxel's cluster plus 1 in labels. */
+static lob_status iterate(engine *e, lob_supervoxel_stats *stats)
+{
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int iterations = e->options->iterations;
+    for (int64_t i = 0; i < rule->clusters; i++)
+        memcpy(e->boxes + i * 6, (int32_t[6]){0, 0, 0, -1, -1, -1}, 6 * sizeof *e->boxes);
+    e->share = 0.9 / (iterations + 1.0);
+    lob_status st = pass_over(e, START);
+    if (st != LOB_OK) return st;
+    settle(e, true);
+    if (rule->method == LOB_LSC) settle_weights(e);
+
+    stats->iterations = iterations;
+    for (int i = 1; i < iterations; i++) {
+        st = pass_over(e, ADD);
+        if (st != LOB_OK) return st;
+        if (settle(e, false) || !e->options->until_still) continue;
+        stats->iterations = i;
+        break;
+    }
+    return pass_over(e, LABEL);
+}
+
+static lob_status make_planes(engine *e, lob_supervoxel_stats *stats, lob_error *error)
+{
+    const lob_volume *image = e->in->image;
+    const lob_data data = {
+        image, e->in->mask, {e->options->range[0], e->options->range[1]}
+    };
+    const lob_view view = lob_view_whole(image->dims);
+    const int64_t bytes = lob_product(image->channels, e->voxels, sizeof *e->planes, 1);
+    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_levels levels;
+    lob_levels_extremes(extremes, &levels, &data, &view, e->threads);
+    lob_levels_settle(&levels, span, extremes, image);
+    lob_status st = lob_supervoxel_plan_make(&e->plan, e->in, e->options, &levels, extremes, error);
+    if (st != LOB_OK) return st;
+    for (int a = 0; a < 3; a++) stats->cells[a] = e->plan.rule.cells[a];
+    stats->size_mm = e->plan.size_mm;
+    stats->data_voxels = levels.data_voxels;
+    stats->not_finite = levels.not_finite;
+    if (bytes < 0 || bytes > PTRDIFF_MAX) return LOB_ENOMEM;
+    st = lob_budget_take(&e->budget, bytes, error);
+    if (st != LOB_OK) return st;
+    e->planes = malloc((size_t)bytes);
+    if (!e->planes) return LOB_ENOMEM;
+    fill_planes(e, &data, &view);
+    return LOB_OK;
+}
+
+lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
+                               const lob_supervoxel_input *in,
+                               const lob_supervoxel_options *options, const lob_context *context,
+                               lob_error *error)
+{
+    lob_supervoxel_stats found = {0};
+    lob_status st = lob_supervoxels_check(in, options, error);
+    if (st != LOB_OK) return st;
+    engine e = {.in = in,
+                .options = options,
+                .context = context,
+                .budget = {.limit = context->max_memory},
+                .threads = context->threads > 0 ? context->threads : 1,
+                .voxels = lob_voxels(in->image),
+                .labels = labels};
+    st = make_planes(&e, &found, error);
+    if (st != LOB_OK) goto out;
+    e.scene.plan = &e.plan;
+    e.scene.planes = e.planes;
+    e.scene.labels = labels;
+    st = take_clusters(&e, error);
+    if (st == LOB_OK) st = iterate(&e, &found);
+    give_clusters(&e);
+    if (st == LOB_OK)
+        st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, error);
+    if (st == LOB_OK)
+        st = lob_pieces_join(labels, &found.supervoxels, found.pieces, e.planes, &e.plan.rule,
+                             e.threads, &e.budget, error);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
+        st = LOB_ECANCEL;
+out:
+    free(e.planes);
+    lob_supervoxel_plan_free(&e.plan);
+    found.working_bytes = e.budget.peak;
+    if (stats) *stats = found;
+    return st;
+}

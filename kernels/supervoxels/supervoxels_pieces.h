@@ -1,0 +1,46 @@
+/* Connected pieces of supervoxels on the CPU: numbering them in place, and joining the small. */
+#ifndef LOB_SUPERVOXELS_PIECES_H
+#define LOB_SUPERVOXELS_PIECES_H
+
+#include "kernels/supervoxels/supervoxels_voxel.h"
+
+/* What counts against the memory limit. */
+typedef struct {
+    int64_t limit; /* bytes; 0: none */
+    int64_t held, peak;
+} lob_budget;
+
+/* Take bytes, or say in a line that they are too many. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_budget_take(lob_budget *budget, int64_t bytes, lob_error *error);
+void lob_budget_give(lob_budget *budget, int64_t bytes);
+
+/*
+ * Replace each label by the number of the piece that its voxel lies in: pieces are connected
+ * through faces (not across slices), hold equal labels, and count from 1 in the order of their
+ * first voxels. 0 stays 0.
+ *
+ *   labels  in/out  side[0]*side[1]*side[2]
+ *   pieces  out     how many
+ *
+ * No array has the volume's size: a piece is known by its first row's run until another run meets
+ * it, so what is held grows with the pieces.
+ * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces) or LOB_ENOMEM.
+ */
+lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
+                             int threads, lob_budget *budget, lob_error *error);
+
+/*
+ * Join small pieces with their most similar neighbours, as supervoxels_voxel.h tells, and number
+ * what comes of it.
+ *
+ *   labels  in/out  pieces 1..pieces in raster order; out: 1..count in raster order
+ *   count   out
+ *   planes  in      rule->channels planes of levels
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces, const uint16_t *planes,
+                           const lob_supervoxel_rule *rule, int threads, lob_budget *budget,
+                           lob_error *error);
+
+#endif
