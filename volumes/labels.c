@@ -330,3 +330,14 @@ lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set)
     lob_label_set map = *set;
     return rewrite(volume, lob_label_type(largest), from_dense, &map);
 }
+
+static int32_t unchanged(void *user, int32_t label)
+{
+    (void)user;
+    return label;
+}
+
+lob_status lob_labels_pack(lob_volume *volume, int32_t largest)
+{
+    return rewrite(volume, lob_label_type(largest), unchanged, NULL);
+}

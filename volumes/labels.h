@@ -65,6 +65,14 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
  */
 lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set);
 
+/*
+ * Keep the labels, none of them above largest, and store them in lob_label_type(largest). Only
+ * where that is wider does the buffer grow.
+ *
+ * Returns LOB_OK or LOB_ENOMEM (volume unchanged).
+ */
+lob_status lob_labels_pack(lob_volume *volume, int32_t largest);
+
 /* Free the arrays and leave count 0. */
 void lob_label_set_free(lob_label_set *set);
 

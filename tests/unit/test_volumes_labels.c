@@ -493,6 +493,39 @@ static void test_restore_from_any_type(void **state)
         }
 }
 
+static void test_pack(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    const struct {
+        lob_type from, to;
+        int32_t largest;
+    } rows[] = {
+        {LOB_I32, LOB_U8,  255    },
+        {LOB_I32, LOB_I16, 256    },
+        {LOB_I32, LOB_I32, 32768  },
+        {LOB_U8,  LOB_I16, 32767  },
+        {LOB_I32, LOB_I32, 1 << 30},
+        {LOB_I32, LOB_U8,  0      },
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        lob_volume volume = LOB_VOLUME_EMPTY;
+        const int32_t step = rows[r].from == LOB_U8 ? 255 : rows[r].largest;
+        volume.type = rows[r].from;
+        volume.dims = (lob_dims){N, 1, 1};
+        volume.data = malloc(N * lob_type_of(volume.type)->bytes);
+        assert_non_null(volume.data);
+        for (int i = 0; i < N; i++)
+            lob_label_put(volume.data, volume.type, i, (int32_t)((int64_t)step * i / (N - 1)));
+        assert_int_equal(lob_labels_pack(&volume, rows[r].largest), LOB_OK);
+        assert_int_equal(volume.type, rows[r].to);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(lob_label_at(volume.data, volume.type, i),
+                             (int64_t)step * i / (N - 1));
+        lob_volume_free(&volume);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_crowds),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_restore_from_any_type),
+        cmocka_unit_test(test_pack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
