@@ -6,7 +6,12 @@
 #endif
 
 static const lob_backend cpu = {
-    .name = "cpu", .growcut = lob_growcut_cpu, .supervoxels = lob_supervoxels_cpu};
+    .name = "cpu",
+    .growcut = lob_growcut_cpu,
+    .supervoxels = lob_supervoxels_cpu,
+    .components = lob_components_cpu,
+    .regions = lob_regions_cpu,
+};
 
 #ifdef LOB_WITH_CUDA
 static const lob_backend cuda = {.name = "cuda", .growcut = lob_growcut_cuda};

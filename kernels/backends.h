@@ -2,7 +2,9 @@
 #ifndef LOB_BACKENDS_H
 #define LOB_BACKENDS_H
 
+#include "kernels/components/components.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/regions/regions.h"
 #include "kernels/supervoxels/supervoxels.h"
 
 #ifdef __cplusplus
@@ -15,9 +17,13 @@ typedef struct {
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);
     lob_status (*supervoxels)(int32_t *labels, lob_supervoxel_stats *stats,
-                              const lob_supervoxel_input *in,
-                              const lob_supervoxel_options *options, const lob_context *context,
-                              lob_error *error);
+                              const lob_supervoxel_input *in, const lob_supervoxel_options *options,
+                              const lob_context *context, lob_error *error);
+    lob_status (*components)(lob_components_result *result, const lob_components_input *in,
+                             const lob_components_options *options, const lob_context *context,
+                             lob_error *error);
+    lob_status (*regions)(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
+                          const lob_context *context, lob_error *error);
 } lob_backend;
 
 /* The backends of this build, ending with NULL; the CPU is first and complete. */

@@ -1,0 +1,306 @@
+/* Rows of voxels to rows of bits, one loop a voxel type, 64 columns at a time. */
+#include "kernels/components/components_bits.h"
+
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+/* One bit a byte, whose top bit it is. */
+static inline uint64_t pack(const uint8_t bytes[64])
+{
+    uint64_t word = 0;
+#ifdef __SSE2__
+    for (int i = 0; i < 4; i++) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + 16 * i));
+        word |= (uint64_t)(uint32_t)_mm_movemask_epi8(part) << (16 * i);
+    }
+#else
+    for (int i = 0; i < 64; i++) word |= (uint64_t)(bytes[i] >> 7) << i;
+#endif
+    return word;
+}
+
+/*
+ * Set bits[0..words) from an expression over i in [0, n) that is 0 or 1. Whole words run over a
+ * constant number of columns, which the compiler turns into vector code.
+ */
+#define PACK_ROW(bits, n, expression)                                \
+    do {                                                             \
+        uint8_t tops[64];                                            \
+        int64_t at = 0;                                              \
+        for (; at + 64 <= (n); at += 64) {                           \
+            for (int k = 0; k < 64; k++) {                           \
+                const int64_t i = at + k;                            \
+                tops[k] = (uint8_t)(0 - (uint8_t)(expression));      \
+            }                                                        \
+            (bits)[at / 64] = pack(tops);                            \
+        }                                                            \
+        if (at < (n)) {                                              \
+            memset(tops, 0, sizeof tops);                            \
+            for (int64_t i = at; i < (n); i++)                       \
+                tops[i - at] = (uint8_t)(0 - (uint8_t)(expression)); \
+            (bits)[at / 64] = pack(tops);                            \
+        }                                                            \
+    } while (0)
+
+/* The voxels of a row in one channel. */
+static const void *row_of(const lob_volume *image, int channel, int64_t row)
+{
+    const int64_t first = channel * lob_voxels(image) + row * image->dims.nx;
+    return (const char *)image->data + (size_t)first * lob_type_of(image->type)->bytes;
+}
+
+#define FOREGROUND(type, ctype, name, integer, lowest, highest)               \
+    case type: {                                                              \
+        const ctype *in = data;                                               \
+        if (rule->ranged || rule->scaled)                                     \
+            PACK_ROW(bits, n, lob_component_foreground((double)in[i], rule)); \
+        else                                                                  \
+            PACK_ROW(bits, n, in[i] != 0);                                    \
+        break;                                                                \
+    }
+
+static void foreground(uint64_t *bits, const void *data, lob_type type, int64_t n,
+                       const lob_component_rule *rule)
+{
+    switch (type) {
+        LOB_TYPE_LIST(FOREGROUND)
+    case LOB_TYPES:
+        break;
+    }
+}
+
+static void finite_bits(uint64_t *bits, const void *data, lob_type type, int64_t n)
+{
+    if (type == LOB_F32) {
+        const float *in = data;
+        PACK_ROW(bits, n, in[i] - in[i] == 0);
+    } else {
+        const double *in = data;
+        PACK_ROW(bits, n, in[i] - in[i] == 0);
+    }
+}
+
+/* A strip of a row at a time, so that its bits need no memory of their own. */
+enum { STRIP = 64 };
+
+/* Foreground of n <= 64 * STRIP columns; the channels are one after the other, `apart` bytes. */
+static int64_t strip_filled(uint64_t *filled, const lob_volume *image, const char *data,
+                            size_t apart, const uint8_t *mask, const lob_component_rule *rule,
+                            int64_t n)
+{
+    const int64_t words = lob_bit_words(n);
+    uint64_t bits[STRIP], data_bits[STRIP], inside[STRIP];
+    int64_t not_finite = 0;
+    if (mask)
+        PACK_ROW(inside, n, mask[i] != 0);
+    else
+        for (int64_t w = 0; w < words; w++)
+            inside[w] = n - 64 * w < 64 ? (UINT64_C(1) << (n - 64 * w)) - 1 : UINT64_MAX;
+    memcpy(data_bits, inside, (size_t)words * sizeof *bits);
+    foreground(filled, data, image->type, n, rule);
+    for (int c = 1; c < image->channels; c++) {
+        foreground(bits, data + (size_t)c * apart, image->type, n, rule);
+        for (int64_t w = 0; w < words; w++)
+            filled[w] = rule->ranged ? filled[w] & bits[w] : filled[w] | bits[w];
+    }
+    if (!lob_type_of(image->type)->is_integer) {
+        for (int c = 0; c < image->channels; c++) {
+            finite_bits(bits, data + (size_t)c * apart, image->type, n);
+            for (int64_t w = 0; w < words; w++) data_bits[w] &= bits[w];
+        }
+        for (int64_t w = 0; w < words; w++)
+            not_finite += __builtin_popcountll(inside[w] & ~data_bits[w]);
+    }
+    for (int64_t w = 0; w < words; w++) filled[w] &= data_bits[w];
+    return not_finite;
+}
+
+int64_t lob_bits_filled(uint64_t *filled, const lob_volume *image, const uint8_t *mask,
+                        const lob_component_rule *rule, int64_t row)
+{
+    const int64_t nx = image->dims.nx;
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    const size_t apart = (size_t)lob_voxels(image) * bytes;
+    const char *data = row_of(image, 0, row);
+    int64_t not_finite = 0;
+    for (int64_t x = 0; x < nx; x += 64 * STRIP) {
+        const int64_t n = nx - x < 64 * STRIP ? nx - x : 64 * STRIP;
+        not_finite += strip_filled(filled + x / 64, image, data + (size_t)x * bytes, apart,
+                                   mask ? mask + row * nx + x : NULL, rule, n);
+    }
+    return not_finite;
+}
+
+#define EQUAL(type, ctype, name, integer, lowest, highest) \
+    case type: {                                           \
+        const ctype *in = a, *other = b;                   \
+        PACK_ROW(bits, n, in[i] == other[i]);              \
+        break;                                             \
+    }
+
+static void equal(uint64_t *bits, const void *a, const void *b, lob_type type, int64_t n)
+{
+    switch (type) {
+        LOB_TYPE_LIST(EQUAL)
+    case LOB_TYPES:
+        break;
+    }
+}
+
+/* |a - b| <= limit, of integers in their own width. */
+#define WITHIN(type, ctype, name, integer, lowest, highest)                                        \
+    case type: {                                                                                   \
+        const ctype *in = a, *other = b;                                                           \
+        if (integer && sizeof(ctype) <= 4) {                                                       \
+            const uint32_t most = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;               \
+            PACK_ROW(bits, n,                                                                      \
+                     (uint32_t)(in[i] < other[i] ? (uint32_t)other[i] - (uint32_t)in[i]            \
+                                                 : (uint32_t)in[i] - (uint32_t)other[i]) <= most); \
+        } else                                                                                     \
+            PACK_ROW(bits, n, lob_component_apart_##ctype(in[i], other[i]) <= limit);              \
+        break;                                                                                     \
+    }
+
+static void within(uint64_t *bits, const void *a, const void *b, lob_type type, int64_t n,
+                   double limit)
+{
+    switch (type) {
+        LOB_TYPE_LIST(WITHIN)
+    case LOB_TYPES:
+        break;
+    }
+}
+
+#define ADD_APART(type, ctype, name, integer, lowest, highest)                                  \
+    case type: {                                                                                \
+        const ctype *in = a, *other = b;                                                        \
+        for (int64_t i = 0; i < n; i++) sum[i] += lob_component_apart_##ctype(in[i], other[i]); \
+        break;                                                                                  \
+    }
+
+static void add_apart(double *sum, const void *a, const void *b, lob_type type, int64_t n)
+{
+    switch (type) {
+        LOB_TYPE_LIST(ADD_APART)
+    case LOB_TYPES:
+        break;
+    }
+}
+
+/* Several channels: sums of 64 columns at a time. */
+static void sums_within(uint64_t *bits, const lob_volume *image, double limit, int64_t a, int64_t b,
+                        int64_t a_from, int64_t b_from, int64_t pairs)
+{
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    for (int64_t x = 0; x < pairs; x += 64) {
+        const int64_t n = pairs - x < 64 ? pairs - x : 64;
+        double sum[64] = {0};
+        for (int c = 0; c < image->channels; c++) {
+            const char *in = row_of(image, c, a), *other = row_of(image, c, b);
+            add_apart(sum, in + (size_t)(x + a_from) * bytes, other + (size_t)(x + b_from) * bytes,
+                      image->type, n);
+        }
+        PACK_ROW(bits + x / 64, n, sum[i] <= limit);
+    }
+}
+
+static void equal_pairs(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b,
+                        int64_t a_from, int64_t b_from, int64_t pairs)
+{
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    for (int64_t x = 0; x < pairs; x += 64 * STRIP) {
+        const int64_t n = pairs - x < 64 * STRIP ? pairs - x : 64 * STRIP;
+        uint64_t more[STRIP];
+        for (int c = 0; c < image->channels; c++) {
+            const char *in = row_of(image, c, a), *other = row_of(image, c, b);
+            equal(c ? more : bits + x / 64, in + (size_t)(x + a_from) * bytes,
+                  other + (size_t)(x + b_from) * bytes, image->type, n);
+            for (int64_t w = 0; c && w < lob_bit_words(n); w++) bits[x / 64 + w] &= more[w];
+        }
+    }
+}
+
+/* Compare pairs of columns (x + a_from, x + b_from); bit x becomes that of column x + a_from. */
+static void compare(uint64_t *bits, const lob_volume *image, const lob_component_rule *rule,
+                    int64_t a, int64_t b, int dx)
+{
+    const int64_t words = lob_bit_words(image->dims.nx);
+    const int64_t a_from = dx<0, b_from = dx> 0, pairs = image->dims.nx - (dx != 0);
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    bits[words - 1] = 0;
+    if (!rule)
+        equal_pairs(bits, image, a, b, a_from, b_from, pairs);
+    else if (image->channels > 1)
+        sums_within(bits, image, rule->limit, a, b, a_from, b_from, pairs);
+    else
+        within(bits, (const char *)row_of(image, 0, a) + (size_t)a_from * bytes,
+               (const char *)row_of(image, 0, b) + (size_t)b_from * bytes, image->type, pairs,
+               rule->limit);
+    if (dx < 0) lob_bits_up(bits, bits, words);
+}
+
+void lob_bits_equal(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b, int dx)
+{
+    compare(bits, image, NULL, a, b, dx);
+}
+
+void lob_bits_within(uint64_t *bits, const lob_volume *image, const lob_component_rule *rule,
+                     int64_t a, int64_t b, int dx)
+{
+    compare(bits, image, rule, a, b, dx);
+}
+
+/* A value's bits, the same for 0.0 and -0.0, in 32 of them: what does not fit is mixed in. */
+static inline uint32_t key_of(const void *voxel, size_t bytes)
+{
+    uint64_t wide = 0;
+    memcpy(&wide, voxel, bytes);
+    return bytes <= 4 ? (uint32_t)wide
+                      : (uint32_t)((wide ^ wide >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 32);
+}
+
+#define RUN_KEYS(type, ctype, name, integer, lowest, highest)                        \
+    case type: {                                                                     \
+        const ctype *in = data;                                                      \
+        for (int64_t i = 0; i < count; i++) {                                        \
+            const ctype value = in[runs[i].start] == 0 ? 0 : in[runs[i].start];      \
+            keys[i] = keys[i] * UINT32_C(0x9E3779B1) + key_of(&value, sizeof value); \
+        }                                                                            \
+        break;                                                                       \
+    }
+
+bool lob_run_keys(uint32_t *keys, const lob_run *runs, int64_t count, const lob_volume *image,
+                  int64_t row)
+{
+    memset(keys, 0, (size_t)count * sizeof *keys);
+    for (int c = 0; c < image->channels; c++) {
+        const void *data = row_of(image, c, row);
+        switch (image->type) {
+            LOB_TYPE_LIST(RUN_KEYS)
+        case LOB_TYPES:
+            break;
+        }
+    }
+    return image->channels == 1 && lob_type_of(image->type)->bytes <= 4;
+}
+
+#define SAME(type, ctype, name, integer, lowest, highest)                       \
+    case type:                                                                  \
+        if (((const ctype *)data)[a] != ((const ctype *)data)[b]) return false; \
+        break;
+
+bool lob_voxels_equal(const lob_volume *image, int64_t a, int64_t b)
+{
+    for (int c = 0; c < image->channels; c++) {
+        const void *data = row_of(image, c, 0);
+        switch (image->type) {
+            LOB_TYPE_LIST(SAME)
+        case LOB_TYPES:
+            break;
+        }
+    }
+    return true;
+}

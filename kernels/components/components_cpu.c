@@ -1,0 +1,305 @@
+/* Connected components on the CPU: from an image to labels, through runs that are joined. */
+#include "kernels/components/components_pieces.h"
+#include "kernels/components/components_select.h"
+#include "kernels/regions/regions_sum.h"
+#include "kernels/regions/regions_voxel.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* One call. After `number`, pieces' numbers are labels, and 0 where a component was taken out. */
+typedef struct {
+    const lob_components_input *in;
+    const lob_components_options *options;
+    lob_components_result *result;
+    lob_error *error;
+    lob_component_rule rule;
+    lob_pieces pieces, holes;
+    lob_ledger ledger;
+    lob_stages stages;
+    atomic_llong foreground, not_finite;
+    int64_t *voxels; /* a piece each, then a component */
+    int32_t *value;  /* keep_values: a label's */
+} call;
+
+/* Bits of the foreground and, where values decide, of where runs start. */
+static void mark_row(lob_pieces *p, int64_t row, void *user)
+{
+    call *c = user;
+    uint64_t *filled = p->filled + row * p->words, *starts = p->starts + row * p->words;
+    const int64_t not_finite = lob_bits_filled(filled, c->in->image, c->in->mask, &c->rule, row);
+    int64_t foreground = 0;
+    for (int64_t w = 0; w < p->words; w++) foreground += __builtin_popcountll(filled[w]);
+    atomic_fetch_add_explicit(&c->foreground, foreground, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->not_finite, not_finite, memory_order_relaxed);
+    if (!p->starts || starts == filled || foreground == 0) {
+        if (p->starts && starts != filled) memset(starts, 0, (size_t)p->words * sizeof *starts);
+        return;
+    }
+    if (p->join == LOB_JOIN_EQUAL)
+        lob_bits_equal(starts, c->in->image, row, row, -1);
+    else
+        lob_bits_within(starts, c->in->image, &c->rule, row, row, -1);
+    uint64_t before = 0;
+    for (int64_t w = 0; w < p->words; w++) {
+        starts[w] = filled[w] & ~(starts[w] & (filled[w] << 1 | before));
+        before = filled[w] >> 63;
+    }
+}
+
+static void add_voxels(const lob_pieces *p, const lob_piece_row *row, void *user)
+{
+    int64_t *voxels = user;
+    (void)p;
+    for (int64_t i = 0; i < row->count; i++)
+        voxels[row->base + row->piece[i]] += row->run[i].end - row->run[i].start;
+}
+
+/* Decide by sizes which components stay and what their labels are. */
+static lob_status select_sized(call *c, double share)
+{
+    lob_pieces *p = &c->pieces;
+    lob_ledger *ledger = &c->ledger;
+    int32_t *label = NULL;
+    const int64_t room = lob_components_select_bytes(p->found, c->options);
+    void *order = NULL;
+    lob_status st = lob_ledger_take(ledger, &c->voxels, p->total, sizeof *c->voxels, c->error);
+    if (st != LOB_OK) return st;
+    memset(c->voxels, 0, (size_t)p->total * sizeof *c->voxels);
+    st = lob_pieces_visit(p, add_voxels, c->voxels, share, c->error);
+    /* A component's number is at most its first piece's, so its sum can move to the front. */
+    for (int64_t i = 0; st == LOB_OK && i < p->total; i++) {
+        const int64_t voxels = c->voxels[i];
+        c->voxels[i] = 0;
+        c->voxels[p->number[i]] += voxels;
+    }
+    if (st == LOB_OK) st = lob_ledger_take(ledger, &label, p->found, sizeof *label, c->error);
+    if (st == LOB_OK) st = lob_ledger_take(ledger, &order, room, 1, c->error);
+    lob_ledger_give(ledger, order, room, 1); /* select makes its own; here it is entered */
+    if (st == LOB_OK)
+        st = lob_components_select(label, &c->result->count, c->voxels, p->found, c->options,
+                                   c->error);
+    for (int64_t i = 0; st == LOB_OK && i < p->total; i++)
+        p->number[i] = (uint32_t)label[p->number[i]];
+    lob_ledger_give(ledger, label, p->found, sizeof *label);
+    lob_ledger_give(ledger, c->voxels, p->total, sizeof *c->voxels);
+    c->voxels = NULL;
+    return st;
+}
+
+static lob_status number(call *c, double share)
+{
+    lob_pieces *p = &c->pieces;
+    c->result->found = p->found;
+    if (lob_components_selects(c->options)) return select_sized(c, share);
+    lob_type type;
+    c->result->count = p->found;
+    if (p->found > INT32_MAX) return lob_components_type(&type, p->found, c->options, c->error);
+    for (int64_t i = 0; i < p->total; i++) p->number[i]++;
+    return LOB_OK;
+}
+
+/* Measuring the labelled pieces of one kind: those of components, or of holes. */
+typedef struct {
+    const call *call;
+    uint32_t *rank;   /* a piece's row in parts, if it has a label */
+    lob_region *part; /* labelled pieces */
+} pieces_sums;
+
+static void add_regions(const lob_pieces *p, const lob_piece_row *row, void *user)
+{
+    const pieces_sums *sums = user;
+    const lob_volume *intensities = sums->call->in->intensities;
+    const int64_t nx = p->dims.nx, y = row->row % p->dims.ny, z = row->row / p->dims.ny;
+    for (int64_t i = 0; i < row->count; i++) {
+        const uint32_t piece = row->base + row->piece[i];
+        if (p->number[piece] == 0) continue;
+        lob_region *region = &sums->part[sums->rank[piece]];
+        const int64_t x = row->run[i].start, n = row->run[i].end - x;
+        lob_region_add_run(region, row->row * nx + x, x, y, z, n);
+        if (intensities)
+            lob_region_add_values(region, intensities, &sums->call->result->fine, row->row * nx + x,
+                                  n);
+    }
+}
+
+/* Add the pieces of one kind to the regions of their labels. */
+static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
+{
+    pieces_sums sums = {.call = c};
+    int64_t labelled = 0;
+    lob_status st = lob_ledger_take(&c->ledger, &sums.rank, p->total, sizeof *sums.rank, c->error);
+    if (st != LOB_OK) return st;
+    for (int64_t i = 0; i < p->total; i++) {
+        sums.rank[i] = (uint32_t)labelled;
+        labelled += p->number[i] != 0;
+    }
+    st = lob_ledger_take(&c->ledger, &sums.part, labelled, sizeof *sums.part, c->error);
+    if (st == LOB_OK) {
+        memset(sums.part, 0, (size_t)labelled * sizeof *sums.part);
+        st = lob_pieces_visit(p, add_regions, &sums, share, c->error);
+    }
+    for (int64_t i = 0; st == LOB_OK && i < p->total; i++)
+        if (p->number[i])
+            lob_region_add(&c->result->regions[p->number[i] - 1], &sums.part[sums.rank[i]]);
+    lob_ledger_give(&c->ledger, sums.part, labelled, sizeof *sums.part);
+    lob_ledger_give(&c->ledger, sums.rank, p->total, sizeof *sums.rank);
+    return st;
+}
+
+static lob_status measure(call *c, const double share[2])
+{
+    lob_components_result *result = c->result;
+    result->regions = calloc(result->count > 0 ? (size_t)result->count : 1, sizeof(lob_region));
+    if (!result->regions)
+        return lob_fail(c->error, LOB_ENOMEM, "no memory for the table of %lld components",
+                        (long long)result->count);
+    if (c->in->intensities) {
+        const lob_extremes all = lob_extremes_of(c->in->intensities, c->pieces.threads);
+        result->fine = lob_fine_levels_of(&all, c->in->intensities->type);
+    }
+    lob_status st = measure_pieces(c, &c->pieces, share[0]);
+    if (st == LOB_OK && c->options->fill_holes) st = measure_pieces(c, &c->holes, share[1]);
+    if (st == LOB_OK && c->in->intensities)
+        st = lob_regions_check_data(result->regions, result->count, c->error);
+    return st;
+}
+
+/* A voxel of each label: any does, since all have one value. */
+static void find_voxels(const lob_pieces *p, const lob_piece_row *row, void *user)
+{
+    int64_t *at = user;
+    for (int64_t i = 0; i < row->count; i++) {
+        const uint32_t label = p->number[row->base + row->piece[i]];
+        if (label)
+            __atomic_store_n(&at[label - 1], row->row * p->dims.nx + row->run[i].start,
+                             __ATOMIC_RELAXED);
+    }
+}
+
+static lob_status keep_values(call *c, int64_t *largest, double share)
+{
+    const int64_t count = c->result->count;
+    int64_t *at = NULL;
+    lob_status st = lob_ledger_take(&c->ledger, &c->value, count, sizeof *c->value, c->error);
+    if (st == LOB_OK) st = lob_ledger_take(&c->ledger, &at, count, sizeof *at, c->error);
+    if (st == LOB_OK) st = lob_pieces_visit(&c->pieces, find_voxels, at, share, c->error);
+    *largest = 0;
+    for (int64_t i = 0; st == LOB_OK && i < count; i++) {
+        st = lob_component_kept_value(&c->value[i], c->in->image, at[i], c->error);
+        if (st == LOB_OK && c->value[i] > *largest) *largest = c->value[i];
+    }
+    lob_ledger_give(&c->ledger, at, count, sizeof *at);
+    return st;
+}
+
+/* Labels of a row: all of it for components, what holes cover for these. */
+#define WRITE_ROW(ctype)                                                                    \
+    do {                                                                                    \
+        ctype *out = (ctype *)c->result->labels + row->row * p->dims.nx;                    \
+        if (p == &c->pieces) memset(out, 0, (size_t)p->dims.nx * sizeof *out);              \
+        for (int64_t i = 0; i < row->count; i++) {                                          \
+            const uint32_t number = p->number[row->base + row->piece[i]];                   \
+            if (!number) continue;                                                          \
+            const ctype label = (ctype)(c->value ? c->value[number - 1] : (int32_t)number); \
+            for (uint32_t x = row->run[i].start; x < row->run[i].end; x++) out[x] = label;  \
+        }                                                                                   \
+    } while (0)
+
+static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
+{
+    const call *c = user;
+    if (c->result->type == LOB_U8)
+        WRITE_ROW(uint8_t);
+    else if (c->result->type == LOB_I16)
+        WRITE_ROW(int16_t);
+    else
+        WRITE_ROW(int32_t);
+}
+
+enum { HUGE_PAGE = 1 << 21 };
+
+/* Memory for labels. In huge pages where there are any: first touching takes much less. */
+static void *labels_alloc(int64_t voxels, lob_type type)
+{
+    const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1);
+    void *labels = NULL;
+    if (bytes < 1 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
+    if (bytes < HUGE_PAGE) return malloc((size_t)bytes);
+    if (posix_memalign(&labels, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(labels, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    return labels;
+}
+
+static lob_status write_labels(call *c, double share)
+{
+    const int64_t voxels = lob_voxels(c->in->image);
+    c->result->labels = labels_alloc(voxels, c->result->type);
+    if (!c->result->labels)
+        return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
+    lob_status st = lob_pieces_visit(&c->pieces, write_row, c, share, c->error);
+    if (st == LOB_OK && c->options->fill_holes)
+        st = lob_pieces_visit(&c->holes, write_row, c, 1.0, c->error);
+    return st;
+}
+
+static lob_status run(call *c)
+{
+    static const double find[2] = {0.25, 0.5}, fill[2] = {0.55, 0.75}, sum[2] = {0.8, 0.85};
+    lob_components_result *result = c->result;
+    lob_status st = lob_pieces_find(&c->pieces, find, c->error);
+    result->foreground = atomic_load(&c->foreground);
+    result->not_finite = atomic_load(&c->not_finite);
+    if (st == LOB_OK) st = number(c, fill[0]);
+    if (st == LOB_OK && c->options->fill_holes)
+        st = lob_components_holes(&c->holes, &c->pieces, result->count < result->found, fill,
+                                  c->error);
+    if (st == LOB_OK && c->options->regions) st = measure(c, sum);
+    int64_t largest = result->count;
+    if (st == LOB_OK && c->options->keep_values) st = keep_values(c, &largest, 0.9);
+    if (st == LOB_OK) st = lob_components_type(&result->type, largest, c->options, c->error);
+    if (st == LOB_OK) st = write_labels(c, 0.95);
+    return st;
+}
+
+lob_status lob_components_cpu(lob_components_result *result, const lob_components_input *in,
+                              const lob_components_options *options, const lob_context *context,
+                              lob_error *error)
+{
+    *result = (lob_components_result){0};
+    lob_status st = lob_components_check(in, options, error);
+    if (st != LOB_OK) return st;
+    call c = {
+        .in = in,
+        .options = options,
+        .result = result,
+        .error = error,
+        .rule = lob_component_rule_of(in->image, options),
+        .ledger = {.most = context->max_memory},
+        .stages = {.context = context},
+    };
+    c.pieces = (lob_pieces){.dims = in->image->dims,
+                            .join = options->join,
+                            .image = in->image,
+                            .rule = &c.rule,
+                            .neighbours = options->neighbours,
+                            .slice_axis = options->slice_axis,
+                            .threads = context->threads > 0 ? context->threads : 1,
+                            .ledger = &c.ledger,
+                            .stages = &c.stages,
+                            .mark = mark_row,
+                            .user = &c};
+    st = run(&c);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
+        st = LOB_ECANCEL;
+    lob_ledger_give(&c.ledger, c.value, result->count, sizeof *c.value);
+    if (options->fill_holes) lob_pieces_free(&c.holes);
+    lob_pieces_free(&c.pieces);
+    result->working_bytes = c.ledger.peak;
+    if (st != LOB_OK) lob_components_free(result);
+    return st;
+}
