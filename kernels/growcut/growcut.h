@@ -17,6 +17,10 @@
  * which a path to it costs least; of equal costs, the smallest label wins. A seed without a
  * strength starts at cost 0; one of strength t starts at -ln t times dmax levels, so it may be
  * overgrown.
+ *
+ * The automaton itself can be had too, stopped after n rounds, as in Dakkak, "Evaluation:
+ * segmentation on GPUs": a voxel then takes the seed from which a path of at most n steps costs
+ * least, which need not be the least of all, and what lies farther off is not reached.
  */
 #ifndef LOB_GROWCUT_H
 #define LOB_GROWCUT_H
@@ -51,6 +55,7 @@ typedef struct {
     double range[2];     /* voxels whose value lies outside [lo, hi] are not data */
     double min_strength; /* no voxel below this strength is reached; [0, 1], 0: no limit */
     double max_cost;     /* no path above this cost, in image units; INFINITY: no limit */
+    int rounds;          /* >= 0: no path of more steps; 0: no limit. Takes more memory and time */
     int tile;            /* CPU: voxels along a tile's side, 4..256; 0: chosen */
     int key_bits;        /* 32 or 64; 0: 32, and 64 where 32 would not hold the result */
 } lob_growcut_options;
@@ -89,6 +94,8 @@ typedef struct {
     int64_t seeds_outside; /* seed voxels that are not on data, hence without effect */
     int64_t reached;       /* voxels that carry a label */
     int64_t ties;          /* voxels in the tie zone; 0 unless tie was asked for */
+    int64_t rounds;        /* of options.rounds, those that changed a label or its cost */
+    bool fixed_point;      /* no path of more steps than options.rounds would change one */
     double largest_cost;   /* of a reached voxel, in image units */
     double level_step;     /* image units per level: 1 where integers are used exactly */
     int key_bits;          /* 32 or 64 */
@@ -110,7 +117,8 @@ typedef struct {
  *
  * Same bytes and statistics (but for working_bytes) on every backend, thread count and tile size.
  * With one channel and 32-bit keys the working memory is about 12 bytes a voxel and, for the lists
- * of what waits to grow, up to 2 MiB a thread: the larger part of it where the image is small.
+ * of what waits to grow, up to 2 MiB a thread: the larger part of it where the image is small. With
+ * options.rounds there is a second key, 4 bytes or 8, and no list.
  * context->max_memory bounds it; slice by slice, fewer slices are then grown at once.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no seed on data; dims or types

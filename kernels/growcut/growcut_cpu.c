@@ -18,6 +18,8 @@ static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
     to->ties += part->ties;
     to->largest_cost = fmax(to->largest_cost, part->largest_cost);
     to->level_step = fmax(to->level_step, part->level_step);
+    if (part->rounds > to->rounds) to->rounds = part->rounds;
+    to->fixed_point = to->fixed_point && part->fixed_point;
     if (part->key_bits > to->key_bits) to->key_bits = part->key_bits;
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
@@ -67,6 +69,8 @@ static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growc
     stats->seeds_outside = result.seeds_outside;
     stats->reached = result.reached;
     stats->ties = ties.ties;
+    stats->rounds = result.rounds;
+    stats->fixed_point = result.fixed_point;
     stats->largest_cost = (double)result.largest / job->rule.unit * job->levels.level_step;
     if (result.working_bytes > stats->working_bytes) stats->working_bytes = result.working_bytes;
     if (ties.working_bytes > stats->working_bytes) stats->working_bytes = ties.working_bytes;
@@ -184,6 +188,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .data = {in->image, in->mask, {options->range[0], options->range[1]}},
         .view = lob_view_whole(in->image->dims),
         .norm = options->norm,
+        .rounds = options->rounds,
         .tile = options->tile ? options->tile
                 : flat        ? TILE_2D
                               : TILE_3D,
@@ -192,7 +197,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .context = context,
         .done_after = 1.0
     };
-    lob_growcut_stats sums = {0};
+    lob_growcut_stats sums = {.fixed_point = true};
     st = flat ? grow_slices(&job, options, &sums, error) : grow_view(&job, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,

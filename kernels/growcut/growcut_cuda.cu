@@ -212,6 +212,8 @@ static void add(call *c, const batch *b, const growcut_result *result, int key_b
     sums->seeds_outside += result->seeds_outside;
     sums->reached += result->reached;
     sums->ties += result->ties;
+    sums->fixed_point = sums->fixed_point && result->fixed_point;
+    if (result->rounds > sums->rounds) sums->rounds = result->rounds;
     if (result->working_bytes > sums->working_bytes) sums->working_bytes = result->working_bytes;
     if (key_bits > sums->key_bits) sums->key_bits = key_bits;
     for (int64_t p = 0; p < c->job.planes; p++) {
@@ -319,6 +321,7 @@ lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut
     const lob_growcut_tuning usual = LOB_GROWCUT_TUNING;
     call c = {};
     c.error = error;
+    c.sums.fixed_point = true;
     c.job.device = context->device;
     c.job.in = in;
     c.job.options = options;

@@ -28,6 +28,8 @@ typedef struct {
     int64_t seeds, seeds_outside, reached, ties, working_bytes;
     uint64_t *largest; /* one a plane: cost in units */
     bool overflow;     /* a path's cost did not fit the key */
+    int64_t rounds;    /* of options->rounds, those that changed a key */
+    bool fixed_point;
     lob_growcut_counts counts;
 } growcut_result;
 

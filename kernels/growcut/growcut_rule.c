@@ -162,6 +162,8 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
         return lob_fail(error, LOB_EARG, "the largest cost must be a number from 0");
     if (!(options->range[0] <= options->range[1]))
         return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
+    if (options->rounds < 0)
+        return lob_fail(error, LOB_EARG, "the number of rounds must not be below 0");
     if (options->tile && (options->tile < 4 || options->tile > 256))
         return lob_fail(error, LOB_EARG, "a tile has 4..256 voxels a side");
     if (options->key_bits != 0 && options->key_bits != 32 && options->key_bits != 64)

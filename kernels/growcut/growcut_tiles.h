@@ -35,7 +35,8 @@ typedef struct {
     lob_growcut_rule rule;
     const uint32_t *cost; /* lob_growcut_costs of the rule */
     lob_norm norm;
-    int tile; /* voxels a side */
+    int rounds; /* of the automaton; 0: to the fixed point */
+    int tile;   /* voxels a side */
     int threads;
     int64_t max_memory;             /* 0: no limit */
     const lob_context *context;     /* whose progress is told; NULL: nobody's */
@@ -48,7 +49,9 @@ typedef struct {
     int64_t reached, seeds, seeds_outside, ties;
     uint64_t largest; /* cost in units */
     int64_t working_bytes;
-    bool overflow; /* a path's cost did not fit the key: grow again with the wide one */
+    bool overflow;  /* a path's cost did not fit the key: grow again with the wide one */
+    int64_t rounds; /* that changed a key, at most the job's */
+    bool fixed_point;
 } lob_growcut_result;
 
 /* Grow with the least label winning ties, and write labels and strength. */

@@ -88,6 +88,7 @@ static bool hold_seeds(const engine *e, tile *to, const run *r, lob_growcut_resu
             continue;
         }
         result->seeds++;
+        if (job->rounds) continue; /* nothing waits: every cell looks around by itself */
         const path_key held = key ? key : key_of(e, 0, seed);
         if (!key && !has_open_neighbour(e, to, r->cell + i)) continue;
         if (held < to->held_least) to->held_least = held;

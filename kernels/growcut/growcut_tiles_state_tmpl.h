@@ -48,6 +48,7 @@ typedef struct {
 
 typedef struct {
     path_key *keys;
+    path_key *next;   /* of the round under way; NULL where growing is not in rounds */
     uint16_t *levels; /* channel after channel */
     list held;        /* waiting cells that cost more than the last window */
     path_key held_least;
@@ -72,7 +73,7 @@ typedef struct {
     int64_t count;                               /* tiles */
     int64_t open;                                /* of them, those with their lock */
     tile *tile;
-    path_key *key_store;
+    path_key *key_store, *next_store;
     uint16_t *level_store;
     uint8_t *is_halo; /* cells */
     int neighbours;
@@ -190,13 +191,19 @@ static void choose_keys(engine *e)
     }
 }
 
+/* Bytes of a cell: its key, a second one for rounds, and its levels. */
+static int64_t cell_bytes(const engine *e)
+{
+    const int64_t keys = e->job->rounds ? 2 : 1;
+    return keys * (int64_t)sizeof(path_key) + 2 * e->job->data.image->channels;
+}
+
 static int64_t engine_bytes(const engine *e)
 {
-    const int64_t cell = (int64_t)sizeof(path_key) + 2 * e->job->data.image->channels;
     const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->job->cost;
-    int64_t bytes = e->count * (e->cells * cell + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
-                    e->cells + ((int64_t)e->job->rule.dmax + 1) * entry +
-                    e->workers * (int64_t)sizeof(worker);
+    int64_t bytes =
+        e->count * (e->cells * cell_bytes(e) + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
+        e->cells + ((int64_t)e->job->rule.dmax + 1) * entry + e->workers * (int64_t)sizeof(worker);
     for (int64_t t = 0; t < e->open; t++)
         bytes += bytes_of(&e->tile[t].held) + bytes_of(&e->tile[t].inbox);
     for (int w = 0; w < e->workers && e->worker; w++) {
@@ -234,6 +241,7 @@ static void engine_free(engine *e)
     free(e->tile);
     free(e->worker);
     free(e->key_store);
+    free(e->next_store);
     free(e->level_store);
     free(e->is_halo);
     free(e->weight);
@@ -242,24 +250,27 @@ static void engine_free(engine *e)
 static lob_status engine_alloc(engine *e, lob_error *error)
 {
     const int64_t channels = e->job->data.image->channels;
-    const int64_t cells =
-        lob_product(e->count, e->cells, (int64_t)sizeof(path_key) + 2 * channels, 1);
+    const int64_t cells = lob_product(e->count, e->cells, cell_bytes(e), 1);
     if (cells < 0 || e->cells > UINT32_MAX) return LOB_ENOMEM;
     const lob_status st = note_bytes(e, error);
     if (st != LOB_OK) return st;
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);
+    if (e->job->rounds)
+        e->next_store = malloc((size_t)(e->count * e->cells) * sizeof *e->next_store);
     e->level_store =
         malloc((size_t)(e->count * e->cells * channels + 2 * SLACK) * sizeof *e->level_store);
     e->is_halo = malloc((size_t)e->cells);
     e->weight = malloc(((size_t)e->job->rule.dmax + 1) * sizeof *e->weight);
-    if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight)
+    if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight ||
+        (e->job->rounds && !e->next_store))
         return LOB_ENOMEM;
     for (; e->open < e->count; e->open++) {
         tile *t = &e->tile[e->open];
         omp_init_lock(&t->lock);
         t->keys = e->key_store + SLACK + e->open * e->cells;
+        t->next = e->next_store ? e->next_store + e->open * e->cells : NULL;
         t->levels = e->level_store + SLACK + e->open * e->cells * channels;
         t->held_least = t->inbox_least = KEY_TOP;
     }

@@ -4,12 +4,13 @@
 #include "kernels/growcut/growcut_tiles_fill_tmpl.h"
 #include "kernels/growcut/growcut_tiles_grow_tmpl.h"
 #include "kernels/growcut/growcut_tiles_results_tmpl.h"
+#include "kernels/growcut/growcut_tiles_rounds_tmpl.h"
 
 static lob_status run_engine(const lob_growcut_job *job, bool reversed, lob_growcut_result *result,
                              lob_error *error)
 {
     engine e = {.job = job, .reversed = reversed, .workers = job->threads, .norm = job->norm};
-    *result = (lob_growcut_result){0};
+    *result = (lob_growcut_result){.fixed_point = true};
     lay_out(&e);
     lob_status st = engine_alloc(&e, error);
     if (st != LOB_OK) goto out;
@@ -18,7 +19,7 @@ static lob_status run_engine(const lob_growcut_job *job, bool reversed, lob_grow
     st = fill(&e, result);
     if (st != LOB_OK) goto out;
     choose_window(&e);
-    st = grow(&e, error);
+    st = job->rounds ? grow_rounds(&e, result) : grow(&e, error);
     if (st != LOB_OK) goto out;
     write_results(&e, result);
     if (KEY_BITS == 32 && !reversed && !result->overflow)

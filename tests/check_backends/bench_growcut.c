@@ -305,41 +305,52 @@ static int bench_sweep(const lob_context *context, const bench_options *o, doubl
     return failures;
 }
 
-/* Colour images by megapixels: exact, and with the two approximations and how wrong they are. */
+/*
+ * Colour images by megapixels: exact, and with two approximations and how wrong they are: the
+ * estimated norm, and the automaton stopped after some rounds.
+ */
 static int bench_flat(const lob_context *context, const bench_options *o)
 {
+    static const int rounds[] = {128, 512, 2048};
+    enum { STOPS = sizeof rounds / sizeof *rounds, FEW = 3 };
     int failures = 0;
     printf(
         "\n2D, 3 channels of 12 bits, 8 neighbours, strength rule; errors in per cent of pixels\n"
-        "%6s %10s %8s %10s %8s %10s %8s %10s %8s\n",
-        "MP", "exact ms", "rounds", "alphamax", "error", "1/2 rounds", "error", "1/4 rounds",
-        "error");
+        "%6s %10s %8s %10s %8s",
+        "MP", "exact ms", "rounds", "alphamax", "error");
+    for (int i = 0; i < STOPS; i++) printf("   --rounds %5d    error", rounds[i]);
+    printf("\n");
     for (int mp = 1; mp <= 64; mp *= 2) {
         const int64_t side = (int64_t)sqrt(mp * 1e6);
+        const double percent = 100.0 / (double)(side * side);
         bench b = {.context = context, .name = "image"};
         const lob_dims dims = {side, side, 1};
         if (!phantom(&b, dims, BENCH_NOISE_PERCENT, 3) || !make_colours(&b)) return failures + 1;
         send(&b);
-        lob_growcut_options exact = LOB_GROWCUT_DEFAULTS;
-        exact.slice_axis = 2;
-        exact.neighbours = 8;
-        lob_growcut_options rough = exact;
-        rough.norm = LOB_NORM_ALPHAMAX;
-        lob_growcut_tuning half = LOB_GROWCUT_TUNING, quarter = LOB_GROWCUT_TUNING;
-        if (!on_cpu(&b, &exact)) return failures + 1;
-        const timing t = measure(&b, &exact, NULL, o->times);
-        failures += t.status != LOB_OK || t.wrong != 0;
-        half.rounds = t.counts.rounds / 2 + 1;
-        quarter.rounds = t.counts.rounds / 4 + 1;
-        const timing norm = measure(&b, &rough, NULL, o->times);
-        const timing early = measure(&b, &exact, &half, o->times);
-        const timing earlier = measure(&b, &exact, &quarter, o->times);
-        const double percent = 100.0 / (double)(side * side);
-        printf("%6d %10.3f %8lld %10.3f %8.3f %10.3f %8.3f %10.3f %8.3f\n", mp, t.ms,
-               (long long)t.counts.rounds, norm.ms, percent * (double)norm.wrong, early.ms,
-               percent * (double)early.wrong, earlier.ms, percent * (double)earlier.wrong);
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.slice_axis = 2;
+        options.neighbours = 8;
+        if (!on_cpu(&b, &options)) return failures + 1;
+        const timing exact = measure(&b, &options, NULL, o->times);
+        failures += exact.status != LOB_OK || exact.wrong != 0;
+        options.norm = LOB_NORM_ALPHAMAX;
+        const timing norm = measure(&b, &options, NULL, o->times);
+        options.norm = LOB_NORM_L2;
+        failures += norm.status != LOB_OK;
+        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.rounds,
+               norm.ms, percent * (double)norm.wrong);
+        for (int i = 0; i < STOPS; i++) {
+            options.rounds = rounds[i];
+            const timing stopped = measure(&b, &options, NULL, o->times < FEW ? o->times : FEW);
+            printf("   %14.3f %8.3f%s", stopped.ms, percent * (double)stopped.wrong,
+                   stopped.stats.fixed_point ? "*" : " ");
+            /* At the fixed point there is nothing left to be wrong about. */
+            failures += stopped.status != LOB_OK || (stopped.stats.fixed_point && stopped.wrong);
+        }
+        printf("\n");
         bench_free(&b);
     }
+    printf("* the fixed point was reached\n");
     return failures;
 }
 

@@ -32,6 +32,8 @@ static const char *stats_differ(const lob_growcut_stats *a, const lob_growcut_st
            : a->seeds_outside != b->seeds_outside ? "seeds outside"
            : a->reached != b->reached             ? "voxels reached"
            : a->ties != b->ties                   ? "ties"
+           : a->rounds != b->rounds               ? "rounds"
+           : a->fixed_point != b->fixed_point     ? "whether the fixed point was reached"
            : a->key_bits != b->key_bits           ? "key bits"
            : memcmp(&a->largest_cost, &b->largest_cost, sizeof a->largest_cost) ? "largest cost"
            : memcmp(&a->level_step, &b->level_step, sizeof a->level_step)       ? "level step"

@@ -1,4 +1,5 @@
-/* The plain automaton: every cell looks at its neighbours' last state until nothing changes. */
+/* The plain automaton: every cell looks at its neighbours' last state until nothing changes, or for
+ * some rounds. */
 #include "tests/reference/growcut_automaton.h"
 
 #include "volumes/labels.h"
@@ -161,7 +162,8 @@ void growcut_automaton(int32_t *label, double *cost, double *error, const lob_gr
     make_levels(&w);
     for (int64_t v = 0; v < w.n; v++) now[v] = first_state(&w, v, only);
 
-    for (bool changed = true; changed;) {
+    bool changed = true;
+    for (int round = 0; changed && (options->rounds == 0 || round < options->rounds); round++) {
         changed = false;
         for (int64_t v = 0; v < w.n; v++) {
             const bool grows = w.is_data[v] && !w.is_fixed[v];

@@ -21,7 +21,8 @@ typedef struct {
  *   error  out  nx*ny*nz, by how many levels the cost of that path may differ in fixed point
  *   only   in   0: all labels compete; else seeds of other labels only stand in the way
  *
- * Takes what lob_growcut_cpu takes; slice_axis must be -1 and max_cost, min_strength unset.
+ * Takes what lob_growcut_cpu takes, rounds too; slice_axis must be -1 and max_cost, min_strength
+ * unset.
  */
 void growcut_automaton(int32_t *label, double *cost, double *error, const lob_growcut_input *in,
                        const lob_growcut_options *options, growcut_rounding rounding, int32_t only);

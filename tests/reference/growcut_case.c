@@ -160,6 +160,7 @@ static void make_options(growcut_case *c, uint64_t *state, growcut_variety varie
     if (o->penalty > 0 && random_chance(state, 20)) o->penalty *= 5e4;
     if (random_chance(state, 20)) o->min_strength = random_double(state);
     if (random_chance(state, 20)) o->max_cost = random_double(state) * 300;
+    if (random_chance(state, 25)) o->rounds = 1 + (int)random_below(state, 12);
     if (variety == GROWCUT_ANY_3D) return;
     if (random_chance(state, 35)) {
         o->slice_axis = (int)random_below(state, 3);
@@ -176,13 +177,13 @@ static void describe(growcut_case *c, int pattern)
     const lob_growcut_options *o = &c->options;
     snprintf(c->shape, sizeof c->shape,
              "case %llu: %lldx%lldx%lld %s %s x%d, %d labels, %s, norm %d, %d neighbours, axis %d, "
-             "penalty %g, strength from %g, cost to %g, range %g..%g, keys %d%s%s%s%s",
+             "penalty %g, strength from %g, cost to %g, %d rounds, range %g..%g, keys %d%s%s%s%s",
              (unsigned long long)c->number, (long long)c->image.dims.nx,
              (long long)c->image.dims.ny, (long long)c->image.dims.nz,
              lob_type_of(c->image.type)->name, pattern_names[pattern], c->image.channels,
              c->in.labels, o->rule == LOB_RULE_STRENGTH ? "strength" : "distance", (int)o->norm,
-             o->neighbours, o->slice_axis, o->penalty, o->min_strength, o->max_cost, o->range[0],
-             o->range[1], o->key_bits, c->mask ? ", mask" : "",
+             o->neighbours, o->slice_axis, o->penalty, o->min_strength, o->max_cost, o->rounds,
+             o->range[0], o->range[1], o->key_bits, c->mask ? ", mask" : "",
              c->seed_strength ? ", soft seeds" : "", c->wants_strength ? ", with strength" : "",
              c->wants_tie ? ", with ties" : "");
 }

@@ -19,7 +19,7 @@ typedef struct {
 /* What a case may hold, each of these more than the one before. */
 typedef enum {
     GROWCUT_PLAIN,   /* what the automaton in float64 knows: no limits, no slices */
-    GROWCUT_ANY_3D,  /* limits, penalties that outweigh the levels, seeds of no valid strength */
+    GROWCUT_ANY_3D,  /* limits, penalties that outweigh the levels, odd strengths, some rounds */
     GROWCUT_ANY,     /* slices */
     GROWCUT_ANY_CALL /* a width of keys, which may not do; strength and tie not asked for */
 } growcut_variety;

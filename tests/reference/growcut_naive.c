@@ -1,4 +1,5 @@
-/* Bellman-Ford over (cost, label) pairs, with the smallest and with the largest label of a cost. */
+/* Rounds of Bellman-Ford over (cost, label) pairs, with the smallest and the largest label of a
+ * cost. */
 #include "tests/reference/growcut_naive.h"
 
 #include "kernels/growcut/growcut_rule.h"
@@ -34,12 +35,12 @@ static state first_state(world *w, int64_t v)
     return start <= w->rule.limit && start != UINT64_MAX ? (state){start, seed, seed} : none;
 }
 
-/* Relax voxel v from all its neighbours; true when it changed. */
-static int relax(const world *w, state *s, int64_t v)
+/* Voxel v after its neighbours, as they were in s, have made their offers. */
+static state relaxed(const world *w, const state *s, int64_t v)
 {
     const lob_dims dims = w->dims;
     const int64_t x = v % dims.nx, y = v / dims.nx % dims.ny, z = v / dims.nx / dims.ny;
-    int changed = 0;
+    state best = s[v];
     for (int k = 0; k < w->rule.neighbours; k++) {
         const int64_t p = x - w->rule.offset[k][0], q = y - w->rule.offset[k][1],
                       r = z - w->rule.offset[k][2];
@@ -50,15 +51,26 @@ static int relax(const world *w, state *s, int64_t v)
         if (s[u].cost == UINT64_MAX || !w->is_data[u]) continue;
         if (w->cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
         const uint64_t offer = s[u].cost + w->cost[d] + w->rule.extra[k];
-        if (offer > w->rule.limit || offer > s[v].cost) continue;
-        state next = s[v];
-        if (offer < next.cost) next = (state){offer, s[u].lowest, s[u].highest};
-        if (s[u].lowest < next.lowest) next.lowest = s[u].lowest;
-        if (s[u].highest > next.highest) next.highest = s[u].highest;
-        if (next.cost == s[v].cost && next.lowest == s[v].lowest && next.highest == s[v].highest)
-            continue;
-        s[v] = next;
-        changed = 1;
+        if (offer > w->rule.limit || offer > best.cost) continue;
+        if (offer < best.cost) best = (state){offer, s[u].lowest, s[u].highest};
+        if (s[u].lowest < best.lowest) best.lowest = s[u].lowest;
+        if (s[u].highest > best.highest) best.highest = s[u].highest;
+    }
+    return best;
+}
+
+/* What a round changed. */
+enum { COST_OR_LABEL = 1, HIGHEST = 2 };
+
+/* All voxels at once: next is what they become, now what they were. */
+static int run_round(const world *w, state *next, const state *now)
+{
+    int changed = 0;
+    for (int64_t v = 0; v < w->n; v++) {
+        next[v] = w->is_data[v] && !w->is_fixed[v] ? relaxed(w, now, v) : now[v];
+        if (next[v].cost != now[v].cost || next[v].lowest != now[v].lowest)
+            changed |= COST_OR_LABEL;
+        if (next[v].highest != now[v].highest) changed |= HIGHEST;
     }
     return changed;
 }
@@ -71,8 +83,8 @@ static void put(const world *w, const lob_growcut_output *out, int64_t v, const 
     if (out->tie) out->tie[v] = label && s->lowest != s->highest;
 }
 
-void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
-                   const lob_growcut_options *options)
+int64_t growcut_naive(const lob_growcut_output *out, bool *fixed_point, const lob_growcut_input *in,
+                      const lob_growcut_options *options)
 {
     const lob_volume *image = in->image;
     world w = {.in = in, .dims = image->dims, .n = lob_voxels(image), .norm = options->norm};
@@ -85,7 +97,7 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
     w.levels = malloc((size_t)(w.n * image->channels) * sizeof *w.levels);
     w.is_data = malloc((size_t)w.n);
     w.is_fixed = calloc((size_t)w.n, 1);
-    state *s = malloc((size_t)w.n * sizeof *s);
+    state *s = malloc((size_t)w.n * sizeof *s), *next = malloc((size_t)w.n * sizeof *s);
 
     lob_levels_scan(&levels, span, &data, &view, 1);
     w.rule = lob_growcut_rule_of(options, &levels, span, image, &view);
@@ -98,10 +110,17 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
                            y, z, w.dims.nx);
     }
     for (int64_t v = 0; v < w.n; v++) s[v] = first_state(&w, v);
-    for (int changed = 1; changed;) {
-        changed = 0;
-        for (int64_t v = 0; v < w.n; v++)
-            if (w.is_data[v] && !w.is_fixed[v]) changed |= relax(&w, s, v);
+    int64_t changing = 0;
+    *fixed_point = true;
+    for (int64_t round = 1;; round++) {
+        const int changed = run_round(&w, next, s);
+        const bool over = options->rounds && round > options->rounds;
+        if (over) *fixed_point = !(changed & COST_OR_LABEL);
+        if (over || !changed) break;
+        if (changed & COST_OR_LABEL) changing = round;
+        state *last = s;
+        s = next;
+        next = last;
     }
     for (int64_t v = 0; v < w.n; v++) put(&w, out, v, &s[v]);
 
@@ -110,4 +129,6 @@ void growcut_naive(const lob_growcut_output *out, const lob_growcut_input *in,
     free(w.is_data);
     free(w.is_fixed);
     free(s);
+    free(next);
+    return changing;
 }

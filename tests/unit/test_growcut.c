@@ -99,6 +99,7 @@ static void automaton_in_float64(void **state)
     for (uint64_t number = 1, done = 0; done < 400; number++) {
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_PLAIN, 11);
+        if (number % 4 == 0) c.options.rounds = 1 + (int)(number / 4 % 7);
         /* Beyond a few labels one automaton a label takes long and shows nothing new. */
         if (c.in.labels <= 7) {
             compared += compare_with_automaton(&c);
@@ -140,20 +141,28 @@ static void automaton_on_faint_colours(void **state)
 static void naive_reference(void **state)
 {
     (void)state;
+    int stopped = 0;
     for (uint64_t number = 1000; number < 1400; number++) {
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_ANY_3D, 17);
         lob_growcut_output want = growcut_output_make(&c), got = growcut_output_make(&c);
         lob_growcut_stats stats;
         if (grows(&c, &got, &stats)) {
-            growcut_naive(&want, &c.in, &c.options);
+            bool fixed_point;
+            const int64_t rounds = growcut_naive(&want, &fixed_point, &c.in, &c.options);
             const char *differs = growcut_output_differs(&c, &got, &want);
             if (differs) fail_msg("%s: %s", c.shape, differs);
+            if (stats.rounds != (c.options.rounds ? rounds : 0))
+                fail_msg("%s: %d rounds", c.shape, (int)stats.rounds);
+            if (stats.fixed_point != fixed_point) fail_msg("%s: fixed point or not", c.shape);
+            stopped += !fixed_point;
         }
         growcut_output_free(&want);
         growcut_output_free(&got);
         growcut_case_free(&c);
     }
+    print_message("%d cases stopped before the fixed point\n", stopped);
+    assert_true(stopped > 20);
 }
 
 static void threads_tiles_keys(void **state)
@@ -179,6 +188,9 @@ static void threads_tiles_keys(void **state)
                                   : !fits                          ? NULL
                                   : !options.key_bits && other.key_bits != stats.key_bits
                                       ? "key bits"
+                                  : other.rounds != stats.rounds ? "rounds"
+                                  : other.fixed_point != stats.fixed_point
+                                      ? "fixed point"
                                       : growcut_output_differs(&c, &first, &again);
             if (differs)
                 fail_msg("%s: %s at %d threads, tile %d, key %d", c.shape, differs, 1 + run / 9,
@@ -475,6 +487,58 @@ static void strength_never_vanishes(void **state)
     }
 }
 
+/* What a row of voxels looks like after some rounds of the automaton. */
+static void stopped_after_rounds(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    static const struct {
+        const char *what, *image, *seeds;
+        int rounds;
+        const char *want, *tie;
+        int64_t taken;
+        bool fixed_point;
+    } cases[] = {
+        {"a round reaches the next voxel",        "55555", "10000", 1,  "11000", "00000", 1, false},
+        {"and another the one after it",          "55555", "10000", 2,  "11100", "00000", 2, false},
+        {"the last that changes is the last",     "55555", "10000", 4,  "11111", "00000", 4, true },
+        {"more rounds than that are not taken",   "55555", "10000", 99, "11111", "00000", 4, true },
+        {"a short dear path comes first",         "00005", "10002", 1,  "11022", "00000", 1, false},
+        {"and loses to a long cheap one",         "00005", "10002", 3,  "11112", "00000", 3, true },
+        {"seeds keep their labels",               "55555", "20100", 2,  "21111", "01000", 2, true },
+        {"two labels at a cost are a tie",        "55555", "20001", 2,  "22111", "00100", 2, false},
+        {"but not before the second has arrived", "55555", "20001", 1,  "22011", "00000", 1, false},
+        {"all seeds: nothing changes",            "12345", "11221", 1,  "11221", "00000", 0, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t image[N], seeds[N], labels[N], tie[N];
+        for (int v = 0; v < N; v++) {
+            image[v] = (uint8_t)(cases[i].image[v] - '0');
+            seeds[v] = (uint8_t)(cases[i].seeds[v] - '0');
+        }
+        lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+        im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
+        im.dims = se.dims = (lob_dims){N, 1, 1};
+        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        options.rule = LOB_RULE_DISTANCE;
+        options.rounds = cases[i].rounds;
+        const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
+        const lob_growcut_output out = {labels, NULL, tie};
+        const lob_context context = {.threads = 1};
+        lob_growcut_stats stats;
+        for (options.tile = 0; options.tile <= 4; options.tile += 4) {
+            assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, NULL), LOB_OK);
+            for (int v = 0; v < N; v++)
+                if (labels[v] != cases[i].want[v] - '0' || tie[v] != cases[i].tie[v] - '0')
+                    fail_msg("%s: voxel %d: %d%s", cases[i].what, v, labels[v],
+                             tie[v] ? ", a tie" : "");
+            if (stats.rounds != cases[i].taken || stats.fixed_point != cases[i].fixed_point)
+                fail_msg("%s: %d rounds%s", cases[i].what, (int)stats.rounds,
+                         stats.fixed_point ? ", fixed point" : "");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +551,7 @@ int main(void)
         cmocka_unit_test(wide_keys_when_needed),
         cmocka_unit_test(penalty_beyond_the_range),
         cmocka_unit_test(strength_never_vanishes),
+        cmocka_unit_test(stopped_after_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -260,6 +260,9 @@ static void bad_options(void **state)
         options.slice_axis = wrong[i][1];
         assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_EARG);
     }
+    lob_growcut_options backwards = LOB_GROWCUT_DEFAULTS;
+    backwards.rounds = -1;
+    assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &backwards, &context, NULL), LOB_EARG);
     growcut_output_free(&out);
     growcut_case_free(&c);
 }

@@ -116,10 +116,13 @@ static void check_permutation(growcut_case *c, const lob_growcut_output *out)
     growcut_output_free(&renamed);
 }
 
-/* A voxel that its label reached without cost may as well have been a seed, where nothing ties. */
+/*
+ * A voxel that its label reached without cost may as well have been a seed, where nothing ties and
+ * no path ends early: from a seed it would come farther.
+ */
 static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
 {
-    if (c->seed_strength) return;
+    if (c->seed_strength || c->options.rounds) return;
     lob_growcut_output again = growcut_output_make(c);
     for (int64_t v = 0; v < c->n; v++)
         if (out->tie[v]) {

@@ -1,0 +1,142 @@
+/*
+ * Growing by the automaton's own rounds, which may end before the fixed point. Part of
+ * growcut_tiles_tmpl.h.
+ *
+ * In a round every cell looks at its neighbours' keys of the round before and takes the least path
+ * that they offer. After n rounds a key is therefore the least over the paths of at most n steps.
+ * New keys go to a second array; tiles around which nothing changed rest.
+ */
+
+/*
+ * The hard seeds' offers to the cells of a tile, from its halo too: their key, 0, does not tell
+ * their label. They stay the same, so that the first round is the only one that needs them.
+ */
+static void take_from_seeds(const engine *e, int64_t t)
+{
+    const lob_growcut_job *job = e->job;
+    const lob_volume *seeds = job->in->seeds;
+    const tile *of = &e->tile[t];
+    const int channels = job->data.image->channels;
+    uint8_t is_data[ROW];
+    const int64_t rows = e->side[1] + 2 * e->pad[1];
+    for (int64_t row = 0; row < rows * (e->side[2] + 2 * e->pad[2]); row++) {
+        const run r = run_of(e, t, row % rows - e->pad[1], row / rows - e->pad[2], true);
+        const int64_t voxel = lob_view_index(&job->view, r.x, r.y, r.z);
+        bool known = false;
+        for (int64_t i = 0; i < r.n; i++) {
+            const int64_t c = r.cell + i, v = voxel + i * job->view.stride[0];
+            const int32_t seed = of->keys[c] ? 0 : lob_label_at(seeds->data, seeds->type, v);
+            if (seed == 0) continue;
+            if (!known) lob_levels_data_row(is_data, &job->data, &job->view, r.x, r.y, r.z, r.n);
+            known = true;
+            for (int k = 0; is_data[i] && k < e->neighbours; k++) {
+                const int64_t n = c + e->step[k]; /* past the halo's end there is halo again */
+                if (n < 0 || n >= e->cells || e->is_halo[n] || of->next[n] == 0) continue;
+                const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels,
+                                                        e->cells, e->norm, job->rule.fraction);
+                const uint64_t offer = (uint64_t)key_of(e, 0, seed) + e->weight[d] + e->extra[k];
+                if (offer < of->next[n]) of->next[n] = (path_key)offer;
+            }
+        }
+    }
+}
+
+/* The least path that a cell's neighbours offer, or its own key. */
+static path_key least_offer(const engine *e, const tile *of, int64_t c)
+{
+    const int channels = e->job->data.image->channels;
+    path_key best = of->keys[c];
+    for (int k = 0; k < e->neighbours; k++) {
+        const int64_t n = c + e->step[k];
+        const path_key from = of->keys[n];
+        if (from == 0 || from >= best) continue;
+        const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels, e->cells,
+                                                e->norm, e->job->rule.fraction);
+        const uint64_t offer = (uint64_t)from + e->weight[d] + e->extra[k];
+        if (offer < best) best = (path_key)offer;
+    }
+    return best;
+}
+
+/* A round of one tile; true when a key changed. */
+static bool take_offers(const engine *e, int64_t t, bool first, worker *w)
+{
+    const tile *of = &e->tile[t];
+    for (int64_t c = 0; c < e->cells; c++)
+        if (!e->is_halo[c] && of->keys[c] != 0) of->next[c] = least_offer(e, of, c);
+    if (first) take_from_seeds(e, t);
+    bool changed = false;
+    for (int64_t c = 0; c < e->cells; c++) {
+        if (e->is_halo[c] || of->next[c] == of->keys[c]) continue;
+        w->reached += of->keys[c] == e->unreached;
+        changed = true;
+    }
+    return changed;
+}
+
+/* Did a key change in a tile or one beside it? */
+static bool stirred(const engine *e, const uint8_t *changed, int64_t t)
+{
+    const int64_t x = t % e->tiles[0], y = t / e->tiles[0] % e->tiles[1],
+                  z = t / e->tiles[0] / e->tiles[1];
+    for (int side = 0; side < SIDES; side++) {
+        const int64_t p = x + side % 3 - 1, q = y + side / 3 % 3 - 1, r = z + side / 9 - 1;
+        const bool inside =
+            p >= 0 && p < e->tiles[0] && q >= 0 && q < e->tiles[1] && r >= 0 && r < e->tiles[2];
+        if (inside && changed[p + e->tiles[0] * (q + e->tiles[1] * r)]) return true;
+    }
+    return false;
+}
+
+/* A round of the tiles that are active; true when a key changed. */
+static bool run_round(engine *e, const uint8_t *active, uint8_t *changed, bool first)
+{
+    int any = 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : any)
+    for (int64_t t = 0; t < e->count; t++) {
+        worker *w = &e->worker[omp_get_thread_num()];
+        changed[t] = active[t] && take_offers(e, t, first, w);
+        any |= changed[t];
+    }
+    return any;
+}
+
+/* Make the new keys the keys, tell the halos, and find out which tiles have something to do. */
+static void end_round(engine *e, uint8_t *active, const uint8_t *changed)
+{
+    for (int64_t t = 0; t < e->count; t++) {
+        tile *of = &e->tile[t];
+        path_key *next = of->next;
+        if (!changed[t]) continue;
+        of->next = of->keys;
+        of->keys = next;
+    }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)
+    for (int64_t t = 0; t < e->count; t++) {
+        active[t] = stirred(e, changed, t);
+        if (active[t]) refresh_halo(e, t);
+    }
+}
+
+/* As many rounds as are asked for, and one more to see whether it would change anything. */
+static lob_status grow_rounds(engine *e, lob_growcut_result *result)
+{
+    const size_t count = (size_t)e->count;
+    uint8_t *active = malloc(count), *changed = malloc(count);
+    lob_status st = active && changed ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK) memset(active, 1, count);
+    for (int64_t t = 0; t < e->count; t++)
+        memcpy(e->tile[t].next, e->tile[t].keys, (size_t)e->cells * sizeof(path_key));
+    while (st == LOB_OK && run_round(e, active, changed, result->rounds == 0)) {
+        result->fixed_point = result->rounds < e->job->rounds;
+        if (!result->fixed_point) break;
+        result->rounds++;
+        end_round(e, active, changed);
+        int64_t reached = 0;
+        for (int w = 0; w < e->workers; w++) reached += e->worker[w].reached;
+        if (!go_on(e, reached)) st = LOB_ECANCEL;
+    }
+    free(active);
+    free(changed);
+    return st;
+}
