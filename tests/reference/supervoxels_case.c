@@ -1,0 +1,191 @@
+/* The generator of random and adversarial supervoxel inputs. */
+#include "tests/reference/supervoxels_case.h"
+
+#include "tests/reference/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
+
+enum { FLAT, CHECKERED, NOISE, RAMP, BLOBS, OUTLIER, PATTERNS };
+
+static const char *const pattern_names[PATTERNS] = {"flat", "checkered", "noise",
+                                                    "ramp", "blobs",     "outlier"};
+
+/* A pattern's value at a voxel, in [0, 1]; channels differ in phase. */
+static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, int channel, uint64_t *state)
+{
+    switch (pattern) {
+    case FLAT:
+        return 0.5;
+    case CHECKERED:
+        return (double)((x + y + z + channel) % 2);
+    case NOISE:
+        return random_double(state);
+    case RAMP:
+        return (double)(x + 2 * y + 3 * z + 5 * channel) / 256.0;
+    case BLOBS:
+        return (x / 5 + y / 4 + (z + channel) / 3) % 3 / 2.5 + 0.08 * random_double(state);
+    default: /* OUTLIER: nearly flat, but for a voxel in a hundred */
+        return random_chance(state, 1) ? 1.0 : 0.02 * random_double(state);
+    }
+}
+
+static void put_value(lob_volume *v, int64_t i, double value)
+{
+    switch (v->type) {
+#define PUT(type, ctype, name, integer, lowest, highest) \
+    case type:                                           \
+        ((ctype *)v->data)[i] = (ctype)value;            \
+        break;
+        LOB_TYPE_LIST(PUT)
+#undef PUT
+    case LOB_TYPES:
+        break;
+    }
+}
+
+static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
+{
+    static const int64_t sides[] = {1, 2, 3, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 37, 41};
+    int64_t choices = 0, *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
+    while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
+    for (int a = 0; a < 3; a++)
+        *axis[a] = random_chance(state, 10) ? 1 : sides[random_below(state, choices)];
+}
+
+static int make_image(supervoxels_case *c, uint64_t *state)
+{
+    static const struct {
+        lob_type type;
+        double low, high;
+    } kinds[] = {
+        {LOB_U8,  0,      255         },
+        {LOB_I16, -1024,  3000        },
+        {LOB_I16, -32768, 32767       },
+        {LOB_U16, 0,      65535       },
+        {LOB_I32, -40000, 900000      }, /* wider than 16 bits: mapped */
+        {LOB_F32, -1,     1           },
+        {LOB_F64, 0,      1e300       },
+        {LOB_U64, 100,    1.8e19      },
+        {LOB_I64, 9e18,   9.0000001e18},
+    };
+    const int64_t kind = random_below(state, COUNT(kinds));
+    const double low = kinds[kind].low, width = kinds[kind].high - low;
+    const int pattern = (int)random_below(state, PATTERNS);
+    const bool gaps = random_chance(state, 40);
+    c->image.type = kinds[kind].type;
+    c->image.channels = random_chance(state, 35) ? 1 + (int)random_below(state, 5) : 1;
+    if (c->image.type == LOB_U8 && random_chance(state, 60)) {
+        c->image.channels = 3;
+        c->options.lab = random_chance(state, 70);
+    }
+    if (random_chance(state, 20)) {
+        c->image.slope = random_chance(state, 50) ? -0.5 : 2.25;
+        c->image.inter = 17;
+    }
+    c->image.data = calloc((size_t)(c->n * c->image.channels), lob_type_of(c->image.type)->bytes);
+    const lob_dims d = c->image.dims;
+    for (int64_t i = 0; i < c->n * c->image.channels; i++) {
+        const int64_t v = i % c->n;
+        const double p =
+            pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, (int)(i / c->n), state);
+        put_value(&c->image, i, low + (p < 1 ? p : 1) * width);
+        if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
+            put_value(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
+    }
+    return pattern;
+}
+
+/* Holes here and there, or one box that alone is data. */
+static void make_mask(supervoxels_case *c, uint64_t *state)
+{
+    const int holes = 5 + (int)random_below(state, 60);
+    const bool box = random_chance(state, 40);
+    const lob_dims d = c->image.dims;
+    c->mask = malloc((size_t)c->n);
+    for (int64_t v = 0; v < c->n; v++) {
+        const int64_t x = v % d.nx, y = v / d.nx % d.ny, z = v / d.nx / d.ny;
+        const bool inside = 4 * x >= d.nx && 3 * y < 2 * d.ny && 2 * z <= d.nz;
+        c->mask[v] = box ? inside : (uint8_t)(random_chance(state, holes) ? 0 : 1 + v % 7);
+    }
+}
+
+static void make_options(supervoxels_case *c, uint64_t *state)
+{
+    static const double compactness[] = {1e-6, 0.01, 0.05, 0.05, 0.3, 20, 1e6};
+    static const double ratios[] = {1e-4, 0.03, 0.075, 0.075, 0.4, 3, 1000};
+    static const double smallest[] = {0, 0.25, 0.25, 0.25, 0.7, 1};
+    lob_supervoxel_options *o = &c->options;
+    const lob_dims d = c->image.dims;
+    o->method = (lob_supervoxel_method)random_below(state, 3);
+    if (random_chance(state, 30)) o->slice_axis = (int)random_below(state, 3);
+    if (random_chance(state, 60))
+        o->size_mm = 0.3 + 9 * random_double(state) * random_double(state);
+    else
+        o->count = 1 + random_below(state, random_chance(state, 20) ? 3 * c->n : 60);
+    o->compactness = compactness[random_below(state, COUNT(compactness))];
+    o->ratio = ratios[random_below(state, COUNT(ratios))];
+    o->iterations = 1 + (int)random_below(state, 12);
+    o->until_still = random_chance(state, 40);
+    if (o->until_still && random_chance(state, 40)) o->iterations = 60;
+    o->smallest = smallest[random_below(state, COUNT(smallest))];
+    if (d.nx * d.ny * d.nz > 3000 && o->iterations > 6) o->iterations = 6;
+    if (random_chance(state, 15)) {
+        o->range[0] = -100 + 150 * random_double(state);
+        o->range[1] = o->range[0] + 5000 * random_double(state);
+    }
+}
+
+static void describe(supervoxels_case *c, int pattern)
+{
+    static const char *const methods[] = {"slic", "slico", "lsc"};
+    const lob_supervoxel_options *o = &c->options;
+    const double *mm = c->image.geometry.spacing_mm;
+    snprintf(c->shape, sizeof c->shape,
+             "case %llu: %lldx%lldx%lld (%g x %g x %g mm) %s %s x%d%s, %s, axis %d, size %g, count "
+             "%lld, compactness %g, ratio %g, %d iterations%s, range %g..%g, smallest %g%s",
+             (unsigned long long)c->number, (long long)c->image.dims.nx,
+             (long long)c->image.dims.ny, (long long)c->image.dims.nz, mm[0], mm[1], mm[2],
+             lob_type_of(c->image.type)->name, pattern_names[pattern], c->image.channels,
+             o->lab ? " as CIELAB" : "", methods[o->method], o->slice_axis, o->size_mm,
+             (long long)o->count, o->compactness, o->ratio, o->iterations,
+             o->until_still ? " until still" : "", o->range[0], o->range[1], o->smallest,
+             c->mask ? ", mask" : "");
+}
+
+void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side)
+{
+    static const double lengths[] = {1, 1, 1, 0.5, 0.7, 2.5, 5};
+    uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
+    double spacing[3];
+    memset(c, 0, sizeof *c);
+    c->number = number;
+    c->image = (lob_volume)LOB_VOLUME_EMPTY;
+    c->options = (lob_supervoxel_options)LOB_SUPERVOXEL_DEFAULTS;
+    choose_sides(&c->image.dims, &state, most_side);
+    for (int a = 0; a < 3; a++) spacing[a] = lengths[random_below(&state, COUNT(lengths))];
+    c->image.geometry = lob_geometry_of_spacing(spacing);
+    c->n = lob_voxels(&c->image);
+    const int pattern = make_image(c, &state);
+    if (random_chance(&state, 30)) make_mask(c, &state);
+    make_options(c, &state);
+    c->in = (lob_supervoxel_input){&c->image, c->mask};
+    describe(c, pattern);
+}
+
+void supervoxels_case_free(supervoxels_case *c)
+{
+    lob_volume_free(&c->image);
+    free(c->mask);
+}
+
+bool supervoxels_stats_equal(const lob_supervoxel_stats *a, const lob_supervoxel_stats *b)
+{
+    return a->supervoxels == b->supervoxels && a->pieces == b->pieces &&
+           memcmp(a->cells, b->cells, sizeof a->cells) == 0 && a->size_mm == b->size_mm &&
+           a->data_voxels == b->data_voxels && a->not_finite == b->not_finite &&
+           a->iterations == b->iterations;
+}

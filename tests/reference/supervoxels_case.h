@@ -1,0 +1,24 @@
+/* Random supervoxel inputs: every method, option and odd shape turns up sooner or later. */
+#ifndef LOB_SUPERVOXELS_CASE_H
+#define LOB_SUPERVOXELS_CASE_H
+
+#include "kernels/supervoxels/supervoxels.h"
+
+typedef struct {
+    uint64_t number; /* what the case was made from: the same number makes the same case */
+    lob_volume image;
+    uint8_t *mask;
+    lob_supervoxel_input in;
+    lob_supervoxel_options options;
+    int64_t n;
+    char shape[512]; /* and options in one line, for messages */
+} supervoxels_case;
+
+/* Every side is at most most_side, which counts up to 41. A case may have no data voxel. */
+void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side);
+void supervoxels_case_free(supervoxels_case *c);
+
+/* Numbers of two calls that have to agree: all but working_bytes. */
+bool supervoxels_stats_equal(const lob_supervoxel_stats *a, const lob_supervoxel_stats *b);
+
+#endif

@@ -1,0 +1,445 @@
+/* Supervoxels without any trick: every voxel looks at every cluster, pieces by flood fill. */
+#include "tests/reference/supervoxels_naive.h"
+
+#include "kernels/supervoxels/supervoxels_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEATURES = 6 + 2 * LOB_SUPERVOXEL_CHANNELS };
+
+typedef struct {
+    bool alive; /* has had voxels */
+    int64_t n, at[3], sum[FEATURES];
+    float mean[3];         /* position in voxels */
+    float level[FEATURES]; /* slic: mean levels, scaled; lsc: factors */
+    float largest, half;   /* slico: squared contrast; lsc: half the mean's square */
+} cluster;
+
+typedef struct {
+    lob_supervoxel_plan plan;
+    lob_supervoxel_rule rule;
+    int64_t n;
+    uint8_t *is_data;
+    uint16_t *planes;
+    int32_t *label; /* cluster of each voxel, -1 outside */
+    cluster *clusters;
+    float weights[FEATURES];
+} scene;
+
+static void place_of(int32_t x[3], const scene *s, int64_t v)
+{
+    x[0] = (int32_t)(v % s->rule.side[0]);
+    x[1] = (int32_t)(v / s->rule.side[0] % s->rule.side[1]);
+    x[2] = (int32_t)(v / s->rule.side[0] / s->rule.side[1]);
+}
+
+static int32_t cell_of(const scene *s, int32_t x, int axis)
+{
+    return (int32_t)((int64_t)x * s->rule.cells[axis] / s->rule.side[axis]);
+}
+
+static int32_t own_cluster(const scene *s, int64_t v)
+{
+    int32_t x[3];
+    place_of(x, s, v);
+    return (cell_of(s, x[2], 2) * s->rule.cells[1] + cell_of(s, x[1], 1)) * s->rule.cells[0] +
+           cell_of(s, x[0], 0);
+}
+
+/* lsc: the whole-number features of a voxel, and how many. */
+static int features_of(int64_t *f, const scene *s, int64_t v)
+{
+    const lob_wave *axis = s->plan.axis_wave;
+    int32_t x[3];
+    int count = 0;
+    place_of(x, s, v);
+    for (int a = 0; a < 3; a++) {
+        f[count++] = axis[x[a]].cosine;
+        f[count++] = axis[x[a]].sine;
+        axis += s->rule.side[a];
+    }
+    for (int c = 0; c < s->rule.channels; c++) {
+        const int table = s->rule.lab && c > 0 ? LOB_WAVE_ENTRIES : 0;
+        const lob_wave wave =
+            s->plan.level_wave[table + (s->planes[c * s->n + v] >> s->rule.shift)];
+        f[count++] = wave.cosine;
+        f[count++] = wave.sine;
+    }
+    return count;
+}
+
+static double gain_of(const scene *s, int feature)
+{
+    return feature < 6                      ? s->rule.position_gain
+           : s->rule.lab && feature - 6 > 1 ? s->rule.level_gain[1]
+                                            : s->rule.level_gain[0];
+}
+
+/* Features in the order in which products are added: y, z, x, then channels. */
+static float product(const int64_t *f, int count, const float *factors)
+{
+    float sum = 0;
+    for (int i = 2; i < 6; i++) sum = fmaf((float)f[i], factors[i], sum);
+    for (int i = 0; i < 2; i++) sum = fmaf((float)f[i], factors[i], sum);
+    for (int i = 6; i < count; i++) sum = fmaf((float)f[i], factors[i], sum);
+    return sum;
+}
+
+static float contrast_to(const scene *s, const cluster *k, int64_t v, float sum)
+{
+    for (int c = 0; c < s->rule.channels; c++) {
+        const float d = (float)s->planes[c * s->n + v] * s->rule.level - k->level[c];
+        sum = fmaf(d, d, sum);
+    }
+    return sum;
+}
+
+static float distance_to(const scene *s, const cluster *k, int64_t v)
+{
+    int32_t x[3];
+    float d[3];
+    place_of(x, s, v);
+    if (s->rule.method == LOB_LSC) {
+        int64_t f[FEATURES];
+        const int count = features_of(f, s, v);
+        const float weight = fmaxf(product(f, count, s->weights), s->rule.least_weight);
+        return fmaf(weight, k->half, product(f, count, k->level));
+    }
+    for (int a = 0; a < 3; a++)
+        d[a] = (float)x[a] * s->rule.position[a] - k->mean[a] * s->rule.position[a];
+    float distance = fmaf(d[0], d[0], fmaf(d[2], d[2], d[1] * d[1]));
+    if (s->rule.method == LOB_SLIC)
+        distance = contrast_to(s, k, v, distance);
+    else
+        distance = fmaf(contrast_to(s, k, v, 0), 1.0f / fmaxf(k->largest, 1e-4f), distance);
+    uint32_t bits;
+    memcpy(&bits, &distance, sizeof bits);
+    bits = bits / 256 * 256;
+    memcpy(&distance, &bits, sizeof bits);
+    return distance;
+}
+
+/* May a voxel join a cluster? Within a step of its mean and a cell of its cell on every axis. */
+static bool may_join(const scene *s, int32_t k, int64_t v)
+{
+    const int32_t *cells = s->rule.cells;
+    const int32_t home[3] = {k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]};
+    const cluster *c = &s->clusters[k];
+    int32_t x[3];
+    place_of(x, s, v);
+    for (int a = 0; a < 3; a++) {
+        const int32_t apart = cell_of(s, x[a], a) - home[a];
+        if (a == s->rule.slice_axis ? apart != 0 : apart < -1 || apart > 1) return false;
+        if (a == s->rule.slice_axis) continue;
+        const float step = (float)((double)s->rule.side[a] / s->rule.cells[a]);
+        if ((float)x[a] < c->mean[a] - step || (float)x[a] > c->mean[a] + step) return false;
+    }
+    return c->alive;
+}
+
+static void choose(scene *s, int64_t v)
+{
+    int32_t best = own_cluster(s, v);
+    float least = INFINITY;
+    for (int32_t k = 0; k < s->rule.clusters; k++) {
+        if (!may_join(s, k, v)) continue;
+        const float distance = distance_to(s, &s->clusters[k], v);
+        if (distance < least) least = distance, best = k;
+    }
+    s->label[v] = best;
+}
+
+static void add_voxel(cluster *k, const scene *s, int64_t v)
+{
+    int32_t x[3];
+    int64_t f[FEATURES];
+    place_of(x, s, v);
+    k->n++;
+    for (int a = 0; a < 3; a++) k->at[a] += x[a];
+    if (s->rule.method == LOB_LSC) {
+        const int count = features_of(f, s, v);
+        for (int i = 0; i < count; i++) k->sum[i] += f[i];
+    } else
+        for (int c = 0; c < s->rule.channels; c++) k->sum[c] += s->planes[c * s->n + v];
+}
+
+static void move(cluster *k, const scene *s)
+{
+    if (k->n == 0) return;
+    k->alive = true;
+    for (int a = 0; a < 3; a++) k->mean[a] = (float)((double)k->at[a] / (double)k->n);
+    if (s->rule.method != LOB_LSC) {
+        for (int c = 0; c < s->rule.channels; c++)
+            k->level[c] = (float)((double)k->sum[c] / (double)k->n) * s->rule.level;
+        return;
+    }
+    const int count = 6 + 2 * s->rule.channels;
+    double weight = 0, square = 0;
+    for (int i = 0; i < count; i++) weight += (double)s->weights[i] * (double)k->sum[i];
+    weight = fmax(weight, (double)k->n * (double)s->rule.least_weight);
+    for (int i = 0; i < count; i++) {
+        const double mean = (double)k->sum[i] / weight;
+        k->level[i] = (float)-(gain_of(s, i) * mean);
+        square += gain_of(s, i) * mean * mean;
+    }
+    k->half = (float)(square / 2);
+}
+
+static void weigh(scene *s)
+{
+    int64_t f[FEATURES], total[FEATURES] = {0}, n = 0;
+    for (int64_t v = 0; v < s->n; v++) {
+        if (!s->is_data[v]) continue;
+        const int count = features_of(f, s, v);
+        for (int i = 0; i < count; i++) total[i] += f[i];
+        n++;
+    }
+    for (int i = 0; i < 6 + 2 * s->rule.channels; i++)
+        s->weights[i] = (float)(gain_of(s, i) * ((double)total[i] / (double)n));
+}
+
+/* Sums from labels, and clusters moved to them. Returns whether any sum or contrast changed. */
+static bool gather(scene *s, bool first)
+{
+    const size_t bytes = (size_t)s->rule.clusters * sizeof(cluster);
+    cluster *old = malloc(bytes);
+    bool changed = first;
+    memcpy(old, s->clusters, bytes);
+    for (int32_t k = 0; k < s->rule.clusters; k++) {
+        cluster *now = &s->clusters[k];
+        now->n = 0;
+        now->largest = first ? 1e-2f : 0.0f;
+        memset(now->at, 0, sizeof now->at);
+        memset(now->sum, 0, sizeof now->sum);
+    }
+    for (int64_t v = 0; v < s->n; v++) {
+        if (!s->is_data[v]) continue;
+        cluster *now = &s->clusters[s->label[v]];
+        add_voxel(now, s, v);
+        if (!first && s->rule.method == LOB_SLICO)
+            now->largest = fmaxf(now->largest, contrast_to(s, &old[s->label[v]], v, 0));
+    }
+    for (int32_t k = 0; k < s->rule.clusters; k++) {
+        cluster *now = &s->clusters[k];
+        if (now->n != old[k].n || memcmp(now->at, old[k].at, sizeof now->at) != 0 ||
+            memcmp(now->sum, old[k].sum, sizeof now->sum) != 0)
+            changed = true;
+        if (now->n == 0) now->largest = old[k].largest;
+        if (s->rule.method == LOB_SLICO && now->largest != old[k].largest) changed = true;
+        move(now, s);
+    }
+    free(old);
+    return changed;
+}
+
+/* ---- pieces ---- */
+
+/* Voxels that share a face with v, not across slices. Returns how many. */
+static int faces_of(int64_t *beside, const scene *s, int64_t v)
+{
+    int32_t x[3];
+    int64_t stride = 1;
+    int count = 0;
+    place_of(x, s, v);
+    for (int a = 0; a < 3; stride *= s->rule.side[a], a++) {
+        if (a == s->rule.slice_axis) continue;
+        if (x[a] > 0) beside[count++] = v - stride;
+        if (x[a] + 1 < s->rule.side[a]) beside[count++] = v + stride;
+    }
+    return count;
+}
+
+/* piece[v] counts from 1. Returns how many pieces there are. */
+static int32_t flood(int32_t *piece, const scene *s)
+{
+    int64_t *stack = malloc((size_t)s->n * sizeof *stack), beside[6];
+    int32_t count = 0;
+    memset(piece, 0, (size_t)s->n * sizeof *piece);
+    for (int64_t first = 0; first < s->n; first++) {
+        if (!s->is_data[first] || piece[first]) continue;
+        int64_t height = 0;
+        stack[height++] = first;
+        piece[first] = ++count;
+        while (height > 0) {
+            const int64_t v = stack[--height];
+            for (int i = faces_of(beside, s, v); i-- > 0;) {
+                const int64_t u = beside[i];
+                if (!s->is_data[u] || piece[u] || s->label[u] != s->label[v]) continue;
+                piece[u] = count;
+                stack[height++] = u;
+            }
+        }
+    }
+    free(stack);
+    return count;
+}
+
+/* Size and mean levels, in sixteenths, of the set with this number. */
+static int64_t measure(uint64_t *mean, const scene *s, const int32_t *set, int32_t number)
+{
+    uint64_t n = 0, sum[LOB_SUPERVOXEL_CHANNELS] = {0};
+    for (int64_t v = 0; v < s->n; v++) {
+        if (set[v] != number) continue;
+        n++;
+        for (int c = 0; c < s->rule.channels; c++) sum[c] += s->planes[c * s->n + v];
+    }
+    for (int c = 0; c < s->rule.channels; c++) mean[c] = (16 * sum[c] + n / 2) / (n ? n : 1);
+    return (int64_t)n;
+}
+
+/* Which set of those that touch the set is most like it; 0: none touches it. */
+static int32_t pick(const scene *s, const int32_t *set, int32_t number, int64_t (*mean)[16])
+{
+    int64_t beside[6];
+    float least = 0;
+    int32_t best = 0;
+    for (int64_t v = 0; v < s->n; v++) {
+        if (set[v] != number) continue;
+        for (int i = faces_of(beside, s, v); i-- > 0;) {
+            const int32_t other = set[beside[i]];
+            uint64_t apart = 0;
+            if (other == 0 || other == number) continue;
+            for (int c = 0; c < s->rule.channels; c++) {
+                const int64_t d = mean[number][c] - mean[other][c];
+                apart += (uint64_t)(d * d);
+            }
+            const float distance = (float)apart;
+            if (best == 0 || distance < least || (distance == least && other < best))
+                least = distance, best = other;
+        }
+    }
+    return best;
+}
+
+/* One round. set[v] is the lowest piece of its set; returns whether any joined. */
+static bool join_small(const scene *s, int32_t *set, int32_t pieces, double small)
+{
+    int64_t(*mean)[16] = calloc((size_t)pieces + 1, sizeof *mean);
+    int64_t *size = calloc((size_t)pieces + 1, sizeof *size);
+    int32_t *picked = calloc((size_t)pieces + 1, sizeof *picked);
+    int32_t *lowest = calloc((size_t)pieces + 1, sizeof *lowest);
+    bool any = false, settled = false;
+    for (int32_t p = 1; p <= pieces; p++) {
+        uint64_t m[LOB_SUPERVOXEL_CHANNELS];
+        size[p] = measure(m, s, set, p);
+        for (int c = 0; c < s->rule.channels; c++) mean[p][c] = (int64_t)m[c];
+        lowest[p] = p;
+    }
+    for (int32_t p = 1; p <= pieces; p++)
+        if (size[p] > 0 && (double)size[p] < small) picked[p] = pick(s, set, p, mean);
+    while (!settled) { /* both ends of a pick take the lower number, until nothing changes */
+        settled = true;
+        for (int32_t p = 1; p <= pieces; p++) {
+            const int32_t q = picked[p];
+            if (q == 0 || lowest[p] == lowest[q]) continue;
+            if (lowest[p] < lowest[q])
+                lowest[q] = lowest[p];
+            else
+                lowest[p] = lowest[q];
+            settled = false;
+            any = true;
+        }
+    }
+    for (int64_t v = 0; v < s->n; v++)
+        if (set[v]) set[v] = lowest[set[v]];
+    free(mean), free(size), free(picked), free(lowest);
+    return any;
+}
+
+static int32_t number_sets(int32_t *labels, const int32_t *set, int64_t n, int32_t pieces)
+{
+    int32_t *number = calloc((size_t)pieces + 1, sizeof *number), count = 0;
+    for (int64_t v = 0; v < n; v++) {
+        if (set[v] && !number[set[v]]) number[set[v]] = ++count;
+        labels[v] = number[set[v]];
+    }
+    free(number);
+    return count;
+}
+
+/* ---- the whole ---- */
+
+static void make_planes(scene *s, const lob_data *data, const lob_view *view)
+{
+    const lob_dims d = view->dims;
+    const uint8_t *rgb = data->image->data;
+    for (int64_t v = 0; v < s->n; v++) {
+        const int64_t x = v % d.nx, y = v / d.nx % d.ny, z = v / d.nx / d.ny;
+        uint16_t lab[3];
+        lob_levels_data_row(&s->is_data[v], data, view, x, y, z, 1);
+        if (!s->is_data[v]) continue;
+        if (s->rule.lab) {
+            lob_lab(lab, rgb[v], rgb[s->n + v], rgb[2 * s->n + v], s->plan.linear, s->plan.root);
+            for (int c = 0; c < 3; c++) s->planes[c * s->n + v] = lab[c];
+            continue;
+        }
+        for (int c = 0; c < s->rule.channels; c++) {
+            uint16_t level;
+            lob_levels_row(&level, &s->is_data[v], &s->plan.levels, data, c, view, x, y, z, 1);
+            s->planes[c * s->n + v] = (uint16_t)(level - s->plan.lowest[c]);
+        }
+    }
+}
+
+static int iterate(scene *s, const lob_supervoxel_options *options)
+{
+    int done = 0;
+    for (int64_t v = 0; v < s->n; v++) s->label[v] = s->is_data[v] ? own_cluster(s, v) : -1;
+    if (s->rule.method == LOB_LSC) weigh(s);
+    gather(s, true);
+    while (done < options->iterations) {
+        for (int64_t v = 0; v < s->n; v++)
+            if (s->is_data[v]) choose(s, v);
+        done++;
+        if (!gather(s, false) && options->until_still) break;
+    }
+    return done;
+}
+
+static void connect(int32_t *labels, lob_supervoxel_stats *stats, const scene *s,
+                    const lob_supervoxel_options *options)
+{
+    int32_t *piece = malloc((size_t)s->n * sizeof *piece);
+    double nominal = 1;
+    for (int a = 0; a < 3; a++) nominal *= (double)s->rule.side[a] / s->rule.cells[a];
+    stats->pieces = flood(piece, s);
+    while (join_small(s, piece, (int32_t)stats->pieces, options->smallest * nominal))
+        ;
+    stats->supervoxels = number_sets(labels, piece, s->n, (int32_t)stats->pieces);
+    free(piece);
+}
+
+lob_status supervoxels_naive(int32_t *labels, lob_supervoxel_stats *stats,
+                             const lob_supervoxel_input *in, const lob_supervoxel_options *options)
+{
+    const lob_data data = {
+        in->image, in->mask, {options->range[0], options->range[1]}
+    };
+    const lob_view view = lob_view_whole(in->image->dims);
+    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_levels levels;
+    scene s = {.n = lob_voxels(in->image)};
+    lob_levels_extremes(extremes, &levels, &data, &view, 1);
+    lob_levels_settle(&levels, span, extremes, in->image);
+    const lob_status st = lob_supervoxel_plan_make(&s.plan, in, options, &levels, extremes, NULL);
+    if (st != LOB_OK) return st;
+    s.rule = s.plan.rule;
+    s.is_data = calloc((size_t)s.n, 1);
+    s.planes = calloc((size_t)(s.n * s.rule.channels), sizeof *s.planes);
+    s.label = malloc((size_t)s.n * sizeof *s.label);
+    s.clusters = calloc((size_t)s.rule.clusters, sizeof *s.clusters);
+    make_planes(&s, &data, &view);
+
+    *stats = (lob_supervoxel_stats){.size_mm = s.plan.size_mm, .not_finite = levels.not_finite};
+    for (int64_t v = 0; v < s.n; v++) stats->data_voxels += s.is_data[v];
+    for (int a = 0; a < 3; a++) stats->cells[a] = s.rule.cells[a];
+    stats->iterations = iterate(&s, options);
+    connect(labels, stats, &s, options);
+
+    free(s.is_data), free(s.planes), free(s.label), free(s.clusters);
+    lob_supervoxel_plan_free(&s.plan);
+    return LOB_OK;
+}

@@ -1,0 +1,447 @@
+/* Supervoxels against the reference, at every thread count, and what each must be by itself. */
+#include "kernels/backends.h"
+#include "kernels/supervoxels/supervoxels_plan.h"
+#include "tests/reference/random.h"
+#include "tests/reference/supervoxels_case.h"
+#include "tests/reference/supervoxels_naive.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static lob_status cut(int32_t *labels, lob_supervoxel_stats *stats, const supervoxels_case *c,
+                      int threads)
+{
+    const lob_context context = {.threads = threads};
+    lob_error error = {""};
+    const lob_status st = lob_supervoxels_cpu(labels, stats, &c->in, &c->options, &context, &error);
+    if ((st == LOB_OK) != (error.text[0] == '\0')) fail_msg("%s: '%s'", c->shape, error.text);
+    return st;
+}
+
+static void equals_the_reference(void **state)
+{
+    (void)state;
+    int cut_up = 0;
+    for (uint64_t number = 1; number <= 500; number++) {
+        supervoxels_case c;
+        supervoxels_case_make(&c, number, number % 10 == 0 ? 17 : 11);
+        const size_t bytes = (size_t)c.n * sizeof(int32_t);
+        int32_t *got = malloc(bytes), *want = malloc(bytes);
+        lob_supervoxel_stats found, told;
+        const lob_status st = cut(got, &found, &c, 1 + (int)(number % 5));
+        const lob_status expected = supervoxels_naive(want, &told, &c.in, &c.options);
+        if (st != expected) fail_msg("%s: %s", c.shape, lob_status_text(st));
+        if (st == LOB_OK) {
+            for (int64_t v = 0; v < c.n; v++)
+                if (got[v] != want[v])
+                    fail_msg("%s: voxel %lld is in %d, the reference says %d", c.shape,
+                             (long long)v, got[v], want[v]);
+            if (!supervoxels_stats_equal(&found, &told)) fail_msg("%s: statistics", c.shape);
+            cut_up++;
+        }
+        free(got), free(want);
+        supervoxels_case_free(&c);
+    }
+    print_message("%d cases compared\n", cut_up);
+    assert_true(cut_up > 400);
+}
+
+static void same_at_any_thread_count(void **state)
+{
+    (void)state;
+    for (uint64_t number = 1001; number <= 1080; number++) {
+        supervoxels_case c;
+        supervoxels_case_make(&c, number, 41);
+        const size_t bytes = (size_t)c.n * sizeof(int32_t);
+        int32_t *one = malloc(bytes), *many = malloc(bytes);
+        lob_supervoxel_stats a, b;
+        const lob_status st = cut(one, &a, &c, 1);
+        for (int threads = 2; threads <= 5 && st == LOB_OK; threads++) {
+            assert_int_equal(cut(many, &b, &c, threads), LOB_OK);
+            if (memcmp(one, many, bytes) != 0 || !supervoxels_stats_equal(&a, &b))
+                fail_msg("%s: %d threads differ from one", c.shape, threads);
+        }
+        free(one), free(many);
+        supervoxels_case_free(&c);
+    }
+}
+
+/* Is a voxel data? As kernels/levels tells. */
+static bool is_data(const supervoxels_case *c, int64_t v)
+{
+    const lob_data data = {
+        &c->image, c->mask, {c->options.range[0], c->options.range[1]}
+    };
+    const lob_view view = lob_view_whole(c->image.dims);
+    const lob_dims d = c->image.dims;
+    uint8_t yes;
+    lob_levels_data_row(&yes, &data, &view, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, 1);
+    return yes;
+}
+
+/* Voxels of the label that `first` has which a walk over faces from it reaches. */
+static int64_t reach(const supervoxels_case *c, const int32_t *labels, uint8_t *seen,
+                     int64_t *stack, int64_t first)
+{
+    const int64_t side[3] = {c->image.dims.nx, c->image.dims.ny, c->image.dims.nz};
+    int64_t height = 0, reached = 0;
+    stack[height++] = first;
+    seen[first] = 1;
+    while (height > 0) {
+        const int64_t v = stack[--height];
+        reached++;
+        for (int64_t a = 0, stride = 1; a < 3; stride *= side[a], a++)
+            for (int step = -1; step <= 1; step += 2) {
+                const int64_t x = v / stride % side[a] + step, u = v + step * stride;
+                if (a == c->options.slice_axis || x < 0 || x >= side[a]) continue;
+                if (seen[u] || labels[u] != labels[v]) continue;
+                seen[u] = 1;
+                stack[height++] = u;
+            }
+    }
+    return reached;
+}
+
+/* Every data voxel has a label and no other, labels are 1..K as a raster scan first meets them, and
+ * each is one piece in its slice. */
+static void check_labels(const supervoxels_case *c, const int32_t *labels, int64_t supervoxels)
+{
+    uint8_t *seen = calloc((size_t)c->n, 1);
+    int64_t *stack = malloc((size_t)c->n * sizeof *stack);
+    int64_t *voxels = calloc((size_t)supervoxels + 1, sizeof *voxels);
+    int32_t highest = 0;
+    for (int64_t v = 0; v < c->n; v++) {
+        if (labels[v] < 0 || labels[v] > supervoxels || (labels[v] > 0) != is_data(c, v))
+            fail_msg("%s: voxel %lld has label %d", c->shape, (long long)v, labels[v]);
+        voxels[labels[v]]++;
+    }
+    for (int64_t v = 0; v < c->n; v++) {
+        if (labels[v] <= highest) continue;
+        if (labels[v] != ++highest) fail_msg("%s: label %d before its turn", c->shape, labels[v]);
+        if (reach(c, labels, seen, stack, v) != voxels[highest])
+            fail_msg("%s: label %d is in pieces", c->shape, highest);
+    }
+    if (highest != supervoxels) fail_msg("%s: %d labels", c->shape, highest);
+    free(seen), free(stack), free(voxels);
+}
+
+static void labels_are_whole(void **state)
+{
+    (void)state;
+    for (uint64_t number = 2001; number <= 2300; number++) {
+        supervoxels_case c;
+        supervoxels_case_make(&c, number, 31);
+        int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+        lob_supervoxel_stats stats;
+        if (cut(labels, &stats, &c, 2) == LOB_OK) check_labels(&c, labels, stats.supervoxels);
+        free(labels);
+        supervoxels_case_free(&c);
+    }
+}
+
+/* ---- made images ---- */
+
+/* uint16 noise about a level, one channel. */
+static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double noise)
+{
+    supervoxels_case c = {.image = LOB_VOLUME_EMPTY, .options = LOB_SUPERVOXEL_DEFAULTS};
+    uint64_t state = 77;
+    c.image.type = LOB_U16;
+    c.image.dims = dims;
+    c.image.geometry = lob_geometry_of_spacing(spacing_mm);
+    c.n = lob_voxels(&c.image);
+    c.image.data = malloc((size_t)c.n * sizeof(uint16_t));
+    for (int64_t v = 0; v < c.n; v++)
+        ((uint16_t *)c.image.data)[v] = (uint16_t)(2000 + noise * random_double(&state));
+    c.in.mask = NULL;
+    return c;
+}
+
+static void cubes_in_mm(void **state)
+{
+    (void)state;
+    const double spacing[3] = {5, 1, 1};
+    supervoxels_case c = made((lob_dims){24, 120, 120}, spacing, 40);
+    ((uint16_t *)c.image.data)[0] = 4000; /* of whose range the noise is a hundredth */
+    c.in.image = &c.image;
+    for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
+        int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+        lob_supervoxel_stats stats;
+        c.options.method = (lob_supervoxel_method)method;
+        c.options.size_mm = 20;
+        if (method == LOB_SLICO) c.options.iterations = 3;
+        assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+        assert_true(stats.cells[0] == 6 && stats.cells[1] == 6 && stats.cells[2] == 6);
+        double *sum = calloc((size_t)stats.supervoxels + 1, 7 * sizeof *sum), square[3] = {0};
+        for (int64_t v = 0; v < c.n; v++) {
+            const double mm[3] = {(double)(v % 24) * 5, (double)(v / 24 % 120),
+                                  (double)(v / 24 / 120)};
+            double *s = sum + labels[v] * 7;
+            s[0]++;
+            for (int a = 0; a < 3; a++) s[1 + a] += mm[a], s[4 + a] += mm[a] * mm[a];
+        }
+        for (int64_t k = 1; k <= stats.supervoxels; k++)
+            for (int a = 0; a < 3; a++) {
+                const double *s = sum + k * 7, mean = s[1 + a] / s[0];
+                square[a] += (s[4 + a] / s[0] - mean * mean) * s[0] / (double)c.n;
+            }
+        for (int a = 0; a < 3; a++) {
+            /* A side of s mm of voxels of h has the variance (s^2 - h^2) / 12. */
+            const double side = sqrt(12 * square[a] + spacing[a] * spacing[a]);
+            print_message("method %d: %.1f mm along axis %d\n", method, side, a);
+            assert_true(side > 15 && side < 26);
+        }
+        free(sum), free(labels);
+    }
+    lob_volume_free(&c.image);
+}
+
+static void counts_come_near(void **state)
+{
+    (void)state;
+    static const struct {
+        lob_dims dims;
+        double mm[3];
+        int64_t count;
+        int slice_axis;
+        int64_t cells[3];
+    } cases[] = {
+        {{100, 100, 100}, {1, 1, 1}, 1000, -1, {10, 10, 10}},
+        {{400, 200, 1},   {1, 1, 9}, 200,  -1, {20, 10, 1} },
+        {{60, 100, 100},  {5, 1, 1}, 3000, -1, {30, 10, 10}},
+        {{64, 64, 10},    {1, 1, 8}, 640,  -1, {8, 8, 10}  }, /* slices thicker than a cell */
+        {{100, 80, 7},    {1, 1, 1}, 80,   2,  {10, 8, 7}  }, /* of each slice */
+        {{1000, 1000, 2}, {1, 1, 1}, 100,  -1, {10, 10, 1} }, /* thinner than a cell */
+        {{5, 4, 3},       {1, 1, 1}, 9999, -1, {5, 4, 3}   },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+        lob_volume image = LOB_VOLUME_EMPTY;
+        lob_supervoxel_plan plan;
+        const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = 1};
+        const lob_extremes extremes = {.any = true};
+        image.dims = cases[i].dims;
+        image.geometry = lob_geometry_of_spacing(cases[i].mm);
+        o.count = cases[i].count;
+        o.slice_axis = cases[i].slice_axis;
+        const lob_supervoxel_input in = {&image, NULL};
+        assert_int_equal(lob_supervoxel_plan_make(&plan, &in, &o, &levels, &extremes, NULL), 0);
+        for (int a = 0; a < 3; a++)
+            if (plan.rule.cells[a] != cases[i].cells[a])
+                fail_msg("case %zu: %d cells along axis %d at %g mm", i, plan.rule.cells[a], a,
+                         plan.size_mm);
+        lob_supervoxel_plan_free(&plan);
+    }
+}
+
+/* ---- colours ---- */
+
+static double root(double t)
+{
+    return t > 216.0 / 24389 ? cbrt(t) : (24389.0 / 27 * t + 16) / 116;
+}
+
+/* CIELAB of an sRGB colour, straight from the definition. */
+static void lab_of(double lab[3], const uint8_t rgb[3])
+{
+    static const double to_xyz[3][3] = {
+        {0.4124564, 0.3575761, 0.1804375},
+        {0.2126729, 0.7151522, 0.0721750},
+        {0.0193339, 0.1191920, 0.9503041}
+    };
+    static const double white[3] = {0.95047, 1, 1.08883};
+    double f[3] = {0};
+    for (int i = 0; i < 3; i++) {
+        double sum = 0;
+        for (int c = 0; c < 3; c++) {
+            const double v = rgb[c] / 255.0;
+            sum += to_xyz[i][c] * (v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+        }
+        f[i] = root(sum / white[i]);
+    }
+    lab[0] = 116 * f[1] - 16;
+    lab[1] = 500 * (f[0] - f[1]);
+    lab[2] = 200 * (f[1] - f[2]);
+}
+
+static void colours_as_cie_says(void **state)
+{
+    (void)state;
+    uint8_t rgb[3] = {255, 0, 0};
+    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_supervoxel_plan plan;
+    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = 1};
+    image.data = rgb;
+    image.channels = 3;
+    image.dims = (lob_dims){1, 1, 1};
+    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
+    o.lab = true;
+    o.size_mm = 1;
+    const lob_supervoxel_input in = {&image, NULL};
+    assert_int_equal(lob_supervoxels_check(&in, &o, NULL), LOB_OK);
+    assert_int_equal(lob_supervoxel_plan_make(&plan, &in, &o, &levels, NULL, NULL), LOB_OK);
+    double worst = 0;
+    for (int r = 0; r < 256; r += 5)
+        for (int g = 0; g < 256; g += 5)
+            for (int b = 0; b < 256; b += 5) {
+                uint16_t got[3];
+                double want[3];
+                const uint8_t colour[3] = {(uint8_t)r, (uint8_t)g, (uint8_t)b};
+                lob_lab(got, colour[0], colour[1], colour[2], plan.linear, plan.root);
+                lab_of(want, colour);
+                for (int c = 0; c < 3; c++) {
+                    const double unit = (double)got[c] / LOB_LAB_UNIT - (c ? 128 : 0);
+                    worst = fmax(worst, fabs(unit - want[c]));
+                }
+            }
+    print_message("CIELAB is at most %.4f units off\n", worst);
+    assert_true(worst < 0.08);
+    lob_supervoxel_plan_free(&plan);
+}
+
+/* ---- calls ---- */
+
+static void still_is_still(void **state)
+{
+    (void)state;
+    supervoxels_case c = made((lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
+    c.in.image = &c.image;
+    c.options.size_mm = 8;
+    for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
+        int32_t *early = malloc((size_t)c.n * sizeof *early);
+        int32_t *late = malloc((size_t)c.n * sizeof *late);
+        lob_supervoxel_stats a, b;
+        c.options.method = (lob_supervoxel_method)method;
+        c.options.iterations = 2000;
+        c.options.until_still = true;
+        assert_int_equal(cut(early, &a, &c, 2), LOB_OK);
+        print_message("method %d: still after %d iterations\n", method, a.iterations);
+        if (a.iterations < 2000) { /* one more changes nothing */
+            c.options.iterations = a.iterations + 1;
+            c.options.until_still = false;
+            assert_int_equal(cut(late, &b, &c, 2), LOB_OK);
+            assert_memory_equal(early, late, (size_t)c.n * sizeof *early);
+        }
+        free(early), free(late);
+    }
+    lob_volume_free(&c.image);
+}
+
+/* Cut with one option changed from a call that works, and compare what it comes to. */
+#define REFUSED(status, change)                                                         \
+    do {                                                                                \
+        c.options = good;                                                               \
+        c.options.change;                                                               \
+        const lob_status got = cut(labels, NULL, &c, 1);                                \
+        if (got != (status)) fail_msg("options.%s: %s", #change, lob_status_text(got)); \
+    } while (0)
+
+static void bad_options_are_told(void **state)
+{
+    (void)state;
+    supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
+    lob_supervoxel_options good = LOB_SUPERVOXEL_DEFAULTS;
+    int32_t labels[120];
+    good.size_mm = 2;
+    c.in.image = &c.image;
+    REFUSED(LOB_OK, size_mm = 3);
+    REFUSED(LOB_EARG, size_mm = 0);
+    REFUSED(LOB_EARG, count = 3); /* and a size */
+    REFUSED(LOB_EARG, size_mm = -2);
+    REFUSED(LOB_EARG, size_mm = NAN);
+    REFUSED(LOB_EARG, size_mm = INFINITY);
+    REFUSED(LOB_EARG, size_mm = 1e-300); /* beyond floats */
+    REFUSED(LOB_EARG, count = -1);
+    REFUSED(LOB_EARG, compactness = 0);
+    REFUSED(LOB_EARG, compactness = NAN);
+    REFUSED(LOB_EARG, ratio = 0);
+    REFUSED(LOB_EARG, iterations = 0);
+    REFUSED(LOB_EARG, range[0] = INFINITY; c.options.range[1] = 0);
+    REFUSED(LOB_EARG, smallest = 1.5);
+    REFUSED(LOB_EARG, slice_axis = 3);
+    REFUSED(LOB_EARG, lab = true); /* of one channel */
+    REFUSED(LOB_EARG, method = (lob_supervoxel_method)3);
+    REFUSED(LOB_EDATA, range[1] = 4); /* nothing is that low */
+    c.image.channels = LOB_SUPERVOXEL_CHANNELS + 1;
+    REFUSED(LOB_EDATA, size_mm = 2);
+    c.image.channels = 1;
+    lob_volume_free(&c.image);
+}
+
+typedef struct {
+    int calls, stop_after;
+    double last;
+} listener;
+
+static int listen(void *user, double done)
+{
+    listener *l = user;
+    assert_true(done >= l->last && done <= 1);
+    l->last = done;
+    return ++l->calls == l->stop_after;
+}
+
+static void progress_and_cancel(void **state)
+{
+    (void)state;
+    supervoxels_case c = made((lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
+    int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+    c.in.image = &c.image;
+    c.options.size_mm = 5;
+    for (int stop = 0; stop < 60; stop += 7) {
+        listener l = {.stop_after = stop};
+        const lob_context context = {.threads = 2, .progress = listen, .user = &l};
+        const lob_status st = lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL);
+        assert_int_equal(st, stop ? LOB_ECANCEL : LOB_OK);
+        if (!stop) assert_true(l.last == 1 && l.calls > 60);
+    }
+    free(labels);
+    lob_volume_free(&c.image);
+}
+
+static void memory_as_promised(void **state)
+{
+    (void)state;
+    supervoxels_case c = made((lob_dims){128, 128, 96}, (double[]){1, 1, 1}, 300);
+    int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+    uint16_t *voxel = c.image.data;
+    for (int64_t v = 0; v < c.n; v++) /* slabs, far enough apart to stand out from the noise */
+        voxel[v] = (uint16_t)(voxel[v] + v / 128 / 128 / 24 * 4000 + v % 128 / 50 * 2000);
+    c.in.image = &c.image;
+    c.options.size_mm = 8;
+    for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
+        lob_supervoxel_stats stats;
+        c.options.method = (lob_supervoxel_method)method;
+        assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+        const double bytes = (double)stats.working_bytes / (double)c.n;
+        print_message("method %d: %.2f bytes a voxel, %lld pieces\n", method, bytes,
+                      (long long)stats.pieces);
+        assert_true(bytes <= 4);
+        const lob_context context = {.threads = 2, .max_memory = stats.working_bytes / 2};
+        lob_error error = {""};
+        assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
+                         LOB_ENOMEM);
+        assert_non_null(strstr(error.text, "working memory"));
+    }
+    free(labels);
+    lob_volume_free(&c.image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_the_reference), cmocka_unit_test(same_at_any_thread_count),
+        cmocka_unit_test(labels_are_whole),     cmocka_unit_test(cubes_in_mm),
+        cmocka_unit_test(counts_come_near),     cmocka_unit_test(colours_as_cie_says),
+        cmocka_unit_test(still_is_still),       cmocka_unit_test(bad_options_are_told),
+        cmocka_unit_test(progress_and_cancel),  cmocka_unit_test(memory_as_promised),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
