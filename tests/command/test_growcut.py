@@ -243,6 +243,22 @@ def test_frame(folder):
     assert report["inputs"][0]["frame"] == 1 and report["inputs"][0]["frames"] == 3
 
 
+def test_rounds(folder):
+    """Over a flat image a label comes one voxel farther with each round; the report says when it is done."""
+    save(np.full(SHAPE, 100, np.int16), folder / "flat.nii")
+    far = ndimage.distance_transform_cdt(seeds_array() == 0, "chessboard")
+    for rounds, done in ((1, False), (4, False), (sum(SHAPE), True)):
+        labels, report, errors = grow(folder, "--rounds", rounds, image="flat.nii")
+        results = report["results"]
+        assert np.array_equal(labels != 0, far <= rounds), rounds
+        assert results["rounds_asked"] == rounds and results["fixed_point"] == done
+        assert results["rounds"] < rounds if done else results["rounds"] == rounds
+        assert ("before the fixed point" in errors) == (not done)
+    exact, report, _ = grow(folder, image="flat.nii")
+    assert np.array_equal(labels, exact)
+    assert report["results"]["fixed_point"] and "rounds_asked" not in report["results"]
+
+
 def test_same_bytes_whatever_the_threads_and_tiles(folder):
     save(scan_array(noise=200), folder / "image.nii.gz")
     first = None
