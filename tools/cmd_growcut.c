@@ -408,7 +408,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    .above_low = true),
         OPT_INT("rounds", &set.rounds, "N", 0, INT32_MAX,
                 "stop the automaton after so many of its rounds: no path has more steps; 0: go on "
-                "to the fixed point, the exact result, which is faster than many rounds"),
+                "to the fixed point, the exact result"),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_OUTPUT("strength", &set.strength, LOB_FILE_IMAGE,
