@@ -5,10 +5,12 @@
 #include "tools/session.h"
 
 extern const lob_command lob_command_compare;
+extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
+extern const lob_command lob_command_stats;
 
 #endif

@@ -1,0 +1,155 @@
+"""lobule stats: the table of labels that exist, against numpy."""
+
+import json
+
+import numpy as np
+import pytest
+from components_oracle import table
+from conftest import AFFINE, SHARED, assert_one_line, contents, good, load, lobule, save
+from test_components_options import OBLIQUE, assert_rows, blobs, read_tsv
+
+
+def scan(dtype=np.int16):
+    return np.random.default_rng(9).integers(-90, 200, blobs().shape).astype(dtype)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    save(blobs(), tmp_path / "labels.nii")
+    save(scan(), tmp_path / "scan.nii")
+    return tmp_path
+
+
+def stats(folder, *options, image="scan.nii", labels="labels.nii"):
+    """Rows, report and stderr."""
+    arguments = ["stats", image, labels, "--report", "report.json", "--table", "table.tsv", "--force", *options]
+    done = good(*arguments, cwd=folder)
+    return read_tsv(folder / "table.tsv"), json.loads((folder / "report.json").read_text()), done.stderr
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32, np.uint16, np.float32])
+def test_labels_of_every_type(folder, dtype):
+    save(blobs().astype(dtype), folder / "labels.nii", affine=OBLIQUE)
+    save(scan(), folder / "scan.nii", affine=OBLIQUE)
+    rows, report, errors = stats(folder)
+    assert_rows(rows, table(blobs(), OBLIQUE, scan()))
+    assert report["results"]["labels"] == len(rows) == 5
+    assert report["results"]["labelled_voxels"] == np.count_nonzero(blobs())
+    assert errors == ""
+
+
+def test_labels_keep_their_numbers(folder):
+    names = np.array([0, 7, 300, 40000, 2**31 - 1, 2])
+    save(names.astype(np.int32)[blobs()], folder / "labels.nii")
+    rows, _, _ = stats(folder)
+    want = {row["label"]: row for row in table(blobs(), AFFINE, scan())}
+    assert [row["label"] for row in rows] == sorted(names[1:].tolist())
+    for row in rows:
+        expected = dict(want[int(np.argwhere(names == row["label"])[0, 0])])
+        expected.pop("label")
+        assert_rows([row], [expected])
+
+
+def test_the_table_of_components(folder):
+    """What components writes of its own labels is what stats says about them."""
+    good("components", "labels.nii", "-o", "pieces.nii", "--table", "pieces.tsv", "--image", "scan.nii", cwd=folder)
+    stats(folder, labels="pieces.nii")
+    assert (folder / "table.tsv").read_text() == (folder / "pieces.tsv").read_text()
+
+
+def test_json_and_standard_output(folder):
+    rows, _, _ = stats(folder)
+    stats(folder, "--table", "table.json")
+    assert json.loads((folder / "table.json").read_text()) == rows
+    done = good("stats", "scan.nii", "labels.nii", cwd=folder)
+    assert done.stdout == (folder / "table.tsv").read_text() and done.stderr == ""
+    assert good("stats", "scan.nii", "labels.nii", "--table", "-", cwd=folder).stdout == done.stdout
+
+
+def test_same_bytes_at_any_number_of_threads(folder):
+    first = good("stats", "scan.nii", "labels.nii", "--threads", 1, cwd=folder).stdout
+    for threads in (2, 3):
+        assert good("stats", "scan.nii", "labels.nii", "--threads", threads, cwd=folder).stdout == first
+
+
+def test_nan_is_left_out_and_counted(folder):
+    image = scan(np.float32)
+    image[blobs() == 2] = np.nan
+    image[0:3] = np.inf
+    save(image, folder / "scan.nii")
+    rows, report, errors = stats(folder)
+    want = table(blobs(), AFFINE, image)
+    assert want[1]["mean"] is None
+    for row, expected in zip(rows, want):
+        for name in ("mean", "sd"):  # fine levels are a part in 2^32 of the range
+            if expected[name] is not None:
+                assert row[name] == pytest.approx(expected.pop(name), rel=1e-7)
+    assert_rows(rows, want)
+    lost = np.count_nonzero((blobs() > 0) & ~np.isfinite(image))
+    assert report["results"]["not_finite_voxels"] == lost and "NaN or infinite" in errors
+
+
+def test_frame_and_channel(folder):
+    save(np.stack([scan() * 0, scan()], -1), folder / "frames.nii")
+    want = table(blobs(), AFFINE, scan())
+    assert_rows(stats(folder, "--frame", "1", image="frames.nii")[0], want)
+    save(np.stack([scan() * 0, scan()], -1)[:, :, :, None], folder / "channels.nii")
+    assert_rows(stats(folder, "--channel", "1", image="channels.nii")[0], want)
+
+
+def test_no_labels(folder):
+    save(np.zeros(blobs().shape, np.uint8), folder / "labels.nii")
+    rows, report, errors = stats(folder)
+    assert rows == [] and report["results"]["labels"] == 0 and "has no labels" in errors
+
+
+def test_exact_sums_of_large_values(folder):
+    """Means of integers near 2^31 lose nothing."""
+    image = (2**31 - 1 - (np.arange(blobs().size) % 3).reshape(blobs().shape)).astype(np.int32)
+    save(image, folder / "scan.nii")
+    for row in stats(folder)[0]:
+        values = image[blobs() == row["label"]].astype(np.int64)
+        low = int(values.min())
+        assert row["mean"] == pytest.approx(low + (values - low).sum() / len(values), rel=1e-15)
+        assert row["sd"] == pytest.approx((values - low).std(), rel=1e-9)
+
+
+def test_a_real_scan(tmp_path):
+    data = SHARED / "data" / "totalsegmentator"
+    if not data.is_dir():
+        pytest.skip(f"no folder {data}: set LOBULE_SHARED")
+    good("stats", data / "example_ct.nii.gz", data / "example_seg_fast_force_split.nii.gz", "--table",
+         tmp_path / "table.tsv")  # fmt: skip
+    labels = np.asarray(load(data / "example_seg_fast_force_split.nii.gz"))
+    image = np.asarray(load(data / "example_ct.nii.gz"), np.float64)
+    rows = read_tsv(tmp_path / "table.tsv")
+    assert [row["label"] for row in rows] == np.unique(labels[labels > 0]).tolist()
+    for row in rows[:20]:
+        values = image[labels == row["label"]]
+        assert row["voxels"] == len(values)
+        assert [row["min"], row["max"]] == [values.min(), values.max()]
+        assert row["mean"] == pytest.approx(values.mean(), rel=1e-6, abs=1e-4)
+        assert row["sd"] == pytest.approx(values.std(), rel=1e-6, abs=1e-4)
+
+
+REFUSED = [
+    ("an image in channels", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, [], 65, "--channel"),
+    ("a channel that is not there", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, ["--channel", "2"], 65, "channel 2"),
+    ("several frames", {"scan.nii": np.zeros((31, 29, 17, 2), np.uint8)}, [], 65, "--frame"),
+    ("labels on another grid", {"labels.nii": np.ones((5, 4, 3), np.uint8)}, [], 65, "same grid"),
+    ("labels in frames", {"labels.nii": np.zeros((31, 29, 17, 2), np.uint8)}, [], 65, "labels.nii"),
+    ("labels that are none", {"labels.nii": np.full((31, 29, 17), 0.5, np.float32)}, [], 65, "not a whole number"),
+    ("negative labels", {"labels.nii": np.full((31, 29, 17), -1, np.int16)}, [], 65, "below 0"),
+    ("a table of another kind", {}, ["--table", "table.txt"], 64, ".tsv"),
+    ("an unknown option", {}, ["--image", "scan.nii"], 64, "--image"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what, files, options, code, part", REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(folder, what, files, options, code, part):
+    for name, array in files.items():
+        save(array, folder / name)
+    before = contents(folder)
+    done = lobule("stats", "scan.nii", "labels.nii", *options, cwd=folder)
+    assert_one_line(done, code, part)
+    assert done.stdout == "" and contents(folder) == before

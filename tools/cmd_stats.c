@@ -1,0 +1,142 @@
+/* lobule stats: the table of a label volume's regions, with the intensities of an image. */
+#include "tools/commands.h"
+#include "tools/grid.h"
+#include "tools/region_table.h"
+#include "tools/table_file.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    const char *image, *labels, *table;
+    int frame, channel;
+} settings;
+
+/* Everything on the grid, freed together. */
+typedef struct {
+    lob_volume image, labels;
+    lob_label_set set;
+    lob_region *regions; /* set.count */
+} work;
+
+static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+{
+    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
+    if (st == LOB_OK && w->image.channels > 1)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
+                      set->image, w->image.channels);
+    if (st == LOB_OK) st = lob_grid_read(s, &w->labels, set->labels, &w->image, set->image);
+    if (st != LOB_OK) return st;
+    const int64_t stored = lob_voxel_bytes(&w->labels);
+    st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
+    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
+    return st;
+}
+
+static void report(lob_session *s, const settings *set, const work *w)
+{
+    int64_t voxels = 0, data = 0;
+    for (int32_t i = 0; i < w->set.count; i++) {
+        voxels += w->regions[i].voxels;
+        data += w->regions[i].data;
+    }
+    cJSON_AddNumberToObject(s->results, "labels", w->set.count);
+    cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
+    cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
+    if (w->set.count == 0) lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
+    if (voxels > data)
+        lob_session_note(s,
+                         "%s: %lld labelled voxels are NaN or infinite; min, mean, max and sd are "
+                         "of the others",
+                         set->image, (long long)(voxels - data));
+}
+
+static lob_status measure(lob_session *s, const settings *set, work *w)
+{
+    const int64_t count = w->set.count;
+    lob_fine_levels fine = {.exact = true, .per_unit = 1.0};
+    lob_status st = lob_session_take(s, count * (int64_t)sizeof *w->regions, set->labels);
+    if (st != LOB_OK) return st;
+    w->regions = calloc((size_t)count + 1, sizeof *w->regions);
+    if (!w->regions) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    const lob_regions_input in = {
+        .labels = w->labels.data,
+        .type = w->labels.type,
+        .count = count,
+        .dims = w->labels.dims,
+        .image = &w->image,
+    };
+    const double start_s = lob_clock_s();
+    lob_session_doing(s, "measuring");
+    if (count > 0) st = s->backend->regions(w->regions, &fine, &in, &s->context, &s->error);
+    lob_session_stage(s, "compute", start_s);
+    if (st == LOB_EDATA || st == LOB_ENOMEM) {
+        const lob_error reason = s->error; /* which knows of no files */
+        lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->labels, reason.text);
+    }
+    if (st != LOB_OK) return st;
+
+    report(s, set, w);
+    const lob_region_table table = {
+        .regions = w->regions,
+        .count = count,
+        .labels = w->set.values,
+        .geometry = &w->labels.geometry,
+        .fine = &fine,
+        .slope = w->image.slope,
+        .inter = w->image.inter,
+    };
+    return lob_region_table_write(s, &table, set->table);
+}
+
+static lob_status stats(lob_session *s, const settings *set)
+{
+    work w = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, {0}, NULL};
+    lob_status st = lob_table_check(s, set->table);
+    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = measure(s, set, &w);
+    lob_volume_free(&w.image);
+    lob_volume_free(&w.labels);
+    lob_label_set_free(&w.set);
+    free(w.regions);
+    return st;
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    settings set = {.table = "-", .frame = -1, .channel = -1};
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
+                      .required = true),
+        OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
+                      "labels on the image's grid; 0 is no label", .required = true),
+        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+                   "where the table goes: FILE.tsv, FILE.json, or - for standard output"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame of the image, from 0; needed when there are several"),
+        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+                "channel of the image, from 0; needed when there are several"),
+    };
+    lob_session s;
+    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    return lob_session_end(&s, stats(&s, &set));
+}
+
+const lob_command lob_command_stats = {
+    .name = "stats",
+    .summary = "measure the regions of a label volume, with the intensities of an image",
+    .description =
+        "Prints or writes a table with one row for each label, 0 left out: label; voxels; "
+        "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
+        "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
+        "(centroid_x_mm, ..., RAS+); min, mean, max and standard deviation (sd, divided by the "
+        "number of voxels) of the image over the label's finite voxels. As TSV the first row holds "
+        "these names and n/a stands for what is missing; as JSON it is an array of objects, and "
+        "null.\n"
+        "Sums are exact, so the table is the same on every machine and device.",
+    .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
+                "lobule stats scan.nii.gz labels.nii.gz --table regions.json",
+    .run = run,
+};

@@ -1,0 +1,38 @@
+/*
+ * The table of regions as a file: one row a label, in the manner of tools/table_file.h. The
+ * columns:
+ *
+ *   label                                 the region's number in the label volume
+ *   value                                 image value that the region's voxels share, where asked
+ *                                         for; value_0, value_1, ... with several channels
+ *   voxels                                number of voxels
+ *   volume_mm3                            mm3
+ *   bbox_x_min, bbox_y_min, bbox_z_min    bounding box in voxels from 0, both ends inside
+ *   bbox_x_max, bbox_y_max, bbox_z_max
+ *   centroid_x, centroid_y, centroid_z    voxels from 0
+ *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
+ *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
+ *                                         by their number
+ */
+#ifndef LOB_REGION_TABLE_H
+#define LOB_REGION_TABLE_H
+
+#include "kernels/regions/regions.h"
+#include "tools/session.h"
+
+typedef struct {
+    const lob_region *regions; /* count; those without voxels get no row */
+    int64_t count;
+    const int32_t *labels; /* count; NULL: 1..count */
+    const double *values;  /* count rows of `channels` image values; NULL: no such column */
+    int channels;
+    const lob_geometry *geometry;
+    const lob_fine_levels *fine; /* NULL: no intensities */
+    double slope, inter;         /* of the intensities' image */
+} lob_region_table;
+
+/* Write the table, as its name says. Returns LOB_OK, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or
+ * LOB_ECANCEL. */
+lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
+
+#endif

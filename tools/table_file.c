@@ -1,0 +1,147 @@
+/* Tables of numbers as TSV and JSON, a piece of text at a time. */
+#include "tools/table_file.h"
+
+#include "io/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void lob_number_text(char text[32], double value)
+{
+    text[0] = '\0';
+    if (!isfinite(value)) return;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value + 0.0); /* no negative zero */
+        if (strtod(text, NULL) == value) return;
+    }
+}
+
+/* A table on its way: text gathers in a buffer before it is written. */
+typedef struct {
+    const lob_table *table;
+    bool json;
+    lob_output *file; /* NULL: standard output */
+    double *values;   /* a row */
+    char text[1 << 16];
+    size_t used;
+    lob_status status;
+    lob_error *error;
+} printer;
+
+static void flush(printer *p)
+{
+    if (p->status == LOB_OK && p->file)
+        p->status = lob_output_write(p->file, p->text, p->used, p->error);
+    if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used)
+        p->status = lob_fail(p->error, LOB_EIO, "standard output: %s", strerror(errno));
+    p->used = 0;
+}
+
+static void put(printer *p, const char *text)
+{
+    const size_t n = strlen(text);
+    if (p->used + n > sizeof p->text) flush(p);
+    memcpy(p->text + p->used, text, n);
+    p->used += n;
+}
+
+static void put_names(printer *p)
+{
+    for (int c = 0; c < p->table->columns; c++) {
+        put(p, c ? "\t" : "");
+        put(p, p->table->names[c]);
+    }
+    put(p, "\n");
+}
+
+static void put_values(printer *p)
+{
+    for (int c = 0; c < p->table->columns; c++) {
+        char number[32];
+        lob_number_text(number, p->values[c]);
+        if (p->json) {
+            put(p, c ? ", \"" : "{\"");
+            put(p, p->table->names[c]);
+            put(p, "\": ");
+            put(p, number[0] ? number : "null");
+        } else {
+            put(p, c ? "\t" : "");
+            put(p, number[0] ? number : "n/a");
+        }
+    }
+}
+
+static void put_table(printer *p)
+{
+    bool first = true;
+    if (p->json)
+        put(p, "[");
+    else
+        put_names(p);
+    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK; i++) {
+        if (!p->table->row(p->values, i, p->table->user)) continue;
+        if (p->json) put(p, first ? "\n" : ",\n");
+        put_values(p);
+        put(p, p->json ? "}" : "\n");
+        first = false;
+    }
+    if (p->json) put(p, "\n]\n");
+    flush(p);
+}
+
+static lob_status make_table(lob_session *s, const char *path, void *user)
+{
+    printer *p = user;
+    lob_output out;
+    const double start_s = lob_clock_s();
+    lob_status st = lob_output_begin(&out, path, s->force, &s->error);
+    if (st != LOB_OK) return st;
+    p->file = &out;
+    put_table(p);
+    if (p->status == LOB_OK)
+        p->status = lob_output_commit(&out, &s->error);
+    else
+        lob_output_abort(&out);
+    lob_session_stage(s, "write", start_s);
+    return p->status;
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), n = strlen(suffix);
+    return length > n && strcmp(path + length - n, suffix) == 0;
+}
+
+lob_status lob_table_check(lob_session *s, const char *path)
+{
+    if (!path || strcmp(path, "-") == 0 || ends_in(path, ".tsv") || ends_in(path, ".json"))
+        return LOB_OK;
+    return lob_fail(&s->error, LOB_EARG,
+                    "%s: a table is written as .tsv or .json, or as TSV to standard output (-)",
+                    path);
+}
+
+lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path)
+{
+    lob_status st = LOB_ENOMEM;
+    printer *p = malloc(sizeof *p);
+    double *values = calloc((size_t)table->columns, sizeof *values);
+    if (!p || !values) {
+        lob_fail(&s->error, st, "%s: out of memory", path);
+        goto out;
+    }
+    *p = (printer){.table = table, .values = values, .json = ends_in(path, ".json")};
+    p->error = &s->error;
+    if (strcmp(path, "-") == 0) {
+        put_table(p);
+        st = p->status;
+    } else {
+        st = lob_session_make(s, NULL, path, make_table, p);
+    }
+out:
+    free(values);
+    free(p);
+    return st;
+}
