@@ -39,7 +39,7 @@ typedef struct {
     double window_levels; /* ... and levels, >= 0 */
     int cap;        /* turns of 32 cells before a visit ends, >= 1; 0: until nothing is left */
     int warps;      /* of a block, 1..32; 0: as many as fit */
-    int64_t rounds; /* stop after these, before the fixed point; 0: at the fixed point */
+    int64_t rounds; /* of visits, not the automaton's: stop after these; 0: at the fixed point */
     bool adapt;     /* widen the window, up to 16 times, while warps are idle */
 } lob_growcut_tuning;
 

@@ -6,7 +6,7 @@
 
 typedef unsigned long long wide;
 
-enum { THREADS = 256, CHUNK = 64 * THREADS, COUNTS = 2 };
+enum { THREADS = 256, CHUNK = 32 * THREADS, COUNTS = 2 };
 
 /* Extremes are kept as unsigned numbers in the order of the values, so that atomics can merge them.
  */
@@ -14,6 +14,7 @@ typedef struct {
     lob_device_image image;
     lob_device_view view;
     int64_t plane_voxels, chunks; /* of one plane */
+    bool dense;                   /* a plane's voxels follow one another in memory */
     wide *low, *high;             /* planes * channels */
     wide *counts;                 /* planes * COUNTS: data, not finite */
 } scan;
@@ -61,6 +62,7 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan s)
     const int64_t planes = s.view.flat ? s.view.side[2] : 1;
     for (int64_t item = blockIdx.x; item < planes * s.chunks; item += gridDim.x) {
         const int64_t plane = item / s.chunks, first = item % s.chunks * CHUNK;
+        const int64_t corner = s.view.offset + plane * s.view.stride[2];
         const int64_t last = first + CHUNK < s.plane_voxels ? first + CHUNK : s.plane_voxels;
         for (int c = 0; c < s.image.channels; c++) {
             if (threadIdx.x == 0) low = ~0ull, high = 0, counts[0] = counts[1] = 0;
@@ -68,7 +70,7 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan s)
             wide least = ~0ull, most = 0;
             unsigned data = 0, not_finite = 0;
             for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
-                const int64_t v = voxel_of(&s, plane, i);
+                const int64_t v = s.dense ? corner + i : voxel_of(&s, plane, i);
                 const int state = lob_voxel_state(&s.image, v);
                 data += state == LOB_VOXEL_DATA;
                 not_finite += state == LOB_VOXEL_NOT_FINITE;
@@ -145,6 +147,8 @@ lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int6
     s.view = *view;
     s.plane_voxels = (int64_t)view->side[0] * view->side[1] * (view->flat ? 1 : view->side[2]);
     s.chunks = (s.plane_voxels + CHUNK - 1) / CHUNK;
+    s.dense = view->stride[0] == 1 && view->stride[1] == view->side[0] &&
+              (view->flat || view->stride[2] == (int64_t)view->side[0] * view->side[1]);
     s.low = (wide *)work;
     s.high = s.low + n;
     s.counts = s.high + n;
