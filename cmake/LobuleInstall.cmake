@@ -16,6 +16,8 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/levels/levels.h
     kernels/measures/measures.h
     kernels/phantom/phantom.h
+    kernels/supervoxels/contacts.h
+    kernels/supervoxels/supervoxels.h
     volumes/both.h
     volumes/geometry.h
     volumes/labels.h

@@ -10,3 +10,5 @@ target_link_libraries(test_supervoxels PRIVATE supervoxels_reference)
 lobule_unit_test(test_supervoxels_alloc test_supervoxels_alloc.c)
 target_link_libraries(test_supervoxels_alloc PRIVATE supervoxels_reference)
 lobule_alloc_fail(test_supervoxels_alloc)
+
+lobule_unit_test(test_contacts test_contacts.c)

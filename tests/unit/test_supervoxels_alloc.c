@@ -1,6 +1,7 @@
-/* Supervoxels when any one allocation fails: no leak, no crash, and a status that says so. */
+/* Supervoxels and contacts when any one allocation fails: no leak, no crash, and a status that says
+ * so. */
 #include "alloc_fail.h"
-#include "kernels/supervoxels/supervoxels.h"
+#include "kernels/supervoxels/contacts.h"
 #include "tests/reference/supervoxels_case.h"
 
 #include <setjmp.h>
@@ -35,8 +36,41 @@ static void any_allocation_fails(void **state)
     assert_true(reported > 100);
 }
 
+static lob_status contacts_attempt(void *user)
+{
+    const lob_context context = {.threads = 3};
+    lob_contact *list;
+    int64_t found;
+    double means[500];
+    uint8_t labels[500];
+    lob_volume image = LOB_VOLUME_EMPTY;
+    (void)user;
+    for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
+    const lob_label_grid grid = {
+        labels, LOB_U8, 200, {10, 10, 5}
+    };
+    image.data = labels;
+    image.type = LOB_U8;
+    image.dims = grid.dims;
+    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
+    lob_status st = lob_label_means(means, &grid, &image, &context, NULL);
+    if (st != LOB_OK) return st;
+    st =
+        lob_contacts(&list, &found, &grid, image.geometry.spacing_mm, means, 1, -1, &context, NULL);
+    assert_true((st == LOB_OK) == (list != NULL));
+    free(list);
+    return st;
+}
+
+static void contacts_too(void **state)
+{
+    (void)state;
+    assert_true(alloc_fail_sweep("contacts", contacts_attempt, NULL) > 10);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_allocation_fails)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_allocation_fails),
+                                       cmocka_unit_test(contacts_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,222 @@
+/* Contacts of labels, their means, and painting, each against a count over all faces. */
+#include "kernels/supervoxels/contacts.h"
+#include "tests/reference/random.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 12 };
+
+static const double mm[3] = {0.5, 2, 3};
+
+typedef struct {
+    lob_label_grid grid;
+    lob_volume image;
+    int64_t n, faces[MOST + 1][MOST + 1][3];
+    int slice_axis;
+} scene;
+
+static int32_t label_at(const scene *s, int64_t v)
+{
+    return lob_label_at(s->grid.labels, s->grid.type, v);
+}
+
+/* The voxel that shares the face of v towards `step` along an axis, or -1. */
+static int64_t beyond(const scene *s, int64_t v, int axis, int step)
+{
+    const int64_t side[3] = {s->grid.dims.nx, s->grid.dims.ny, s->grid.dims.nz};
+    int64_t stride = 1;
+    for (int a = 0; a < axis; a++) stride *= side[a];
+    const int64_t x = v / stride % side[axis] + step;
+    return axis == s->slice_axis || x < 0 || x >= side[axis] ? -1 : v + step * stride;
+}
+
+static scene make_scene(uint64_t number)
+{
+    static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
+    uint64_t state = number * 977 + 5;
+    scene s = {.image = LOB_VOLUME_EMPTY};
+    s.grid.dims = (lob_dims){1 + random_below(&state, 9), 1 + random_below(&state, 9),
+                             1 + random_below(&state, 7)};
+    s.grid.type = types[random_below(&state, 3)];
+    s.grid.count = 1 + random_below(&state, MOST);
+    s.slice_axis = (int)random_below(&state, 4) - 1;
+    s.image.dims = s.grid.dims;
+    s.n = lob_voxels(&s.image);
+    s.image.type = LOB_F32;
+    s.image.channels = 1 + (int)random_below(&state, 3);
+    s.image.geometry = lob_geometry_of_spacing(mm);
+    s.image.slope = 2;
+    s.image.inter = -1;
+    s.image.data = malloc((size_t)(s.n * s.image.channels) * sizeof(float));
+    void *labels = malloc((size_t)s.n * sizeof(int32_t));
+    for (int64_t v = 0; v < s.n; v++)
+        lob_label_put(labels, s.grid.type, v, (int32_t)random_below(&state, s.grid.count + 1));
+    for (int64_t i = 0; i < s.n * s.image.channels; i++)
+        ((float *)s.image.data)[i] =
+            random_chance(&state, 5) ? NAN : (float)(random_double(&state) * 100 - 30);
+    s.grid.labels = labels;
+    for (int64_t v = 0; v < s.n; v++)
+        for (int a = 0; a < 3; a++) {
+            const int64_t u = beyond(&s, v, a, 1);
+            const int32_t p = label_at(&s, v), q = u < 0 ? 0 : label_at(&s, u);
+            if (p && q && p != q) s.faces[p < q ? p : q][p < q ? q : p][a]++;
+        }
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    free((void *)s->grid.labels);
+    lob_volume_free(&s->image);
+}
+
+/* Mean of a label in a channel, in plain doubles; NaN without a finite value. */
+static double mean_of(const scene *s, int32_t label, int channel)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t v = 0; v < s->n; v++) {
+        const double value = ((const float *)s->image.data)[channel * s->n + v];
+        if (label_at(s, v) == label && isfinite(value)) sum += 2 * value - 1, n++;
+    }
+    return n ? sum / (double)n : NAN;
+}
+
+static bool near(double a, double b)
+{
+    return isnan(b) ? isnan(a) : fabs(a - b) < 1e-5;
+}
+
+static void check_contact(const scene *s, const lob_contact *c)
+{
+    const int64_t *faces = s->faces[c->a][c->b];
+    double square = 0;
+    assert_memory_equal(c->faces, faces, sizeof c->faces);
+    assert_true(near(c->mm2, (double)faces[0] * 6 + (double)faces[1] * 1.5 + (double)faces[2]));
+    for (int k = 0; k < s->image.channels; k++) {
+        const double d = mean_of(s, c->a, k) - mean_of(s, c->b, k);
+        square += d * d;
+    }
+    assert_true(near(c->difference, sqrt(square)));
+}
+
+static void contacts_are_all_faces(void **state)
+{
+    (void)state;
+    for (uint64_t number = 1; number <= 200; number++) {
+        scene s = make_scene(number);
+        const int channels = s.image.channels;
+        const lob_context context = {.threads = 1 + (int)(number % 4)};
+        double means[MOST * 3];
+        lob_contact *list;
+        int64_t found, at = 0;
+        assert_int_equal(lob_label_means(means, &s.grid, &s.image, &context, NULL), LOB_OK);
+        for (int32_t k = 1; k <= s.grid.count; k++)
+            for (int c = 0; c < channels; c++)
+                assert_true(near(means[(k - 1) * channels + c], mean_of(&s, k, c)));
+        assert_int_equal(
+            lob_contacts(&list, &found, &s.grid, mm, means, channels, s.slice_axis, &context, NULL),
+            LOB_OK);
+        for (int a = 1; a <= MOST; a++)
+            for (int b = a + 1; b <= MOST; b++) {
+                const int64_t *faces = s.faces[a][b];
+                if (faces[0] + faces[1] + faces[2] == 0) continue;
+                assert_true(at < found && list[at].a == a && list[at].b == b);
+                check_contact(&s, &list[at++]);
+            }
+        assert_int_equal(at, found);
+        free(list);
+        free_scene(&s);
+    }
+}
+
+static void boundaries_are_outlines(void **state)
+{
+    (void)state;
+    for (uint64_t number = 1; number <= 60; number++) {
+        scene s = make_scene(number);
+        uint8_t *marks = malloc((size_t)s.n);
+        lob_paint_boundaries(marks, &s.grid, s.slice_axis, 2);
+        for (int64_t v = 0; v < s.n; v++) {
+            bool edge = false;
+            for (int a = 0; a < 3; a++)
+                for (int step = -1; step <= 1; step += 2) {
+                    const int64_t u = beyond(&s, v, a, step);
+                    edge |= u >= 0 && label_at(&s, u) != label_at(&s, v);
+                }
+            assert_int_equal(marks[v], label_at(&s, v) != 0 && edge);
+        }
+        free(marks);
+        free_scene(&s);
+    }
+}
+
+static void means_are_stored_as_the_type_holds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        lob_type type;
+        double slope, inter, mean, want;
+    } cases[] = {
+        {"as it is",            LOB_F32, 1,   0,  1.25,  1.25                 },
+        {"to the nearest",      LOB_U8,  1,   0,  1.5,   2                    },
+        {"below the type",      LOB_U8,  1,   0,  -7,    0                    },
+        {"above the type",      LOB_I16, 1,   0,  1e9,   32767                },
+        {"through the slope",   LOB_I16, 0.5, -8, 3.25,  23                   },
+        {"nothing there",       LOB_I16, 0.5, -8, NAN,   16                   },
+        {"the largest integer", LOB_I64, 1,   0,  1e300, 9223372036854775807.0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t label = 1;
+        const lob_label_grid grid = {
+            &label, LOB_U8, 1, {1, 1, 1}
+        };
+        uint64_t voxel = 0;
+        double got;
+        lob_volume out = LOB_VOLUME_EMPTY;
+        out.data = &voxel;
+        out.type = cases[i].type;
+        out.dims = grid.dims;
+        out.slope = cases[i].slope;
+        out.inter = cases[i].inter;
+        lob_paint_means(&out, &grid, &cases[i].mean, 1);
+        lob_values(&got, &voxel, out.type, 0, 1);
+        if (got != cases[i].want) fail_msg("%s: %g", cases[i].what, got);
+    }
+}
+
+static void too_little_memory_is_told(void **state)
+{
+    (void)state;
+    scene s = make_scene(3);
+    const lob_context context = {.threads = 2, .max_memory = 100};
+    lob_contact *list;
+    int64_t found;
+    lob_error error = {""};
+    assert_int_equal(lob_contacts(&list, &found, &s.grid, mm, NULL, 0, -1, &context, &error),
+                     LOB_ENOMEM);
+    assert_true(list == NULL && found == 0 && error.text[0]);
+    assert_int_equal(lob_contacts(&list, &found, &s.grid, mm, NULL, 0, 3, &context, &error),
+                     LOB_EARG);
+    free_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contacts_are_all_faces),
+        cmocka_unit_test(boundaries_are_outlines),
+        cmocka_unit_test(means_are_stored_as_the_type_holds),
+        cmocka_unit_test(too_little_memory_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
