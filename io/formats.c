@@ -109,6 +109,13 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading)
     return LOB_OK;
 }
 
+void lob_files_free(char *files[2])
+{
+    free(files[0]);
+    free(files[1]);
+    files[0] = files[1] = NULL;
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;

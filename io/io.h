@@ -101,6 +101,9 @@ lob_status lob_check_output(const char *path, bool force, lob_error *error);
  */
 lob_status lob_files_of(char *files[2], const char *path, bool reading);
 
+/* Free the names and leave NULL. */
+void lob_files_free(char *files[2]);
+
 /* Does the suffix of path belong to a volume format? */
 bool lob_is_volume_name(const char *path);
 

@@ -249,15 +249,14 @@ static lob_status join(lob_session *s, const settings *set, work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
-    const double start_s = lob_clock_s();
-    lob_session_doing(s, "joining");
+    lob_session_compute(s, "joining");
     lob_status st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
     if (st == LOB_EDATA || st == LOB_ENOMEM) {
         const lob_error reason = s->error; /* which knows of no files */
         lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
     }
     if (st == LOB_OK) st = find_values(s, set, w);
-    lob_session_stage(s, "compute", start_s);
+    if (st == LOB_OK) lob_session_computed(s);
     return st;
 }
 

@@ -67,10 +67,9 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .dims = w->labels.dims,
         .image = &w->image,
     };
-    const double start_s = lob_clock_s();
-    lob_session_doing(s, "measuring");
+    lob_session_compute(s, "measuring");
     if (count > 0) st = s->backend->regions(w->regions, &fine, &in, &s->context, &s->error);
-    lob_session_stage(s, "compute", start_s);
+    if (st == LOB_OK) lob_session_computed(s);
     if (st == LOB_EDATA || st == LOB_ENOMEM) {
         const lob_error reason = s->error; /* which knows of no files */
         lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->labels, reason.text);
@@ -126,7 +125,7 @@ static int run(const lob_command *self, int argc, char **argv)
 
 const lob_command lob_command_stats = {
     .name = "stats",
-    .summary = "measure the regions of a label volume, with the intensities of an image",
+    .summary = "measure the regions of labels, with the intensities of an image",
     .description =
         "Prints or writes a table with one row for each label, 0 left out: label; voxels; "
         "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "

@@ -2,7 +2,6 @@
 #include "tools/session.h"
 
 #include "io/file.h"
-#include "io/png.h"
 #include "tools/report.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
@@ -105,13 +104,6 @@ static bool is_stdout(const lob_option *row)
     return row->content == LOB_FILE_TABLE && strcmp(path_of(row), "-") == 0;
 }
 
-static void free_files(char *files[2])
-{
-    free(files[0]);
-    free(files[1]);
-    files[0] = files[1] = NULL;
-}
-
 /* The files that a row's path stands for. */
 static lob_status files_of(char *files[2], const lob_option *row)
 {
@@ -130,8 +122,8 @@ static lob_status would_touch(bool *touches, const lob_option *output, const lob
     *touches = false;
     for (int i = 0; i < 4 && st == LOB_OK; i++)
         if (made[i / 2] && used[i % 2] && lob_same_file(made[i / 2], used[i % 2])) *touches = true;
-    free_files(made);
-    free_files(used);
+    lob_files_free(made);
+    lob_files_free(used);
     return st;
 }
 
@@ -271,7 +263,7 @@ static void release(lob_session *s)
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);
     cJSON_Delete(s->results);
-    for (int i = 0; i < s->outputs_written; i++) free_files(s->written[i].files);
+    for (int i = 0; i < s->outputs_written; i++) lob_files_free(s->written[i].files);
 }
 
 bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
@@ -370,7 +362,7 @@ int lob_session_end(lob_session *s, lob_status status)
     return lob_status_exit_code(status);
 }
 
-static void add_stage(lob_session *s, const char *name, double seconds)
+void lob_session_add(lob_session *s, const char *name, double seconds)
 {
     int i = 0;
     while (i < s->stages && strcmp(s->stage[i].name, name) != 0) i++;
@@ -381,7 +373,7 @@ static void add_stage(lob_session *s, const char *name, double seconds)
 
 void lob_session_stage(lob_session *s, const char *name, double start_s)
 {
-    add_stage(s, name, lob_clock_s() - start_s);
+    lob_session_add(s, name, lob_clock_s() - start_s);
 }
 
 lob_seconds lob_session_seconds(const lob_session *s)
@@ -403,15 +395,15 @@ void lob_session_computed(lob_session *s)
 {
     const double elapsed = lob_clock_s() - s->compute_s;
     if (!s->context.device) {
-        add_stage(s, "compute", elapsed);
+        lob_session_add(s, "compute", elapsed);
         return;
     }
     const lob_device_traffic now = lob_device_traffic_of(s->context.device);
     const double upload = now.upload_s - s->traffic.upload_s;
     const double download = now.download_s - s->traffic.download_s;
-    add_stage(s, "upload", upload);
-    add_stage(s, "compute", elapsed - upload - download);
-    add_stage(s, "download", download);
+    lob_session_add(s, "upload", upload);
+    lob_session_add(s, "compute", elapsed - upload - download);
+    lob_session_add(s, "download", download);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)
@@ -452,125 +444,6 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
 void lob_session_give(lob_session *s, int64_t bytes)
 {
     hold(s, -bytes);
-}
-
-static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
-                              const lob_read_options *options, lob_file_info *info)
-{
-    lob_status st = lob_read(out, path, options, info, &s->error);
-    if (st != LOB_OK) return st;
-    add_stage(s, "read", info->read_s);
-    add_stage(s, "inflate", info->inflate_s);
-    lob_report_input(s, out, path, info);
-    if (out->data) hold(s, lob_voxel_bytes(out));
-    st = lob_session_cancelled(s);
-    if (st != LOB_OK) lob_volume_free(out);
-    return st;
-}
-
-lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame)
-{
-    lob_file_info info = {.format = NULL};
-    const lob_read_options options = {
-        .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
-    return read_volume(s, out, path, &options, &info);
-}
-
-lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
-                                   lob_file_info *info)
-{
-    lob_file_info unasked = {.format = NULL};
-    const lob_read_options options = {
-        .frame = 0, .threads = s->context.threads, .header_only = true};
-    return read_volume(s, out, path, &options, info ? info : &unasked);
-}
-
-lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
-                            lob_make_fn *make, void *user)
-{
-    char *files[2] = {NULL, NULL};
-    lob_status st = lob_session_cancelled(s);
-    if (st != LOB_OK) return st;
-    if (volume ? lob_files_of(files, path, false) != LOB_OK : !(files[0] = strdup(path)))
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
-    bool is_new = true;
-    for (int k = 0; k < 2; k++)
-        if (files[k] && access(files[k], F_OK) == 0) is_new = false;
-
-    st = make(s, path, user);
-    if (st != LOB_OK) { /* nothing under its path is ours */
-        free_files(files);
-        return st;
-    }
-    assert(s->outputs_written < LOB_SESSION_OUTPUTS);
-    memcpy(s->written[s->outputs_written].files, files, sizeof files);
-    s->written[s->outputs_written++].is_new = is_new;
-    lob_report_output(s, volume, path);
-    return lob_session_cancelled(s);
-}
-
-static void add_output_stages(lob_session *s, double start_s, double compress_s)
-{
-    add_stage(s, "compress", compress_s);
-    add_stage(s, "write", lob_clock_s() - start_s - compress_s);
-}
-
-/* A volume to be written. */
-typedef struct {
-    const lob_volume *volume;
-    lob_write_options options;
-} volume_output;
-
-static lob_status make_volume(lob_session *s, const char *path, void *user)
-{
-    volume_output *out = user;
-    const double start_s = lob_clock_s();
-    double compress_s = 0;
-    out->options.compress_s = &compress_s;
-    const lob_status st = lob_write(out->volume, path, &out->options, &s->error);
-    add_output_stages(s, start_s, compress_s);
-    return st;
-}
-
-lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
-                                  lob_write_options options)
-{
-    if (!path) return LOB_OK;
-    options.force = s->force;
-    options.threads = s->context.threads;
-    volume_output out = {volume, options};
-    return lob_session_make(s, volume, path, make_volume, &out);
-}
-
-typedef struct {
-    const unsigned char *rgb;
-    int width, height;
-} picture_output;
-
-static lob_status make_picture(lob_session *s, const char *path, void *user)
-{
-    const picture_output *out = user;
-    const double start_s = lob_clock_s();
-    double compress_s = 0;
-    const lob_status st = lob_png_write_rgb(path, out->rgb, out->width, out->height, s->force,
-                                            &compress_s, &s->error);
-    add_output_stages(s, start_s, compress_s);
-    return st;
-}
-
-lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
-                                     int height, const char *path)
-{
-    picture_output out = {rgb, width, height};
-    return lob_session_make(s, NULL, path, make_picture, &out);
-}
-
-lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
-                             bool labels)
-{
-    lob_write_options options = LOB_WRITE_DEFAULTS;
-    options.labels = labels;
-    return lob_session_write_with(s, volume, path, options);
 }
 
 void lob_session_note(lob_session *s, const char *format, ...)

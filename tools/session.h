@@ -18,6 +18,7 @@
 #define LOB_SESSION_H
 
 #include "io/io.h"
+#include "io/planes.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"
@@ -169,6 +170,29 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
 lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, int width,
                                      int height, const char *path);
 
+/* A volume that is read a few planes at a time. */
+typedef struct {
+    lob_planes *planes; /* NULL: not open */
+    lob_volume volume;  /* its data is NULL */
+    lob_file_info info;
+    const char *path;
+} lob_plane_input;
+
+/*
+ * lob_planes_open with the session's threads and memory limit. What a plane input holds is small
+ * and is not counted against --max-memory. Returns what lob_planes_open does; on failure there is
+ * nothing to close.
+ */
+lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path,
+                            int64_t frame);
+
+/* lob_planes_get. */
+lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void *out, int64_t z,
+                              int64_t n);
+
+/* Close it, and describe it as lob_session_read does. An input that is not open is fine. */
+void lob_session_close(lob_session *s, lob_plane_input *input);
+
 /* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
 lob_status lob_session_cancelled(lob_session *s);
 
@@ -202,6 +226,9 @@ void lob_session_computed(lob_session *s);
  *   name  in  lives for ever
  */
 void lob_session_stage(lob_session *s, const char *name, double start_s);
+
+/* Add seconds that have been measured. */
+void lob_session_add(lob_session *s, const char *name, double seconds);
 
 /* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
 char *lob_json_text(const char *text);

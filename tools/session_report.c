@@ -85,7 +85,7 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
     add_string(file, "path", path);
     if (info->format) add_string(file, "format", info->format);
     cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
-    if (volume->data) {
+    if (volume->data || info->crc32) {
         snprintf(crc, sizeof crc, "%08x", info->crc32);
         add_string(file, "crc32", crc);
     }
