@@ -188,6 +188,7 @@ PLACES = {
     "converted": lambda bad: ["convert", bad, "out.nii.gz"],
     "as image": lambda bad: ["growcut", bad, "seeds.nii.gz", "-o", "out.nii.gz"],
     "as seeds": lambda bad: ["growcut", "image.nii.gz", bad, "-o", "out.nii.gz"],
+    "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
 }
 
 
