@@ -12,5 +12,6 @@ extern const lob_command lob_command_info;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_stats;
+extern const lob_command lob_command_supervoxels;
 
 #endif

@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const lob_command *const commands[] = {
-    &lob_command_growcut, &lob_command_components, &lob_command_stats,   &lob_command_info,
-    &lob_command_convert, &lob_command_compare,    &lob_command_preview, &lob_command_phantom,
+    &lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
+    &lob_command_stats,   &lob_command_info,       &lob_command_convert,
+    &lob_command_compare, &lob_command_preview,    &lob_command_phantom,
 };
 
 static const lob_command *find(const char *name)

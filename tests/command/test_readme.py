@@ -21,6 +21,7 @@ def folder(tmp_path_factory):
     good("phantom", "abdomen", "-o", "scan.nii.gz", "--truth", "truth.nii.gz", "--seeds",
          "seeds.nii.gz", "--size", "48,48,24", cwd=path)
     (path / "body.nii.gz").write_bytes((path / "truth.nii.gz").read_bytes())
+    (path / "data").symlink_to(ROOT / "data")
     return path
 
 
@@ -45,7 +46,7 @@ def test_example_runs(folder, line, request):
     if any(word.startswith("ct") for word in words):
         request.getfixturevalue("real_scan")
     done = lobule(*words[1:], "--quiet", cwd=folder)
-    differs = 1 if words[1] == "compare" else 0
+    differs = 1 if words[1] == "compare" and "--supervoxels" not in words else 0
     assert done.returncode == differs, f"{line}: exit {done.returncode}: {done.stderr}"
     assert done.stderr == ""
 
