@@ -22,27 +22,32 @@ static inline uint64_t pack(const uint8_t bytes[64])
     return word;
 }
 
+/* tops[0..count) from an expression over i, which is 0 or 1, for i from `from` on. */
+#define TOPS(tops, from, count, expression)               \
+    for (int k = 0; k < (count); k++) {                   \
+        const int64_t i = (from) + k;                     \
+        (tops)[k] = (uint8_t)(0 - (uint8_t)(expression)); \
+    }
+
 /*
- * Set bits[0..words) from an expression over i in [0, n) that is 0 or 1. Whole words run over a
- * constant number of columns, which the compiler turns into vector code.
+ * Set bits[0..words) from an expression over i in [0, n). Loops run over a constant number of
+ * columns as far as they can, which the compiler turns into vector code.
  */
-#define PACK_ROW(bits, n, expression)                                \
-    do {                                                             \
-        uint8_t tops[64];                                            \
-        int64_t at = 0;                                              \
-        for (; at + 64 <= (n); at += 64) {                           \
-            for (int k = 0; k < 64; k++) {                           \
-                const int64_t i = at + k;                            \
-                tops[k] = (uint8_t)(0 - (uint8_t)(expression));      \
-            }                                                        \
-            (bits)[at / 64] = pack(tops);                            \
-        }                                                            \
-        if (at < (n)) {                                              \
-            memset(tops, 0, sizeof tops);                            \
-            for (int64_t i = at; i < (n); i++)                       \
-                tops[i - at] = (uint8_t)(0 - (uint8_t)(expression)); \
-            (bits)[at / 64] = pack(tops);                            \
-        }                                                            \
+#define PACK_ROW(bits, n, expression)                                                         \
+    do {                                                                                      \
+        uint8_t tops[64];                                                                     \
+        int64_t at = 0;                                                                       \
+        for (; at + 64 <= (n); at += 64) {                                                    \
+            TOPS(tops, at, 64, expression)                                                    \
+            (bits)[at / 64] = pack(tops);                                                     \
+        }                                                                                     \
+        if (at < (n)) {                                                                       \
+            int64_t next = at;                                                                \
+            memset(tops, 0, sizeof tops);                                                     \
+            for (; next + 16 <= (n); next += 16) TOPS(tops + next - at, next, 16, expression) \
+            TOPS(tops + next - at, next, (int)((n)-next), expression)                         \
+            (bits)[at / 64] = pack(tops);                                                     \
+        }                                                                                     \
     } while (0)
 
 /* The voxels of a row in one channel. */
@@ -62,8 +67,8 @@ static const void *row_of(const lob_volume *image, int channel, int64_t row)
         break;                                                                \
     }
 
-static void foreground(uint64_t *bits, const void *data, lob_type type, int64_t n,
-                       const lob_component_rule *rule)
+LOB_CLONES static void foreground(uint64_t *bits, const void *data, lob_type type, int64_t n,
+                                  const lob_component_rule *rule)
 {
     switch (type) {
         LOB_TYPE_LIST(FOREGROUND)
@@ -72,7 +77,7 @@ static void foreground(uint64_t *bits, const void *data, lob_type type, int64_t 
     }
 }
 
-static void finite_bits(uint64_t *bits, const void *data, lob_type type, int64_t n)
+LOB_CLONES static void finite_bits(uint64_t *bits, const void *data, lob_type type, int64_t n)
 {
     if (type == LOB_F32) {
         const float *in = data;
@@ -141,7 +146,7 @@ int64_t lob_bits_filled(uint64_t *filled, const lob_volume *image, const uint8_t
         break;                                             \
     }
 
-static void equal(uint64_t *bits, const void *a, const void *b, lob_type type, int64_t n)
+LOB_CLONES static void equal(uint64_t *bits, const void *a, const void *b, lob_type type, int64_t n)
 {
     switch (type) {
         LOB_TYPE_LIST(EQUAL)
@@ -164,8 +169,8 @@ static void equal(uint64_t *bits, const void *a, const void *b, lob_type type, i
         break;                                                                                     \
     }
 
-static void within(uint64_t *bits, const void *a, const void *b, lob_type type, int64_t n,
-                   double limit)
+LOB_CLONES static void within(uint64_t *bits, const void *a, const void *b, lob_type type,
+                              int64_t n, double limit)
 {
     switch (type) {
         LOB_TYPE_LIST(WITHIN)
@@ -181,7 +186,8 @@ static void within(uint64_t *bits, const void *a, const void *b, lob_type type, 
         break;                                                                                  \
     }
 
-static void add_apart(double *sum, const void *a, const void *b, lob_type type, int64_t n)
+LOB_CLONES static void add_apart(double *sum, const void *a, const void *b, lob_type type,
+                                 int64_t n)
 {
     switch (type) {
         LOB_TYPE_LIST(ADD_APART)

@@ -3,6 +3,7 @@
 #include "kernels/components/components_select.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
+#include "volumes/labels.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -195,28 +196,57 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
     return st;
 }
 
-/* Labels of a row: all of it for components, what holes cover for these. */
-#define WRITE_ROW(ctype)                                                                    \
-    do {                                                                                    \
-        ctype *out = (ctype *)c->result->labels + row->row * p->dims.nx;                    \
-        if (p == &c->pieces) memset(out, 0, (size_t)p->dims.nx * sizeof *out);              \
-        for (int64_t i = 0; i < row->count; i++) {                                          \
-            const uint32_t number = p->number[row->base + row->piece[i]];                   \
-            if (!number) continue;                                                          \
-            const ctype label = (ctype)(c->value ? c->value[number - 1] : (int32_t)number); \
-            for (uint32_t x = row->run[i].start; x < row->run[i].end; x++) out[x] = label;  \
-        }                                                                                   \
+enum { STRETCH = 16 };
+
+/*
+ * Write a row's labels from left to right, and 0 between runs. A whole stretch of voxels at a time:
+ * what goes beyond a run's end is written over by what follows.
+ */
+#define WRITE_ROW(ctype)                                                                          \
+    do {                                                                                          \
+        ctype *out = (ctype *)c->result->labels + row->row * nx;                                  \
+        for (int64_t i = 0, x = 0; x < nx; i++) {                                                 \
+            const bool last = i == row->count;                                                    \
+            const int64_t ends[2] = {last ? nx : row->run[i].start, last ? nx : row->run[i].end}; \
+            const ctype label[2] = {0, last ? 0 : (ctype)label_of(c, row, i)};                    \
+            for (int k = 0; k < 2; k++) {                                                         \
+                for (; x < ends[k] && x + STRETCH <= nx; x += STRETCH)                            \
+                    for (int s = 0; s < STRETCH; s++) out[x + s] = label[k];                      \
+                for (; x < ends[k]; x++) out[x] = label[k];                                       \
+                x = ends[k];                                                                      \
+            }                                                                                     \
+        }                                                                                         \
     } while (0)
 
-static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
+static int32_t label_of(const call *c, const lob_piece_row *row, int64_t i)
+{
+    const uint32_t number = c->pieces.number[row->base + row->piece[i]];
+    return c->value && number ? c->value[number - 1] : (int32_t)number;
+}
+
+LOB_CLONES static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
 {
     const call *c = user;
+    const int64_t nx = p->dims.nx;
     if (c->result->type == LOB_U8)
         WRITE_ROW(uint8_t);
     else if (c->result->type == LOB_I16)
         WRITE_ROW(int16_t);
     else
         WRITE_ROW(int32_t);
+}
+
+/* Write the labels that holes have taken, and nothing else. */
+static void write_holes(const lob_pieces *p, const lob_piece_row *row, void *user)
+{
+    const call *c = user;
+    for (int64_t i = 0; i < row->count; i++) {
+        const uint32_t number = p->number[row->base + row->piece[i]];
+        if (!number) continue;
+        const int32_t label = c->value ? c->value[number - 1] : (int32_t)number;
+        for (int64_t x = row->run[i].start; x < row->run[i].end; x++)
+            lob_label_put(c->result->labels, c->result->type, row->row * p->dims.nx + x, label);
+    }
 }
 
 enum { HUGE_PAGE = 1 << 21 };
@@ -243,7 +273,7 @@ static lob_status write_labels(call *c, double share)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
     lob_status st = lob_pieces_visit(&c->pieces, write_row, c, share, c->error);
     if (st == LOB_OK && c->options->fill_holes)
-        st = lob_pieces_visit(&c->holes, write_row, c, 1.0, c->error);
+        st = lob_pieces_visit(&c->holes, write_holes, c, 1.0, c->error);
     return st;
 }
 

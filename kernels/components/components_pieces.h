@@ -49,7 +49,7 @@ void lob_stages_next(lob_stages *stages, int64_t rows, double to);
 /* Tell of rows done; any thread may, and thread 0 passes it on. Returns whether to stop. */
 bool lob_stages_tell(lob_stages *stages, int64_t rows);
 
-/* A row that comes before another's in the neighbourhood, and how far along x its voxels join. */
+/* A row that comes before another, and how far along x their voxels join; reach -1: they do not. */
 typedef struct {
     int dy, dz, reach;
 } lob_before;
@@ -88,8 +88,7 @@ struct lob_pieces {
     uint32_t *number;            /* pieces: its component, from 0 in raster order */
     int64_t nodes, total, found; /* runs, pieces, components */
     int64_t longest;             /* runs in a row, at most */
-    lob_before before[4];
-    int befores;
+    lob_before before[4];        /* (y-1, z), (y, z-1), (y-1, z-1), (y+1, z-1) */
 };
 
 /*
@@ -106,6 +105,12 @@ void lob_pieces_free(lob_pieces *pieces);
 static inline const uint64_t *lob_pieces_starts(const lob_pieces *pieces, int64_t row)
 {
     return pieces->starts ? pieces->starts + row * pieces->words : NULL;
+}
+
+/* How many runs a row of a slab has. */
+static inline int64_t lob_slab_runs(const lob_pieces *pieces, const lob_slab *slab, int64_t row)
+{
+    return (row + 1 < slab->row_end ? pieces->first[row + 1] : slab->nodes) - pieces->first[row];
 }
 
 /* Runs of a row; `runs` has room for the longest. Returns how many. */
