@@ -171,19 +171,18 @@ static lob_status make_outputs(lob_session *s, const settings *set, work *w)
     return st;
 }
 
-/* Voxels of each dense label. */
+/*
+ * Voxels of each dense label, found by their runs: labels change seldom, and a count that grows
+ * voxel by voxel waits for itself.
+ */
 static void count_labels(int64_t *count, const lob_volume *labels)
 {
     const int64_t n = lob_voxels(labels);
-    switch (labels->type) {
-    case LOB_U8:
-        for (int64_t i = 0; i < n; i++) count[((const uint8_t *)labels->data)[i]]++;
-        break;
-    case LOB_I16:
-        for (int64_t i = 0; i < n; i++) count[((const int16_t *)labels->data)[i]]++;
-        break;
-    default:
-        for (int64_t i = 0; i < n; i++) count[((const int32_t *)labels->data)[i]]++;
+    const lob_type type = labels->type;
+    for (int64_t i = 0, end; i < n; i = end) {
+        const int32_t label = lob_label_at(labels->data, type, i);
+        for (end = i + 1; end < n && lob_label_at(labels->data, type, end) == label;) end++;
+        count[label] += end - i;
     }
 }
 

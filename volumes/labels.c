@@ -264,6 +264,13 @@ static lob_status rewrite(lob_volume *volume, lob_type type, label_map *map, voi
     return LOB_OK;
 }
 
+/* Are labels and dense labels the same numbers, and stored as this type already? */
+static bool stays(const lob_volume *volume, const lob_label_set *set, lob_type type)
+{
+    const bool same = set->count == 0 || set->values[set->count - 1] == set->count;
+    return same && volume->type == type && volume->slope == 1.0 && volume->inter == 0.0;
+}
+
 typedef struct {
     entry *slots;
     const lob_label_set *set;
@@ -307,7 +314,8 @@ lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *
     list.entries = NULL;
     memset(slots, 0, SLOTS * sizeof *slots);
     dense_map map = {.slots = slots, .set = set};
-    status = rewrite(volume, lob_label_type(set->count), to_dense, &map);
+    const lob_type type = lob_label_type(set->count);
+    if (!stays(volume, set, type)) status = rewrite(volume, type, to_dense, &map);
 out:
     if (status != LOB_OK) lob_label_set_free(set);
     if (status == LOB_ENOMEM)
@@ -327,8 +335,9 @@ static int32_t from_dense(void *user, int32_t label)
 lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set)
 {
     const int32_t largest = set->count > 0 ? set->values[set->count - 1] : 0;
+    const lob_type type = lob_label_type(largest);
     lob_label_set map = *set;
-    return rewrite(volume, lob_label_type(largest), from_dense, &map);
+    return stays(volume, set, type) ? LOB_OK : rewrite(volume, type, from_dense, &map);
 }
 
 static int32_t unchanged(void *user, int32_t label)
