@@ -32,11 +32,12 @@ typedef enum { LOB_SLIC, LOB_SLICO, LOB_LSC } lob_supervoxel_method;
 typedef struct {
     lob_supervoxel_method method;
     int slice_axis; /* -1: in 3D; 0, 1, 2: every slice across x, y, z as an image of its own */
-    double size_mm; /* side of a supervoxel; 0: from count */
+    double size_mm; /* side of a supervoxel; 0: from count. Give one of the two */
     int64_t count;  /* supervoxels asked for (of a slice, where there are slices); 0: from size */
     double compactness; /* slic: intensity difference, as a share of the image's range, that weighs
-                           like one side of distance, > 0 */
-    double ratio;       /* lsc: weight of position against intensity, > 0 */
+                           like one side of distance, > 0, at most 1e6. The range is that of the
+                           data's levels, the widest channel's; in CIELAB 100 units */
+    double ratio;       /* lsc: weight of position against intensity, > 0, at most 1000 */
     int iterations;     /* >= 1 */
     bool until_still;   /* end before that when no voxel changes its cluster */
     bool lab;           /* three 8-bit channels are sRGB and are compared in CIELAB */
@@ -63,7 +64,7 @@ typedef struct {
     double size_mm;      /* side that the grid came to */
     int64_t data_voxels, not_finite;
     int64_t pieces;        /* connected pieces before small ones were joined */
-    int iterations;        /* done */
+    int iterations;        /* done; the last of them changed nothing where it ended early */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
 } lob_supervoxel_stats;
 
@@ -79,8 +80,11 @@ typedef struct {
  *   context  in   threads, memory, progress
  *
  * Levels are those of kernels/levels/levels.h, of the whole image also where it is cut slice by
- * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count. At
- * most 4 bytes a voxel of working memory for one channel, 2 more for each further one.
+ * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count.
+ *
+ * Working memory on the CPU: 2 bytes a voxel and channel, and beside them first some 100 bytes a
+ * cluster and 20 more a channel (lsc: 250 and 40), then 21 a piece and 8 a channel of it. With one
+ * channel, 200 voxels a supervoxel and a piece in 20 voxels that is at most 4 bytes a voxel.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit), LOB_ENOMEM or LOB_ECANCEL.

@@ -14,6 +14,9 @@ typedef struct {
     int32_t *set;          /* pieces + 1: of each piece */
     _Atomic int64_t *sums; /* pieces + 1, each 1 + channels: voxels, levels; of sets */
     _Atomic uint64_t *key; /* pieces + 1: the best of a small set's neighbours so far */
+    uint8_t *small;        /* pieces + 1: 1 of a small set */
+    uint8_t *busy; /* rows: 0 where no small set has a voxel. It stays so: a set that is small yet
+                      is made of sets that were */
 } joiner;
 
 #define NO_NEIGHBOUR UINT64_MAX
@@ -31,11 +34,6 @@ static int64_t get(_Atomic int64_t *sum)
 static void add(_Atomic int64_t *sum, int64_t value)
 {
     atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
-}
-
-static bool is_small(const joiner *j, int32_t set)
-{
-    return get(sums_of(j, set)) < j->rule->small;
 }
 
 static void add_row(const joiner *j, int64_t row)
@@ -77,29 +75,41 @@ static void offer(const joiner *j, int32_t set, int32_t other)
         ;
 }
 
-/* Faces between a row and n voxels that lie beyond each of its voxels. */
-static void meet_faces(const joiner *j, const int32_t *labels, const int32_t *beyond, int64_t n)
+/* Offer a small set whatever lies beyond voxels x..end-1, which a neighbouring row holds. */
+static void meet_row(const joiner *j, int32_t set, const int32_t *beside, int64_t x, int64_t end)
 {
-    int32_t last = 0, last_beyond = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (labels[i] == beyond[i] || (labels[i] == last && beyond[i] == last_beyond)) continue;
-        last = labels[i];
-        last_beyond = beyond[i];
-        const int32_t a = j->set[last], b = j->set[last_beyond];
-        if (a == b || a == 0 || b == 0) continue;
-        if (is_small(j, a)) offer(j, a, b);
-        if (is_small(j, b)) offer(j, b, a);
+    for (int32_t last = 0; x < end; x++) {
+        if (beside[x] == last) continue;
+        last = beside[x];
+        const int32_t other = j->set[last];
+        if (other != 0 && other != set) offer(j, set, other);
     }
 }
 
-static void meet_row(const joiner *j, int64_t row)
+/* Every small set that the row holds voxels of meets its neighbours. Returns whether there is one.
+ */
+static bool meet_neighbours(const joiner *j, int64_t row)
 {
-    const int32_t *labels = j->labels + row * j->nx;
+    const int64_t y = row % j->ny, plane = j->ny * j->nx, nx = j->nx;
+    const int32_t *labels = j->labels + row * nx;
     const int slice_axis = j->rule->slice_axis;
-    if (slice_axis != 0) meet_faces(j, labels, labels + 1, j->nx - 1);
-    if (slice_axis != 1 && row % j->ny + 1 < j->ny) meet_faces(j, labels, labels + j->nx, j->nx);
-    if (slice_axis != 2 && row + j->ny < j->ny * j->nz)
-        meet_faces(j, labels, labels + j->ny * j->nx, j->nx);
+    bool any = false;
+    for (int64_t x = 0, end; x < nx; x = end) {
+        const int32_t piece = labels[x];
+        end = x + 1;
+        while (end < nx && labels[end] == piece) end++;
+        const int32_t set = j->set[piece];
+        if (!j->small[set]) continue;
+        any = true;
+        if (slice_axis != 0 && x > 0) meet_row(j, set, labels, x - 1, x);
+        if (slice_axis != 0 && end < nx) meet_row(j, set, labels, end, end + 1);
+        if (slice_axis != 1 && y > 0) meet_row(j, set, labels - nx, x, end);
+        if (slice_axis != 1 && y + 1 < j->ny) meet_row(j, set, labels + nx, x, end);
+        if (slice_axis != 2 && row >= j->ny) meet_row(j, set, labels - plane, x, end);
+        if (slice_axis != 2 && row + j->ny < j->ny * j->nz)
+            meet_row(j, set, labels + plane, x, end);
+    }
+    return any;
 }
 
 static int32_t lowest_of(int32_t *set, int32_t i)
@@ -113,10 +123,13 @@ static bool join_round(const joiner *j)
 {
     const int64_t rows = j->ny * j->nz;
     bool any = false;
-    for (int64_t p = 1; p <= j->pieces; p++)
+    for (int64_t p = 1; p <= j->pieces; p++) {
+        j->small[p] = j->set[p] == p && get(sums_of(j, (int32_t)p)) < j->rule->small;
         atomic_store_explicit(&j->key[p], NO_NEIGHBOUR, memory_order_relaxed);
+    }
 #pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t row = 0; row < rows; row++) meet_row(j, row);
+    for (int64_t row = 0; row < rows; row++)
+        if (j->busy[row]) j->busy[row] = meet_neighbours(j, row);
 
     for (int64_t p = 1; p <= j->pieces; p++) {
         const uint64_t key = atomic_load_explicit(&j->key[p], memory_order_relaxed);
@@ -169,16 +182,20 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces, cons
                 .threads = threads};
     const size_t n = (size_t)pieces + 1, sums = (size_t)rule->channels + 1;
     const int64_t rows = j.ny * j.nz;
-    const int64_t bytes = (int64_t)(n * (sizeof *j.set + sums * sizeof *j.sums + sizeof *j.key));
+    const int64_t bytes =
+        (int64_t)(n * (sizeof *j.set + sums * sizeof *j.sums + sizeof *j.key + 1)) + rows;
     lob_status st = lob_budget_take(budget, bytes, error);
     if (st != LOB_OK) return st;
     st = LOB_ENOMEM;
     j.set = malloc(n * sizeof *j.set);
     j.sums = calloc(n, sums * sizeof *j.sums);
     j.key = malloc(n * sizeof *j.key);
-    if (!j.set || !j.sums || !j.key) goto out;
+    j.small = calloc(n, 1);
+    j.busy = malloc((size_t)rows);
+    if (!j.set || !j.sums || !j.key || !j.small || !j.busy) goto out;
 
     st = LOB_OK;
+    memset(j.busy, 1, (size_t)rows);
     for (size_t p = 0; p < n; p++) j.set[p] = (int32_t)p;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t row = 0; row < rows; row++) add_row(&j, row);
@@ -190,5 +207,7 @@ out:
     free(j.set);
     free(j.sums);
     free(j.key);
+    free(j.small);
+    free(j.busy);
     return st;
 }

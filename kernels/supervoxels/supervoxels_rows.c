@@ -12,6 +12,13 @@
  */
 enum { STRETCH = 1024, LANES = 8 };
 
+/* What is compiled twice, for machines with and without fused multiply-add, as told below. */
+#ifdef __GNUC__
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
 struct lob_supervoxel_row {
     const lob_supervoxel_scene *scene;
     int32_t y, z;        /* which row */
@@ -65,7 +72,7 @@ static const uint16_t *plane_at(const lob_supervoxel_row *row, int channel)
     return row->scene->planes + ((channel * nz + row->z) * ny + row->y) * nx + row->from;
 }
 
-static void load_slic(lob_supervoxel_row *row)
+INLINE void load_slic(lob_supervoxel_row *row)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     row->across[0] = (float)row->y * rule->position[1];
@@ -79,7 +86,7 @@ static void load_slic(lob_supervoxel_row *row)
     }
 }
 
-static void load_lsc(lob_supervoxel_row *row)
+INLINE void load_lsc(lob_supervoxel_row *row)
 {
     const lob_supervoxel_plan *plan = row->scene->plan;
     const float *weights = row->scene->weights;
@@ -108,7 +115,7 @@ static void load_lsc(lob_supervoxel_row *row)
 }
 
 /* Every voxel starts with the cluster of its own cell, at a distance that any other beats. */
-static void load_own(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void load_own(lob_supervoxel_row *row, const lob_cell_block *block)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     const int32_t cy = lob_cell(row->y, rule->side[1], rule->cells[1]) - block->y;
@@ -129,8 +136,8 @@ static void load_own(lob_supervoxel_row *row, const lob_cell_block *block)
 /* ---- one cluster against its interval ---- */
 
 /* Keep what is nearer among LANES voxels from `at` on, of which low..high count. */
-static inline void keep_nearer(lob_supervoxel_row *row, const float *distance, int32_t id,
-                               int32_t at, int32_t low, int32_t high)
+INLINE void keep_nearer(lob_supervoxel_row *row, const float *distance, int32_t id, int32_t at,
+                        int32_t low, int32_t high)
 {
     float *best = row->best + at;
     int32_t *whose = row->id + at;
@@ -141,7 +148,7 @@ static inline void keep_nearer(lob_supervoxel_row *row, const float *distance, i
     }
 }
 
-static inline float ordered(float distance)
+INLINE float ordered(float distance)
 {
     const uint32_t bits = lob_slic_order(distance);
     memcpy(&distance, &bits, sizeof distance);
@@ -150,8 +157,8 @@ static inline float ordered(float distance)
 
 /* Hold a cluster against voxels low..high of the stretch; `channels` is a constant where it pays.
  */
-static inline void slic_interval(lob_supervoxel_row *row, const float *centre, int channels,
-                                 bool adaptive, int32_t id, int32_t low, int32_t high)
+INLINE void slic_interval(lob_supervoxel_row *row, const float *centre, int channels, bool adaptive,
+                          int32_t id, int32_t low, int32_t high)
 {
     const float across = lob_slic_row(row->across[0], row->across[1], centre);
     for (int32_t at = low / LANES * LANES; at <= high; at += LANES) {
@@ -171,8 +178,8 @@ static inline void slic_interval(lob_supervoxel_row *row, const float *centre, i
     }
 }
 
-static inline void lsc_interval(lob_supervoxel_row *row, const float *centre, int channels,
-                                int32_t id, int32_t low, int32_t high)
+INLINE void lsc_interval(lob_supervoxel_row *row, const float *centre, int channels, int32_t id,
+                         int32_t low, int32_t high)
 {
     const float across = lob_lsc_row(row->wave[0], row->wave[1], centre);
     for (int32_t at = low / LANES * LANES; at <= high; at += LANES) {
@@ -193,23 +200,37 @@ static inline void lsc_interval(lob_supervoxel_row *row, const float *centre, in
 
 /* ---- all clusters of a stretch ---- */
 
-static inline void interval(lob_supervoxel_row *row, const float *centre, int32_t id, int32_t low,
-                            int32_t high)
+INLINE void interval(lob_supervoxel_row *row, const float *centre, int32_t id, int32_t low,
+                     int32_t high)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     const int channels = rule->channels;
-    if (rule->method == LOB_SLIC && channels == 1)
-        slic_interval(row, centre, 1, false, id, low, high);
-    else if (rule->method == LOB_SLIC && channels == 3)
-        slic_interval(row, centre, 3, false, id, low, high);
-    else if (rule->method == LOB_LSC && channels == 1)
-        lsc_interval(row, centre, 1, id, low, high);
-    else if (rule->method == LOB_LSC && channels == 3)
-        lsc_interval(row, centre, 3, id, low, high);
-    else if (rule->method == LOB_LSC)
-        lsc_interval(row, centre, channels, id, low, high);
-    else
-        slic_interval(row, centre, channels, rule->method == LOB_SLICO, id, low, high);
+    switch (rule->method) {
+    case LOB_SLIC:
+        if (channels == 1)
+            slic_interval(row, centre, 1, false, id, low, high);
+        else if (channels == 3)
+            slic_interval(row, centre, 3, false, id, low, high);
+        else
+            slic_interval(row, centre, channels, false, id, low, high);
+        break;
+    case LOB_SLICO:
+        if (channels == 1)
+            slic_interval(row, centre, 1, true, id, low, high);
+        else if (channels == 3)
+            slic_interval(row, centre, 3, true, id, low, high);
+        else
+            slic_interval(row, centre, channels, true, id, low, high);
+        break;
+    case LOB_LSC:
+        if (channels == 1)
+            lsc_interval(row, centre, 1, id, low, high);
+        else if (channels == 3)
+            lsc_interval(row, centre, 3, id, low, high);
+        else
+            lsc_interval(row, centre, channels, id, low, high);
+        break;
+    }
 }
 
 /* The clusters that may hold a voxel lie in cells at most one beside its own. */
@@ -222,7 +243,7 @@ static void cells_beside(int32_t beside[2], int32_t low, int32_t high, int axis,
     beside[1] = last + 1 < cells ? last + 1 : last;
 }
 
-static inline void all_clusters(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void all_clusters(lob_supervoxel_row *row, const lob_cell_block *block)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     const int floats = lob_cluster_floats(rule);
@@ -247,39 +268,19 @@ static inline void all_clusters(lob_supervoxel_row *row, const lob_cell_block *b
         }
 }
 
-/* Without the instruction, fmaf is a slow call; with it, two results are never different. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__FMA__)
-__attribute__((target("avx2,fma"), flatten)) static void all_clusters_fma(
-    lob_supervoxel_row *row, const lob_cell_block *block)
-{
-    all_clusters(row, block);
-}
-
-static bool has_fma(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#else
-#define all_clusters_fma all_clusters
-#define has_fma()        false
-#endif
-
-static void find_nearest(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void find_nearest(lob_supervoxel_row *row, const lob_cell_block *block)
 {
     if (row->scene->plan->rule.method == LOB_LSC)
         load_lsc(row);
     else
         load_slic(row);
     load_own(row, block);
-    if (has_fma())
-        all_clusters_fma(row, block);
-    else
-        all_clusters(row, block);
+    all_clusters(row, block);
 }
 
 /* ---- sums ---- */
 
-static void add_levels(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+INLINE void add_levels(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
 {
     const lob_supervoxel_plan *plan = row->scene->plan;
     for (int c = 0; c < plan->rule.channels; c++) {
@@ -290,7 +291,7 @@ static void add_levels(int64_t *sums, const lob_supervoxel_row *row, int32_t at,
     }
 }
 
-static void add_waves(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+INLINE void add_waves(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
 {
     const lob_supervoxel_plan *plan = row->scene->plan;
     const lob_wave *x = wave_of_axis(plan, 0) + row->from;
@@ -314,7 +315,7 @@ static void add_waves(int64_t *sums, const lob_supervoxel_row *row, int32_t at, 
 }
 
 /* Add the voxels at..end-1 of the stretch, all of one cluster. */
-static void add_run(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+INLINE void add_run(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
 {
     const int64_t n = end - at, first = row->from + at, last = row->from + end - 1;
     sums[0] += n;
@@ -328,7 +329,7 @@ static void add_run(int64_t *sums, const lob_supervoxel_row *row, int32_t at, in
 }
 
 /* slico: the largest squared contrast of voxels at..end-1 to their cluster. */
-static void widen_contrast(float *largest, const lob_supervoxel_row *row, const float *centre,
+INLINE void widen_contrast(float *largest, const lob_supervoxel_row *row, const float *centre,
                            int32_t at, int32_t end)
 {
     const int channels = row->scene->plan->rule.channels;
@@ -354,7 +355,7 @@ static const int32_t *labels_at(const lob_supervoxel_row *row)
            row->from;
 }
 
-static void add_stretch(lob_supervoxel_row *row, const lob_cluster_share *share, bool contrasts)
+INLINE void add_stretch(lob_supervoxel_row *row, const lob_cluster_share *share, bool contrasts)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     const int32_t *is_data = labels_at(row);
@@ -373,7 +374,7 @@ static void add_stretch(lob_supervoxel_row *row, const lob_cluster_share *share,
 }
 
 /* The next stretch of the row, from its first data voxel on to its last; false: there is none. */
-static bool next_stretch(lob_supervoxel_row *row)
+INLINE bool next_stretch(lob_supervoxel_row *row)
 {
     const int32_t nx = row->scene->plan->rule.side[0];
     for (row->from += row->count, row->count = 0; row->from < nx; row->from += STRETCH) {
@@ -390,7 +391,7 @@ static bool next_stretch(lob_supervoxel_row *row)
     return false;
 }
 
-static void open_row(lob_supervoxel_row *row, int32_t y, int32_t z)
+static inline void open_row(lob_supervoxel_row *row, int32_t y, int32_t z)
 {
     row->y = y;
     row->z = z;
@@ -412,24 +413,68 @@ void lob_supervoxel_row_start(lob_supervoxel_row *row, const lob_cluster_share *
     }
 }
 
-void lob_supervoxel_row_add(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
-                            int32_t z)
+INLINE void add_row(lob_supervoxel_row *row, const lob_cluster_share *share)
 {
-    open_row(row, y, z);
     while (next_stretch(row)) {
         find_nearest(row, &share->block);
         add_stretch(row, share, row->scene->plan->rule.method == LOB_SLICO);
     }
 }
 
-void lob_supervoxel_row_label(lob_supervoxel_row *row, int32_t *labels, int32_t y, int32_t z)
+INLINE void label_row(lob_supervoxel_row *row, int32_t *labels)
 {
     const lob_supervoxel_rule *rule = &row->scene->plan->rule;
     const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
-    open_row(row, y, z);
     while (next_stretch(row)) {
         int32_t *out = labels + row->from;
         find_nearest(row, &all);
         for (int32_t i = 0; i < row->count; i++) out[i] = out[i] ? row->id[i] + 1 : 0;
     }
+}
+
+/* Where the compiler may not count on the instruction, fmaf is a slow call: a copy of all of the
+ * above is made for machines that have it. Two results are never different. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__FMA__)
+#define FOR_FMA __attribute__((target("avx2,fma")))
+
+static bool has_fma(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#else
+#define FOR_FMA
+
+static bool has_fma(void)
+{
+    return true;
+}
+#endif
+
+FOR_FMA static void add_row_fma(lob_supervoxel_row *row, const lob_cluster_share *share)
+{
+    add_row(row, share);
+}
+
+FOR_FMA static void label_row_fma(lob_supervoxel_row *row, int32_t *labels)
+{
+    label_row(row, labels);
+}
+
+void lob_supervoxel_row_add(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
+                            int32_t z)
+{
+    open_row(row, y, z);
+    if (has_fma())
+        add_row_fma(row, share);
+    else
+        add_row(row, share);
+}
+
+void lob_supervoxel_row_label(lob_supervoxel_row *row, int32_t *labels, int32_t y, int32_t z)
+{
+    open_row(row, y, z);
+    if (has_fma())
+        label_row_fma(row, labels);
+    else
+        label_row(row, labels);
 }
