@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Slabs a thread, so that those with little in them even out, and the least rows of one. */
-enum { SLABS_A_THREAD = 4, SLAB_VOXELS = 1 << 15 };
+enum { SLABS_A_THREAD = 4, SLAB_VOXELS = 1 << 12 };
 
 lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_t size,
                            lob_error *error)

@@ -1,0 +1,21 @@
+/* Random inputs of components: every option, type and odd shape turns up sooner or later. */
+#ifndef LOB_COMPONENTS_CASE_H
+#define LOB_COMPONENTS_CASE_H
+
+#include "kernels/components/components.h"
+
+typedef struct {
+    uint64_t number; /* what the case was made from: the same number makes the same case */
+    lob_volume image, intensities;
+    uint8_t *mask;
+    lob_components_input in;
+    lob_components_options options; /* always valid; the data need not fit them */
+    int64_t n;
+    char shape[512]; /* and pattern and options in one line, for messages */
+} components_case;
+
+/* At most most_voxels, which is at least 1; sides up to 129. */
+void components_case_make(components_case *c, uint64_t number, int64_t most_voxels);
+void components_case_free(components_case *c);
+
+#endif

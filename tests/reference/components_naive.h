@@ -1,0 +1,21 @@
+/* Components and regions straight from their definitions, voxel by voxel, in no hurry. */
+#ifndef LOB_COMPONENTS_NAIVE_H
+#define LOB_COMPONENTS_NAIVE_H
+
+#include "kernels/components/components.h"
+
+/* As lob_components_cpu, for small volumes. Ends the program where there is no memory. */
+lob_status components_naive(lob_components_result *result, const lob_components_input *in,
+                            const lob_components_options *options);
+
+/* As lob_regions_cpu. */
+void regions_naive(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in);
+
+/*
+ * NULL when two results are the same in all but working_bytes, else what differs. A result without
+ * an image has fine levels of 0.
+ */
+const char *components_result_differs(const lob_components_result *a,
+                                      const lob_components_result *b, int64_t voxels);
+
+#endif
