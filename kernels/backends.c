@@ -2,7 +2,9 @@
 #include "kernels/backends.h"
 
 #ifdef LOB_WITH_CUDA
+#include "kernels/components/components_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/regions/regions_cuda.h"
 #endif
 
 static const lob_backend cpu = {
@@ -14,7 +16,12 @@ static const lob_backend cpu = {
 };
 
 #ifdef LOB_WITH_CUDA
-static const lob_backend cuda = {.name = "cuda", .growcut = lob_growcut_cuda};
+static const lob_backend cuda = {
+    .name = "cuda",
+    .growcut = lob_growcut_cuda,
+    .components = lob_components_cuda,
+    .regions = lob_regions_cuda,
+};
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 #else
 const lob_backend *const lob_backends[] = {&cpu, NULL};

@@ -42,8 +42,17 @@ int lob_device_capability(const lob_device *device);
 int64_t lob_device_free_bytes(const lob_device *device);
 int64_t lob_device_total_bytes(const lob_device *device);
 
-/* A device keeps two blocks: one for inputs and outputs, one for what an algorithm works with. */
-typedef enum { LOB_DEVICE_ARRAYS, LOB_DEVICE_WORK, LOB_DEVICE_BLOCKS } lob_device_block;
+/*
+ * A device keeps blocks: for inputs and outputs, for what an algorithm works with, and for what is
+ * only known to be needed while it works: tables of what it found, and lists.
+ */
+typedef enum {
+    LOB_DEVICE_ARRAYS,
+    LOB_DEVICE_WORK,
+    LOB_DEVICE_TABLES,
+    LOB_DEVICE_LISTS,
+    LOB_DEVICE_BLOCKS
+} lob_device_block;
 
 /*
  * Memory of the device, at least size bytes, aligned to 256, not cleared. A block is kept for the

@@ -244,7 +244,7 @@ static void measure_rows(measuring *m, const lob_context *context)
             lob_region_add(&m->sums[i], &m->sums[w * m->in->count + i]);
 }
 
-static lob_status check_regions_input(const lob_regions_input *in, lob_error *error)
+lob_status lob_regions_check(const lob_regions_input *in, lob_error *error)
 {
     if (lob_dims_voxels(in->dims) < 1 || in->count < 0 || in->count > INT32_MAX)
         return lob_fail(error, LOB_EARG, "there is nothing to measure");
@@ -273,7 +273,7 @@ static int workers_for(const lob_regions_input *in, const lob_context *context)
 lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
                            const lob_context *context, lob_error *error)
 {
-    lob_status st = check_regions_input(in, error);
+    lob_status st = lob_regions_check(in, error);
     if (st != LOB_OK || in->count == 0) return st;
     lob_fine_levels levels = {0};
     measuring m = {.in = in,

@@ -28,6 +28,9 @@ lob_extremes lob_extremes_of(const lob_volume *image, int threads);
 void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
                            int64_t first, int64_t n);
 
+/* Check sides, types and count; not the labels. Returns LOB_OK or LOB_EARG. */
+lob_status lob_regions_check(const lob_regions_input *in, lob_error *error);
+
 /* Returns LOB_OK, or LOB_EDATA when a region has more data than its sums are made for. */
 lob_status lob_regions_check_data(const lob_region *regions, int64_t count, lob_error *error);
 

@@ -8,9 +8,11 @@
 
 /* A benchmark prints the suites that it has of those asked for. */
 typedef struct {
-    bool volumes, sweep, flat; /* which suites */
-    lob_dims dims;             /* of the volumes */
-    int times;                 /* of which the median is taken, >= 1 */
+    bool volumes, sweep, flat, huge; /* which suites */
+    lob_dims dims;                   /* of the volumes */
+    int times;                       /* of which the median is taken, >= 1 */
+    const char *volume;              /* only volumes whose names hold this; NULL: all */
+    const char *keep; /* folder for volumes and times, for programs to compare with */
 } bench_options;
 
 typedef struct {

@@ -4,6 +4,7 @@
  * where there is no GPU.
  */
 #include "kernels/device/device.h"
+#include "tests/check_backends/check_components.h"
 #include "tests/check_backends/check_growcut.h"
 
 #include <stdio.h>
@@ -20,7 +21,8 @@ enum { SKIPPED = 77 };
 #endif
 
 static const check_algorithm algorithms[] = {
-    {"growcut", check_growcut_cases, check_growcut_repeats, BENCH(bench_growcut)},
+    {"components", check_components_cases, check_components_repeats, BENCH(bench_components)},
+    {"growcut",    check_growcut_cases,    check_growcut_repeats,    BENCH(bench_growcut)   },
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -38,9 +40,11 @@ static int usage(void)
 {
     fputs("usage: check_backends [--only NAME,NAME] [--device cuda:N] [--cases N] [--first N]\n"
           "                      [--repeats N] [--bench] [--sweep] [--flat] [--size NX NY NZ]\n"
-          "                      [--times N]\n"
+          "                      [--times N] [--huge] [--keep FOLDER] [--volume TEXT]\n"
           "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
           "  --flat    2D images from 1 to 64 megapixels, with approximations and their errors\n"
+          "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
+          "  --volume  only those volumes of --bench whose names hold the text\n"
           "algorithms, all of them without --only:",
           stderr);
     for (int i = 0; i < ALGORITHMS; i++) fprintf(stderr, " %s", algorithms[i].name);
@@ -76,6 +80,12 @@ static bool parse(choices *c, int argc, char **argv)
             c->benches = c->bench.sweep = true;
         else if (strcmp(name, "--flat") == 0)
             c->benches = c->bench.flat = true;
+        else if (strcmp(name, "--huge") == 0)
+            c->benches = c->bench.huge = true;
+        else if (strcmp(name, "--volume") == 0 && left >= 1)
+            c->bench.volume = argv[++i];
+        else if (strcmp(name, "--keep") == 0 && left >= 1)
+            c->bench.keep = argv[++i];
         else if (strcmp(name, "--only") == 0 && left >= 1) {
             if (!choose_only(c, argv[++i])) return false;
         } else if (strcmp(name, "--device") == 0 && left >= 1)

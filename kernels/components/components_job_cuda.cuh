@@ -1,0 +1,94 @@
+/* What the stages of components on the device hand to each other. */
+#ifndef LOB_COMPONENTS_JOB_CUDA_CUH
+#define LOB_COMPONENTS_JOB_CUDA_CUH
+
+#include "kernels/components/components_cuda.h"
+#include "kernels/components/components_runs_cuda.cuh"
+#include "kernels/components/components_select.h"
+
+/* A call. */
+typedef struct {
+    lob_device *device;
+    const lob_components_input *in;
+    const lob_components_options *options;
+    const lob_components_arrays *arrays;
+    const lob_context *context;
+    lob_component_rule rule;
+    runs r;
+    int64_t budget;            /* bytes of working memory that are allowed and free */
+    int64_t work_bytes, bytes; /* taken for the runs; in all, at most */
+    wide *counts;              /* device: foreground, not finite */
+    int64_t piece_bytes;       /* asked for besides, for each piece: found is not known before */
+    void *of_pieces;           /* device: pieces + 1 of them */
+    int64_t table_bytes;       /* taken for pieces */
+    void *scan;                /* device: working memory of scans */
+    size_t scan_bytes;
+    int64_t found; /* components */
+    double done;
+} joining;
+
+/* Lay out what joining the neighbours of a grid takes; nothing is allocated. */
+lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice_axis,
+                            bool directed, lob_error *error);
+
+/* Working memory for it, and where in it everything lies. */
+lob_status lob_joining_allocate(joining *j, lob_error *error);
+
+/* The bits of an image in device memory, and the foreground's count. */
+lob_status lob_joining_classify(joining *j, lob_error *error);
+
+/* Join: afterwards found is known and parent holds a component's number for every piece. */
+lob_status lob_joining_join(joining *j, lob_error *error);
+
+/* Foreground is what has no label in an array in device memory; takes the place of classify. */
+lob_status lob_joining_unlabelled(joining *j, const void *labels, lob_type type, lob_error *error);
+
+/* The voxels of each component, in device memory (found). */
+lob_status lob_joining_sizes(joining *j, wide *sizes, lob_error *error);
+
+/* The index of a voxel of each component, in device memory (found). */
+lob_status lob_joining_members(joining *j, wide *member, lob_error *error);
+
+/*
+ * Write labels.
+ *
+ *   label  in  device; found: of each component; NULL: its number
+ *   over   in  write these alone, over labels that are there; otherwise all that is not a
+ *              component's or has label 0 becomes 0
+ */
+lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint32_t *label,
+                             bool over, lob_error *error);
+
+/* Give holes in labels, in device memory, the label around them. */
+lob_status lob_holes_fill(joining *j, void *labels, lob_type type, lob_error *error);
+
+/* Memory of a block within the budget: what was taken before and still is counts too. */
+lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, int64_t before,
+                             void **memory, lob_error *error);
+
+/* Memory that depends on what was found: the part of it that is handed out next. */
+static inline void *lob_take(unsigned char **at, int64_t bytes)
+{
+    unsigned char *here = *at;
+    *at += (bytes + 255) / 256 * 256;
+    return here;
+}
+
+/* Tell the caller how far it is; LOB_ECANCEL when he wants no more. */
+static inline lob_status lob_joining_done(joining *j, double done)
+{
+    const lob_context *context = j->context;
+    if (done > j->done) j->done = done;
+    return context->progress && context->progress(context->user, j->done) ? LOB_ECANCEL : LOB_OK;
+}
+
+/* Blocks for n items of a kernel whose threads take one after the other: twice what runs at once.
+ */
+static inline int64_t lob_blocks(const lob_device *device, int64_t n, int threads)
+{
+    const int64_t want = (n + threads - 1) / threads;
+    const int64_t most = (int64_t)device->multiprocessors * (2 * 2048 / threads);
+    return want < most ? want : most;
+}
+
+#endif

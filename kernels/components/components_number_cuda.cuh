@@ -1,0 +1,123 @@
+/*
+ * From a forest of pieces to numbers of components in the order of their first voxels.
+ *
+ * Pieces are numbered in the order of lines. Where lines are rows, a component's root is its first
+ * piece and holds its first voxel, so that counting roots numbers components. Where a line is
+ * several rows, the smallest first voxel of the runs decides: a bit is set for each component's,
+ * and bits are counted.
+ */
+#ifndef LOB_COMPONENTS_NUMBER_CUDA_CUH
+#define LOB_COMPONENTS_NUMBER_CUDA_CUH
+
+#include "kernels/components/components_runs_cuda.cuh"
+
+enum { NUMBER_THREADS = 256 };
+
+static __device__ inline int64_t grid_first()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline int64_t grid_step()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+static __global__ void __launch_bounds__(NUMBER_THREADS) start_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) r.parent[i] = (uint32_t)i;
+}
+
+/* The forest is complete: every piece finds its root, writes nothing but its own parent, and says
+ * whether it is one. */
+static __global__ void __launch_bounds__(NUMBER_THREADS) root_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i <= r.pieces; i += grid_step()) {
+        if (i == r.pieces) { /* so that a scan ends with the sum */
+            r.number[i] = 0;
+            break;
+        }
+        uint32_t root = r.parent[i];
+        for (uint32_t up; (up = r.parent[root]) != root;) root = up;
+        r.parent[i] = root;
+        r.number[i] = root == (uint32_t)i;
+        if (r.first) r.first[i] = ~0ull;
+    }
+}
+
+/* Where a run's first voxel is, as a bit of the volume's rows; bits are in raster order. */
+template <typename K>
+static __device__ inline wide first_of_run(const runs &r, int y, int z, int w, uint32_t run)
+{
+    for (int i = 0; i < K::by * K::bz; i++) {
+        const int row_y = y * K::by + i % K::by, row_z = z * K::bz + i / K::by;
+        const uint32_t bits = row_word(r, r.filled, row_y, row_z, w) & run;
+        if (bits)
+            return (wide)(((int64_t)row_z * r.ny + row_y) * r.words + w) * WORD +
+                   (wide)(__ffs(bits) - 1);
+    }
+    return ~0ull;
+}
+
+/* The columns of the run that starts at the lowest bit of starts. */
+static __device__ inline uint32_t run_of(uint32_t filled, uint32_t starts)
+{
+    const uint32_t start = starts & -starts, next = starts & (starts - 1);
+    const uint32_t below_next = next ? (next & -next) - 1 : ~0u;
+    const uint32_t from = filled & below_next & ~(start - 1);
+    return from;
+}
+
+/* Each run tells its component where its first voxel is. */
+template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) first_kernel(runs r)
+{
+    const int thread = (int)threadIdx.x;
+    for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
+        const place p = place_of_tile(r, tile);
+        const int y = line_y(r, p, thread / TILE_WORDS), z = line_z(r, p, thread / TILE_WORDS);
+        const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
+        const uint32_t filled = filled_word<K>(r, y, z, w);
+        const uint16_t *code =
+            r.code + tile * TILE_THREADS * K::slots + r.offset[tile * TILE_THREADS + thread];
+        for (uint32_t left = starts_word<K>(r, y, z, w); left; left &= left - 1) {
+            const wide first = first_of_run<K>(r, y, z, w, run_of(filled, left));
+            wide *least = r.first + r.parent[id_of_code(r, p, *code++)];
+            if (first < __ldca(least)) atomicMin(least, first);
+        }
+    }
+}
+
+static __global__ void __launch_bounds__(NUMBER_THREADS) mark_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
+        if (r.parent[i] != (uint32_t)i) continue;
+        const wide first = r.first[i];
+        atomicOr(&r.first_bits[first / WORD], 1u << first % WORD);
+    }
+}
+
+static __global__ void __launch_bounds__(NUMBER_THREADS) count_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i <= r.row_words; i += grid_step())
+        r.first_base[i] = i < r.row_words ? (uint32_t)__popc(r.first_bits[i]) : 0;
+}
+
+/* A component's number is what its root was counted as; where lines are rows that is there. */
+static __global__ void __launch_bounds__(NUMBER_THREADS) rank_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
+        if (r.parent[i] != (uint32_t)i) continue;
+        const wide first = r.first[i];
+        const uint32_t bits = r.first_bits[first / WORD] & ~(~0u << first % WORD);
+        r.number[i] = r.first_base[first / WORD] + (uint32_t)__popc(bits);
+    }
+}
+
+/* From here on a piece's parent is its component's number. */
+static __global__ void __launch_bounds__(NUMBER_THREADS) number_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step())
+        r.parent[i] = r.number[r.parent[i]] + 1;
+}
+
+#endif

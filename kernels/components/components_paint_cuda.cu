@@ -1,0 +1,167 @@
+/* From numbered pieces to what is told of them: labels of voxels, sizes, a voxel of each. */
+#include "kernels/components/components_job_cuda.cuh"
+
+#include "volumes/labels.h"
+
+/* A kernel's task: which of these are set says what it does. */
+typedef struct {
+    runs r;
+    void *labels;
+    lob_type type;
+    const uint32_t *label; /* of components; NULL: their numbers */
+    bool over;
+    wide *sizes, *member;
+} task;
+
+/* What a block knows of its tile: a word's starts, the runs before it, and each run's label. */
+typedef struct {
+    uint32_t *starts; /* TILE_THREADS */
+    uint32_t *offset; /* TILE_THREADS */
+    uint32_t *label;  /* TILE_THREADS * slots */
+} tile_labels;
+
+static __device__ inline uint32_t number_of_run(const runs &r, const place &p, int64_t run)
+{
+    return r.parent[id_of_code(r, p, r.code[p.tile * TILE_THREADS * r.slots + run])];
+}
+
+/* A warp takes the rows of a word, a lane a voxel of each. */
+template <typename K>
+static __device__ inline void paint_word(const task &k, const tile_labels &l, const place &p,
+                                         int thread)
+{
+    const runs &r = k.r;
+    const int lane = (int)threadIdx.x % WORD, line = thread / TILE_WORDS;
+    const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS, x = w * WORD + lane;
+    const int run = (int)l.offset[thread] + __popc(l.starts[thread] & lob_bits_to(lane)) - 1;
+    const int y = line_y(r, p, line) * K::by, z = line_z(r, p, line) * K::bz;
+    if (x >= r.nx) return;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++) {
+        const int row_y = y + i % K::by, row_z = z + i / K::by;
+        if (row_y >= r.ny || row_z >= r.nz) continue;
+        const int64_t row = (int64_t)row_z * r.ny + row_y;
+        const bool in = r.filled[row * r.words + w] >> lane & 1;
+        const uint32_t label = in ? l.label[run] : 0;
+        if (!k.over || label) lob_label_put(k.labels, k.type, row * r.nx + x, (int32_t)label);
+    }
+}
+
+template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) paint_kernel(task k)
+{
+    extern __shared__ uint32_t shared[];
+    const tile_labels l = {shared, shared + TILE_THREADS, shared + 2 * TILE_THREADS};
+    const runs &r = k.r;
+    const int thread = (int)threadIdx.x;
+    for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
+        const place p = place_of_tile(r, tile);
+        const int line = thread / TILE_WORDS, runs_here = (int)r.runs[tile];
+        for (int i = thread; i < runs_here; i += TILE_THREADS) {
+            const uint32_t number = number_of_run(r, p, i);
+            l.label[i] = k.label ? k.label[number - 1] : number;
+        }
+        l.starts[thread] = starts_word<K>(r, line_y(r, p, line), line_z(r, p, line),
+                                          p.tile_x * TILE_WORDS + thread % TILE_WORDS);
+        l.offset[thread] = r.offset[tile * TILE_THREADS + thread];
+        __syncthreads();
+        for (int i = thread / WORD; i < TILE_THREADS; i += TILE_THREADS / WORD)
+            paint_word<K>(k, l, p, i);
+        __syncthreads();
+    }
+}
+
+/* A thread takes the runs of a word, and adds neighbours of one component together first. */
+template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tell_kernel(task k)
+{
+    const runs &r = k.r;
+    const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
+    for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
+        const place p = place_of_tile(r, tile);
+        const int y = line_y(r, p, line), z = line_z(r, p, line);
+        const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
+        const uint32_t starts = starts_word<K>(r, y, z, w);
+        int64_t run = r.offset[tile * TILE_THREADS + thread];
+        uint32_t last = 0;
+        wide voxels = 0;
+        for (uint32_t left = starts; left; left &= left - 1) {
+            const uint32_t number = number_of_run(r, p, run++);
+            const uint32_t next = left & (left - 1), start = left & -left;
+            const uint32_t columns = (next ? (next & -next) - 1 : ~0u) & ~(start - 1);
+            if (number != last && voxels) {
+                atomicAdd(&k.sizes[last - 1], voxels);
+                voxels = 0;
+            }
+            last = number;
+            for (int i = 0; i < K::by * K::bz; i++) {
+                const int row_y = y * K::by + i % K::by, row_z = z * K::bz + i / K::by;
+                const uint32_t bits = row_word(r, r.filled, row_y, row_z, w) & columns;
+                voxels += k.sizes ? (wide)__popc(bits) : 0;
+                if (k.member && bits)
+                    k.member[number - 1] = (wide)(((int64_t)row_z * r.ny + row_y) * r.nx) +
+                                           (wide)(w * WORD + __ffs(bits) - 1);
+            }
+        }
+        /* A large component holds most of a warp: its lanes add up before one of them writes. */
+        uint32_t lanes = __ballot_sync(~0u, voxels > 0);
+        while (lanes) {
+            const int leader = __ffs(lanes) - 1;
+            const uint32_t number = __shfl_sync(~0u, last, leader);
+            const bool same = voxels > 0 && last == number;
+            const uint32_t sum = __reduce_add_sync(~0u, same ? (uint32_t)voxels : 0);
+            if ((int)(threadIdx.x % WORD) == leader) atomicAdd(&k.sizes[number - 1], (wide)sum);
+            lanes &= ~__ballot_sync(~0u, same);
+        }
+    }
+}
+
+template <typename K> static lob_status paint(joining *j, const task &k, lob_error *error)
+{
+    const int shared = TILE_THREADS * (2 + j->r.slots) * (int)sizeof(uint32_t);
+    if (!k.labels)
+        return lob_launch(j->device, tell_kernel<K>, "measuring components", j->r.tiles,
+                          TILE_THREADS, 0, k, error);
+    LOB_CUDA(cudaFuncSetAttribute((const void *)paint_kernel<K>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    return lob_launch(j->device, paint_kernel<K>, "writing labels", j->r.tiles, TILE_THREADS,
+                      (size_t)shared, k, error);
+}
+
+/* How runs lie in rows is all that matters here, not which are joined. */
+static lob_status run_task(joining *j, const task &k, lob_error *error)
+{
+    const int rows = j->r.by * 2 + j->r.bz;
+    if (j->r.directed) return paint<kind<3, 1, 1, true, 5>>(j, k, error);
+    if (rows == 3) return paint<kind<3, 1, 1, false, 5>>(j, k, error);
+    if (rows == 4) return paint<kind<3, 1, 2, false, 5>>(j, k, error);
+    if (rows == 5) return paint<kind<3, 2, 1, false, 5>>(j, k, error);
+    return paint<kind<3, 2, 2, false, 5>>(j, k, error);
+}
+
+lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint32_t *label,
+                             bool over, lob_error *error)
+{
+    task k = {};
+    k.r = j->r;
+    k.labels = labels;
+    k.type = type;
+    k.label = label;
+    k.over = over;
+    return run_task(j, k, error);
+}
+
+lob_status lob_joining_sizes(joining *j, wide *sizes, lob_error *error)
+{
+    task k = {};
+    k.r = j->r;
+    k.sizes = sizes;
+    LOB_CUDA(cudaMemsetAsync(sizes, 0, (size_t)j->found * sizeof *sizes, j->device->stream));
+    return run_task(j, k, error);
+}
+
+lob_status lob_joining_members(joining *j, wide *member, lob_error *error)
+{
+    task k = {};
+    k.r = j->r;
+    k.member = member;
+    return run_task(j, k, error);
+}

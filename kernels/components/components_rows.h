@@ -1,0 +1,66 @@
+/*
+ * The algebra of rows of bits: 32 voxels along x are the bits of a word, and joining them takes
+ * fewer unions than there are joined pairs. Compiled for the CPU and for CUDA.
+ *
+ * A run is a stretch of joined voxels in a word. Pairs between a row A and a row B before it are
+ * kept as three words: bit x of same, back and ahead says that A[x] is joined with B[x], B[x - 1]
+ * and B[x + 1]. Pairs that follow from others need no union; nothing here asks for more than the
+ * pairs themselves, so that it holds for every criterion.
+ */
+#ifndef LOB_COMPONENTS_ROWS_H
+#define LOB_COMPONENTS_ROWS_H
+
+#include "volumes/both.h"
+
+#include <stdint.h>
+
+typedef struct {
+    uint32_t back, same, ahead;
+} lob_row_pairs;
+
+/* Bits 0..bit. */
+LOB_BOTH uint32_t lob_bits_to(int bit)
+{
+    return ~UINT32_C(0) >> (31 - bit);
+}
+
+/* The voxels before these, with the last one of the word to the left; and the ones after. */
+LOB_BOTH uint32_t lob_bits_back(uint32_t word, uint32_t left)
+{
+    return word << 1 | left >> 31;
+}
+
+LOB_BOTH uint32_t lob_bits_ahead(uint32_t word, uint32_t right)
+{
+    return word >> 1 | right << 31;
+}
+
+/* Where runs start; bit x of joined: voxel x is joined with voxel x - 1. */
+LOB_BOTH uint32_t lob_run_starts(uint32_t filled, uint32_t joined)
+{
+    return filled & ~(joined & ~UINT32_C(1));
+}
+
+/*
+ * Those of the pairs from which, through runs, the others follow.
+ *
+ *   a, b     in  bit x: A's (B's) voxel x is joined with its voxel x - 1
+ *   b_right  in  the same of B's word to the right; 0 where it is not known
+ *
+ * Leaves out a pair A[x]-B[x] only where A[x - 1]-B[x - 1] is one, and the others only for such
+ * pairs or ones of their own kind at smaller x: so no two pairs are left out for each other's sake.
+ */
+LOB_BOTH lob_row_pairs lob_row_pairs_needed(lob_row_pairs e, uint32_t a, uint32_t b,
+                                            uint32_t b_right)
+{
+    const uint32_t b_back = b << 1, b_ahead = lob_bits_ahead(b, b_right);
+    const uint32_t same_back = e.same << 1;
+    lob_row_pairs needed;
+    needed.same = e.same & ~(same_back & a & b);
+    needed.back = e.back & ~(e.same & b) & ~(same_back & a) & ~(e.back << 1 & a & b_back);
+    needed.ahead =
+        e.ahead & ~(e.same & b_ahead) & ~(e.same >> 1 & a >> 1) & ~(e.ahead << 1 & a & b_ahead);
+    return needed;
+}
+
+#endif

@@ -1,0 +1,238 @@
+/*
+ * The volume as components see it on the device: rows of bits, tiles of rows, and runs of joined
+ * voxels in them.
+ *
+ * A neighbourhood and a criterion have been turned into bits: one a voxel that says foreground
+ * and, unless any two neighbours are joined, one a voxel and direction that says joined. Nothing
+ * but these is looked at.
+ *
+ * A line is the OR of by x bz neighbouring rows of voxels. Where all voxels of a column of these
+ * rows are neighbours of each other and of the next column's, lines can be joined in place of
+ * rows, with a fourth of the work: 2 x 2 rows for 26 neighbours.
+ *
+ * A tile is 64 voxels of 256 lines; thread t of its block has word t % 2 of line t / 2, and the
+ * lines of a tile are counted along y and then z. A run's code is the place of the run that stands
+ * for it in its tile: line * 64 + how many such runs come before it in its line. The pieces are
+ * numbered over the whole volume in the order of lines; a piece's id is line_base of its line plus
+ * the low six bits of its code.
+ */
+#ifndef LOB_COMPONENTS_RUNS_CUDA_CUH
+#define LOB_COMPONENTS_RUNS_CUDA_CUH
+
+#include "kernels/components/components_rows.h"
+#include "kernels/device/device_private.h"
+
+typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
+
+enum {
+    WORD = 32,
+    TILE_WORDS = 2, /* along x */
+    TILE_LINES = 256,
+    TILE_THREADS = TILE_WORDS * TILE_LINES,
+    TILE_SIDE_BITS = 4, /* a tile of a thick volume is 16 lines along y and z */
+    CODE_RANK_BITS = 6, /* a line of a tile has up to 64 runs */
+    DIRECTIONS = 13,    /* predecessors of a voxel in raster order */
+    MOST_SLOTS = WORD   /* runs of a word */
+};
+
+typedef struct {
+    int32_t nx, ny, nz; /* voxels */
+    int32_t words;      /* of a row */
+    int32_t ly, lz;     /* lines along y and z */
+    int32_t tiles_x, tiles_y, tiles_z;
+    int32_t tile_y_bits, tile_z_bits; /* logarithms of a tile's lines along y and z */
+    int32_t near;                     /* neighbours differ in up to so many coordinates */
+    int32_t by, bz;                   /* rows of a line along y and z */
+    int32_t slots;                    /* runs that a word can have */
+    bool along[3];                    /* neighbours may differ in x, y, z */
+    bool directed; /* plane holds what is joined; otherwise all foreground neighbours are */
+    int64_t tiles, row_words, lines; /* lines: of all tiles */
+
+    uint32_t *filled;            /* row_words: foreground */
+    uint32_t *plane[DIRECTIONS]; /* row_words each; NULL: not a direction of the neighbourhood */
+    uint16_t *offset;            /* tiles * TILE_THREADS: runs of the tile before the word's own */
+    uint16_t *code;              /* tiles * TILE_THREADS * slots: of the tile's runs */
+    uint32_t *runs;              /* tiles */
+    uint32_t *line_base;         /* lines + 1 */
+    uint32_t *parent;            /* pieces; once numbered, the component's number from 1 */
+    uint32_t *number;            /* pieces + 1 */
+    wide *first;                 /* pieces: bit of the first voxel; where lines are not rows */
+    uint32_t *first_bits;        /* row_words: the components' first voxels */
+    uint32_t *first_base;        /* row_words + 1 */
+    int64_t pieces;
+} runs;
+
+/* The direction (dx, dy, dz) that precedes a voxel: the first along x, then those to the rows
+ * (-1, 0), (-1, -1), (0, -1), (1, -1). */
+static __host__ __device__ inline int direction_of(int dx, int dy, int dz)
+{
+    const int row = dz == 0 ? 0 : dy + 2;
+    return dy == 0 && dz == 0 ? 0 : 1 + 3 * row + dx + 1;
+}
+
+/* What of runs is known when a kernel is compiled. */
+template <int NEAR, int BY, int BZ, bool DIRECTED, int SLOT_BITS> struct kind {
+    static constexpr int near = NEAR, by = BY, bz = BZ, slot_bits = SLOT_BITS,
+                         slots = 1 << SLOT_BITS;
+    static constexpr bool directed = DIRECTED;
+};
+
+/* ---- words ---- */
+
+static __device__ inline uint32_t row_word(const runs &r, const uint32_t *bits, int y, int z, int w)
+{
+    const bool inside = (uint32_t)y < (uint32_t)r.ny && (uint32_t)z < (uint32_t)r.nz &&
+                        (uint32_t)w < (uint32_t)r.words;
+    return inside ? bits[((int64_t)z * r.ny + y) * r.words + w] : 0;
+}
+
+template <typename K>
+static __device__ inline uint32_t filled_word(const runs &r, int y, int z, int w)
+{
+    uint32_t filled = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++)
+        filled |= row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
+    return filled;
+}
+
+/* Bit x: joined with x - 1, which may lie in the word to the left. */
+template <typename K>
+static __device__ inline uint32_t joined_word(const runs &r, int y, int z, int w)
+{
+    if (!r.along[0]) return 0;
+    if (K::directed) return row_word(r, r.plane[0], y, z, w);
+    const uint32_t filled = filled_word<K>(r, y, z, w);
+    return filled & lob_bits_back(filled, filled_word<K>(r, y, z, w - 1));
+}
+
+template <typename K>
+static __device__ inline uint32_t starts_word(const runs &r, int y, int z, int w)
+{
+    return lob_run_starts(filled_word<K>(r, y, z, w), joined_word<K>(r, y, z, w));
+}
+
+static __device__ inline uint32_t plane_word(const runs &r, int dx, int dy, int dz, int y, int z,
+                                             int w)
+{
+    const uint32_t *plane = r.plane[direction_of(dx, dy, dz)];
+    return plane ? row_word(r, plane, y, z, w) : 0;
+}
+
+/* Pairs of the rows of two lines where all neighbours are joined. */
+template <typename K, int DY, int DZ>
+static __device__ inline void undirected_pairs(lob_row_pairs *e, const runs &r, int y, int z, int w)
+{
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz * K::by * K::bz; i++) {
+        const int ay = i % K::by, az = i / K::by % K::bz;
+        const int by = i / (K::by * K::bz) % K::by, bz = i / (K::by * K::bz * K::by);
+        const int dy = DY * K::by + by - ay, dz = DZ * K::bz + bz - az;
+        const int apart = (dy != 0) + (dz != 0);
+        if (dy < -1 || dy > 1 || dz < -1 || dz > 1 || apart > K::near) continue;
+        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
+        const int to_y = (y + DY) * K::by + by, to_z = (z + DZ) * K::bz + bz;
+        const uint32_t a = row_word(r, r.filled, y * K::by + ay, z * K::bz + az, w);
+        const uint32_t b = row_word(r, r.filled, to_y, to_z, w);
+        e->same |= a & b;
+        if (apart + 1 > K::near || !r.along[0]) continue;
+        e->back |= a & lob_bits_back(b, row_word(r, r.filled, to_y, to_z, w - 1));
+        e->ahead |= a & lob_bits_ahead(b, row_word(r, r.filled, to_y, to_z, w + 1));
+    }
+}
+
+/* The pairs of word w of line (y, z) with line (y + DY, z + DZ), and its two neighbour words. */
+template <typename K, int DY, int DZ>
+static __device__ inline lob_row_pairs pairs_word(const runs &r, int y, int z, int w)
+{
+    lob_row_pairs e = {0, 0, 0};
+    const int apart = (DY != 0) + (DZ != 0);
+    if (!K::directed)
+        undirected_pairs<K, DY, DZ>(&e, r, y, z, w);
+    else if (apart <= K::near) {
+        e.same = plane_word(r, 0, DY, DZ, y, z, w);
+        if (apart + 1 <= K::near) {
+            e.back = plane_word(r, -1, DY, DZ, y, z, w);
+            e.ahead = plane_word(r, 1, DY, DZ, y, z, w);
+        }
+    }
+    return e;
+}
+
+/* Whether lines of a kind can be neighbours in a direction at all. */
+template <typename K> static __host__ __device__ constexpr bool has_diagonal()
+{
+    return K::near > 1;
+}
+
+/* ---- places ---- */
+
+typedef struct {
+    int tile_x, tile_y, tile_z; /* in tiles */
+    int64_t tile;
+} place;
+
+static __device__ inline place place_of_tile(const runs &r, int64_t tile)
+{
+    place p;
+    const int64_t rest = tile / r.tiles_x;
+    p.tile = tile;
+    p.tile_x = (int)(tile - rest * r.tiles_x);
+    p.tile_z = (int)(rest / r.tiles_y);
+    p.tile_y = (int)(rest - (int64_t)p.tile_z * r.tiles_y);
+    return p;
+}
+
+static __device__ inline place place_of(const runs &r, int y, int z, int w)
+{
+    place p;
+    p.tile_x = w / TILE_WORDS;
+    p.tile_y = y >> r.tile_y_bits;
+    p.tile_z = z >> r.tile_z_bits;
+    p.tile = ((int64_t)p.tile_z * r.tiles_y + p.tile_y) * r.tiles_x + p.tile_x;
+    return p;
+}
+
+/* The thread that has a word in its tile. */
+static __device__ inline int thread_of(const runs &r, int y, int z, int w)
+{
+    const int local_y = y & ((1 << r.tile_y_bits) - 1), local_z = z & ((1 << r.tile_z_bits) - 1);
+    return (local_z << r.tile_y_bits | local_y) * TILE_WORDS + w % TILE_WORDS;
+}
+
+static __device__ inline int line_y(const runs &r, const place &p, int line)
+{
+    return (p.tile_y << r.tile_y_bits) + (line & ((1 << r.tile_y_bits) - 1));
+}
+
+static __device__ inline int line_z(const runs &r, const place &p, int line)
+{
+    return (p.tile_z << r.tile_z_bits) + (line >> r.tile_y_bits);
+}
+
+/* Index into line_base. */
+static __device__ inline int64_t line_index(const runs &r, const place &p, int line)
+{
+    return ((int64_t)line_z(r, p, line) * r.ly + line_y(r, p, line)) * r.tiles_x + p.tile_x;
+}
+
+/* ---- pieces ---- */
+
+static __device__ inline uint32_t id_of_code(const runs &r, const place &p, uint32_t code)
+{
+    return r.line_base[line_index(r, p, (int)(code >> CODE_RANK_BITS))] +
+           (code & ((1 << CODE_RANK_BITS) - 1));
+}
+
+/* The piece to which a voxel of a word belongs. */
+template <typename K>
+static __device__ inline uint32_t id_at(const runs &r, int y, int z, int w, uint32_t starts,
+                                        int bit)
+{
+    const place p = place_of(r, y, z, w);
+    const int run = r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)] +
+                    __popc(starts & lob_bits_to(bit)) - 1;
+    return id_of_code(r, p, r.code[p.tile * TILE_THREADS * K::slots + run]);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* Regions on the device: fine levels, the table, and the way of the arrays there and back. */
+#include "kernels/regions/regions_cuda.h"
+
+#include "kernels/regions/regions_sum.h"
+#include "kernels/regions/regions_tiles_cuda.cuh"
+#include "volumes/bytes.h"
+
+#include <string.h>
+
+enum { ROW_THREADS = 256 };
+
+static const int64_t COUNTERS = 2; /* wrong, crowded */
+
+/* ---- rows ---- */
+
+static __device__ inline int64_t grid_first()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline int64_t grid_step()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* A thread takes a field, so that a warp writes what lies side by side. */
+static __global__ void __launch_bounds__(ROW_THREADS) clear_kernel(scene s)
+{
+    const int64_t lowest = (int64_t)(offsetof(lob_region, lowest) / sizeof(wide));
+    for (int64_t i = grid_first(); i < s.count * REGION_FIELDS; i += grid_step()) {
+        const int64_t field = i % REGION_FIELDS;
+        const bool least = (field >= 1 && field <= 4) || field == lowest;
+        ((wide *)s.regions)[i] = least ? ~0ull : 0;
+    }
+}
+
+/* Keys become values again, and rows without voxels or data zero. */
+static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(scene s)
+{
+    for (int64_t i = grid_first(); i < s.count; i += grid_step()) {
+        lob_region *region = &s.regions[i];
+        if (region->voxels == 0) {
+            region->first = 0;
+            for (int a = 0; a < 3; a++) region->low[a] = 0;
+        }
+        const bool any = region->data > 0;
+        const wide lowest = *(wide *)&region->lowest, highest = *(wide *)&region->highest;
+        region->lowest = any ? restored(lowest) : 0;
+        region->highest = any ? restored(highest) : 0;
+        if (region->data > INT64_C(1) << LOB_REGION_DATA_BITS) atomicMin(s.crowded, (wide)i);
+    }
+}
+
+/* ---- the calls ---- */
+
+static lob_status check_input(const lob_regions_input *in, const lob_context *context,
+                              lob_error *error)
+{
+    const int64_t side = INT32_MAX - 4096;
+    if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    LOB_TRY(lob_regions_check(in, error));
+    if (in->dims.nx > side || in->dims.ny > side || in->dims.nz > side)
+        return lob_fail(error, LOB_ENOMEM,
+                        "a side of the volume is too long for a GPU: use --device cpu");
+    return LOB_OK;
+}
+
+static void describe(scene *s, const void *labels, const void *image, const lob_regions_input *in)
+{
+    s->labels = labels;
+    s->type = in->type;
+    s->count = in->count;
+    s->nx = (int32_t)in->dims.nx;
+    s->ny = (int32_t)in->dims.ny;
+    s->nz = (int32_t)in->dims.nz;
+    s->tiles_x = (s->nx + TILE_X - 1) / TILE_X;
+    s->tiles_y = (s->ny + TILE_Y - 1) / TILE_Y;
+    s->tiles = (int64_t)s->tiles_x * s->tiles_y * ((s->nz + TILE_Z - 1) / TILE_Z);
+    if (!in->image) return;
+    s->image.stored = image;
+    s->image.voxels = lob_voxels(in->image);
+    s->image.channels = 1;
+    s->image.type = in->image->type;
+    s->image.slope = in->image->slope;
+    s->image.inter = in->image->inter;
+}
+
+/* The fine levels of the image's finite values. */
+static lob_status find_levels(scene *s, lob_fine_levels *fine, lob_device *device, void *work,
+                              lob_error *error)
+{
+    lob_device_view view = {};
+    lob_extremes all = {};
+    int64_t data = 0, not_finite = 0;
+    view.stride[0] = 1;
+    view.stride[1] = s->nx;
+    view.stride[2] = (int64_t)s->nx * s->ny;
+    view.side[0] = (uint32_t)s->nx;
+    view.side[1] = (uint32_t)s->ny;
+    view.side[2] = (uint32_t)s->nz;
+    LOB_TRY(lob_levels_scan_cuda(device, &all, &data, &not_finite, &s->image, &view, work, error));
+    *fine = lob_fine_levels_of(&all, s->image.type);
+    s->levels.low_bits = fine->low_bits;
+    s->levels.low = fine->low;
+    s->levels.per_unit = fine->per_unit;
+    s->levels.exact = fine->exact;
+    return LOB_OK;
+}
+
+static lob_status refuse(const lob_regions_input *in, int64_t bytes, int64_t room, lob_error *error)
+{
+    char needed[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
+    return lob_fail(error, LOB_ENOMEM,
+                    "measuring %lld labels takes %s on the GPU, and %s are allowed and free: use "
+                    "--device cpu",
+                    (long long)in->count, lob_bytes_text(needed, bytes),
+                    lob_bytes_text(left, room));
+}
+
+/* Both blocks; the table's own bytes are output. */
+static lob_status allocate(scene *s, void **work, int64_t *taken, const lob_regions_input *in,
+                           const lob_context *context, lob_error *error)
+{
+    lob_device *device = context->device;
+    const int64_t table_bytes = in->count * (int64_t)sizeof(lob_region);
+    const int64_t scan = in->image ? lob_levels_scan_bytes(1, 1) : 0;
+    const int64_t bytes = scan + (COUNTERS + 32) * (int64_t)sizeof(wide);
+    const int64_t most = context->max_memory, room = lob_device_room(device, LOB_DEVICE_TABLES);
+    void *memory = NULL;
+    if (most && bytes > most) return refuse(in, bytes, most, error);
+    if (table_bytes + bytes > room) return refuse(in, table_bytes + bytes, room, error);
+    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_WORK, &memory, bytes, error));
+    s->wrong = (wide *)memory;
+    s->crowded = s->wrong + 1;
+    *work = s->wrong + 32; /* aligned to 256 bytes */
+    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_TABLES, &memory, table_bytes, error));
+    s->regions = (lob_region *)memory;
+    *taken = bytes;
+    LOB_CUDA(cudaMemsetAsync(s->wrong, 0xff, COUNTERS * sizeof(wide), device->stream));
+    return LOB_OK;
+}
+
+template <bool VALUES>
+static lob_status add_up(lob_device *device, const scene &s, lob_error *error)
+{
+    const int shared = (int)sizeof(table) + (VALUES ? ROWS * (int)sizeof(value_sums) : 0);
+    LOB_CUDA(cudaFuncSetAttribute((const void *)regions_kernel<VALUES>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    return lob_launch(device, regions_kernel<VALUES>, "measuring regions", s.tiles, REGION_THREADS,
+                      (size_t)shared, s, error);
+}
+
+static int64_t blocks_for(const lob_device *device, int64_t n)
+{
+    const int64_t want = (n + ROW_THREADS - 1) / ROW_THREADS;
+    const int64_t most = (int64_t)device->multiprocessors * 16;
+    return want < most ? want : most;
+}
+
+static lob_status explain(const scene &s, const wide counter[2], lob_error *error)
+{
+    if (counter[0] != ~0ull)
+        return lob_fail(error, LOB_EDATA, "the label of voxel %lld is not in 0..%lld",
+                        (long long)counter[0], (long long)s.count);
+    if (counter[1] != ~0ull)
+        return lob_fail(error, LOB_EDATA,
+                        "label %lld has more than 2^32 voxels, too many to add up intensities of; "
+                        "leave the image out",
+                        (long long)counter[1] + 1);
+    return LOB_OK;
+}
+
+lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *fine,
+                                   int64_t *taken, const void *labels, const void *image,
+                                   const lob_regions_input *in, const lob_context *context,
+                                   lob_error *error)
+{
+    lob_device *device = context->device;
+    lob_fine_levels levels = {};
+    scene s = {};
+    void *work = NULL;
+    wide counter[COUNTERS];
+    int64_t bytes = 0;
+    *regions = NULL;
+    if (taken) *taken = 0;
+    LOB_TRY(check_input(in, context, error));
+    LOB_TRY(lob_device_enter(device, error));
+    describe(&s, labels, image, in);
+    LOB_TRY(allocate(&s, &work, &bytes, in, context, error));
+    if (taken) *taken = bytes;
+    if (in->image) LOB_TRY(find_levels(&s, &levels, device, work, error));
+    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
+                       blocks_for(device, s.count * REGION_FIELDS), ROW_THREADS, 0, s, error));
+    LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
+    LOB_TRY(lob_launch(device, finish_kernel, "finishing regions", blocks_for(device, s.count),
+                       ROW_THREADS, 0, s, error));
+    LOB_TRY(lob_device_download(device, counter, s.wrong, sizeof counter, error));
+    LOB_TRY(explain(s, counter, error));
+    if (fine && in->image) *fine = levels;
+    *regions = in->count ? s.regions : NULL;
+    return LOB_OK;
+}
+
+/* Where the arrays of a call lie in the device's block for them. */
+static lob_status send(const void **labels, const void **image, const lob_regions_input *in,
+                       lob_device *device, lob_error *error)
+{
+    const int64_t voxels = lob_dims_voxels(in->dims);
+    const int64_t of_labels = voxels * (int64_t)lob_type_of(in->type)->bytes;
+    const int64_t of_image =
+        in->image ? lob_product(voxels, (int64_t)lob_type_of(in->image->type)->bytes, 1, 1) : 0;
+    const int64_t second = (of_labels + 255) / 256 * 256;
+    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
+    void *block = NULL;
+    if (of_image < 0 || second + of_image > room) return refuse(in, second + of_image, room, error);
+    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, second + of_image, error));
+    *labels = block;
+    *image = (unsigned char *)block + second;
+    LOB_TRY(lob_device_upload(device, block, in->labels, of_labels, error));
+    if (!in->image) return LOB_OK;
+    return lob_device_upload(device, (unsigned char *)block + second, in->image->data, of_image,
+                             error);
+}
+
+lob_status lob_regions_cuda(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
+                            const lob_context *context, lob_error *error)
+{
+    const void *labels = NULL, *image = NULL;
+    const lob_region *rows = NULL;
+    LOB_TRY(check_input(in, context, error));
+    if (in->count == 0) return LOB_OK;
+    LOB_TRY(send(&labels, &image, in, context->device, error));
+    if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
+    LOB_TRY(lob_regions_cuda_arrays(&rows, fine, NULL, labels, image, in, context, error));
+    LOB_TRY(lob_device_download(context->device, regions, rows,
+                                in->count * (int64_t)sizeof *regions, error));
+    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+}

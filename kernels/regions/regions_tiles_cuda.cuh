@@ -1,0 +1,366 @@
+/*
+ * What a tile of voxels adds to regions: a table in shared memory of the labels that occur in it.
+ *
+ * A tile is 32 x 16 x 16 voxels; a warp takes a plane of it, a lane a column along y, so that
+ * stretches of one label along y are added up in registers. Sums in a tile are of places in the
+ * tile and fit 32 bits; the table's rows are added to the regions when the tile is done. Labels
+ * that find no room in the table are added to their regions at once.
+ */
+#ifndef LOB_REGIONS_TILES_CUDA_CUH
+#define LOB_REGIONS_TILES_CUDA_CUH
+
+#include "kernels/levels/levels_cuda.cuh"
+#include "kernels/regions/regions.h"
+#include "kernels/regions/regions_voxel.h"
+#include "volumes/labels.h"
+
+typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
+
+enum {
+    WARP = 32,
+    TILE_X = WARP,
+    TILE_Y = 16,
+    TILE_Z = 16,
+    REGION_THREADS = WARP * TILE_Z,
+    ROWS = 1024, /* of the table, a power of two */
+    PROBES = 32,
+    REGION_FIELDS = (int)(sizeof(lob_region) / sizeof(wide)),
+    FIELD_LANES = 16 /* that share the adding of a row */
+};
+
+typedef struct {
+    const void *labels;
+    lob_type type;
+    int64_t count;
+    int32_t nx, ny, nz;
+    int32_t tiles_x, tiles_y;
+    int64_t tiles;
+    lob_device_image image; /* stored is NULL: no intensities */
+    lob_device_levels levels;
+    lob_region *regions; /* lowest and highest as keys until they are finished */
+    wide *wrong;         /* index of a voxel whose label is out of range */
+    wide *crowded;       /* of the first region with too much data */
+} scene;
+
+/* Of intensities. */
+typedef struct {
+    wide data, fine, square[2], lowest, highest;
+} value_sums;
+
+/* Of voxels' places in the tile, and values. */
+typedef struct {
+    uint32_t voxels, sum_x, sum_y, sum_z;
+    uint32_t columns; /* bit x: has a voxel there */
+    uint32_t lines;   /* bit y; and bit 16 + z */
+    uint32_t first;   /* z << 9 | y << 5 | x of the first */
+    value_sums values;
+} tile_sums;
+
+/* The table: an array for each field, so that lanes meet different banks. */
+typedef struct {
+    int32_t label[ROWS]; /* 0: free */
+    uint32_t voxels[ROWS], sum_x[ROWS], sum_y[ROWS], sum_z[ROWS];
+    uint32_t columns[ROWS], lines[ROWS], first[ROWS];
+} table;
+
+/* Doubles as unsigned numbers in the same order, -0.0 as 0.0. */
+static __device__ inline wide ordered(double value)
+{
+    const wide bits = (wide)__double_as_longlong(value + 0.0);
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+static __device__ inline double restored(wide key)
+{
+    return __longlong_as_double((long long)(key >> 63 ? key & ~(1ull << 63) : ~key));
+}
+
+static __device__ inline void clear_values(value_sums *v)
+{
+    v->data = v->fine = v->square[0] = v->square[1] = v->highest = 0;
+    v->lowest = ~0ull;
+}
+
+static __device__ inline void add_value(value_sums *v, const scene &s, int64_t voxel)
+{
+    const double stored = lob_stored_value(&s.image, voxel);
+    if (!isfinite(stored)) return;
+    const uint32_t fine = s.levels.exact
+                              ? (uint32_t)(lob_stored_bits(&s.image, voxel) - s.levels.low_bits)
+                              : lob_fine_mapped(stored, s.levels.low, s.levels.per_unit);
+    const wide square = (wide)fine * fine, key = ordered(stored);
+    v->data++;
+    v->fine += fine;
+    v->square[0] += (uint32_t)square;
+    v->square[1] += square >> 32;
+    v->lowest = min(v->lowest, key);
+    v->highest = max(v->highest, key);
+}
+
+static __device__ inline void merge_values(value_sums *to, const value_sums &v)
+{
+    if (v.data == 0) return;
+    atomicAdd(&to->data, v.data);
+    atomicAdd(&to->fine, v.fine);
+    atomicAdd(&to->square[0], v.square[0]);
+    atomicAdd(&to->square[1], v.square[1]);
+    if (v.lowest < to->lowest) atomicMin(&to->lowest, v.lowest);
+    if (v.highest > to->highest) atomicMax(&to->highest, v.highest);
+}
+
+/* The row of a label, or -1 where there is no room for it. */
+static __device__ inline int row_of(table *t, int32_t label)
+{
+    uint32_t at = (uint32_t)label * 0x9e3779b1u >> 16;
+    for (int probe = 0; probe < PROBES; probe++, at++) {
+        int32_t *place = &t->label[at % ROWS];
+        int32_t there = *(volatile int32_t *)place;
+        if (there == 0) there = atomicCAS(place, 0, label);
+        if (there == 0 || there == label) return (int)(at % ROWS);
+    }
+    return -1;
+}
+
+static __device__ inline void add_to_row(table *t, value_sums *values, int row, const tile_sums &s)
+{
+    atomicAdd(&t->voxels[row], s.voxels);
+    atomicAdd(&t->sum_x[row], s.sum_x);
+    atomicAdd(&t->sum_y[row], s.sum_y);
+    atomicAdd(&t->sum_z[row], s.sum_z);
+    if (s.columns & ~t->columns[row]) atomicOr(&t->columns[row], s.columns);
+    if (s.lines & ~t->lines[row]) atomicOr(&t->lines[row], s.lines);
+    if (s.first < t->first[row]) atomicMin(&t->first[row], s.first);
+    if (values) merge_values(&values[row], s.values);
+}
+
+/* A tile's origin. */
+typedef struct {
+    int x, y, z;
+} corner;
+
+/* What a field of a region is given: places in the volume. The first fields are as in lob_region.
+ */
+static __device__ inline wide field_of(const scene &s, const corner &o, const tile_sums &t,
+                                       int field)
+{
+    const uint32_t y = t.lines & 0xffff, z = t.lines >> 16;
+    const wide n = t.voxels;
+    switch (field) {
+    case 0:
+        return n;
+    case 1: {
+        const int fz = o.z + (int)(t.first >> 9), fy = o.y + (int)(t.first >> 5 & 15);
+        return (wide)(((int64_t)fz * s.ny + fy) * s.nx + o.x + (int)(t.first & 31));
+    }
+    case 2:
+        return (wide)(o.x + __ffs((int)t.columns) - 1);
+    case 3:
+        return (wide)(o.y + __ffs((int)y) - 1);
+    case 4:
+        return (wide)(o.z + __ffs((int)z) - 1);
+    case 5:
+        return (wide)(o.x + 31 - __clz((int)t.columns));
+    case 6:
+        return (wide)(o.y + 31 - __clz((int)y));
+    case 7:
+        return (wide)(o.z + 31 - __clz((int)z));
+    case 8:
+        return t.sum_x + n * (wide)o.x;
+    case 9:
+        return t.sum_y + n * (wide)o.y;
+    default:
+        return t.sum_z + n * (wide)o.z;
+    }
+}
+
+enum { PLACE_FIELDS = 11 }; /* voxels, first, low, high, sum */
+
+static __device__ inline void add_field(lob_region *region, int field, wide value)
+{
+    wide *to = (wide *)region + field;
+    if (field == 0 || field > 7)
+        atomicAdd(to, value);
+    else if (field < 5) {
+        if (value < __ldca(to)) atomicMin(to, value);
+    } else if (value > __ldca(to))
+        atomicMax(to, value);
+}
+
+static __device__ inline void add_values(lob_region *region, const value_sums &v)
+{
+    if (v.data == 0) return;
+    atomicAdd((wide *)&region->data, v.data);
+    atomicAdd((wide *)&region->fine, v.fine);
+    atomicAdd((wide *)&region->square[0], v.square[0]);
+    atomicAdd((wide *)&region->square[1], v.square[1]);
+    atomicMin((wide *)&region->lowest, v.lowest);
+    atomicMax((wide *)&region->highest, v.highest);
+}
+
+static __device__ inline void add_to_region(const scene &s, const corner &o, int32_t label,
+                                            const tile_sums &t)
+{
+    lob_region *region = &s.regions[label - 1];
+    for (int f = 0; f < PLACE_FIELDS; f++) add_field(region, f, field_of(s, o, t, f));
+    if (s.image.stored) add_values(region, t.values);
+}
+
+static __device__ inline void add_sums(const scene &s, const corner &o, table *t,
+                                       value_sums *values, int32_t label, const tile_sums &sums)
+{
+    const int row = row_of(t, label);
+    if (row >= 0)
+        add_to_row(t, values, row, sums);
+    else
+        add_to_region(s, o, label, sums);
+}
+
+static __device__ inline wide warp_sum(wide value)
+{
+    for (int apart = WARP / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(~0u, value, apart);
+    return value;
+}
+
+static __device__ inline wide warp_least(wide value)
+{
+    for (int apart = WARP / 2; apart > 0; apart /= 2)
+        value = min(value, __shfl_xor_sync(~0u, value, apart));
+    return value;
+}
+
+/* A large region holds most of a warp: lanes of one label add up before one of them writes. */
+static __device__ inline void add_warp_sums(const scene &s, const corner &o, table *t,
+                                            value_sums *values, int32_t label, tile_sums sums)
+{
+    uint32_t lanes = __ballot_sync(~0u, label > 0);
+    while (lanes) {
+        const int leader = __ffs((int)lanes) - 1;
+        const int32_t chosen = __shfl_sync(~0u, label, leader);
+        const bool same = label == chosen;
+        const uint32_t group = __ballot_sync(~0u, same);
+        tile_sums all = sums;
+        if (group & (group - 1)) { /* more than one */
+            all.voxels = __reduce_add_sync(~0u, same ? sums.voxels : 0);
+            all.sum_x = __reduce_add_sync(~0u, same ? sums.sum_x : 0);
+            all.sum_y = __reduce_add_sync(~0u, same ? sums.sum_y : 0);
+            all.sum_z = __reduce_add_sync(~0u, same ? sums.sum_z : 0);
+            all.columns = __reduce_or_sync(~0u, same ? sums.columns : 0);
+            all.lines = __reduce_or_sync(~0u, same ? sums.lines : 0);
+            all.first = __reduce_min_sync(~0u, same ? sums.first : ~0u);
+            if (values) {
+                all.values.data = warp_sum(same ? sums.values.data : 0);
+                all.values.fine = warp_sum(same ? sums.values.fine : 0);
+                all.values.square[0] = warp_sum(same ? sums.values.square[0] : 0);
+                all.values.square[1] = warp_sum(same ? sums.values.square[1] : 0);
+                all.values.lowest = warp_least(same ? sums.values.lowest : ~0ull);
+                all.values.highest = ~warp_least(same ? ~sums.values.highest : ~0ull);
+            }
+        }
+        if ((int)(threadIdx.x % WARP) == leader) add_sums(s, o, t, values, chosen, all);
+        lanes &= ~group;
+    }
+}
+
+/* A lane's column of the tile, stretch after stretch. */
+static __device__ inline void add_column(const scene &s, const corner &o, table *t,
+                                         value_sums *values)
+{
+    const int lane = (int)threadIdx.x % WARP, plane = (int)threadIdx.x / WARP;
+    const int x = o.x + lane, z = o.z + plane;
+    const bool inside = x < s.nx && z < s.nz;
+    const int64_t first = ((int64_t)z * s.ny + o.y) * s.nx + x;
+    int32_t label[TILE_Y], current = 0;
+    uint32_t voxels = 0, sum_y = 0, from = 0;
+    tile_sums sums = {};
+#pragma unroll
+    for (int y = 0; y < TILE_Y; y++)
+        label[y] = inside && o.y + y < s.ny
+                       ? lob_label_at(s.labels, s.type, first + (int64_t)y * s.nx)
+                       : 0;
+#pragma unroll
+    for (int y = 0; y <= TILE_Y; y++) {
+        int32_t next = y < TILE_Y ? label[y] : 0;
+        if (next < 0 || next > s.count) {
+            *s.wrong = (wide)(first + (int64_t)y * s.nx);
+            next = 0;
+        }
+        const bool last = y == TILE_Y;
+        if (last || (next && next != current)) {
+            sums.voxels = voxels;
+            sums.sum_x = voxels * (uint32_t)lane;
+            sums.sum_y = sum_y;
+            sums.sum_z = voxels * (uint32_t)plane;
+            sums.columns = 1u << lane;
+            sums.first = (uint32_t)plane << 9 | from << 5 | (uint32_t)lane;
+            sums.lines |= 1u << (16 + plane);
+            if (last) break;
+            if (current) add_sums(s, o, t, values, current, sums);
+            current = next;
+            voxels = sum_y = 0;
+            from = (uint32_t)y;
+            sums.lines = 0;
+            if (values) clear_values(&sums.values);
+        }
+        if (!next) continue;
+        voxels++;
+        sum_y += (uint32_t)y;
+        sums.lines |= 1u << y;
+        if (values) add_value(&sums.values, s, first + (int64_t)y * s.nx);
+    }
+    add_warp_sums(s, o, t, values, current, sums);
+}
+
+/* Rows of the table to their regions, a field a lane: a region's fields lie side by side. */
+static __device__ inline void add_table(const scene &s, const corner &o, const table *t,
+                                        const value_sums *values)
+{
+    const int field = (int)threadIdx.x % FIELD_LANES;
+    for (int row = (int)threadIdx.x / FIELD_LANES; row < ROWS;
+         row += REGION_THREADS / FIELD_LANES) {
+        const int32_t label = t->label[row];
+        if (label == 0) continue;
+        tile_sums sums;
+        sums.voxels = t->voxels[row];
+        sums.sum_x = t->sum_x[row];
+        sums.sum_y = t->sum_y[row];
+        sums.sum_z = t->sum_z[row];
+        sums.columns = t->columns[row];
+        sums.lines = t->lines[row];
+        sums.first = t->first[row];
+        lob_region *region = &s.regions[label - 1];
+        if (field < PLACE_FIELDS)
+            add_field(region, field, field_of(s, o, sums, field));
+        else if (field == PLACE_FIELDS && values)
+            add_values(region, values[row]);
+    }
+}
+
+/* Shared memory: the table, and with values (VALUES) what adds up these. */
+template <bool VALUES>
+static __global__ void __launch_bounds__(REGION_THREADS) regions_kernel(scene s)
+{
+    extern __shared__ wide shared[];
+    table *t = (table *)shared;
+    value_sums *values = VALUES ? (value_sums *)(t + 1) : NULL;
+    for (int64_t tile = blockIdx.x; tile < s.tiles; tile += gridDim.x) {
+        const int64_t rest = tile / s.tiles_x;
+        corner o;
+        o.x = (int)(tile - rest * s.tiles_x) * TILE_X;
+        o.y = (int)(rest % s.tiles_y) * TILE_Y;
+        o.z = (int)(rest / s.tiles_y) * TILE_Z;
+        for (int i = (int)threadIdx.x; i < ROWS; i += REGION_THREADS) {
+            t->label[i] = 0;
+            t->voxels[i] = t->sum_x[i] = t->sum_y[i] = t->sum_z[i] = 0;
+            t->columns[i] = t->lines[i] = 0;
+            t->first[i] = ~0u;
+            if (VALUES) clear_values(&values[i]);
+        }
+        __syncthreads();
+        add_column(s, o, t, values);
+        __syncthreads();
+        add_table(s, o, t, values);
+        __syncthreads();
+    }
+}
+
+#endif
