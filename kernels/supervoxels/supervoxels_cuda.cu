@@ -1,0 +1,476 @@
+/* Supervoxels on the device: the plan, the order of the work, and the way of the arrays. */
+#include "kernels/components/components_cuda.h"
+#include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
+#include "volumes/bytes.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Shares of the time, for who watches. */
+static const double ITERATED = 0.8, CONNECTED = 0.95;
+
+typedef struct {
+    lob_device *device;
+    const lob_supervoxel_arrays *arrays;
+    const lob_supervoxel_input *in;
+    const lob_supervoxel_options *options;
+    lob_supervoxel_tuning tuning;
+    const lob_context *context;
+    lob_supervoxel_kept *kept;
+    scene s;
+    int64_t voxels, budget;
+    lob_wave *axis_wave, *level_wave; /* on the device */
+    uint16_t *lab;
+    cudaEvent_t passed[2]; /* ends of the last passes; made when somebody watches */
+    lob_supervoxel_stats found;
+    lob_error *error;
+} job;
+
+/* ---- memory ---- */
+
+lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error)
+{
+    char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
+    return lob_fail(error, LOB_ENOMEM,
+                    "supervoxels need %s of working memory on the GPU for %.1f million voxels, and "
+                    "%s are allowed and free, enough for %.1f million: use --device cpu",
+                    lob_bytes_text(needed, bytes), (double)voxels / 1e6,
+                    lob_bytes_text(room, budget),
+                    (double)voxels / (double)bytes * (double)budget / 1e6);
+}
+
+static void find_budget(job *j)
+{
+    const int64_t room = lob_device_room(j->device, LOB_DEVICE_WORK);
+    const int64_t most = j->context->max_memory;
+    j->budget = most && most < room ? most : room;
+}
+
+/* Everything that iterations work with, from at on, or added up. */
+static int64_t place_parts(job *j, unsigned char *memory)
+{
+    scene *s = &j->s;
+    const lob_supervoxel_rule *rule = &s->rule;
+    const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
+    const int64_t contrasts = rule->method == LOB_SLICO ? clusters : 0;
+    const bool lsc = rule->method == LOB_LSC, still = j->options->until_still;
+    unsigned char *at = memory;
+    s->sums = take_part<wide>(&at, sums); /* what begins with zeros comes first */
+    s->largest = take_part<uint32_t>(&at, contrasts);
+    s->weights = take_part<float>(&at, LOB_CLUSTER_SUMS);
+    s->totals = take_part<wide>(&at, LOB_CLUSTER_SUMS);
+    s->line = take_part<progress_line>(&at, 1);
+    s->centres = take_part<float>(&at, clusters * lob_cluster_floats(rule));
+    s->boxes = take_part<int32_t>(&at, clusters * 6);
+    s->before = take_part<wide>(&at, still ? sums : 0);
+    s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
+    s->planes = take_part<uint16_t>(&at, (int64_t)rule->channels * s->runs * RUN);
+    s->data = take_part<uint8_t>(&at, s->runs);
+    const int64_t coordinates = (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
+    j->axis_wave = take_part<lob_wave>(&at, lsc ? coordinates : 0);
+    j->level_wave = take_part<lob_wave>(&at, lsc ? 2 * LOB_WAVE_ENTRIES : 0);
+    j->lab = take_part<uint16_t>(&at, rule->lab ? LAB_ENTRIES : 0);
+    if (!contrasts) s->largest = s->largest_before = NULL;
+    if (!still) s->before = NULL;
+    return at - memory;
+}
+
+lob_status lob_supervoxels_upload_lab(lob_device *device, scene *s, uint16_t *at,
+                                      const lob_supervoxel_plan *plan, lob_error *error)
+{
+    if (!plan->rule.lab) return LOB_OK;
+    s->linear = at;
+    s->root = at + 256;
+    return lob_device_upload(device, at, plan->linear, LAB_ENTRIES * (int64_t)sizeof *at, error);
+}
+
+static lob_status upload_tables(job *j, const lob_supervoxel_plan *plan)
+{
+    const lob_supervoxel_rule *rule = &plan->rule;
+    LOB_TRY(lob_supervoxels_upload_lab(j->device, &j->s, j->lab, plan, j->error));
+    if (rule->method != LOB_LSC) return LOB_OK;
+    int64_t coordinates = 0;
+    for (int a = 0; a < 3; coordinates += rule->side[a], a++)
+        j->s.axis_wave[a] = j->axis_wave + coordinates;
+    j->s.level_wave = j->level_wave;
+    LOB_TRY(lob_device_upload(j->device, j->axis_wave, plan->axis_wave,
+                              coordinates * (int64_t)sizeof(lob_wave), j->error));
+    return lob_device_upload(
+        j->device, j->level_wave, plan->level_wave,
+        (int64_t)plan->level_waves * LOB_WAVE_ENTRIES * (int64_t)sizeof(lob_wave), j->error);
+}
+
+/* Memory for the iterations, its first part cleared, the tables in place. */
+static lob_status prepare(job *j, const lob_supervoxel_plan *plan)
+{
+    lob_error *error = j->error;
+    void *memory = NULL;
+    const int64_t bytes = place_parts(j, NULL);
+    if (bytes > j->budget) return lob_supervoxels_refuse(bytes, j->budget, j->voxels, error);
+    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &memory, bytes, error));
+    place_parts(j, (unsigned char *)memory);
+    if (bytes > j->found.working_bytes) j->found.working_bytes = bytes;
+    const unsigned char *const end = (const unsigned char *)j->s.centres;
+    LOB_CUDA(
+        cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory), j->device->stream));
+    return upload_tables(j, plan);
+}
+
+/* ---- what is asked for ---- */
+
+/*
+ * The view: flat where there are slices or a side of one voxel. Its u and v are chosen so that the
+ * shared arithmetic, which takes y and z before x, is the same with v before u.
+ */
+static void lay_view(scene *s)
+{
+    const lob_supervoxel_rule *rule = &s->rule;
+    static const int axes[4][3] = {
+        {2, 1, 0},
+        {0, 2, 1},
+        {0, 1, 2},
+        {0, 1, 2}
+    };
+    int across = rule->slice_axis;
+    for (int a = 2; a >= 0 && across < 0; a--)
+        if (rule->side[a] == 1) across = a;
+    s->flat = across >= 0;
+    const int64_t stride[3] = {1, rule->side[0], (int64_t)rule->side[0] * rule->side[1]};
+    const int64_t cell_stride[3] = {1, rule->cells[0], (int64_t)rule->cells[0] * rule->cells[1]};
+    const int brick[3] = {s->flat ? shape<true>::bx : shape<false>::bx,
+                          s->flat ? shape<true>::by : shape<false>::by,
+                          s->flat ? shape<true>::bz : shape<false>::bz};
+    const int tile[3] = {s->flat ? shape<true>::vx : shape<false>::vx,
+                         s->flat ? shape<true>::vy : shape<false>::vy,
+                         s->flat ? shape<true>::vz : shape<false>::vz};
+    for (int i = 0; i < 3; i++) {
+        const int a = axes[s->flat ? across : 3][i];
+        s->axis[i] = a;
+        s->side[i] = rule->side[a];
+        s->cells[i] = rule->cells[a];
+        s->stride[i] = stride[a];
+        s->cell_stride[i] = cell_stride[a];
+        s->bricks[i] = (uint32_t)((rule->side[a] + brick[i] - 1) / brick[i]);
+        s->tiles[i] = (uint32_t)((rule->side[a] + tile[i] - 1) / tile[i]);
+    }
+}
+
+static void describe_image(job *j)
+{
+    const lob_volume *image = j->in->image;
+    const double *range = j->options->range;
+    lob_device_image *to = &j->s.image;
+    to->stored = j->arrays->image;
+    to->mask = j->arrays->mask;
+    to->voxels = j->voxels;
+    to->channels = image->channels;
+    to->type = image->type;
+    to->ranged = range[0] > -INFINITY || range[1] < INFINITY;
+    to->slope = image->slope;
+    to->inter = image->inter;
+    to->range[0] = range[0];
+    to->range[1] = range[1];
+}
+
+/* The scene of a plan; false: its runs cannot be counted. */
+static bool describe(job *j, const lob_supervoxel_plan *plan)
+{
+    scene *s = &j->s;
+    s->rule = plan->rule;
+    s->levels.low_bits = plan->levels.low_bits;
+    s->levels.low = plan->levels.low;
+    s->levels.per_unit = plan->levels.per_unit;
+    s->levels.exact = plan->levels.exact;
+    memcpy(s->lowest, plan->lowest, sizeof s->lowest);
+    s->labels = j->arrays->labels;
+    lay_view(s);
+    s->aligned =
+        s->stride[0] == 1 && s->rule.side[0] % 4 == 0 && (uintptr_t)s->labels % sizeof(int4) == 0;
+    const int64_t runs = lob_product(s->bricks[0], s->bricks[1], s->bricks[2], WARP);
+    const int64_t rows =
+        lob_product((s->rule.side[0] + RUN - 1) / RUN, s->rule.side[1], s->rule.side[2], 1);
+    const int64_t tiles = lob_product(s->tiles[0], s->tiles[1], s->tiles[2], 1);
+    /* so that a thread's next run never wraps */
+    const int64_t most = UINT32_MAX - (1 << 24), most_tiles = INT32_MAX;
+    if (runs < 0 || runs > most || rows < 0 || rows > most || tiles < 0 || tiles > most_tiles)
+        return false;
+    s->runs = (uint32_t)runs;
+    s->tile_count = (uint32_t)tiles;
+    s->room = j->tuning.plain ? 0 : lob_supervoxels_tile_room(j->device, s);
+    return true;
+}
+
+/* ---- the plan ---- */
+
+static bool same_options(const lob_supervoxel_options *a, const lob_supervoxel_options *b)
+{
+    return a->method == b->method && a->slice_axis == b->slice_axis && a->size_mm == b->size_mm &&
+           a->count == b->count && a->compactness == b->compactness && a->ratio == b->ratio &&
+           a->lab == b->lab && a->smallest == b->smallest;
+}
+
+static bool same_image(const lob_volume *a, const lob_volume *b)
+{
+    return a->type == b->type && a->channels == b->channels && a->dims.nx == b->dims.nx &&
+           a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz && a->slope == b->slope &&
+           memcmp(a->geometry.spacing_mm, b->geometry.spacing_mm, sizeof a->geometry.spacing_mm) ==
+               0;
+}
+
+static bool same_levels(const lob_supervoxel_kept *kept, const lob_levels *levels,
+                        const lob_extremes *extremes, const lob_supervoxel_options *options)
+{
+    if (options->lab) return levels->data_voxels > 0;
+    for (int c = 0; c < kept->image.channels; c++) {
+        const lob_extremes *a = &kept->extremes[c], *b = &extremes[c];
+        if (a->low != b->low || a->high != b->high || a->low_bits != b->low_bits ||
+            a->high_bits != b->high_bits)
+            return false;
+    }
+    return levels->exact == kept->levels.exact && levels->low_bits == kept->levels.low_bits &&
+           levels->low == kept->levels.low && levels->per_unit == kept->levels.per_unit;
+}
+
+/* The plan in kept: the one it has, where that still does, or a new one. */
+static lob_status make_plan(job *j, lob_supervoxel_kept *kept)
+{
+    const int channels = j->in->image->channels;
+    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_levels levels = {};
+    lob_device_view whole = {};
+    const int64_t bytes = lob_levels_scan_bytes(1, channels);
+    void *work = NULL;
+    for (int a = 0; a < 3; a++) whole.side[a] = (uint32_t)lob_side(j->in->image->dims, a);
+    whole.stride[0] = 1;
+    whole.stride[1] = whole.side[0];
+    whole.stride[2] = (int64_t)whole.side[0] * whole.side[1];
+    if (bytes > j->budget) return lob_supervoxels_refuse(bytes, j->budget, j->voxels, j->error);
+    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &work, bytes, j->error));
+    LOB_TRY(lob_levels_scan_cuda(j->device, extremes, &levels.data_voxels, &levels.not_finite,
+                                 &j->s.image, &whole, work, j->error));
+    lob_levels_settle(&levels, span, extremes, j->in->image);
+    j->found.data_voxels = levels.data_voxels;
+    j->found.not_finite = levels.not_finite;
+    if (kept->made && same_options(&kept->options, j->options) &&
+        same_image(&kept->image, j->in->image) && same_levels(kept, &levels, extremes, j->options))
+        return LOB_OK;
+    lob_supervoxel_kept_free(kept);
+    LOB_TRY(lob_supervoxel_plan_make(&kept->plan, j->in, j->options, &levels, extremes, j->error));
+    kept->made = true;
+    kept->options = *j->options;
+    kept->image = *j->in->image;
+    kept->image.data = NULL;
+    kept->levels = levels;
+    memcpy(kept->extremes, extremes, (size_t)channels * sizeof *extremes);
+    return LOB_OK;
+}
+
+void lob_supervoxel_kept_free(lob_supervoxel_kept *kept)
+{
+    if (kept->made) lob_supervoxel_plan_free(&kept->plan);
+    *kept = lob_supervoxel_kept{};
+}
+
+/* ---- the work ---- */
+
+/*
+ * Tell how far it is. Passes are queued without waiting, so this waits for the pass before the last
+ * queued one: the device always has one to do, and a cancelled call ends soon.
+ */
+static lob_status tell(job *j, int pass, int passes)
+{
+    lob_error *error = j->error;
+    const lob_context *context = j->context;
+    if (!context->progress) return LOB_OK;
+    LOB_CUDA(cudaEventRecord(j->passed[pass % 2], j->device->stream));
+    if (pass > 0) LOB_CUDA(cudaEventSynchronize(j->passed[(pass - 1) % 2]));
+    return context->progress(context->user, ITERATED * pass / passes) ? LOB_ECANCEL : LOB_OK;
+}
+
+static lob_status settle(job *j)
+{
+    return lob_supervoxels_settle_cuda(j->device, &j->s, j->error);
+}
+
+static lob_status pass(job *j, pass_kind kind, int iteration)
+{
+    j->s.pass = kind;
+    j->s.iteration = iteration;
+    return lob_supervoxels_pass_cuda(j->device, &j->s, j->tuning.plain, j->error);
+}
+
+/* How many iterations were done: fewer when one left everything as it was. */
+static lob_status count_iterations(job *j)
+{
+    progress_line line;
+    j->found.iterations = j->options->iterations;
+    if (!j->s.before) return LOB_OK;
+    LOB_TRY(lob_device_download(j->device, &line, j->s.line, sizeof line, j->error));
+    if (line.iterations > 0 && line.changed[line.iterations % RING] == 0)
+        j->found.iterations = (int)line.iterations;
+    return LOB_OK;
+}
+
+/* Clusters of all data voxels, plus 1, into the labels. */
+static lob_status iterate(job *j)
+{
+    const int iterations = j->options->iterations;
+    LOB_TRY(lob_supervoxels_planes_cuda(j->device, &j->s, j->error));
+    LOB_TRY(pass(j, PASS_START, 0));
+    LOB_TRY(settle(j));
+    LOB_TRY(tell(j, 0, iterations));
+    for (int i = 1; i < iterations; i++) {
+        LOB_TRY(pass(j, PASS_ADD, i));
+        LOB_TRY(settle(j));
+        LOB_TRY(tell(j, i, iterations));
+    }
+    LOB_TRY(pass(j, PASS_LABEL, iterations));
+    return count_iterations(j);
+}
+
+/* Labels become connected pieces, from 1 in raster order. */
+static lob_status split(job *j)
+{
+    const lob_supervoxel_rule *rule = &j->s.rule;
+    lob_components_options options = {};
+    lob_components_arrays arrays = {};
+    lob_components_input in = {};
+    lob_components_result result = {};
+    lob_volume clusters = {};
+    lob_context quiet = *j->context;
+    clusters.type = LOB_I32;
+    clusters.dims = j->in->image->dims;
+    clusters.geometry = j->in->image->geometry;
+    clusters.channels = 1;
+    clusters.slope = 1;
+    in.image = &clusters;
+    options.join = LOB_JOIN_EQUAL;
+    options.range[0] = -INFINITY;
+    options.range[1] = INFINITY;
+    options.order = LOB_ORDER_RASTER;
+    options.slice_axis = rule->slice_axis;
+    options.neighbours = rule->slice_axis < 0 ? 6 : 4;
+    options.type = LOB_I32;
+    arrays.image = arrays.labels = j->arrays->labels;
+    quiet.progress = NULL;
+    LOB_TRY(lob_components_cuda_arrays(&arrays, &result, &in, &options, &quiet, j->error));
+    j->found.pieces = j->found.supervoxels = result.found;
+    if (result.working_bytes > j->found.working_bytes)
+        j->found.working_bytes = result.working_bytes;
+    return LOB_OK;
+}
+
+static lob_status connect(job *j, const lob_supervoxel_plan *plan)
+{
+    const lob_context *context = j->context;
+    int64_t bytes = 0;
+    LOB_TRY(split(j));
+    if (context->progress && context->progress(context->user, CONNECTED)) return LOB_ECANCEL;
+    if (plan->rule.small <= 1) return LOB_OK;
+    find_budget(j);
+    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &j->found.supervoxels, &bytes, &j->s, plan,
+                                        j->found.pieces, j->budget, j->error));
+    if (bytes > j->found.working_bytes) j->found.working_bytes = bytes;
+    return LOB_OK;
+}
+
+static lob_status run(job *j, lob_supervoxel_kept *kept)
+{
+    lob_error *error = j->error;
+    describe_image(j);
+    LOB_TRY(make_plan(j, kept));
+    const lob_supervoxel_plan *plan = &kept->plan;
+    for (int a = 0; a < 3; a++) j->found.cells[a] = plan->rule.cells[a];
+    j->found.size_mm = plan->size_mm;
+    if (!describe(j, plan))
+        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+    LOB_TRY(prepare(j, plan));
+    for (int i = 0; i < 2 && j->context->progress; i++)
+        LOB_CUDA(cudaEventCreateWithFlags(&j->passed[i], cudaEventDisableTiming));
+    LOB_TRY(iterate(j));
+    if (!j->tuning.disconnected) LOB_TRY(connect(j, plan));
+    return lob_device_wait(j->device, error);
+}
+
+lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
+                                       lob_supervoxel_stats *stats, const lob_supervoxel_input *in,
+                                       const lob_supervoxel_options *options,
+                                       lob_supervoxel_kept *kept,
+                                       const lob_supervoxel_tuning *tuning,
+                                       const lob_context *context, lob_error *error)
+{
+    lob_supervoxel_kept own = {};
+    job j = {};
+    if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    LOB_TRY(lob_supervoxels_check(in, options, error));
+    LOB_TRY(lob_device_enter(context->device, error));
+    j.device = context->device;
+    j.arrays = arrays;
+    j.in = in;
+    j.options = options;
+    if (tuning) j.tuning = *tuning;
+    j.context = context;
+    j.error = error;
+    j.voxels = lob_voxels(in->image);
+    find_budget(&j);
+    const lob_status st = run(&j, kept ? kept : &own);
+    if (st != LOB_OK) cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
+    for (int i = 0; i < 2; i++)
+        if (j.passed[i]) cudaEventDestroy(j.passed[i]);
+    lob_supervoxel_kept_free(&own);
+    if (stats) *stats = j.found;
+    return st;
+}
+
+/* ---- arrays in ordinary memory ---- */
+
+/* Room on the device for the arrays, and the image and mask sent there. */
+static lob_status send(lob_supervoxel_arrays *arrays, const lob_supervoxel_input *in,
+                       lob_device *device, lob_error *error)
+{
+    const lob_volume *image = in->image;
+    const int64_t voxels = lob_voxels(image), most = INT64_MAX / 8;
+    const int64_t stored =
+        lob_product(voxels, image->channels, (int64_t)lob_type_of(image->type)->bytes, 1);
+    const int64_t labels = lob_product(voxels, sizeof(int32_t), 1, 1);
+    const int64_t mask = in->mask ? voxels : 0, slack = 3 * 256;
+    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
+    char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
+    void *block = NULL;
+    if (stored < 0 || labels < 0 || stored > most || labels > most)
+        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+    const int64_t total = stored + labels + mask + slack;
+    if (total > room)
+        return lob_fail(error, LOB_ENOMEM,
+                        "the volumes take %s and the GPU has %s free, enough for %.1f million "
+                        "voxels without what supervoxels need: use --device cpu",
+                        lob_bytes_text(taken, total), lob_bytes_text(left, room),
+                        (double)voxels / (double)total * (double)room / 1e6);
+    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, total, error));
+    unsigned char *at = (unsigned char *)block;
+    unsigned char *to_image = take_part<unsigned char>(&at, stored);
+    uint8_t *to_mask = take_part<uint8_t>(&at, mask);
+    arrays->image = to_image;
+    arrays->mask = in->mask ? to_mask : NULL;
+    arrays->labels = take_part<int32_t>(&at, voxels);
+    LOB_TRY(lob_device_upload(device, to_image, image->data, stored, error));
+    return lob_device_upload(device, to_mask, in->mask, mask, error);
+}
+
+lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxel_stats *stats,
+                                const lob_supervoxel_input *in,
+                                const lob_supervoxel_options *options, const lob_context *context,
+                                lob_error *error)
+{
+    lob_supervoxel_arrays arrays = {};
+    lob_device *device = context->device;
+    if (stats) *stats = lob_supervoxel_stats{};
+    if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    LOB_TRY(lob_supervoxels_check(in, options, error));
+    LOB_TRY(send(&arrays, in, device, error));
+    LOB_TRY(lob_supervoxels_cuda_arrays(&arrays, stats, in, options, NULL, NULL, context, error));
+    LOB_TRY(lob_device_download(device, labels, arrays.labels,
+                                lob_voxels(in->image) * (int64_t)sizeof *labels, error));
+    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+}

@@ -1,0 +1,70 @@
+/*
+ * Supervoxels on a GPU: the same bytes as lob_supervoxels_cpu, for arrays in ordinary memory and
+ * for arrays that are on the device already.
+ */
+#ifndef LOB_SUPERVOXELS_CUDA_H
+#define LOB_SUPERVOXELS_CUDA_H
+
+#include "kernels/supervoxels/supervoxels_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * As lob_supervoxels_cpu, on context->device, which must be open.
+ *
+ * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
+ * free memory than this needs; the message tells both figures and the size that would fit.
+ */
+lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxel_stats *stats,
+                                const lob_supervoxel_input *in,
+                                const lob_supervoxel_options *options, const lob_context *context,
+                                lob_error *error);
+
+/* Device addresses of what the input's and the output's arrays hold. */
+typedef struct {
+    const void *image;
+    const uint8_t *mask; /* NULL: none */
+    int32_t *labels;
+} lob_supervoxel_arrays;
+
+/* A plan that is used again while image and options stay alike, as over the frames of a film. */
+typedef struct {
+    bool made;
+    lob_supervoxel_options options;
+    lob_volume image; /* of its data only whether it is NULL is of interest, and not that */
+    lob_levels levels;
+    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    lob_supervoxel_plan plan;
+} lob_supervoxel_kept;
+
+/* Decides the time, not the result. */
+typedef struct {
+    bool plain;        /* every voxel by itself, without tiles */
+    bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
+} lob_supervoxel_tuning;
+
+/*
+ * The same, device to device.
+ *
+ *   arrays   in/out  in->image->data and in->mask are not looked at
+ *   kept     in/out  all zero at first; free with lob_supervoxel_kept_free. NULL: nothing is kept
+ *   tuning   in      NULL: all false
+ *
+ * The device has finished when this returns.
+ */
+lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
+                                       lob_supervoxel_stats *stats, const lob_supervoxel_input *in,
+                                       const lob_supervoxel_options *options,
+                                       lob_supervoxel_kept *kept,
+                                       const lob_supervoxel_tuning *tuning,
+                                       const lob_context *context, lob_error *error);
+
+void lob_supervoxel_kept_free(lob_supervoxel_kept *kept);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

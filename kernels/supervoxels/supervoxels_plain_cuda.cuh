@@ -1,0 +1,183 @@
+/*
+ * A run by itself: each voxel against all clusters whose box may hold it, in the very words of
+ * supervoxels_voxel.h. For clusters of few voxels, for numbers of channels that have no tile kernel
+ * of their own, and for what a tile has no room for.
+ */
+#ifndef LOB_SUPERVOXELS_PLAIN_CUDA_CUH
+#define LOB_SUPERVOXELS_PLAIN_CUDA_CUH
+
+#include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
+
+static __device__ inline void to_volume(int32_t *at, const scene &s, int32_t u, int32_t v,
+                                        int32_t w)
+{
+#pragma unroll
+    for (int a = 0; a < 3; a++) at[a] = s.axis[0] == a ? u : s.axis[1] == a ? v : w;
+}
+
+static __device__ inline float contrast_to(const scene &s, const float *centre, uint32_t run, int j)
+{
+    float contrast = 0;
+    for (int c = 0; c < s.rule.channels; c++)
+        contrast = lob_slic_add(contrast, level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
+    return contrast;
+}
+
+static __device__ inline float slic_distance(const scene &s, const float *centre, const int32_t *at,
+                                             uint32_t run, int j)
+{
+    const float *position = s.rule.position;
+    const float row = lob_slic_row((float)at[1] * position[1], (float)at[2] * position[2], centre);
+    float distance = lob_slic_along((float)at[0] * position[0], row, centre);
+    if (s.rule.method == LOB_SLICO)
+        distance = fmaf(contrast_to(s, centre, run, j), centre[3 + s.rule.channels], distance);
+    else
+        for (int c = 0; c < s.rule.channels; c++)
+            distance = lob_slic_add(distance, level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
+    return __uint_as_float(lob_slic_order(distance));
+}
+
+/* The dot product of a voxel's features with factors. */
+static __device__ inline float lsc_product(const scene &s, const float *factors, const int32_t *at,
+                                           uint32_t run, int j)
+{
+    const lob_wave x = s.axis_wave[0][at[0]], y = s.axis_wave[1][at[1]], z = s.axis_wave[2][at[2]];
+    float sum = lob_lsc_row(y, z, factors);
+    sum = lob_lsc_add(sum, (float)x.cosine, (float)x.sine, factors);
+    for (int c = 0; c < s.rule.channels; c++) {
+        const uint32_t level = s.planes[((int64_t)c * s.runs + run) * RUN + j];
+        const lob_wave wave = level_wave_of(s, c, level);
+        sum = lob_lsc_add(sum, (float)wave.cosine, (float)wave.sine, &factors[6 + 2 * c]);
+    }
+    return sum;
+}
+
+static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
+{
+    return at[0] >= box[0] && at[0] <= box[3] && at[1] >= box[1] && at[1] <= box[4] &&
+           at[2] >= box[2] && at[2] <= box[5];
+}
+
+/* The cluster that voxel j of a run is given; *stray: no box holds it. */
+static __device__ int32_t nearest_cluster(const scene &s, uint32_t run, int j, place p, bool *stray)
+{
+    const lob_supervoxel_rule &rule = s.rule;
+    const bool lsc = rule.method == LOB_LSC;
+    const int floats = lob_cluster_floats(&rule);
+    int32_t at[3], cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
+    float best = INFINITY, weight = 0;
+    *stray = true;
+    to_volume(at, s, p.u + j, p.v, p.w);
+    for (int a = 0; a < 3; a++) cell[a] = lob_cell(at[a], rule.side[a], rule.cells[a]);
+    if (lsc) weight = fmaxf(lsc_product(s, s.weights, at, run, j), rule.least_weight);
+    for (int32_t z = max(cell[2] - 1, 0); z <= min(cell[2] + 1, rule.cells[2] - 1); z++)
+        for (int32_t y = max(cell[1] - 1, 0); y <= min(cell[1] + 1, rule.cells[1] - 1); y++)
+            for (int32_t x = max(cell[0] - 1, 0); x <= min(cell[0] + 1, rule.cells[0] - 1); x++) {
+                const int32_t k = (z * rule.cells[1] + y) * rule.cells[0] + x;
+                if (!in_box(s.boxes + (int64_t)k * 6, at)) continue;
+                const float *centre = s.centres + (int64_t)k * floats;
+                const float distance = lsc ? fmaf(weight, centre[6 + 2 * rule.channels],
+                                                  lsc_product(s, centre, at, run, j))
+                                           : slic_distance(s, centre, at, run, j);
+                if (distance < best) best = distance, nearest = k, *stray = false;
+            }
+    return nearest;
+}
+
+static __device__ inline void add_signed(wide *sum, int64_t value)
+{
+    atomicAdd(sum, (wide)value);
+}
+
+/* Add voxels from..end-1 of a run to cluster k. */
+static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, uint32_t run,
+                                                   int from, int end, place p)
+{
+    const int64_t n = end - from, channels = s.rule.channels;
+    wide *sums = s.sums + (int64_t)k * lob_cluster_sums(&s.rule), *features = sums + 4;
+    atomicAdd(&sums[0], (wide)n);
+    add_signed(&sums[1 + s.axis[0]], (2 * (int64_t)p.u + from + end - 1) * n / 2);
+    add_signed(&sums[1 + s.axis[1]], n * p.v);
+    add_signed(&sums[1 + s.axis[2]], n * p.w);
+    if (s.rule.method == LOB_LSC) {
+        const lob_wave v = s.axis_wave[s.axis[1]][p.v], w = s.axis_wave[s.axis[2]][p.w];
+        int64_t cosine = 0, sine = 0;
+        for (int j = from; j < end; j++) {
+            cosine += s.axis_wave[s.axis[0]][p.u + j].cosine;
+            sine += s.axis_wave[s.axis[0]][p.u + j].sine;
+        }
+        add_signed(&features[2 * s.axis[0]], cosine);
+        add_signed(&features[2 * s.axis[0] + 1], sine);
+        add_signed(&features[2 * s.axis[1]], n * v.cosine);
+        add_signed(&features[2 * s.axis[1] + 1], n * v.sine);
+        add_signed(&features[2 * s.axis[2]], n * w.cosine);
+        add_signed(&features[2 * s.axis[2] + 1], n * w.sine);
+    }
+    for (int c = 0; c < channels; c++) {
+        const uint16_t *plane = s.planes + ((int64_t)c * s.runs + run) * RUN;
+        int64_t first = 0, second = 0;
+        for (int j = from; j < end; j++) {
+            if (s.rule.method == LOB_LSC) {
+                const lob_wave wave = level_wave_of(s, c, plane[j]);
+                first += wave.cosine;
+                second += wave.sine;
+            } else
+                first += plane[j];
+        }
+        if (s.rule.method == LOB_LSC) {
+            add_signed(&features[6 + 2 * c], first);
+            add_signed(&features[7 + 2 * c], second);
+        } else
+            add_signed(&features[c], first);
+    }
+    if (s.rule.method != LOB_SLICO || s.pass == PASS_START) return;
+    const float *centre = s.centres + (int64_t)k * lob_cluster_floats(&s.rule);
+    for (int j = from; j < end; j++)
+        atomicMax(&s.largest[k], __float_as_uint(contrast_to(s, centre, run, j)));
+}
+
+typedef enum { EVERY_VOXEL, STRAYS } which_voxels;
+
+/* One pass over one run, or over its voxels that no box holds. */
+static __device__ __noinline__ void plain_run(const scene &s, uint32_t run, place p,
+                                              which_voxels which)
+{
+    const uint32_t data = s.data[run];
+    int32_t k = -1;
+    int from = 0;
+    if (p.v >= s.side[1] || p.w >= s.side[2]) return;
+    int32_t *label = s.labels + p.u * s.stride[0] + p.v * s.stride[1] + p.w * s.stride[2];
+#pragma unroll 1
+    for (int j = 0; j <= RUN; j++, label += s.stride[0]) {
+        int32_t next = -1;
+        bool stray = false;
+        if (j < RUN && data >> j & 1)
+            next = s.pass == PASS_START ? own_cluster(s, p.u + j, p.v, p.w)
+                                        : nearest_cluster(s, run, j, p, &stray);
+        if (which == STRAYS && !stray) next = -1;
+        if (s.pass == PASS_LABEL) {
+            const bool writes = which == EVERY_VOXEL || stray;
+            if (j < RUN && p.u + j < s.side[0] && writes) *label = next + 1;
+            continue;
+        }
+        if (next == k) continue;
+        if (k >= 0) add_to_cluster(s, k, run, from, j, p);
+        k = next;
+        from = j;
+    }
+}
+
+/* Where run number `run` lies. */
+template <bool FLAT> static __device__ inline place place_of(const scene &s, uint32_t run)
+{
+    typedef shape<FLAT> S;
+    const uint32_t brick = run / WARP, across = brick / s.bricks[0];
+    const int lane = (int)(run % WARP);
+    place p;
+    p.u = (int32_t)(brick % s.bricks[0]) * S::bx + S::x(lane);
+    p.v = (int32_t)(across % s.bricks[1]) * S::by + S::y(lane);
+    p.w = (int32_t)(across / s.bricks[1]) * S::bz + S::z(lane);
+    return p;
+}
+
+#endif

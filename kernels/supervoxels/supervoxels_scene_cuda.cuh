@@ -1,0 +1,188 @@
+/*
+ * Supervoxels on the device: what its kernels share.
+ *
+ * Kernels look at the volume through a view whose axes u, v, w are the volume's x, y, z in 3D. A
+ * flat view, of slices or of a volume one voxel thin, has the axis across it as w and slices follow
+ * each other along it. Voxels along u come in runs of 8, one lane's share; 32 runs are a brick, one
+ * warp's share: 8x8x4 voxels, or 16x16 of a slice. Planes hold brick after brick and in it run
+ * after run, so that a warp reads 512 bytes in one piece; a byte a run says which of its voxels are
+ * data. What a brick has beyond the volume is not data.
+ */
+#ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
+#define LOB_SUPERVOXELS_SCENE_CUDA_CUH
+
+#include "kernels/levels/levels_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_cuda.h"
+
+typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
+
+enum { WARP = 32, RUN = 8, BRICK_VOXELS = WARP * RUN };
+static constexpr unsigned ALL_LANES = ~0u;
+
+/* Sides of a brick in voxels, and of a tile, a block's share, in bricks. */
+template <bool FLAT> struct shape {
+    static constexpr int bx = FLAT ? 16 : 8, by = FLAT ? 16 : 8, bz = FLAT ? 1 : 4;
+    static constexpr int tx = FLAT ? 2 : 4, ty = 2, tz = FLAT ? 1 : 4;
+    static constexpr int bricks = tx * ty * tz, warps = FLAT ? 4 : 8, threads = warps * WARP;
+    static constexpr int vx = tx * bx, vy = ty * by, vz = tz * bz; /* of a tile in voxels */
+    static_assert(bx * by * bz == BRICK_VOXELS, "a warp's runs fill a brick");
+    static_assert(vx == WARP && (FLAT ? vy : vy + vz) == WARP, "a lane for each coordinate");
+
+    /* Where in its brick a lane's run begins. */
+    static __host__ __device__ int x(int lane)
+    {
+        return FLAT ? (lane & 1) * RUN : 0;
+    }
+    static __host__ __device__ int y(int lane)
+    {
+        return FLAT ? lane >> 1 : lane >> 2;
+    }
+    static __host__ __device__ int z(int lane)
+    {
+        return FLAT ? 0 : lane & 3;
+    }
+};
+
+/* What is done with the nearest clusters; in the first pass every cell is its voxels' nearest. */
+typedef enum { PASS_START, PASS_ADD, PASS_LABEL } pass_kind;
+
+/* Flags of iterations turn around in a ring: i % RING is set where iteration i changed anything. */
+enum { RING = 4 };
+
+typedef struct {
+    uint32_t changed[RING];
+    uint32_t iterations; /* whose sums have been made, but for the start */
+} progress_line;
+
+typedef struct {
+    lob_supervoxel_rule rule;
+    lob_device_image image;
+    lob_device_levels levels;
+    uint16_t lowest[LOB_SUPERVOXEL_CHANNELS];
+    const lob_wave *axis_wave[3], *level_wave; /* lsc; axes are the volume's */
+    const uint16_t *linear, *root;             /* CIELAB */
+
+    bool flat;
+    int axis[3];                       /* the volume's axis that each axis of the view follows */
+    int32_t side[3], cells[3];         /* of the view */
+    int64_t stride[3], cell_stride[3]; /* of the view, in the volume and among clusters */
+    uint32_t bricks[3], tiles[3], tile_count;
+    uint32_t runs; /* of all bricks */
+    bool aligned;  /* labels of a run's halves may be written 16 bytes at a time */
+
+    uint16_t *planes;                   /* channels times runs * RUN */
+    uint8_t *data;                      /* runs; bit j: voxel j is data */
+    float *centres;                     /* clusters times lob_cluster_floats */
+    int32_t *boxes;                     /* clusters times 6 */
+    wide *sums;                         /* clusters times lob_cluster_sums */
+    wide *before;                       /* the same of the iteration before; NULL: nobody asks */
+    uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
+    float *weights;                     /* lsc */
+    wide *totals;                       /* lsc: lob_cluster_sums over all clusters */
+    progress_line *line;
+    int32_t *labels;
+
+    pass_kind pass;
+    int iteration; /* the start is 0 */
+    int room;      /* clusters that a tile may list */
+} scene;
+
+/* Where a run lies in the view. */
+typedef struct {
+    int32_t u, v, w;
+} place;
+
+/* CIELAB or levels of a voxel's channel, which is data. */
+static __device__ inline uint32_t plane_level(const scene &s, int channel, int64_t voxel)
+{
+    if (s.rule.lab) {
+        const uint8_t *rgb = (const uint8_t *)s.image.stored + voxel;
+        uint16_t lab[3];
+        lob_lab(lab, rgb[0], rgb[s.image.voxels], rgb[2 * s.image.voxels], s.linear, s.root);
+        return lab[channel];
+    }
+    const int64_t i = channel * s.image.voxels + voxel;
+    return (uint32_t)(uint16_t)(lob_voxel_level(&s.image, &s.levels, i) - s.lowest[channel]);
+}
+
+static __device__ inline float level_of(const scene &s, int channel, uint32_t run, int j)
+{
+    return (float)s.planes[((int64_t)channel * s.runs + run) * RUN + j];
+}
+
+static __device__ inline lob_wave level_wave_of(const scene &s, int channel, uint32_t level)
+{
+    const int table = lob_supervoxel_wave(&s.rule, channel);
+    return s.level_wave[table * LOB_WAVE_ENTRIES + (level >> s.rule.shift)];
+}
+
+/* The cluster of a voxel's own cell. */
+static __device__ inline int32_t own_cluster(const scene &s, int32_t u, int32_t v, int32_t w)
+{
+    return (int32_t)(lob_cell(u, s.side[0], s.cells[0]) * s.cell_stride[0] +
+                     lob_cell(v, s.side[1], s.cells[1]) * s.cell_stride[1] +
+                     lob_cell(w, s.side[2], s.cells[2]) * s.cell_stride[2]);
+}
+
+/* Did the iteration before this one leave everything as it was? */
+static __device__ inline bool is_still(const scene &s)
+{
+    return s.before && s.iteration > 1 && s.line->changed[(s.iteration - 1) % RING] == 0;
+}
+
+/* Write a run's labels, as far as it lies in the volume. */
+static __device__ inline void write_run(const scene &s, place at, const int32_t *label)
+{
+    if (at.v >= s.side[1] || at.w >= s.side[2]) return;
+    int32_t *to = s.labels + at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
+    if (s.aligned) {
+#pragma unroll
+        for (int j = 0; j < RUN; j += 4)
+            if (at.u + j < s.side[0])
+                *(int4 *)(to + j) = make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]);
+    } else {
+#pragma unroll
+        for (int j = 0; j < RUN; j++)
+            if (at.u + j < s.side[0]) to[j * s.stride[0]] = label[j];
+    }
+}
+
+/* The stages, in order; each puts its kernels into the device's queue. */
+lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_error *error);
+lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
+                                     lob_error *error);
+lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_error *error);
+
+/* How many clusters a tile should have room for; 0: this job is not one for tiles. */
+int lob_supervoxels_tile_room(const lob_device *device, const scene *s);
+
+/*
+ * Join small pieces and number what comes of it, in place; supervoxels_voxel.h tells how.
+ *
+ *   count   out  labels that there are then
+ *   bytes   out  taken of the block LOB_DEVICE_WORK, whatever that held before
+ *   s       in   s->labels: pieces, from 1 in raster order; the image again for the levels
+ *   plan    in   for its tables of CIELAB, which go to the device once more
+ *   budget  in   bytes that may be taken
+ */
+lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
+                                       const scene *s, const lob_supervoxel_plan *plan,
+                                       int64_t pieces, int64_t budget, lob_error *error);
+
+/* Put the tables of CIELAB, where the plan has them, into device memory from at on. */
+enum { LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
+lob_status lob_supervoxels_upload_lab(lob_device *device, scene *s, uint16_t *at,
+                                      const lob_supervoxel_plan *plan, lob_error *error);
+
+/* Memory handed out part after part; at may start as NULL, to add the parts up. */
+template <typename T> static inline T *take_part(unsigned char **at, int64_t n)
+{
+    T *here = (T *)*at;
+    *at += (n * (int64_t)sizeof(T) + 255) / 256 * 256;
+    return here;
+}
+
+/* Say in one line that memory does not do. */
+lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error);
+
+#endif

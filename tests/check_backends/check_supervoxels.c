@@ -1,0 +1,94 @@
+/* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. */
+#include "tests/check_backends/check_supervoxels.h"
+
+#include "tests/reference/supervoxels_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000 };
+
+/* What one run came to. */
+typedef struct {
+    lob_status status;
+    lob_error error;
+    lob_supervoxel_stats stats;
+    int32_t *labels;
+} outcome;
+
+static outcome run(const lob_backend *backend, const supervoxels_case *c,
+                   const lob_context *context)
+{
+    outcome o = {.labels = malloc((size_t)c->n * sizeof *o.labels)};
+    if (!o.labels) exit(75);
+    memset(o.labels, 0xa5, (size_t)c->n * sizeof *o.labels);
+    o.status = backend->supervoxels(o.labels, &o.stats, &c->in, &c->options, context, &o.error);
+    return o;
+}
+
+/* What differs between two outcomes, or NULL. */
+static const char *differ(const supervoxels_case *c, const outcome *a, const outcome *b)
+{
+    if (a->status != b->status) return "status";
+    if (a->status != LOB_OK) return NULL;
+    if (!supervoxels_stats_equal(&a->stats, &b->stats)) return "statistics";
+    return memcmp(a->labels, b->labels, (size_t)c->n * sizeof *a->labels) ? "labels" : NULL;
+}
+
+static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
+                      int *worked)
+{
+    supervoxels_case c;
+    const lob_context cpu = {.threads = context->threads};
+    supervoxels_case_make(&c, n, MOST_SIDE);
+    outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
+    const char *what = differ(&c, &want, &got);
+    *worked += want.status == LOB_OK;
+    if (what)
+        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
+               lob_status_text(want.status), want.error.text, backend->name,
+               lob_status_text(got.status), got.error.text);
+    free(want.labels);
+    free(got.labels);
+    supervoxels_case_free(&c);
+    return what != NULL;
+}
+
+int check_supervoxels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
+                            uint64_t n)
+{
+    int failures = 0, worked = 0;
+    for (uint64_t i = first; i < first + n; i++)
+        failures += check_case(backend, context, i, &worked);
+    printf("supervoxels: %llu cases, %d of them with data, %d differ\n", (unsigned long long)n,
+           worked, failures);
+    return failures;
+}
+
+int check_supervoxels_repeats(const lob_backend *backend, const lob_context *context, int repeats)
+{
+    supervoxels_case c;
+    outcome want;
+    const lob_context cpu = {.threads = context->threads};
+    int failures = 0;
+    uint64_t n = 1000; /* the first case of some size that has small pieces to join */
+    for (;; n++) {
+        supervoxels_case_make(&c, n, MOST_SIDE);
+        want = run(lob_backends[0], &c, &cpu);
+        if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
+            want.stats.supervoxels > 8 && want.stats.pieces > want.stats.supervoxels)
+            break;
+        free(want.labels);
+        supervoxels_case_free(&c);
+    }
+    for (int i = 0; i < repeats; i++) {
+        outcome got = run(backend, &c, context);
+        failures += differ(&c, &want, &got) != NULL;
+        free(got.labels);
+    }
+    printf("supervoxels: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
+    free(want.labels);
+    supervoxels_case_free(&c);
+    return failures;
+}
