@@ -29,8 +29,8 @@ def check(folder, truth, labels, image, *options, affine=AFFINE, **definition):
     save(labels, folder / "labels.nii", affine=affine)
     stored = image if image.ndim == 3 else image[:, :, :, None, :]
     save(np.ascontiguousarray(stored), folder / "image.nii", affine=affine)
-    done = good("compare", "--supervoxels", "truth.nii", "labels.nii", "--image", "image.nii", "--report", "report.json",
-                "--force", *options, cwd=folder)  # fmt: skip
+    done = good("compare", "--supervoxels", "truth.nii", "labels.nii", "--image", "image.nii",
+                "--report", "report.json", "--force", *options, cwd=folder)  # fmt: skip
     found = json.loads((folder / "report.json").read_text())["results"]
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     assert lines[0] == ["measure", "value"]
@@ -156,6 +156,9 @@ def test_bad_data(tmp_path):
     save(good_labels, tmp_path / "good.nii")
     save(np.zeros_like(good_labels), tmp_path / "empty.nii")
     save(good_labels + np.float32(0.5), tmp_path / "half.nii")
-    for truth, labels, name in (("good.nii", "empty.nii", "empty.nii: there is no supervoxel"),
-                                ("half.nii", "good.nii", "half.nii"), ("good.nii", "half.nii", "half.nii")):  # fmt: skip
+    for truth, labels, name in (
+        ("good.nii", "empty.nii", "empty.nii: there is no supervoxel"),
+        ("half.nii", "good.nii", "half.nii"),
+        ("good.nii", "half.nii", "half.nii"),
+    ):
         assert_one_line(lobule("compare", "--supervoxels", truth, labels, cwd=tmp_path), 65, name)

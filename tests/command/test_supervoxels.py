@@ -44,16 +44,20 @@ def cut(folder, image, *options, out="labels.nii", affine=AFFINE):
 
 def rows_of(path):
     with open(path, encoding="utf-8", newline="") as file:
-        return [{k: None if v == "n/a" else float(v) for k, v in row.items()} for row in csv.DictReader(file, delimiter="\t")]
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return [{k: None if v == "n/a" else float(v) for k, v in row.items()} for row in rows]
 
 
 # ---- what every output is ----
 
 
+SHAPES = [(7, 11, 5), (1, 13, 9), (17, 1, 1), (2, 3, 31), (19, 17, 1), (13, 8, 6), (1, 1, 1), (23, 5, 7)]
+
+
 def random_cases():
     for seed in range(150):
         random = np.random.default_rng(seed)
-        shape = [(7, 11, 5), (1, 13, 9), (17, 1, 1), (2, 3, 31), (19, 17, 1), (13, 8, 6), (1, 1, 1), (23, 5, 7)][seed % 8]
+        shape = SHAPES[seed % 8]
         channels = (1, 1, 3, 2)[seed // 8 % 4]
         dtype = (np.uint8, np.int16, np.float32, np.uint16)[seed // 3 % 4]
         if seed % 5 == 0:
@@ -104,8 +108,8 @@ def scans():
     data = SHARED / "data"
     if not data.is_dir():
         return [pytest.param(None, None, marks=pytest.mark.skip(f"no folder {data}: set LOBULE_SHARED"))]
-    names = [path for path in sorted(data.rglob("*.nii.gz")) if not any(
-        word in path.name.lower() for word in ("label", "seg", "mask", "centre", "centerline", "instances"))]  # fmt: skip
+    other = ("label", "seg", "mask", "centre", "centerline", "instances")
+    names = [path for path in sorted(data.rglob("*.nii.gz")) if not any(word in path.name.lower() for word in other)]
     names += [f"{path}:/raw" for path in sorted(data.rglob("*.h5"))] + sorted(data.rglob("*_img.png"))
     return [pytest.param(name, "10vox", id=str(name).removeprefix(f"{data}/")) for name in names]
 
@@ -241,7 +245,8 @@ def test_compactness_and_ratio_make_rounder_pieces(tmp_path):
 
 
 def test_defaults_are_those_of_help(tmp_path):
-    same, report = cut(tmp_path, blobs(), "--size", "6vox", "--compactness", 0.05, "--iterations", 10, "--smallest", 0.25)
+    said = ("--compactness", 0.05, "--iterations", 10, "--smallest", 0.25)
+    same, report = cut(tmp_path, blobs(), "--size", "6vox", *said)
     assert np.array_equal(cut(tmp_path, blobs(), "--size", "6vox")[0], same)
     assert report["results"]["compactness"] == 0.05
     same, report = cut(tmp_path, blobs(), "--size", "6vox", "--method", "lsc", "--ratio", 0.075)
@@ -329,6 +334,22 @@ def test_mean(tmp_path, channels, dtype):
     want = np.squeeze(np.vstack([np.zeros(channels), means(np.nan_to_num(image), labels)])[labels])
     there = labels != 0
     assert np.allclose(painted[there], want[there], rtol=1e-5, atol=1e-3)
+
+
+def test_mean_as_a_picture(tmp_path, photo):
+    labels, _ = cut(tmp_path, "photo.png", "--count", 80, "--mean", "mean.png")
+    painted = pictures.imread(tmp_path / "mean.png").transpose(1, 0, 2)
+    assert painted.dtype == np.uint8
+    assert np.abs(painted - means(photo, labels)[labels[..., 0] - 1]).max() <= 0.5 + 1e-9
+
+
+def test_outlines_end_at_the_mask(tmp_path):
+    """Voxels beside what has no label are outlined too: the inner outline of scikit-image."""
+    mask = np.zeros(SHAPE, np.uint8)
+    mask[3:25, 4:, :9] = 1
+    save(mask, tmp_path / "mask.nii")
+    labels, _ = cut(tmp_path, blobs(), "--size", "6vox", "--boundaries", "edges.nii", "--mask", "mask.nii")
+    assert np.array_equal(load(tmp_path / "edges.nii") != 0, find_boundaries(labels, connectivity=1, mode="inner"))
 
 
 def test_boundaries(tmp_path):
@@ -461,8 +482,8 @@ def test_an_output_that_exists_is_kept(tmp_path):
         cut(tmp_path, blobs(), "--size", "9vox")
         (tmp_path / "labels.nii").unlink()
         (tmp_path / name).write_bytes(b"mine")
-        done = lobule("supervoxels", "image.nii", "-o", "labels.nii", "--size", "9vox", "--mean", "mean.nii",
-                      "--boundaries", "edges.nii", "--table", "table.tsv", "--graph", "graph.tsv", cwd=tmp_path)  # fmt: skip
+        outputs = ("--mean", "mean.nii", "--boundaries", "edges.nii", "--table", "table.tsv", "--graph", "graph.tsv")
+        done = lobule("supervoxels", "image.nii", "-o", "labels.nii", "--size", "9vox", *outputs, cwd=tmp_path)
         assert_one_line(done, 73, name)
         assert (tmp_path / name).read_bytes() == b"mine"
         (tmp_path / name).unlink()
