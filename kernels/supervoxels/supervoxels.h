@@ -82,9 +82,10 @@ typedef struct {
  * Levels are those of kernels/levels/levels.h, of the whole image also where it is cut slice by
  * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count.
  *
- * Working memory on the CPU: 2 bytes a voxel and channel, and beside them first some 100 bytes a
- * cluster and 20 more a channel (lsc: 250 and 40), then 21 a piece and 8 a channel of it. With one
- * channel, 200 voxels a supervoxel and a piece in 20 voxels that is at most 4 bytes a voxel.
+ * Working memory on the CPU is the larger of two: 2 bytes a voxel and channel, some 100 bytes a
+ * cluster and 20 more a channel (lsc: 250 and 40); and afterwards 12 bytes a piece and 8 a channel
+ * of it, pieces being as stats counts them. With one channel and 150 voxels a supervoxel that is at
+ * most 4 bytes a voxel, unless noise leaves a piece in every 5.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit), LOB_ENOMEM or LOB_ECANCEL.

@@ -32,7 +32,7 @@ typedef struct {
     int axis; /* that slabs follow each other along: 1 or 2 */
     int slabs;
     slab *slab;
-    int64_t cluster_bytes;
+    int64_t plane_bytes, cluster_bytes;
     double done, share; /* of the work: before this pass, and of it */
     atomic_int stop;
 } engine;
@@ -41,46 +41,60 @@ typedef struct {
 
 enum { STRETCH = 1024 };
 
-static void fill_lab(engine *e, const uint8_t *is_data, int64_t at, int64_t n)
+/* Levels of the data of a row, channel after channel, `stride` apart; 0 elsewhere. */
+static void fill_levels(const engine *e, uint16_t *out, int64_t stride, const uint8_t *is_data,
+                        int64_t at, int64_t n)
 {
-    const uint8_t *rgb = (const uint8_t *)e->in->image->data + at;
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t lab[3] = {0};
-        if (is_data[i])
-            lob_lab(lab, rgb[i], rgb[e->voxels + i], rgb[2 * e->voxels + i], e->plan.linear,
-                    e->plan.root);
-        for (int c = 0; c < 3; c++) e->planes[c * e->voxels + at + i] = lab[c];
-    }
-}
-
-/* Levels of a row's voxels x..x+n-1, and 1 in labels where they are data. */
-static void fill_stretch(engine *e, const lob_data *data, const lob_view *view, int64_t x,
-                         int64_t y, int64_t z, int64_t n)
-{
-    uint8_t is_data[STRETCH];
-    const int64_t at = lob_view_index(view, x, y, z);
-    lob_levels_data_row(is_data, data, view, x, y, z, n);
-    for (int64_t i = 0; i < n; i++) e->labels[at + i] = is_data[i];
-    if (e->plan.rule.lab) {
-        fill_lab(e, is_data, at, n);
+    const lob_supervoxel_plan *plan = &e->plan;
+    const lob_dims d = e->in->image->dims;
+    const lob_view view = lob_view_whole(d);
+    const lob_data data = {.image = e->in->image};
+    if (plan->rule.lab) {
+        const uint8_t *rgb = (const uint8_t *)e->in->image->data + at;
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t lab[3] = {0};
+            if (is_data[i])
+                lob_lab(lab, rgb[i], rgb[e->voxels + i], rgb[2 * e->voxels + i], plan->linear,
+                        plan->root);
+            for (int c = 0; c < 3; c++) out[c * stride + i] = lab[c];
+        }
         return;
     }
-    for (int c = 0; c < e->plan.rule.channels; c++) {
-        uint16_t *plane = e->planes + c * e->voxels + at;
-        lob_levels_row(plane, is_data, &e->plan.levels, data, c, view, x, y, z, n);
+    for (int c = 0; c < plan->rule.channels; c++) {
+        uint16_t *level = out + c * stride;
+        lob_levels_row(level, is_data, &plan->levels, &data, c, &view, at % d.nx, at / d.nx % d.ny,
+                       at / d.nx / d.ny, n);
         for (int64_t i = 0; i < n; i++)
-            plane[i] = is_data[i] ? (uint16_t)(plane[i] - e->plan.lowest[c]) : 0;
+            level[i] = is_data[i] ? (uint16_t)(level[i] - plan->lowest[c]) : 0;
     }
 }
 
+/* Planes, and 1 in labels where voxels are data. */
 static void fill_planes(engine *e, const lob_data *data, const lob_view *view)
 {
     const lob_dims d = view->dims;
 #pragma omp parallel for schedule(static) num_threads(e->threads)
     for (int64_t row = 0; row < d.ny * d.nz; row++)
-        for (int64_t x = 0; x < d.nx; x += STRETCH)
-            fill_stretch(e, data, view, x, row % d.ny, row / d.ny,
-                         d.nx - x < STRETCH ? d.nx - x : STRETCH);
+        for (int64_t x = 0; x < d.nx; x += STRETCH) {
+            uint8_t is_data[STRETCH];
+            const int64_t at = row * d.nx + x, n = d.nx - x < STRETCH ? d.nx - x : STRETCH;
+            lob_levels_data_row(is_data, data, view, x, row % d.ny, row / d.ny, n);
+            for (int64_t i = 0; i < n; i++) e->labels[at + i] = is_data[i];
+            fill_levels(e, e->planes + at, e->voxels, is_data, at, n);
+        }
+}
+
+/* The same levels again, a row of them: data is what has a label. */
+static void levels_again(const void *user, uint16_t *out, int64_t row)
+{
+    const engine *e = user;
+    const int64_t nx = e->in->image->dims.nx;
+    for (int64_t x = 0; x < nx; x += STRETCH) {
+        uint8_t is_data[STRETCH];
+        const int64_t at = row * nx + x, n = nx - x < STRETCH ? nx - x : STRETCH;
+        for (int64_t i = 0; i < n; i++) is_data[i] = e->labels[at + i] != 0;
+        fill_levels(e, out + x, nx, is_data, at, n);
+    }
 }
 
 /* ---- memory ---- */
@@ -322,6 +336,7 @@ static lob_status make_planes(engine *e, lob_supervoxel_stats *stats, lob_error 
     if (bytes < 0 || bytes > PTRDIFF_MAX) return LOB_ENOMEM;
     st = lob_budget_take(&e->budget, bytes, error);
     if (st != LOB_OK) return st;
+    e->plane_bytes = bytes;
     e->planes = malloc((size_t)bytes);
     if (!e->planes) return LOB_ENOMEM;
     fill_planes(e, &data, &view);
@@ -343,6 +358,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                 .threads = context->threads > 0 ? context->threads : 1,
                 .voxels = lob_voxels(in->image),
                 .labels = labels};
+    const lob_level_rows rows = {levels_again, &e};
     st = make_planes(&e, &found, error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
@@ -351,10 +367,13 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
     st = take_clusters(&e, error);
     if (st == LOB_OK) st = iterate(&e, &found);
     give_clusters(&e);
+    free(e.planes);
+    lob_budget_give(&e.budget, e.plane_bytes);
+    e.planes = NULL;
     if (st == LOB_OK)
         st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, error);
     if (st == LOB_OK)
-        st = lob_pieces_join(labels, &found.supervoxels, found.pieces, e.planes, &e.plan.rule,
+        st = lob_pieces_join(labels, &found.supervoxels, found.pieces, &rows, &e.plan.rule,
                              e.threads, &e.budget, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;

@@ -4,75 +4,94 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Pieces and sets by number from 1; a set has its lowest piece's number. */
+/*
+ * Pieces and sets by number from 1; a set has its lowest piece's number. A noisy image has a piece
+ * for every few voxels, so what is kept of one is kept small: its number of voxels fits 32 bits,
+ * since a cluster spans at most three cells along an axis.
+ */
 typedef struct {
     const lob_supervoxel_rule *rule;
-    const uint16_t *planes;
     int32_t *labels;
     int64_t nx, ny, nz, pieces;
     int threads;
-    int32_t *set;          /* pieces + 1: of each piece */
-    _Atomic int64_t *sums; /* pieces + 1, each 1 + channels: voxels, levels; of sets */
-    _Atomic uint64_t *key; /* pieces + 1: the best of a small set's neighbours so far */
-    uint8_t *small;        /* pieces + 1: 1 of a small set */
+    int32_t *set;           /* pieces + 1: of each piece */
+    _Atomic int32_t *pick;  /* pieces + 1: the best of a small set's neighbours so far; 0: none */
+    _Atomic uint32_t *size; /* pieces + 1: voxels of sets */
+    _Atomic uint64_t *sums; /* pieces + 1, channels each: levels of sets */
     uint8_t *busy; /* rows: 0 where no small set has a voxel. It stays so: a set that is small yet
                       is made of sets that were */
 } joiner;
 
-#define NO_NEIGHBOUR UINT64_MAX
+#define GET(atomic)        atomic_load_explicit(&(atomic), memory_order_relaxed)
+#define SET(atomic, value) atomic_store_explicit(&(atomic), value, memory_order_relaxed)
+#define ADD(atomic, value) atomic_fetch_add_explicit(&(atomic), value, memory_order_relaxed)
 
-static _Atomic int64_t *sums_of(const joiner *j, int32_t set)
+/* The piece number 0 is no piece, and is never small. */
+static bool is_small(const joiner *j, int32_t set)
 {
-    return j->sums + (int64_t)set * (1 + j->rule->channels);
+    return set != 0 && GET(j->size[set]) < j->rule->small;
 }
 
-static int64_t get(_Atomic int64_t *sum)
-{
-    return atomic_load_explicit(sum, memory_order_relaxed);
-}
-
-static void add(_Atomic int64_t *sum, int64_t value)
-{
-    atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
-}
-
-static void add_row(const joiner *j, int64_t row)
+static void add_row(const joiner *j, const uint16_t *levels, int64_t row)
 {
     const int32_t *labels = j->labels + row * j->nx;
-    const int64_t voxels = j->nx * j->ny * j->nz;
+    const int channels = j->rule->channels;
     for (int64_t x = 0, end; x < j->nx; x = end) {
         const int32_t piece = labels[x];
         end = x + 1;
         while (end < j->nx && labels[end] == piece) end++;
         if (piece == 0) continue;
-        _Atomic int64_t *sums = sums_of(j, piece);
-        add(&sums[0], end - x);
-        for (int c = 0; c < j->rule->channels; c++) {
-            const uint16_t *plane = j->planes + c * voxels + row * j->nx;
-            int64_t sum = 0;
-            for (int64_t i = x; i < end; i++) sum += plane[i];
-            add(&sums[1 + c], sum);
+        ADD(j->size[piece], (uint32_t)(end - x));
+        for (int c = 0; c < channels; c++) {
+            uint64_t sum = 0;
+            for (int64_t i = x; i < end; i++) sum += levels[c * j->nx + i];
+            ADD(j->sums[(int64_t)piece * channels + c], sum);
         }
     }
 }
 
+/* Measure all pieces. false: no memory for rows of levels. */
+static bool add_rows(const joiner *j, const lob_level_rows *source)
+{
+    const int64_t rows = j->ny * j->nz;
+    bool fits = true;
+#pragma omp parallel num_threads(j->threads) reduction(&& : fits)
+    {
+        uint16_t *levels = malloc((size_t)(j->rule->channels * j->nx) * sizeof *levels);
+        fits = levels != NULL;
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < rows; row++) {
+            if (!levels) continue;
+            source->levels(source->user, levels, row);
+            add_row(j, levels, row);
+        }
+        free(levels);
+    }
+    return fits;
+}
+
 static uint64_t key_of(const joiner *j, int32_t set, int32_t other)
 {
-    _Atomic int64_t *a = sums_of(j, set), *b = sums_of(j, other);
+    const int channels = j->rule->channels;
     uint64_t apart = 0;
-    for (int c = 0; c < j->rule->channels; c++)
-        apart += lob_piece_apart(lob_piece_mean(get(&a[1 + c]), get(&a[0])),
-                                 lob_piece_mean(get(&b[1 + c]), get(&b[0])));
+    for (int c = 0; c < channels; c++) {
+        const int64_t a = (int64_t)GET(j->sums[(int64_t)set * channels + c]);
+        const int64_t b = (int64_t)GET(j->sums[(int64_t)other * channels + c]);
+        apart += lob_piece_apart(lob_piece_mean(a, GET(j->size[set])),
+                                 lob_piece_mean(b, GET(j->size[other])));
+    }
     return lob_piece_key(apart, (uint32_t)other);
 }
 
 static void offer(const joiner *j, int32_t set, int32_t other)
 {
+    int32_t best = GET(j->pick[set]);
+    if (other == best) return;
     const uint64_t key = key_of(j, set, other);
-    uint64_t best = atomic_load_explicit(&j->key[set], memory_order_relaxed);
-    while (key < best && !atomic_compare_exchange_weak_explicit(
-                             &j->key[set], &best, key, memory_order_relaxed, memory_order_relaxed))
-        ;
+    while (best == 0 || key < key_of(j, set, best))
+        if (atomic_compare_exchange_weak_explicit(&j->pick[set], &best, other, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return;
 }
 
 /* Offer a small set whatever lies beyond voxels x..end-1, which a neighbouring row holds. */
@@ -99,7 +118,7 @@ static bool meet_neighbours(const joiner *j, int64_t row)
         end = x + 1;
         while (end < nx && labels[end] == piece) end++;
         const int32_t set = j->set[piece];
-        if (!j->small[set]) continue;
+        if (!is_small(j, set)) continue;
         any = true;
         if (slice_axis != 0 && x > 0) meet_row(j, set, labels, x - 1, x);
         if (slice_axis != 0 && end < nx) meet_row(j, set, labels, end, end + 1);
@@ -122,20 +141,17 @@ static int32_t lowest_of(int32_t *set, int32_t i)
 static bool join_round(const joiner *j)
 {
     const int64_t rows = j->ny * j->nz;
+    const int channels = j->rule->channels;
     bool any = false;
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        j->small[p] = j->set[p] == p && get(sums_of(j, (int32_t)p)) < j->rule->small;
-        atomic_store_explicit(&j->key[p], NO_NEIGHBOUR, memory_order_relaxed);
-    }
+    for (int64_t p = 1; p <= j->pieces; p++) SET(j->pick[p], 0);
 #pragma omp parallel for schedule(static) num_threads(j->threads)
     for (int64_t row = 0; row < rows; row++)
         if (j->busy[row]) j->busy[row] = meet_neighbours(j, row);
 
     for (int64_t p = 1; p <= j->pieces; p++) {
-        const uint64_t key = atomic_load_explicit(&j->key[p], memory_order_relaxed);
-        if (key == NO_NEIGHBOUR) continue;
-        const int32_t a = lowest_of(j->set, (int32_t)p);
-        const int32_t b = lowest_of(j->set, (int32_t)(uint32_t)key);
+        const int32_t pick = GET(j->pick[p]);
+        if (pick == 0) continue;
+        const int32_t a = lowest_of(j->set, (int32_t)p), b = lowest_of(j->set, pick);
         if (a < b)
             j->set[b] = a;
         else
@@ -145,10 +161,12 @@ static bool join_round(const joiner *j)
     for (int64_t p = 1; p <= j->pieces; p++) {
         const int32_t set = lowest_of(j->set, (int32_t)p);
         j->set[p] = set;
-        _Atomic int64_t *from = sums_of(j, (int32_t)p), *to = sums_of(j, set);
-        for (int c = 0; set != p && c <= j->rule->channels; c++) {
-            add(&to[c], get(&from[c]));
-            atomic_store_explicit(&from[c], 0, memory_order_relaxed);
+        if (set == p) continue;
+        ADD(j->size[set], GET(j->size[p]));
+        SET(j->size[p], 0);
+        for (int c = 0; c < channels; c++) {
+            ADD(j->sums[(int64_t)set * channels + c], GET(j->sums[p * channels + c]));
+            SET(j->sums[p * channels + c], 0);
         }
     }
     return any;
@@ -166,48 +184,53 @@ static int64_t number_sets(joiner *j)
     return count;
 }
 
-lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces, const uint16_t *planes,
-                           const lob_supervoxel_rule *rule, int threads, lob_budget *budget,
-                           lob_error *error)
+lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
+                           const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
+                           lob_budget *budget, lob_error *error)
 {
+    double most = 1; /* voxels that a cluster may have */
+    for (int a = 0; a < 3; a++)
+        most *= fmin(rule->side[a], 3 * ceil((double)rule->side[a] / rule->cells[a]));
     *count = pieces;
     if (rule->small <= 1) return LOB_OK;
+    if (most > UINT32_MAX)
+        return lob_fail(error, LOB_EDATA,
+                        "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
+                        most);
     joiner j = {.rule = rule,
-                .planes = planes,
                 .labels = labels,
                 .nx = rule->side[0],
                 .ny = rule->side[1],
                 .nz = rule->side[2],
                 .pieces = pieces,
                 .threads = threads};
-    const size_t n = (size_t)pieces + 1, sums = (size_t)rule->channels + 1;
-    const int64_t rows = j.ny * j.nz;
+    const size_t n = (size_t)pieces + 1, sums = (size_t)rule->channels * sizeof *j.sums;
+    const size_t lines = (size_t)(j.ny * j.nz);
     const int64_t bytes =
-        (int64_t)(n * (sizeof *j.set + sums * sizeof *j.sums + sizeof *j.key + 1)) + rows;
+        (int64_t)(n * (sizeof *j.set + sizeof *j.pick + sizeof *j.size + sums) + lines);
     lob_status st = lob_budget_take(budget, bytes, error);
     if (st != LOB_OK) return st;
     st = LOB_ENOMEM;
     j.set = malloc(n * sizeof *j.set);
-    j.sums = calloc(n, sums * sizeof *j.sums);
-    j.key = malloc(n * sizeof *j.key);
-    j.small = calloc(n, 1);
-    j.busy = malloc((size_t)rows);
-    if (!j.set || !j.sums || !j.key || !j.small || !j.busy) goto out;
+    j.pick = malloc(n * sizeof *j.pick);
+    j.size = calloc(n, sizeof *j.size);
+    j.sums = calloc(n, sums);
+    j.busy = malloc(lines);
+    if (!j.set || !j.pick || !j.size || !j.sums || !j.busy) goto out;
 
-    st = LOB_OK;
-    memset(j.busy, 1, (size_t)rows);
+    memset(j.busy, 1, lines);
     for (size_t p = 0; p < n; p++) j.set[p] = (int32_t)p;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t row = 0; row < rows; row++) add_row(&j, row);
+    if (!add_rows(&j, rows)) goto out;
+    st = LOB_OK;
     while (join_round(&j))
         ;
     *count = number_sets(&j);
 out:
     lob_budget_give(budget, bytes);
     free(j.set);
+    free(j.pick);
+    free(j.size);
     free(j.sums);
-    free(j.key);
-    free(j.small);
     free(j.busy);
     return st;
 }

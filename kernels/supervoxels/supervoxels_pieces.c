@@ -63,17 +63,23 @@ static int32_t join(int32_t *parent, int32_t a, int32_t b)
     return b;
 }
 
+static bool resize(slab *s, int64_t room)
+{
+    int32_t *parent = realloc(s->parent, (size_t)room * sizeof *parent);
+    if (parent) s->parent = parent;
+    int32_t *label = realloc(s->label, (size_t)room * sizeof *label);
+    if (label) s->label = label;
+    if (!parent || !label) return false;
+    s->room = room;
+    return true;
+}
+
 static int32_t new_number(slab *s, int32_t label)
 {
     if (s->found == s->room) {
-        const int64_t room = s->room ? s->room * 2 : 1024;
+        const int64_t room = s->room ? s->room + s->room / 2 : 256;
         if (room > INT32_MAX) return -1;
-        int32_t *parent = realloc(s->parent, (size_t)room * sizeof *parent);
-        if (parent) s->parent = parent;
-        int32_t *kept = realloc(s->label, (size_t)room * sizeof *kept);
-        if (kept) s->label = kept;
-        if (!parent || !kept) return -1;
-        s->room = room;
+        if (!resize(s, room)) return -1;
     }
     s->parent[s->found] = (int32_t)s->found;
     s->label[s->found] = label;
@@ -192,6 +198,7 @@ lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervo
 
     lob_status st = fits ? LOB_OK : LOB_ENOMEM;
     for (int i = 0; i < count; i++) {
+        if (fits && slabs[i].found > 0) resize(&slabs[i], slabs[i].found);
         slabs[i].base = found;
         found += slabs[i].found;
         bytes += slabs[i].room * (int64_t)(2 * sizeof *table);

@@ -29,18 +29,24 @@ void lob_budget_give(lob_budget *budget, int64_t bytes);
 lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
                              int threads, lob_budget *budget, lob_error *error);
 
+/* Where levels come from once more, so that planes need not be kept: levels of row number `row`
+ * (counted through y, then z), channel after channel, nx each. Called by several threads. */
+typedef struct {
+    void (*levels)(const void *user, uint16_t *out, int64_t row);
+    const void *user;
+} lob_level_rows;
+
 /*
  * Join small pieces with their most similar neighbours, as supervoxels_voxel.h tells, and number
  * what comes of it.
  *
  *   labels  in/out  pieces 1..pieces in raster order; out: 1..count in raster order
  *   count   out
- *   planes  in      rule->channels planes of levels
  *
- * Returns LOB_OK or LOB_ENOMEM.
+ * Returns LOB_OK, LOB_EDATA (a piece could have 2^32 voxels) or LOB_ENOMEM.
  */
-lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces, const uint16_t *planes,
-                           const lob_supervoxel_rule *rule, int threads, lob_budget *budget,
-                           lob_error *error);
+lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
+                           const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
+                           lob_budget *budget, lob_error *error);
 
 #endif
