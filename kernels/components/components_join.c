@@ -45,26 +45,6 @@ typedef struct {
     bool exact_keys;
 } joiner;
 
-EACH_KIND uint32_t root_of(uint32_t *parent, uint32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
-
-EACH_KIND void unite(uint32_t *parent, uint32_t a, uint32_t b)
-{
-    if (parent[a] == parent[b]) return;
-    a = root_of(parent, a);
-    b = root_of(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
-}
-
 /* Another thread may hang a root under a smaller one at any time; a node stays a node for ever. */
 static uint32_t shared_root(uint32_t *parent, uint32_t i)
 {
@@ -102,7 +82,7 @@ EACH_KIND void meet(const joiner *j, const row_list *a, int64_t i, const row_lis
     if (seam)
         unite_shared(j->parent, a->base + a->piece[i], b->base + b->piece[k]);
     else
-        unite(j->parent, a->base + (uint32_t)i, b->base + (uint32_t)k);
+        lob_unite(j->parent, a->base + (uint32_t)i, b->base + (uint32_t)k);
 }
 
 /*
@@ -229,7 +209,7 @@ EACH_KIND void unite_bits(const joiner *j, const bit_row *a, const bit_row *b, i
 {
     for (; bits; bits &= bits - 1) {
         const int64_t x = w * 64 + __builtin_ctzll(bits);
-        unite(j->parent, node_at(a, x, chain), node_at(b, x + dx, chain));
+        lob_unite(j->parent, node_at(a, x, chain), node_at(b, x + dx, chain));
     }
 }
 

@@ -10,25 +10,35 @@
 /* Slabs a thread, so that those with little in them even out, and the least rows of one. */
 enum { SLABS_A_THREAD = 4, SLAB_VOXELS = 1 << 12 };
 
+lob_status lob_ledger_enter(lob_ledger *ledger, int64_t bytes, lob_error *error)
+{
+    char asked[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
+    if (bytes > INT64_MAX - ledger->now)
+        return lob_fail(error, LOB_ENOMEM, "components are too many to count in bytes");
+    if (ledger->most > 0 && ledger->now + bytes > ledger->most)
+        return lob_fail(
+            error, LOB_ENOMEM, "components need %s of working memory, more than the %s allowed",
+            lob_bytes_text(asked, ledger->now + bytes), lob_bytes_text(allowed, ledger->most));
+    ledger->now += bytes;
+    if (ledger->now > ledger->peak) ledger->peak = ledger->now;
+    return LOB_OK;
+}
+
 lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_t size,
                            lob_error *error)
 {
     void **out = block;
     const int64_t bytes = lob_product(count, (int64_t)size, 1, 1);
-    char asked[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
+    char asked[LOB_BYTES_TEXT];
     *out = NULL;
-    if (bytes < 0 || bytes > INT64_MAX - ledger->now) return LOB_ENOMEM;
-    if (ledger->most > 0 && ledger->now + bytes > ledger->most)
-        return lob_fail(
-            error, LOB_ENOMEM, "components need %s of working memory, more than the %s allowed",
-            lob_bytes_text(asked, ledger->now + bytes), lob_bytes_text(allowed, ledger->most));
+    if (bytes < 0) return lob_fail(error, LOB_ENOMEM, "components are too many to count in bytes");
+    const lob_status st = lob_ledger_enter(ledger, bytes, error);
+    if (st != LOB_OK) return st;
     *out = malloc(bytes > 0 ? (size_t)bytes : 1);
-    if (!*out)
-        return lob_fail(error, LOB_ENOMEM, "no memory for components: %s more were asked for",
-                        lob_bytes_text(asked, bytes));
-    ledger->now += bytes;
-    if (ledger->now > ledger->peak) ledger->peak = ledger->now;
-    return LOB_OK;
+    if (*out) return LOB_OK;
+    ledger->now -= bytes;
+    return lob_fail(error, LOB_ENOMEM, "no memory for components: %s more were asked for",
+                    lob_bytes_text(asked, bytes));
 }
 
 void lob_ledger_give(lob_ledger *ledger, void *block, int64_t count, size_t size)

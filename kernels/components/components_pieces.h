@@ -24,6 +24,9 @@ typedef struct {
     int64_t now, peak, most; /* most 0: no limit */
 } lob_ledger;
 
+/* Enter memory that others allocate. Returns LOB_OK or LOB_ENOMEM (a line names the limit). */
+lob_status lob_ledger_enter(lob_ledger *ledger, int64_t bytes, lob_error *error);
+
 /*
  * Allocate count elements and enter them. Returns LOB_OK or LOB_ENOMEM (the limit, or no memory; a
  * line says how much was asked for), and *block is NULL then.
@@ -48,6 +51,27 @@ void lob_stages_next(lob_stages *stages, int64_t rows, double to);
 
 /* Tell of rows done; any thread may, and thread 0 passes it on. Returns whether to stop. */
 bool lob_stages_tell(lob_stages *stages, int64_t rows);
+
+/* The first of what i is united with; parents are smaller than their children, or themselves. */
+static inline uint32_t lob_root(uint32_t *parent, uint32_t i)
+{
+    while (parent[i] != i) {
+        parent[i] = parent[parent[i]];
+        i = parent[i];
+    }
+    return i;
+}
+
+static inline void lob_unite(uint32_t *parent, uint32_t a, uint32_t b)
+{
+    if (parent[a] == parent[b]) return;
+    a = lob_root(parent, a);
+    b = lob_root(parent, b);
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
+}
 
 /* A row that comes before another, and how far along x their voxels join; reach -1: they do not. */
 typedef struct {

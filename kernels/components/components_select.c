@@ -211,12 +211,8 @@ lob_status lob_components_type(lob_type *type, int64_t largest,
     return LOB_OK;
 }
 
-lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int64_t at,
-                                    lob_error *error)
+lob_status lob_component_label_of_value(int32_t *label, double value, lob_error *error)
 {
-    double stored;
-    lob_values(&stored, image->data, image->type, at, 1);
-    const double value = lob_component_value(stored, image->slope, image->inter);
     if (!(value >= 1 && value <= INT32_MAX && value == floor(value)))
         return lob_fail(error, LOB_EDATA,
                         "value %.17g cannot be kept as a label: labels are whole numbers from 1 to "
@@ -224,6 +220,15 @@ lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int
                         value, INT32_MAX);
     *label = (int32_t)value;
     return LOB_OK;
+}
+
+lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int64_t at,
+                                    lob_error *error)
+{
+    double stored;
+    lob_values(&stored, image->data, image->type, at, 1);
+    return lob_component_label_of_value(
+        label, lob_component_value(stored, image->slope, image->inter), error);
 }
 
 void lob_components_free(lob_components_result *result)

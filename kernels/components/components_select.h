@@ -46,14 +46,12 @@ lob_status lob_components_type(lob_type *type, int64_t largest,
                                const lob_components_options *options, lob_error *error);
 
 /*
- * keep_values: the label of a component.
- *
- *   label  out
- *   image  in   one channel
- *   at     in   index of one of the component's voxels
- *
- * Returns LOB_OK or LOB_EDATA (its value is not a whole number in 1..INT32_MAX).
+ * keep_values: the label of a component with this value. Returns LOB_OK or LOB_EDATA (the value is
+ * not a whole number in 1..INT32_MAX).
  */
+lob_status lob_component_label_of_value(int32_t *label, double value, lob_error *error);
+
+/* The same, of the component that holds voxel `at` of an image of one channel. */
 lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int64_t at,
                                     lob_error *error);
 

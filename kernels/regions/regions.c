@@ -270,14 +270,13 @@ static int workers_for(const lob_regions_input *in, const lob_context *context)
     return context->threads > most ? (int)most : context->threads > 0 ? context->threads : 1;
 }
 
-lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
-                           const lob_context *context, lob_error *error)
+lob_status lob_regions_sum(lob_region *regions, const lob_fine_levels *fine,
+                           const lob_regions_input *in, const lob_context *context,
+                           lob_error *error)
 {
-    lob_status st = lob_regions_check(in, error);
-    if (st != LOB_OK || in->count == 0) return st;
-    lob_fine_levels levels = {0};
+    if (in->count == 0) return LOB_OK;
     measuring m = {.in = in,
-                   .fine = &levels,
+                   .fine = fine,
                    .workers = workers_for(in, context),
                    .rows = in->dims.ny * in->dims.nz};
     atomic_init(&m.wrong, -1);
@@ -285,13 +284,8 @@ lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob
     if (!m.sums)
         return lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels",
                         (long long)in->count);
-    if (in->image) {
-        const lob_extremes all = lob_extremes_of(in->image, m.workers);
-        levels = lob_fine_levels_of(&all, in->image->type);
-        if (fine) *fine = levels;
-    }
     measure_rows(&m, context);
-    if (atomic_load(&m.stop)) st = LOB_ECANCEL;
+    lob_status st = atomic_load(&m.stop) ? LOB_ECANCEL : LOB_OK;
     const int64_t wrong = atomic_load(&m.wrong);
     if (st == LOB_OK && wrong >= 0)
         st = lob_fail(error, LOB_EDATA, "label %d is not in 0..%lld",
@@ -300,4 +294,18 @@ lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob
     if (st == LOB_OK) memcpy(regions, m.sums, (size_t)in->count * sizeof *regions);
     free(m.sums);
     return st;
+}
+
+lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
+                           const lob_context *context, lob_error *error)
+{
+    const lob_status st = lob_regions_check(in, error);
+    if (st != LOB_OK) return st;
+    lob_fine_levels levels = {0};
+    if (in->image) {
+        const lob_extremes all = lob_extremes_of(in->image, context->threads);
+        levels = lob_fine_levels_of(&all, in->image->type);
+        if (fine) *fine = levels;
+    }
+    return lob_regions_sum(regions, &levels, in, context, error);
 }

@@ -28,6 +28,12 @@ lob_extremes lob_extremes_of(const lob_volume *image, int threads);
 void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
                            int64_t first, int64_t n);
 
+/* As lob_regions_cpu, on checked input, with the fine levels of an image of which this is a part.
+ */
+lob_status lob_regions_sum(lob_region *regions, const lob_fine_levels *fine,
+                           const lob_regions_input *in, const lob_context *context,
+                           lob_error *error);
+
 /* Check sides, types and count; not the labels. Returns LOB_OK or LOB_EARG. */
 lob_status lob_regions_check(const lob_regions_input *in, lob_error *error);
 

@@ -5,3 +5,6 @@ target_link_libraries(components_reference PUBLIC lobule PRIVATE lobule_flags lo
 
 lobule_unit_test(test_components test_components.c)
 target_link_libraries(test_components PRIVATE components_reference)
+
+lobule_unit_test(test_components_stream test_components_stream.c)
+target_link_libraries(test_components_stream PRIVATE components_reference)

@@ -1,0 +1,548 @@
+/* Components slab by slab: numbers of slabs joined across seams, then written through a table. */
+#include "kernels/components/components_stream.h"
+
+#include "kernels/components/components_pieces.h"
+#include "kernels/components/components_select.h"
+#include "kernels/regions/regions_sum.h"
+#include "volumes/bytes.h"
+#include "volumes/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is known of each piece: a component of a slab. Pieces count through all slabs, from 0. */
+typedef struct {
+    int64_t count, room;
+    uint32_t *parent;    /* of a smaller or equal number; in the end the label as written, or 0 */
+    int64_t *voxels;     /* where sizes are asked for */
+    double *value;       /* keep_values */
+    lob_region *regions; /* where these are asked for */
+} piece_table;
+
+typedef struct {
+    lob_components_result *result;
+    const lob_components_stream *stream;
+    const lob_components_options *options;
+    lob_components_function *number;
+    const lob_context *context;
+    lob_error *error;
+    lob_dims dims;
+    int64_t planes, plane; /* of a slab; voxels of a plane */
+    lob_ledger ledger;
+    double from, to; /* share of the whole that the work in hand takes */
+    piece_table pieces;
+
+    /* The seam: the last plane of the slab before, and the first of this one. */
+    lob_volume seam; /* two planes; no data where foreground alone decides */
+    lob_component_rule rule;
+    uint32_t *edge;     /* a plane: piece + 1 in the slab before; 0: background */
+    uint64_t *together; /* bits of a row */
+} streaming;
+
+/* A slab in work. */
+typedef struct {
+    int64_t z, planes, piece; /* piece: its first */
+    lob_components_input in;
+    lob_components_result numbered;
+} slab;
+
+static int tell(void *user, double done)
+{
+    const streaming *s = user;
+    return s->context->progress(s->context->user, s->from + done * (s->to - s->from));
+}
+
+/* What is left of the memory, and this share of the progress, for others' work. */
+static lob_context context_within(streaming *s)
+{
+    lob_context part = *s->context;
+    if (part.max_memory > 0)
+        part.max_memory = part.max_memory > s->ledger.now ? part.max_memory - s->ledger.now : 1;
+    if (part.progress) {
+        part.progress = tell;
+        part.user = s;
+    }
+    return part;
+}
+
+static lob_status read_slab(streaming *s, slab *b, int64_t z)
+{
+    const int64_t left = s->dims.nz - z;
+    *b = (slab){.z = z, .planes = left < s->planes ? left : s->planes};
+    lob_status st = s->stream->read(s->stream->user, &b->in, z, b->planes, s->error);
+    if (st != LOB_OK) return st;
+    const lob_dims dims = {s->dims.nx, s->dims.ny, b->planes};
+    const lob_volume *image = b->in.image;
+    if (memcmp(&image->dims, &dims, sizeof dims) != 0 ||
+        (z > 0 && (image->type != s->seam.type || image->channels != s->seam.channels ||
+                   image->slope != s->seam.slope || image->inter != s->seam.inter)))
+        return lob_fail(s->error, LOB_EDATA, "plane %lld on is not of the volume's kind",
+                        (long long)z);
+    return lob_components_check(&b->in, s->options, s->error);
+}
+
+/* Number a slab's components as they come. Its labels are in the ledger until drop_slab. */
+static lob_status number_slab(streaming *s, slab *b, bool regions)
+{
+    lob_components_options options = *s->options;
+    options.order = LOB_ORDER_RASTER;
+    options.min_voxels = options.max_voxels = options.largest = 0;
+    options.fill_holes = options.keep_values = false;
+    options.regions = regions;
+    options.type = LOB_I32;
+    const lob_components_input in = {.image = b->in.image, .mask = b->in.mask};
+    lob_status st =
+        lob_ledger_enter(&s->ledger, b->planes * s->plane * (int64_t)sizeof(int32_t), s->error);
+    if (st != LOB_OK) return st;
+    const lob_context part = context_within(s);
+    st = s->number(&b->numbered, &in, &options, &part, s->error);
+    const int64_t peak = s->ledger.now + b->numbered.working_bytes;
+    if (peak > s->ledger.peak) s->ledger.peak = peak;
+    return st;
+}
+
+static void drop_slab(streaming *s, slab *b)
+{
+    lob_components_free(&b->numbered);
+    s->ledger.now -= b->planes * s->plane * (int64_t)sizeof(int32_t);
+}
+
+/* Make one of the tables larger. */
+static lob_status grow(streaming *s, void *table, size_t size, int64_t room)
+{
+    void **block = table, *grown;
+    const lob_status st = lob_ledger_take(&s->ledger, &grown, room, size, s->error);
+    if (st != LOB_OK) return st;
+    if (s->pieces.count > 0) memcpy(grown, *block, (size_t)s->pieces.count * size);
+    lob_ledger_give(&s->ledger, *block, s->pieces.room, size);
+    *block = grown;
+    return LOB_OK;
+}
+
+static void pieces_give(streaming *s)
+{
+    piece_table *p = &s->pieces;
+    lob_ledger_give(&s->ledger, p->parent, p->room, sizeof *p->parent);
+    lob_ledger_give(&s->ledger, p->voxels, p->room, sizeof *p->voxels);
+    lob_ledger_give(&s->ledger, p->value, p->room, sizeof *p->value);
+    lob_ledger_give(&s->ledger, p->regions, p->room, sizeof *p->regions);
+    *p = (piece_table){0};
+}
+
+/* Append pieces, each its own parent and of no size. */
+static lob_status pieces_append(streaming *s, int64_t more)
+{
+    piece_table *p = &s->pieces;
+    const int64_t count = p->count + more;
+    if (count >= UINT32_MAX)
+        return lob_fail(s->error, LOB_EDATA,
+                        "components in slabs of %lld planes are more than can be numbered",
+                        (long long)s->planes);
+    if (count > p->room) {
+        const int64_t room = count + p->room / 2;
+        lob_status st = grow(s, &p->parent, sizeof *p->parent, room);
+        if (st == LOB_OK && lob_components_selects(s->options))
+            st = grow(s, &p->voxels, sizeof *p->voxels, room);
+        if (st == LOB_OK && s->options->keep_values)
+            st = grow(s, &p->value, sizeof *p->value, room);
+        if (st == LOB_OK && s->options->regions)
+            st = grow(s, &p->regions, sizeof *p->regions, room);
+        if (st != LOB_OK) return st;
+        p->room = room;
+    }
+    for (int64_t i = p->count; i < count; i++) p->parent[i] = (uint32_t)i;
+    if (p->voxels) memset(p->voxels + p->count, 0, (size_t)more * sizeof *p->voxels);
+    if (p->regions) memset(p->regions + p->count, 0, (size_t)more * sizeof *p->regions);
+    p->count = count;
+    return LOB_OK;
+}
+
+/* Sizes and values of a slab's pieces. Numbers rise where a scan first meets them. */
+static void note_pieces(streaming *s, const slab *b)
+{
+    const int32_t *labels = b->numbered.labels;
+    int64_t *voxels = s->pieces.voxels ? s->pieces.voxels + b->piece : NULL;
+    double *value = s->pieces.value ? s->pieces.value + b->piece : NULL;
+    const lob_volume *image = b->in.image;
+    int32_t seen = 0;
+    if (!voxels && !value) return;
+    for (int64_t i = 0; i < b->planes * s->plane; i++) {
+        const int32_t label = labels[i];
+        if (label == 0) continue;
+        if (voxels) voxels[label - 1]++;
+        if (label <= seen) continue;
+        seen = label;
+        if (!value) continue;
+        lob_values(&value[label - 1], image->data, image->type, i, 1);
+        value[label - 1] = lob_component_value(value[label - 1], image->slope, image->inter);
+    }
+}
+
+/* Regions of a slab's pieces, in the whole volume's places. */
+static lob_status measure_pieces(streaming *s, const slab *b)
+{
+    lob_region *regions = s->pieces.regions + b->piece;
+    const int64_t count = b->numbered.found, bytes = count * (int64_t)sizeof *regions;
+    if (b->in.intensities) {
+        const lob_regions_input in = {b->numbered.labels, LOB_I32, count, b->in.image->dims,
+                                      b->in.intensities};
+        lob_status st = lob_ledger_enter(&s->ledger, bytes, s->error);
+        if (st != LOB_OK) return st;
+        lob_context part = context_within(s);
+        part.progress = NULL; /* the slab's share has been told */
+        if (part.max_memory > 0 || count > s->plane) part.threads = 1; /* one table */
+        st = lob_regions_sum(regions, &s->result->fine, &in, &part, s->error);
+        s->ledger.now -= bytes;
+        if (st != LOB_OK) return st;
+    } else if (count > 0) {
+        memcpy(regions, b->numbered.regions, (size_t)bytes);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        regions[i].first += b->z * s->plane;
+        regions[i].low[2] += b->z;
+        regions[i].high[2] += b->z;
+        regions[i].sum[2] += b->z * regions[i].voxels;
+    }
+    return LOB_OK;
+}
+
+/* Once the first slab has shown of what kind the image is. */
+static lob_status seam_make(streaming *s, const lob_volume *image)
+{
+    s->seam = *image;
+    s->seam.data = NULL;
+    s->seam.dims.nz = 2;
+    s->rule = lob_component_rule_of(image, s->options);
+    if (s->options->slice_axis == 2) return LOB_OK; /* nothing joins across planes */
+    lob_status st = lob_ledger_take(&s->ledger, &s->edge, s->plane, sizeof *s->edge, s->error);
+    if (st == LOB_OK && s->options->join != LOB_JOIN_ANY) {
+        st = lob_ledger_take(&s->ledger, &s->together, lob_bit_words(s->dims.nx),
+                             sizeof *s->together, s->error);
+        if (st == LOB_OK)
+            st = lob_ledger_take(&s->ledger, &s->seam.data, 2 * s->plane * image->channels,
+                                 lob_type_of(image->type)->bytes, s->error);
+    }
+    return st;
+}
+
+static void seam_give(streaming *s)
+{
+    lob_ledger_give(&s->ledger, s->edge, s->plane, sizeof *s->edge);
+    lob_ledger_give(&s->ledger, s->together, lob_bit_words(s->dims.nx), sizeof *s->together);
+    lob_ledger_give(&s->ledger, s->seam.data, 2 * s->plane * s->seam.channels,
+                    lob_type_of(s->seam.type)->bytes);
+}
+
+/* Copy a plane of the slab to one of the seam's two. */
+static void seam_copy(streaming *s, const slab *b, int64_t from, int64_t to)
+{
+    const lob_volume *image = b->in.image;
+    const size_t bytes = (size_t)s->plane * lob_type_of(image->type)->bytes;
+    if (!s->seam.data) return;
+    for (int64_t c = 0; c < image->channels; c++)
+        memcpy((char *)s->seam.data + (size_t)(2 * c + to) * bytes,
+               (const char *)image->data + (size_t)(c * b->planes + from) * bytes, bytes);
+}
+
+/* Unite the pieces of two rows: of the first plane here, and of the last plane before. */
+static void seam_rows(streaming *s, const slab *b, int64_t y, int dy, int dx)
+{
+    const int64_t nx = s->dims.nx;
+    const int32_t *here = (const int32_t *)b->numbered.labels + y * nx;
+    const uint32_t *there = s->edge + (y + dy) * nx;
+    const int64_t a = s->dims.ny + y, other = y + dy;
+    uint32_t last[2] = {0, 0};
+    if (s->options->join == LOB_JOIN_EQUAL)
+        lob_bits_equal(s->together, &s->seam, a, other, dx);
+    else if (s->options->join == LOB_JOIN_TOLERANCE)
+        lob_bits_within(s->together, &s->seam, &s->rule, a, other, dx);
+    for (int64_t x = dx < 0; x < nx - (dx > 0); x++) {
+        if (!here[x] || !there[x + dx]) continue;
+        if (s->together && !(s->together[x / 64] >> (x % 64) & 1)) continue;
+        const uint32_t pair[2] = {(uint32_t)(b->piece + here[x] - 1), there[x + dx] - 1};
+        if (pair[0] == last[0] && pair[1] == last[1]) continue;
+        lob_unite(s->pieces.parent, pair[0], pair[1]);
+        memcpy(last, pair, sizeof last);
+    }
+}
+
+static void seam_join(streaming *s, const slab *b)
+{
+    const int n = s->options->neighbours, axis = s->options->slice_axis;
+    const int most = n == 6 || n == 4 ? 1 : n == 26 ? 3 : 2;
+    for (int64_t y = 0; y < s->dims.ny; y++)
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dx = -1; dx <= 1; dx++) {
+                const int apart = 1 + (dy != 0) + (dx != 0);
+                if (apart > most || (axis == 0 && dx) || (axis == 1 && dy)) continue;
+                if (y + dy >= 0 && y + dy < s->dims.ny) seam_rows(s, b, y, dy, dx);
+            }
+}
+
+/* Join a slab to the one before, and leave its last plane for the next. */
+static void seam_pass(streaming *s, const slab *b)
+{
+    const int32_t *last = (const int32_t *)b->numbered.labels + (b->planes - 1) * s->plane;
+    if (!s->edge) return;
+    seam_copy(s, b, 0, 1);
+    if (b->z > 0) seam_join(s, b);
+    seam_copy(s, b, b->planes - 1, 0);
+    for (int64_t i = 0; i < s->plane; i++)
+        s->edge[i] = last[i] ? (uint32_t)(b->piece + last[i]) : 0;
+}
+
+/* The first pass over a slab. */
+static lob_status count_slab(streaming *s, int64_t z)
+{
+    slab b;
+    lob_status st = read_slab(s, &b, z);
+    if (st == LOB_OK && z == 0) st = seam_make(s, b.in.image);
+    if (st != LOB_OK) return st;
+    st = number_slab(s, &b, s->options->regions && !b.in.intensities);
+    if (st == LOB_OK) {
+        b.piece = s->pieces.count;
+        st = pieces_append(s, b.numbered.found);
+    }
+    if (st == LOB_OK) {
+        s->result->foreground += b.numbered.foreground;
+        s->result->not_finite += b.numbered.not_finite;
+        note_pieces(s, &b);
+        if (s->options->regions) st = measure_pieces(s, &b);
+    }
+    if (st == LOB_OK) seam_pass(s, &b);
+    drop_slab(s, &b);
+    return st;
+}
+
+/* Fold pieces into components: a component's number is at most its first piece's, so what belongs
+ * to it can move to the front. */
+static void fold_pieces(streaming *s)
+{
+    piece_table *p = &s->pieces;
+    uint32_t found = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        const bool first = p->parent[i] == i;
+        const uint32_t to = first ? found++ : p->parent[p->parent[i]];
+        p->parent[i] = to;
+        if (p->value && first) p->value[to] = p->value[i];
+        if (p->voxels) {
+            const int64_t voxels = p->voxels[i];
+            p->voxels[i] = 0;
+            p->voxels[to] += voxels;
+        }
+        if (p->regions) {
+            const lob_region region = p->regions[i];
+            p->regions[i] = (lob_region){0};
+            lob_region_add(&p->regions[to], &region);
+        }
+    }
+    s->result->found = found;
+}
+
+/* The table of the components that are kept, in their new order. */
+static lob_status keep_regions(streaming *s, const int32_t *number)
+{
+    lob_components_result *result = s->result;
+    result->regions = calloc(result->count > 0 ? (size_t)result->count : 1, sizeof(lob_region));
+    if (!result->regions)
+        return lob_fail(s->error, LOB_ENOMEM, "no memory for the table of %lld components",
+                        (long long)result->count);
+    for (int64_t i = 0; i < result->found; i++)
+        if (number[i]) result->regions[number[i] - 1] = s->pieces.regions[i];
+    return lob_regions_check_data(result->regions, result->count, s->error);
+}
+
+/* What is written for each component: its number, or the value that it keeps. */
+static lob_status choose_labels(streaming *s, int32_t *number, int64_t *largest)
+{
+    lob_status st = LOB_OK;
+    *largest = s->options->keep_values ? 0 : s->result->count;
+    for (int64_t i = 0; s->options->keep_values && i < s->result->found; i++) {
+        if (!number[i]) continue;
+        st = lob_component_label_of_value(&number[i], s->pieces.value[i], s->error);
+        if (st != LOB_OK) return st;
+        if (number[i] > *largest) *largest = number[i];
+    }
+    return lob_components_type(&s->result->type, *largest, s->options, s->error);
+}
+
+/* From pieces to labels: which components there are, which are kept, what is written for each. */
+static lob_status settle(streaming *s, int64_t *largest)
+{
+    piece_table *p = &s->pieces;
+    lob_components_result *result = s->result;
+    int32_t *number = NULL;
+    fold_pieces(s);
+    const int64_t found = result->found, heap = lob_components_select_bytes(found, s->options);
+    lob_status st = lob_ledger_take(&s->ledger, &number, found, sizeof *number, s->error);
+    if (st == LOB_OK) st = lob_ledger_enter(&s->ledger, heap, s->error);
+    if (st != LOB_OK) goto out;
+    if (lob_components_selects(s->options)) {
+        st = lob_components_select(number, &result->count, p->voxels, found, s->options, s->error);
+    } else {
+        result->count = found;
+        if (found > INT32_MAX) st = lob_components_type(&result->type, found, s->options, s->error);
+        for (int64_t i = 0; st == LOB_OK && i < found; i++) number[i] = (int32_t)(i + 1);
+    }
+    s->ledger.now -= heap;
+    if (st == LOB_OK && s->options->regions) st = keep_regions(s, number);
+    if (st == LOB_OK) st = choose_labels(s, number, largest);
+    for (int64_t i = 0; st == LOB_OK && i < p->count; i++)
+        p->parent[i] = (uint32_t)number[p->parent[i]];
+out:
+    lob_ledger_give(&s->ledger, number, found, sizeof *number);
+    return st;
+}
+
+/* The second pass over a slab; its labels are written in place, a row behind those that are read.
+ */
+static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *row)
+{
+    slab b;
+    const int64_t nx = s->dims.nx;
+    lob_status st = read_slab(s, &b, z);
+    if (st != LOB_OK) return st;
+    st = number_slab(s, &b, false);
+    if (st == LOB_OK && *piece + b.numbered.found > s->pieces.count)
+        st = lob_fail(s->error, LOB_EDATA, "plane %lld on has changed while it was being read",
+                      (long long)z);
+    if (st == LOB_OK) {
+        const uint32_t *table = s->pieces.parent + *piece;
+        for (int64_t first = 0; first < b.planes * s->plane; first += nx) {
+            memcpy(row, (const int32_t *)b.numbered.labels + first, (size_t)nx * sizeof *row);
+            for (int64_t x = 0; x < nx; x++)
+                lob_label_put(b.numbered.labels, s->result->type, first + x,
+                              row[x] ? (int32_t)table[row[x] - 1] : 0);
+        }
+        *piece += b.numbered.found;
+        st = s->stream->write(s->stream->user, b.numbered.labels, s->result->type, z, b.planes,
+                              s->error);
+    }
+    drop_slab(s, &b);
+    return st;
+}
+
+/* The range of the intensities, which fine levels need before anything is added up. */
+static lob_status find_range(streaming *s)
+{
+    lob_extremes all = {0};
+    lob_type type = LOB_U8;
+    for (int64_t z = 0; z < s->dims.nz; z += s->planes) {
+        slab b;
+        lob_status st = read_slab(s, &b, z);
+        if (st != LOB_OK) return st;
+        if (!b.in.intensities) return LOB_OK;
+        type = b.in.intensities->type;
+        const lob_extremes part = lob_extremes_of(b.in.intensities, s->context->threads);
+        lob_extremes_widen(&all, &part, type);
+        s->seam.type = b.in.image->type; /* to compare the next slab with */
+        s->seam.channels = b.in.image->channels;
+        s->seam.slope = b.in.image->slope;
+        s->seam.inter = b.in.image->inter;
+    }
+    s->result->fine = lob_fine_levels_of(&all, type);
+    return LOB_OK;
+}
+
+/* Move on to a slab's share of the progress; nonzero to stop. */
+static lob_status next_share(streaming *s, double to)
+{
+    s->from = s->to;
+    s->to = to;
+    if (s->context->progress && s->context->progress(s->context->user, s->from)) return LOB_ECANCEL;
+    return LOB_OK;
+}
+
+static lob_status run_passes(streaming *s)
+{
+    const double slabs = (double)((s->dims.nz + s->planes - 1) / s->planes);
+    int64_t largest = 0, piece = 0;
+    int32_t *row = NULL;
+    lob_status st = s->options->regions ? find_range(s) : LOB_OK;
+    for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
+        st = next_share(s, s->to + 0.5 / slabs);
+        if (st == LOB_OK) st = count_slab(s, z);
+    }
+    if (st == LOB_OK) st = settle(s, &largest);
+    if (st == LOB_OK && s->stream->begin)
+        st = s->stream->begin(s->stream->user, s->result, largest, s->error);
+    if (st == LOB_OK) st = lob_ledger_take(&s->ledger, &row, s->dims.nx, sizeof *row, s->error);
+    for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
+        st = next_share(s, s->to + 0.5 / slabs);
+        if (st == LOB_OK) st = write_slab(s, z, &piece, row);
+    }
+    lob_ledger_give(&s->ledger, row, s->dims.nx, sizeof *row);
+    return st;
+}
+
+/* All planes at once: nothing to join, and one pass. */
+static lob_status run_whole(streaming *s)
+{
+    slab b;
+    lob_status st = read_slab(s, &b, 0);
+    if (st != LOB_OK) return st;
+    lob_components_result *result = s->result;
+    s->to = 0.99;
+    const lob_context part = context_within(s);
+    st = s->number(result, &b.in, s->options, &part, s->error);
+    s->ledger.peak = result->working_bytes;
+    if (st != LOB_OK) return st;
+    int64_t largest = 0;
+    for (int64_t i = 0; i < b.planes * s->plane; i++) {
+        const int32_t label = lob_label_at(result->labels, result->type, i);
+        if (label > largest) largest = label;
+    }
+    void *labels = result->labels;
+    result->labels = NULL;
+    if (s->stream->begin) st = s->stream->begin(s->stream->user, result, largest, s->error);
+    if (st == LOB_OK)
+        st = s->stream->write(s->stream->user, labels, result->type, 0, b.planes, s->error);
+    free(labels);
+    return st;
+}
+
+lob_status lob_components_streamed(lob_components_result *result,
+                                   const lob_components_stream *stream, lob_dims dims,
+                                   int64_t planes, const lob_components_options *options,
+                                   lob_components_function *number, const lob_context *context,
+                                   lob_error *error)
+{
+    *result = (lob_components_result){0};
+    const int64_t voxels = lob_dims_voxels(dims);
+    if (voxels < 1 || planes < 1)
+        return lob_fail(error, LOB_EARG, "there are no planes to number components of");
+    char needed[LOB_BYTES_TEXT];
+    if (options->fill_holes && planes < dims.nz)
+        return lob_fail(error, LOB_EARG,
+                        "filling holes needs the whole volume at once, about %s of memory beside "
+                        "the image; allow more memory or leave holes as they are",
+                        lob_bytes_text(needed, voxels < INT64_MAX / 16 ? 9 * voxels : voxels));
+    streaming s = {.result = result,
+                   .stream = stream,
+                   .options = options,
+                   .number = number,
+                   .context = context,
+                   .error = error,
+                   .dims = dims,
+                   .planes = planes < dims.nz ? planes : dims.nz,
+                   .plane = dims.nx * dims.ny,
+                   .ledger = {.most = context->max_memory}};
+    lob_status st = planes < dims.nz ? run_passes(&s) : run_whole(&s);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
+        st = LOB_ECANCEL;
+    seam_give(&s);
+    pieces_give(&s);
+    result->working_bytes = s.ledger.peak;
+    if (st != LOB_OK) lob_components_free(result);
+    return st;
+}
+
+int64_t lob_components_stream_planes(lob_dims dims, int64_t voxel_bytes, int64_t memory)
+{
+    /* Labels, working memory where runs are many, and the seam's planes with tables. */
+    enum { LABELS = 4, WORKING = 5, SEAM = 3 };
+    const int64_t plane = dims.nx * dims.ny, a_plane = plane * (voxel_bytes + LABELS + WORKING);
+    if (memory == 0) return dims.nz;
+    const int64_t planes = memory / a_plane - SEAM;
+    return planes < 1 ? 1 : planes < dims.nz ? planes : dims.nz;
+}
