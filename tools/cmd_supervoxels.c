@@ -365,7 +365,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "side of a supervoxel; as 8mm, or 12vox for as many voxels as a cube of 12 has",
                    .above_low = true),
         OPT_INT("count", &set.count, "K", 1, INT32_MAX,
-                "about so many supervoxels, in each slice with --slices; instead of --size"),
+                "about so many supervoxels, where there are slices in each; instead of a size"),
         OPT_REAL("compactness", &set.compactness, "C", 0, 1e6,
                  "with slic: share of the image's range that weighs like one side of distance; "
                  "left out: 0.05, in CIELAB 0.1",
@@ -428,10 +428,11 @@ const lob_command lob_command_supervoxels = {
         "The label volume keeps the image's header; its type is uint8, int16 or int32, whichever "
         "is the smallest that holds the largest label. Everything is the same bytes on every "
         "machine, device and number of threads.",
-    .examples = "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 8mm\n"
-                "lobule supervoxels photo.png -o cells.nii.gz --method lsc --count 600 --mean "
-                "mean.nii.gz\n"
-                "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --slices axial "
-                "--mask body.nii.gz --table supervoxels.tsv --graph touching.tsv",
+    .examples =
+        "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 8mm\n"
+        "lobule supervoxels photo.png -o cells.nii.gz --method lsc --count 600 --mean "
+        "mean.nii.gz\n"
+        "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --mask body.nii.gz "
+        "--graph touching.tsv",
     .run = run,
 };
