@@ -8,3 +8,9 @@ target_link_libraries(test_components PRIVATE components_reference)
 
 lobule_unit_test(test_components_stream test_components_stream.c)
 target_link_libraries(test_components_stream PRIVATE components_reference)
+
+lobule_unit_test(test_components_calls test_components_calls.c)
+lobule_alloc_fail(test_components_calls)
+
+lobule_unit_test(test_regions test_regions.c)
+target_link_libraries(test_regions PRIVATE components_reference)

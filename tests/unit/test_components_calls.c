@@ -1,0 +1,320 @@
+/* How components behave as a call: options that make no sense, progress, cancelling, memory, and
+ * what is left when an allocation fails. */
+#include "alloc_fail.h"
+#include "kernels/components/components.h"
+#include "kernels/components/components_stream.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Noise, of which the largest component is nearly all, with holes. */
+typedef struct {
+    uint8_t *voxels;
+    lob_volume image;
+    lob_components_input in;
+    int64_t n;
+} cube;
+
+static void cube_make(cube *c, int64_t side)
+{
+    c->n = side * side * side;
+    c->voxels = malloc((size_t)c->n);
+    uint32_t random = 1;
+    for (int64_t i = 0; i < c->n; i++) {
+        random = random * 1664525 + 1013904223;
+        c->voxels[i] = random >> 30 ? (uint8_t)(1 + (random >> 20) % 2) : 0;
+    }
+    c->image = (lob_volume)LOB_VOLUME_EMPTY;
+    c->image.data = c->voxels;
+    c->image.type = LOB_U8;
+    c->image.dims = (lob_dims){side, side, side};
+    c->in = (lob_components_input){.image = &c->image, .intensities = &c->image};
+}
+
+static const lob_components_options defaults = LOB_COMPONENTS_DEFAULTS;
+
+/* Everything that takes memory of its own. */
+static lob_components_options everything(void)
+{
+    lob_components_options o = defaults;
+    o.join = LOB_JOIN_EQUAL;
+    o.neighbours = 6;
+    o.order = LOB_ORDER_SIZE;
+    o.min_voxels = 2;
+    o.fill_holes = true;
+    o.keep_values = true;
+    o.regions = true;
+    return o;
+}
+
+static void bad_options_have_their_line(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 4);
+    lob_components_options bad[16];
+    size_t n = 0;
+    for (; n < COUNT(bad); n++) bad[n] = defaults;
+    n = 0;
+    bad[n++].neighbours = 8;
+    bad[n++].neighbours = 0;
+    bad[n].slice_axis = 1, bad[n++].neighbours = 26;
+    bad[n].slice_axis = 3, bad[n++].neighbours = 8;
+    bad[n++].slice_axis = -2;
+    bad[n].join = LOB_JOIN_TOLERANCE, bad[n++].tolerance = -1;
+    bad[n].join = LOB_JOIN_TOLERANCE, bad[n++].tolerance = NAN;
+    bad[n].ranged = true, bad[n].range[0] = 2, bad[n++].range[1] = 1;
+    bad[n].ranged = true, bad[n++].range[0] = NAN;
+    bad[n++].min_voxels = -1;
+    bad[n].min_voxels = 5, bad[n++].max_voxels = 4;
+    bad[n++].largest = -1;
+    bad[n++].keep_values = true;
+    bad[n++].type = LOB_U16;
+    const lob_context context = {.threads = 1};
+    for (size_t i = 0; i < n; i++) {
+        lob_error error = {.text = ""};
+        lob_components_result r;
+        const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], &context, &error);
+        if (st != LOB_EARG || error.text[0] == '\0' || r.labels)
+            fail_msg("row %d: %s: %s", (int)i, lob_status_text(st), error.text);
+    }
+    free(c.voxels);
+}
+
+static void bad_images_have_their_line(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 4);
+    const lob_context context = {.threads = 1};
+    lob_volume channels = c.image, no_dims = c.image, huge = c.image, other = c.image;
+    channels.channels = LOB_COMPONENTS_CHANNELS + 1;
+    no_dims.dims.ny = 0;
+    huge.dims = (lob_dims){INT64_MAX / 2, 3, 1};
+    other.dims.nz = 3;
+    const lob_components_input bad[] = {
+        {.image = &channels},
+        {              .image = &no_dims},
+        { .image = &huge},
+        {.image = &c.image, .intensities = &other},
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        lob_error error = {.text = ""};
+        lob_components_result r;
+        assert_int_equal(lob_components_cpu(&r, &bad[i], &defaults, &context, &error), LOB_EDATA);
+        assert_true(error.text[0] != '\0');
+    }
+    free(c.voxels);
+}
+
+/* Values that no label type holds. */
+static void values_that_cannot_be_kept(void **state)
+{
+    (void)state;
+    double value = 0;
+    lob_volume image = LOB_VOLUME_EMPTY;
+    image.type = LOB_F64;
+    image.dims = (lob_dims){1, 1, 1};
+    image.data = &value;
+    const lob_components_input in = {.image = &image};
+    const lob_context context = {.threads = 1};
+    lob_components_options options = defaults;
+    options.join = LOB_JOIN_EQUAL;
+    options.keep_values = true;
+    const double bad[] = {-1, 0.5, 2147483648.0};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        lob_error error = {.text = ""};
+        lob_components_result r;
+        value = bad[i];
+        assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
+        assert_non_null(strstr(error.text, "cannot be kept"));
+    }
+    value = 2147483647;
+    lob_components_result r;
+    assert_int_equal(lob_components_cpu(&r, &in, &options, &context, NULL), LOB_OK);
+    assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
+    lob_components_free(&r);
+}
+
+typedef struct {
+    double last, stop_at;
+    int calls;
+} told;
+
+static int listen(void *user, double done)
+{
+    told *t = user;
+    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
+    if (done > 1) fail_msg("progress rose to %.17g", done);
+    t->last = done;
+    t->calls++;
+    return done >= t->stop_at;
+}
+
+static void progress_rises_and_cancels(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 40);
+    const lob_components_options options[] = {defaults, everything()};
+    for (size_t o = 0; o < COUNT(options); o++)
+        for (int threads = 1; threads < 4; threads++)
+            for (int tenth = 0; tenth <= 11; tenth++) {
+                told t = {.stop_at = tenth / 10.0};
+                const lob_context context = {.threads = threads, .progress = listen, .user = &t};
+                lob_components_result r;
+                const lob_status st = lob_components_cpu(&r, &c.in, &options[o], &context, NULL);
+                assert_int_equal(st, tenth <= 10 ? LOB_ECANCEL : LOB_OK);
+                if (st == LOB_OK) assert_true(t.last == 1.0 && t.calls > 3);
+                if (st != LOB_OK) assert_null(r.labels);
+                lob_components_free(&r);
+            }
+    free(c.voxels);
+}
+
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    cube c;
+    cube_make(&c, 40);
+    const lob_components_options options[] = {defaults, everything()};
+    for (size_t o = 0; o < COUNT(options); o++) {
+        lob_context context = {.threads = 2};
+        lob_components_result r;
+        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        const int64_t needed = r.working_bytes;
+        assert_true(needed > c.n / 8);
+        lob_components_free(&r);
+        context.max_memory = needed;
+        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        lob_components_free(&r);
+        for (context.max_memory = 1; context.max_memory < needed;
+             context.max_memory += 1 + needed / 50) {
+            lob_error error = {.text = ""};
+            assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, &error),
+                             LOB_ENOMEM);
+            assert_non_null(strstr(error.text, "allowed"));
+        }
+    }
+    free(c.voxels);
+}
+
+/* At most 5 bytes a voxel where the foreground is of natural shape: balls, in equal labels. */
+static void natural_shapes_take_little(void **state)
+{
+    (void)state;
+    enum { SIDE = 96 };
+    cube c;
+    cube_make(&c, SIDE);
+    for (int64_t i = 0; i < c.n; i++) {
+        const int64_t x = i % SIDE % 24 - 12, y = i / SIDE % SIDE % 24 - 12;
+        const int64_t z = i / SIDE / SIDE % 24 - 12;
+        c.voxels[i] = x * x + y * y + z * z < 120 ? (uint8_t)(1 + i / 7 % 7 / 6) : 0;
+    }
+    lob_components_options options[] = {defaults, everything()};
+    options[1].fill_holes = false;
+    for (size_t o = 0; o < COUNT(options); o++) {
+        const lob_context context = {.threads = 2};
+        lob_components_result r;
+        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        if (r.working_bytes > 5 * c.n)
+            fail_msg("%.2f bytes a voxel", (double)r.working_bytes / (double)c.n);
+        lob_components_free(&r);
+    }
+    free(c.voxels);
+}
+
+/* What an attempt works on, made before it. */
+typedef struct {
+    cube c;
+    lob_components_options options;
+    int64_t planes;
+} trial;
+
+static lob_status whole_attempt(void *user)
+{
+    const trial *t = user;
+    const lob_context context = {.threads = 2};
+    lob_components_result r;
+    lob_error error = {.text = ""};
+    const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, &context, &error);
+    assert_true((st == LOB_OK) == (error.text[0] == '\0'));
+    assert_true((st == LOB_OK) == (r.labels != NULL));
+    assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
+    lob_components_free(&r);
+    return st;
+}
+
+static lob_volume slab_image;
+
+static lob_status read_planes(void *user, lob_components_input *slab, int64_t z, int64_t planes,
+                              lob_error *error)
+{
+    const trial *t = user;
+    (void)error;
+    slab_image = t->c.image;
+    slab_image.data = t->c.voxels + z * slab_image.dims.nx * slab_image.dims.ny;
+    slab_image.dims.nz = planes;
+    *slab = (lob_components_input){.image = &slab_image, .intensities = &slab_image};
+    return LOB_OK;
+}
+
+static lob_status drop_planes(void *user, const void *labels, lob_type type, int64_t z,
+                              int64_t planes, lob_error *error)
+{
+    (void)user, (void)labels, (void)type, (void)z, (void)planes, (void)error;
+    return LOB_OK;
+}
+
+static lob_status streamed_attempt(void *user)
+{
+    const trial *t = user;
+    const lob_components_stream stream = {read_planes, NULL, drop_planes, user};
+    const lob_context context = {.threads = 2};
+    lob_components_result r;
+    lob_error error = {.text = ""};
+    const lob_status st = lob_components_streamed(
+        &r, &stream, t->c.image.dims, t->planes, &t->options, lob_components_cpu, &context, &error);
+    assert_true((st == LOB_OK) == (error.text[0] == '\0'));
+    assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
+    lob_components_free(&r);
+    return st;
+}
+
+static void an_allocation_that_fails_leaves_nothing(void **state)
+{
+    (void)state;
+    trial t = {.options = everything(), .planes = 7};
+    cube_make(&t.c, 20);
+    assert_true(alloc_fail_sweep("all options", whole_attempt, &t) >= 30);
+    t.options.fill_holes = false;
+    assert_true(alloc_fail_sweep("slabs", streamed_attempt, &t) >= 60);
+    t.options.join = LOB_JOIN_TOLERANCE;
+    t.options.keep_values = false;
+    assert_true(alloc_fail_sweep("tolerance", whole_attempt, &t) >= 20);
+    t.options = defaults;
+    assert_true(alloc_fail_sweep("defaults", whole_attempt, &t) >= 8);
+    free(t.c.voxels);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_options_have_their_line),
+        cmocka_unit_test(bad_images_have_their_line),
+        cmocka_unit_test(values_that_cannot_be_kept),
+        cmocka_unit_test(progress_rises_and_cancels),
+        cmocka_unit_test(memory_is_bounded),
+        cmocka_unit_test(natural_shapes_take_little),
+        cmocka_unit_test(an_allocation_that_fails_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

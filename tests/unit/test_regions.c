@@ -1,0 +1,325 @@
+/* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
+#include "kernels/regions/regions.h"
+#include "tests/reference/components_case.h"
+#include "tests/reference/components_naive.h"
+#include "volumes/labels.h"
+
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
+{
+    return a->exact == b->exact && a->low_bits == b->low_bits && a->low == b->low &&
+           a->per_unit == b->per_unit;
+}
+
+/* Labels of random components, measured as `stats` does, are what components measured. */
+static void random_labels(void **state)
+{
+    (void)state;
+    int measured = 0;
+    for (uint64_t number = 70000; number < 71200; number++) {
+        components_case c;
+        components_case_make(&c, number, 3000);
+        c.options.regions = true;
+        c.options.keep_values = false;
+        c.options.type = LOB_TYPES;
+        const lob_context one = {.threads = 1};
+        lob_components_result r;
+        assert_int_equal(lob_components_cpu(&r, &c.in, &c.options, &one, NULL), LOB_OK);
+        const lob_regions_input in = {r.labels, r.type, r.count, c.image.dims, c.in.intensities};
+        lob_region *regions = malloc(((size_t)r.count + 1) * sizeof *regions);
+        for (int threads = 1; threads <= 3; threads++) {
+            const lob_context context = {.threads = threads};
+            lob_fine_levels fine = {0};
+            assert_int_equal(lob_regions_cpu(regions, &fine, &in, &context, NULL), LOB_OK);
+            if (memcmp(regions, r.regions, (size_t)r.count * sizeof *regions) != 0)
+                fail_msg("%s: %d threads: regions differ", c.shape, threads);
+            if (c.in.intensities && !same_fine(&fine, &r.fine))
+                fail_msg("%s: fine levels differ", c.shape);
+        }
+        measured += r.count > 0 && c.in.intensities != NULL;
+        free(regions);
+        lob_components_free(&r);
+        components_case_free(&c);
+    }
+    assert_true(measured > 300);
+}
+
+/* A row of values under labels, and what the region of one of these comes to. */
+enum { MOST = 4 };
+typedef struct {
+    const char *what;
+    int n;
+    lob_type type;
+    double slope, inter;
+    double in[MOST];
+    uint8_t labels[MOST];
+    int label;
+    double lowest, mean, highest, deviation;
+} value_row;
+
+#define WIDE 9007199254740992.0 /* 2^53 */
+
+static const value_row rows[] = {
+    {.what = "one voxel",
+     .n = 1,
+     .type = LOB_U8,
+     .slope = 1,
+     .in = {7},
+     .labels = {1},
+     .label = 1,
+     .lowest = 7,
+     .mean = 7,
+     .highest = 7,
+     .deviation = 0     },
+    {.what = "two values",
+     .n = 2,
+     .type = LOB_I16,
+     .slope = 1,
+     .in = {-3, 5},
+     .labels = {1, 1},
+     .label = 1,
+     .lowest = -3,
+     .mean = 1,
+     .highest = 5,
+     .deviation = 4     },
+    {.what = "NaN and infinity are left out",
+     .n = 4,
+     .type = LOB_F32,
+     .slope = 1,
+     .in = {1, NAN, 3, INFINITY},
+     .labels = {2, 2, 2, 2},
+     .label = 2,
+     .lowest = 1,
+     .mean = 2,
+     .highest = 3,
+     .deviation = 1     },
+    {.what = "nothing finite",
+     .n = 2,
+     .type = LOB_F64,
+     .slope = 1,
+     .in = {NAN, 1},
+     .labels = {1, 2},
+     .label = 1,
+     .lowest = NAN,
+     .mean = NAN,
+     .highest = NAN,
+     .deviation = NAN   },
+    {.what = "a negative slope turns the ends",
+     .n = 2,
+     .type = LOB_I16,
+     .slope = -2,
+     .inter = 10,
+     .in = {1, 4},
+     .labels = {1, 1},
+     .label = 1,
+     .lowest = 2,
+     .mean = 5,
+     .highest = 8,
+     .deviation = 3},
+    {.what = "a range wider than 32 bits",
+     .n = 3,
+     .type = LOB_F64,
+     .slope = 1,
+     .in = {0, 1e300, 0},
+     .labels = {1, 1, 1},
+     .label = 1,
+     .lowest = 0,
+     .mean = 1e300 / 3,
+     .highest = 1e300,
+     .deviation = 1e300 * 0.4714045207910317   },
+    {.what = "narrow, and far from zero",
+     .n = 4,
+     .type = LOB_I64,
+     .slope = 1,
+     .in = {WIDE, WIDE + 2, WIDE, WIDE + 2},
+     .labels = {1, 1, 1, 1},
+     .label = 1,
+     .lowest = WIDE,
+     .mean = WIDE + 1,
+     .highest = WIDE + 2,
+     .deviation = 1},
+    {.what = "the ends of float64",
+     .n = 2,
+     .type = LOB_F64,
+     .slope = 1,
+     .in = {-DBL_MAX, DBL_MAX},
+     .labels = {1, 1},
+     .label = 1,
+     .lowest = -DBL_MAX,
+     .mean = 0,
+     .highest = DBL_MAX,
+     .deviation = DBL_MAX },
+};
+
+static void put(lob_volume *v, int64_t i, double value)
+{
+    switch (v->type) {
+#define PUT(type, ctype, name, integer, lowest, highest) \
+    case type:                                           \
+        ((ctype *)v->data)[i] = (ctype)value;            \
+        break;
+        LOB_TYPE_LIST(PUT)
+#undef PUT
+    case LOB_TYPES:
+        break;
+    }
+}
+
+static bool close_to(double a, double b, double scale)
+{
+    return (isnan(a) && isnan(b)) || fabs(a / scale - b / scale) < 1e-9;
+}
+
+static void measures(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        double store[MOST];
+        lob_volume image = LOB_VOLUME_EMPTY;
+        image.type = rows[r].type;
+        image.dims = (lob_dims){rows[r].n, 1, 1};
+        image.data = store;
+        for (int i = 0; i < rows[r].n; i++) put(&image, i, rows[r].in[i]);
+        const lob_regions_input in = {rows[r].labels, LOB_U8, 2, image.dims, &image};
+        const lob_context context = {.threads = 2};
+        const double mm[3] = {2, 3, 4};
+        const lob_geometry geometry = lob_geometry_of_spacing(mm);
+        lob_region regions[2];
+        lob_fine_levels fine;
+        assert_int_equal(lob_regions_cpu(regions, &fine, &in, &context, NULL), LOB_OK);
+        const lob_region_measures m = lob_region_measure(&regions[rows[r].label - 1], &geometry,
+                                                         &fine, rows[r].slope, rows[r].inter);
+        const double scale = fmax(1, fmax(fabs(rows[r].highest), fabs(rows[r].lowest)));
+        if (!close_to(m.lowest, rows[r].lowest, scale) || !close_to(m.mean, rows[r].mean, scale) ||
+            !close_to(m.highest, rows[r].highest, scale) ||
+            !close_to(m.deviation, rows[r].deviation, fmax(1, rows[r].deviation)))
+            fail_msg("%s: %.17g %.17g %.17g, deviation %.17g", rows[r].what, m.lowest, m.mean,
+                     m.highest, m.deviation);
+    }
+}
+
+static void places(void **state)
+{
+    (void)state;
+    const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
+    const lob_regions_input in = {
+        labels, LOB_I16, 3, {3, 2, 2},
+           NULL
+    };
+    const lob_context context = {.threads = 1};
+    const double mm[3] = {2, 3, 4};
+    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    lob_region r[3];
+    assert_int_equal(lob_regions_cpu(r, NULL, &in, &context, NULL), LOB_OK);
+    const lob_region empty = {0};
+    assert_memory_equal(&r[1], &empty, sizeof empty);
+    assert_int_equal(r[2].voxels, 4);
+    assert_int_equal(r[2].first, 1);
+    assert_int_equal(r[2].low[0], 1);
+    assert_int_equal(r[2].high[0], 2);
+    assert_int_equal(r[2].high[2], 1);
+    const lob_region_measures m = lob_region_measure(&r[2], &geometry, NULL, 1, 0);
+    assert_true(m.mm3 == 4 * 24);
+    assert_true(m.centroid[0] == 7.0 / 4 && m.centroid[1] == 0.5 && m.centroid[2] == 0.25);
+    assert_true(m.centroid_mm[0] == 3.5 && m.centroid_mm[2] == 1);
+    assert_true(isnan(m.mean) && isnan(m.deviation));
+}
+
+/* The sums of 2^32 voxels at the top of the range still fit, and so does what is made of them. */
+static void the_largest_sums_fit(void **state)
+{
+    (void)state;
+    const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
+    const lob_region r = {
+        .voxels = (int64_t)n,
+        .data = (int64_t)n,
+        .lowest = (double)top,
+        .highest = (double)top,
+        .fine = n * top,
+        .square = {n * (square & UINT32_MAX), n * (square >> 32)}
+    };
+    const lob_fine_levels fine = {.exact = true, .per_unit = 1};
+    const double mm[3] = {1, 1, 1};
+    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    const lob_region_measures m = lob_region_measure(&r, &geometry, &fine, 1, 0);
+    assert_true(m.mean == (double)top);
+    assert_true(m.deviation == 0);
+}
+
+static void adding_is_in_any_order(void **state)
+{
+    (void)state;
+    const lob_region a = {
+        5, 9, {1,   2,  0},
+          {4,   3,     0},
+          {9,  12,0},
+          2, -1, 4, 10, {7,8 }
+    };
+    const lob_region b = {
+        2, 4, {0,  3, 1},
+          {1,  3,   2},
+          {1, 6,3},
+          0, 0, 0, 0, {0, 0 }
+    };
+    lob_region ab = a, ba = b, none = {0}, alone = a;
+    lob_region_add(&ab, &b);
+    lob_region_add(&ba, &a);
+    assert_memory_equal(&ab, &ba, sizeof ab);
+    assert_int_equal(ab.first, 4);
+    assert_true(ab.lowest == -1 && ab.highest == 4);
+    lob_region_add(&alone, &none);
+    assert_memory_equal(&alone, &a, sizeof a);
+    lob_region_add(&none, &a);
+    assert_memory_equal(&none, &a, sizeof a);
+}
+
+static void bad_input_has_its_line(void **state)
+{
+    (void)state;
+    const uint8_t labels[4] = {1, 2, 3, 0};
+    uint8_t voxels[4] = {0};
+    lob_volume image = LOB_VOLUME_EMPTY;
+    image.type = LOB_U8;
+    image.data = voxels;
+    image.dims = (lob_dims){2, 2, 1};
+    lob_volume other = image;
+    other.dims.nx = 1;
+    lob_region r[3];
+    const lob_context context = {.threads = 1};
+    const struct {
+        lob_regions_input in;
+        lob_status want;
+    } bad[] = {
+        {{labels, LOB_U8, 2, {4, 1, 1}, NULL},   LOB_EDATA},
+        {{labels, LOB_U8, 3, {0, 1, 1}, NULL},   LOB_EARG },
+        {{labels, LOB_F32, 3, {4, 1, 1}, NULL},  LOB_EARG },
+        {{labels, LOB_U8, 3, {2, 2, 1}, &other}, LOB_EARG },
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        lob_error error = {.text = ""};
+        assert_int_equal(lob_regions_cpu(r, NULL, &bad[i].in, &context, &error), bad[i].want);
+        assert_true(error.text[0] != '\0');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measures),
+        cmocka_unit_test(places),
+        cmocka_unit_test(the_largest_sums_fit),
+        cmocka_unit_test(adding_is_in_any_order),
+        cmocka_unit_test(bad_input_has_its_line),
+        cmocka_unit_test(random_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
