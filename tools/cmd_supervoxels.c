@@ -160,6 +160,14 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return st;
 }
 
+/* Put the image's name before what the library says, which knows of no files. */
+static lob_status name_image(lob_session *s, const settings *set, lob_status st)
+{
+    const lob_error reason = s->error;
+    if (st == LOB_OK || st == LOB_ECANCEL) return st;
+    return lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
+}
+
 static lob_status cut(lob_session *s, const settings *set, work *w)
 {
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
@@ -172,11 +180,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     lob_session_compute(s, "cutting");
     st = s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
                                  &s->error);
-    if (st == LOB_EARG || st == LOB_EDATA || st == LOB_ENOMEM) {
-        const lob_error reason = s->error; /* which knows of no files */
-        lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
-    }
-    if (st != LOB_OK) return st;
+    if (st != LOB_OK) return name_image(s, set, st);
     st = lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels);
     lob_session_give(s, bytes - lob_voxel_bytes(&w->labels));
     lob_session_computed(s);
@@ -218,10 +222,14 @@ static lob_status paint_means(lob_session *s, const settings *set, work *w,
     return LOB_OK;
 }
 
-static lob_status find_contacts(lob_session *s, work *w, const lob_label_grid *grid)
+static lob_status find_contacts(lob_session *s, const settings *set, work *w,
+                                const lob_label_grid *grid)
 {
-    return lob_contacts(&w->contacts, &w->contact_count, grid, w->image.geometry.spacing_mm,
-                        w->means, w->image.channels, w->options.slice_axis, &s->context, &s->error);
+    const double *const mm = w->image.geometry.spacing_mm;
+    const lob_status st =
+        lob_contacts(&w->contacts, &w->contact_count, grid, mm, w->means, w->image.channels,
+                     w->options.slice_axis, &s->context, &s->error);
+    return name_image(s, set, st);
 }
 
 static lob_status measure_regions(lob_session *s, const settings *set, work *w,
@@ -236,7 +244,8 @@ static lob_status measure_regions(lob_session *s, const settings *set, work *w,
     };
     w->regions = calloc((size_t)grid->count, sizeof *w->regions);
     if (!w->regions) return no_memory(s, set->table);
-    return s->backend->regions(w->regions, &w->fine, &in, &s->context, &s->error);
+    return name_image(s, set,
+                      s->backend->regions(w->regions, &w->fine, &in, &s->context, &s->error));
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -253,14 +262,15 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         const size_t each = (size_t)w->image.channels * sizeof *w->means;
         w->means = calloc((size_t)grid.count, each);
         if (!w->means) return no_memory(s, set->labels);
-        st = lob_label_means(w->means, &grid, &w->image, &s->context, &s->error);
+        st =
+            name_image(s, set, lob_label_means(w->means, &grid, &w->image, &s->context, &s->error));
     }
     if (st == LOB_OK && set->mean) st = paint_means(s, set, w, &grid);
     if (st == LOB_OK && set->boundaries)
         st = make_volume(s, &w->boundaries, w, LOB_U8, 1, set->boundaries);
     if (st == LOB_OK && set->boundaries)
         lob_paint_boundaries(w->boundaries.data, &grid, w->options.slice_axis, s->context.threads);
-    if (st == LOB_OK && set->graph) st = find_contacts(s, w, &grid);
+    if (st == LOB_OK && set->graph) st = find_contacts(s, set, w, &grid);
     if (st == LOB_OK && set->table) st = measure_regions(s, set, w, &grid);
     if (st == LOB_OK) lob_session_computed(s);
     return st;
