@@ -38,44 +38,62 @@ template <typename T> static __device__ inline int voxel_state(const scene &s, i
     return (s.rule.ranged ? all : any) ? FOREGROUND : BACKGROUND;
 }
 
-/* Add up what the warps of a block counted. */
-static __device__ inline void count_states(wide *counts, wide foreground, wide not_finite)
+/* Add up what the threads of a block counted. */
+static __device__ inline void count_states(wide *counts, uint32_t foreground, uint32_t not_finite)
 {
     __shared__ wide sum[2];
     if (threadIdx.x < 2) sum[threadIdx.x] = 0;
     __syncthreads();
+    foreground = __reduce_add_sync(~0u, foreground);
+    not_finite = __reduce_add_sync(~0u, not_finite);
     if (threadIdx.x % WORD == 0) {
-        atomicAdd(&sum[0], foreground);
-        atomicAdd(&sum[1], not_finite);
+        atomicAdd(&sum[0], (wide)foreground);
+        atomicAdd(&sum[1], (wide)not_finite);
     }
     __syncthreads();
     if (threadIdx.x < 2 && sum[threadIdx.x]) atomicAdd(&counts[threadIdx.x], sum[threadIdx.x]);
 }
 
-/* A warp takes a row, a lane a voxel of each of its words, several words at a time. */
-template <typename T> static __global__ void __launch_bounds__(BITS_THREADS) filled_kernel(scene s)
+/*
+ * A warp takes a row, a lane a voxel of each of its words, several words at a time. PLAIN: of one
+ * channel what is not 0, without a mask, so that all loads are on their way before the first is
+ * looked at.
+ */
+template <typename T, bool PLAIN>
+static __global__ void __launch_bounds__(BITS_THREADS) filled_kernel(scene s)
 {
     const runs &r = s.r;
     const int lane = (int)threadIdx.x % WORD;
     const int64_t rows = (int64_t)r.ny * r.nz, step = (int64_t)gridDim.x * BITS_WARPS;
-    wide foreground = 0, not_finite = 0;
+    uint32_t foreground = 0, not_finite = 0; /* a warp's share of rows is far below 2^32 */
     for (int64_t row = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WORD; row < rows;
          row += step)
         for (int w = 0; w < r.words; w += BITS_AHEAD) {
+            uint32_t mine = 0;
             int state[BITS_AHEAD];
+            T value[BITS_AHEAD];
 #pragma unroll
             for (int i = 0; i < BITS_AHEAD; i++) {
                 const int x = (w + i) * WORD + lane;
-                state[i] = x < r.nx ? voxel_state<T>(s, row * r.nx + x) : OUTSIDE;
+                if (PLAIN)
+                    value[i] = x < r.nx ? ((const T *)s.stored)[row * r.nx + x] : T(0);
+                else
+                    state[i] = x < r.nx ? voxel_state<T>(s, row * r.nx + x) : OUTSIDE;
             }
+#pragma unroll
+            for (int i = 0; PLAIN && i < BITS_AHEAD; i++)
+                state[i] = !std::is_integral<T>::value && !lob_component_finite((double)value[i])
+                               ? NOT_FINITE
+                           : value[i] != 0 ? FOREGROUND
+                                           : BACKGROUND;
 #pragma unroll
             for (int i = 0; i < BITS_AHEAD; i++) {
                 const uint32_t bits = __ballot_sync(~0u, state[i] == FOREGROUND);
-                if (!std::is_integral<T>::value)
-                    not_finite += (wide)__popc(__ballot_sync(~0u, state[i] == NOT_FINITE));
-                foreground += (wide)__popc(bits);
-                if (lane == 0 && w + i < r.words) r.filled[row * r.words + w + i] = bits;
+                if (!std::is_integral<T>::value) not_finite += state[i] == NOT_FINITE;
+                foreground += state[i] == FOREGROUND;
+                if (lane == i) mine = bits;
             }
+            if (lane < BITS_AHEAD && w + lane < r.words) r.filled[row * r.words + w + lane] = mine;
         }
     count_states(s.counts, foreground, not_finite);
 }
@@ -88,7 +106,7 @@ template <typename T> static __global__ void __launch_bounds__(BITS_THREADS) fil
 LOB_TYPE_LIST(APART_OF)
 #undef APART_OF
 
-/* Whether two foreground voxels are joined. */
+/* Whether two voxels are joined, if both are foreground. */
 template <typename T> static __device__ inline bool alike(const scene &s, int64_t a, int64_t b)
 {
     const T *stored = (const T *)s.stored;
@@ -101,54 +119,104 @@ template <typename T> static __device__ inline bool alike(const scene &s, int64_
     return !s.tolerance || sum <= s.rule.limit;
 }
 
-/* One word in one direction. */
-template <typename T>
-static __device__ inline void join_word(const scene &s, int y, int z, int w, int dx, int dy, int dz)
+/* The same of one channel's values. */
+template <typename T> static __device__ inline bool alike_values(const scene &s, T a, T b)
 {
-    const runs &r = s.r;
-    uint32_t *plane = r.plane[direction_of(dx, dy, dz)];
-    if (!plane) return;
-    const int x = w * WORD + (int)threadIdx.x % WORD;
-    const int64_t row = (int64_t)z * r.ny + y, to = row + (int64_t)dz * r.ny + dy;
-    const uint32_t from_bits = row_word(r, r.filled, y, z, w);
-    uint32_t to_bits = row_word(r, r.filled, y + dy, z + dz, w);
-    if (dx < 0) to_bits = lob_bits_back(to_bits, row_word(r, r.filled, y + dy, z + dz, w - 1));
-    if (dx > 0) to_bits = lob_bits_ahead(to_bits, row_word(r, r.filled, y + dy, z + dz, w + 1));
-    const bool both = (from_bits & to_bits) >> (x % WORD) & 1;
-    const bool joined = both && alike<T>(s, row * r.nx + x, to * r.nx + x + dx);
-    const uint32_t bits = __ballot_sync(~0u, joined);
-    if (x % WORD == 0) plane[row * r.words + w] = bits;
+    return s.tolerance ? apart(a, b) <= s.rule.limit : a == b;
 }
 
-template <typename T> static __global__ void __launch_bounds__(BITS_THREADS) planes_kernel(scene s)
+/* The row before a row in one of four ways, and its words around word w. */
+typedef struct {
+    int64_t row; /* a row of the volume in any case */
+    uint32_t left, here, right;
+} row_before;
+
+static __device__ inline row_before row_at(const runs &r, int y, int z, int w, int dy, int dz)
+{
+    row_before b;
+    const bool inside = (uint32_t)(y + dy) < (uint32_t)r.ny && z + dz >= 0;
+    b.row = (int64_t)(inside ? z + dz : z) * r.ny + (inside ? y + dy : y);
+    b.left = row_word(r, r.filled, y + dy, z + dz, w - 1);
+    b.here = row_word(r, r.filled, y + dy, z + dz, w);
+    b.right = row_word(r, r.filled, y + dy, z + dz, w + 1);
+    return b;
+}
+
+/* A warp takes a word in all directions. SINGLE: of one channel, so that no load waits. */
+template <typename T, bool SINGLE>
+static __device__ inline void join_word(const scene &s, int y, int z, int w)
+{
+    const runs &r = s.r;
+    const int lane = (int)threadIdx.x % WORD, x = w * WORD + lane;
+    const int from_x = x < r.nx ? x : r.nx - 1;
+    const int64_t row = (int64_t)z * r.ny + y;
+    const uint32_t filled = r.filled[row * r.words + w];
+    const T *stored = (const T *)s.stored;
+    const T own = stored[row * r.nx + from_x];
+    uint32_t mine = 0; /* lane k has the bits of direction k */
+    static const int before[5][2] = {
+        {0,  0 },
+        {-1, 0 },
+        {-1, -1},
+        {0,  -1},
+        {1,  -1}
+    };
+#pragma unroll
+    for (int k = 0; k < 5; k++) {
+        const int dy = before[k][0], dz = before[k][1];
+        if (!r.plane[direction_of(k ? 0 : -1, dy, dz)]) continue;
+        const row_before b = row_at(r, y, z, w, dy, dz);
+#pragma unroll
+        for (int dx = -1; dx <= (k ? 1 : -1); dx++) {
+            const int direction = direction_of(dx, dy, dz);
+            if (!r.plane[direction]) continue;
+            const uint32_t to = dx < 0   ? lob_bits_back(b.here, b.left)
+                                : dx > 0 ? lob_bits_ahead(b.here, b.right)
+                                         : b.here;
+            const int to_x = min(max(from_x + dx, 0), r.nx - 1);
+            const uint32_t both = filled & to;
+            bool joined;
+            if (SINGLE)
+                joined = alike_values<T>(s, own, stored[b.row * r.nx + to_x]);
+            else
+                joined =
+                    (both >> lane & 1) && alike<T>(s, row * r.nx + from_x, b.row * r.nx + to_x);
+            const uint32_t bits = __ballot_sync(~0u, joined) & both;
+            if (lane == direction) mine = bits;
+        }
+    }
+    if (lane < DIRECTIONS && r.plane[lane]) r.plane[lane][row * r.words + w] = mine;
+}
+
+template <typename T, bool SINGLE>
+static __global__ void __launch_bounds__(BITS_THREADS) planes_kernel(scene s)
 {
     const runs &r = s.r;
     const int64_t rows = (int64_t)r.ny * r.nz, step = (int64_t)gridDim.x * BITS_WARPS;
     for (int64_t row = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WORD; row < rows;
          row += step) {
         const int z = (int)(row / r.ny), y = (int)(row - (int64_t)z * r.ny);
-        for (int w = 0; w < r.words; w++) {
-            join_word<T>(s, y, z, w, -1, 0, 0);
-#pragma unroll
-            for (int dx = -1; dx <= 1; dx++) {
-                join_word<T>(s, y, z, w, dx, -1, 0);
-                join_word<T>(s, y, z, w, dx, -1, -1);
-                join_word<T>(s, y, z, w, dx, 0, -1);
-                join_word<T>(s, y, z, w, dx, 1, -1);
-            }
-        }
+        for (int w = 0; w < r.words; w++) join_word<T, SINGLE>(s, y, z, w);
     }
+}
+
+static lob_status launch(joining *j, void (*kernel)(scene), const char *name, const scene &s,
+                         lob_error *error)
+{
+    const int64_t rows = (int64_t)j->r.ny * j->r.nz;
+    return lob_launch(j->device, kernel, name, lob_blocks(j->device, rows * WORD, BITS_THREADS),
+                      BITS_THREADS, 0, s, error);
 }
 
 template <typename T> static lob_status classify(joining *j, const scene &s, lob_error *error)
 {
-    const int64_t rows = (int64_t)j->r.ny * j->r.nz;
-    const int64_t blocks = lob_blocks(j->device, rows * WORD, BITS_THREADS);
-    LOB_TRY(lob_launch(j->device, filled_kernel<T>, "finding the foreground", blocks, BITS_THREADS,
-                       0, s, error));
+    const bool single = s.channels == 1;
+    const bool plain = single && !s.mask && !s.rule.ranged && !s.rule.scaled;
+    LOB_TRY(launch(j, plain ? filled_kernel<T, true> : filled_kernel<T, false>,
+                   "finding the foreground", s, error));
     if (!j->r.directed) return LOB_OK;
-    return lob_launch(j->device, planes_kernel<T>, "comparing neighbours", blocks, BITS_THREADS, 0,
-                      s, error);
+    return launch(j, single ? planes_kernel<T, true> : planes_kernel<T, false>,
+                  "comparing neighbours", s, error);
 }
 
 lob_status lob_joining_classify(joining *j, lob_error *error)

@@ -14,16 +14,15 @@
 enum { BORDER_THREADS = 256 };
 
 /*
- * Parents only ever become smaller. What the cache holds may be an older parent: that is an
- * ancestor still, and the atomic finds out whether it is a root.
+ * Parents only ever become smaller. What the multiprocessor's cache holds may be an older one: that
+ * is an ancestor still, from which what all share leads on. Asking before writing matters: atomics
+ * on what was a root take turns.
  */
 static __device__ inline uint32_t ancestor_of(const uint32_t *parent, uint32_t id)
 {
-    for (;;) {
-        const uint32_t up = __ldca(parent + id);
-        if (up == id) return id;
-        id = up;
-    }
+    for (uint32_t up; (up = __ldca(parent + id)) != id;) id = up;
+    for (uint32_t up; (up = __ldcg(parent + id)) != id;) id = up;
+    return id;
 }
 
 static __device__ inline void unite_pieces(uint32_t *parent, uint32_t a, uint32_t b)
@@ -162,51 +161,58 @@ static __device__ inline void unite_lines(const runs &r, int y, int z, int w, in
     }
 }
 
-template <typename K, int DY, int DZ>
-static __device__ inline lob_row_pairs needed_pairs(const runs &r, int y, int z, int w)
+static __device__ inline bool any_pair(const lob_row_pairs &e)
 {
-    const lob_row_pairs e = pairs_word<K, DY, DZ>(r, y, z, w);
-    if (!(e.same | e.back | e.ahead)) return e;
-    return lob_row_pairs_needed(e, joined_word<K>(r, y, z, w), joined_word<K>(r, y + DY, z + DZ, w),
-                                joined_word<K>(r, y + DY, z + DZ, w + 1));
+    return e.same | e.back | e.ahead;
+}
+
+/* Unite what is left of a word's pairs with the line (DY, DZ) away. */
+template <typename K, int DY, int DZ>
+static __device__ inline void unite_left(const runs &r, int y, int z, int w, const lob_row_pairs &e)
+{
+    if (!any_pair(e)) return;
+    unite_lines<K>(r, y, z, w, y + DY, z + DZ,
+                   lob_row_pairs_needed(e, joined_word<K>(r, y, z, w),
+                                        joined_word<K>(r, y + DY, z + DZ, w),
+                                        joined_word<K>(r, y + DY, z + DZ, w + 1)));
 }
 
 /*
- * Pairs across y of line (y, z), or across z. Those with the line before it follow where the lines
- * next to both along the face, in the same two tiles, are joined with them and with each other.
+ * Pairs across y of line (y, z), or across z. They follow where the lines next to both along the
+ * face, in the same two tiles, are joined with them and with each other.
  */
 template <typename K>
-static __device__ inline lob_row_pairs pairs_across_y(const runs &r, int y, int z, int w,
-                                                      bool first)
+static __device__ inline void unite_across_y(const runs &r, int y, int z, int w, bool first)
 {
-    lob_row_pairs e = needed_pairs<K, -1, 0>(r, y, z, w);
-    if (first || !(e.same | e.back | e.ahead)) return e;
-    const uint32_t from = pairs_word<K, 0, -1>(r, y, z, w).same;
-    const uint32_t left = pairs_word<K, 0, -1>(r, y - 1, z, w - 1).same;
-    const uint32_t to = pairs_word<K, 0, -1>(r, y - 1, z, w).same;
-    const uint32_t right = pairs_word<K, 0, -1>(r, y - 1, z, w + 1).same;
-    const lob_row_pairs below = pairs_word<K, -1, 0>(r, y, z - 1, w);
-    e.same &= ~(from & to & below.same);
-    e.back &= ~(from & lob_bits_back(to, left) & below.back);
-    e.ahead &= ~(from & lob_bits_ahead(to, right) & below.ahead);
-    return e;
+    lob_row_pairs e = pairs_word<K, -1, 0>(r, y, z, w);
+    if (!first && any_pair(e)) {
+        const uint32_t from = pairs_word<K, 0, -1>(r, y, z, w).same;
+        const uint32_t left = pairs_word<K, 0, -1>(r, y - 1, z, w - 1).same;
+        const uint32_t to = pairs_word<K, 0, -1>(r, y - 1, z, w).same;
+        const uint32_t right = pairs_word<K, 0, -1>(r, y - 1, z, w + 1).same;
+        const lob_row_pairs below = pairs_word<K, -1, 0>(r, y, z - 1, w);
+        e.same &= ~(from & to & below.same);
+        e.back &= ~(from & lob_bits_back(to, left) & below.back);
+        e.ahead &= ~(from & lob_bits_ahead(to, right) & below.ahead);
+    }
+    unite_left<K, -1, 0>(r, y, z, w, e);
 }
 
 template <typename K>
-static __device__ inline lob_row_pairs pairs_across_z(const runs &r, int y, int z, int w,
-                                                      bool first)
+static __device__ inline void unite_across_z(const runs &r, int y, int z, int w, bool first)
 {
-    lob_row_pairs e = needed_pairs<K, 0, -1>(r, y, z, w);
-    if (first || !(e.same | e.back | e.ahead)) return e;
-    const uint32_t from = pairs_word<K, -1, 0>(r, y, z, w).same;
-    const uint32_t left = pairs_word<K, -1, 0>(r, y, z - 1, w - 1).same;
-    const uint32_t to = pairs_word<K, -1, 0>(r, y, z - 1, w).same;
-    const uint32_t right = pairs_word<K, -1, 0>(r, y, z - 1, w + 1).same;
-    const lob_row_pairs before = pairs_word<K, 0, -1>(r, y - 1, z, w);
-    e.same &= ~(from & to & before.same);
-    e.back &= ~(from & lob_bits_back(to, left) & before.back);
-    e.ahead &= ~(from & lob_bits_ahead(to, right) & before.ahead);
-    return e;
+    lob_row_pairs e = pairs_word<K, 0, -1>(r, y, z, w);
+    if (!first && any_pair(e)) {
+        const uint32_t from = pairs_word<K, -1, 0>(r, y, z, w).same;
+        const uint32_t left = pairs_word<K, -1, 0>(r, y, z - 1, w - 1).same;
+        const uint32_t to = pairs_word<K, -1, 0>(r, y, z - 1, w).same;
+        const uint32_t right = pairs_word<K, -1, 0>(r, y, z - 1, w + 1).same;
+        const lob_row_pairs before = pairs_word<K, 0, -1>(r, y - 1, z, w);
+        e.same &= ~(from & to & before.same);
+        e.back &= ~(from & lob_bits_back(to, left) & before.back);
+        e.ahead &= ~(from & lob_bits_ahead(to, right) & before.ahead);
+    }
+    unite_left<K, 0, -1>(r, y, z, w, e);
 }
 
 /*
@@ -216,17 +222,21 @@ static __device__ inline lob_row_pairs pairs_across_z(const runs &r, int y, int 
 template <typename K, int DY>
 static __device__ inline void unite_edge(const runs &r, int y, int z, int w)
 {
-    lob_row_pairs e = needed_pairs<K, DY, -1>(r, y, z, w);
-    if (!(e.same | e.back | e.ahead)) return;
+    lob_row_pairs e = pairs_word<K, DY, -1>(r, y, z, w);
+    if (!any_pair(e)) return;
     const uint32_t below = pairs_word<K, 0, -1>(r, y, z, w).same;
     if (DY < 0) {
         const lob_row_pairs beside = pairs_word<K, -1, 0>(r, y, z - 1, w);
         e.same &= ~(below & beside.same);
         e.back &= ~(below & beside.back);
         e.ahead &= ~(below & beside.ahead);
-    } else
-        e.same &= ~(below & pairs_word<K, -1, 0>(r, y + 1, z - 1, w).same);
-    unite_lines<K>(r, y, z, w, y + DY, z - 1, e);
+    } else {
+        const lob_row_pairs beside = pairs_word<K, -1, 0>(r, y + 1, z - 1, w);
+        e.same &= ~(below & beside.same);
+        e.back &= ~(below & beside.ahead << 1);
+        e.ahead &= ~(below & beside.back >> 1);
+    }
+    unite_left<K, DY, -1>(r, y, z, w, e);
 }
 
 /* Faces between tiles that follow each other along y: the words of all lines that begin a tile. */
@@ -240,7 +250,7 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_y_kernel(runs r)
         const int w = (int)(i - rest * r.words), face = (int)(rest / r.lz) + 1;
         const int z = (int)(rest % r.lz), y = face << r.tile_y_bits;
         const bool first = (z & ((1 << r.tile_z_bits) - 1)) == 0;
-        unite_lines<K>(r, y, z, w, y - 1, z, pairs_across_y<K>(r, y, z, w, first));
+        unite_across_y<K>(r, y, z, w, first);
         if (!has_diagonal<K>() || first) continue; /* the others cross z too */
         unite_edge<K, -1>(r, y, z, w);
         unite_edge<K, 1>(r, y - 1, z, w);
@@ -258,7 +268,7 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_z_kernel(runs r)
         const int w = (int)(i - rest * r.words), face = (int)(rest / r.ly) + 1;
         const int y = (int)(rest % r.ly), z = face << r.tile_z_bits;
         const bool first = (y & ((1 << r.tile_y_bits) - 1)) == 0;
-        unite_lines<K>(r, y, z, w, y, z - 1, pairs_across_z<K>(r, y, z, w, first));
+        unite_across_z<K>(r, y, z, w, first);
         if (!has_diagonal<K>()) continue;
         unite_edge<K, -1>(r, y, z, w);
         unite_edge<K, 1>(r, y, z, w);

@@ -213,7 +213,9 @@ template <typename K> static lob_status join_borders(joining *j, lob_error *erro
     const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
     LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_y_kernel<K>, "joining across y", y, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_z_kernel<K>, "joining across z", z, BORDER_THREADS, error));
     return launch(j, root_kernel, "finding roots", r->pieces + 1, NUMBER_THREADS, error);
 }

@@ -28,6 +28,16 @@ static __global__ void __launch_bounds__(NUMBER_THREADS) start_kernel(runs r)
     for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) r.parent[i] = (uint32_t)i;
 }
 
+/* While the forest rests, every piece's way to its root becomes one step. */
+static __global__ void __launch_bounds__(NUMBER_THREADS) flatten_kernel(runs r)
+{
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
+        uint32_t root = r.parent[i];
+        for (uint32_t up; (up = r.parent[root]) != root;) root = up;
+        r.parent[i] = root;
+    }
+}
+
 /* The forest is complete: every piece finds its root, writes nothing but its own parent, and says
  * whether it is one. */
 static __global__ void __launch_bounds__(NUMBER_THREADS) root_kernel(runs r)

@@ -9,15 +9,16 @@ typedef struct {
     void *labels;
     lob_type type;
     const uint32_t *label; /* of components; NULL: their numbers */
-    bool over;
+    bool over, quads;      /* quads: rows are whole numbers of 4 voxels, of which each is aligned */
     wide *sizes, *member;
 } task;
 
-/* What a block knows of its tile: a word's starts, the runs before it, and each run's label. */
+/* What a block knows of its tile, by the thread that has a word. */
 typedef struct {
     uint32_t *starts; /* TILE_THREADS */
-    uint32_t *offset; /* TILE_THREADS */
-    uint32_t *label;  /* TILE_THREADS * slots */
+    uint32_t *offset; /* TILE_THREADS: runs before the word's */
+    uint32_t *filled; /* TILE_THREADS for each row of a line */
+    uint32_t *label;  /* TILE_THREADS * slots: of runs */
 } tile_labels;
 
 static __device__ inline uint32_t number_of_run(const runs &r, const place &p, int64_t run)
@@ -40,32 +41,76 @@ static __device__ inline void paint_word(const task &k, const tile_labels &l, co
     for (int i = 0; i < K::by * K::bz; i++) {
         const int row_y = y + i % K::by, row_z = z + i / K::by;
         if (row_y >= r.ny || row_z >= r.nz) continue;
-        const int64_t row = (int64_t)row_z * r.ny + row_y;
-        const bool in = r.filled[row * r.words + w] >> lane & 1;
+        const bool in = l.filled[i * TILE_THREADS + thread] >> lane & 1;
         const uint32_t label = in ? l.label[run] : 0;
-        if (!k.over || label) lob_label_put(k.labels, k.type, row * r.nx + x, (int32_t)label);
+        if (!k.over || label)
+            lob_label_put(k.labels, k.type, ((int64_t)row_z * r.ny + row_y) * r.nx + x,
+                          (int32_t)label);
     }
+}
+
+enum { QUAD = 4, ROW_QUADS = TILE_WORDS * WORD / QUAD };
+
+/* A thread takes four voxels of a row. */
+template <typename K>
+static __device__ inline void paint_quad(const task &k, const tile_labels &l, const place &p,
+                                         int row, int quad)
+{
+    const runs &r = k.r;
+    const int line = row / (K::by * K::bz), i = row % (K::by * K::bz);
+    const int thread = line * TILE_WORDS + quad / (WORD / QUAD), low = quad * QUAD % WORD;
+    const int y = line_y(r, p, line) * K::by + i % K::by;
+    const int z = line_z(r, p, line) * K::bz + i / K::by;
+    const int x = p.tile_x * TILE_WORDS * WORD + quad * QUAD;
+    if (x >= r.nx || y >= r.ny || z >= r.nz) return;
+    const uint32_t starts = l.starts[thread], in = l.filled[i * TILE_THREADS + thread] >> low;
+    int run = (int)l.offset[thread] + __popc(starts & ((1u << low) - 1)) - 1;
+    uint32_t label[QUAD];
+#pragma unroll
+    for (int n = 0; n < QUAD; n++) {
+        run += (int)(starts >> (low + n) & 1);
+        label[n] = in >> n & 1 ? l.label[run] : 0;
+    }
+    const int64_t at = (((int64_t)z * r.ny + y) * r.nx + x) / QUAD;
+    if (k.type == LOB_U8)
+        ((uint32_t *)k.labels)[at] = label[0] | label[1] << 8 | label[2] << 16 | label[3] << 24;
+    else if (k.type == LOB_I16)
+        ((uint2 *)k.labels)[at] = make_uint2(label[0] | label[1] << 16, label[2] | label[3] << 16);
+    else
+        ((uint4 *)k.labels)[at] = make_uint4(label[0], label[1], label[2], label[3]);
 }
 
 template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) paint_kernel(task k)
 {
     extern __shared__ uint32_t shared[];
-    const tile_labels l = {shared, shared + TILE_THREADS, shared + 2 * TILE_THREADS};
+    uint32_t *const filled = shared + 2 * TILE_THREADS;
+    const tile_labels l = {shared, shared + TILE_THREADS, filled,
+                           filled + K::by * K::bz * TILE_THREADS};
     const runs &r = k.r;
-    const int thread = (int)threadIdx.x;
+    const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
         const place p = place_of_tile(r, tile);
-        const int line = thread / TILE_WORDS, runs_here = (int)r.runs[tile];
+        const int runs_here = (int)r.runs[tile];
         for (int i = thread; i < runs_here; i += TILE_THREADS) {
             const uint32_t number = number_of_run(r, p, i);
             l.label[i] = k.label ? k.label[number - 1] : number;
         }
-        l.starts[thread] = starts_word<K>(r, line_y(r, p, line), line_z(r, p, line),
-                                          p.tile_x * TILE_WORDS + thread % TILE_WORDS);
+        const int y = line_y(r, p, line), z = line_z(r, p, line);
+        const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
+        l.starts[thread] = starts_word<K>(r, y, z, w);
         l.offset[thread] = r.offset[tile * TILE_THREADS + thread];
+#pragma unroll
+        for (int i = 0; i < K::by * K::bz; i++)
+            l.filled[i * TILE_THREADS + thread] =
+                row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
         __syncthreads();
-        for (int i = thread / WORD; i < TILE_THREADS; i += TILE_THREADS / WORD)
-            paint_word<K>(k, l, p, i);
+        if (k.quads)
+            for (int i = thread / ROW_QUADS; i < TILE_LINES * K::by * K::bz;
+                 i += TILE_THREADS / ROW_QUADS)
+                paint_quad<K>(k, l, p, i, thread % ROW_QUADS);
+        else
+            for (int i = thread / WORD; i < TILE_THREADS; i += TILE_THREADS / WORD)
+                paint_word<K>(k, l, p, i);
         __syncthreads();
     }
 }
@@ -116,7 +161,8 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tel
 
 template <typename K> static lob_status paint(joining *j, const task &k, lob_error *error)
 {
-    const int shared = TILE_THREADS * (2 + j->r.slots) * (int)sizeof(uint32_t);
+    const int words = 2 + K::by * K::bz + j->r.slots;
+    const int shared = TILE_THREADS * words * (int)sizeof(uint32_t);
     if (!k.labels)
         return lob_launch(j->device, tell_kernel<K>, "measuring components", j->r.tiles,
                           TILE_THREADS, 0, k, error);
@@ -146,6 +192,7 @@ lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint
     k.type = type;
     k.label = label;
     k.over = over;
+    k.quads = !over && j->r.nx % QUAD == 0 && (uintptr_t)labels % sizeof(uint4) == 0;
     return run_task(j, k, error);
 }
 

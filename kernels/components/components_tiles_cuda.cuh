@@ -28,13 +28,14 @@ template <typename K> struct tile_forest {
         return node_of(thread, 31 - __clz(starts[thread] & lob_bits_to(bit)));
     }
 
-    __device__ uint32_t root_of(uint32_t node) const
+    /* A node far from its root is put next to it, so that the next search is short. */
+    __device__ uint32_t root_of(uint32_t node)
     {
-        for (;;) {
-            const uint32_t up = parent[kept_at(node)];
-            if (up == node) return node;
-            node = up;
-        }
+        uint32_t root = node;
+        int steps = 0;
+        for (uint32_t up; (up = parent[kept_at(root)]) != root; root = up) steps++;
+        if (steps > 1) atomicMin((uint32_t *)&parent[kept_at(node)], root);
+        return root;
     }
 
     /* Parents only ever become smaller, so that every tree's root is its smallest node. */
@@ -51,24 +52,50 @@ template <typename K> struct tile_forest {
             b = low;
         }
     }
+};
 
-    /* Unite the pairs of a thread's word with the line whose word another thread has. */
-    __device__ void unite_pairs(int thread, int other, const lob_row_pairs &e)
-    {
-        for (uint32_t left = e.same; left; left &= left - 1) {
-            const int bit = __ffs(left) - 1;
-            unite(node_at(thread, bit), node_at(other, bit));
+/* Pairs of a thread's word with up to three lines, whose words other threads have. */
+typedef struct {
+    lob_row_pairs with[3];
+    int other[3];
+} tile_jobs;
+
+/* The next bit of three masks, and which of them it was in: lanes go on to the next line alone. */
+static __device__ inline int next_job(uint32_t &first, uint32_t &second, uint32_t &third, int *bit)
+{
+    const int which = first ? 0 : second ? 1 : 2;
+    const uint32_t from = first ? first : second ? second : third, rest = from & (from - 1);
+    *bit = __ffs((int)from) - 1;
+    first = which == 0 ? rest : first;
+    second = which == 1 ? rest : second;
+    third = which == 2 ? rest : third;
+    return which;
+}
+
+template <typename K>
+static __device__ inline void unite_jobs(tile_forest<K> &forest, int thread, tile_jobs j)
+{
+    int bit;
+    while (j.with[0].same | j.with[1].same | j.with[2].same) {
+        const int k = next_job(j.with[0].same, j.with[1].same, j.with[2].same, &bit);
+        const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
+        forest.unite(forest.node_at(thread, bit), forest.node_at(other, bit));
+    }
+    if constexpr (has_diagonal<K>()) {
+        while (j.with[0].back | j.with[1].back | j.with[2].back) {
+            const int k = next_job(j.with[0].back, j.with[1].back, j.with[2].back, &bit);
+            const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
+            forest.unite(forest.node_at(thread, bit),
+                         forest.node_at(other - (bit == 0), (bit + 31) % WORD));
         }
-        for (uint32_t left = e.back; left; left &= left - 1) {
-            const int bit = __ffs(left) - 1;
-            unite(node_at(thread, bit), node_at(other - (bit == 0), (bit + 31) % WORD));
-        }
-        for (uint32_t left = e.ahead; left; left &= left - 1) {
-            const int bit = __ffs(left) - 1;
-            unite(node_at(thread, bit), node_at(other + (bit == 31), (bit + 1) % WORD));
+        while (j.with[0].ahead | j.with[1].ahead | j.with[2].ahead) {
+            const int k = next_job(j.with[0].ahead, j.with[1].ahead, j.with[2].ahead, &bit);
+            const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
+            forest.unite(forest.node_at(thread, bit),
+                         forest.node_at(other + (bit == 31), (bit + 1) % WORD));
         }
     }
-};
+}
 
 /* What a thread knows of its word. */
 typedef struct {
@@ -78,46 +105,78 @@ typedef struct {
     const uint32_t *joined; /* the block's: bit x is joined with x - 1 in the tile */
 } tile_word;
 
-/* The pairs with the line (DY, DZ) away that need a union; none where that is outside the tile. */
-template <typename K, int DY, int DZ>
-static __device__ inline lob_row_pairs tile_pairs(const runs &r, const tile_word &t, int other)
+/* Those of the pairs with another line of the tile that need a union. */
+template <typename K>
+static __device__ inline lob_row_pairs tile_pairs(const tile_word &t, lob_row_pairs e, int other)
 {
-    lob_row_pairs e = pairs_word<K, DY, DZ>(r, t.y, t.z, t.w);
     const bool last = t.thread % TILE_WORDS == TILE_WORDS - 1, first = t.thread % TILE_WORDS == 0;
     if (first) e.back &= ~UINT32_C(1);
     if (last) e.ahead &= ~(UINT32_C(1) << 31);
-    e = lob_row_pairs_needed(e, t.joined[t.thread], t.joined[other],
-                             last ? 0 : t.joined[other + 1]);
-    if (DY == -1 && DZ == 0 && t.local_z > 0) /* goes round by the lines below both */
+    return lob_row_pairs_needed(e, t.joined[t.thread], t.joined[other],
+                                last ? 0 : t.joined[other + 1]);
+}
+
+/* Take out pairs that follow from others: from and to are joined with the line between. */
+static __device__ inline void drop(lob_row_pairs *e, const lob_row_pairs &by)
+{
+    e->same &= ~by.same;
+    e->back &= ~by.back;
+    e->ahead &= ~by.ahead;
+}
+
+/* Along x and y: a warp has a plane of the tile, or half of one. */
+template <typename K>
+static __device__ inline void unite_plane(const runs &r, tile_forest<K> &forest, const tile_word &t)
+{
+    tile_jobs j = {};
+    if (t.thread % TILE_WORDS > 0 && (t.joined[t.thread] & 1))
+        forest.unite(forest.node_at(t.thread, 0), forest.node_at(t.thread - 1, 31));
+    if (t.local_y == 0) return;
+    lob_row_pairs e = pairs_word<K, -1, 0>(r, t.y, t.z, t.w);
+    if (t.local_z > 0) /* goes round by the lines below both */
         e.same &= ~(pairs_word<K, 0, -1>(r, t.y, t.z, t.w).same &
                     pairs_word<K, 0, -1>(r, t.y - 1, t.z, t.w).same &
                     pairs_word<K, -1, 0>(r, t.y, t.z - 1, t.w).same);
-    return e;
+    j.other[0] = t.thread - TILE_WORDS;
+    j.with[0] = tile_pairs<K>(t, e, j.other[0]);
+    unite_jobs(forest, t.thread, j);
 }
 
+/* Along z, and across edges, of which those are left out that the line below leads to. */
 template <typename K>
-static __device__ inline void unite_tile(const runs &r, tile_forest<K> &forest, const tile_word &t)
+static __device__ inline void unite_planes(const runs &r, tile_forest<K> &forest,
+                                           const tile_word &t)
 {
-    const int last_y = (1 << r.tile_y_bits) - 1, down = TILE_WORDS << r.tile_y_bits;
-    if (t.thread % TILE_WORDS > 0 && (t.joined[t.thread] & 1))
-        forest.unite(forest.node_at(t.thread, 0), forest.node_at(t.thread - 1, 31));
-    if (t.local_z > 0) {
-        const int other = t.thread - down;
-        forest.unite_pairs(t.thread, other, tile_pairs<K, 0, -1>(r, t, other));
+    const int last_y = (1 << r.tile_y_bits) - 1;
+    tile_jobs j = {};
+    if (t.local_z == 0) return;
+    const lob_row_pairs below = pairs_word<K, 0, -1>(r, t.y, t.z, t.w);
+    j.other[0] = t.thread - (TILE_WORDS << r.tile_y_bits);
+    j.with[0] = tile_pairs<K>(t, below, j.other[0]);
+    if (has_diagonal<K>() && t.local_y > 0) {
+        lob_row_pairs e = pairs_word<K, -1, -1>(r, t.y, t.z, t.w);
+        lob_row_pairs beside = pairs_word<K, -1, 0>(r, t.y, t.z - 1, t.w);
+        beside.same &= below.same;
+        beside.back &= below.same;
+        beside.ahead &= below.same;
+        drop(&e, beside);
+        e.same &= ~(pairs_word<K, -1, 0>(r, t.y, t.z, t.w).same &
+                    pairs_word<K, 0, -1>(r, t.y - 1, t.z, t.w).same);
+        j.other[1] = j.other[0] - TILE_WORDS;
+        j.with[1] = tile_pairs<K>(t, e, j.other[1]);
     }
-    if (t.local_y > 0) {
-        const int other = t.thread - TILE_WORDS;
-        forest.unite_pairs(t.thread, other, tile_pairs<K, -1, 0>(r, t, other));
+    if (has_diagonal<K>() && t.local_y < last_y) {
+        lob_row_pairs e = pairs_word<K, 1, -1>(r, t.y, t.z, t.w);
+        const lob_row_pairs beside = pairs_word<K, -1, 0>(r, t.y + 1, t.z - 1, t.w);
+        const lob_row_pairs turned = {below.same & beside.ahead << 1, below.same & beside.same,
+                                      below.same & beside.back >> 1};
+        drop(&e, turned);
+        e.same &= ~(pairs_word<K, -1, 0>(r, t.y + 1, t.z, t.w).same &
+                    pairs_word<K, 0, -1>(r, t.y + 1, t.z, t.w).same);
+        j.other[2] = j.other[0] + TILE_WORDS;
+        j.with[2] = tile_pairs<K>(t, e, j.other[2]);
     }
-    if (!has_diagonal<K>()) return;
-    if (t.local_z > 0 && t.local_y > 0) {
-        const int other = t.thread - down - TILE_WORDS;
-        forest.unite_pairs(t.thread, other, tile_pairs<K, -1, -1>(r, t, other));
-    }
-    if (t.local_z > 0 && t.local_y < last_y) {
-        const int other = t.thread - down + TILE_WORDS;
-        forest.unite_pairs(t.thread, other, tile_pairs<K, 1, -1>(r, t, other));
-    }
+    unite_jobs(forest, t.thread, j);
 }
 
 /* How much the threads before this one add up to; total: all of them. Ends with a barrier. */
@@ -178,18 +237,19 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) til
         for (int i = thread; i < TILE_THREADS * K::slots; i += TILE_THREADS)
             parent[tile_forest<K>::kept_at((uint32_t)i)] = (uint32_t)i;
         __syncthreads();
-        if (mine) unite_tile(r, forest, t);
+        if (mine) unite_plane(r, forest, t);
+        __syncthreads();
+        for (uint32_t left = mine; left; left &= left - 1)
+            forest.root_of(tile_forest<K>::node_of(thread, __ffs((int)left) - 1));
+        __syncthreads();
+        if (mine) unite_planes(r, forest, t);
         __syncthreads();
 
         uint32_t own = 0; /* runs that are roots */
         for (uint32_t left = mine; left; left &= left - 1) {
-            const int start = __ffs(left) - 1;
+            const int start = __ffs((int)left) - 1;
             const uint32_t node = tile_forest<K>::node_of(thread, start);
-            const uint32_t root = forest.root_of(node);
-            if (root == node)
-                own |= 1u << start;
-            else
-                atomicMin(&parent[tile_forest<K>::kept_at(node)], root);
+            if (forest.root_of(node) == node) own |= 1u << start;
         }
         roots[thread] = own;
         uint32_t total = 0;

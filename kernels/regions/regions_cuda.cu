@@ -29,7 +29,7 @@ static __global__ void __launch_bounds__(ROW_THREADS) clear_kernel(scene s)
     const int64_t lowest = (int64_t)(offsetof(lob_region, lowest) / sizeof(wide));
     for (int64_t i = grid_first(); i < s.count * REGION_FIELDS; i += grid_step()) {
         const int64_t field = i % REGION_FIELDS;
-        const bool least = (field >= 1 && field <= 4) || field == lowest;
+        const bool least = (field >= 1 && field <= 4) || (s.image.stored && field == lowest);
         ((wide *)s.regions)[i] = least ? ~0ull : 0;
     }
 }
@@ -43,6 +43,7 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(scene s)
             region->first = 0;
             for (int a = 0; a < 3; a++) region->low[a] = 0;
         }
+        if (!s.image.stored) continue;
         const bool any = region->data > 0;
         const wide lowest = *(wide *)&region->lowest, highest = *(wide *)&region->highest;
         region->lowest = any ? restored(lowest) : 0;
@@ -191,7 +192,8 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *
     if (in->image) LOB_TRY(find_levels(&s, &levels, device, work, error));
     LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
                        blocks_for(device, s.count * REGION_FIELDS), ROW_THREADS, 0, s, error));
-    LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
+    if (in->count > 0) /* labels are not looked at where none counts */
+        LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
     LOB_TRY(lob_launch(device, finish_kernel, "finishing regions", blocks_for(device, s.count),
                        ROW_THREADS, 0, s, error));
     LOB_TRY(lob_device_download(device, counter, s.wrong, sizeof counter, error));
@@ -228,7 +230,6 @@ lob_status lob_regions_cuda(lob_region *regions, lob_fine_levels *fine, const lo
     const void *labels = NULL, *image = NULL;
     const lob_region *rows = NULL;
     LOB_TRY(check_input(in, context, error));
-    if (in->count == 0) return LOB_OK;
     LOB_TRY(send(&labels, &image, in, context->device, error));
     if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
     LOB_TRY(lob_regions_cuda_arrays(&rows, fine, NULL, labels, image, in, context, error));
