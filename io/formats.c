@@ -126,8 +126,7 @@ bool lob_is_volume_name(const char *path)
 
 /* ---- helpers of the formats ---- */
 
-/* Bytes of memory that the system could give without swapping. */
-static int64_t memory_available(void)
+int64_t lob_memory_available(void)
 {
     long long kib = 0;
     char line[128];
@@ -144,7 +143,7 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
                              lob_error *error)
 {
     const bool asked = options->max_memory > 0;
-    const int64_t most = asked ? options->max_memory : memory_available() / 10 * 9;
+    const int64_t most = asked ? options->max_memory : lob_memory_available() / 10 * 9;
     if (bytes >= 0 && bytes <= most) return LOB_OK;
     if (bytes < 0)
         return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);

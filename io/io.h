@@ -8,6 +8,9 @@
 extern "C" {
 #endif
 
+/* Bytes of memory that the system could give now without swapping. */
+int64_t lob_memory_available(void);
+
 /*
  * Instead of a frame's number, where the file must hold only one: nobody has said which, or the
  * caller has no way to say it. They differ in what the message advises.

@@ -1,52 +1,38 @@
 /* lobule components: number the connected pieces of an image. */
 #include "io/file.h"
 #include "tools/commands.h"
+#include "tools/components_job.h"
 #include "tools/grid.h"
-#include "tools/region_table.h"
 #include "tools/table_file.h"
 #include "volumes/labels.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct {
-    const char *image, *labels, *mask, *intensities, *table;
-    int frame, channel, neighbours, slices, order, label_of, type, largest;
-    double above, range[2], tolerance;
-    bool equal, fill_holes;
-    lob_extent min_size, max_size;
-} settings;
+typedef lob_components_settings settings;
 
-/* Everything on the grid, freed together. */
+/* A job in memory: what it owns besides. */
 typedef struct {
-    lob_volume image, intensities; /* the latter empty where there are none, or they are image's */
-    uint8_t *mask;                 /* NULL: everything may be labelled */
-    const lob_volume *measured;    /* the intensities; NULL: none */
-    lob_components_options options;
-    lob_components_result result;
-    double *values; /* of the components, channel by channel; NULL unless the table wants them */
+    lob_components_job job;
+    lob_volume intensities; /* empty where there are none, or they are the image's */
+    uint8_t *mask;          /* NULL: everything may be labelled */
 } work;
-
-/* ---- options ---- */
 
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check_settings(lob_session *s, settings *set)
 {
     const bool above = isfinite(set->above), ranged = !isnan(set->range[0]);
+    const bool input = set->label_of == 1;
     const struct {
         bool wrong;
         const char *text;
     } rules[] = {
-        {above && ranged,                        "--above and --range exclude each other: --range LO,inf has an open end"},
-        {set->equal && isfinite(set->tolerance),
-         "--equal and --tolerance exclude each other: a tolerance of 0 is --equal"                                       },
-        {set->label_of && !set->equal,
-         "--label-of input keeps the values that --equal joins; add --equal"                                             },
-        {set->label_of && set->order,
-         "--order size numbers components, and --label-of input gives them no numbers; choose one"                       },
-        {set->intensities && !set->table,        "--image is for the table; add --table FILE.tsv"                        },
+        {above && ranged,                        "--above and --range exclude each other"                          },
+        {set->equal && isfinite(set->tolerance), "--equal and --tolerance exclude each other"                      },
+        {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
+        {input && set->order,                    "--label-of input gives no numbers, --order size does: choose one"},
+        {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
@@ -54,67 +40,10 @@ static lob_status check_settings(lob_session *s, settings *set)
     return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
 }
 
-/* Bounds of a size in whole voxels; what is on a bound but for rounding is inside. */
-static lob_status size_bounds(lob_session *s, const settings *set, lob_components_options *options,
-                              const lob_geometry *geometry)
-{
-    const double *mm = geometry->spacing_mm, voxel_mm3 = mm[0] * mm[1] * mm[2];
-    const double rounding = 1e-6; /* headers hold spacings as float32 */
-    if (isfinite(set->min_size.value)) {
-        const double voxels = set->min_size.value / (set->min_size.mm3 ? voxel_mm3 : 1.0);
-        options->min_voxels = (int64_t)fmin(ceil(voxels * (1.0 - rounding)), 0x1p62);
-    }
-    if (isfinite(set->max_size.value)) {
-        const double voxels = set->max_size.value / (set->max_size.mm3 ? voxel_mm3 : 1.0);
-        options->max_voxels = (int64_t)fmin(floor(voxels * (1.0 + rounding)), 0x1p62);
-        if (options->max_voxels < 1)
-            return lob_fail(&s->error, LOB_EARG,
-                            "--max-size %.15g%s: a voxel of %s has %.6g mm3, so nothing would be "
-                            "left",
-                            set->max_size.value, set->max_size.mm3 ? "mm3" : "vox", set->image,
-                            voxel_mm3);
-        if (options->max_voxels < options->min_voxels)
-            return lob_fail(&s->error, LOB_EARG,
-                            "--max-size is below --min-size (%lld and %lld voxels), so nothing "
-                            "would be left",
-                            (long long)options->max_voxels, (long long)options->min_voxels);
-    }
-    return LOB_OK;
-}
-
-static lob_status make_options(lob_session *s, const settings *set, lob_components_options *options,
-                               const lob_geometry *geometry)
-{
-    static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
-    *options = (lob_components_options)LOB_COMPONENTS_DEFAULTS;
-    if (set->equal) options->join = LOB_JOIN_EQUAL;
-    if (isfinite(set->tolerance)) {
-        options->join = LOB_JOIN_TOLERANCE;
-        options->tolerance = set->tolerance;
-    }
-    if (!isnan(set->range[0])) {
-        options->ranged = true;
-        memcpy(options->range, set->range, sizeof options->range);
-    }
-    if (isfinite(set->above)) {
-        options->ranged = true;
-        options->range[0] = nextafter(set->above, INFINITY);
-    }
-    options->neighbours = set->neighbours;
-    options->slice_axis = lob_grid_slice_axis(set->slices, geometry);
-    options->order = (lob_component_order)set->order;
-    options->largest = set->largest;
-    options->fill_holes = set->fill_holes;
-    options->keep_values = set->label_of == 1;
-    options->regions = set->table != NULL;
-    options->type = types[set->type];
-    return size_bounds(s, set, options, geometry);
-}
-
 /* ---- values of components ---- */
 
 /* Is voxel i foreground? Its values, channel by channel, are put into values. */
-static bool is_foreground(double *values, const work *w, int64_t i)
+static bool is_foreground(double *values, const lob_components_job *w, int64_t i)
 {
     const lob_volume *v = &w->image;
     bool inside = true, nonzero = false;
@@ -129,13 +58,13 @@ static bool is_foreground(double *values, const work *w, int64_t i)
 }
 
 /* What --equal joined: the values of each component's first voxel that is not of a filled hole. */
-static lob_status find_values(lob_session *s, const settings *set, work *w)
+static lob_status find_values(lob_session *s, lob_components_job *w)
 {
     const lob_components_result *r = &w->result;
     const int channels = w->image.channels;
-    if (!set->equal || !set->table) return LOB_OK;
+    if (!lob_components_job_has_values(w)) return LOB_OK;
     w->values = calloc((size_t)r->count + 1, (size_t)channels * sizeof *w->values);
-    if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->table);
+    if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
     for (int64_t k = 0; k < r->count; k++) {
         int64_t at = r->regions[k].first;
         const int32_t label = lob_label_at(r->labels, r->type, at);
@@ -146,76 +75,10 @@ static lob_status find_values(lob_session *s, const settings *set, work *w)
     return LOB_OK;
 }
 
-/* ---- results ---- */
-
-static void report(lob_session *s, const settings *set, const work *w)
-{
-    const lob_components_result *r = &w->result;
-    const struct {
-        const char *name;
-        double value;
-    } rows[] = {
-        {"voxels",               (double)lob_voxels(&w->image)},
-        {"foreground_voxels",    (double)r->foreground        },
-        {"not_finite_voxels",    (double)r->not_finite        },
-        {"components_found",     (double)r->found             },
-        {"components",           (double)r->count             },
-        {"neighbours",           set->neighbours              },
-        {"slice_axis",           w->options.slice_axis        },
-        {"working_memory_bytes", (double)r->working_bytes     },
-    };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
-    cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
-    if (r->not_finite > 0)
-        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they are background", set->image,
-                         (long long)r->not_finite);
-    if (r->found == 0)
-        lob_session_note(s, "%s: has no foreground, so there is no component", set->image);
-    else if (r->count == 0)
-        lob_session_note(s, "%s: none of its %lld components is of the size asked for", set->image,
-                         (long long)r->found);
-    lob_session_say(s, "%lld components of %lld, %lld foreground voxels", (long long)r->count,
-                    (long long)r->found, (long long)r->foreground);
-}
-
-/* The labels of the table's rows, where they are not 1, 2, 3, ...: the values they keep. */
-static lob_status kept_labels(lob_session *s, const settings *set, int32_t **labels, const work *w)
-{
-    const int64_t count = w->result.count;
-    if (!w->options.keep_values) return LOB_OK;
-    *labels = malloc(((size_t)count + 1) * sizeof **labels);
-    if (!*labels) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->table);
-    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)w->values[i];
-    return LOB_OK;
-}
-
-static lob_status write_table(lob_session *s, const settings *set, const work *w)
-{
-    int32_t *labels = NULL;
-    if (!set->table) return LOB_OK;
-    lob_status st = kept_labels(s, set, &labels, w);
-    const lob_volume *measured = w->measured;
-    const lob_region_table table = {
-        .regions = w->result.regions,
-        .count = w->result.count,
-        .labels = labels,
-        .values = w->values,
-        .channels = w->image.channels,
-        .geometry = &w->image.geometry,
-        .fine = measured ? &w->result.fine : NULL,
-        .slope = measured ? measured->slope : 1.0,
-        .inter = measured ? measured->inter : 0.0,
-    };
-    if (st == LOB_OK) st = lob_region_table_write(s, &table, set->table);
-    free(labels);
-    return st;
-}
-
 /* ---- in memory ---- */
 
 /* The image's place in the world and its header with other voxels, which it takes over. */
-static void make_labels(lob_volume *labels, work *w)
+static void make_labels(lob_volume *labels, lob_components_job *w)
 {
     *labels = w->image;
     labels->data = w->result.labels;
@@ -230,64 +93,116 @@ static void make_labels(lob_volume *labels, work *w)
     w->result.labels = NULL;
 }
 
-static lob_status read_inputs(lob_session *s, const settings *set, work *w)
+static lob_status read_inputs(lob_session *s, work *w)
 {
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK) st = make_options(s, set, &w->options, &w->image.geometry);
-    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
+    lob_components_job *job = &w->job;
+    const settings *set = job->set;
+    lob_status st = lob_session_read(s, &job->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_channel(s, &job->image, set->channel, set->image);
+    if (st == LOB_OK) st = lob_components_job_options(s, job);
+    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &job->image, set->image);
+    job->mask = w->mask;
     if (st != LOB_OK || !set->intensities) return st;
-    if (w->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
-        w->measured = &w->image;
+    if (job->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
+        job->measured = &job->image;
         return LOB_OK;
     }
-    w->measured = &w->intensities;
-    return lob_grid_read(s, &w->intensities, set->intensities, &w->image, set->image);
+    job->measured = &w->intensities;
+    return lob_grid_read(s, &w->intensities, set->intensities, &job->image, set->image);
 }
 
-static lob_status join(lob_session *s, const settings *set, work *w)
+/* The most bytes that a label can take: how many there will be is not known before. */
+static int64_t label_bytes(const settings *set)
+{
+    static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
+    return bytes[set->type];
+}
+
+static lob_status join(lob_session *s, lob_components_job *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
+    const int64_t most = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
+    lob_status st = lob_session_take(s, most, w->set->labels);
+    if (st != LOB_OK) return st;
     lob_session_compute(s, "joining");
-    lob_status st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    if (st == LOB_EDATA || st == LOB_ENOMEM) {
-        const lob_error reason = s->error; /* which knows of no files */
-        lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
-    }
-    if (st == LOB_OK) st = find_values(s, set, w);
+    st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
+    if (st == LOB_OK) st = find_values(s, w);
     if (st == LOB_OK) lob_session_computed(s);
-    return st;
+    return lob_components_job_explain(s, w, st);
 }
 
-static lob_status in_memory(lob_session *s, const settings *set, work *w)
+static lob_status write_results(lob_session *s, lob_components_job *job)
 {
     lob_volume labels = LOB_VOLUME_EMPTY;
-    lob_status st = read_inputs(s, set, w);
-    if (st == LOB_OK) st = join(s, set, w);
-    if (st != LOB_OK) return st;
-    report(s, set, w);
-    st = write_table(s, set, w);
+    lob_components_job_report(s, job);
+    lob_status st = lob_components_job_table(s, job);
     if (st != LOB_OK) return st;
     /* Labels come last: where they are, the table is complete. */
-    make_labels(&labels, w);
-    st = lob_session_write(s, &labels, set->labels, true);
+    make_labels(&labels, job);
+    st = lob_session_write(s, &labels, job->set->labels, true);
     lob_volume_free(&labels);
     return st;
 }
 
+static lob_status in_memory(lob_session *s, const settings *set)
+{
+    work w = {
+        .job = {.set = set, .image = LOB_VOLUME_EMPTY},
+          .intensities = LOB_VOLUME_EMPTY
+    };
+    lob_status st = read_inputs(s, &w);
+    if (st == LOB_OK) st = join(s, &w.job);
+    if (st == LOB_OK) st = write_results(s, &w.job);
+    lob_volume_free(&w.job.image);
+    lob_volume_free(&w.intensities);
+    lob_components_free(&w.job.result);
+    free(w.job.values);
+    free(w.mask);
+    return st;
+}
+
+/* Bytes that a voxel of a file takes in memory; 0 where its header cannot be read. */
+static int64_t voxel_bytes(const char *path, int64_t *voxels)
+{
+    lob_volume header;
+    const lob_read_options options = {.header_only = true, .threads = 1};
+    if (!path || lob_read(&header, path, &options, NULL, NULL) != LOB_OK) return 0;
+    *voxels = lob_voxels(&header);
+    const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
+    lob_volume_free(&header);
+    return bytes;
+}
+
+/* Do inputs, labels and work fit in memory? What headers do not say is left to who reads them. */
+static bool fits(const settings *set, int64_t memory)
+{
+    enum { MASK = 1, WORK = 5 };
+    int64_t voxels = 0, unused;
+    const int64_t image = voxel_bytes(set->image, &voxels);
+    const int64_t each = image + label_bytes(set) + WORK + (set->mask ? MASK : 0) +
+                         voxel_bytes(set->mask, &unused) + voxel_bytes(set->intensities, &unused);
+    const int64_t need = lob_product(voxels, each, 1, 1);
+    return need >= 0 && need <= memory;
+}
+
+/* As a whole where memory holds it, else by planes. */
 static lob_status components(lob_session *s, settings *set)
 {
-    work w = {.image = LOB_VOLUME_EMPTY, .intensities = LOB_VOLUME_EMPTY};
     lob_status st = check_settings(s, set);
     if (st == LOB_OK) st = lob_session_device(s);
-    if (st == LOB_OK) st = in_memory(s, set, &w);
-    lob_volume_free(&w.image);
-    lob_volume_free(&w.intensities);
-    lob_components_free(&w.result);
-    free(w.mask);
-    free(w.values);
-    return st;
+    if (st != LOB_OK) return st;
+    const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
+    st = LOB_ENOMEM;
+    if (set->fill_holes || fits(set, memory)) st = in_memory(s, set);
+    if (st != LOB_ENOMEM) return st;
+    if (set->fill_holes) {
+        const lob_error reason = s->error;
+        return lob_fail(&s->error, st, "%.800s; with --fill-holes it is not worked on in parts",
+                        reason.text);
+    }
+    lob_session_forget(s);
+    return lob_components_by_planes(s, set, memory);
 }
 
 static int run(const lob_command *self, int argc, char **argv)

@@ -61,6 +61,13 @@ int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t fir
     return inside;
 }
 
+lob_status lob_grid_empty_mask(lob_session *s, const char *path)
+{
+    return lob_fail(
+        &s->error, LOB_EDATA,
+        "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside", path);
+}
+
 lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
                          const char *image_path)
 {
@@ -78,18 +85,23 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
     if (!*mask)
         st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
     else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
-        st = lob_fail(
-            &s->error, LOB_EDATA,
-            "%s: the mask is empty, so nothing could be labelled; nonzero voxels are inside", path);
+        st = lob_grid_empty_mask(s, path);
     lob_grid_drop(s, &v);
     return st;
 }
 
+lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
+                                const char *path)
+{
+    if (channel < volume->channels) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0", path,
+                    channel, volume->channels);
+}
+
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
 {
-    if (channel >= volume->channels)
-        return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0",
-                        path, channel, volume->channels);
+    const lob_status st = lob_grid_has_channel(s, volume, channel, path);
+    if (st != LOB_OK) return st;
     if (channel < 0 || volume->channels == 1) return LOB_OK;
     const int64_t before = lob_voxel_bytes(volume);
     volume->channels = 1;

@@ -43,6 +43,13 @@ int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t fir
 lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
                          const char *image_path);
 
+/* The message for a mask without a voxel inside. Returns LOB_EDATA. */
+lob_status lob_grid_empty_mask(lob_session *s, const char *path);
+
+/* Is there such a channel, from 0? -1 stands for all. Returns LOB_OK or LOB_EDATA. */
+lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
+                                const char *path);
+
 /*
  * Keep one channel of a volume that has several, from 0; a volume with one is left alone for
  * channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.

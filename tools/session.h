@@ -140,6 +140,11 @@ int64_t lob_voxel_bytes(const lob_volume *volume);
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 void lob_session_give(lob_session *s, int64_t bytes);
 
+/*
+ * Forget what was read: it has been freed, and is going to be read again in another way.
+ */
+void lob_session_forget(lob_session *s);
+
 /* The same for the header alone: out->data stays NULL. info may be NULL. */
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);

@@ -38,6 +38,13 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     return read_volume(s, out, path, &options, info ? info : &unasked);
 }
 
+void lob_session_forget(lob_session *s)
+{
+    while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
+    s->error.text[0] = '\0';
+    lob_session_give(s, s->held);
+}
+
 lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
 {
     const lob_read_options options = {

@@ -189,6 +189,7 @@ PLACES = {
     "as image": lambda bad: ["growcut", bad, "seeds.nii.gz", "-o", "out.nii.gz"],
     "as seeds": lambda bad: ["growcut", "image.nii.gz", bad, "-o", "out.nii.gz"],
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
+    "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
 }
 
 

@@ -1,0 +1,145 @@
+/* Options, report and table of `lobule components`, however the volume is worked on. */
+#include "tools/components_job.h"
+
+#include "tools/grid.h"
+#include "tools/region_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bounds of a size in whole voxels; what is on a bound but for rounding is inside. */
+static lob_status size_bounds(lob_session *s, const lob_components_settings *set,
+                              lob_components_options *options, const lob_geometry *geometry)
+{
+    const double *mm = geometry->spacing_mm, voxel_mm3 = mm[0] * mm[1] * mm[2];
+    const double rounding = 1e-6; /* headers hold spacings as float32 */
+    if (isfinite(set->min_size.value)) {
+        const double voxels = set->min_size.value / (set->min_size.mm3 ? voxel_mm3 : 1.0);
+        options->min_voxels = (int64_t)fmin(ceil(voxels * (1.0 - rounding)), 0x1p62);
+    }
+    if (isfinite(set->max_size.value)) {
+        const double voxels = set->max_size.value / (set->max_size.mm3 ? voxel_mm3 : 1.0);
+        options->max_voxels = (int64_t)fmin(floor(voxels * (1.0 + rounding)), 0x1p62);
+        if (options->max_voxels < 1)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--max-size %.15g%s: a voxel of %s has %.6g mm3, so nothing would be "
+                            "left",
+                            set->max_size.value, set->max_size.mm3 ? "mm3" : "vox", set->image,
+                            voxel_mm3);
+        if (options->max_voxels < options->min_voxels)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--max-size is below --min-size (%lld and %lld voxels), so nothing "
+                            "would be left",
+                            (long long)options->max_voxels, (long long)options->min_voxels);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
+{
+    const lob_components_settings *set = job->set;
+    const lob_geometry *geometry = &job->image.geometry;
+    lob_components_options *options = &job->options;
+    static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
+    *options = (lob_components_options)LOB_COMPONENTS_DEFAULTS;
+    if (set->equal) options->join = LOB_JOIN_EQUAL;
+    if (isfinite(set->tolerance)) {
+        options->join = LOB_JOIN_TOLERANCE;
+        options->tolerance = set->tolerance;
+    }
+    if (!isnan(set->range[0])) {
+        options->ranged = true;
+        memcpy(options->range, set->range, sizeof options->range);
+    }
+    if (isfinite(set->above)) {
+        options->ranged = true;
+        options->range[0] = nextafter(set->above, INFINITY);
+    }
+    options->neighbours = set->neighbours;
+    options->slice_axis = lob_grid_slice_axis(set->slices, geometry);
+    options->order = (lob_component_order)set->order;
+    options->largest = set->largest;
+    options->fill_holes = set->fill_holes;
+    options->keep_values = set->label_of == 1;
+    options->regions = set->table != NULL;
+    options->type = types[set->type];
+    return size_bounds(s, set, options, geometry);
+}
+
+lob_status lob_components_job_explain(lob_session *s, const lob_components_job *job, lob_status st)
+{
+    if (st != LOB_EDATA && st != LOB_ENOMEM) return st;
+    const lob_error reason = s->error;
+    return lob_fail(&s->error, st, "%s: %.900s", job->set->image, reason.text);
+}
+
+bool lob_components_job_has_values(const lob_components_job *job)
+{
+    return job->set->equal && job->set->table;
+}
+
+void lob_components_job_report(lob_session *s, const lob_components_job *w)
+{
+    const lob_components_settings *set = w->set;
+    const lob_components_result *r = &w->result;
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"voxels",               (double)lob_voxels(&w->image)},
+        {"foreground_voxels",    (double)r->foreground        },
+        {"not_finite_voxels",    (double)r->not_finite        },
+        {"components_found",     (double)r->found             },
+        {"components",           (double)r->count             },
+        {"neighbours",           set->neighbours              },
+        {"slice_axis",           w->options.slice_axis        },
+        {"working_memory_bytes", (double)r->working_bytes     },
+    };
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
+    cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
+    if (r->not_finite > 0)
+        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they are background", set->image,
+                         (long long)r->not_finite);
+    if (r->found == 0)
+        lob_session_note(s, "%s: has no foreground, so there is no component", set->image);
+    else if (r->count == 0)
+        lob_session_note(s, "%s: none of its %lld components is of the size asked for", set->image,
+                         (long long)r->found);
+    lob_session_say(s, "%lld components of %lld, %lld foreground voxels", (long long)r->count,
+                    (long long)r->found, (long long)r->foreground);
+}
+
+/* The labels of the table's rows, where they are not 1, 2, 3, ...: the values they keep. */
+static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_job *w)
+{
+    const int64_t count = w->result.count;
+    if (!w->options.keep_values) return LOB_OK;
+    *labels = malloc(((size_t)count + 1) * sizeof **labels);
+    if (!*labels) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
+    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)w->values[i];
+    return LOB_OK;
+}
+
+lob_status lob_components_job_table(lob_session *s, const lob_components_job *w)
+{
+    int32_t *labels = NULL;
+    if (!w->set->table) return LOB_OK;
+    lob_status st = kept_labels(s, &labels, w);
+    const lob_volume *measured = w->measured;
+    const lob_region_table table = {
+        .regions = w->result.regions,
+        .count = w->result.count,
+        .labels = labels,
+        .values = w->values,
+        .channels = w->image.channels,
+        .geometry = &w->image.geometry,
+        .fine = measured ? &w->result.fine : NULL,
+        .slope = measured ? measured->slope : 1.0,
+        .inter = measured ? measured->inter : 0.0,
+    };
+    if (st == LOB_OK) st = lob_region_table_write(s, &table, w->set->table);
+    free(labels);
+    return st;
+}

@@ -1,0 +1,51 @@
+/* What the two ways of `lobule components` share: a volume as a whole, and a few planes at a time.
+ */
+#ifndef LOB_COMPONENTS_JOB_H
+#define LOB_COMPONENTS_JOB_H
+
+#include "tools/session.h"
+
+typedef struct {
+    const char *image, *labels, *mask, *intensities, *table;
+    int frame, channel, neighbours, slices, order, label_of, type, largest;
+    double above, range[2], tolerance;
+    bool equal, fill_holes;
+    lob_extent min_size, max_size;
+} lob_components_settings;
+
+typedef struct {
+    const lob_components_settings *set;
+    lob_volume image; /* its data is NULL where planes come and go */
+    const uint8_t *mask;
+    const lob_volume *measured; /* the table's intensities; NULL: none */
+    lob_components_options options;
+    lob_components_result result;
+    double *values; /* of the components, channel by channel; NULL unless the table wants them */
+} lob_components_job;
+
+/* The kernel's options for an image in this place. Returns LOB_OK or LOB_EARG. */
+lob_status lob_components_job_options(lob_session *s, lob_components_job *job);
+
+/* Put the file's name before what a kernel that knows of none has to say. Returns st. */
+lob_status lob_components_job_explain(lob_session *s, const lob_components_job *job, lob_status st);
+
+/* Does the table want the components' values? */
+bool lob_components_job_has_values(const lob_components_job *job);
+
+/* What was found, for the report, and what a person should know. */
+void lob_components_job_report(lob_session *s, const lob_components_job *job);
+
+/* Write the table, if one was asked for. */
+lob_status lob_components_job_table(lob_session *s, const lob_components_job *job);
+
+/*
+ * The whole command, a few planes at a time.
+ *
+ *   memory  in  bytes that it may take
+ *
+ * Labels and table are those of the volume in one piece.
+ */
+lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
+                                    int64_t memory);
+
+#endif

@@ -1,0 +1,358 @@
+/* `lobule components` for volumes that memory does not hold: a few planes at a time. */
+#include "io/file.h"
+#include "kernels/components/components_stream.h"
+#include "kernels/device/device.h"
+#include "tools/components_job.h"
+#include "tools/grid.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An input, and the planes of it at hand. */
+typedef struct {
+    lob_plane_input file;
+    unsigned char *planes;
+    lob_volume slab; /* over planes */
+} slab_input;
+
+/* A component and the place of its first voxel. */
+typedef struct {
+    int64_t first, number; /* number: from 0 */
+} first_voxel;
+
+typedef struct {
+    lob_session *s;
+    lob_components_job job;
+    slab_input image, mask, intensities; /* files that are not open are not asked for */
+    bool own;                            /* the image's values are the intensities */
+    uint8_t *mask_bytes;
+    int64_t inside; /* voxels of the mask that are not 0, of all passes so far */
+    bool stopped;   /* by what is wrong with a file, not by the kernel */
+    int64_t z;      /* of the slab at hand */
+    int64_t planes; /* that there is room for */
+    int64_t most_planes;
+
+    first_voxel *order; /* in rising order of first; NULL unless values are wanted */
+    int64_t next;       /* of order, that has no value yet */
+
+    lob_volume labels; /* over the image's header; without data */
+    lob_plane_writer *writer;
+    lob_write_options write_options;
+    double write_s, compress_s;
+} work;
+
+/* ---- reading ---- */
+
+/* Open a volume that must lie on the image's grid and have one channel. */
+static lob_status open_on_grid(work *w, slab_input *in, const char *path)
+{
+    lob_session *s = w->s;
+    lob_status st = lob_session_open(s, &in->file, path, LOB_FRAME_NONE);
+    if (st != LOB_OK) return st;
+    const lob_volume *v = &in->file.volume;
+    st = lob_same_grid(&w->image.file.volume, w->job.set->image, v, path, &s->error);
+    if (st == LOB_OK && v->channels != 1)
+        st =
+            lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path, v->channels);
+    return st;
+}
+
+static lob_status open_inputs(work *w)
+{
+    const lob_components_settings *set = w->job.set;
+    lob_status st = lob_session_open(w->s, &w->image.file, set->image, set->frame);
+    if (st != LOB_OK) return st;
+    lob_volume *image = &w->job.image;
+    *image = w->image.file.volume;
+    st = lob_grid_has_channel(w->s, image, set->channel, set->image);
+    if (st == LOB_OK && set->channel >= 0) image->channels = 1;
+    if (st == LOB_OK) st = lob_components_job_options(w->s, &w->job);
+    if (st == LOB_OK && set->mask) st = open_on_grid(w, &w->mask, set->mask);
+    w->own =
+        set->intensities && image->channels == 1 && lob_same_file(set->image, set->intensities);
+    if (st == LOB_OK && set->intensities && !w->own)
+        st = open_on_grid(w, &w->intensities, set->intensities);
+    if (set->intensities) w->job.measured = w->own ? image : &w->intensities.file.volume;
+    return st;
+}
+
+/* Bytes that are read for a voxel of an input, all channels together. */
+static int64_t voxel_bytes(const slab_input *in)
+{
+    const lob_volume *v = &in->file.volume;
+    return in->file.planes ? v->channels * (int64_t)lob_type_of(v->type)->bytes : 0;
+}
+
+/* Bytes that all inputs take for so many planes. */
+static int64_t slab_bytes(const work *w, int64_t planes)
+{
+    const lob_dims dims = w->job.image.dims;
+    const int64_t each = voxel_bytes(&w->image) + voxel_bytes(&w->intensities) +
+                         voxel_bytes(&w->mask) + (w->mask.file.planes ? 1 : 0);
+    return lob_product(dims.nx * dims.ny, planes, each, 1);
+}
+
+/* Memory for slabs of so many planes. */
+static lob_status make_room(work *w, int64_t planes)
+{
+    lob_session *s = w->s;
+    const char *path = w->job.set->image;
+    const lob_dims dims = w->job.image.dims;
+    const size_t voxels = (size_t)(dims.nx * dims.ny * planes);
+    slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
+    lob_status st = lob_session_take(s, slab_bytes(w, planes), path);
+    if (st != LOB_OK) return st;
+    w->planes = planes;
+    bool there = true;
+    for (size_t i = 0; i < LOB_COUNT(inputs); i++) {
+        if (!inputs[i]->file.planes) continue;
+        inputs[i]->planes = malloc(voxels * (size_t)voxel_bytes(inputs[i]));
+        there = there && inputs[i]->planes;
+    }
+    if (w->mask.file.planes) w->mask_bytes = malloc(voxels);
+    if (there && (w->mask_bytes || !w->mask.file.planes)) return st;
+    return lob_fail(&s->error, LOB_ENOMEM, "%s: no memory for %lld of its planes", path,
+                    (long long)planes);
+}
+
+static void give_room(work *w)
+{
+    lob_session_give(w->s, slab_bytes(w, w->planes));
+    slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
+    for (size_t i = 0; i < LOB_COUNT(inputs); i++) {
+        free(inputs[i]->planes);
+        inputs[i]->planes = NULL;
+    }
+    free(w->mask_bytes);
+    w->mask_bytes = NULL;
+    w->planes = 0;
+}
+
+/* Read planes; the slab is then a volume of them, or of one channel of it. */
+static lob_status fill(work *w, slab_input *in, int channel, int64_t z, int64_t n)
+{
+    const lob_status st = lob_session_planes(w->s, &in->file, in->planes, z, n);
+    if (st != LOB_OK) return st;
+    in->slab = in->file.volume;
+    in->slab.dims.nz = n;
+    in->slab.data = in->planes;
+    if (channel < 0) return st;
+    in->slab.channels = 1;
+    in->slab.data =
+        in->planes + channel * lob_voxels(&in->slab) * (int64_t)lob_type_of(in->slab.type)->bytes;
+    return st;
+}
+
+static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, int64_t n,
+                            lob_error *error)
+{
+    work *w = user;
+    (void)error; /* the session's own */
+    lob_session_computed(w->s);
+    w->z = z;
+    lob_status st = fill(w, &w->image, w->job.set->channel, z, n);
+    *slab = (lob_components_input){.image = &w->image.slab};
+    if (st == LOB_OK && w->mask.file.planes) {
+        st = fill(w, &w->mask, -1, z, n);
+        if (st == LOB_OK)
+            w->inside +=
+                lob_grid_mask_bytes(w->mask_bytes, &w->mask.slab, 0, lob_voxels(&w->mask.slab));
+        slab->mask = w->mask_bytes;
+    }
+    if (st == LOB_OK && w->intensities.file.planes) {
+        st = fill(w, &w->intensities, -1, z, n);
+        slab->intensities = &w->intensities.slab;
+    }
+    if (w->own) slab->intensities = &w->image.slab;
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK;
+    return st;
+}
+
+/* ---- writing ---- */
+
+static int by_first(const void *a, const void *b)
+{
+    const first_voxel *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Room for the values that components have, and the order in which they will be met. */
+static lob_status prepare_values(work *w)
+{
+    const lob_components_result *r = &w->job.result;
+    if (!lob_components_job_has_values(&w->job)) return LOB_OK;
+    const size_t room = (size_t)r->count + 1;
+    w->job.values = calloc(room * (size_t)w->job.image.channels, sizeof *w->job.values);
+    w->order = malloc(room * sizeof *w->order);
+    if (!w->job.values || !w->order)
+        return lob_fail(&w->s->error, LOB_ENOMEM, "%s: out of memory", w->job.set->table);
+    for (int64_t i = 0; i < r->count; i++) w->order[i] = (first_voxel){r->regions[i].first, i};
+    qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
+    return LOB_OK;
+}
+
+/* Take the values of components that begin in the slab at hand. No holes are filled here. */
+static void take_values(work *w, int64_t n)
+{
+    const lob_volume *v = &w->image.slab;
+    const int64_t plane = v->dims.nx * v->dims.ny, from = w->z * plane, voxels = n * plane;
+    for (; w->order && w->next < w->job.result.count; w->next++) {
+        const first_voxel *at = &w->order[w->next];
+        if (at->first - from >= voxels) return;
+        for (int c = 0; c < v->channels; c++) {
+            double *value = &w->job.values[at->number * v->channels + c];
+            lob_values(value, v->data, v->type, c * voxels + at->first - from, 1);
+            *value = v->slope * *value + v->inter;
+        }
+    }
+}
+
+static lob_status begin(void *user, const lob_components_result *result, int64_t largest,
+                        lob_error *error)
+{
+    work *w = user;
+    (void)error;
+    lob_session_computed(w->s);
+    lob_status st = LOB_OK;
+    w->job.result = *result; /* lent: the call gives it to us in the end */
+    if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->job.set->mask);
+    if (st == LOB_OK) st = prepare_values(w);
+    w->labels = w->job.image;
+    w->labels.type = result->type;
+    w->labels.channels = 1;
+    w->labels.slope = 1.0;
+    w->labels.inter = 0.0;
+    w->labels.frames = 1;
+    w->labels.frame = 0;
+    const double start_s = lob_clock_s();
+    if (st == LOB_OK)
+        st = lob_plane_writer_begin(&w->writer, &w->labels, largest, w->job.set->labels,
+                                    &w->write_options, &w->s->error);
+    w->write_s += lob_clock_s() - start_s;
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK;
+    return st;
+}
+
+static lob_status write_slab(void *user, const void *labels, lob_type type, int64_t z, int64_t n,
+                             lob_error *error)
+{
+    work *w = user;
+    (void)type, (void)z, (void)error;
+    lob_session_computed(w->s);
+    take_values(w, n);
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_plane_writer_put(w->writer, labels, n, &w->s->error);
+    w->write_s += lob_clock_s() - start_s;
+    lob_session_compute(w->s, "joining");
+    w->stopped = st != LOB_OK;
+    return st;
+}
+
+/* ---- the whole ---- */
+
+/* Leave what a call began: it failed, and nothing of it is of use. */
+static void undo(work *w)
+{
+    lob_plane_writer_abort(w->writer);
+    w->writer = NULL;
+    free(w->job.values);
+    free(w->order);
+    w->job.values = NULL;
+    w->order = NULL;
+    w->next = 0;
+}
+
+static lob_status join_once(work *w)
+{
+    const lob_components_stream stream = {
+        .read = read_slab, .begin = begin, .write = write_slab, .user = w};
+    lob_components_result result = {0};
+    lob_session_compute(w->s, "joining");
+    const lob_status st =
+        lob_components_streamed(&result, &stream, w->job.image.dims, w->planes, &w->job.options,
+                                w->s->backend->components, &w->s->context, &w->s->error);
+    lob_session_computed(w->s);
+    w->job.result = result;
+    return st;
+}
+
+/*
+ * How many planes the memory allows depends on what is in them, so where it is too little there are
+ * fewer the next time.
+ */
+static lob_status join(work *w, int64_t planes)
+{
+    lob_session *s = w->s;
+    for (;; planes = (planes + 1) / 2) {
+        lob_session_say(s, "%s: memory does not hold it: %lld of %lld planes at a time",
+                        w->job.set->image, (long long)planes, (long long)w->job.image.dims.nz);
+        lob_status st = make_room(w, planes);
+        if (st == LOB_OK) st = join_once(w);
+        if (st == LOB_OK) return st;
+        undo(w);
+        if (w->stopped || st != LOB_ENOMEM || planes == 1)
+            return w->stopped ? st : lob_components_job_explain(s, &w->job, st);
+        s->error.text[0] = '\0';
+        give_room(w);
+    }
+}
+
+/* Labels come last: where they are, the table is complete. */
+static lob_status make(lob_session *s, const char *path, void *user)
+{
+    work *w = user;
+    (void)path;
+    lob_status st = join(w, w->most_planes);
+    if (st == LOB_OK) {
+        lob_components_job_report(s, &w->job);
+        cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+        st = lob_components_job_table(s, &w->job);
+    }
+    const double start_s = lob_clock_s();
+    if (st == LOB_OK) {
+        st = lob_plane_writer_commit(w->writer, &s->error);
+        w->writer = NULL;
+    }
+    lob_session_add(s, "compress", w->compress_s);
+    lob_session_add(s, "write", w->write_s + lob_clock_s() - start_s - w->compress_s);
+    return st;
+}
+
+/* How many planes a slab may have at most. */
+static int64_t most_planes(const work *w, int64_t memory)
+{
+    const lob_device *device = w->s->context.device;
+    const lob_dims dims = w->job.image.dims;
+    if (device && lob_device_free_bytes(device) / 10 * 9 < memory)
+        memory = lob_device_free_bytes(device) / 10 * 9;
+    return lob_components_stream_planes(dims, slab_bytes(w, 1) / (dims.nx * dims.ny), memory);
+}
+
+lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
+                                    int64_t memory)
+{
+    work w = {
+        .s = s,
+        .job = {.set = set, .image = LOB_VOLUME_EMPTY},
+        .write_options = LOB_WRITE_DEFAULTS
+    };
+    w.write_options.labels = true;
+    w.write_options.force = s->force;
+    w.write_options.threads = s->context.threads;
+    w.write_options.compress_s = &w.compress_s;
+
+    lob_status st = open_inputs(&w);
+    if (st == LOB_OK) {
+        w.most_planes = most_planes(&w, memory);
+        st = lob_session_make(s, &w.labels, set->labels, make, &w);
+    }
+    undo(&w);
+    give_room(&w);
+    lob_session_close(s, &w.image.file);
+    lob_session_close(s, &w.mask.file);
+    lob_session_close(s, &w.intensities.file);
+    lob_components_free(&w.job.result);
+    return st;
+}
