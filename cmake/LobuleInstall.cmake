@@ -9,6 +9,8 @@ set(LOBULE_PUBLIC_HEADERS
     io/nifti.h
     io/planes.h
     kernels/backends.h
+    kernels/components/components.h
+    kernels/components/components_stream.h
     kernels/context.h
     kernels/device/device.h
     kernels/distance/distance.h
@@ -16,6 +18,7 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/levels/levels.h
     kernels/measures/measures.h
     kernels/phantom/phantom.h
+    kernels/regions/regions.h
     kernels/supervoxels/contacts.h
     kernels/supervoxels/supervoxels.h
     volumes/both.h
