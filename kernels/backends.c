@@ -5,6 +5,7 @@
 #include "kernels/components/components_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/supervoxels/supervoxels_cuda.h"
 #endif
 
 static const lob_backend cpu = {
@@ -21,6 +22,7 @@ static const lob_backend cuda = {
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .regions = lob_regions_cuda,
+    .supervoxels = lob_supervoxels_cuda,
 };
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 #else

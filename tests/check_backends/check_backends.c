@@ -6,6 +6,7 @@
 #include "kernels/device/device.h"
 #include "tests/check_backends/check_components.h"
 #include "tests/check_backends/check_growcut.h"
+#include "tests/check_backends/check_supervoxels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,9 @@ enum { SKIPPED = 77 };
 #endif
 
 static const check_algorithm algorithms[] = {
-    {"components", check_components_cases, check_components_repeats, BENCH(bench_components)},
-    {"growcut",    check_growcut_cases,    check_growcut_repeats,    BENCH(bench_growcut)   },
+    {"components",  check_components_cases,  check_components_repeats,  BENCH(bench_components) },
+    {"growcut",     check_growcut_cases,     check_growcut_repeats,     BENCH(bench_growcut)    },
+    {"supervoxels", check_supervoxels_cases, check_supervoxels_repeats, BENCH(bench_supervoxels)},
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
@@ -42,7 +44,7 @@ static int usage(void)
           "                      [--repeats N] [--bench] [--sweep] [--flat] [--size NX NY NZ]\n"
           "                      [--times N] [--huge] [--keep FOLDER] [--volume TEXT]\n"
           "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
-          "  --flat    2D images from 1 to 64 megapixels, with approximations and their errors\n"
+          "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
           "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
           "  --volume  only those volumes of --bench whose names hold the text\n"
           "algorithms, all of them without --only:",

@@ -1,0 +1,310 @@
+/*
+ * Times of supervoxels on a device. Connected results are compared with the CPU's before their time
+ * counts; times are CUDA events around the whole call with arrays on the device: levels, planes,
+ * iterations, connectivity, and the host's part between them. Medians after two runs that are not
+ * counted. The figures of the papers that a suite repeats stand beside it.
+ */
+#include "tests/check_backends/bench.h"
+#include "tests/check_backends/check_supervoxels.h"
+
+#include "kernels/device/device.h"
+#include "kernels/phantom/phantom_random.h"
+#include "kernels/supervoxels/supervoxels_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An image on both sides, and room for its labels. */
+typedef struct {
+    const lob_context *context;
+    const bench_options *options;
+    lob_volume image;
+    lob_supervoxel_arrays arrays;
+    void *device_image, *device_labels;
+    int32_t *want, *got; /* labels: the CPU's, the device's */
+    double copy;         /* bytes a second */
+} bench;
+
+/* What a timed call came to. */
+typedef struct {
+    float ms;
+    lob_supervoxel_stats stats;
+    lob_status status;
+    lob_error error;
+} timing;
+
+static const char *const method_name[] = {"slic", "slico", "lsc"};
+
+/* ---- images ---- */
+
+/* Bytes of red, green and blue from a slice of 12 bits: tints that follow the tissue, with noise.
+ */
+static void colour(lob_volume *image)
+{
+    const int64_t n = lob_voxels(image);
+    const int16_t *grey = image->data;
+    uint8_t *rgb = malloc((size_t)n * 3);
+    if (!rgb) exit(75);
+#pragma omp parallel for
+    for (int64_t i = 0; i < n; i++) {
+        const double level = grey[i] / 16.0;
+        const double tint[3] = {level, 0.7 * level + 30, 220 - 0.6 * level};
+        for (int c = 0; c < 3; c++) {
+            const double v = tint[c] + 3 * random_normal(31 + (uint64_t)c, (uint64_t)i);
+            rgb[c * n + i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+        }
+    }
+    free(image->data);
+    image->data = rgb;
+    image->type = LOB_U8;
+    image->channels = 3;
+}
+
+static size_t image_bytes(const lob_volume *image)
+{
+    return (size_t)lob_voxels(image) * (size_t)image->channels * lob_type_of(image->type)->bytes;
+}
+
+static bool bench_make(bench *b, lob_dims dims, bool colours)
+{
+    if (!bench_abdomen(&b->image, NULL, NULL, dims, BENCH_NOISE_PERCENT, 1, b->context->threads))
+        return false;
+    if (colours) colour(&b->image);
+    for (int a = 0; a < 3; a++) b->image.geometry.spacing_mm[a] = 1; /* sizes are in voxels */
+    const size_t labels = (size_t)lob_voxels(&b->image) * sizeof *b->want;
+    b->want = malloc(labels);
+    b->got = malloc(labels);
+    if (!b->want || !b->got) exit(75);
+    b->device_image = bench_to_device(b->image.data, image_bytes(&b->image));
+    must(cudaMalloc(&b->device_labels, labels), "cudaMalloc");
+    b->arrays = (lob_supervoxel_arrays){.image = b->device_image, .labels = b->device_labels};
+    return true;
+}
+
+static void bench_free(bench *b)
+{
+    lob_volume_free(&b->image);
+    free(b->want);
+    free(b->got);
+    cudaFree(b->device_image);
+    cudaFree(b->device_labels);
+}
+
+/* ---- running ---- */
+
+static timing measure(const bench *b, const lob_supervoxel_options *o,
+                      const lob_supervoxel_tuning *tuning)
+{
+    const lob_supervoxel_input in = {.image = &b->image};
+    lob_supervoxel_kept kept = {0};
+    float ms[BENCH_MOST_TIMES];
+    timing t = {.error = {""}};
+    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
+    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
+        bench_clock clock = bench_start(b->context);
+        t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &kept, tuning,
+                                               b->context, &t.error);
+        const float took = bench_stop_ms(&clock);
+        if (i >= 0) ms[i] = took;
+    }
+    lob_supervoxel_kept_free(&kept);
+    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
+    return t;
+}
+
+/* From ordinary memory and back to it. */
+static timing measure_transfers(const bench *b, const lob_supervoxel_options *o)
+{
+    const lob_supervoxel_input in = {.image = &b->image};
+    float ms[BENCH_MOST_TIMES];
+    timing t = {.error = {""}};
+    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
+    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
+        bench_clock clock = bench_start(b->context);
+        t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
+        const float took = bench_stop_ms(&clock);
+        if (i >= 0) ms[i] = took;
+    }
+    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
+    return t;
+}
+
+static bool on_cpu(const bench *b, const lob_supervoxel_options *o)
+{
+    const lob_supervoxel_input in = {.image = &b->image};
+    const lob_context cpu = {.threads = b->context->threads};
+    lob_error error = {""};
+    const lob_status st = lob_supervoxels_cpu(b->want, NULL, &in, o, &cpu, &error);
+    if (st != LOB_OK) printf("on the CPU: %s\n", error.text);
+    return st == LOB_OK;
+}
+
+static int64_t count_wrong(const bench *b)
+{
+    const int64_t n = lob_voxels(&b->image);
+    int64_t wrong = 0;
+    must(cudaMemcpy(b->got, b->device_labels, (size_t)n * sizeof *b->got, cudaMemcpyDeviceToHost),
+         "download");
+    for (int64_t i = 0; i < n; i++) wrong += b->got[i] != b->want[i];
+    return wrong;
+}
+
+/* A method with and without connectivity; both are of one table of times. */
+typedef struct {
+    timing whole, iterated;
+    bool same; /* as the CPU's */
+} pair;
+
+static pair measure_pair(const bench *b, const lob_supervoxel_options *o)
+{
+    const lob_supervoxel_tuning disconnected = {.disconnected = true};
+    pair p = {0};
+    if (!on_cpu(b, o)) return p;
+    p.iterated = measure(b, o, &disconnected);
+    p.whole = measure(b, o, NULL);
+    p.same = p.whole.status == LOB_OK && p.iterated.status == LOB_OK && count_wrong(b) == 0;
+    return p;
+}
+
+static const char *verdict(const pair *p)
+{
+    return p->same ? "same" : p->whole.status != LOB_OK ? p->whole.error.text : "DIFFERS";
+}
+
+/* ---- volumes ---- */
+
+/* Bytes that must be moved: planes once an iteration and once to begin with, labels three times. */
+static double least_bytes(const bench *b, const lob_supervoxel_options *o)
+{
+    const double n = (double)lob_voxels(&b->image);
+    return n * b->image.channels * 2.0 * (o->iterations + 1) + 3 * 4.0 * n;
+}
+
+static int volume_row(const bench *b, lob_supervoxel_method method, const char *name)
+{
+    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    o.method = method;
+    o.size_mm = 8;
+    const pair p = measure_pair(b, &o);
+    const double n = (double)lob_voxels(&b->image);
+    const double rate = least_bytes(b, &o) / (p.whole.ms * 1e-3);
+    printf("%-6s %-5s %9.3f %9.3f %9.3f %7.0f %5.1f %6.2f %9lld %9lld  %s %016llx\n", name,
+           method_name[method], (double)p.whole.ms, (double)p.iterated.ms,
+           (double)(p.whole.ms - p.iterated.ms), rate / 1e9, 100 * rate / b->copy,
+           (double)p.whole.stats.working_bytes / n, (long long)p.whole.stats.pieces,
+           (long long)p.whole.stats.supervoxels, verdict(&p),
+           (unsigned long long)bench_hash(b->got, lob_voxels(&b->image) * 4));
+    return !p.same;
+}
+
+/* Voxels by themselves give the same; how much tiles are worth. */
+static int plain_row(const bench *b)
+{
+    const lob_supervoxel_tuning plain = {.plain = true};
+    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    o.size_mm = 8;
+    if (!on_cpu(b, &o)) return 1;
+    const timing t = measure(b, &o, &plain);
+    const bool same = t.status == LOB_OK && count_wrong(b) == 0;
+    printf("without tiles, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
+    return !same;
+}
+
+static int bench_volumes(const lob_context *context, const bench_options *options, double copy)
+{
+    static const int64_t sides[] = {128, 256, 512, 1024};
+    int failures = 0;
+    printf(
+        "\nabdomen of 12 bits with noise, cells of 8 voxels, 10 iterations; rate of what must be "
+        "moved\n%-6s %-5s %9s %9s %9s %7s %5s %6s %9s %9s  labels as the CPU's, their hash\n",
+        "side", "", "ms", "iterated", "connected", "GB/s", "% cp", "B/vox", "pieces", "labels");
+    for (int i = 0; i < 4; i++) {
+        bench b = {.context = context, .options = options, .copy = copy};
+        const lob_dims dims = {sides[i], sides[i], sides[i]};
+        char name[32];
+        if (sides[i] == 1024 ? !options->huge : !options->volumes) continue;
+        snprintf(name, sizeof name, "%lld", (long long)sides[i]);
+        if (options->volume && !strstr(name, options->volume)) continue;
+        if (!bench_make(&b, dims, false)) return failures + 1;
+        for (int m = LOB_SLIC; m <= LOB_LSC; m++)
+            failures += volume_row(&b, (lob_supervoxel_method)m, name);
+        if (sides[i] == 128) failures += plain_row(&b);
+        bench_free(&b);
+    }
+    return failures;
+}
+
+/* ---- papers ---- */
+
+/* SLIC of a large colour image: 0.512 ms of summing and 0.716 ms of owning an iteration on a GTX
+ * 980, and 71.8 ms for all. */
+static int bench_large(const lob_context *context, const bench_options *options, double copy)
+{
+    bench b = {.context = context, .options = options, .copy = copy};
+    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    o.lab = true;
+    o.size_mm = 128;
+    o.compactness = 0.1;
+    if (!bench_make(&b, (lob_dims){4096, 2048, 1}, true)) return 1;
+    const pair p = measure_pair(&b, &o);
+    const timing moved = measure_transfers(&b, &o);
+    printf("\n4096 x 2048 colours, slic in CIELAB, cells of 128, 10 iterations: %.3f ms, %.3f "
+           "without connectivity, %.3f with transfers: %s\n"
+           "  a GTX 980, whose every iteration takes 1.228 ms: 71.8 ms\n",
+           (double)p.whole.ms, (double)p.iterated.ms, (double)moved.ms, verdict(&p));
+    bench_free(&b);
+    return !p.same;
+}
+
+/* LSC of frames. */
+static int bench_frames(const lob_context *context, const bench_options *options, double copy)
+{
+    static const struct {
+        lob_dims dims;
+        double paper_ms, paper_frames; /* of a GTX TITAN X: with transfers; and with connectivity */
+    } frames[] = {
+        {{480, 320, 1},   4.60, 137.0},
+        {{640, 480, 1},   6.10, 90.9 },
+        {{1280, 720, 1},  10.1, 41.5 },
+        {{1920, 1080, 1}, 20.5, 17.9 },
+    };
+    int failures = 0;
+    printf("\nlsc of colour frames in CIELAB, cells of 16, ratio 0.1; GTX TITAN X: transfers "
+           "counted, connectivity on the CPU\n%-12s %3s %8s %9s %8s %9s %9s %9s\n",
+           "frame", "it", "ms", "frames/s", "iterated", "frames/s", "TITAN X", "connected");
+    for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+        for (int iterations = 5; iterations <= 10; iterations += 5) {
+            bench b = {.context = context, .options = options, .copy = copy};
+            lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+            o.method = LOB_LSC;
+            o.lab = true;
+            o.size_mm = 16;
+            o.ratio = 0.1;
+            o.iterations = iterations;
+            if (!bench_make(&b, frames[i].dims, true)) return failures + 1;
+            const pair p = measure_pair(&b, &o);
+            printf("%5lld x %-4lld %3d %8.3f %9.0f %8.3f %9.0f %9.0f %9.1f  %s\n",
+                   (long long)frames[i].dims.nx, (long long)frames[i].dims.ny, iterations,
+                   (double)p.whole.ms, 1e3 / (double)p.whole.ms, (double)p.iterated.ms,
+                   1e3 / (double)p.iterated.ms, 1e3 / frames[i].paper_ms, frames[i].paper_frames,
+                   verdict(&p));
+            failures += !p.same;
+            bench_free(&b);
+        }
+    return failures;
+}
+
+int bench_supervoxels(const lob_context *context, const bench_options *options)
+{
+    int failures = 0;
+    const double copy = bench_copy_bandwidth(context);
+    printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
+    if (options->volumes || options->huge) failures += bench_volumes(context, options, copy);
+    if (options->flat) {
+        failures += bench_large(context, options, copy);
+        failures += bench_frames(context, options, copy);
+    }
+    return failures;
+}
