@@ -73,6 +73,11 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
     return st;
 }
 
+void lob_input_unload(const lob_input *in)
+{
+    if (in->mapped) madvise((void *)in->bytes, in->size, MADV_DONTNEED);
+}
+
 void lob_input_close(lob_input *in)
 {
     if (in->mapped)

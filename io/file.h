@@ -27,6 +27,12 @@ typedef struct {
  */
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
 
+/*
+ * Let go of the memory that a mapped file takes, as long as nobody looks at its bytes again. For
+ * files that are larger than memory.
+ */
+void lob_input_unload(const lob_input *in);
+
 /* Unmap or free the bytes and leave an empty input; one that is empty, or never opened, is fine. */
 void lob_input_close(lob_input *in);
 

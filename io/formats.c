@@ -19,7 +19,7 @@
 /* In the order in which they are asked about a file: NIfTI last, since its mark is the weakest. */
 static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nifti};
 
-enum { FORMATS = sizeof formats / sizeof formats[0] };
+enum { FORMATS = sizeof formats / sizeof formats[0], PIECE = 16 << 20 };
 
 /* ---- names ---- */
 
@@ -195,13 +195,25 @@ void lob_warn(lob_file_info *info, const char *format, ...)
         if (iscntrl((unsigned char)*c)) *c = '?';
 }
 
+bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
+{
+    const int64_t most = options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
+    return (int64_t)file->size > most;
+}
+
 void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
 {
     if (!info) return;
     const bool first = info->file_bytes == 0;
     info->file_bytes += (int64_t)file->size;
     if (options->header_only) return;
-    const uint32_t crc = libdeflate_crc32(0, file->bytes, file->size);
+    const bool outgrows = lob_outgrows_memory(file, options);
+    uint32_t crc = 0;
+    for (size_t at = 0; at < file->size; at += PIECE) {
+        const size_t left = file->size - at;
+        crc = libdeflate_crc32(crc, file->bytes + at, left < PIECE ? left : PIECE);
+        if (outgrows) lob_input_unload(file);
+    }
     info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
 }
 

@@ -425,7 +425,8 @@ typedef struct {
     lob_nifti h;
     int64_t frame, plane; /* plane: voxels */
     lob_file_info *info;
-    bool checked; /* the whole file */
+    bool outgrows; /* the image's file, memory */
+    bool checked;  /* the whole file */
     /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
     lob_gzip_reader *readers[MOST_READERS];
     int64_t reader_count;
@@ -499,6 +500,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
             lob_nifti_swap_words(raw, bytes, type->word);
         }
         if (type->channels > 1) lob_nifti_split(out, raw, voxels, type->channels);
+        if (p->outgrows) lob_input_unload(p->from.image);
     }
     return LOB_OK;
 }
@@ -515,6 +517,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
     p->plane = out->dims.nx * out->dims.ny;
     p->info = info;
     const lob_input *image = p->from.image;
+    p->outgrows = st == LOB_OK && lob_outgrows_memory(image, options);
     if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
         p->reader_count = p->h.vectors < MOST_READERS ? p->h.vectors : MOST_READERS;
     for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
