@@ -5,7 +5,6 @@
 #include "kernels/regions/regions_voxel.h"
 #include "volumes/labels.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,8 +63,7 @@ static lob_status select_sized(call *c, double share)
     lob_pieces *p = &c->pieces;
     lob_ledger *ledger = &c->ledger;
     int32_t *label = NULL;
-    const int64_t room = lob_components_select_bytes(p->found, c->options);
-    void *order = NULL;
+    const int64_t order = lob_components_select_bytes(p->found, c->options);
     lob_status st = lob_ledger_take(ledger, &c->voxels, p->total, sizeof *c->voxels, c->error);
     if (st != LOB_OK) return st;
     memset(c->voxels, 0, (size_t)p->total * sizeof *c->voxels);
@@ -77,11 +75,12 @@ static lob_status select_sized(call *c, double share)
         c->voxels[p->number[i]] += voxels;
     }
     if (st == LOB_OK) st = lob_ledger_take(ledger, &label, p->found, sizeof *label, c->error);
-    if (st == LOB_OK) st = lob_ledger_take(ledger, &order, room, 1, c->error);
-    lob_ledger_give(ledger, order, room, 1); /* select makes its own; here it is entered */
-    if (st == LOB_OK)
+    if (st == LOB_OK) st = lob_ledger_enter(ledger, order, c->error);
+    if (st == LOB_OK) {
         st = lob_components_select(label, &c->result->count, c->voxels, p->found, c->options,
                                    c->error);
+        ledger->now -= order;
+    }
     for (int64_t i = 0; st == LOB_OK && i < p->total; i++)
         p->number[i] = (uint32_t)label[p->number[i]];
     lob_ledger_give(ledger, label, p->found, sizeof *label);
