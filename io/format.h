@@ -37,7 +37,7 @@ typedef struct {
     /* Put the output in its place, all bytes having been put; the state is gone afterwards. */
     lob_status (*commit)(void *state, lob_error *error);
 
-    void (*abort)(void *state);
+    void (*discard)(void *state);
 } lob_plane_sink;
 
 typedef struct {

@@ -241,7 +241,7 @@ lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)
     lob_status st;
     if (w->planes > 0) {
         st = lob_fail(error, LOB_EINTERNAL, "%s: planes are missing", w->where.path);
-        w->sink.abort(w->sink.state);
+        w->sink.discard(w->sink.state);
     } else {
         st = w->sink.commit(w->sink.state, error);
     }
@@ -253,7 +253,7 @@ lob_status lob_plane_writer_commit(lob_plane_writer *w, lob_error *error)
 void lob_plane_writer_abort(lob_plane_writer *w)
 {
     if (!w) return;
-    w->sink.abort(w->sink.state);
+    w->sink.discard(w->sink.state);
     lob_location_free(&w->where);
     free(w);
 }

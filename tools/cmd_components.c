@@ -68,8 +68,9 @@ static lob_status find_values(lob_session *s, lob_components_job *w)
     for (int64_t k = 0; k < r->count; k++) {
         int64_t at = r->regions[k].first;
         const int32_t label = lob_label_at(r->labels, r->type, at);
-        while (lob_label_at(r->labels, r->type, at) != label ||
-               !is_foreground(&w->values[k * channels], w, at))
+        while ((lob_label_at(r->labels, r->type, at) != label ||
+                !is_foreground(&w->values[k * channels], w, at)) &&
+               at + 1 < lob_voxels(&w->image))
             at++;
     }
     return LOB_OK;

@@ -79,22 +79,22 @@ bool lob_components_job_has_values(const lob_components_job *job)
     return job->set->equal && job->set->table;
 }
 
-void lob_components_job_report(lob_session *s, const lob_components_job *w)
+void lob_components_job_report(lob_session *s, const lob_components_job *job)
 {
-    const lob_components_settings *set = w->set;
-    const lob_components_result *r = &w->result;
+    const lob_components_settings *set = job->set;
+    const lob_components_result *r = &job->result;
     const struct {
         const char *name;
         double value;
     } rows[] = {
-        {"voxels",               (double)lob_voxels(&w->image)},
-        {"foreground_voxels",    (double)r->foreground        },
-        {"not_finite_voxels",    (double)r->not_finite        },
-        {"components_found",     (double)r->found             },
-        {"components",           (double)r->count             },
-        {"neighbours",           set->neighbours              },
-        {"slice_axis",           w->options.slice_axis        },
-        {"working_memory_bytes", (double)r->working_bytes     },
+        {"voxels",               (double)lob_voxels(&job->image)},
+        {"foreground_voxels",    (double)r->foreground          },
+        {"not_finite_voxels",    (double)r->not_finite          },
+        {"components_found",     (double)r->found               },
+        {"components",           (double)r->count               },
+        {"neighbours",           set->neighbours                },
+        {"slice_axis",           job->options.slice_axis        },
+        {"working_memory_bytes", (double)r->working_bytes       },
     };
     for (size_t i = 0; i < LOB_COUNT(rows); i++)
         cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
@@ -112,34 +112,34 @@ void lob_components_job_report(lob_session *s, const lob_components_job *w)
 }
 
 /* The labels of the table's rows, where they are not 1, 2, 3, ...: the values they keep. */
-static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_job *w)
+static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_job *job)
 {
-    const int64_t count = w->result.count;
-    if (!w->options.keep_values) return LOB_OK;
+    const int64_t count = job->result.count;
+    if (!job->options.keep_values) return LOB_OK;
     *labels = malloc(((size_t)count + 1) * sizeof **labels);
-    if (!*labels) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
-    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)w->values[i];
+    if (!*labels) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", job->set->table);
+    for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)lround(job->values[i]);
     return LOB_OK;
 }
 
-lob_status lob_components_job_table(lob_session *s, const lob_components_job *w)
+lob_status lob_components_job_table(lob_session *s, const lob_components_job *job)
 {
     int32_t *labels = NULL;
-    if (!w->set->table) return LOB_OK;
-    lob_status st = kept_labels(s, &labels, w);
-    const lob_volume *measured = w->measured;
+    if (!job->set->table) return LOB_OK;
+    lob_status st = kept_labels(s, &labels, job);
+    const lob_volume *measured = job->measured;
     const lob_region_table table = {
-        .regions = w->result.regions,
-        .count = w->result.count,
+        .regions = job->result.regions,
+        .count = job->result.count,
         .labels = labels,
-        .values = w->values,
-        .channels = w->image.channels,
-        .geometry = &w->image.geometry,
-        .fine = measured ? &w->result.fine : NULL,
+        .values = job->values,
+        .channels = job->image.channels,
+        .geometry = &job->image.geometry,
+        .fine = measured ? &job->result.fine : NULL,
         .slope = measured ? measured->slope : 1.0,
         .inter = measured ? measured->inter : 0.0,
     };
-    if (st == LOB_OK) st = lob_region_table_write(s, &table, w->set->table);
+    if (st == LOB_OK) st = lob_region_table_write(s, &table, job->set->table);
     free(labels);
     return st;
 }
