@@ -76,19 +76,39 @@ static __device__ inline column_pairs pairs_at_face(const runs &r, int y, int z,
     return c;
 }
 
-/* The pairs across x of a line with another of its tile, the two lines' own pairs given. */
-template <typename K, int DY, int DZ>
-static __device__ inline void unite_across_x(const runs &r, int y, int z, int w, bool own)
+/*
+ * All lanes of a warp together: unite the piece of a word's first voxel with that of the last voxel
+ * of a word to the left, where wanted. Lanes are neighbours along the face, where most of them want
+ * the same two pieces united: one of them does it.
+ */
+template <typename K>
+static __device__ inline void unite_columns(const runs &r, bool wanted, int y, int z, int w,
+                                            int left_y, int left_z)
 {
-    const column_pairs c = pairs_at_face<K, DY, DZ>(r, y, z, w);
-    if (!c.back && !c.ahead) return;
-    const bool other = joined_word<K>(r, y + DY, z + DZ, w) & 1;
-    if (c.back && !(own && c.left) && !(other && c.right))
-        unite_pieces(r.parent, border_word<K>(r, y, z, w).id(r, 0),
-                     border_word<K>(r, y + DY, z + DZ, w - 1).id(r, 31));
-    if (c.ahead && !(own && c.right) && !(other && c.left))
-        unite_pieces(r.parent, border_word<K>(r, y, z, w - 1).id(r, 31),
-                     border_word<K>(r, y + DY, z + DZ, w).id(r, 0));
+    uint32_t a = ~0u, b = ~0u;
+    if (wanted) {
+        a = border_word<K>(r, y, z, w).id(r, 0);
+        b = border_word<K>(r, left_y, left_z, w - 1).id(r, 31);
+    }
+    const uint32_t a_before = __shfl_up_sync(~0u, a, 1), b_before = __shfl_up_sync(~0u, b, 1);
+    const bool again = threadIdx.x % WORD > 0 && a == a_before && b == b_before;
+    if (wanted && !again) unite_pieces(r.parent, a, b);
+}
+
+/*
+ * All lanes together: the pairs across x of a line with another of its tile, where that is there,
+ * its own pair given.
+ */
+template <typename K, int DY, int DZ>
+static __device__ inline void unite_across_x(const runs &r, bool there, int y, int z, int w,
+                                             bool own)
+{
+    column_pairs c = {};
+    if (there) c = pairs_at_face<K, DY, DZ>(r, y, z, w);
+    const bool other = (c.back || c.ahead) && (joined_word<K>(r, y + DY, z + DZ, w) & 1);
+    unite_columns<K>(r, c.back && !(own && c.left) && !(other && c.right), y, z, w, y + DY, z + DZ);
+    unite_columns<K>(r, c.ahead && !(own && c.right) && !(other && c.left), y + DY, z + DZ, w, y,
+                     z);
 }
 
 /* Whether a line's own pair across x follows from that of the line (DY, DZ) away. */
@@ -105,23 +125,24 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(runs r)
 {
     const int64_t n = (int64_t)(r.tiles_x - 1) * r.ly * r.lz;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const int64_t line = i / (r.tiles_x - 1);
-        const int w = ((int)(i - line * (r.tiles_x - 1)) + 1) * TILE_WORDS;
-        const int z = (int)(line / r.ly), y = (int)(line - (int64_t)z * r.ly);
+    const int lane = (int)threadIdx.x % WORD;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
+        const bool inside = i < n;
+        const int64_t rest = i / r.ly;
+        const int y = (int)(i - rest * r.ly), z = (int)(rest / (r.tiles_x - 1));
+        const int w = (int)(rest % (r.tiles_x - 1) + 1) * TILE_WORDS;
         const int local_y = y & ((1 << r.tile_y_bits) - 1);
         const int local_z = z & ((1 << r.tile_z_bits) - 1);
-        const bool up = local_y > 0, down = local_z > 0;
-        const bool own = joined_word<K>(r, y, z, w) & 1;
-        if (own && !(up && follows_across_x<K, -1, 0>(r, y, z, w)) &&
-            !(down && follows_across_x<K, 0, -1>(r, y, z, w)))
-            unite_pieces(r.parent, border_word<K>(r, y, z, w).id(r, 0),
-                         border_word<K>(r, y, z, w - 1).id(r, 31));
+        const bool up = inside && local_y > 0, down = inside && local_z > 0;
+        const bool own = inside && (joined_word<K>(r, y, z, w) & 1);
+        const bool follows = own && ((up && follows_across_x<K, -1, 0>(r, y, z, w)) ||
+                                     (down && follows_across_x<K, 0, -1>(r, y, z, w)));
+        unite_columns<K>(r, own && !follows, y, z, w, y, z);
         if (!has_diagonal<K>()) continue;
-        if (up) unite_across_x<K, -1, 0>(r, y, z, w, own);
-        if (down) unite_across_x<K, 0, -1>(r, y, z, w, own);
-        if (down && up) unite_across_x<K, -1, -1>(r, y, z, w, own);
-        if (down && local_y < (1 << r.tile_y_bits) - 1) unite_across_x<K, 1, -1>(r, y, z, w, own);
+        unite_across_x<K, -1, 0>(r, up, y, z, w, own);
+        unite_across_x<K, 0, -1>(r, down, y, z, w, own);
+        unite_across_x<K, -1, -1>(r, up && down, y, z, w, own);
+        unite_across_x<K, 1, -1>(r, down && local_y < (1 << r.tile_y_bits) - 1, y, z, w, own);
     }
 }
 

@@ -97,21 +97,81 @@ static __device__ inline void unite_jobs(tile_forest<K> &forest, int thread, til
     }
 }
 
-/* What a thread knows of its word. */
+/* What a thread knows of its word, and its block of the tile. */
 typedef struct {
     place at;
     int y, z, w, thread;
     int local_y, local_z;
-    const uint32_t *joined; /* the block's: bit x is joined with x - 1 in the tile */
+    int64_t index;          /* of the word in the volume's rows, where lines are rows */
+    const uint32_t *filled; /* TILE_THREADS for each row of a line */
+    const uint32_t *joined; /* bit x is joined with x - 1 in the tile */
 } tile_word;
 
-/* Those of the pairs with another line of the tile that need a union. */
-template <typename K>
-static __device__ inline lob_row_pairs tile_pairs(const tile_word &t, lob_row_pairs e, int other)
+/* The word of a line of the tile some lines away: its thread, and its index in the volume. */
+typedef struct {
+    int thread;
+    int64_t index;
+} tile_line;
+
+static __device__ inline tile_line line_at(const runs &r, const tile_word &t, int dy, int dz)
 {
-    const bool last = t.thread % TILE_WORDS == TILE_WORDS - 1, first = t.thread % TILE_WORDS == 0;
-    if (first) e.back &= ~UINT32_C(1);
-    if (last) e.ahead &= ~(UINT32_C(1) << 31);
+    tile_line l;
+    l.thread = t.thread + TILE_WORDS * (dy + dz * (1 << r.tile_y_bits));
+    l.index = t.index + ((int64_t)dz * r.ny + dy) * r.words;
+    return l;
+}
+
+/* Pairs of the rows of two lines of a tile where all neighbours are joined. */
+template <typename K, int DY, int DZ>
+static __device__ inline void undirected_tile_pairs(lob_row_pairs *e, const runs &r,
+                                                    const tile_word &t, int thread)
+{
+    const int other = thread + TILE_WORDS * (DY + DZ * (1 << r.tile_y_bits));
+    const bool first = thread % TILE_WORDS == 0, last = thread % TILE_WORDS == TILE_WORDS - 1;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz * K::by * K::bz; i++) {
+        const int ay = i % K::by, az = i / K::by % K::bz;
+        const int by = i / (K::by * K::bz) % K::by, bz = i / (K::by * K::bz * K::by);
+        const int dy = DY * K::by + by - ay, dz = DZ * K::bz + bz - az;
+        const int apart = (dy != 0) + (dz != 0);
+        if (dy < -1 || dy > 1 || dz < -1 || dz > 1 || apart > K::near) continue;
+        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
+        const uint32_t a = t.filled[(az * K::by + ay) * TILE_THREADS + thread];
+        const uint32_t *row = t.filled + (bz * K::by + by) * TILE_THREADS;
+        const uint32_t b = row[other];
+        e->same |= a & b;
+        if (apart + 1 > K::near || !r.along[0]) continue;
+        e->back |= a & lob_bits_back(b, first ? 0 : row[other - 1]);
+        e->ahead |= a & lob_bits_ahead(b, last ? 0 : row[other + 1]);
+    }
+}
+
+/* The pairs in the tile of one of its lines with another, (DY, DZ) away. */
+template <typename K, int DY, int DZ>
+static __device__ inline lob_row_pairs tile_pairs(const runs &r, const tile_word &t,
+                                                  const tile_line &l)
+{
+    lob_row_pairs e = {0, 0, 0};
+    const int apart = (DY != 0) + (DZ != 0);
+    if (!K::directed)
+        undirected_tile_pairs<K, DY, DZ>(&e, r, t, l.thread);
+    else if (apart <= K::near) {
+        const uint32_t *same = r.plane[direction_of(0, DY, DZ)];
+        const uint32_t *back = r.plane[direction_of(-1, DY, DZ)];
+        const uint32_t *ahead = r.plane[direction_of(1, DY, DZ)];
+        if (same) e.same = same[l.index];
+        if (back) e.back = back[l.index] & ~(uint32_t)(l.thread % TILE_WORDS == 0);
+        if (ahead) e.ahead = ahead[l.index];
+        if (l.thread % TILE_WORDS == TILE_WORDS - 1) e.ahead &= ~(UINT32_C(1) << 31);
+    }
+    return e;
+}
+
+/* Those of the pairs with another line of the tile that need a union. */
+static __device__ inline lob_row_pairs needed_in_tile(const tile_word &t, const lob_row_pairs &e,
+                                                      int other)
+{
+    const bool last = t.thread % TILE_WORDS == TILE_WORDS - 1;
     return lob_row_pairs_needed(e, t.joined[t.thread], t.joined[other],
                                 last ? 0 : t.joined[other + 1]);
 }
@@ -132,13 +192,14 @@ static __device__ inline void unite_plane(const runs &r, tile_forest<K> &forest,
     if (t.thread % TILE_WORDS > 0 && (t.joined[t.thread] & 1))
         forest.unite(forest.node_at(t.thread, 0), forest.node_at(t.thread - 1, 31));
     if (t.local_y == 0) return;
-    lob_row_pairs e = pairs_word<K, -1, 0>(r, t.y, t.z, t.w);
+    const tile_line own = line_at(r, t, 0, 0);
+    lob_row_pairs e = tile_pairs<K, -1, 0>(r, t, own);
     if (t.local_z > 0) /* goes round by the lines below both */
-        e.same &= ~(pairs_word<K, 0, -1>(r, t.y, t.z, t.w).same &
-                    pairs_word<K, 0, -1>(r, t.y - 1, t.z, t.w).same &
-                    pairs_word<K, -1, 0>(r, t.y, t.z - 1, t.w).same);
+        e.same &= ~(tile_pairs<K, 0, -1>(r, t, own).same &
+                    tile_pairs<K, 0, -1>(r, t, line_at(r, t, -1, 0)).same &
+                    tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1)).same);
     j.other[0] = t.thread - TILE_WORDS;
-    j.with[0] = tile_pairs<K>(t, e, j.other[0]);
+    j.with[0] = needed_in_tile(t, e, j.other[0]);
     unite_jobs(forest, t.thread, j);
 }
 
@@ -150,31 +211,32 @@ static __device__ inline void unite_planes(const runs &r, tile_forest<K> &forest
     const int last_y = (1 << r.tile_y_bits) - 1;
     tile_jobs j = {};
     if (t.local_z == 0) return;
-    const lob_row_pairs below = pairs_word<K, 0, -1>(r, t.y, t.z, t.w);
-    j.other[0] = t.thread - (TILE_WORDS << r.tile_y_bits);
-    j.with[0] = tile_pairs<K>(t, below, j.other[0]);
+    const tile_line own = line_at(r, t, 0, 0);
+    const lob_row_pairs below = tile_pairs<K, 0, -1>(r, t, own);
+    j.other[0] = line_at(r, t, 0, -1).thread;
+    j.with[0] = needed_in_tile(t, below, j.other[0]);
     if (has_diagonal<K>() && t.local_y > 0) {
-        lob_row_pairs e = pairs_word<K, -1, -1>(r, t.y, t.z, t.w);
-        lob_row_pairs beside = pairs_word<K, -1, 0>(r, t.y, t.z - 1, t.w);
+        lob_row_pairs e = tile_pairs<K, -1, -1>(r, t, own);
+        lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1));
         beside.same &= below.same;
         beside.back &= below.same;
         beside.ahead &= below.same;
         drop(&e, beside);
-        e.same &= ~(pairs_word<K, -1, 0>(r, t.y, t.z, t.w).same &
-                    pairs_word<K, 0, -1>(r, t.y - 1, t.z, t.w).same);
-        j.other[1] = j.other[0] - TILE_WORDS;
-        j.with[1] = tile_pairs<K>(t, e, j.other[1]);
+        e.same &= ~(tile_pairs<K, -1, 0>(r, t, own).same &
+                    tile_pairs<K, 0, -1>(r, t, line_at(r, t, -1, 0)).same);
+        j.other[1] = line_at(r, t, -1, -1).thread;
+        j.with[1] = needed_in_tile(t, e, j.other[1]);
     }
-    if (has_diagonal<K>() && t.local_y < last_y) {
-        lob_row_pairs e = pairs_word<K, 1, -1>(r, t.y, t.z, t.w);
-        const lob_row_pairs beside = pairs_word<K, -1, 0>(r, t.y + 1, t.z - 1, t.w);
+    if (has_diagonal<K>() && t.local_y < last_y && t.y + 1 < r.ly) {
+        const tile_line up = line_at(r, t, 1, 0), to = line_at(r, t, 1, -1);
+        lob_row_pairs e = tile_pairs<K, 1, -1>(r, t, own);
+        const lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, to);
         const lob_row_pairs turned = {below.same & beside.ahead << 1, below.same & beside.same,
                                       below.same & beside.back >> 1};
         drop(&e, turned);
-        e.same &= ~(pairs_word<K, -1, 0>(r, t.y + 1, t.z, t.w).same &
-                    pairs_word<K, 0, -1>(r, t.y + 1, t.z, t.w).same);
-        j.other[2] = j.other[0] + TILE_WORDS;
-        j.with[2] = tile_pairs<K>(t, e, j.other[2]);
+        e.same &= ~(tile_pairs<K, -1, 0>(r, t, up).same & tile_pairs<K, 0, -1>(r, t, up).same);
+        j.other[2] = to.thread;
+        j.with[2] = needed_in_tile(t, e, j.other[2]);
     }
     unite_jobs(forest, t.thread, j);
 }
@@ -214,6 +276,7 @@ static __device__ inline uint16_t code_of_root(const uint32_t *roots, uint32_t r
 template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tile_kernel(runs r)
 {
     extern __shared__ uint32_t parent[];
+    __shared__ uint32_t rows[TILE_THREADS * (K::directed ? 1 : K::by * K::bz)];
     __shared__ uint32_t starts[TILE_THREADS], joined[TILE_THREADS], roots[TILE_THREADS];
     __shared__ uint32_t of_warp[TILE_THREADS / WORD];
     const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
@@ -229,11 +292,24 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) til
         t.local_z = line >> r.tile_y_bits;
         t.thread = thread;
         t.joined = joined;
-        const uint32_t filled = filled_word<K>(r, t.y, t.z, t.w);
-        const uint32_t with_left = joined_word<K>(r, t.y, t.z, t.w);
+        t.index = ((int64_t)t.z * r.ny + t.y) * r.words + t.w;
+        t.filled = rows;
+        uint32_t filled = 0;
+#pragma unroll
+        for (int i = 0; i < K::by * K::bz; i++) {
+            const int y = t.y * K::by + i % K::by, z = t.z * K::bz + i / K::by;
+            const uint32_t row = row_word(r, r.filled, y, z, t.w);
+            if (!K::directed) rows[i * TILE_THREADS + thread] = row;
+            filled |= row;
+        }
+        const bool first = thread % TILE_WORDS == 0;
+        const uint32_t left = __shfl_up_sync(~0u, filled, 1);
+        uint32_t with_left = filled & lob_bits_back(filled, first ? 0 : left);
+        if (K::directed) with_left = joined_word<K>(r, t.y, t.z, t.w);
+        if (!r.along[0]) with_left = 0;
         const uint32_t mine = lob_run_starts(filled, with_left);
         starts[thread] = mine;
-        joined[thread] = thread % TILE_WORDS ? with_left : with_left & ~UINT32_C(1);
+        joined[thread] = first ? with_left & ~UINT32_C(1) : with_left;
         for (int i = thread; i < TILE_THREADS * K::slots; i += TILE_THREADS)
             parent[tile_forest<K>::kept_at((uint32_t)i)] = (uint32_t)i;
         __syncthreads();

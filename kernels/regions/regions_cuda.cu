@@ -141,14 +141,22 @@ static lob_status allocate(scene *s, void **work, int64_t *taken, const lob_regi
     return LOB_OK;
 }
 
+template <typename T, bool VALUES>
+static lob_status add_up_as(lob_device *device, const scene &s, lob_error *error)
+{
+    const int shared = (int)sizeof(table) + (VALUES ? ROWS * (int)sizeof(value_sums) : 0);
+    LOB_CUDA(cudaFuncSetAttribute((const void *)regions_kernel<T, VALUES>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    return lob_launch(device, regions_kernel<T, VALUES>, "measuring regions", s.tiles,
+                      REGION_THREADS, (size_t)shared, s, error);
+}
+
 template <bool VALUES>
 static lob_status add_up(lob_device *device, const scene &s, lob_error *error)
 {
-    const int shared = (int)sizeof(table) + (VALUES ? ROWS * (int)sizeof(value_sums) : 0);
-    LOB_CUDA(cudaFuncSetAttribute((const void *)regions_kernel<VALUES>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    return lob_launch(device, regions_kernel<VALUES>, "measuring regions", s.tiles, REGION_THREADS,
-                      (size_t)shared, s, error);
+    if (s.type == LOB_U8) return add_up_as<uint8_t, VALUES>(device, s, error);
+    if (s.type == LOB_I16) return add_up_as<int16_t, VALUES>(device, s, error);
+    return add_up_as<int32_t, VALUES>(device, s, error);
 }
 
 static int64_t blocks_for(const lob_device *device, int64_t n)

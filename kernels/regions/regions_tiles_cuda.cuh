@@ -261,7 +261,8 @@ static __device__ inline void add_warp_sums(const scene &s, const corner &o, tab
     }
 }
 
-/* A lane's column of the tile, stretch after stretch. */
+/* A lane's column of the tile, stretch after stretch; labels are of type T. */
+template <typename T>
 static __device__ inline void add_column(const scene &s, const corner &o, table *t,
                                          value_sums *values)
 {
@@ -274,9 +275,7 @@ static __device__ inline void add_column(const scene &s, const corner &o, table 
     tile_sums sums = {};
 #pragma unroll
     for (int y = 0; y < TILE_Y; y++)
-        label[y] = inside && o.y + y < s.ny
-                       ? lob_label_at(s.labels, s.type, first + (int64_t)y * s.nx)
-                       : 0;
+        label[y] = inside && o.y + y < s.ny ? ((const T *)s.labels)[first + (int64_t)y * s.nx] : 0;
 #pragma unroll
     for (int y = 0; y <= TILE_Y; y++) {
         int32_t next = y < TILE_Y ? label[y] : 0;
@@ -336,7 +335,7 @@ static __device__ inline void add_table(const scene &s, const corner &o, const t
 }
 
 /* Shared memory: the table, and with values (VALUES) what adds up these. */
-template <bool VALUES>
+template <typename T, bool VALUES>
 static __global__ void __launch_bounds__(REGION_THREADS) regions_kernel(scene s)
 {
     extern __shared__ wide shared[];
@@ -356,7 +355,7 @@ static __global__ void __launch_bounds__(REGION_THREADS) regions_kernel(scene s)
             if (VALUES) clear_values(&values[i]);
         }
         __syncthreads();
-        add_column(s, o, t, values);
+        add_column<T>(s, o, t, values);
         __syncthreads();
         add_table(s, o, t, values);
         __syncthreads();
