@@ -4,6 +4,7 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
+#include "tests/check_backends/bench_far_links.h"
 #include "tests/check_backends/check_components.h"
 
 #include "kernels/components/components_cuda.h"
@@ -377,6 +378,7 @@ int bench_components(const lob_context *context, const bench_options *options)
         bench_free(&b);
         if (b.table) fclose(b.table);
     }
+    if (options->flat) failures += bench_far_links(context, options->times);
     if (options->huge) failures += bench_huge(context, options);
     return failures;
 }
