@@ -45,7 +45,7 @@ typedef struct {
 
 #define LOB_GROWCUT_TUNING                                                            \
     {                                                                                 \
-        .window_steps = 20, .window_levels = 1.0, .cap = 32, .warps = 0, .rounds = 0, \
+        .window_steps = 30, .window_levels = 1.0, .cap = 32, .warps = 0, .rounds = 0, \
         .adapt = true                                                                 \
     }
 
