@@ -29,11 +29,11 @@ typedef struct {
     int32_t *labels;
 } lob_supervoxel_arrays;
 
-/* A plan that is used again while image and options stay alike, as over the frames of a film. */
+/* A plan to be used again as long as images and options stay alike: of a film's frames, say. */
 typedef struct {
     bool made;
-    lob_supervoxel_options options;
-    lob_volume image; /* of its data only whether it is NULL is of interest, and not that */
+    lob_supervoxel_options options; /* what it was made for, as the next three */
+    lob_volume image;               /* without data */
     lob_levels levels;
     lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
     lob_supervoxel_plan plan;

@@ -18,6 +18,11 @@
  * Products are at most 256 * 255 * 128, and shifted back by g. Sums over the tile go to shared
  * memory, once a tile and cluster to global memory, where integers make the order of adding
  * irrelevant.
+ *
+ * What slic costs in 3D with cells of 8 voxels, in instructions of a lane a voxel: a brick meets 17
+ * clusters, which take 2 to 3 each to fetch, and its halves 13 each, which take 5; the table of a
+ * tile 10, sums 14 to 20, the rest 10. About 140, of which a GPU with 132 multiprocessors at 1.75
+ * GHz starts 30 million million a second: .6 ms for 512^3 voxels, against .06 ms to read them.
  */
 #ifndef LOB_SUPERVOXELS_TILE_CUDA_CUH
 #define LOB_SUPERVOXELS_TILE_CUDA_CUH
@@ -51,7 +56,7 @@ template <lob_supervoxel_method M, int C, bool FLAT> struct layout {
     static constexpr int entry = (TABLE + extra + 3) / 4 * 4,
                          entry_bytes = entry * (int)sizeof(float);
     /* Blocks on a multiprocessor: what the compiler may give registers for. */
-    static constexpr int blocks = FLAT ? (lsc && C > 1 ? 4 : 6) : lsc && C > 1 ? 2 : 3;
+    static constexpr int blocks = FLAT ? (lsc ? 4 : 6) : lsc && C > 1 ? 2 : 3;
     static_assert(near <= 16 && far <= 16, "rows of two products");
 };
 
@@ -433,8 +438,9 @@ static __device__ inline void slic_nearest(uint32_t *where, const hall &h, const
 
 /* What lsc knows of a lane's voxels. */
 template <int C> struct waves_of_run {
-    float cosine[C][RUN], sine[C][RUN], weight[RUN], along[RUN]; /* along: sines of u */
-    float w_cosine, w_sine;                                      /* of the lane's w */
+    float cosine[C][RUN], sine[C][RUN], weight[RUN];
+    float w_cosine, w_sine; /* of the lane's w */
+    const float *along;     /* RUN sines of u, in shared memory */
 };
 
 template <int C, int FROM>
@@ -442,12 +448,13 @@ static __device__ inline void lsc_half(float *best, uint32_t *where, const waves
                                        const float *along, const float *factor, float row,
                                        uint32_t rank)
 {
-    const float4 four = *(const float4 *)(along + FROM);
+    const float4 four = *(const float4 *)(along + FROM), sines = *(const float4 *)(r.along + FROM);
     const float u[4] = {four.x, four.y, four.z, four.w};
+    const float sine[4] = {sines.x, sines.y, sines.z, sines.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int j = FROM + i;
-        float score = lob_lsc_add(row, u[i], r.along[j], factor);
+        float score = lob_lsc_add(row, u[i], sine[i], factor);
 #pragma unroll
         for (int c = 0; c < C; c++)
             score = lob_lsc_add(score, r.cosine[c][j], r.sine[c][j], &factor[4 + 2 * c]);
@@ -637,10 +644,10 @@ static __device__ inline void read_waves(waves_of_run<C> *r, const hall &h, cons
     r->w_cosine = (float)w.cosine;
     r->w_sine = (float)w.sine;
     row = lob_lsc_add(row, r->w_cosine, r->w_sine, &f[2 * s.axis[2]]);
+    r->along = h.sine + b.x * S::bx + S::x(lane);
 #pragma unroll
     for (int j = 0; j < RUN; j++) {
         const int32_t u = min(b.at.u + j, s.side[0] - 1);
-        r->along[j] = h.sine[b.x * S::bx + S::x(lane) + j];
         r->weight[j] = lob_lsc_add(row, (float)s.axis_wave[s.axis[0]][u].cosine, r->along[j],
                                    &f[2 * s.axis[0]]);
     }
