@@ -1,6 +1,7 @@
 /* The generator of random and adversarial inputs of components. */
 #include "tests/reference/components_case.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "volumes/labels.h"
 
@@ -102,20 +103,6 @@ static int64_t value_at(const pattern *p, int kind, int64_t values, int64_t x, i
     default:
         return (int64_t)((double)values *
                          (0.5 + 0.49 * sin(0.7 * (double)x + 0.9 * (double)(y + z))));
-    }
-}
-
-static void put_number(lob_volume *v, int64_t i, double value)
-{
-    switch (v->type) {
-#define PUT(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
-        ((ctype *)v->data)[i] = (ctype)value;            \
-        break;
-        LOB_TYPE_LIST(PUT)
-#undef PUT
-    case LOB_TYPES:
-        break;
     }
 }
 

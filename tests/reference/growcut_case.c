@@ -1,6 +1,7 @@
 /* The generator of random and adversarial GrowCut inputs. */
 #include "tests/reference/growcut_case.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "volumes/labels.h"
 
@@ -31,20 +32,6 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, uint64_t 
         return (x / 3 + y / 4 + z / 2) % 3 / 2.5 + 0.05 * random_double(state);
     default: /* MAZE: corridors with one gap in each wall */
         return y % 2 == 0 || x == (y % 4 == 1 ? 0 : 4) ? 0.1 : 0.9;
-    }
-}
-
-static void put_value(lob_volume *v, int64_t i, double value)
-{
-    switch (v->type) {
-#define PUT(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
-        ((ctype *)v->data)[i] = (ctype)value;            \
-        break;
-        LOB_TYPE_LIST(PUT)
-#undef PUT
-    case LOB_TYPES:
-        break;
     }
 }
 
@@ -93,9 +80,9 @@ static int make_image(growcut_case *c, uint64_t *state)
     for (int64_t i = 0; i < c->n * c->image.channels; i++) {
         const int64_t v = i % c->n;
         const double p = pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, state);
-        put_value(&c->image, i, low + p * width);
+        put_number(&c->image, i, low + p * width);
         if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
-            put_value(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
+            put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }
     return pattern;
 }

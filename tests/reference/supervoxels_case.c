@@ -1,6 +1,7 @@
 /* The generator of random and adversarial supervoxel inputs. */
 #include "tests/reference/supervoxels_case.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 
 #include <stdio.h>
@@ -30,20 +31,6 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, int chann
         return (x / 5 + y / 4 + (z + channel) / 3) % 3 / 2.5 + 0.08 * random_double(state);
     default: /* OUTLIER: nearly flat, but for a voxel in a hundred */
         return random_chance(state, 1) ? 1.0 : 0.02 * random_double(state);
-    }
-}
-
-static void put_value(lob_volume *v, int64_t i, double value)
-{
-    switch (v->type) {
-#define PUT(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
-        ((ctype *)v->data)[i] = (ctype)value;            \
-        break;
-        LOB_TYPE_LIST(PUT)
-#undef PUT
-    case LOB_TYPES:
-        break;
     }
 }
 
@@ -92,9 +79,9 @@ static int make_image(supervoxels_case *c, uint64_t *state)
         const int64_t v = i % c->n;
         const double p =
             pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, (int)(i / c->n), state);
-        put_value(&c->image, i, low + (p < 1 ? p : 1) * width);
+        put_number(&c->image, i, low + (p < 1 ? p : 1) * width);
         if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
-            put_value(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
+            put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }
     return pattern;
 }

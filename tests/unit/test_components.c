@@ -2,6 +2,7 @@
 #include "kernels/components/components.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
+#include "tests/reference/put_number.h"
 #include "volumes/labels.h"
 
 #include <setjmp.h>
@@ -208,20 +209,6 @@ static const struct {
      {9, 9, 70000, 0, 0, 0}                                                                                                            },
 };
 
-static void put(lob_volume *v, int64_t i, double value)
-{
-    switch (v->type) {
-#define PUT(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
-        ((ctype *)v->data)[i] = (ctype)value;            \
-        break;
-        LOB_TYPE_LIST(PUT)
-#undef PUT
-    case LOB_TYPES:
-        break;
-    }
-}
-
 static void small_rows(void **state)
 {
     (void)state;
@@ -232,7 +219,7 @@ static void small_rows(void **state)
         image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
         image.data = store;
         const int64_t n = lob_voxels(&image);
-        for (int64_t i = 0; i < n; i++) put(&image, i, small[r].in[i]);
+        for (int64_t i = 0; i < n; i++) put_number(&image, i, small[r].in[i]);
         const lob_components_input in = {.image = &image};
         const lob_context context = {.threads = 2};
         lob_components_result got, naive;

@@ -3,6 +3,7 @@
 #include "alloc_fail.h"
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
+#include "progress_listener.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -139,19 +140,6 @@ static void values_that_cannot_be_kept(void **state)
     assert_int_equal(lob_components_cpu(&r, &in, &options, &context, NULL), LOB_OK);
     assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
     lob_components_free(&r);
-}
-
-typedef struct {
-    double last, stop_at;
-} told;
-
-static int listen(void *user, double done)
-{
-    told *t = user;
-    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
-    if (done > 1) fail_msg("progress rose to %.17g", done);
-    t->last = done;
-    return done >= t->stop_at;
 }
 
 static void progress_rises_and_cancels(void **state)

@@ -1,5 +1,6 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
 #include "kernels/components/components_stream.h"
+#include "progress_listener.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
 #include "volumes/labels.h"
@@ -258,19 +259,6 @@ static void planes_follow_the_memory(void **state)
     assert_int_equal(lob_components_stream_planes(dims, 2, INT64_C(1) << 40), 50);
     const int64_t some = lob_components_stream_planes(dims, 2, 2000000);
     assert_true(some > 1 && some < 50);
-}
-
-typedef struct {
-    double last, stop_at;
-} told;
-
-static int listen(void *user, double done)
-{
-    told *t = user;
-    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
-    if (done > 1) fail_msg("progress rose to %.17g", done);
-    t->last = done;
-    return done >= t->stop_at;
 }
 
 static void progress_rises_and_cancels(void **state)

@@ -1,6 +1,7 @@
 /* How GrowCut behaves as a call: progress, cancelling, memory limits, options that make no sense.
  */
 #include "kernels/growcut/growcut.h"
+#include "progress_listener.h"
 #include "tests/reference/growcut_case.h"
 
 #include <setjmp.h>
@@ -10,22 +11,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* What a call told of its progress. */
-typedef struct {
-    double last, stop_at;
-    int calls;
-} told;
-
-static int listen(void *user, double done)
-{
-    told *t = user;
-    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
-    if (done > 1) fail_msg("progress rose to %.17g", done);
-    t->last = done;
-    t->calls++;
-    return done >= t->stop_at;
-}
 
 /* A long row of dear steps from a seed with a large label: 32-bit keys overflow near its end. */
 typedef struct {

@@ -2,6 +2,7 @@
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
+#include "tests/reference/put_number.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -160,20 +161,6 @@ static const value_row rows[] = {
      .deviation = DBL_MAX },
 };
 
-static void put(lob_volume *v, int64_t i, double value)
-{
-    switch (v->type) {
-#define PUT(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
-        ((ctype *)v->data)[i] = (ctype)value;            \
-        break;
-        LOB_TYPE_LIST(PUT)
-#undef PUT
-    case LOB_TYPES:
-        break;
-    }
-}
-
 static bool close_to(double a, double b, double scale)
 {
     return (isnan(a) && isnan(b)) || fabs(a / scale - b / scale) < 1e-9;
@@ -188,7 +175,7 @@ static void measures(void **state)
         image.type = rows[r].type;
         image.dims = (lob_dims){rows[r].n, 1, 1};
         image.data = store;
-        for (int i = 0; i < rows[r].n; i++) put(&image, i, rows[r].in[i]);
+        for (int i = 0; i < rows[r].n; i++) put_number(&image, i, rows[r].in[i]);
         const lob_regions_input in = {rows[r].labels, LOB_U8, 2, image.dims, &image};
         const lob_context context = {.threads = 2};
         const double mm[3] = {2, 3, 4};
