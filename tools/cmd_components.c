@@ -181,8 +181,10 @@ static bool fits(const settings *set, int64_t memory)
     enum { MASK = 1, WORK = 5 };
     int64_t voxels = 0, unused;
     const int64_t image = voxel_bytes(set->image, &voxels);
+    const bool own = set->intensities && lob_same_file(set->image, set->intensities);
     const int64_t each = image + label_bytes(set) + WORK + (set->mask ? MASK : 0) +
-                         voxel_bytes(set->mask, &unused) + voxel_bytes(set->intensities, &unused);
+                         voxel_bytes(set->mask, &unused) +
+                         (own ? 0 : voxel_bytes(set->intensities, &unused));
     const int64_t need = lob_product(voxels, each, 1, 1);
     return need >= 0 && need <= memory;
 }

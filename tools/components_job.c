@@ -23,8 +23,8 @@ static lob_status size_bounds(lob_session *s, const lob_components_settings *set
         options->max_voxels = (int64_t)fmin(floor(voxels * (1.0 + rounding)), 0x1p62);
         if (options->max_voxels < 1)
             return lob_fail(&s->error, LOB_EARG,
-                            "--max-size %.15g%s: a voxel of %s has %.6g mm3, so nothing would be "
-                            "left",
+                            "--max-size %.15g%s is less than a voxel of %s (%.6g mm3), so nothing "
+                            "would be left",
                             set->max_size.value, set->max_size.mm3 ? "mm3" : "vox", set->image,
                             voxel_mm3);
         if (options->max_voxels < options->min_voxels)
@@ -42,6 +42,11 @@ lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
     const lob_geometry *geometry = &job->image.geometry;
     lob_components_options *options = &job->options;
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
+    if (set->label_of == 1 && job->image.channels != 1)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: has %d channels; --label-of input keeps the values of one: choose it "
+                        "with --channel N",
+                        set->image, job->image.channels);
     *options = (lob_components_options)LOB_COMPONENTS_DEFAULTS;
     if (set->equal) options->join = LOB_JOIN_EQUAL;
     if (isfinite(set->tolerance)) {

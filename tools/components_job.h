@@ -23,7 +23,7 @@ typedef struct {
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
 } lob_components_job;
 
-/* The kernel's options for an image in this place. Returns LOB_OK or LOB_EARG. */
+/* The kernel's options for an image in this place. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
 lob_status lob_components_job_options(lob_session *s, lob_components_job *job);
 
 /* Put the file's name before what a kernel that knows of none has to say. Returns st. */

@@ -275,7 +275,7 @@ static lob_status join_once(work *w)
                                 w->s->backend->components, &w->s->context, &w->s->error);
     lob_session_computed(w->s);
     w->job.result = result;
-    return st;
+    return w->stopped ? st : lob_components_job_explain(w->s, &w->job, st);
 }
 
 /*
@@ -292,8 +292,13 @@ static lob_status join(work *w, int64_t planes)
         if (st == LOB_OK) st = join_once(w);
         if (st == LOB_OK) return st;
         undo(w);
-        if (w->stopped || st != LOB_ENOMEM || planes == 1)
-            return w->stopped ? st : lob_components_job_explain(s, &w->job, st);
+        if (w->stopped || st != LOB_ENOMEM) return st;
+        if (planes == 1) {
+            const lob_error reason = s->error;
+            return lob_fail(&s->error, st,
+                            "%.800s, one plane at a time; allow more with --max-memory",
+                            reason.text);
+        }
         s->error.text[0] = '\0';
         give_room(w);
     }

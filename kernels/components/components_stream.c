@@ -403,7 +403,9 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
     lob_status st = read_slab(s, &b, z);
     if (st != LOB_OK) return st;
     st = number_slab(s, &b, false);
-    if (st == LOB_OK && *piece + b.numbered.found > s->pieces.count)
+    const int64_t numbered = *piece + b.numbered.found, known = s->pieces.count;
+    const bool last = z + b.planes == s->dims.nz;
+    if (st == LOB_OK && (numbered > known || (last && numbered < known)))
         st = lob_fail(s->error, LOB_EDATA, "plane %lld on has changed while it was being read",
                       (long long)z);
     if (st == LOB_OK) {
@@ -414,7 +416,7 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
                 lob_label_put(b.numbered.labels, s->result->type, first + x,
                               row[x] ? (int32_t)table[row[x] - 1] : 0);
         }
-        *piece += b.numbered.found;
+        *piece = numbered;
         st = s->stream->write(s->stream->user, b.numbered.labels, s->result->type, z, b.planes,
                               s->error);
     }

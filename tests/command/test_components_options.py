@@ -437,6 +437,7 @@ REFUSED = [
     ("an image that is cut short", cut_short, [*IMAGE, "--table", "t.tsv"], 65, "cut short"),
     ("more labels than the type holds", many, [*IMAGE, "--type", "uint8", "--table", "t.tsv"], 65, "uint8"),
     ("values that are no labels", negative, [*IMAGE, "--equal", "--label-of", "input"], 65, "bad.nii"),
+    ("values of several channels", channels, [*IMAGE, "--equal", "--label-of", "input"], 65, "--channel N"),
     ("values that are fractions", fractions, [*IMAGE, "--equal", "--label-of", "input"], 65, "bad.nii"),
     ("no such image", nothing, IMAGE, 66, "bad.nii"),
     ("no such mask", nothing, [*MORE, "--mask", "bad.nii"], 66, "bad.nii"),

@@ -145,7 +145,8 @@ REFUSED = [
     ("more labels than the type holds", ["--equal", "--neighbours", "6", "--type", "uint8", "--table", "new.tsv"], 65, "uint8"),
     ("values that are no labels", ["--range=-9,9", "--equal", "--label-of", "input"], 65, "image.nii"),
     ("a channel that is not there", ["--channel", "1"], 65, "no channel 1"),
-    ("far too little memory", ["--max-memory", "9KiB"], 75, "memory"),
+    ("no memory for a plane", ["--max-memory", "4KiB"], 75, "components: image.nii: needs"),
+    ("too little memory for a plane", ["--max-memory", "9KiB"], 75, "one plane at a time; allow more with --max-memory"),
 ]
 
 
