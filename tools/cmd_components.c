@@ -286,8 +286,9 @@ const lob_command lob_command_components = {
         "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
         "(centroid_x_mm, ..., RAS+); with --image, min, mean, max and standard deviation (sd, "
-        "divided by the number of voxels) of its intensities. As TSV the first row holds these "
-        "names and n/a stands for what is missing; as JSON it is an array of objects, and null.\n"
+        "divided by the number of voxels) of its intensities; of real values, mean and sd are good "
+        "to a 2^32nd of their range. As TSV the first row holds these names and n/a stands for "
+        "what is missing; as JSON it is an array of objects, and null.\n"
         "The label volume keeps the image's header. Labels and table are the same bytes on every "
         "machine, device and number of threads.",
     .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"

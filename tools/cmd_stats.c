@@ -131,9 +131,9 @@ const lob_command lob_command_stats = {
         "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
         "(centroid_x_mm, ..., RAS+); min, mean, max and standard deviation (sd, divided by the "
-        "number of voxels) of the image over the label's finite voxels. As TSV the first row holds "
-        "these names and n/a stands for what is missing; as JSON it is an array of objects, and "
-        "null.\n"
+        "number of voxels) of the image over the label's finite voxels; of real values, mean and "
+        "sd are good to a 2^32nd of the image's range. As TSV the first row holds these names and "
+        "n/a stands for what is missing; as JSON it is an array of objects, and null.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
                 "lobule stats scan.nii.gz labels.nii.gz --table regions.json",

@@ -40,6 +40,24 @@ static bool fill_row(double *row, int64_t i, const void *user)
     return true;
 }
 
+/* Say so where the image's range is so wide that regions lie within a few of its fine levels. */
+static void note_coarse(lob_session *s, const lob_region_table *t)
+{
+    enum { LEVELS = 16 };
+    int64_t rows = 0;
+    if (!t->fine || t->fine->exact) return;
+    for (int64_t i = 0; i < t->count; i++) {
+        const lob_region *r = &t->regions[i];
+        const double width = r->highest - r->lowest;
+        rows += r->data > 0 && width > 0 && width * t->fine->per_unit < LEVELS;
+    }
+    if (rows > 0)
+        lob_session_note(s,
+                         "the image's range is so wide that the table's mean and sd are good to "
+                         "%.3g, too coarse for %lld rows; set extreme voxels to NaN or clip them",
+                         fabs(t->slope) / t->fine->per_unit, (long long)rows);
+}
+
 lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path)
 {
     const int values = table->values ? table->channels : 0;
@@ -59,6 +77,7 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
     for (int c = 0; c < MEASURED; c++) names[1 + values + c] = measured[c];
     const lob_table file = {
         .names = names, .columns = columns, .rows = table->count, .row = fill_row, .user = table};
+    note_coarse(s, table);
     st = lob_table_write(s, &file, path);
 out:
     free(value_names);

@@ -12,7 +12,8 @@
  *   centroid_x, centroid_y, centroid_z    voxels from 0
  *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
  *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
- *                                         by their number
+ *                                         by their number. Of real values, mean and sd are good to
+ *                                         a 2^32nd of the image's range
  */
 #ifndef LOB_REGION_TABLE_H
 #define LOB_REGION_TABLE_H
@@ -31,8 +32,8 @@ typedef struct {
     double slope, inter;         /* of the intensities' image */
 } lob_region_table;
 
-/* Write the table, as its name says. Returns LOB_OK, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or
- * LOB_ECANCEL. */
+/* Write the table, as its name says, with a note where the image's range makes mean and sd too
+ * coarse. Returns LOB_OK, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
 lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
 
 #endif

@@ -114,6 +114,25 @@ def test_exact_sums_of_large_values(folder):
         assert row["sd"] == pytest.approx((values - low).std(), rel=1e-9)
 
 
+def test_an_extreme_voxel_is_told_of(folder):
+    """Means and deviations are good to a 2^32nd of the image's range, which one voxel can stretch."""
+    image = (scan() + np.random.default_rng(5).random(blobs().shape)).astype(np.float32)
+    save(image, folder / "scan.nii")
+    rows, _, errors = stats(folder)
+    assert errors == ""
+    image[tuple(np.argwhere(blobs() == 0)[0])] = 1e6
+    save(image, folder / "scan.nii")
+    for row, expected in zip(rows, stats(folder)[0]):
+        assert row["mean"] == pytest.approx(expected["mean"], abs=1e6 / 2**32)
+    assert stats(folder)[2] == ""
+    image[tuple(np.argwhere(blobs() == 0)[0])] = 1e12
+    save(image, folder / "scan.nii")
+    rows, report, errors = stats(folder)
+    assert f"too coarse for {len(rows)} rows" in errors and "too coarse" in report["notes"][0]
+    for row, expected in zip(rows, table(blobs(), AFFINE, image)):
+        assert [row["min"], row["max"]] == [expected["min"], expected["max"]]
+
+
 def test_a_real_scan(tmp_path):
     data = SHARED / "data" / "totalsegmentator"
     if not data.is_dir():
