@@ -66,8 +66,8 @@ typedef struct {
 template <typename K, int DY, int DZ>
 static __device__ inline column_pairs pairs_at_face(const runs &r, int y, int z, int w)
 {
-    const lob_row_pairs right = pairs_word<K, DY, DZ>(r, y, z, w);
-    const lob_row_pairs left = pairs_word<K, DY, DZ>(r, y, z, w - 1);
+    const lob_row_pairs right = pairs_word<K>(r, DY, DZ, y, z, w);
+    const lob_row_pairs left = pairs_word<K>(r, DY, DZ, y, z, w - 1);
     column_pairs c;
     c.back = right.back & 1;
     c.ahead = left.ahead >> 31;
@@ -116,8 +116,8 @@ template <typename K, int DY, int DZ>
 static __device__ inline bool follows_across_x(const runs &r, int y, int z, int w)
 {
     return (joined_word<K>(r, y + DY, z + DZ, w) & 1) &&
-           (pairs_word<K, DY, DZ>(r, y, z, w).same & 1) &&
-           pairs_word<K, DY, DZ>(r, y, z, w - 1).same >> 31;
+           (pairs_word<K>(r, DY, DZ, y, z, w).same & 1) &&
+           pairs_word<K>(r, DY, DZ, y, z, w - 1).same >> 31;
 }
 
 template <typename K>
@@ -195,7 +195,7 @@ static __device__ inline void unite_left(const runs &r, int y, int z, int w, con
     unite_lines<K>(r, y, z, w, y + DY, z + DZ,
                    lob_row_pairs_needed(e, joined_word<K>(r, y, z, w),
                                         joined_word<K>(r, y + DY, z + DZ, w),
-                                        joined_word<K>(r, y + DY, z + DZ, w + 1)));
+                                        joined_word<K>(r, y + DY, z + DZ, w + 1), 0));
 }
 
 /*
@@ -205,13 +205,13 @@ static __device__ inline void unite_left(const runs &r, int y, int z, int w, con
 template <typename K>
 static __device__ inline void unite_across_y(const runs &r, int y, int z, int w, bool first)
 {
-    lob_row_pairs e = pairs_word<K, -1, 0>(r, y, z, w);
+    lob_row_pairs e = pairs_word<K>(r, -1, 0, y, z, w);
     if (!first && any_pair(e)) {
-        const uint32_t from = pairs_word<K, 0, -1>(r, y, z, w).same;
-        const uint32_t left = pairs_word<K, 0, -1>(r, y - 1, z, w - 1).same;
-        const uint32_t to = pairs_word<K, 0, -1>(r, y - 1, z, w).same;
-        const uint32_t right = pairs_word<K, 0, -1>(r, y - 1, z, w + 1).same;
-        const lob_row_pairs below = pairs_word<K, -1, 0>(r, y, z - 1, w);
+        const uint32_t from = pairs_word<K>(r, 0, -1, y, z, w).same;
+        const uint32_t left = pairs_word<K>(r, 0, -1, y - 1, z, w - 1).same;
+        const uint32_t to = pairs_word<K>(r, 0, -1, y - 1, z, w).same;
+        const uint32_t right = pairs_word<K>(r, 0, -1, y - 1, z, w + 1).same;
+        const lob_row_pairs below = pairs_word<K>(r, -1, 0, y, z - 1, w);
         e.same &= ~(from & to & below.same);
         e.back &= ~(from & lob_bits_back(to, left) & below.back);
         e.ahead &= ~(from & lob_bits_ahead(to, right) & below.ahead);
@@ -222,13 +222,13 @@ static __device__ inline void unite_across_y(const runs &r, int y, int z, int w,
 template <typename K>
 static __device__ inline void unite_across_z(const runs &r, int y, int z, int w, bool first)
 {
-    lob_row_pairs e = pairs_word<K, 0, -1>(r, y, z, w);
+    lob_row_pairs e = pairs_word<K>(r, 0, -1, y, z, w);
     if (!first && any_pair(e)) {
-        const uint32_t from = pairs_word<K, -1, 0>(r, y, z, w).same;
-        const uint32_t left = pairs_word<K, -1, 0>(r, y, z - 1, w - 1).same;
-        const uint32_t to = pairs_word<K, -1, 0>(r, y, z - 1, w).same;
-        const uint32_t right = pairs_word<K, -1, 0>(r, y, z - 1, w + 1).same;
-        const lob_row_pairs before = pairs_word<K, 0, -1>(r, y - 1, z, w);
+        const uint32_t from = pairs_word<K>(r, -1, 0, y, z, w).same;
+        const uint32_t left = pairs_word<K>(r, -1, 0, y, z - 1, w - 1).same;
+        const uint32_t to = pairs_word<K>(r, -1, 0, y, z - 1, w).same;
+        const uint32_t right = pairs_word<K>(r, -1, 0, y, z - 1, w + 1).same;
+        const lob_row_pairs before = pairs_word<K>(r, 0, -1, y - 1, z, w);
         e.same &= ~(from & to & before.same);
         e.back &= ~(from & lob_bits_back(to, left) & before.back);
         e.ahead &= ~(from & lob_bits_ahead(to, right) & before.ahead);
@@ -243,16 +243,16 @@ static __device__ inline void unite_across_z(const runs &r, int y, int z, int w,
 template <typename K, int DY>
 static __device__ inline void unite_edge(const runs &r, int y, int z, int w)
 {
-    lob_row_pairs e = pairs_word<K, DY, -1>(r, y, z, w);
+    lob_row_pairs e = pairs_word<K>(r, DY, -1, y, z, w);
     if (!any_pair(e)) return;
-    const uint32_t below = pairs_word<K, 0, -1>(r, y, z, w).same;
+    const uint32_t below = pairs_word<K>(r, 0, -1, y, z, w).same;
     if (DY < 0) {
-        const lob_row_pairs beside = pairs_word<K, -1, 0>(r, y, z - 1, w);
+        const lob_row_pairs beside = pairs_word<K>(r, -1, 0, y, z - 1, w);
         e.same &= ~(below & beside.same);
         e.back &= ~(below & beside.back);
         e.ahead &= ~(below & beside.ahead);
     } else {
-        const lob_row_pairs beside = pairs_word<K, -1, 0>(r, y + 1, z - 1, w);
+        const lob_row_pairs beside = pairs_word<K>(r, -1, 0, y + 1, z - 1, w);
         e.same &= ~(below & beside.same);
         e.back &= ~(below & beside.ahead << 1);
         e.ahead &= ~(below & beside.back >> 1);

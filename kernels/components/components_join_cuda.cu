@@ -195,7 +195,7 @@ static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_er
 template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
 {
     runs *r = &j->r;
-    const int shared = TILE_THREADS * K::slots * (int)sizeof(uint32_t);
+    const int shared = TILE_THREADS * (int)(tile_forest<K>::stride * sizeof(uint32_t));
     LOB_CUDA(cudaFuncSetAttribute((const void *)tile_kernel<K>,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     LOB_CUDA(cudaMemsetAsync(r->line_base + r->lines, 0, sizeof *r->line_base, j->device->stream));

@@ -41,15 +41,19 @@ LOB_BOTH uint32_t lob_run_starts(uint32_t filled, uint32_t joined)
     return filled & ~(joined & ~UINT32_C(1));
 }
 
-/* The lowest bit of each stretch; bit x of joined: bits x and x - 1 are of one stretch. */
-LOB_BOTH uint32_t lob_lowest_bits(uint32_t bits, uint32_t joined)
+/*
+ * The lowest bit of each stretch; bit x of joined: bits x and x - 1 are of one stretch. Bit 31 of
+ * left: a stretch that comes in from the left, where joined says so, had its lowest bit there.
+ */
+LOB_BOTH uint32_t lob_lowest_bits(uint32_t bits, uint32_t joined, uint32_t left)
 {
-    uint32_t from = bits, through = joined; /* bits fill their stretches upwards */
+    const uint32_t in = left >> 31;
+    uint32_t from = bits | (joined & in), through = joined; /* they fill stretches upwards */
     for (int step = 1; step < 32; step *= 2) {
         from |= through & from << step;
         through &= through << step;
     }
-    return bits & ~(joined & from << 1);
+    return bits & ~(joined & (from << 1 | in));
 }
 
 /*
@@ -57,19 +61,20 @@ LOB_BOTH uint32_t lob_lowest_bits(uint32_t bits, uint32_t joined)
  *
  *   a, b     in  bit x: A's (B's) voxel x is joined with its voxel x - 1
  *   b_right  in  the same of B's word to the right; 0 where it is not known
+ *   left     in  same of the pairs of the words to the left; 0 where it is not known
  *
  * Afterwards bit x of same says that the runs of A[x] and B[x] touch, not that these two voxels are
  * a pair; back and ahead are left where a run ends at one end of the pair and starts at the other.
  */
 LOB_BOTH lob_row_pairs lob_row_pairs_needed(lob_row_pairs e, uint32_t a, uint32_t b,
-                                            uint32_t b_right)
+                                            uint32_t b_right, uint32_t left)
 {
     const uint32_t a_ahead = a >> 1, b_ahead = lob_bits_ahead(b, b_right);
     const uint32_t a_back = a & ~UINT32_C(1); /* whose voxel x - 1 is in this word */
     const uint32_t touching = e.same | (e.back & b) | (e.back & a_back) >> 1 | (e.ahead & b_ahead) |
                               (e.ahead & a_ahead) << 1;
     lob_row_pairs needed;
-    needed.same = lob_lowest_bits(touching, a & b);
+    needed.same = lob_lowest_bits(touching, a & b, left);
     needed.back = e.back & ~(b | a_back);
     needed.ahead = e.ahead & ~(b_ahead | a_ahead);
     return needed;

@@ -119,50 +119,61 @@ static __device__ inline uint32_t plane_word(const runs &r, int dx, int dy, int 
     return plane ? row_word(r, plane, y, z, w) : 0;
 }
 
-/* Pairs of the rows of two lines where all neighbours are joined. */
-template <typename K, int DY, int DZ>
-static __device__ inline void undirected_pairs(lob_row_pairs *e, const runs &r, int y, int z, int w)
-{
-#pragma unroll
-    for (int i = 0; i < K::by * K::bz * K::by * K::bz; i++) {
-        const int ay = i % K::by, az = i / K::by % K::bz;
-        const int by = i / (K::by * K::bz) % K::by, bz = i / (K::by * K::bz * K::by);
-        const int dy = DY * K::by + by - ay, dz = DZ * K::bz + bz - az;
-        const int apart = (dy != 0) + (dz != 0);
-        if (dy < -1 || dy > 1 || dz < -1 || dz > 1 || apart > K::near) continue;
-        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
-        const int to_y = (y + DY) * K::by + by, to_z = (z + DZ) * K::bz + bz;
-        const uint32_t a = row_word(r, r.filled, y * K::by + ay, z * K::bz + az, w);
-        const uint32_t b = row_word(r, r.filled, to_y, to_z, w);
-        e->same |= a & b;
-        if (apart + 1 > K::near || !r.along[0]) continue;
-        e->back |= a & lob_bits_back(b, row_word(r, r.filled, to_y, to_z, w - 1));
-        e->ahead |= a & lob_bits_ahead(b, row_word(r, r.filled, to_y, to_z, w + 1));
-    }
-}
-
-/* The pairs of word w of line (y, z) with line (y + DY, z + DZ), and its two neighbour words. */
-template <typename K, int DY, int DZ>
-static __device__ inline lob_row_pairs pairs_word(const runs &r, int y, int z, int w)
-{
-    lob_row_pairs e = {0, 0, 0};
-    const int apart = (DY != 0) + (DZ != 0);
-    if (!K::directed)
-        undirected_pairs<K, DY, DZ>(&e, r, y, z, w);
-    else if (apart <= K::near) {
-        e.same = plane_word(r, 0, DY, DZ, y, z, w);
-        if (apart + 1 <= K::near) {
-            e.back = plane_word(r, -1, DY, DZ, y, z, w);
-            e.ahead = plane_word(r, 1, DY, DZ, y, z, w);
-        }
-    }
-    return e;
-}
-
 /* Whether lines of a kind can be neighbours in a direction at all. */
 template <typename K> static __host__ __device__ constexpr bool has_diagonal()
 {
     return K::near > 1;
+}
+
+/* Whether voxels of lines (dy, dz) apart can be neighbours that differ in x too. */
+template <typename K> static __host__ __device__ constexpr bool goes_across(int dy, int dz)
+{
+    return (dy != 0) + (dz != 0) < K::near;
+}
+
+/* Whether a row of a line is one of those that face the line (dy, dz) away. */
+template <typename K> static __host__ __device__ constexpr bool on_side(int row, int dy, int dz)
+{
+    return (dy == 0 || row % K::by == (dy < 0 ? 0 : K::by - 1)) &&
+           (dz == 0 || row / K::by == (dz < 0 ? 0 : K::bz - 1));
+}
+
+/* The columns of a line where one of its rows that face another is filled. */
+template <typename K>
+static __device__ inline uint32_t side_word(const runs &r, int dy, int dz, int y, int z, int w)
+{
+    uint32_t filled = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++)
+        if (on_side<K>(i, dy, dz))
+            filled |= row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
+    return filled;
+}
+
+/*
+ * The pairs of word w of line (y, z) with line (y + dy, z + dz), and its two neighbour words. Where
+ * a line is several rows, all of them that face each other are neighbours.
+ */
+template <typename K>
+static __device__ inline lob_row_pairs pairs_word(const runs &r, int dy, int dz, int y, int z,
+                                                  int w)
+{
+    lob_row_pairs e = {0, 0, 0};
+    const bool across = goes_across<K>(dy, dz) && r.along[0];
+    if (K::directed) {
+        e.same = plane_word(r, 0, dy, dz, y, z, w);
+        if (across) e.back = plane_word(r, -1, dy, dz, y, z, w);
+        if (across) e.ahead = plane_word(r, 1, dy, dz, y, z, w);
+        return e;
+    }
+    if ((dy && !r.along[1]) || (dz && !r.along[2])) return e;
+    const uint32_t a = side_word<K>(r, dy, dz, y, z, w);
+    const uint32_t b = side_word<K>(r, -dy, -dz, y + dy, z + dz, w);
+    e.same = a & b;
+    if (!across || !a) return e;
+    e.back = a & lob_bits_back(b, side_word<K>(r, -dy, -dz, y + dy, z + dz, w - 1));
+    e.ahead = a & lob_bits_ahead(b, side_word<K>(r, -dy, -dz, y + dy, z + dz, w + 1));
+    return e;
 }
 
 /* ---- places ---- */

@@ -1,40 +1,62 @@
 /*
  * Joining the runs of a tile in shared memory: a forest whose trees are pieces and whose roots are
  * their first runs. Gives every run its code and every line its number of pieces.
+ *
+ * A run's first link is to a run before it that it touches: its own thread stores it, as nobody
+ * else writes there yet. After that ways to roots are made short, and the pairs that are left are
+ * united by whole warps, whose lanes share them.
  */
 #ifndef LOB_COMPONENTS_TILES_CUDA_CUH
 #define LOB_COMPONENTS_TILES_CUDA_CUH
 
 #include "kernels/components/components_runs_cuda.cuh"
 
-/* A block's forest. Nodes are numbered in the order of lines: thread * slots + slot. */
+/*
+ * A block's forest. A node is a run: where its parent is kept, in bytes. Nodes grow with lines,
+ * words and runs.
+ */
 template <typename K> struct tile_forest {
-    volatile uint32_t *parent; /* TILE_THREADS * slots, by place */
-    const uint32_t *starts;    /* TILE_THREADS */
+    /* Words of a thread: odd, so that threads that look at one slot each meet different banks. */
+    static constexpr uint32_t stride = K::slots + 1;
+    /* In the end a root's parent is its code, marked so. */
+    static constexpr uint32_t is_code = UINT32_C(1) << 31;
 
-    /* Where a node is kept: threads of a warp that look at one slot each meet different banks. */
-    static __device__ int kept_at(uint32_t node)
-    {
-        return (int)(node ^ (node >> 5 & (K::slots - 1)));
-    }
+    unsigned char *parents; /* TILE_THREADS * stride words */
+    const uint32_t *starts; /* TILE_THREADS */
 
     static __device__ uint32_t node_of(int thread, int start)
     {
-        return (uint32_t)thread << K::slot_bits | (uint32_t)start >> (5 - K::slot_bits);
+        return ((uint32_t)thread * stride + ((uint32_t)start >> (5 - K::slot_bits))) * 4;
+    }
+
+    /* The node of the run that holds a bit of a word whose runs start so. */
+    static __device__ uint32_t node_in(int thread, uint32_t starts, int bit)
+    {
+        return node_of(thread, 31 - __clz((int)(starts & lob_bits_to(bit))));
     }
 
     __device__ uint32_t node_at(int thread, int bit) const
     {
-        return node_of(thread, 31 - __clz(starts[thread] & lob_bits_to(bit)));
+        return node_in(thread, starts[thread], bit);
+    }
+
+    __device__ uint32_t *at(uint32_t node) const
+    {
+        return (uint32_t *)(parents + node);
+    }
+
+    __device__ uint32_t parent(uint32_t node) const
+    {
+        return *(const volatile uint32_t *)at(node);
     }
 
     /* A node far from its root is put next to it, so that the next search is short. */
     __device__ uint32_t root_of(uint32_t node)
     {
-        uint32_t root = node;
-        int steps = 0;
-        for (uint32_t up; (up = parent[kept_at(root)]) != root; root = up) steps++;
-        if (steps > 1) atomicMin((uint32_t *)&parent[kept_at(node)], root);
+        const uint32_t first = parent(node);
+        uint32_t root = first;
+        for (uint32_t up; (up = parent(root)) != root;) root = up;
+        if (root != first) atomicMin(at(node), root);
         return root;
     }
 
@@ -42,11 +64,14 @@ template <typename K> struct tile_forest {
     __device__ void unite(uint32_t a, uint32_t b)
     {
         for (;;) {
-            a = root_of(a);
-            b = root_of(b);
-            if (a == b) return;
+            for (uint32_t up_a, up_b;; a = up_a, b = up_b) { /* both ways at once */
+                up_a = parent(a);
+                up_b = parent(b);
+                if (up_a == up_b) return;
+                if (up_a == a && up_b == b) break;
+            }
             const uint32_t low = a < b ? a : b, high = a < b ? b : a;
-            const uint32_t before = atomicMin((uint32_t *)&parent[kept_at(high)], low);
+            const uint32_t before = atomicMin(at(high), low);
             if (before == high) return;
             a = before;
             b = low;
@@ -54,48 +79,35 @@ template <typename K> struct tile_forest {
     }
 };
 
-/* Pairs of a thread's word with up to three lines, whose words other threads have. */
-typedef struct {
-    lob_row_pairs with[3];
-    int other[3];
-} tile_jobs;
+/* Pairs of nodes that a warp has found and not yet united: its lanes find them unevenly. */
+enum { QUEUE = 2 * WORD };
 
-/* The next bit of three masks, and which of them it was in: lanes go on to the next line alone. */
-static __device__ inline int next_job(uint32_t &first, uint32_t &second, uint32_t &third, int *bit)
-{
-    const int which = first ? 0 : second ? 1 : 2;
-    const uint32_t from = first ? first : second ? second : third, rest = from & (from - 1);
-    *bit = __ffs((int)from) - 1;
-    first = which == 0 ? rest : first;
-    second = which == 1 ? rest : second;
-    third = which == 2 ? rest : third;
-    return which;
-}
+template <typename K> struct pair_queue {
+    tile_forest<K> forest;
+    volatile uint32_t *pairs; /* QUEUE of the warp: two nodes each, in words */
+    int count;                /* below WORD between calls; the same in all lanes */
 
-template <typename K>
-static __device__ inline void unite_jobs(tile_forest<K> &forest, int thread, tile_jobs j)
-{
-    int bit;
-    while (j.with[0].same | j.with[1].same | j.with[2].same) {
-        const int k = next_job(j.with[0].same, j.with[1].same, j.with[2].same, &bit);
-        const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
-        forest.unite(forest.node_at(thread, bit), forest.node_at(other, bit));
+    /* All lanes together: the last n <= WORD pairs. */
+    __device__ void unite_last(int n)
+    {
+        const int lane = (int)threadIdx.x % WORD;
+        __syncwarp();
+        count -= n;
+        const uint32_t pair = lane < n ? pairs[count + lane] : 0;
+        __syncwarp();
+        if (lane < n) forest.unite((pair & 0xffff) * 4, (pair >> 16) * 4);
     }
-    if constexpr (has_diagonal<K>()) {
-        while (j.with[0].back | j.with[1].back | j.with[2].back) {
-            const int k = next_job(j.with[0].back, j.with[1].back, j.with[2].back, &bit);
-            const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
-            forest.unite(forest.node_at(thread, bit),
-                         forest.node_at(other - (bit == 0), (bit + 31) % WORD));
-        }
-        while (j.with[0].ahead | j.with[1].ahead | j.with[2].ahead) {
-            const int k = next_job(j.with[0].ahead, j.with[1].ahead, j.with[2].ahead, &bit);
-            const int other = k == 0 ? j.other[0] : k == 1 ? j.other[1] : j.other[2];
-            forest.unite(forest.node_at(thread, bit),
-                         forest.node_at(other + (bit == 31), (bit + 1) % WORD));
-        }
+
+    /* All lanes together, those that have a pair add it. */
+    __device__ void add(bool wanted, uint32_t a, uint32_t b)
+    {
+        const uint32_t lanes = __ballot_sync(~0u, wanted);
+        const uint32_t before = lanes & ((1u << threadIdx.x % WORD) - 1);
+        if (wanted) pairs[count + __popc(before)] = a / 4 | b / 4 << 16;
+        count += __popc(lanes);
+        if (count >= WORD) unite_last(WORD);
     }
-}
+};
 
 /* What a thread knows of its word, and its block of the tile. */
 typedef struct {
@@ -121,29 +133,17 @@ static __device__ inline tile_line line_at(const runs &r, const tile_word &t, in
     return l;
 }
 
-/* Pairs of the rows of two lines of a tile where all neighbours are joined. */
+/* The columns of a line where one of its rows on a side, (DY, DZ) away, is filled. */
 template <typename K, int DY, int DZ>
-static __device__ inline void undirected_tile_pairs(lob_row_pairs *e, const runs &r,
-                                                    const tile_word &t, int thread)
+static __device__ inline uint32_t tile_side(const tile_word &t, int thread)
 {
-    const int other = thread + TILE_WORDS * (DY + DZ * (1 << r.tile_y_bits));
-    const bool first = thread % TILE_WORDS == 0, last = thread % TILE_WORDS == TILE_WORDS - 1;
+    uint32_t filled = 0;
 #pragma unroll
-    for (int i = 0; i < K::by * K::bz * K::by * K::bz; i++) {
-        const int ay = i % K::by, az = i / K::by % K::bz;
-        const int by = i / (K::by * K::bz) % K::by, bz = i / (K::by * K::bz * K::by);
-        const int dy = DY * K::by + by - ay, dz = DZ * K::bz + bz - az;
-        const int apart = (dy != 0) + (dz != 0);
-        if (dy < -1 || dy > 1 || dz < -1 || dz > 1 || apart > K::near) continue;
-        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
-        const uint32_t a = t.filled[(az * K::by + ay) * TILE_THREADS + thread];
-        const uint32_t *row = t.filled + (bz * K::by + by) * TILE_THREADS;
-        const uint32_t b = row[other];
-        e->same |= a & b;
-        if (apart + 1 > K::near || !r.along[0]) continue;
-        e->back |= a & lob_bits_back(b, first ? 0 : row[other - 1]);
-        e->ahead |= a & lob_bits_ahead(b, last ? 0 : row[other + 1]);
+    for (int i = 0; i < K::by * K::bz; i++) {
+        if (!on_side<K>(i, DY, DZ)) continue;
+        filled |= t.filled[i * TILE_THREADS + thread];
     }
+    return filled;
 }
 
 /* The pairs in the tile of one of its lines with another, (DY, DZ) away. */
@@ -152,28 +152,36 @@ static __device__ inline lob_row_pairs tile_pairs(const runs &r, const tile_word
                                                   const tile_line &l)
 {
     lob_row_pairs e = {0, 0, 0};
-    const int apart = (DY != 0) + (DZ != 0);
-    if (!K::directed)
-        undirected_tile_pairs<K, DY, DZ>(&e, r, t, l.thread);
-    else if (apart <= K::near) {
-        const uint32_t *same = r.plane[direction_of(0, DY, DZ)];
-        const uint32_t *back = r.plane[direction_of(-1, DY, DZ)];
-        const uint32_t *ahead = r.plane[direction_of(1, DY, DZ)];
-        if (same) e.same = same[l.index];
-        if (back) e.back = back[l.index] & ~(uint32_t)(l.thread % TILE_WORDS == 0);
-        if (ahead) e.ahead = ahead[l.index];
-        if (l.thread % TILE_WORDS == TILE_WORDS - 1) e.ahead &= ~(UINT32_C(1) << 31);
+    const bool first = l.thread % TILE_WORDS == 0, last = l.thread % TILE_WORDS == TILE_WORDS - 1;
+    if (!K::directed) {
+        const int other = l.thread + TILE_WORDS * (DY + DZ * (1 << r.tile_y_bits));
+        if ((DY && !r.along[1]) || (DZ && !r.along[2])) return e;
+        const uint32_t a = tile_side<K, DY, DZ>(t, l.thread);
+        const uint32_t b = tile_side<K, -DY, -DZ>(t, other);
+        e.same = a & b;
+        if (!goes_across<K>(DY, DZ) || !r.along[0]) return e;
+        e.back = a & lob_bits_back(b, first ? 0 : tile_side<K, -DY, -DZ>(t, other - 1));
+        e.ahead = a & lob_bits_ahead(b, last ? 0 : tile_side<K, -DY, -DZ>(t, other + 1));
+        return e;
     }
+    const uint32_t *same = r.plane[direction_of(0, DY, DZ)];
+    const uint32_t *back = r.plane[direction_of(-1, DY, DZ)];
+    const uint32_t *ahead = r.plane[direction_of(1, DY, DZ)];
+    if (same) e.same = same[l.index];
+    if (!goes_across<K>(DY, DZ)) return e;
+    if (back) e.back = back[l.index] & ~(uint32_t)first;
+    if (ahead) e.ahead = ahead[l.index] & ~((uint32_t)last << 31);
     return e;
 }
 
-/* Those of the pairs with another line of the tile that need a union. */
+/* Of pairs with another line of the tile, those that need a union; left: of the word to the left.
+ */
 static __device__ inline lob_row_pairs needed_in_tile(const tile_word &t, const lob_row_pairs &e,
-                                                      int other)
+                                                      int other, uint32_t left)
 {
     const bool last = t.thread % TILE_WORDS == TILE_WORDS - 1;
     return lob_row_pairs_needed(e, t.joined[t.thread], t.joined[other],
-                                last ? 0 : t.joined[other + 1]);
+                                last ? 0 : t.joined[other + 1], left);
 }
 
 /* Take out pairs that follow from others: from and to are joined with the line between. */
@@ -184,38 +192,21 @@ static __device__ inline void drop(lob_row_pairs *e, const lob_row_pairs &by)
     e->ahead &= ~by.ahead;
 }
 
-/* Along x and y: a warp has a plane of the tile, or half of one. */
-template <typename K>
-static __device__ inline void unite_plane(const runs &r, tile_forest<K> &forest, const tile_word &t)
-{
-    tile_jobs j = {};
-    if (t.thread % TILE_WORDS > 0 && (t.joined[t.thread] & 1))
-        forest.unite(forest.node_at(t.thread, 0), forest.node_at(t.thread - 1, 31));
-    if (t.local_y == 0) return;
-    const tile_line own = line_at(r, t, 0, 0);
-    lob_row_pairs e = tile_pairs<K, -1, 0>(r, t, own);
-    if (t.local_z > 0) /* goes round by the lines below both */
-        e.same &= ~(tile_pairs<K, 0, -1>(r, t, own).same &
-                    tile_pairs<K, 0, -1>(r, t, line_at(r, t, -1, 0)).same &
-                    tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1)).same);
-    j.other[0] = t.thread - TILE_WORDS;
-    j.with[0] = needed_in_tile(t, e, j.other[0]);
-    unite_jobs(forest, t.thread, j);
-}
+/* The lines before a line whose runs its own may touch. */
+template <typename K> struct tile_lines {
+    static constexpr int count = has_diagonal<K>() ? 4 : 2;
+    lob_row_pairs with[count]; /* (0, -1), (-1, 0), (-1, -1), (1, -1) */
+    int other[count];          /* threads */
+};
 
-/* Along z, and across edges, of which those are left out that the line below leads to. */
+/* Edges, of which those are left out that the line below leads to. */
 template <typename K>
-static __device__ inline void unite_planes(const runs &r, tile_forest<K> &forest,
-                                           const tile_word &t)
+static __device__ inline void edge_pairs(tile_lines<K> *n, const lob_row_pairs &below,
+                                         const runs &r, const tile_word &t)
 {
     const int last_y = (1 << r.tile_y_bits) - 1;
-    tile_jobs j = {};
-    if (t.local_z == 0) return;
     const tile_line own = line_at(r, t, 0, 0);
-    const lob_row_pairs below = tile_pairs<K, 0, -1>(r, t, own);
-    j.other[0] = line_at(r, t, 0, -1).thread;
-    j.with[0] = needed_in_tile(t, below, j.other[0]);
-    if (has_diagonal<K>() && t.local_y > 0) {
+    if (t.local_y > 0) {
         lob_row_pairs e = tile_pairs<K, -1, -1>(r, t, own);
         lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1));
         beside.same &= below.same;
@@ -224,10 +215,10 @@ static __device__ inline void unite_planes(const runs &r, tile_forest<K> &forest
         drop(&e, beside);
         e.same &= ~(tile_pairs<K, -1, 0>(r, t, own).same &
                     tile_pairs<K, 0, -1>(r, t, line_at(r, t, -1, 0)).same);
-        j.other[1] = line_at(r, t, -1, -1).thread;
-        j.with[1] = needed_in_tile(t, e, j.other[1]);
+        n->other[2] = line_at(r, t, -1, -1).thread;
+        n->with[2] = needed_in_tile(t, e, n->other[2], 0);
     }
-    if (has_diagonal<K>() && t.local_y < last_y && t.y + 1 < r.ly) {
+    if (t.local_y < last_y && t.y + 1 < r.ly) {
         const tile_line up = line_at(r, t, 1, 0), to = line_at(r, t, 1, -1);
         lob_row_pairs e = tile_pairs<K, 1, -1>(r, t, own);
         const lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, to);
@@ -235,10 +226,100 @@ static __device__ inline void unite_planes(const runs &r, tile_forest<K> &forest
                                       below.same & beside.back >> 1};
         drop(&e, turned);
         e.same &= ~(tile_pairs<K, -1, 0>(r, t, up).same & tile_pairs<K, 0, -1>(r, t, up).same);
-        j.other[2] = to.thread;
-        j.with[2] = needed_in_tile(t, e, j.other[2]);
+        n->other[3] = to.thread;
+        n->with[3] = needed_in_tile(t, e, n->other[3], 0);
     }
-    unite_jobs(forest, t.thread, j);
+}
+
+/* All lanes together: the pairs of a word that need a union; along x there is one at bit 0. */
+template <typename K>
+static __device__ inline tile_lines<K> pairs_of_word(const runs &r, const tile_word &t, bool any)
+{
+    tile_lines<K> n = {};
+    lob_row_pairs z = {0, 0, 0}, y = {0, 0, 0};
+    const tile_line own = line_at(r, t, 0, 0);
+    if (any && t.local_z > 0) z = tile_pairs<K, 0, -1>(r, t, own);
+    if (any && t.local_y > 0) y = tile_pairs<K, -1, 0>(r, t, own);
+    const uint32_t left_z = __shfl_up_sync(~0u, z.same, 1);
+    const uint32_t left_y = __shfl_up_sync(~0u, y.same, 1);
+    if (!any) return n;
+    if (t.local_z > 0) {
+        n.other[0] = line_at(r, t, 0, -1).thread;
+        n.with[0] = needed_in_tile(t, z, n.other[0], left_z);
+        if constexpr (has_diagonal<K>()) edge_pairs(&n, z, r, t);
+    }
+    if (t.local_y > 0) {
+        if (t.local_z > 0) /* goes round by the lines below both */
+            y.same &= ~(z.same & tile_pairs<K, 0, -1>(r, t, line_at(r, t, -1, 0)).same &
+                        tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1)).same);
+        n.other[1] = t.thread - TILE_WORDS;
+        n.with[1] = needed_in_tile(t, y, n.other[1], left_y);
+    }
+    return n;
+}
+
+/* Give every run of a word its first parent, and take out the pairs that this does. */
+template <typename K>
+static __device__ inline void link_first(const tile_forest<K> &forest, const tile_word &t,
+                                         uint32_t mine, tile_lines<K> *n)
+{
+    const uint32_t starts_z = mine ? forest.starts[n->other[0]] : 0;
+    const uint32_t starts_y = mine ? forest.starts[n->other[1]] : 0;
+    uint32_t left_z = n->with[0].same, left_y = n->with[1].same, left = mine;
+    if (mine & t.joined[t.thread] & 1) { /* along x: bit 0 starts a run that goes on to the left */
+        *forest.at(forest.node_of(t.thread, 0)) = forest.node_at(t.thread - 1, 31);
+        left &= left - 1;
+    }
+    while (left) {
+        const uint32_t start = left & -left, rest = left & (left - 1);
+        const uint32_t run = (rest & -rest) - start; /* without a next one: all from start on */
+        const bool along_z = left_z & run;
+        const uint32_t pairs = (along_z ? left_z : left_y) & run, pair = pairs & -pairs;
+        const int bit = __ffs((int)pair) - 1;
+        const uint32_t node = forest.node_of(t.thread, __ffs((int)start) - 1);
+        uint32_t parent = node;
+        if (pair)
+            parent = forest.node_in(along_z ? n->other[0] : n->other[1],
+                                    along_z ? starts_z : starts_y, bit);
+        *forest.at(node) = parent;
+        left_z &= ~(along_z ? pair : 0);
+        left_y &= ~(along_z ? 0 : pair);
+        left = rest;
+    }
+    n->with[0].same = left_z;
+    n->with[1].same = left_y;
+}
+
+/* All lanes together: unite what is left; pairs are with the voxel dx away. */
+template <typename K>
+static __device__ inline void queue_pairs(pair_queue<K> &queue, const tile_lines<K> &n, int thread,
+                                          int dx)
+{
+    uint32_t left[tile_lines<K>::count], any = 0;
+#pragma unroll
+    for (int i = 0; i < tile_lines<K>::count; i++) {
+        const lob_row_pairs &e = n.with[i];
+        left[i] = dx == 0 ? e.same : dx < 0 ? e.back : e.ahead;
+        any |= left[i];
+    }
+    while (__any_sync(~0u, any != 0)) {
+        uint32_t from = 0;
+        int other = thread;
+#pragma unroll
+        for (int i = 0; i < tile_lines<K>::count; i++) {
+            const bool here = !from && left[i];
+            from = here ? left[i] : from;
+            other = here ? n.other[i] : other;
+            left[i] = here ? left[i] & (left[i] - 1) : left[i];
+        }
+        const int bit = from ? __ffs((int)from) - 1 : 0, column = WORD + bit + dx;
+        const int to = from ? other + column / WORD - 1 : thread;
+        queue.add(from != 0, queue.forest.node_at(thread, bit),
+                  queue.forest.node_at(to, column % WORD));
+        any = 0;
+#pragma unroll
+        for (int i = 0; i < tile_lines<K>::count; i++) any |= left[i];
+    }
 }
 
 /* How much the threads before this one add up to; total: all of them. Ends with a barrier. */
@@ -262,25 +343,70 @@ static __device__ inline uint32_t sum_before(uint32_t mine, uint32_t *of_warp, u
     return before + sum - mine;
 }
 
-/* A root's code: its line, and the roots before it there. */
+/* The codes of a word's roots: their line, and the roots before them there. */
 template <typename K>
-static __device__ inline uint16_t code_of_root(const uint32_t *roots, uint32_t root)
+static __device__ inline void keep_codes(const tile_forest<K> &forest, int thread, uint32_t own,
+                                         uint32_t left_roots)
 {
-    const int thread = (int)(root >> K::slot_bits);
-    const int bit = (int)(root & (K::slots - 1)) << (5 - K::slot_bits);
-    uint32_t rank = __popc(roots[thread] & ~(~0u << bit));
-    if (thread % TILE_WORDS) rank += __popc(roots[thread - 1]);
-    return (uint16_t)(thread / TILE_WORDS << CODE_RANK_BITS | rank);
+    uint32_t code =
+        (uint32_t)(thread / TILE_WORDS << CODE_RANK_BITS) + (uint32_t)__popc(left_roots);
+    for (uint32_t left = own; left; left &= left - 1)
+        *forest.at(forest.node_of(thread, __ffs((int)left) - 1)) = forest.is_code | code++;
 }
 
-template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tile_kernel(runs r)
+/* Rows of bits, runs and joints of a tile's words, in shared memory. Returns where runs start. */
+template <typename K>
+static __device__ inline uint32_t load_word(const runs &r, const tile_word &t, uint32_t *rows,
+                                            uint32_t *starts, uint32_t *joined)
 {
-    extern __shared__ uint32_t parent[];
-    __shared__ uint32_t rows[TILE_THREADS * (K::directed ? 1 : K::by * K::bz)];
+    uint32_t filled = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++) {
+        const int y = t.y * K::by + i % K::by, z = t.z * K::bz + i / K::by;
+        const uint32_t row = row_word(r, r.filled, y, z, t.w);
+        if (!K::directed) rows[i * TILE_THREADS + t.thread] = row;
+        filled |= row;
+    }
+    const bool first = t.thread % TILE_WORDS == 0;
+    const uint32_t left = __shfl_up_sync(~0u, filled, 1);
+    uint32_t with_left = filled & lob_bits_back(filled, first ? 0 : left);
+    if (K::directed) with_left = joined_word<K>(r, t.y, t.z, t.w);
+    if (!r.along[0]) with_left = 0;
+    const uint32_t mine = lob_run_starts(filled, with_left);
+    starts[t.thread] = mine;
+    joined[t.thread] = first ? with_left & ~UINT32_C(1) : with_left;
+    return mine;
+}
+
+/* The pieces of a tile: afterwards every run's parent is its root. */
+template <typename K>
+static __device__ inline void join_tile(const runs &r, tile_forest<K> &forest, const tile_word &t,
+                                        uint32_t mine, uint32_t *pairs)
+{
+    tile_lines<K> n = pairs_of_word<K>(r, t, mine != 0);
+    pair_queue<K> queue = {forest, pairs, 0};
+    link_first(forest, t, mine, &n);
+    __syncthreads();
+    for (uint32_t left = mine; left; left &= left - 1)
+        forest.root_of(forest.node_of(t.thread, __ffs((int)left) - 1));
+    __syncthreads();
+    if constexpr (has_diagonal<K>()) {
+#pragma unroll 1
+        for (int dx = -1; dx <= 1; dx++) queue_pairs(queue, n, t.thread, dx);
+    } else
+        queue_pairs(queue, n, t.thread, 0);
+    if (queue.count) queue.unite_last(queue.count);
+    __syncthreads();
+}
+
+template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_kernel(runs r)
+{
+    extern __shared__ uint32_t parents[];
+    __shared__ uint32_t rows[K::directed ? 1 : TILE_THREADS * K::by * K::bz];
     __shared__ uint32_t starts[TILE_THREADS], joined[TILE_THREADS], roots[TILE_THREADS];
-    __shared__ uint32_t of_warp[TILE_THREADS / WORD];
+    __shared__ uint32_t pairs[TILE_THREADS / WORD * QUEUE], of_warp[TILE_THREADS / WORD];
     const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
-    tile_forest<K> forest = {parent, starts};
+    tile_forest<K> forest = {(unsigned char *)parents, starts};
 
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
         tile_word t;
@@ -294,53 +420,31 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) til
         t.joined = joined;
         t.index = ((int64_t)t.z * r.ny + t.y) * r.words + t.w;
         t.filled = rows;
-        uint32_t filled = 0;
-#pragma unroll
-        for (int i = 0; i < K::by * K::bz; i++) {
-            const int y = t.y * K::by + i % K::by, z = t.z * K::bz + i / K::by;
-            const uint32_t row = row_word(r, r.filled, y, z, t.w);
-            if (!K::directed) rows[i * TILE_THREADS + thread] = row;
-            filled |= row;
-        }
-        const bool first = thread % TILE_WORDS == 0;
-        const uint32_t left = __shfl_up_sync(~0u, filled, 1);
-        uint32_t with_left = filled & lob_bits_back(filled, first ? 0 : left);
-        if (K::directed) with_left = joined_word<K>(r, t.y, t.z, t.w);
-        if (!r.along[0]) with_left = 0;
-        const uint32_t mine = lob_run_starts(filled, with_left);
-        starts[thread] = mine;
-        joined[thread] = first ? with_left & ~UINT32_C(1) : with_left;
-        for (int i = thread; i < TILE_THREADS * K::slots; i += TILE_THREADS)
-            parent[tile_forest<K>::kept_at((uint32_t)i)] = (uint32_t)i;
+        const uint32_t mine = load_word<K>(r, t, rows, starts, joined);
         __syncthreads();
-        if (mine) unite_plane(r, forest, t);
-        __syncthreads();
-        for (uint32_t left = mine; left; left &= left - 1)
-            forest.root_of(tile_forest<K>::node_of(thread, __ffs((int)left) - 1));
-        __syncthreads();
-        if (mine) unite_planes(r, forest, t);
-        __syncthreads();
+        join_tile(r, forest, t, mine, pairs + thread / WORD * QUEUE);
 
         uint32_t own = 0; /* runs that are roots */
         for (uint32_t left = mine; left; left &= left - 1) {
-            const int start = __ffs((int)left) - 1;
-            const uint32_t node = tile_forest<K>::node_of(thread, start);
-            if (forest.root_of(node) == node) own |= 1u << start;
+            const uint32_t node = forest.node_of(thread, __ffs((int)left) - 1);
+            if (forest.root_of(node) == node) own |= left & -left;
         }
         roots[thread] = own;
         uint32_t total = 0;
         const uint32_t before = sum_before((uint32_t)__popc(mine), of_warp, &total);
-
-        const bool inside = t.y < r.ly && t.z < r.lz;
-        if (inside && thread % TILE_WORDS == 0)
+        const bool inside = t.y < r.ly && t.z < r.lz, first = thread % TILE_WORDS == 0;
+        if (inside && first)
             r.line_base[line_index(r, t.at, line)] =
                 (uint32_t)(__popc(own) + __popc(roots[thread + 1]));
         r.offset[tile * TILE_THREADS + thread] = (uint16_t)before;
         if (thread == 0) r.runs[tile] = total;
+        keep_codes(forest, thread, own, first ? 0 : roots[thread - 1]);
+        __syncthreads();
         uint16_t *code = r.code + tile * TILE_THREADS * K::slots + before;
         for (uint32_t left = mine; left; left &= left - 1) {
-            const uint32_t node = tile_forest<K>::node_of(thread, __ffs(left) - 1);
-            *code++ = code_of_root<K>(roots, parent[tile_forest<K>::kept_at(node)]);
+            uint32_t found = forest.parent(forest.node_of(thread, __ffs((int)left) - 1));
+            if (!(found & forest.is_code)) found = forest.parent(found);
+            *code++ = (uint16_t)found;
         }
         __syncthreads();
     }
