@@ -1,24 +1,11 @@
-/* From an image to bits: which voxels are foreground, and which neighbours are joined. */
-#include "kernels/components/components_job_cuda.cuh"
+/* From an image to bits: which voxels are foreground. */
+#include "kernels/components/components_scene_cuda.cuh"
 
-#include "kernels/components/components_voxel.h"
 #include "volumes/labels.h"
 
 #include <type_traits>
 
 enum { BITS_THREADS = 256, BITS_WARPS = BITS_THREADS / WORD, BITS_AHEAD = 8 };
-
-/* An image in device memory. */
-typedef struct {
-    runs r;
-    const void *stored;
-    const uint8_t *mask;
-    int64_t voxels;
-    int channels;
-    bool tolerance;
-    lob_component_rule rule;
-    wide *counts; /* foreground, not finite */
-} scene;
 
 enum { OUTSIDE, BACKGROUND, NOT_FINITE, FOREGROUND };
 
@@ -98,125 +85,131 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_kernel(scene s)
     count_states(s.counts, foreground, not_finite);
 }
 
-#define APART_OF(type, ctype, name, integer, lowest, highest) \
-    static __device__ inline double apart(ctype a, ctype b)   \
-    {                                                         \
-        return lob_component_apart_##ctype(a, b);             \
-    }
-LOB_TYPE_LIST(APART_OF)
-#undef APART_OF
+/* ---- sixteen bytes of voxels a lane ---- */
 
-/* Whether two voxels are joined, if both are foreground. */
-template <typename T> static __device__ inline bool alike(const scene &s, int64_t a, int64_t b)
-{
-    const T *stored = (const T *)s.stored;
-    double sum = 0;
-    for (int c = 0; c < s.channels; c++) {
-        const T of_a = stored[a + c * s.voxels], of_b = stored[b + c * s.voxels];
-        if (!s.tolerance && of_a != of_b) return false;
-        if (s.tolerance) sum += apart(of_a, of_b);
-    }
-    return !s.tolerance || sum <= s.rule.limit;
-}
+enum { LOADS = 4 }; /* of a lane, all on their way before the first is looked at */
 
-/* The same of one channel's values. */
-template <typename T> static __device__ inline bool alike_values(const scene &s, T a, T b)
-{
-    return s.tolerance ? apart(a, b) <= s.rule.limit : a == b;
-}
-
-/* The row before a row in one of four ways, and its words around word w. */
+/* Rows that are whole numbers of 16 bytes; the volume is one where rows are whole words. */
 typedef struct {
-    int64_t row; /* a row of the volume in any case */
-    uint32_t left, here, right;
-} row_before;
+    scene s;
+    int64_t rows, row_voxels, row_words;
+    int64_t stretches; /* of a row, each a warp's */
+} filling;
 
-static __device__ inline row_before row_at(const runs &r, int y, int z, int w, int dy, int dz)
+/* Bit k: byte k is not 0. */
+static __device__ inline uint32_t bytes_not_zero(uint32_t bytes)
 {
-    row_before b;
-    const bool inside = (uint32_t)(y + dy) < (uint32_t)r.ny && z + dz >= 0;
-    b.row = (int64_t)(inside ? z + dz : z) * r.ny + (inside ? y + dy : y);
-    b.left = row_word(r, r.filled, y + dy, z + dz, w - 1);
-    b.here = row_word(r, r.filled, y + dy, z + dz, w);
-    b.right = row_word(r, r.filled, y + dy, z + dz, w + 1);
-    return b;
+    const uint32_t low = UINT32_C(0x7f7f7f7f), high = ((bytes & low) + low) | bytes;
+    return ((high & ~low) >> 7) * UINT32_C(0x10204080) >> 28;
 }
 
-/* A warp takes a word in all directions. SINGLE: of one channel, so that no load waits. */
-template <typename T, bool SINGLE>
-static __device__ inline void join_word(const scene &s, int y, int z, int w)
+/* Bit k: voxel k of 16 bytes is foreground. */
+template <typename T, bool PLAIN>
+static __device__ inline uint32_t filled_of(const lob_component_rule &rule, const uint4 &bytes,
+                                            uint32_t *not_finite)
 {
-    const runs &r = s.r;
-    const int lane = (int)threadIdx.x % WORD, x = w * WORD + lane;
-    const int from_x = x < r.nx ? x : r.nx - 1;
-    const int64_t row = (int64_t)z * r.ny + y;
-    const uint32_t filled = r.filled[row * r.words + w];
-    const T *stored = (const T *)s.stored;
-    const T own = stored[row * r.nx + from_x];
-    uint32_t mine = 0; /* lane k has the bits of direction k */
-    static const int before[5][2] = {
-        {0,  0 },
-        {-1, 0 },
-        {-1, -1},
-        {0,  -1},
-        {1,  -1}
-    };
+    enum { VOXELS = sizeof(uint4) / sizeof(T) };
+    if (PLAIN && sizeof(T) == 1)
+        return bytes_not_zero(bytes.x) | bytes_not_zero(bytes.y) << 4 |
+               bytes_not_zero(bytes.z) << 8 | bytes_not_zero(bytes.w) << 12;
+    T value[VOXELS];
+    memcpy(value, &bytes, sizeof value);
+    uint32_t filled = 0;
 #pragma unroll
-    for (int k = 0; k < 5; k++) {
-        const int dy = before[k][0], dz = before[k][1];
-        if (!r.plane[direction_of(k ? 0 : -1, dy, dz)]) continue;
-        const row_before b = row_at(r, y, z, w, dy, dz);
+    for (int k = 0; k < VOXELS; k++) {
+        const bool finite = std::is_integral<T>::value || value[k] - value[k] == T(0);
+        const bool in =
+            PLAIN ? value[k] != T(0) : lob_component_foreground((double)value[k], &rule);
+        *not_finite += !finite;
+        filled |= (uint32_t)(finite && in) << k;
+    }
+    return filled;
+}
+
+template <typename T, bool PLAIN>
+static __global__ void __launch_bounds__(BITS_THREADS) filled_quads_kernel(filling f)
+{
+    enum { VOXELS = sizeof(uint4) / sizeof(T), LANES = WORD / VOXELS }; /* of a load; of a word */
+    const scene &s = f.s;
+    const int lane = (int)threadIdx.x % WORD;
+    const int64_t units = f.rows * f.stretches, step = (int64_t)gridDim.x * BITS_WARPS;
+    uint32_t foreground = 0, not_finite = 0;
+    for (int64_t unit = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WORD; unit < units;
+         unit += step) {
+        const int64_t row = unit / f.stretches;
+        const int64_t first = (unit - row * f.stretches) * (LOADS * WORD * VOXELS) + lane * VOXELS;
+        const T *stored = (const T *)s.stored + row * f.row_voxels;
+        uint32_t *words = s.r.filled + row * f.row_words;
+        uint4 bytes[LOADS];
 #pragma unroll
-        for (int dx = -1; dx <= (k ? 1 : -1); dx++) {
-            const int direction = direction_of(dx, dy, dz);
-            if (!r.plane[direction]) continue;
-            const uint32_t to = dx < 0   ? lob_bits_back(b.here, b.left)
-                                : dx > 0 ? lob_bits_ahead(b.here, b.right)
-                                         : b.here;
-            const int to_x = min(max(from_x + dx, 0), r.nx - 1);
-            const uint32_t both = filled & to;
-            bool joined;
-            if (SINGLE)
-                joined = alike_values<T>(s, own, stored[b.row * r.nx + to_x]);
-            else
-                joined =
-                    (both >> lane & 1) && alike<T>(s, row * r.nx + from_x, b.row * r.nx + to_x);
-            const uint32_t bits = __ballot_sync(~0u, joined) & both;
-            if (lane == direction) mine = bits;
+        for (int i = 0; i < LOADS; i++) {
+            const int64_t x = first + i * WORD * VOXELS;
+            bytes[i] = make_uint4(0, 0, 0, 0);
+            if (x < f.row_voxels) bytes[i] = *(const uint4 *)(stored + x);
+        }
+#pragma unroll
+        for (int i = 0; i < LOADS; i++) {
+            const int64_t x = first + i * WORD * VOXELS;
+            uint32_t filled = filled_of<T, PLAIN>(s.rule, bytes[i], &not_finite);
+            if (x >= f.row_voxels) filled = 0;
+            foreground += (uint32_t)__popc(filled);
+            filled <<= lane % LANES * VOXELS;
+#pragma unroll
+            for (int apart = 1; apart < LANES; apart *= 2)
+                filled |= __shfl_xor_sync(~0u, filled, apart);
+            if (lane % LANES == 0 && x < f.row_words * WORD) words[x / WORD] = filled;
         }
     }
-    if (lane < DIRECTIONS && r.plane[lane]) r.plane[lane][row * r.words + w] = mine;
+    count_states(s.counts, foreground, not_finite);
 }
 
-template <typename T, bool SINGLE>
-static __global__ void __launch_bounds__(BITS_THREADS) planes_kernel(scene s)
+/* ---- the call ---- */
+
+/* Whether 16 bytes are a whole number of a row's voxels, and all rows begin at such. */
+static bool has_quads(const scene &s, int bytes)
 {
-    const runs &r = s.r;
-    const int64_t rows = (int64_t)r.ny * r.nz, step = (int64_t)gridDim.x * BITS_WARPS;
-    for (int64_t row = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WORD; row < rows;
-         row += step) {
-        const int z = (int)(row / r.ny), y = (int)(row - (int64_t)z * r.ny);
-        for (int w = 0; w < r.words; w++) join_word<T, SINGLE>(s, y, z, w);
-    }
+    return s.channels == 1 && !s.mask && (int64_t)s.r.nx * bytes % (int64_t)sizeof(uint4) == 0 &&
+           (uintptr_t)s.stored % sizeof(uint4) == 0;
 }
 
-static lob_status launch(joining *j, void (*kernel)(scene), const char *name, const scene &s,
-                         lob_error *error)
+template <typename T>
+static lob_status fill_quads(joining *j, const scene &s, bool plain, lob_error *error)
+{
+    const int64_t voxels = LOADS * WORD * (int64_t)(sizeof(uint4) / sizeof(T));
+    const bool whole = s.r.nx % WORD == 0;
+    filling f = {s, 0, 0, 0, 0};
+    f.rows = whole ? 1 : (int64_t)s.r.ny * s.r.nz;
+    f.row_voxels = whole ? s.voxels : s.r.nx;
+    f.row_words = whole ? s.r.row_words : s.r.words;
+    f.stretches = (f.row_voxels + voxels - 1) / voxels;
+    return lob_launch(
+        j->device, plain ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,
+        "finding the foreground", lob_blocks(j->device, f.rows * f.stretches * WORD, BITS_THREADS),
+        BITS_THREADS, 0, f, error);
+}
+
+template <typename T> static lob_status fill(joining *j, const scene &s, lob_error *error)
 {
     const int64_t rows = (int64_t)j->r.ny * j->r.nz;
-    return lob_launch(j->device, kernel, name, lob_blocks(j->device, rows * WORD, BITS_THREADS),
+    const bool plain = s.channels == 1 && !s.mask && !s.rule.ranged && !s.rule.scaled;
+    if (has_quads(s, (int)sizeof(T))) return fill_quads<T>(j, s, plain, error);
+    return lob_launch(j->device, plain ? filled_kernel<T, true> : filled_kernel<T, false>,
+                      "finding the foreground", lob_blocks(j->device, rows * WORD, BITS_THREADS),
                       BITS_THREADS, 0, s, error);
 }
 
-template <typename T> static lob_status classify(joining *j, const scene &s, lob_error *error)
+static lob_status fill_any(joining *j, const scene &s, lob_error *error)
 {
-    const bool single = s.channels == 1;
-    const bool plain = single && !s.mask && !s.rule.ranged && !s.rule.scaled;
-    LOB_TRY(launch(j, plain ? filled_kernel<T, true> : filled_kernel<T, false>,
-                   "finding the foreground", s, error));
-    if (!j->r.directed) return LOB_OK;
-    return launch(j, single ? planes_kernel<T, true> : planes_kernel<T, false>,
-                  "comparing neighbours", s, error);
+#define FILL(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                            \
+        return fill<ctype>(j, s, error);
+    switch (j->in->image->type) {
+        LOB_TYPE_LIST(FILL)
+    case LOB_TYPES:
+        break;
+    }
+#undef FILL
+    return LOB_EINTERNAL;
 }
 
 lob_status lob_joining_classify(joining *j, lob_error *error)
@@ -232,16 +225,8 @@ lob_status lob_joining_classify(joining *j, lob_error *error)
     s.rule = j->rule;
     s.counts = j->counts;
     LOB_CUDA(cudaMemsetAsync(j->counts, 0, 2 * sizeof *j->counts, j->device->stream));
-#define CLASSIFY(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                \
-        return classify<ctype>(j, s, error);
-    switch (image->type) {
-        LOB_TYPE_LIST(CLASSIFY)
-    case LOB_TYPES:
-        break;
-    }
-#undef CLASSIFY
-    return LOB_EINTERNAL;
+    LOB_TRY(fill_any(j, s, error));
+    return j->r.directed ? lob_joining_compare(j, s, error) : LOB_OK;
 }
 
 /* ---- the complement ---- */
