@@ -457,12 +457,12 @@ static lob_status next_share(streaming *s, double to)
 
 static lob_status run_passes(streaming *s)
 {
-    const double slabs = (double)((s->dims.nz + s->planes - 1) / s->planes);
+    const int64_t slabs = (s->dims.nz + s->planes - 1) / s->planes;
     int64_t largest = 0, piece = 0;
     int32_t *row = NULL;
     lob_status st = s->options->regions ? find_range(s) : LOB_OK;
     for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
-        st = next_share(s, s->to + 0.5 / slabs);
+        st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = count_slab(s, z);
     }
     if (st == LOB_OK) st = settle(s, &largest);
@@ -470,7 +470,7 @@ static lob_status run_passes(streaming *s)
         st = s->stream->begin(s->stream->user, s->result, largest, s->error);
     if (st == LOB_OK) st = lob_ledger_take(&s->ledger, &row, s->dims.nx, sizeof *row, s->error);
     for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
-        st = next_share(s, s->to + 0.5 / slabs);
+        st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = write_slab(s, z, &piece, row);
     }
     lob_ledger_give(&s->ledger, row, s->dims.nx, sizeof *row);

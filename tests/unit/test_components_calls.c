@@ -96,17 +96,17 @@ static void bad_images_have_their_line(void **state)
     cube c;
     cube_make(&c, 4);
     const lob_context context = {.threads = 1};
-    lob_volume channels = c.image, no_dims = c.image, huge = c.image, other = c.image;
-    channels.channels = LOB_COMPONENTS_CHANNELS + 1;
-    no_dims.dims.ny = 0;
-    huge.dims = (lob_dims){INT64_MAX / 2, 3, 1};
+    enum { CHANNELS, NO_DIMS, HUGE_DIMS, OTHER_INTENSITIES, BAD };
+    lob_volume images[BAD] = {c.image, c.image, c.image, c.image}, other = c.image;
+    images[CHANNELS].channels = LOB_COMPONENTS_CHANNELS + 1;
+    images[NO_DIMS].dims.ny = 0;
+    images[HUGE_DIMS].dims = (lob_dims){INT64_MAX / 2, 3, 1};
     other.dims.nz = 3;
-    const lob_volume *images[] = {&channels, &no_dims, &huge, &c.image};
-    for (size_t i = 0; i < COUNT(images); i++) {
-        lob_components_input in = {.image = images[i]};
+    for (int i = 0; i < BAD; i++) {
+        lob_components_input in = {.image = &images[i]};
         lob_error error = {.text = ""};
         lob_components_result r;
-        if (images[i] == &c.image) in.intensities = &other;
+        if (i == OTHER_INTENSITIES) in.intensities = &other;
         assert_int_equal(lob_components_cpu(&r, &in, &defaults, &context, &error), LOB_EDATA);
         assert_true(error.text[0] != '\0');
     }
