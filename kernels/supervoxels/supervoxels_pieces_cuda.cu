@@ -1,248 +1,42 @@
 /*
  * Small pieces of supervoxels join the neighbours most like them, on the device.
  *
- * Rows of the volume are cut into runs of 8 voxels, one a lane. Voxels of small sets are few: the
- * first round looks at all runs and lists those that hold any, the later ones look at these alone.
- * A small set looks at all of its faces, so each pair of sets meets on the side of its small ones.
+ * The volume is read three times: for the sums of pieces, for the contacts of small ones, and to
+ * write labels. The rounds in between work on the list of contacts, all in one kernel whose blocks
+ * wait for each other. What touches a small set is known from its own side, and a set that is
+ * small yet is made of sets that were: so the list never needs more than the first look found.
+ * Where it has no room for all, it is made again after each round.
  * Least keys, joining to the lowest number and sums of integers do not depend on any order.
  */
-#include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_measure_cuda.cuh"
 
-#include <cub/device/device_scan.cuh>
-
-enum {
-    THREADS = 256,
-    TURNS = 8,   /* pieces of a warp's voxels that are added up together; others one by one */
-    ROUNDS = 40, /* at most: each halves the sets that pick, of which there are under 2^31 */
-    BATCH = 4    /* rounds between two questions whether there is anything left to do */
-};
-static constexpr wide NO_NEIGHBOUR = ~0ull;
-
-typedef struct {
-    scene s;
-    int32_t nx, ny, nz;
-    uint32_t along, runs; /* runs of a row, and in all */
-    int64_t pieces;
-    int32_t *set;    /* pieces + 1: of each piece; a set has its lowest piece's number */
-    wide *n, *sums;  /* pieces + 1, times channels: of sets */
-    uint32_t *mean;  /* pieces + 1, times channels: lob_piece_mean */
-    wide *key;       /* pieces + 1: the best of a small set's neighbours so far */
-    int32_t *number; /* pieces + 1: of sets, then of pieces */
-    uint32_t *list, *listed;
-    uint32_t *joined; /* ROUNDS: did a round join any? */
-    int at_round;
-} pool;
-
-/* A run, as far as its row goes. */
-typedef struct {
-    int32_t x, y, z;
-    int64_t voxel;
-    int32_t label[RUN]; /* 0 beyond the row */
-} piece_run;
-
-static __device__ inline piece_run run_at(const pool &p, uint32_t number)
-{
-    piece_run r;
-    const uint32_t row = number / p.along;
-    r.x = (int32_t)(number % p.along) * RUN;
-    r.y = (int32_t)(row % (uint32_t)p.ny);
-    r.z = (int32_t)(row / (uint32_t)p.ny);
-    r.voxel = (int64_t)row * p.nx + r.x;
-    const int32_t *from = p.s.labels + r.voxel;
-    if (p.nx % 4 == 0 && p.s.aligned) {
-#pragma unroll
-        for (int j = 0; j < RUN; j += 4) {
-            const int4 four = r.x + j < p.nx ? *(const int4 *)(from + j) : make_int4(0, 0, 0, 0);
-            r.label[j] = four.x, r.label[j + 1] = four.y;
-            r.label[j + 2] = four.z, r.label[j + 3] = four.w;
-        }
-    } else {
-#pragma unroll
-        for (int j = 0; j < RUN; j++) r.label[j] = r.x + j < p.nx ? from[j] : 0;
-    }
-    return r;
-}
-
-/* ---- sums of pieces ---- */
-
-/* Add what the lanes have of one piece after the other, and what is left of others one by one. */
-static __device__ inline void add_channel(const pool &p, const piece_run &r, const uint32_t *level,
-                                          unsigned left, int channel)
-{
-    const int lane = (int)threadIdx.x % WARP, channels = p.s.rule.channels;
-    for (int turn = 0; turn < TURNS; turn++) {
-        const unsigned lanes = __ballot_sync(ALL_LANES, left != 0);
-        if (!lanes) return;
-        const int leader = __ffs((int)lanes) - 1;
-        int32_t piece = 0;
-#pragma unroll
-        for (int j = RUN - 1; j >= 0; j--)
-            if (left >> j & 1) piece = r.label[j];
-        piece = __shfl_sync(ALL_LANES, piece, leader);
-        unsigned those = 0, sum = 0;
-#pragma unroll
-        for (int j = 0; j < RUN; j++)
-            if (r.label[j] == piece) those |= 1u << j, sum += level[j];
-        left &= ~those;
-        sum = __reduce_add_sync(ALL_LANES, sum);
-        const unsigned n = __reduce_add_sync(ALL_LANES, (unsigned)__popc(those));
-        if (lane != leader) continue;
-        atomicAdd(&p.sums[(int64_t)piece * channels + channel], (wide)sum);
-        if (channel == 0) atomicAdd(&p.n[piece], (wide)n);
-    }
-#pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        if (!(left >> j & 1)) continue;
-        atomicAdd(&p.sums[(int64_t)r.label[j] * channels + channel], (wide)level[j]);
-        if (channel == 0) atomicAdd(&p.n[r.label[j]], (wide)1);
-    }
-}
-
-static __global__ void __launch_bounds__(THREADS) sums_kernel(const __grid_constant__ pool p)
-{
-    const uint32_t all = (p.runs + WARP - 1) / WARP * WARP; /* whole warps go together */
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < all; i += gridDim.x * THREADS) {
-        piece_run r = {};
-        if (i < p.runs) r = run_at(p, i);
-        unsigned left = 0;
-#pragma unroll
-        for (int j = 0; j < RUN; j++) left |= r.label[j] ? 1u << j : 0;
-        for (int c = 0; c < p.s.rule.channels; c++) {
-            uint32_t level[RUN];
-#pragma unroll
-            for (int j = 0; j < RUN; j++)
-                level[j] = left >> j & 1 ? plane_level(p.s, c, r.voxel + j) : 0;
-            add_channel(p, r, level, left, c);
-        }
-    }
-}
+/* A block of the rounds has a multiprocessor to itself, so that all of them run at once. */
+enum { ROUND_THREADS = 1024, ROUND_WARPS = ROUND_THREADS / WARP };
 
 /* ---- rounds ---- */
 
-static __device__ inline bool nothing_left(const pool &p)
+/* All blocks meet: what each wrote before, all see after. */
+static __device__ inline void meet(const pool &p, uint32_t *met)
 {
-    return p.at_round > 0 && p.joined[p.at_round - 1] == 0;
-}
-
-static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ pool p)
-{
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= p.pieces;
-         i += (int64_t)gridDim.x * THREADS)
-        p.set[i] = (int32_t)i;
-}
-
-/* Means of the sets that there are now. */
-static __global__ void __launch_bounds__(THREADS) means_kernel(const __grid_constant__ pool p)
-{
-    if (nothing_left(p)) return;
-    const int channels = p.s.rule.channels;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= p.pieces;
-         i += (int64_t)gridDim.x * THREADS) {
-        p.key[i] = NO_NEIGHBOUR;
-        if (p.n[i] == 0) continue;
-        for (int c = 0; c < channels; c++)
-            p.mean[i * channels + c] =
-                lob_piece_mean((int64_t)p.sums[i * channels + c], (int64_t)p.n[i]);
+    __syncthreads();
+    ++*met;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(&p.line->arrived, 1u);
+        while (*(volatile uint32_t *)&p.line->arrived < *met * gridDim.x) __nanosleep(20);
+        __threadfence();
     }
+    __syncthreads();
 }
 
-static __device__ inline bool is_small(const pool &p, int32_t set)
+static __device__ inline int64_t first_of_thread()
 {
-    return (int64_t)p.n[set] < p.s.rule.small;
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* Of two sets, small a and another, that share a face: is b the best for a so far? */
-static __device__ inline void offer(const pool &p, int32_t a, int32_t b)
+static __device__ inline int64_t all_threads()
 {
-    const int channels = p.s.rule.channels;
-    uint64_t apart = 0;
-    for (int c = 0; c < channels; c++)
-        apart +=
-            lob_piece_apart(p.mean[(int64_t)a * channels + c], p.mean[(int64_t)b * channels + c]);
-    const wide key = lob_piece_key(apart, (uint32_t)b);
-    /* most are not the best: a stale value read here only costs an atomic too many */
-    if (key < *(volatile wide *)&p.key[a]) atomicMin(&p.key[a], key);
-}
-
-/* What lies beyond a face of set a's, by its piece; the pair before it is not offered again. */
-static __device__ inline void meet(const pool &p, int32_t a, int32_t piece, int32_t *before)
-{
-    if (piece == 0) return;
-    const int32_t b = p.set[piece];
-    if (b == a || b == *before) return;
-    *before = b;
-    offer(p, a, b);
-}
-
-static __device__ inline void meet_neighbours(const pool &p, const piece_run &r, unsigned small)
-{
-    const int32_t *labels = p.s.labels + r.voxel;
-    const int64_t row = p.nx, plane = (int64_t)p.nx * p.ny;
-    const int slice_axis = p.s.rule.slice_axis;
-    int32_t a = 0, before = 0;
-    for (int j = 0; j < RUN; j++) {
-        if (!(small >> j & 1)) continue;
-        const int32_t set = p.set[labels[j]];
-        if (set != a) before = 0;
-        a = set;
-        if (slice_axis != 0) {
-            if (r.x + j > 0) meet(p, a, labels[j - 1], &before);
-            if (r.x + j + 1 < p.nx) meet(p, a, labels[j + 1], &before);
-        }
-        if (slice_axis != 1) {
-            if (r.y > 0) meet(p, a, labels[j - row], &before);
-            if (r.y + 1 < p.ny) meet(p, a, labels[j + row], &before);
-        }
-        if (slice_axis != 2) {
-            if (r.z > 0) meet(p, a, labels[j - plane], &before);
-            if (r.z + 1 < p.nz) meet(p, a, labels[j + plane], &before);
-        }
-    }
-}
-
-/* Which voxels of a run lie in small sets. */
-static __device__ inline unsigned small_of(const pool &p, const piece_run &r)
-{
-    unsigned small = 0;
-    int32_t last = 0;
-    bool last_small = false;
-#pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        if (r.label[j] == 0) continue;
-        if (r.label[j] != last) last = r.label[j], last_small = is_small(p, p.set[last]);
-        if (last_small) small |= 1u << j;
-    }
-    return small;
-}
-
-/* The first round: all runs, and a list of those with small sets. */
-static __global__ void __launch_bounds__(THREADS) first_kernel(const __grid_constant__ pool p)
-{
-    const int lane = (int)threadIdx.x % WARP;
-    const uint32_t all = (p.runs + WARP - 1) / WARP * WARP;
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < all; i += gridDim.x * THREADS) {
-        piece_run r = {};
-        if (i < p.runs) r = run_at(p, i);
-        const unsigned small = small_of(p, r);
-        const unsigned those = __ballot_sync(ALL_LANES, small != 0);
-        if (!those) continue;
-        uint32_t at = 0;
-        if (lane == 0) at = atomicAdd(p.listed, (uint32_t)__popc(those));
-        at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(those & ((1u << lane) - 1));
-        if (!small) continue;
-        p.list[at] = i;
-        meet_neighbours(p, r, small);
-    }
-}
-
-static __global__ void __launch_bounds__(THREADS) again_kernel(const __grid_constant__ pool p)
-{
-    if (nothing_left(p)) return;
-    const uint32_t n = *p.listed;
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
-        const piece_run r = run_at(p, p.list[i]);
-        meet_neighbours(p, r, small_of(p, r));
-    }
+    return (int64_t)gridDim.x * blockDim.x;
 }
 
 /* Sets only ever get lower, so a stale one leads on all the same. */
@@ -265,25 +59,22 @@ static __device__ inline void unite(int32_t *set, int32_t a, int32_t b)
 }
 
 /* What picked joins what it picked. */
-static __global__ void __launch_bounds__(THREADS) join_kernel(const __grid_constant__ pool p)
+static __device__ inline void join_sets(const pool &p, int round)
 {
-    if (nothing_left(p)) return;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= p.pieces;
-         i += (int64_t)gridDim.x * THREADS) {
+    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads()) {
         const wide key = p.key[i];
         if (key == NO_NEIGHBOUR) continue;
-        p.joined[p.at_round] = 1;
+        p.key[i] = NO_NEIGHBOUR;
+        p.line->joined[round] = 1;
         unite(p.set, (int32_t)i, (int32_t)(uint32_t)key);
     }
 }
 
 /* Every piece points at its set; sets that are none any more give it their sums. */
-static __global__ void __launch_bounds__(THREADS) gather_kernel(const __grid_constant__ pool p)
+static __device__ inline void gather_sets(const pool &p)
 {
-    if (p.joined[p.at_round] == 0) return;
     const int channels = p.s.rule.channels;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= p.pieces;
-         i += (int64_t)gridDim.x * THREADS) {
+    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads()) {
         const int32_t set = lowest_of(p.set, (int32_t)i);
         if (set == i) continue;
         p.set[i] = set;
@@ -295,24 +86,122 @@ static __global__ void __launch_bounds__(THREADS) gather_kernel(const __grid_con
     }
 }
 
+/*
+ * Contacts of sets that are small still are offered again. A thread has every so-manieth entry of
+ * the list, the first `own` of them; those that are left move up among its own.
+ */
+static __device__ inline int64_t offer_again(const pool &p, int64_t own)
+{
+    const int64_t first = first_of_thread(), step = all_threads();
+    int64_t left = 0;
+    for (int64_t k = 0; k < own; k++) {
+        const wide pair = p.list[first + k * step];
+        const int32_t a = p.set[pair >> 32], b = p.set[(uint32_t)pair];
+        if (a == b || !is_small(p, a)) continue;
+        p.list[first + left++ * step] = (wide)(uint32_t)a << 32 | (uint32_t)b;
+        offer(p, a, b);
+    }
+    return left;
+}
+
 /* ---- numbers ---- */
 
-static __global__ void __launch_bounds__(THREADS) mark_kernel(const __grid_constant__ pool p)
+/* How many threads of the block before this one say yes; all: how many do. */
+static __device__ inline uint32_t rank_in_block(bool yes, uint32_t *of_warp, uint32_t *all)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= p.pieces;
-         i += (int64_t)gridDim.x * THREADS)
-        p.number[i] = i > 0 && p.set[i] == i;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const unsigned lanes = __ballot_sync(ALL_LANES, yes);
+    uint32_t before = (uint32_t)__popc(lanes & ((1u << lane) - 1));
+    if (lane == 0) of_warp[warp] = (uint32_t)__popc(lanes);
+    __syncthreads();
+    *all = 0;
+    for (int i = 0; i < ROUND_WARPS; i++) {
+        if (i < warp) before += of_warp[i];
+        *all += of_warp[i];
+    }
+    __syncthreads();
+    return before;
+}
+
+static __device__ inline uint32_t sum_of_block(uint32_t mine, uint32_t *of_warp)
+{
+    uint32_t sum = __reduce_add_sync(ALL_LANES, mine);
+    if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int i = 0; i < ROUND_WARPS; i++) sum += of_warp[i];
+    __syncthreads();
+    return sum;
+}
+
+/* A set's lowest piece comes first: sets are counted in the order of these. */
+static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint32_t *met)
+{
+    const int64_t share = (p.pieces + gridDim.x - 1) / gridDim.x;
+    const int64_t first = 1 + blockIdx.x * share;
+    const int64_t end = min(first + share, p.pieces + 1);
+    uint32_t roots = 0, before = 0;
+    for (int64_t i = first + threadIdx.x; i < end; i += ROUND_THREADS) roots += p.set[i] == i;
+    roots = sum_of_block(roots, of_warp);
+    if (threadIdx.x == 0) p.roots[blockIdx.x] = roots;
+    meet(p, met);
+    for (uint32_t b = threadIdx.x; b < blockIdx.x; b += ROUND_THREADS) before += p.roots[b];
+    before = sum_of_block(before, of_warp);
+    for (int64_t from = first; from < end; from += ROUND_THREADS) {
+        const int64_t i = from + threadIdx.x;
+        const bool root = i < end && p.set[i] == i;
+        uint32_t all = 0;
+        const uint32_t rank = rank_in_block(root, of_warp, &all);
+        if (root) p.number[i] = (int32_t)(before + rank + 1);
+        before += all;
+    }
+    if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
+        p.line->count = (int32_t)before;
+        p.line->finished = 1;
+        p.number[0] = 0;
+    }
+    meet(p, met);
+    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads())
+        if (p.set[i] != i) p.number[i] = p.number[p.set[i]];
+}
+
+/* Rounds until one joins nothing, then numbers; or one round, where the list is not complete. */
+static __global__ void __launch_bounds__(ROUND_THREADS, 1)
+    rounds_kernel(const __grid_constant__ pool p)
+{
+    extern __shared__ uint32_t of_warp[];
+    const int64_t listed = (int64_t)p.line->listed;
+    int64_t own = 0;
+    uint32_t met = 0;
+    if (listed > first_of_thread())
+        own = (listed - first_of_thread() + all_threads() - 1) / all_threads();
+    for (int round = 0; round < ROUNDS; round++) {
+        join_sets(p, round);
+        meet(p, &met);
+        if (!p.line->joined[round]) break;
+        gather_sets(p);
+        if (listed > p.room) return;
+        meet(p, &met);
+        own = offer_again(p, own);
+        meet(p, &met);
+    }
+    number_sets(p, of_warp, &met);
 }
 
 static __global__ void __launch_bounds__(THREADS) relabel_kernel(const __grid_constant__ pool p)
 {
+    if (!p.line->finished) return;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < p.runs; i += gridDim.x * THREADS) {
-        piece_run r = run_at(p, i);
+        piece_run r;
+        const uint32_t row = i / p.along;
+        r.x = (int32_t)(i - row * p.along) * RUN;
+        r.voxel = (int64_t)row * p.nx + r.x;
+        read_labels(p, &r);
         int32_t last = 0, number = 0;
         int32_t *to = p.s.labels + r.voxel;
 #pragma unroll
         for (int j = 0; j < RUN; j++) {
-            if (r.label[j] != last) last = r.label[j], number = p.number[p.set[last]];
+            if (r.label[j] != last) last = r.label[j], number = p.number[last];
             r.label[j] = number;
         }
         if (p.nx % 4 == 0 && p.s.aligned) {
@@ -335,8 +224,6 @@ typedef struct {
     lob_device *device;
     pool p;
     uint16_t *lab;
-    void *scan;
-    size_t scan_bytes;
     lob_error *error;
 } joining_pieces;
 
@@ -345,40 +232,31 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     pool *p = &j->p;
     unsigned char *at = memory;
     const int64_t n = p->pieces + 1, channels = p->s.rule.channels;
-    p->joined = take_part<uint32_t>(&at, ROUNDS);
-    p->listed = take_part<uint32_t>(&at, 1);
+    p->line = take_part<pieces_line>(&at, 1);
     p->n = take_part<wide>(&at, n);
     p->sums = take_part<wide>(&at, n * channels);
     p->key = take_part<wide>(&at, n);
-    p->mean = take_part<uint32_t>(&at, n * channels);
+    p->number = (int32_t *)p->key;
     p->set = take_part<int32_t>(&at, n);
-    p->number = take_part<int32_t>(&at, n);
-    p->list = take_part<uint32_t>(&at, p->runs);
+    p->roots = take_part<uint32_t>(&at, j->device->multiprocessors);
     j->lab = take_part<uint16_t>(&at, p->s.rule.lab ? LAB_ENTRIES : 0);
-    j->scan = take_part<unsigned char>(&at, (int64_t)j->scan_bytes);
+    p->list = take_part<wide>(&at, p->room);
     return at - memory;
 }
 
-template <typename K>
-static lob_status over(joining_pieces *j, K kernel, const char *name, int64_t n)
-{
-    const int64_t want = (n + THREADS - 1) / THREADS;
-    const int64_t most = (int64_t)j->device->multiprocessors * 16;
-    return lob_launch(j->device, kernel, name, want < most ? want : most, THREADS, 0, j->p,
-                      j->error);
-}
-
+/* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty. */
 static lob_status prepare(joining_pieces *j, int64_t *bytes, const lob_supervoxel_plan *plan,
                           int64_t budget)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
     void *memory = NULL;
-    LOB_CUDA(cub::DeviceScan::InclusiveSum(NULL, j->scan_bytes, p->number, p->number, p->pieces + 1,
-                                           j->device->stream));
+    const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
+    const int64_t least = place_parts(j, NULL);
+    if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);
+    p->room = 2 * voxels / list;
+    if (p->room > (budget - least) / list) p->room = (budget - least) / list / WARP * WARP;
     *bytes = place_parts(j, NULL);
-    if (*bytes > budget)
-        return lob_supervoxels_refuse(*bytes, budget, (int64_t)p->nx * p->ny * p->nz, error);
     LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &memory, *bytes, error));
     place_parts(j, (unsigned char *)memory);
     unsigned char *const zeros = (unsigned char *)memory, *const end = (unsigned char *)p->key;
@@ -386,23 +264,73 @@ static lob_status prepare(joining_pieces *j, int64_t *bytes, const lob_supervoxe
     return lob_supervoxels_upload_lab(j->device, &p->s, j->lab, plan, error);
 }
 
-/* Rounds until one joins nothing; the kernels of later ones in a batch see that and end. */
-static lob_status join_rounds(joining_pieces *j)
+static int log_of(int n)
 {
-    pool *p = &j->p;
-    uint32_t joined[ROUNDS];
-    for (p->at_round = 0; p->at_round < ROUNDS;) {
-        for (int i = 0; i < BATCH && p->at_round < ROUNDS; i++, p->at_round++) {
-            LOB_TRY(over(j, means_kernel, "means of pieces", p->pieces + 1));
-            LOB_TRY(over(j, p->at_round == 0 ? first_kernel : again_kernel, "faces of small pieces",
-                         p->runs));
-            LOB_TRY(over(j, join_kernel, "joining small pieces", p->pieces + 1));
-            LOB_TRY(over(j, gather_kernel, "adding up small pieces", p->pieces + 1));
-        }
-        LOB_TRY(lob_device_download(j->device, joined, p->joined, sizeof joined, j->error));
-        if (!joined[p->at_round - 1]) break;
-    }
-    return LOB_OK;
+    int bits = 0;
+    while (1 << bits < n) bits++;
+    return bits;
+}
+
+/* Tiles as near to cubes as rows of 64 go, or flat ones; smaller where they would be few. */
+static void lay_tiles(pool *p, const lob_device *device)
+{
+    const int across = p->s.rule.slice_axis;
+    const bool no_y = p->ny == 1 || across == 1, no_z = !no_y && (p->nz == 1 || across == 2);
+    const int64_t rows = (int64_t)p->ny * p->nz, along = (p->along + TILE_RUNS - 1) / TILE_RUNS;
+    const int64_t enough = 4 * (int64_t)device->multiprocessors;
+    p->steps = MOST_STEPS;
+    while (p->steps > 1 && rows * along / (p->steps * STEP_ROWS) < enough) p->steps /= 2;
+    const int bits = log_of(p->steps * STEP_ROWS);
+    p->z_bits = no_y ? bits : no_z ? 0 : bits / 2;
+    p->y_bits = bits - p->z_bits;
+    p->far_z = no_y ? LANE_ROW_BITS : no_z ? 0 : LANE_ROW_BITS / 2;
+    p->far_y = LANE_ROW_BITS - p->far_z;
+    p->tiles[0] = (uint32_t)along;
+    p->tiles[1] = ((uint32_t)p->ny + (1u << p->y_bits) - 1) >> p->y_bits;
+    p->tiles[2] = ((uint32_t)p->nz + (1u << p->z_bits) - 1) >> p->z_bits;
+}
+
+static void lay_pool(pool *p, const scene *s, int64_t pieces, const lob_device *device)
+{
+    p->s = *s;
+    p->nx = s->rule.side[0];
+    p->ny = s->rule.side[1];
+    p->nz = s->rule.side[2];
+    p->along = (uint32_t)((p->nx + RUN - 1) / RUN);
+    p->runs = p->along * (uint32_t)p->ny * (uint32_t)p->nz;
+    p->whole = p->nx % RUN == 0 && (uintptr_t)s->image.stored % 16 == 0;
+    p->pieces = pieces;
+    lay_tiles(p, device);
+}
+
+static lob_status add_up(joining_pieces *j)
+{
+    const lob_supervoxel_rule *rule = &j->p.s.rule;
+    const uint32_t *tiles = j->p.tiles;
+    void (*const kernel)(pool) = rule->lab             ? sums_kernel<3, true>
+                                 : rule->channels == 3 ? sums_kernel<3, false>
+                                                       : sums_kernel<1, false>;
+    return lob_launch(j->device, kernel, "adding up pieces",
+                      (int64_t)tiles[0] * tiles[1] * tiles[2], THREADS,
+                      (size_t)sum_bytes(rule->channels), j->p, j->error);
+}
+
+/* From sums to labels, at one go where the list has room. Returns what the device tells. */
+static lob_status join_small(joining_pieces *j, pieces_line *line)
+{
+    const pool *p = &j->p;
+    lob_device *device = j->device;
+    const int64_t tiles = (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2];
+    const int64_t blocks = (p->pieces + ROUND_THREADS) / ROUND_THREADS;
+    const int64_t most = device->multiprocessors, relabel = (p->runs + THREADS - 1) / THREADS;
+    LOB_TRY(lob_launch(device, contacts_kernel, "faces of small pieces", tiles, THREADS, 0, *p,
+                       j->error));
+    LOB_TRY(lob_launch_together(device, rounds_kernel, "joining small pieces",
+                                (int)(blocks < most ? blocks : most), ROUND_THREADS,
+                                ROUND_WARPS * sizeof(uint32_t), *p, j->error));
+    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels",
+                       relabel < 16 * most ? relabel : 16 * most, THREADS, 0, *p, j->error));
+    return lob_device_download(device, line, p->line, sizeof *line, j->error);
 }
 
 lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
@@ -410,26 +338,17 @@ lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64
                                        int64_t pieces, int64_t budget, lob_error *error)
 {
     joining_pieces j = {};
-    pool *p = &j.p;
-    int32_t last = 0;
+    pieces_line line = {};
     j.device = device;
     j.error = error;
-    p->s = *s;
-    p->nx = s->rule.side[0];
-    p->ny = s->rule.side[1];
-    p->nz = s->rule.side[2];
-    p->along = (uint32_t)((p->nx + RUN - 1) / RUN);
-    p->runs = p->along * (uint32_t)p->ny * (uint32_t)p->nz;
-    p->pieces = pieces;
+    lay_pool(&j.p, s, pieces, device);
     LOB_TRY(prepare(&j, bytes, plan, budget));
-    LOB_TRY(over(&j, begin_kernel, "numbering pieces", pieces + 1));
-    LOB_TRY(over(&j, sums_kernel, "adding up pieces", p->runs));
-    LOB_TRY(join_rounds(&j));
-    LOB_TRY(over(&j, mark_kernel, "numbering supervoxels", pieces + 1));
-    LOB_CUDA(cub::DeviceScan::InclusiveSum(j.scan, j.scan_bytes, p->number, p->number, pieces + 1,
-                                           device->stream));
-    LOB_TRY(over(&j, relabel_kernel, "labels of supervoxels", p->runs));
-    LOB_TRY(lob_device_download(device, &last, p->number + pieces, sizeof last, error));
-    *count = last;
+    LOB_TRY(add_up(&j));
+    for (;;) {
+        LOB_TRY(join_small(&j, &line));
+        if (line.finished) break;
+        LOB_CUDA(cudaMemsetAsync(j.p.line, 0, sizeof line, device->stream));
+    }
+    *count = line.count;
     return LOB_OK;
 }
