@@ -82,14 +82,4 @@ static inline int64_t lob_bits_runs(lob_run *runs, const uint64_t *filled, const
     return count;
 }
 
-/*
- * One number a run that is the same where values are: different numbers mean different values.
- * Returns whether the same number means the same values, too.
- */
-bool lob_run_keys(uint32_t *keys, const lob_run *runs, int64_t count, const lob_volume *image,
-                  int64_t row);
-
-/* Whether two voxels have the same value in every channel. */
-bool lob_voxels_equal(const lob_volume *image, int64_t a, int64_t b);
-
 #endif

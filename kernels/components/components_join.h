@@ -4,34 +4,25 @@
 
 #include "kernels/components/components_pieces.h"
 
-/*
- * What a thread keeps of the rows that come before the one it joins. Where foreground alone
- * decides, bits are enough, with the number of runs before each word; else there are the runs
- * themselves, in a ring in which no row is split.
- */
+/* What a thread keeps of rows: runs before each word of the last ones, and bits of its own. */
 typedef struct {
     int64_t slots;   /* rows kept, a power of 2 */
-    uint32_t *ranks; /* any: slots * words */
+    uint32_t *ranks; /* slots * words */
     uint64_t *scratch;
-    lob_run *run;
-    uint32_t *key;  /* of equal, see lob_run_keys */
-    int64_t *place; /* slots: of a row's first run */
-    int64_t capacity, next;
     int64_t scratch_words;
 } lob_window;
 
-/* Allocate `count` windows, all 0 before, for slabs or for seams. On failure give them back too. */
-lob_status lob_windows_take(lob_pieces *pieces, lob_window *windows, int count, bool seams,
-                            lob_error *error);
+/* Allocate `count` windows, all 0 before. On failure give them back too. */
+lob_status lob_windows_take(lob_pieces *pieces, lob_window *windows, int count, lob_error *error);
 void lob_windows_give(lob_pieces *pieces, lob_window *windows, int count);
 
 /* Join the runs of a slab: nodes become pieces, counted from 0. */
-void lob_join_slab(lob_pieces *pieces, lob_slab *slab, lob_window *window);
+void lob_join_slab(lob_pieces *pieces, lob_slab *slab, const lob_window *window);
 
 /*
  * Join a slab's first rows with those before them, in other slabs: numbers of pieces get parents,
  * of which the first is the root. Several threads may at a time.
  */
-void lob_join_seam(lob_pieces *pieces, lob_slab *slab, lob_window *window);
+void lob_join_seam(lob_pieces *pieces, lob_slab *slab, const lob_window *window);
 
 #endif

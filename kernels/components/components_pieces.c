@@ -175,7 +175,7 @@ static lob_status number_pieces(lob_pieces *p, lob_error *error)
 }
 
 /* Call for every slab from the given one on, in parallel. */
-typedef void join_part(lob_pieces *p, lob_slab *slab, lob_window *window);
+typedef void join_part(lob_pieces *p, lob_slab *slab, const lob_window *window);
 
 static lob_status join_all(lob_pieces *p, join_part *join, int64_t from, lob_error *error)
 {
@@ -184,7 +184,7 @@ static lob_status join_all(lob_pieces *p, join_part *join, int64_t from, lob_err
     lob_status st = lob_ledger_take(p->ledger, &win, count, sizeof *win, error);
     if (st != LOB_OK) return st;
     memset(win, 0, (size_t)count * sizeof *win);
-    st = lob_windows_take(p, win, count, from > 0, error);
+    st = lob_windows_take(p, win, count, error);
     if (st == LOB_OK) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(count)
         for (int64_t s = from; s < p->slabs; s++)
