@@ -227,6 +227,7 @@ lob_status lob_device_scratch(lob_device *device, lob_device_block block, void *
 {
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
+    device->asked[block]++;
     if (size > device->block_bytes[block]) {
         LOB_CUDA(cudaStreamSynchronize(device->stream));
         LOB_CUDA(cudaFree(device->block[block]));

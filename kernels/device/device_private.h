@@ -20,6 +20,7 @@ struct lob_device {
     cudaStream_t stream;
     void *block[LOB_DEVICE_BLOCKS];
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
+    uint64_t asked[LOB_DEVICE_BLOCKS]; /* how often: while that stays, so does what a block holds */
     unsigned char *staging[2]; /* pinned */
     cudaEvent_t staged[2];     /* the copy out of or into it has been done */
     lob_device_line *line;

@@ -18,7 +18,8 @@ typedef struct {
     const lob_context *context;
     lob_supervoxel_kept *kept;
     scene s;
-    int64_t voxels, budget;
+    int64_t voxels;
+    int64_t table_bytes;              /* taken for the next three */
     lob_wave *axis_wave, *level_wave; /* on the device */
     uint16_t *lab;
     cudaEvent_t passed[2]; /* ends of the last passes; made when somebody watches */
@@ -39,11 +40,32 @@ lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels,
                     (double)voxels / (double)bytes * (double)budget / 1e6);
 }
 
-static void find_budget(job *j)
+int64_t lob_supervoxels_budget(const lob_device *device, int64_t bytes, int64_t most)
 {
-    const int64_t room = lob_device_room(j->device, LOB_DEVICE_WORK);
+    const int64_t held = device->block_bytes[LOB_DEVICE_WORK];
+    const int64_t room = bytes <= held ? held : lob_device_room(device, LOB_DEVICE_WORK);
+    return most && most < room ? most : room;
+}
+
+/* Of the memory that the caller allows, what the tables leave; 0: he allows all. */
+static int64_t most_without_tables(const job *j)
+{
     const int64_t most = j->context->max_memory;
-    j->budget = most && most < room ? most : room;
+    return most > 0 && most <= j->table_bytes ? 1 : most > 0 ? most - j->table_bytes : 0;
+}
+
+/* Take the block for working memory, besides the tables. */
+static lob_status take_work(job *j, int64_t bytes, void **memory)
+{
+    const int64_t budget = lob_supervoxels_budget(j->device, bytes, most_without_tables(j));
+    if (bytes > budget) return lob_supervoxels_refuse(bytes, budget, j->voxels, j->error);
+    return lob_device_scratch(j->device, LOB_DEVICE_WORK, memory, bytes, j->error);
+}
+
+static void count_bytes(job *j, int64_t bytes)
+{
+    if (bytes + j->table_bytes > j->found.working_bytes)
+        j->found.working_bytes = bytes + j->table_bytes;
 }
 
 /* Everything that iterations work with, from at on, or added up. */
@@ -53,7 +75,7 @@ static int64_t place_parts(job *j, unsigned char *memory)
     const lob_supervoxel_rule *rule = &s->rule;
     const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t contrasts = rule->method == LOB_SLICO ? clusters : 0;
-    const bool lsc = rule->method == LOB_LSC, still = j->options->until_still;
+    const bool still = j->options->until_still;
     unsigned char *at = memory;
     s->sums = take_part<wide>(&at, sums); /* what begins with zeros comes first */
     s->largest = take_part<uint32_t>(&at, contrasts);
@@ -66,54 +88,78 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
     s->planes = take_part<uint16_t>(&at, (int64_t)rule->channels * s->runs * RUN);
     s->data = take_part<uint8_t>(&at, s->runs);
-    const int64_t coordinates = (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
-    j->axis_wave = take_part<lob_wave>(&at, lsc ? coordinates : 0);
-    j->level_wave = take_part<lob_wave>(&at, lsc ? 2 * LOB_WAVE_ENTRIES : 0);
-    j->lab = take_part<uint16_t>(&at, rule->lab ? LAB_ENTRIES : 0);
     if (!contrasts) s->largest = s->largest_before = NULL;
     if (!still) s->before = NULL;
     return at - memory;
 }
 
-lob_status lob_supervoxels_upload_lab(lob_device *device, scene *s, uint16_t *at,
-                                      const lob_supervoxel_plan *plan, lob_error *error)
+static int64_t coordinates_of(const lob_supervoxel_rule *rule)
 {
-    if (!plan->rule.lab) return LOB_OK;
-    s->linear = at;
-    s->root = at + 256;
-    return lob_device_upload(device, at, plan->linear, LAB_ENTRIES * (int64_t)sizeof *at, error);
+    return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
 }
 
-static lob_status upload_tables(job *j, const lob_supervoxel_plan *plan)
+/* The plan's tables in device memory, from at on, or added up. */
+enum { LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
+static int64_t place_tables(job *j, unsigned char *memory)
 {
-    const lob_supervoxel_rule *rule = &plan->rule;
-    LOB_TRY(lob_supervoxels_upload_lab(j->device, &j->s, j->lab, plan, j->error));
-    if (rule->method != LOB_LSC) return LOB_OK;
-    int64_t coordinates = 0;
-    for (int a = 0; a < 3; coordinates += rule->side[a], a++)
-        j->s.axis_wave[a] = j->axis_wave + coordinates;
-    j->s.level_wave = j->level_wave;
-    LOB_TRY(lob_device_upload(j->device, j->axis_wave, plan->axis_wave,
-                              coordinates * (int64_t)sizeof(lob_wave), j->error));
-    return lob_device_upload(
-        j->device, j->level_wave, plan->level_wave,
-        (int64_t)plan->level_waves * LOB_WAVE_ENTRIES * (int64_t)sizeof(lob_wave), j->error);
+    scene *s = &j->s;
+    const lob_supervoxel_rule *rule = &s->rule;
+    const bool lsc = rule->method == LOB_LSC;
+    unsigned char *at = memory;
+    j->axis_wave = take_part<lob_wave>(&at, lsc ? coordinates_of(rule) : 0);
+    j->level_wave = take_part<lob_wave>(&at, lsc ? 2 * LOB_WAVE_ENTRIES : 0);
+    j->lab = take_part<uint16_t>(&at, rule->lab ? LAB_ENTRIES : 0);
+    for (int64_t a = 0, before = 0; a < 3; before += rule->side[a], a++)
+        s->axis_wave[a] = j->axis_wave + before;
+    s->level_wave = j->level_wave;
+    s->linear = j->lab;
+    s->root = j->lab + 256;
+    return at - memory;
 }
 
-/* Memory for the iterations, its first part cleared, the tables in place. */
-static lob_status prepare(job *j, const lob_supervoxel_plan *plan)
+/* Into the block for lists, which components of equal labels leave alone: to last for the call, and
+ * for the next if nobody else wants it. */
+static lob_status send_tables(job *j, lob_supervoxel_kept *kept)
+{
+    const lob_supervoxel_plan *plan = &kept->plan;
+    lob_device *device = j->device;
+    void *memory = NULL;
+    j->table_bytes = place_tables(j, NULL);
+    if (j->table_bytes == 0) return LOB_OK;
+    if (kept->device == device && kept->sent && kept->sent == device->asked[LOB_DEVICE_LISTS]) {
+        place_tables(j, (unsigned char *)device->block[LOB_DEVICE_LISTS]);
+        return LOB_OK;
+    }
+    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_LISTS, &memory, j->table_bytes, j->error));
+    place_tables(j, (unsigned char *)memory);
+    if (plan->rule.lab)
+        LOB_TRY(lob_device_upload(device, j->lab, plan->linear,
+                                  LAB_ENTRIES * (int64_t)sizeof *j->lab, j->error));
+    if (plan->rule.method == LOB_LSC) {
+        const int64_t wave = (int64_t)sizeof(lob_wave);
+        LOB_TRY(lob_device_upload(device, j->axis_wave, plan->axis_wave,
+                                  coordinates_of(&plan->rule) * wave, j->error));
+        LOB_TRY(lob_device_upload(device, j->level_wave, plan->level_wave,
+                                  plan->level_waves * LOB_WAVE_ENTRIES * wave, j->error));
+    }
+    kept->device = device;
+    kept->sent = device->asked[LOB_DEVICE_LISTS];
+    return LOB_OK;
+}
+
+/* Memory for the iterations, its first part cleared. */
+static lob_status prepare(job *j)
 {
     lob_error *error = j->error;
     void *memory = NULL;
     const int64_t bytes = place_parts(j, NULL);
-    if (bytes > j->budget) return lob_supervoxels_refuse(bytes, j->budget, j->voxels, error);
-    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &memory, bytes, error));
+    LOB_TRY(take_work(j, bytes, &memory));
     place_parts(j, (unsigned char *)memory);
-    if (bytes > j->found.working_bytes) j->found.working_bytes = bytes;
+    count_bytes(j, bytes);
     const unsigned char *const end = (const unsigned char *)j->s.centres;
     LOB_CUDA(
         cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory), j->device->stream));
-    return upload_tables(j, plan);
+    return LOB_OK;
 }
 
 /* ---- what is asked for ---- */
@@ -231,25 +277,36 @@ static bool same_levels(const lob_supervoxel_kept *kept, const lob_levels *level
            levels->low == kept->levels.low && levels->per_unit == kept->levels.per_unit;
 }
 
+/* Levels of the whole image, which the host waits for; colours in CIELAB need none. */
+static lob_status find_levels(job *j, lob_levels *levels, lob_extremes *extremes)
+{
+    const lob_volume *image = j->in->image;
+    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_device_view whole = {};
+    void *work = NULL;
+    if (j->options->lab && !j->s.image.mask && !j->s.image.ranged) {
+        for (int c = 0; c < image->channels; c++) extremes[c] = lob_extremes{};
+        levels->data_voxels = j->voxels; /* whole numbers, all of them data */
+        return LOB_OK;
+    }
+    for (int a = 0; a < 3; a++) whole.side[a] = (uint32_t)lob_side(image->dims, a);
+    whole.stride[0] = 1;
+    whole.stride[1] = whole.side[0];
+    whole.stride[2] = (int64_t)whole.side[0] * whole.side[1];
+    LOB_TRY(take_work(j, lob_levels_scan_bytes(1, image->channels), &work));
+    LOB_TRY(lob_levels_scan_cuda(j->device, extremes, &levels->data_voxels, &levels->not_finite,
+                                 &j->s.image, &whole, work, j->error));
+    lob_levels_settle(levels, span, extremes, image);
+    return LOB_OK;
+}
+
 /* The plan in kept: the one it has, where that still does, or a new one. */
 static lob_status make_plan(job *j, lob_supervoxel_kept *kept)
 {
     const int channels = j->in->image->channels;
     lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
-    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
     lob_levels levels = {};
-    lob_device_view whole = {};
-    const int64_t bytes = lob_levels_scan_bytes(1, channels);
-    void *work = NULL;
-    for (int a = 0; a < 3; a++) whole.side[a] = (uint32_t)lob_side(j->in->image->dims, a);
-    whole.stride[0] = 1;
-    whole.stride[1] = whole.side[0];
-    whole.stride[2] = (int64_t)whole.side[0] * whole.side[1];
-    if (bytes > j->budget) return lob_supervoxels_refuse(bytes, j->budget, j->voxels, j->error);
-    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &work, bytes, j->error));
-    LOB_TRY(lob_levels_scan_cuda(j->device, extremes, &levels.data_voxels, &levels.not_finite,
-                                 &j->s.image, &whole, work, j->error));
-    lob_levels_settle(&levels, span, extremes, j->in->image);
+    LOB_TRY(find_levels(j, &levels, extremes));
     j->found.data_voxels = levels.data_voxels;
     j->found.not_finite = levels.not_finite;
     if (kept->made && same_options(&kept->options, j->options) &&
@@ -354,24 +411,23 @@ static lob_status split(job *j)
     options.type = LOB_I32;
     arrays.image = arrays.labels = j->arrays->labels;
     quiet.progress = NULL;
+    quiet.max_memory = most_without_tables(j);
     LOB_TRY(lob_components_cuda_arrays(&arrays, &result, &in, &options, &quiet, j->error));
     j->found.pieces = j->found.supervoxels = result.found;
-    if (result.working_bytes > j->found.working_bytes)
-        j->found.working_bytes = result.working_bytes;
+    count_bytes(j, result.working_bytes);
     return LOB_OK;
 }
 
-static lob_status connect(job *j, const lob_supervoxel_plan *plan)
+static lob_status connect(job *j)
 {
     const lob_context *context = j->context;
     int64_t bytes = 0;
     LOB_TRY(split(j));
     if (context->progress && context->progress(context->user, CONNECTED)) return LOB_ECANCEL;
-    if (plan->rule.small <= 1) return LOB_OK;
-    find_budget(j);
-    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &j->found.supervoxels, &bytes, &j->s, plan,
-                                        j->found.pieces, j->budget, j->error));
-    if (bytes > j->found.working_bytes) j->found.working_bytes = bytes;
+    if (j->s.rule.small <= 1) return LOB_OK;
+    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &j->found.supervoxels, &bytes, &j->s,
+                                        j->found.pieces, most_without_tables(j), j->error));
+    count_bytes(j, bytes);
     return LOB_OK;
 }
 
@@ -385,11 +441,12 @@ static lob_status run(job *j, lob_supervoxel_kept *kept)
     j->found.size_mm = plan->size_mm;
     if (!describe(j, plan))
         return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
-    LOB_TRY(prepare(j, plan));
+    LOB_TRY(send_tables(j, kept));
+    LOB_TRY(prepare(j));
     for (int i = 0; i < 2 && j->context->progress; i++)
         LOB_CUDA(cudaEventCreateWithFlags(&j->passed[i], cudaEventDisableTiming));
     LOB_TRY(iterate(j));
-    if (!j->tuning.disconnected) LOB_TRY(connect(j, plan));
+    if (!j->tuning.disconnected) LOB_TRY(connect(j));
     return lob_device_wait(j->device, error);
 }
 
@@ -413,7 +470,6 @@ lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
     j.context = context;
     j.error = error;
     j.voxels = lob_voxels(in->image);
-    find_budget(&j);
     const lob_status st = run(&j, kept ? kept : &own);
     if (st != LOB_OK) cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
     for (int i = 0; i < 2; i++)
@@ -435,12 +491,13 @@ static lob_status send(lob_supervoxel_arrays *arrays, const lob_supervoxel_input
         lob_product(voxels, image->channels, (int64_t)lob_type_of(image->type)->bytes, 1);
     const int64_t labels = lob_product(voxels, sizeof(int32_t), 1, 1);
     const int64_t mask = in->mask ? voxels : 0, slack = 3 * 256;
-    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     void *block = NULL;
     if (stored < 0 || labels < 0 || stored > most || labels > most)
         return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
     const int64_t total = stored + labels + mask + slack;
+    const bool held = total <= device->block_bytes[LOB_DEVICE_ARRAYS];
+    const int64_t room = held ? total : lob_device_room(device, LOB_DEVICE_ARRAYS);
     if (total > room)
         return lob_fail(error, LOB_ENOMEM,
                         "the volumes take %s and the GPU has %s free, enough for %.1f million "

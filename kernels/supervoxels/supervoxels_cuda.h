@@ -29,9 +29,15 @@ typedef struct {
     int32_t *labels;
 } lob_supervoxel_arrays;
 
-/* A plan to be used again as long as images and options stay alike: of a film's frames, say. */
+/*
+ * A plan to be used again as long as images and options stay alike: of a film's frames, say. Its
+ * tables stay on the device while nobody else asks for the block that holds them. For a device as
+ * long as that is open.
+ */
 typedef struct {
     bool made;
+    uint64_t sent; /* what the count of that block's uses was when the tables were sent; 0: never */
+    const lob_device *device; /* where to */
     lob_supervoxel_options options; /* what it was made for, as the next three */
     lob_volume image;               /* without data */
     lob_levels levels;

@@ -223,7 +223,6 @@ static __global__ void __launch_bounds__(THREADS) relabel_kernel(const __grid_co
 typedef struct {
     lob_device *device;
     pool p;
-    uint16_t *lab;
     lob_error *error;
 } joining_pieces;
 
@@ -239,29 +238,28 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     p->number = (int32_t *)p->key;
     p->set = take_part<int32_t>(&at, n);
     p->roots = take_part<uint32_t>(&at, j->device->multiprocessors);
-    j->lab = take_part<uint16_t>(&at, p->s.rule.lab ? LAB_ENTRIES : 0);
     p->list = take_part<wide>(&at, p->room);
     return at - memory;
 }
 
 /* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty. */
-static lob_status prepare(joining_pieces *j, int64_t *bytes, const lob_supervoxel_plan *plan,
-                          int64_t budget)
+static lob_status prepare(joining_pieces *j, int64_t *bytes, int64_t most)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
     void *memory = NULL;
     const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
-    const int64_t least = place_parts(j, NULL);
+    const int64_t least = place_parts(j, NULL), plenty = 2 * voxels;
+    const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, most);
     if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);
-    p->room = 2 * voxels / list;
+    p->room = plenty / list;
     if (p->room > (budget - least) / list) p->room = (budget - least) / list / WARP * WARP;
     *bytes = place_parts(j, NULL);
     LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &memory, *bytes, error));
     place_parts(j, (unsigned char *)memory);
     unsigned char *const zeros = (unsigned char *)memory, *const end = (unsigned char *)p->key;
     LOB_CUDA(cudaMemsetAsync(zeros, 0, (size_t)(end - zeros), j->device->stream));
-    return lob_supervoxels_upload_lab(j->device, &p->s, j->lab, plan, error);
+    return LOB_OK;
 }
 
 static int log_of(int n)
@@ -334,15 +332,15 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
 }
 
 lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
-                                       const scene *s, const lob_supervoxel_plan *plan,
-                                       int64_t pieces, int64_t budget, lob_error *error)
+                                       const scene *s, int64_t pieces, int64_t most,
+                                       lob_error *error)
 {
     joining_pieces j = {};
     pieces_line line = {};
     j.device = device;
     j.error = error;
     lay_pool(&j.p, s, pieces, device);
-    LOB_TRY(prepare(&j, bytes, plan, budget));
+    LOB_TRY(prepare(&j, bytes, most));
     LOB_TRY(add_up(&j));
     for (;;) {
         LOB_TRY(join_small(&j, &line));

@@ -162,17 +162,11 @@ int lob_supervoxels_tile_room(const lob_device *device, const scene *s);
  *   count   out  labels that there are then
  *   bytes   out  taken of the block LOB_DEVICE_WORK, whatever that held before
  *   s       in   s->labels: pieces, from 1 in raster order; the image again for the levels
- *   plan    in   for its tables of CIELAB, which go to the device once more
- *   budget  in   bytes that may be taken
+ *   most    in   bytes that may be taken; 0: as many as there are
  */
 lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
-                                       const scene *s, const lob_supervoxel_plan *plan,
-                                       int64_t pieces, int64_t budget, lob_error *error);
-
-/* Put the tables of CIELAB, where the plan has them, into device memory from at on. */
-enum { LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
-lob_status lob_supervoxels_upload_lab(lob_device *device, scene *s, uint16_t *at,
-                                      const lob_supervoxel_plan *plan, lob_error *error);
+                                       const scene *s, int64_t pieces, int64_t most,
+                                       lob_error *error);
 
 /* Memory handed out part after part; at may start as NULL, to add the parts up. */
 template <typename T> static inline T *take_part(unsigned char **at, int64_t n)
@@ -181,6 +175,12 @@ template <typename T> static inline T *take_part(unsigned char **at, int64_t n)
     *at += (n * (int64_t)sizeof(T) + 255) / 256 * 256;
     return here;
 }
+
+/*
+ * Bytes of the block LOB_DEVICE_WORK that may be taken, where `bytes` are needed; most as above.
+ * What the device holds already is not asked for: that takes longer than a small volume.
+ */
+int64_t lob_supervoxels_budget(const lob_device *device, int64_t bytes, int64_t most);
 
 /* Say in one line that memory does not do. */
 lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error);
