@@ -374,8 +374,10 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_LENGTH("size", &set.size, 0, 1e8,
                    "side of a supervoxel; as 8mm, or 12vox for as many voxels as a cube of 12 has",
                    .above_low = true),
-        OPT_INT("count", &set.count, "K", 1, INT32_MAX,
-                "about so many supervoxels, where there are slices in each; instead of a size"),
+        OPT_INT(
+            "count", &set.count, "K", 1, INT32_MAX,
+            "about so many supervoxels, where there are slices in each, of what the mask and the "
+            "range leave; instead of a size"),
         OPT_REAL("compactness", &set.compactness, "C", 0, 1e6,
                  "with slic: share of the image's range that weighs like one side of distance; "
                  "left out: 0.05, in CIELAB 0.1",

@@ -33,7 +33,8 @@ typedef struct {
     lob_supervoxel_method method;
     int slice_axis; /* -1: in 3D; 0, 1, 2: every slice across x, y, z as an image of its own */
     double size_mm; /* side of a supervoxel; 0: from count. Give one of the two */
-    int64_t count;  /* supervoxels asked for (of a slice, where there are slices); 0: from size */
+    int64_t count;  /* supervoxels asked for of the data (of a slice, where there are slices, and on
+                       average, where they differ in data); 0: from size */
     double compactness; /* slic: intensity difference, as a share of the image's range, that weighs
                            like one side of distance, > 0, at most 1e6. The range is that of the
                            data's levels, the widest channel's; in CIELAB 100 units */

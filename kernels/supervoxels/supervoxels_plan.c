@@ -110,9 +110,11 @@ static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
         side[a] = (double)lob_side(image->dims, a);
         free_axis[a] = side[a] > 1 && !across_slices(options, a);
     }
-    plan->size_mm = options->size_mm > 0
-                        ? options->size_mm
-                        : size_for_count(side, spacing_mm, free_axis, (double)options->count);
+    /* The count is one of supervoxels, and cells without data come to none. */
+    const double voxels = side[0] * side[1] * side[2], data = (double)plan->levels.data_voxels;
+    plan->size_mm = options->size_mm > 0 ? options->size_mm
+                                         : size_for_count(side, spacing_mm, free_axis,
+                                                          (double)options->count * (voxels / data));
     for (int a = 0; a < 3; a++) {
         const double cells = across_slices(options, a)
                                  ? side[a]

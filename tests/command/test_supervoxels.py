@@ -55,7 +55,7 @@ SHAPES = [(7, 11, 5), (1, 13, 9), (17, 1, 1), (2, 3, 31), (19, 17, 1), (13, 8, 6
 
 
 def random_cases():
-    for seed in range(150):
+    for seed in range(300):
         random = np.random.default_rng(seed)
         shape = SHAPES[seed % 8]
         channels = (1, 1, 3, 2)[seed // 8 % 4]
@@ -204,6 +204,18 @@ def test_size_in_voxels_and_count_agree(tmp_path):
     assert np.array_equal(by_voxels, by_mm)
     by_count, report = cut(tmp_path, image, "--count", 40)
     assert report["results"]["supervoxels"] == pytest.approx(40, rel=0.5)
+
+
+@pytest.mark.parametrize("options", [["--mask", "ball.nii"], ["--range", "1,inf"], ["--mask", "ball.nii", "--slices", "z"]])
+def test_count_is_of_what_is_cut(tmp_path, options):
+    """Half a ball, a quarter of the volume."""
+    x, y, z = np.indices((48, 48, 48)) - 23.5
+    ball = (x**2 + y**2 + z**2 < 24**2) & (x > 0)
+    save(ball.astype(np.uint8), tmp_path / "ball.nii", affine=np.eye(4))
+    labels, report = cut(tmp_path, ball.astype(np.uint8), "--count", 400, *options, affine=np.eye(4))
+    count = assert_partition(labels, ball, 2 if "--slices" in options else None)
+    slices = len(np.unique(np.nonzero(ball)[2])) if "--slices" in options else 1
+    assert 300 < count / slices < 600  # more rather than less: cells on the border are cut
 
 
 def test_size_in_voxels_of_a_slice_is_about_the_slice(tmp_path):

@@ -211,22 +211,25 @@ static void counts_come_near(void **state)
         int64_t count;
         int slice_axis;
         int64_t cells[3];
+        int64_t voxels_a_data;
     } cases[] = {
-        {{100, 100, 100}, {1, 1, 1}, 1000, -1, {10, 10, 10}},
-        {{400, 200, 1},   {1, 1, 9}, 200,  -1, {20, 10, 1} },
-        {{60, 100, 100},  {5, 1, 1}, 3000, -1, {30, 10, 10}},
-        {{64, 64, 10},    {1, 1, 8}, 640,  -1, {8, 8, 10}  }, /* slices thicker than a cell */
-        {{100, 80, 7},    {1, 1, 1}, 80,   2,  {10, 8, 7}  }, /* of each slice */
-        {{1000, 1000, 2}, {1, 1, 1}, 100,  -1, {10, 10, 1} }, /* thinner than a cell */
-        {{5, 4, 3},       {1, 1, 1}, 9999, -1, {5, 4, 3}   },
+        {{100, 100, 100}, {1, 1, 1}, 1000, -1, {10, 10, 10}, 1},
+        {{100, 100, 100}, {1, 1, 1}, 125,  -1, {10, 10, 10}, 8}, /* the rest lies outside a mask */
+        {{400, 200, 1},   {1, 1, 9}, 200,  -1, {20, 10, 1},  1},
+        {{60, 100, 100},  {5, 1, 1}, 3000, -1, {30, 10, 10}, 1},
+        {{64, 64, 10},    {1, 1, 8}, 640,  -1, {8, 8, 10},   1}, /* slices thicker than a cell */
+        {{100, 80, 7},    {1, 1, 1}, 80,   2,  {10, 8, 7},   1}, /* of each slice */
+        {{1000, 1000, 2}, {1, 1, 1}, 100,  -1, {10, 10, 1},  1}, /* thinner than a cell */
+        {{5, 4, 3},       {1, 1, 1}, 9999, -1, {5, 4, 3},    1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
         lob_volume image = LOB_VOLUME_EMPTY;
         lob_supervoxel_plan plan;
-        const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = 1};
         const lob_extremes extremes = {.any = true};
+        lob_levels levels = {.exact = true, .per_unit = 1};
         image.dims = cases[i].dims;
+        levels.data_voxels = lob_dims_voxels(image.dims) / cases[i].voxels_a_data;
         image.geometry = lob_geometry_of_spacing(cases[i].mm);
         o.count = cases[i].count;
         o.slice_axis = cases[i].slice_axis;
