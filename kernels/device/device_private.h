@@ -21,8 +21,8 @@ struct lob_device {
     void *block[LOB_DEVICE_BLOCKS];
     int64_t block_bytes[LOB_DEVICE_BLOCKS];
     uint64_t asked[LOB_DEVICE_BLOCKS]; /* how often: while that stays, so does what a block holds */
-    unsigned char *staging[2]; /* pinned */
-    cudaEvent_t staged[2];     /* the copy out of or into it has been done */
+    unsigned char *staging[2];         /* pinned */
+    cudaEvent_t staged[2];             /* the copy out of or into it has been done */
     lob_device_line *line;
     lob_device_traffic traffic;
 };

@@ -1,6 +1,7 @@
 /* The scan for the levels' extremes on the device. */
 #include "kernels/levels/levels_cuda.cuh"
 
+#include <limits>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,6 +102,137 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan s)
     }
 }
 
+/* ---- the usual case: all voxels of a volume, one after the other ---- */
+
+enum { AHEAD = 4 }; /* loads of a thread that are on their way together */
+
+/* What fills a load. */
+template <typename T> struct alignas(16) pack {
+    static constexpr int n = 16 / sizeof(T);
+    T value[n];
+};
+
+static __device__ inline bool is_finite(float value)
+{
+    return isfinite(value);
+}
+
+template <typename T> static __device__ inline bool is_finite(T)
+{
+    return true;
+}
+
+template <typename T> struct found {
+    T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::lowest();
+    unsigned not_finite = 0;
+};
+
+template <typename T> static __device__ inline void take(found<T> *s, T value)
+{
+    if (!is_finite(value)) {
+        s->not_finite++;
+        return;
+    }
+    if (value < s->low) s->low = value;
+    if (value > s->high) s->high = value;
+}
+
+/* Which zero a thread met first must not show: -0 becomes 0. */
+static __device__ inline wide key_of(float value)
+{
+    const wide bits = (wide)__double_as_longlong((double)(value + 0.0f));
+    return bits >> 63 ? ~bits : bits | 1ull << 63;
+}
+
+template <typename T> static __device__ inline wide key_of(T value)
+{
+    return (wide)(long long)value ^ (1ull << 63);
+}
+
+/* Blocks take turns with the channels. A float is a voxel's only channel. */
+template <typename T> static __global__ void __launch_bounds__(THREADS) dense_kernel(scan s)
+{
+    __shared__ wide low, high, not_finite;
+    const int channels = s.image.channels, c = (int)(blockIdx.x % (unsigned)channels);
+    const int64_t step = (int64_t)(gridDim.x / (unsigned)channels) * THREADS;
+    const int64_t first = (int64_t)(blockIdx.x / (unsigned)channels) * THREADS + threadIdx.x;
+    const int64_t packs = s.plane_voxels / pack<T>::n;
+    const T *from = (const T *)s.image.stored + c * s.image.voxels;
+    found<T> mine;
+    if (threadIdx.x == 0) low = ~0ull, high = not_finite = 0;
+    __syncthreads();
+    for (int64_t i = first; i < packs; i += AHEAD * step) {
+        pack<T> some[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            some[k] = ((const pack<T> *)from)[i + k * step < packs ? i + k * step : i];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+#pragma unroll
+            for (int j = 0; j < pack<T>::n; j++)
+                if (i + k * step < packs) take(&mine, some[k].value[j]);
+    }
+    for (int64_t i = packs * pack<T>::n + first; i < s.plane_voxels; i += step)
+        take(&mine, from[i]);
+    const wide least = warp_least(key_of(mine.low)), most = ~warp_least(~key_of(mine.high));
+    const unsigned strange = __reduce_add_sync(~0u, mine.not_finite);
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&low, least);
+        atomicMax(&high, most);
+        atomicAdd(&not_finite, (wide)strange);
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    atomicMin(&s.low[c], low);
+    atomicMax(&s.high[c], high);
+    if (blockIdx.x == 0) atomicAdd(&s.counts[0], (wide)s.plane_voxels);
+    if (not_finite) {
+        atomicAdd(&s.counts[0], 0 - not_finite);
+        atomicAdd(&s.counts[1], not_finite);
+    }
+}
+
+/* The kernel for such an image; NULL: it is none. */
+static void (*dense_kernel_of(const scan *s))(scan)
+{
+    const lob_device_image *image = &s->image;
+    const int64_t bytes = image->voxels * (int64_t)lob_type_of(image->type)->bytes;
+    if (!s->dense || s->view.flat || s->view.offset != 0 || s->plane_voxels != image->voxels ||
+        image->mask || image->ranged || (uintptr_t)image->stored % 16 != 0 ||
+        (image->channels > 1 && bytes % 16 != 0))
+        return NULL;
+    switch (image->type) {
+    case LOB_U8:
+        return dense_kernel<uint8_t>;
+    case LOB_I8:
+        return dense_kernel<int8_t>;
+    case LOB_U16:
+        return dense_kernel<uint16_t>;
+    case LOB_I16:
+        return dense_kernel<int16_t>;
+    case LOB_U32:
+        return dense_kernel<uint32_t>;
+    case LOB_I32:
+        return dense_kernel<int32_t>;
+    case LOB_F32:
+        return image->channels == 1 ? dense_kernel<float> : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static lob_status launch_scan(lob_device *device, const scan *s, int64_t planes, lob_error *error)
+{
+    const int64_t at_once = 8 * (int64_t)device->multiprocessors, channels = s->image.channels;
+    const int64_t chunks = planes * s->chunks;
+    void (*const kernel)(scan) = dense_kernel_of(s);
+    if (!kernel)
+        return lob_launch(device, scan_kernel, "the scan for levels",
+                          chunks < 2 * at_once ? chunks : 2 * at_once, THREADS, 0, *s, error);
+    return lob_launch(device, kernel, "the scan for levels",
+                      (chunks < at_once ? chunks : at_once) * channels, THREADS, 0, *s, error);
+}
+
 int64_t lob_levels_scan_bytes(int64_t planes, int channels)
 {
     return planes * (2 * channels + COUNTS) * (int64_t)sizeof(wide);
@@ -156,9 +288,7 @@ lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int6
     LOB_TRY(lob_device_enter(device, error));
     LOB_CUDA(cudaMemsetAsync(s.low, 0xff, (size_t)n * sizeof(wide), device->stream));
     LOB_CUDA(cudaMemsetAsync(s.high, 0, bytes - (size_t)n * sizeof(wide), device->stream));
-    const int64_t most = 16 * (int64_t)device->multiprocessors;
-    const int64_t blocks = planes * s.chunks < most ? planes * s.chunks : most;
-    LOB_TRY(lob_launch(device, scan_kernel, "the scan for levels", blocks, THREADS, 0, s, error));
+    LOB_TRY(launch_scan(device, &s, planes, error));
     wide *found = (wide *)malloc(bytes);
     if (!found)
         return lob_fail(error, LOB_ENOMEM, "no memory left for the levels of %lld planes",

@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
     bool made;
     uint64_t sent; /* what the count of that block's uses was when the tables were sent; 0: never */
-    const lob_device *device; /* where to */
+    const lob_device *device;       /* where to */
     lob_supervoxel_options options; /* what it was made for, as the next three */
     lob_volume image;               /* without data */
     lob_levels levels;
