@@ -45,6 +45,30 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error);
 
+/* What numbering the pieces of labels left behind. */
+typedef struct {
+    const uint32_t *found; /* device address of how many there are, in LOB_DEVICE_TABLES */
+    int64_t most;          /* there are not more than this */
+    int64_t bytes;         /* of working memory, at most */
+} lob_components_label_pieces;
+
+/*
+ * Replace labels by the numbers of their connected pieces, for who goes on with them on the device:
+ * the host does not wait for how many there are, nor for the end.
+ *
+ *   pieces      out
+ *   labels      in/out  device address; nx*ny*nz. Equal ones are joined through faces (not across
+ *                       slices); 0 stays 0, pieces count from 1 in raster order
+ *   slice_axis  in      -1: in 3D; else as in lob_components_options
+ *   context     in      max_memory and device, which must be open and entered
+ *
+ * Uses the blocks LOB_DEVICE_WORK and LOB_DEVICE_TABLES.
+ * Returns LOB_OK, LOB_EDATA (more pieces than int32 numbers), LOB_ENOMEM or LOB_EDEVICE.
+ */
+lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces, int32_t *labels,
+                                            lob_dims dims, int slice_axis,
+                                            const lob_context *context, lob_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -266,7 +266,9 @@ static bool same_image(const lob_volume *a, const lob_volume *b)
 static bool same_levels(const lob_supervoxel_kept *kept, const lob_levels *levels,
                         const lob_extremes *extremes, const lob_supervoxel_options *options)
 {
-    if (options->lab) return levels->data_voxels > 0;
+    const bool as_many = levels->data_voxels == kept->levels.data_voxels;
+    if (levels->data_voxels == 0 || (options->count > 0 && !as_many)) return false;
+    if (options->lab) return true;
     for (int c = 0; c < kept->image.channels; c++) {
         const lob_extremes *a = &kept->extremes[c], *b = &extremes[c];
         if (a->low != b->low || a->high != b->high || a->low_bits != b->low_bits ||
@@ -386,48 +388,30 @@ static lob_status iterate(job *j)
     return count_iterations(j);
 }
 
-/* Labels become connected pieces, from 1 in raster order. */
-static lob_status split(job *j)
-{
-    const lob_supervoxel_rule *rule = &j->s.rule;
-    lob_components_options options = {};
-    lob_components_arrays arrays = {};
-    lob_components_input in = {};
-    lob_components_result result = {};
-    lob_volume clusters = {};
-    lob_context quiet = *j->context;
-    clusters.type = LOB_I32;
-    clusters.dims = j->in->image->dims;
-    clusters.geometry = j->in->image->geometry;
-    clusters.channels = 1;
-    clusters.slope = 1;
-    in.image = &clusters;
-    options.join = LOB_JOIN_EQUAL;
-    options.range[0] = -INFINITY;
-    options.range[1] = INFINITY;
-    options.order = LOB_ORDER_RASTER;
-    options.slice_axis = rule->slice_axis;
-    options.neighbours = rule->slice_axis < 0 ? 6 : 4;
-    options.type = LOB_I32;
-    arrays.image = arrays.labels = j->arrays->labels;
-    quiet.progress = NULL;
-    quiet.max_memory = most_without_tables(j);
-    LOB_TRY(lob_components_cuda_arrays(&arrays, &result, &in, &options, &quiet, j->error));
-    j->found.pieces = j->found.supervoxels = result.found;
-    count_bytes(j, result.working_bytes);
-    return LOB_OK;
-}
-
+/* Clusters become connected pieces, and small ones join others. */
 static lob_status connect(job *j)
 {
     const lob_context *context = j->context;
-    int64_t bytes = 0;
-    LOB_TRY(split(j));
+    lob_components_label_pieces pieces = {};
+    lob_context within = *context;
+    lob_supervoxel_pieces found = {};
+    within.max_memory = most_without_tables(j);
+    LOB_TRY(lob_components_label_pieces_cuda(&pieces, j->arrays->labels, j->in->image->dims,
+                                             j->s.rule.slice_axis, &within, j->error));
+    count_bytes(j, pieces.bytes);
     if (context->progress && context->progress(context->user, CONNECTED)) return LOB_ECANCEL;
-    if (j->s.rule.small <= 1) return LOB_OK;
-    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &j->found.supervoxels, &bytes, &j->s,
-                                        j->found.pieces, most_without_tables(j), j->error));
-    count_bytes(j, bytes);
+    if (j->s.rule.small <= 1) {
+        uint32_t n = 0;
+        LOB_TRY(lob_device_download(j->device, &n, pieces.found, sizeof n, j->error));
+        j->found.pieces = j->found.supervoxels = n;
+        return LOB_OK;
+    }
+    found.at = pieces.found;
+    found.most = pieces.most;
+    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, within.max_memory, j->error));
+    count_bytes(j, found.bytes);
+    j->found.pieces = found.pieces;
+    j->found.supervoxels = found.supervoxels;
     return LOB_OK;
 }
 

@@ -35,6 +35,7 @@ typedef struct {
     uint32_t joined[ROUNDS]; /* did a round join any? */
     uint32_t finished;       /* labels are numbered */
     int32_t count;           /* of them */
+    int32_t pieces;          /* that there were */
 } pieces_line;
 
 typedef struct {
@@ -45,13 +46,14 @@ typedef struct {
     int y_bits, z_bits;   /* logarithms of a tile's rows along y and z, */
     int far_y, far_z;     /* and of those that a warp has */
     uint32_t tiles[3];
-    int steps; /* of a tile */
-    int64_t pieces;
+    int steps;              /* of a tile */
+    int64_t most;           /* pieces: there is memory for so many */
+    const uint32_t *pieces; /* how many there are */
     pieces_line *line;
-    int32_t *set;    /* pieces + 1: of each piece; a set has its lowest piece's number */
-    wide *n, *sums;  /* pieces + 1, times channels: of sets */
-    wide *key;       /* pieces + 1: the best of a small set's neighbours so far */
-    int32_t *number; /* pieces + 1: labels of pieces, in the keys' place when these are done with */
+    int32_t *set;    /* most + 1: of each piece; a set has its lowest piece's number */
+    wide *n, *sums;  /* most + 1, times channels: of sets */
+    wide *key;       /* most + 1: the best of a small set's neighbours so far */
+    int32_t *number; /* most + 1: labels of pieces, in the keys' place when these are done with */
     uint32_t *roots; /* what blocks count */
     wide *list;      /* room: small set << 32 | its neighbour */
     int64_t room;
@@ -262,10 +264,11 @@ static __global__ void __launch_bounds__(THREADS) sums_kernel(const __grid_const
 {
     extern __shared__ uint32_t shared[];
     const int channels = p.s.rule.channels, thread = (int)threadIdx.x;
+    const int64_t pieces = *p.pieces;
     const sum_table t = {shared, shared + (1 << SUM_BITS), shared + (2 << SUM_BITS)};
     const corner tile = corner_of(p, blockIdx.x);
     for (int i = thread; i < (2 + channels) << SUM_BITS; i += THREADS) shared[i] = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + thread; i <= p.pieces;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + thread; i <= pieces;
          i += (int64_t)gridDim.x * THREADS)
         p.set[i] = (int32_t)i, p.key[i] = NO_NEIGHBOUR;
     __syncthreads();

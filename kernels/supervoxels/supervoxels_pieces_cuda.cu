@@ -61,7 +61,8 @@ static __device__ inline void unite(int32_t *set, int32_t a, int32_t b)
 /* What picked joins what it picked. */
 static __device__ inline void join_sets(const pool &p, int round)
 {
-    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads()) {
+    const int64_t pieces = *p.pieces;
+    for (int64_t i = first_of_thread(); i <= pieces; i += all_threads()) {
         const wide key = p.key[i];
         if (key == NO_NEIGHBOUR) continue;
         p.key[i] = NO_NEIGHBOUR;
@@ -73,8 +74,9 @@ static __device__ inline void join_sets(const pool &p, int round)
 /* Every piece points at its set; sets that are none any more give it their sums. */
 static __device__ inline void gather_sets(const pool &p)
 {
+    const int64_t pieces = *p.pieces;
     const int channels = p.s.rule.channels;
-    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads()) {
+    for (int64_t i = first_of_thread(); i <= pieces; i += all_threads()) {
         const int32_t set = lowest_of(p.set, (int32_t)i);
         if (set == i) continue;
         p.set[i] = set;
@@ -137,9 +139,10 @@ static __device__ inline uint32_t sum_of_block(uint32_t mine, uint32_t *of_warp)
 /* A set's lowest piece comes first: sets are counted in the order of these. */
 static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint32_t *met)
 {
-    const int64_t share = (p.pieces + gridDim.x - 1) / gridDim.x;
+    const int64_t pieces = *p.pieces;
+    const int64_t share = (pieces + gridDim.x - 1) / gridDim.x;
     const int64_t first = 1 + blockIdx.x * share;
-    const int64_t end = min(first + share, p.pieces + 1);
+    const int64_t end = min(first + share, pieces + 1);
     uint32_t roots = 0, before = 0;
     for (int64_t i = first + threadIdx.x; i < end; i += ROUND_THREADS) roots += p.set[i] == i;
     roots = sum_of_block(roots, of_warp);
@@ -157,11 +160,12 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
     }
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
         p.line->count = (int32_t)before;
+        p.line->pieces = (int32_t)pieces;
         p.line->finished = 1;
         p.number[0] = 0;
     }
     meet(p, met);
-    for (int64_t i = first_of_thread(); i <= p.pieces; i += all_threads())
+    for (int64_t i = first_of_thread(); i <= pieces; i += all_threads())
         if (p.set[i] != i) p.number[i] = p.number[p.set[i]];
 }
 
@@ -230,7 +234,7 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
 {
     pool *p = &j->p;
     unsigned char *at = memory;
-    const int64_t n = p->pieces + 1, channels = p->s.rule.channels;
+    const int64_t n = p->most + 1, channels = p->s.rule.channels;
     p->line = take_part<pieces_line>(&at, 1);
     p->n = take_part<wide>(&at, n);
     p->sums = take_part<wide>(&at, n * channels);
@@ -243,14 +247,14 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
 }
 
 /* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty. */
-static lob_status prepare(joining_pieces *j, int64_t *bytes, int64_t most)
+static lob_status prepare(joining_pieces *j, int64_t *bytes, int64_t allowed)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
     void *memory = NULL;
     const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
     const int64_t least = place_parts(j, NULL), plenty = 2 * voxels;
-    const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, most);
+    const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, allowed);
     if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);
     p->room = plenty / list;
     if (p->room > (budget - least) / list) p->room = (budget - least) / list / WARP * WARP;
@@ -288,7 +292,8 @@ static void lay_tiles(pool *p, const lob_device *device)
     p->tiles[2] = ((uint32_t)p->nz + (1u << p->z_bits) - 1) >> p->z_bits;
 }
 
-static void lay_pool(pool *p, const scene *s, int64_t pieces, const lob_device *device)
+static void lay_pool(pool *p, const scene *s, const lob_supervoxel_pieces *found,
+                     const lob_device *device)
 {
     p->s = *s;
     p->nx = s->rule.side[0];
@@ -297,7 +302,8 @@ static void lay_pool(pool *p, const scene *s, int64_t pieces, const lob_device *
     p->along = (uint32_t)((p->nx + RUN - 1) / RUN);
     p->runs = p->along * (uint32_t)p->ny * (uint32_t)p->nz;
     p->whole = p->nx % RUN == 0 && (uintptr_t)s->image.stored % 16 == 0;
-    p->pieces = pieces;
+    p->most = found->most;
+    p->pieces = found->at;
     lay_tiles(p, device);
 }
 
@@ -319,7 +325,7 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
     const pool *p = &j->p;
     lob_device *device = j->device;
     const int64_t tiles = (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2];
-    const int64_t blocks = (p->pieces + ROUND_THREADS) / ROUND_THREADS;
+    const int64_t blocks = (p->most + ROUND_THREADS) / ROUND_THREADS;
     const int64_t most = device->multiprocessors, relabel = (p->runs + THREADS - 1) / THREADS;
     LOB_TRY(lob_launch(device, contacts_kernel, "faces of small pieces", tiles, THREADS, 0, *p,
                        j->error));
@@ -331,22 +337,22 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
     return lob_device_download(device, line, p->line, sizeof *line, j->error);
 }
 
-lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
-                                       const scene *s, int64_t pieces, int64_t most,
-                                       lob_error *error)
+lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces *found,
+                                       const scene *s, int64_t most, lob_error *error)
 {
     joining_pieces j = {};
     pieces_line line = {};
     j.device = device;
     j.error = error;
-    lay_pool(&j.p, s, pieces, device);
-    LOB_TRY(prepare(&j, bytes, most));
+    lay_pool(&j.p, s, found, device);
+    LOB_TRY(prepare(&j, &found->bytes, most));
     LOB_TRY(add_up(&j));
     for (;;) {
         LOB_TRY(join_small(&j, &line));
         if (line.finished) break;
         LOB_CUDA(cudaMemsetAsync(j.p.line, 0, sizeof line, device->stream));
     }
-    *count = line.count;
+    found->pieces = line.pieces;
+    found->supervoxels = line.count;
     return LOB_OK;
 }

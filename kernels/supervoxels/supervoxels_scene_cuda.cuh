@@ -156,17 +156,24 @@ lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_e
 /* How many clusters a tile should have room for; 0: this job is not one for tiles. */
 int lob_supervoxels_tile_room(const lob_device *device, const scene *s);
 
+/* Connected pieces, and what becomes of them. */
+typedef struct {
+    const uint32_t *at;  /* in: device address of how many there are */
+    int64_t most;        /* in: they are not more than this */
+    int64_t pieces;      /* out: how many there were */
+    int64_t supervoxels; /* out: labels that there are then */
+    int64_t bytes;       /* out: taken of the block LOB_DEVICE_WORK, whatever that held before */
+} lob_supervoxel_pieces;
+
 /*
  * Join small pieces and number what comes of it, in place; supervoxels_voxel.h tells how.
  *
- *   count   out  labels that there are then
- *   bytes   out  taken of the block LOB_DEVICE_WORK, whatever that held before
- *   s       in   s->labels: pieces, from 1 in raster order; the image again for the levels
- *   most    in   bytes that may be taken; 0: as many as there are
+ *   found   in/out  see above
+ *   s       in      s->labels: pieces, from 1 in raster order; the image again for the levels
+ *   most    in      bytes that may be taken; 0: as many as there are
  */
-lob_status lob_supervoxels_pieces_cuda(lob_device *device, int64_t *count, int64_t *bytes,
-                                       const scene *s, int64_t pieces, int64_t most,
-                                       lob_error *error);
+lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces *found,
+                                       const scene *s, int64_t most, lob_error *error);
 
 /* Memory handed out part after part; at may start as NULL, to add the parts up. */
 template <typename T> static inline T *take_part(unsigned char **at, int64_t n)
