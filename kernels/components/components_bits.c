@@ -7,19 +7,25 @@
 #include <emmintrin.h>
 #endif
 
+#ifdef __SSE2__
+static inline uint64_t pack_16(const uint8_t *bytes)
+{
+    const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)bytes);
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(part);
+}
+#endif
+
 /* One bit a byte, whose top bit it is. */
 static inline uint64_t pack(const uint8_t bytes[64])
 {
-    uint64_t word = 0;
 #ifdef __SSE2__
-    for (int i = 0; i < 4; i++) {
-        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + 16 * i));
-        word |= (uint64_t)(uint32_t)_mm_movemask_epi8(part) << (16 * i);
-    }
+    return pack_16(bytes) | pack_16(bytes + 16) << 16 | pack_16(bytes + 32) << 32 |
+           pack_16(bytes + 48) << 48;
 #else
+    uint64_t word = 0;
     for (int i = 0; i < 64; i++) word |= (uint64_t)(bytes[i] >> 7) << i;
-#endif
     return word;
+#endif
 }
 
 /* tops[0..count) from an expression over i, which is 0 or 1, for i from `from` on. */
@@ -31,23 +37,27 @@ static inline uint64_t pack(const uint8_t bytes[64])
 
 /*
  * Set bits[0..words) from an expression over i in [0, n). Loops run over a constant number of
- * columns as far as they can, which the compiler turns into vector code.
+ * columns as far as they can, which the compiler turns into vector code: the last word from the
+ * last 64 columns.
  */
-#define PACK_ROW(bits, n, expression)                                                         \
-    do {                                                                                      \
-        uint8_t tops[64];                                                                     \
-        int64_t at = 0;                                                                       \
-        for (; at + 64 <= (n); at += 64) {                                                    \
-            TOPS(tops, at, 64, expression)                                                    \
-            (bits)[at / 64] = pack(tops);                                                     \
-        }                                                                                     \
-        if (at < (n)) {                                                                       \
-            int64_t next = at;                                                                \
-            memset(tops, 0, sizeof tops);                                                     \
-            for (; next + 16 <= (n); next += 16) TOPS(tops + next - at, next, 16, expression) \
-            TOPS(tops + next - at, next, (int)((n)-next), expression)                         \
-            (bits)[at / 64] = pack(tops);                                                     \
-        }                                                                                     \
+#define PACK_ROW(bits, n, expression)                                                    \
+    do {                                                                                 \
+        uint8_t tops[64];                                                                \
+        int64_t at = 0;                                                                  \
+        for (; at + 64 <= (n); at += 64) {                                               \
+            TOPS(tops, at, 64, expression)                                               \
+            (bits)[at / 64] = pack(tops);                                                \
+        }                                                                                \
+        if (at > 0 && at < (n)) {                                                        \
+            TOPS(tops, (n)-64, 64, expression)                                           \
+            (bits)[at / 64] = pack(tops) >> (at + 64 - (n));                             \
+        } else if (at < (n)) {                                                           \
+            int64_t next = 0;                                                            \
+            memset(tops, 0, sizeof tops);                                                \
+            for (; next + 16 <= (n); next += 16) TOPS(tops + next, next, 16, expression) \
+            TOPS(tops + next, next, (int)((n)-next), expression)                         \
+            (bits)[0] = pack(tops);                                                      \
+        }                                                                                \
     } while (0)
 
 /* The voxels of a row in one channel. */
