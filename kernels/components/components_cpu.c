@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* One call. After `number`, pieces' numbers are labels, and 0 where a component was taken out. */
 typedef struct {
@@ -198,23 +197,29 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
 enum { STRETCH = 16 };
 
 /*
- * Write a row's labels from left to right, and 0 between runs. A whole stretch of voxels at a time:
- * what goes beyond a run's end is written over by what follows.
+ * Set out[x..end) and x to end. A whole stretch of voxels at a time: what goes beyond the end is
+ * written over by what follows.
  */
-#define WRITE_ROW(ctype)                                                                          \
-    do {                                                                                          \
-        ctype *out = (ctype *)c->result->labels + row->row * nx;                                  \
-        for (int64_t i = 0, x = 0; x < nx; i++) {                                                 \
-            const bool last = i == row->count;                                                    \
-            const int64_t ends[2] = {last ? nx : row->run[i].start, last ? nx : row->run[i].end}; \
-            const ctype label[2] = {0, last ? 0 : (ctype)label_of(c, row, i)};                    \
-            for (int k = 0; k < 2; k++) {                                                         \
-                for (; x < ends[k] && x + STRETCH <= nx; x += STRETCH)                            \
-                    for (int s = 0; s < STRETCH; s++) out[x + s] = label[k];                      \
-                for (; x < ends[k]; x++) out[x] = label[k];                                       \
-                x = ends[k];                                                                      \
-            }                                                                                     \
-        }                                                                                         \
+#define FILL_TO(to, value)                                          \
+    do {                                                            \
+        const int64_t end = (to);                                   \
+        for (; x < end && x + STRETCH <= nx; x += STRETCH)          \
+            for (int s = 0; s < STRETCH; s++) out[x + s] = (value); \
+        for (; x < end; x++) out[x] = (value);                      \
+        x = end;                                                    \
+    } while (0)
+
+/* Write a row's labels from left to right, and 0 between runs. */
+#define WRITE_ROW(ctype)                                         \
+    do {                                                         \
+        ctype *out = (ctype *)c->result->labels + row->row * nx; \
+        int64_t x = 0;                                           \
+        for (int64_t i = 0; i < row->count; i++) {               \
+            const ctype label = (ctype)label_of(c, row, i);      \
+            FILL_TO(row->run[i].start, 0);                       \
+            FILL_TO(row->run[i].end, label);                     \
+        }                                                        \
+        FILL_TO(nx, 0);                                          \
     } while (0)
 
 static int32_t label_of(const call *c, const lob_piece_row *row, int64_t i)
@@ -248,26 +253,11 @@ static void write_holes(const lob_pieces *p, const lob_piece_row *row, void *use
     }
 }
 
-enum { HUGE_PAGE = 1 << 21 };
-
-/* Memory for labels. In huge pages where there are any: first touching takes much less. */
-static void *labels_alloc(int64_t voxels, lob_type type)
-{
-    const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1);
-    void *labels = NULL;
-    if (bytes < 1 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
-    if (bytes < HUGE_PAGE) return malloc((size_t)bytes);
-    if (posix_memalign(&labels, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(labels, (size_t)bytes, MADV_HUGEPAGE);
-#endif
-    return labels;
-}
-
 static lob_status write_labels(call *c, double share)
 {
     const int64_t voxels = lob_voxels(c->in->image);
-    c->result->labels = labels_alloc(voxels, c->result->type);
+    c->result->labels =
+        lob_pages(lob_product(voxels, (int64_t)lob_type_of(c->result->type)->bytes, 1, 1));
     if (!c->result->labels)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
     lob_status st = lob_pieces_visit(&c->pieces, write_row, c, share, c->error);

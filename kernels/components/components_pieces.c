@@ -6,9 +6,24 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Slabs a thread, so that those with little in them even out, and the least rows of one. */
 enum { SLABS_A_THREAD = 4, SLAB_VOXELS = 1 << 12 };
+
+enum { HUGE_PAGE = 1 << 21 };
+
+void *lob_pages(int64_t bytes)
+{
+    void *block = NULL;
+    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
+    if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
+    if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(block, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
 
 lob_status lob_ledger_enter(lob_ledger *ledger, int64_t bytes, lob_error *error)
 {
@@ -34,7 +49,7 @@ lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_
     if (bytes < 0) return lob_fail(error, LOB_ENOMEM, "components are too many to count in bytes");
     const lob_status st = lob_ledger_enter(ledger, bytes, error);
     if (st != LOB_OK) return st;
-    *out = malloc(bytes > 0 ? (size_t)bytes : 1);
+    *out = lob_pages(bytes);
     if (*out) return LOB_OK;
     ledger->now -= bytes;
     return lob_fail(error, LOB_ENOMEM, "no memory for components: %s more were asked for",

@@ -19,6 +19,9 @@
 
 #include <stdatomic.h>
 
+/* Memory to free(), or NULL. In huge pages where there are any: first touching takes much less. */
+void *lob_pages(int64_t bytes);
+
 /* Working memory: what is taken now, at most, and how much may be. */
 typedef struct {
     int64_t now, peak, most; /* most 0: no limit */
@@ -52,25 +55,25 @@ void lob_stages_next(lob_stages *stages, int64_t rows, double to);
 /* Tell of rows done; any thread may, and thread 0 passes it on. Returns whether to stop. */
 bool lob_stages_tell(lob_stages *stages, int64_t rows);
 
-/* The first of what i is united with; parents are smaller than their children, or themselves. */
-static inline uint32_t lob_root(uint32_t *parent, uint32_t i)
-{
-    while (parent[i] != i) {
-        parent[i] = parent[parent[i]];
-        i = parent[i];
-    }
-    return i;
-}
-
+/*
+ * Rem's union-find: climb from the node with the larger parent, hanging those on the way under the
+ * smaller one. It mostly ends before it comes to a root. Parents are smaller than their children,
+ * or themselves, so that the root of a set is its first.
+ */
 static inline void lob_unite(uint32_t *parent, uint32_t a, uint32_t b)
 {
-    if (parent[a] == parent[b]) return;
-    a = lob_root(parent, a);
-    b = lob_root(parent, b);
-    if (a < b)
-        parent[b] = a;
-    else
-        parent[a] = b;
+    uint32_t up = parent[a], other = parent[b];
+    while (up != other) {
+        if (up < other) {
+            const uint32_t node = a, above = up;
+            a = b, up = other;
+            b = node, other = above;
+        }
+        parent[a] = other;
+        if (up == a) return;
+        a = up;
+        up = parent[a];
+    }
 }
 
 /* A row that comes before another, and how far along x their voxels join; reach -1: they do not. */
