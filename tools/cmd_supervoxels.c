@@ -7,6 +7,7 @@
 #include "volumes/labels.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -363,6 +364,13 @@ static int run(const lob_command *self, int argc, char **argv)
         .range = {-INFINITY, INFINITY},
         .size = {.value = INFINITY        },
     };
+    char compactness[160], ratio[120];
+    snprintf(compactness, sizeof compactness,
+             "with slic: share of the image's range that weighs like one side of distance; "
+             "left out: %g, in CIELAB %g",
+             defaults.compactness, lab_compactness);
+    snprintf(ratio, sizeof ratio, "with lsc: weight of position against intensity; left out: %g",
+             defaults.ratio);
     const lob_option rows[] = {
         OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
                       .required = true),
@@ -378,13 +386,8 @@ static int run(const lob_command *self, int argc, char **argv)
             "count", &set.count, "K", 1, INT32_MAX,
             "about so many supervoxels, where there are slices in each, of what the mask and the "
             "range leave; instead of a size"),
-        OPT_REAL("compactness", &set.compactness, "C", 0, 1e6,
-                 "with slic: share of the image's range that weighs like one side of distance; "
-                 "left out: 0.05, in CIELAB 0.1",
-                 .above_low = true),
-        OPT_REAL("ratio", &set.ratio, "R", 0, 1e3,
-                 "with lsc: weight of position against intensity; left out: 0.075",
-                 .above_low = true),
+        OPT_REAL("compactness", &set.compactness, "C", 0, 1e6, compactness, .above_low = true),
+        OPT_REAL("ratio", &set.ratio, "R", 0, 1e3, ratio, .above_low = true),
         OPT_INT("iterations", &set.iterations, "N", 1, INT32_MAX, "times that clusters move"),
         OPT_FLAG("until-still", &set.until_still, "end before that when nothing moves any more"),
         OPT_REAL("smallest", &set.smallest, "SHARE", 0, 1,
@@ -422,16 +425,16 @@ const lob_command lob_command_supervoxels = {
     .summary = "cut an image into small connected pieces of like intensity",
     .description =
         "Supervoxels start as the cells of a grid that is even in mm. In each iteration every "
-        "voxel "
-        "joins the nearest of the clusters around it, near in place and in intensity, and clusters "
-        "move to the mean of what joined them. Then pieces that are cut off and small join the "
-        "neighbour whose mean is most similar, and every supervoxel is one piece, connected "
-        "through "
-        "faces (with --slices, inside its slice). Labels count from 1 without gaps in the order in "
-        "which a raster scan, x fastest, first meets them; 0 is what is no data: outside the mask "
-        "or the range, NaN or infinite.\n"
+        "voxel joins the nearest of the clusters around it, near in place and in intensity, and "
+        "clusters move to the mean of what joined them. Then pieces that are cut off and small "
+        "join the neighbour whose mean is most similar, and every supervoxel is one piece, "
+        "connected through faces (with --slices, inside its slice). Labels count from 1 without "
+        "gaps in the order in which a raster scan, x fastest, first meets them; 0 is what is no "
+        "data: outside the mask or the range, NaN or infinite.\n"
         "Larger --compactness and --ratio give rounder supervoxels, smaller ones follow the image. "
-        "How well they fit a truth is measured by compare --supervoxels.\n"
+        "Where organs differ by a small part of the range, as in CT with its air and bone, half of "
+        "the usual --compactness fits better; noise wants more. How well supervoxels fit a truth "
+        "is measured by compare --supervoxels.\n"
         "The table has one row for each supervoxel, with the columns of lobule stats; intensities "
         "are those of an image with one channel. The graph has one row for each two supervoxels "
         "that share faces: label_a < label_b, faces, area_mm2 of these, and mean_difference, how "
@@ -442,8 +445,7 @@ const lob_command lob_command_supervoxels = {
         "machine, device and number of threads.",
     .examples =
         "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 8mm\n"
-        "lobule supervoxels photo.png -o cells.nii.gz --method lsc --count 600 --mean "
-        "mean.nii.gz\n"
+        "lobule supervoxels photo.png -o cells.nii.gz --method lsc --count 600 --mean mean.png\n"
         "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --mask body.nii.gz "
         "--graph touching.tsv",
     .run = run,
