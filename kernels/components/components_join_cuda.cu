@@ -184,6 +184,12 @@ static lob_status scan(joining *j, uint32_t *values, int64_t n, lob_error *error
     return LOB_OK;
 }
 
+/* Where the number of components lies when they are numbered. */
+static const uint32_t *found_at(const runs *r)
+{
+    return r->first ? r->first_base + r->row_words : r->number + r->pieces;
+}
+
 static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_error *error)
 {
     uint32_t got = 0;
@@ -208,17 +214,15 @@ template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
 template <typename K> static lob_status join_borders(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
-    const int64_t words = (int64_t)r->words * word_parts<K>();
     const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
-    const int64_t y = (int64_t)(r->tiles_y - 1) * r->lz * words;
-    const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * words;
-    const int64_t short_x = x && (y || z) ? r->pieces : 0, short_y = y && z ? r->pieces : 0;
+    const int64_t y = (int64_t)(r->tiles_y - 1) * r->lz * r->words;
+    const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
     LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_x, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_kernel<K, false>, "joining across y", y, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_y, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_kernel<K, true>, "joining across z", z, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
+    LOB_TRY(launch(j, border_y_kernel<K>, "joining across y", y, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
+    LOB_TRY(launch(j, border_z_kernel<K>, "joining across z", z, BORDER_THREADS, error));
     return launch(j, root_kernel, "finding roots", r->pieces + 1, NUMBER_THREADS, error);
 }
 
@@ -227,8 +231,7 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     runs *r = &j->r;
     if (!r->first) {
         LOB_TRY(scan(j, r->number, r->pieces + 1, error));
-        LOB_TRY(launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error));
-        return fetch(j, &j->found, r->number + r->pieces, error);
+        return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
     }
     LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)r->row_words * sizeof(uint32_t),
                              j->device->stream));
@@ -238,8 +241,7 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     LOB_TRY(launch(j, count_kernel, "counting", r->row_words + 1, NUMBER_THREADS, error));
     LOB_TRY(scan(j, r->first_base, r->row_words + 1, error));
     LOB_TRY(launch(j, rank_kernel, "numbering", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error));
-    return fetch(j, &j->found, r->first_base + r->row_words, error);
+    return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
 }
 
 template <typename K> static lob_status join(joining *j, lob_error *error)
@@ -248,8 +250,7 @@ template <typename K> static lob_status join(joining *j, lob_error *error)
     LOB_TRY(lob_joining_done(j, 0.4));
     LOB_TRY(allocate_pieces(j, error));
     LOB_TRY(join_borders<K>(j, error));
-    LOB_TRY(number_components<K>(j, error));
-    return lob_joining_done(j, 0.6);
+    return number_components<K>(j, error);
 }
 
 /* A row fits where it agrees with what was planned. */
@@ -270,7 +271,8 @@ static const struct {
     {3, 1, 1, 32, true,  join<kind<3, 1, 1, true,  5>>},
 };
 
-lob_status lob_joining_join(joining *j, lob_error *error)
+/* What the host does not wait for; found is not known yet. */
+static lob_status join_all(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
     for (const auto &k : kinds)
@@ -278,4 +280,63 @@ lob_status lob_joining_join(joining *j, lob_error *error)
             k.directed == r->directed)
             return k.join(j, error);
     return lob_fail(error, LOB_EINTERNAL, "no way to join this neighbourhood");
+}
+
+lob_status lob_joining_join(joining *j, lob_error *error)
+{
+    LOB_TRY(join_all(j, error));
+    LOB_TRY(lob_joining_done(j, 0.6));
+    return fetch(j, &j->found, found_at(&j->r), error);
+}
+
+/* ---- pieces of labels ---- */
+
+static lob_status check_count(joining *j, lob_error *error)
+{
+    const int64_t most = INT32_MAX - 1;
+    if (j->r.pieces <= most) return LOB_OK;
+    LOB_TRY(fetch(j, &j->found, found_at(&j->r), error));
+    if (j->found <= most) return LOB_OK;
+    return lob_fail(error, LOB_EDATA, "%lld pieces are more than labels can number",
+                    (long long)j->found);
+}
+
+lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces, int32_t *labels,
+                                            lob_dims dims, int slice_axis,
+                                            const lob_context *context, lob_error *error)
+{
+    lob_volume image = {};
+    lob_components_input in = {};
+    lob_components_options options = {};
+    lob_components_arrays arrays = {};
+    lob_context quiet = *context;
+    joining j = {};
+    image.type = options.type = LOB_I32;
+    image.dims = dims;
+    image.channels = 1;
+    image.slope = 1;
+    in.image = &image;
+    options.join = LOB_JOIN_EQUAL;
+    options.range[0] = -INFINITY;
+    options.range[1] = INFINITY;
+    options.slice_axis = slice_axis;
+    options.neighbours = slice_axis < 0 ? 6 : 4;
+    arrays.image = arrays.labels = labels;
+    quiet.progress = NULL;
+    j.device = context->device;
+    j.in = &in;
+    j.options = &options;
+    j.arrays = &arrays;
+    j.context = &quiet;
+    j.rule = lob_component_rule_of(&image, &options);
+    LOB_TRY(lob_joining_plan(&j, dims, options.neighbours, slice_axis, true, error));
+    LOB_TRY(lob_joining_allocate(&j, error));
+    LOB_TRY(lob_joining_classify(&j, error));
+    LOB_TRY(join_all(&j, error));
+    LOB_TRY(check_count(&j, error));
+    LOB_TRY(lob_joining_paint(&j, labels, LOB_I32, NULL, false, error));
+    pieces->found = found_at(&j.r);
+    pieces->most = j.r.pieces;
+    pieces->bytes = j.bytes;
+    return LOB_OK;
 }
