@@ -5,6 +5,8 @@
  * follow from pairs in it; across x, from these and earlier ones across x; across y and z, from
  * all of those and earlier ones across the same face; so no two are left out for each other's
  * sake.
+ *
+ * Directions are looped over and not unrolled: these kernels wait for memory, instructions too.
  */
 #ifndef LOB_COMPONENTS_BORDERS_CUDA_CUH
 #define LOB_COMPONENTS_BORDERS_CUDA_CUH
@@ -13,24 +15,36 @@
 
 enum { BORDER_THREADS = 256 };
 
+/* ---- the forest ---- */
+
 /*
  * Parents only ever become smaller. What the multiprocessor's cache holds may be an older one: that
  * is an ancestor still, from which what all share leads on. Asking before writing matters: atomics
  * on what was a root take turns.
  */
-static __device__ inline uint32_t ancestor_of(const uint32_t *parent, uint32_t id)
+template <bool CACHED>
+static __device__ inline uint32_t parent_of(const uint32_t *parent, uint32_t id)
 {
-    for (uint32_t up; (up = __ldca(parent + id)) != id;) id = up;
-    for (uint32_t up; (up = __ldcg(parent + id)) != id;) id = up;
-    return id;
+    return CACHED ? __ldca(parent + id) : __ldcg(parent + id);
+}
+
+/* Both ways to their ends at once. Returns whether they meet before. */
+template <bool CACHED>
+static __device__ inline bool meet(const uint32_t *parent, uint32_t &a, uint32_t &b)
+{
+    for (;;) {
+        const uint32_t up_a = parent_of<CACHED>(parent, a), up_b = parent_of<CACHED>(parent, b);
+        if (up_a == up_b) return true;
+        if (up_a == a && up_b == b) return false;
+        a = up_a;
+        b = up_b;
+    }
 }
 
 static __device__ inline void unite_pieces(uint32_t *parent, uint32_t a, uint32_t b)
 {
-    for (;;) {
-        a = ancestor_of(parent, a);
-        b = ancestor_of(parent, b);
-        if (a == b) return;
+    if (meet<true>(parent, a, b)) return;
+    while (!meet<false>(parent, a, b)) {
         const uint32_t low = a < b ? a : b, high = a < b ? b : a;
         const uint32_t before = atomicMin(&parent[high], low);
         if (before == high) return;
@@ -39,85 +53,125 @@ static __device__ inline void unite_pieces(uint32_t *parent, uint32_t a, uint32_
     }
 }
 
-/* A word of a line, for looking up the pieces of its voxels. */
-template <typename K> struct border_word {
-    int y, z, w;
-    uint32_t starts;
-
-    __device__ border_word(const runs &r, int y_, int z_, int w_)
-        : y(y_), z(z_), w(w_), starts(starts_word<K>(r, y_, z_, w_))
-    {
+/*
+ * All lanes of a warp together: unite two pieces where wanted. Lanes are neighbours on a face,
+ * where many want the same: one of them does it.
+ */
+static __device__ inline void unite_wanted(uint32_t *parent, bool wanted, uint32_t a, uint32_t b)
+{
+    if (wanted) {
+        a = parent_of<true>(parent, a);
+        b = parent_of<true>(parent, b);
     }
+    wanted = wanted && a != b;
+    const wide pair = wanted ? (wide)a << 32 | b : ~(wide)0;
+    const uint32_t lanes = __match_any_sync(~0u, pair);
+    if (wanted && (int)(threadIdx.x % WORD) == __ffs((int)lanes) - 1) unite_pieces(parent, a, b);
+}
 
-    __device__ uint32_t id(const runs &r, int bit) const
-    {
-        return id_at<K>(r, y, z, w, starts, bit);
-    }
-};
+/* The lines before a line, by number: (-1, 0), (0, -1), (-1, -1), (1, -1). */
+static __device__ inline int before_y(int line)
+{
+    return line == 1 ? 0 : line == 3 ? 1 : -1;
+}
+
+static __device__ inline int before_z(int line)
+{
+    return line > 0 ? -1 : 0;
+}
 
 /* ---- across x ---- */
 
-/* Bit 0 of e.back, and of the left word's ahead as bit 31, between this line and another. */
+/* Which of a line's voxels left and right of a face, and of another line's, are joined. */
 typedef struct {
-    bool back, ahead; /* the right word's first voxel with the other's left; and crosswise */
-    bool left, right; /* the lines are joined in the column left and right of the face */
-} column_pairs;
+    bool other;       /* the other line's own two */
+    bool back, ahead; /* the line's right one with the other's left one; and crosswise */
+    bool left, right; /* the two of a column */
+} face_pairs;
 
-template <typename K, int DY, int DZ>
-static __device__ inline column_pairs pairs_at_face(const runs &r, int y, int z, int w)
+/* Bit i, and bit 16 + i: row i of a line has a voxel left, and right, of the face before a word. */
+template <typename K>
+static __device__ inline uint32_t rows_at_face(const runs &r, int y, int z, int w)
 {
-    const lob_row_pairs right = pairs_word<K>(r, DY, DZ, y, z, w);
-    const lob_row_pairs left = pairs_word<K>(r, DY, DZ, y, z, w - 1);
-    column_pairs c;
-    c.back = right.back & 1;
-    c.ahead = left.ahead >> 31;
-    c.left = left.same >> 31;
-    c.right = right.same & 1;
+    uint32_t rows = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++) {
+        const int row_y = y * K::by + i % K::by, row_z = z * K::bz + i / K::by;
+        rows |= row_word(r, r.filled, row_y, row_z, w - 1) >> 31 << i;
+        rows |= (row_word(r, r.filled, row_y, row_z, w) & 1) << (16 + i);
+    }
+    return rows;
+}
+
+/* Those rows of a line that face another. */
+template <typename K> static __device__ inline uint32_t rows_on_side(int dy, int dz)
+{
+    uint32_t rows = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++)
+        if (on_side<K>(i, dy, dz)) rows |= 0x10001u << i;
+    return rows;
+}
+
+static __device__ inline bool left_of_face(uint32_t rows)
+{
+    return rows & 0xffff;
+}
+
+static __device__ inline bool right_of_face(uint32_t rows)
+{
+    return rows >> 16;
+}
+
+template <typename K>
+static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t own, int dy, int dz,
+                                                  int y, int z, int w)
+{
+    face_pairs c;
+    const bool across = goes_across<K>(dy, dz);
+    if (K::directed) {
+        c.other = row_word(r, r.plane[0], y + dy, z + dz, w) & 1;
+        c.left = plane_word(r, 0, dy, dz, y, z, w - 1) >> 31;
+        c.right = plane_word(r, 0, dy, dz, y, z, w) & 1;
+        c.back = across && (plane_word(r, -1, dy, dz, y, z, w) & 1);
+        c.ahead = across && plane_word(r, 1, dy, dz, y, z, w - 1) >> 31;
+        return c;
+    }
+    const uint32_t all = rows_at_face<K>(r, y + dy, z + dz, w);
+    const uint32_t to = all & rows_on_side<K>(-dy, -dz), from = own & rows_on_side<K>(dy, dz);
+    c.other = left_of_face(all) && right_of_face(all);
+    c.left = left_of_face(from) && left_of_face(to);
+    c.right = right_of_face(from) && right_of_face(to);
+    c.back = across && right_of_face(from) && left_of_face(to);
+    c.ahead = across && left_of_face(from) && right_of_face(to);
     return c;
 }
 
 /*
- * All lanes of a warp together: unite the piece of a word's first voxel with that of the last voxel
- * of a word to the left, where wanted. Lanes are neighbours along the face, where most of them want
- * the same two pieces united: one of them does it.
+ * Unions across x of a line with itself, bit 0, and of its right and left voxel with those of line
+ * i before it, bits 1 + 2 i and 2 + 2 i. Those of lines of the same two tiles follow.
  */
 template <typename K>
-static __device__ inline void unite_columns(const runs &r, bool wanted, int y, int z, int w,
-                                            int left_y, int left_z)
+static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, int w)
 {
-    uint32_t a = ~0u, b = ~0u;
-    if (wanted) {
-        a = border_word<K>(r, y, z, w).id(r, 0);
-        b = border_word<K>(r, left_y, left_z, w - 1).id(r, 31);
+    const int last_y = (1 << r.tile_y_bits) - 1, local_y = y & last_y;
+    const int local_z = z & ((1 << r.tile_z_bits) - 1);
+    const uint32_t rows = K::directed ? 0 : rows_at_face<K>(r, y, z, w);
+    const bool own = K::directed ? row_word(r, r.plane[0], y, z, w) & 1
+                                 : left_of_face(rows) && right_of_face(rows);
+    uint32_t wanted = own;
+    if (!K::directed && !rows) return 0;
+#pragma unroll 1
+    for (int i = 0; i < (K::near == 3 ? 4 : 2); i++) {
+        const int dy = before_y(i), dz = before_z(i);
+        if (local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0) continue;
+        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
+        const face_pairs c = pairs_at_face<K>(r, rows, dy, dz, y, z, w);
+        if (i < 2 && c.other && c.left && c.right) wanted &= ~1u;
+        if (c.back && !(own && c.left) && !(c.other && c.right)) wanted |= 2u << 2 * i;
+        if (c.ahead && !(own && c.right) && !(c.other && c.left)) wanted |= 4u << 2 * i;
     }
-    const uint32_t a_before = __shfl_up_sync(~0u, a, 1), b_before = __shfl_up_sync(~0u, b, 1);
-    const bool again = threadIdx.x % WORD > 0 && a == a_before && b == b_before;
-    if (wanted && !again) unite_pieces(r.parent, a, b);
-}
-
-/*
- * All lanes together: the pairs across x of a line with another of its tile, where that is there,
- * its own pair given.
- */
-template <typename K, int DY, int DZ>
-static __device__ inline void unite_across_x(const runs &r, bool there, int y, int z, int w,
-                                             bool own)
-{
-    column_pairs c = {};
-    if (there) c = pairs_at_face<K, DY, DZ>(r, y, z, w);
-    const bool other = (c.back || c.ahead) && (joined_word<K>(r, y + DY, z + DZ, w) & 1);
-    unite_columns<K>(r, c.back && !(own && c.left) && !(other && c.right), y, z, w, y + DY, z + DZ);
-    unite_columns<K>(r, c.ahead && !(own && c.right) && !(other && c.left), y + DY, z + DZ, w, y,
-                     z);
-}
-
-/* Whether a line's own pair across x follows from that of the line (DY, DZ) away. */
-template <typename K, int DY, int DZ>
-static __device__ inline bool follows_across_x(const runs &r, int y, int z, int w)
-{
-    return (joined_word<K>(r, y + DY, z + DZ, w) & 1) &&
-           (pairs_word<K>(r, DY, DZ, y, z, w).same & 1) &&
-           pairs_word<K>(r, DY, DZ, y, z, w - 1).same >> 31;
+    return wanted;
 }
 
 template <typename K>
@@ -127,172 +181,144 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(runs r)
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     const int lane = (int)threadIdx.x % WORD;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
-        const bool inside = i < n;
         const int64_t rest = i / r.ly;
         const int y = (int)(i - rest * r.ly), z = (int)(rest / (r.tiles_x - 1));
         const int w = (int)(rest % (r.tiles_x - 1) + 1) * TILE_WORDS;
-        const int local_y = y & ((1 << r.tile_y_bits) - 1);
-        const int local_z = z & ((1 << r.tile_z_bits) - 1);
-        const bool up = inside && local_y > 0, down = inside && local_z > 0;
-        const bool own = inside && (joined_word<K>(r, y, z, w) & 1);
-        const bool follows = own && ((up && follows_across_x<K, -1, 0>(r, y, z, w)) ||
-                                     (down && follows_across_x<K, 0, -1>(r, y, z, w)));
-        unite_columns<K>(r, own && !follows, y, z, w, y, z);
-        if (!has_diagonal<K>()) continue;
-        unite_across_x<K, -1, 0>(r, up, y, z, w, own);
-        unite_across_x<K, 0, -1>(r, down, y, z, w, own);
-        unite_across_x<K, -1, -1>(r, up && down, y, z, w, own);
-        unite_across_x<K, 1, -1>(r, down && local_y < (1 << r.tile_y_bits) - 1, y, z, w, own);
+        uint32_t left = i < n && r.along[0] ? wanted_across_x<K>(r, y, z, w) : 0;
+        while (__any_sync(~0u, left != 0)) {
+            uint32_t a = 0, b = 0;
+            const bool wanted = left != 0;
+            if (wanted) {
+                const int bit = __ffs((int)left) - 1, line = (bit - 1) / 2;
+                const int dy = bit ? before_y(line) : 0, dz = bit ? before_z(line) : 0;
+                const bool back = bit & 1;
+                a = back ? first_id(r, y, z, w) : first_id(r, y + dy, z + dz, w);
+                b = back ? last_id(r, y + dy, z + dz, w - 1) : last_id(r, y, z, w - 1);
+            }
+            unite_wanted(r.parent, wanted, a, b);
+            left &= left - 1;
+        }
     }
 }
 
 /* ---- across y and z ---- */
 
-/* Unite a word's pairs with a line, one after the other, a pair of pieces once in a row. */
-template <typename K>
-static __device__ inline void unite_lines(const runs &r, int y, int z, int w, int to_y, int to_z,
-                                          const lob_row_pairs &e)
-{
-    if (!(e.same | e.back | e.ahead)) return;
-    const border_word<K> from(r, y, z, w), to(r, to_y, to_z, w);
-    uint32_t last_a = ~0u, last_b = ~0u;
-    for (uint32_t left = e.same; left; left &= left - 1) {
-        const int bit = __ffs(left) - 1;
-        const uint32_t a = from.id(r, bit), b = to.id(r, bit);
-        if (a != last_a || b != last_b) unite_pieces(r.parent, a, b);
-        last_a = a;
-        last_b = b;
-    }
-    for (uint32_t left = e.back; left; left &= left - 1) {
-        const int bit = __ffs(left) - 1;
-        const uint32_t a = from.id(r, bit);
-        const uint32_t b = bit ? to.id(r, bit - 1) : border_word<K>(r, to_y, to_z, w - 1).id(r, 31);
-        if (a != last_a || b != last_b) unite_pieces(r.parent, a, b);
-        last_a = a;
-        last_b = b;
-    }
-    for (uint32_t left = e.ahead; left; left &= left - 1) {
-        const int bit = __ffs(left) - 1;
-        const uint32_t a = from.id(r, bit);
-        const uint32_t b =
-            bit < 31 ? to.id(r, bit + 1) : border_word<K>(r, to_y, to_z, w + 1).id(r, 0);
-        if (a != last_a || b != last_b) unite_pieces(r.parent, a, b);
-        last_a = a;
-        last_b = b;
-    }
-}
-
-static __device__ inline bool any_pair(const lob_row_pairs &e)
-{
-    return e.same | e.back | e.ahead;
-}
-
-/* Unite what is left of a word's pairs with the line (DY, DZ) away. */
-template <typename K, int DY, int DZ>
-static __device__ inline void unite_left(const runs &r, int y, int z, int w, const lob_row_pairs &e)
-{
-    if (!any_pair(e)) return;
-    unite_lines<K>(r, y, z, w, y + DY, z + DZ,
-                   lob_row_pairs_needed(e, joined_word<K>(r, y, z, w),
-                                        joined_word<K>(r, y + DY, z + DZ, w),
-                                        joined_word<K>(r, y + DY, z + DZ, w + 1), 0));
-}
-
 /*
- * Pairs across y of line (y, z), or across z. They follow where the lines next to both along the
- * face, in the same two tiles, are joined with them and with each other.
+ * Pairs of line (y, z) across a face, (dy, dz) away. They follow where the lines next to both along
+ * the face, in the same two tiles, are joined with them and with each other.
  */
 template <typename K>
-static __device__ inline void unite_across_y(const runs &r, int y, int z, int w, bool first)
+static __device__ inline lob_row_pairs pairs_across(const runs &r, int dy, int dz, int y, int z,
+                                                    int w, bool first)
 {
-    lob_row_pairs e = pairs_word<K>(r, -1, 0, y, z, w);
-    if (!first && any_pair(e)) {
-        const uint32_t from = pairs_word<K>(r, 0, -1, y, z, w).same;
-        const uint32_t left = pairs_word<K>(r, 0, -1, y - 1, z, w - 1).same;
-        const uint32_t to = pairs_word<K>(r, 0, -1, y - 1, z, w).same;
-        const uint32_t right = pairs_word<K>(r, 0, -1, y - 1, z, w + 1).same;
-        const lob_row_pairs below = pairs_word<K>(r, -1, 0, y, z - 1, w);
-        e.same &= ~(from & to & below.same);
-        e.back &= ~(from & lob_bits_back(to, left) & below.back);
-        e.ahead &= ~(from & lob_bits_ahead(to, right) & below.ahead);
-    }
-    unite_left<K, -1, 0>(r, y, z, w, e);
-}
-
-template <typename K>
-static __device__ inline void unite_across_z(const runs &r, int y, int z, int w, bool first)
-{
-    lob_row_pairs e = pairs_word<K>(r, 0, -1, y, z, w);
-    if (!first && any_pair(e)) {
-        const uint32_t from = pairs_word<K>(r, -1, 0, y, z, w).same;
-        const uint32_t left = pairs_word<K>(r, -1, 0, y, z - 1, w - 1).same;
-        const uint32_t to = pairs_word<K>(r, -1, 0, y, z - 1, w).same;
-        const uint32_t right = pairs_word<K>(r, -1, 0, y, z - 1, w + 1).same;
-        const lob_row_pairs before = pairs_word<K>(r, 0, -1, y - 1, z, w);
-        e.same &= ~(from & to & before.same);
-        e.back &= ~(from & lob_bits_back(to, left) & before.back);
-        e.ahead &= ~(from & lob_bits_ahead(to, right) & before.ahead);
-    }
-    unite_left<K, 0, -1>(r, y, z, w, e);
+    const int ay = dz, az = dy; /* along the face */
+    lob_row_pairs e = pairs_word<K>(r, dy, dz, y, z, w);
+    if (first || !any_pair(e)) return e;
+    const lob_row_pairs before = pairs_word<K>(r, dy, dz, y + ay, z + az, w);
+    if (!any_pair(before)) return e;
+    const uint32_t from = same_word<K>(r, ay, az, y, z, w);
+    const uint32_t to = same_word<K>(r, ay, az, y + dy, z + dz, w);
+    e.same &= ~(from & to & before.same);
+    if (!goes_across<K>(dy, dz)) return e;
+    const uint32_t left = same_word<K>(r, ay, az, y + dy, z + dz, w - 1);
+    const uint32_t right = same_word<K>(r, ay, az, y + dy, z + dz, w + 1);
+    e.back &= ~(from & lob_bits_back(to, left) & before.back);
+    e.ahead &= ~(from & lob_bits_ahead(to, right) & before.ahead);
+    return e;
 }
 
 /*
  * Edges: pairs with the lines (-1, -1) and (1, -1) away. They follow where the line (0, -1) away
  * is joined with both, which edges themselves never have a say in.
  */
-template <typename K, int DY>
-static __device__ inline void unite_edge(const runs &r, int y, int z, int w)
+template <typename K>
+static __device__ inline lob_row_pairs pairs_at_edge(const runs &r, int dy, int y, int z, int w)
 {
-    lob_row_pairs e = pairs_word<K>(r, DY, -1, y, z, w);
-    if (!any_pair(e)) return;
-    const uint32_t below = pairs_word<K>(r, 0, -1, y, z, w).same;
-    if (DY < 0) {
-        const lob_row_pairs beside = pairs_word<K>(r, -1, 0, y, z - 1, w);
-        e.same &= ~(below & beside.same);
-        e.back &= ~(below & beside.back);
-        e.ahead &= ~(below & beside.ahead);
-    } else {
-        const lob_row_pairs beside = pairs_word<K>(r, -1, 0, y + 1, z - 1, w);
-        e.same &= ~(below & beside.same);
-        e.back &= ~(below & beside.ahead << 1);
-        e.ahead &= ~(below & beside.back >> 1);
-    }
-    unite_left<K, DY, -1>(r, y, z, w, e);
+    lob_row_pairs e = pairs_word<K>(r, dy, -1, y, z, w);
+    if (!any_pair(e)) return e;
+    const uint32_t below = same_word<K>(r, 0, -1, y, z, w);
+    const lob_row_pairs beside = pairs_word<K>(r, -1, 0, dy < 0 ? y : y + 1, z - 1, w);
+    e.same &= ~(below & beside.same);
+    e.back &= ~(below & (dy < 0 ? beside.back : beside.ahead << 1));
+    e.ahead &= ~(below & (dy < 0 ? beside.ahead : beside.back >> 1));
+    return e;
 }
 
-/* Faces between tiles that follow each other along y: the words of all lines that begin a tile. */
+/* All lanes together: unite a word's pairs with line (to_y, to_z), those in columns. */
 template <typename K>
-static __global__ void __launch_bounds__(BORDER_THREADS) border_y_kernel(runs r)
+static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y, int z, int w,
+                                          int to_y, int to_z, uint32_t columns)
 {
-    const int64_t n = (int64_t)(r.tiles_y - 1) * r.lz * r.words;
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const int64_t rest = i / r.words;
-        const int w = (int)(i - rest * r.words), face = (int)(rest / r.lz) + 1;
-        const int z = (int)(rest % r.lz), y = face << r.tile_y_bits;
-        const bool first = (z & ((1 << r.tile_z_bits) - 1)) == 0;
-        unite_across_y<K>(r, y, z, w, first);
-        if (!has_diagonal<K>() || first) continue; /* the others cross z too */
-        unite_edge<K, -1>(r, y, z, w);
-        unite_edge<K, 1>(r, y - 1, z, w);
+    uint32_t starts = 0, to_starts = 0;
+    if (any_pair(e)) {
+        const line_word from = line_word_at<K>(r, y, z, w), to = line_word_at<K>(r, to_y, to_z, w);
+        const uint32_t right = has_diagonal<K>() ? joined_word<K>(r, to_y, to_z, w + 1) : 0;
+        e = lob_row_pairs_needed(e, from.joined, to.joined, right, 0);
+        e.same &= columns;
+        e.back &= columns;
+        e.ahead &= columns;
+        starts = from.starts;
+        to_starts = to.starts;
+    }
+    while (__any_sync(~0u, any_pair(e))) {
+        uint32_t a = 0, b = 0;
+        const bool wanted = any_pair(e);
+        if (wanted) {
+            const uint32_t bits = e.same ? e.same : e.back ? e.back : e.ahead;
+            const int dx = e.same ? 0 : e.back ? -1 : 1, bit = __ffs((int)bits) - 1;
+            const uint32_t one = bits & -bits;
+            e.same &= ~(dx == 0 ? one : 0);
+            e.back &= ~(dx < 0 ? one : 0);
+            e.ahead &= ~(dx > 0 ? one : 0);
+            a = id_at(r, y, z, w, starts, bit);
+            if (bit + dx < 0)
+                b = last_id(r, to_y, to_z, w - 1);
+            else if (bit + dx >= WORD)
+                b = first_id(r, to_y, to_z, w + 1);
+            else
+                b = id_at(r, to_y, to_z, w, to_starts, bit + dx);
+        }
+        unite_wanted(r.parent, wanted, a, b);
     }
 }
 
-/* Faces between tiles that follow each other along z. */
-template <typename K>
-static __global__ void __launch_bounds__(BORDER_THREADS) border_z_kernel(runs r)
+/* Lanes that share a word, as many columns each: few words lie on faces, and some have many pairs.
+ */
+template <typename K> static __host__ __device__ constexpr int word_parts()
 {
-    const int64_t n = (int64_t)(r.tiles_z - 1) * r.ly * r.words;
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
-        const int64_t rest = i / r.words;
-        const int w = (int)(i - rest * r.words), face = (int)(rest / r.ly) + 1;
-        const int y = (int)(rest % r.ly), z = face << r.tile_z_bits;
-        const bool first = (y & ((1 << r.tile_y_bits) - 1)) == 0;
-        unite_across_z<K>(r, y, z, w, first);
-        if (!has_diagonal<K>()) continue;
-        unite_edge<K, -1>(r, y, z, w);
-        unite_edge<K, 1>(r, y, z, w);
+    return has_diagonal<K>() ? 4 : 1;
+}
+
+/*
+ * Faces between tiles that follow each other along y, or along z: the words of all lines that begin
+ * a tile. Edges cross both; where y does, z's kernel takes them.
+ */
+template <typename K, bool ALONG_Z>
+static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r)
+{
+    const int parts = word_parts<K>(), lane = (int)threadIdx.x % WORD;
+    const int length = ALONG_Z ? r.ly : r.lz; /* lines of a face */
+    const int along_bits = ALONG_Z ? r.tile_y_bits : r.tile_z_bits;
+    const int bits = ALONG_Z ? r.tile_z_bits : r.tile_y_bits;
+    const int64_t faces = (ALONG_Z ? r.tiles_z : r.tiles_y) - 1;
+    const int64_t n = faces * length * r.words * parts, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
+        const int64_t word = i / parts, rest = word / r.words;
+        const int w = (int)(word - rest * r.words), along = (int)(rest % length);
+        const int face = (int)(rest / length + 1) << bits;
+        const int y = ALONG_Z ? along : face, z = ALONG_Z ? face : along;
+        const bool inside = i < n, first = (along & ((1 << along_bits) - 1)) == 0;
+        const uint32_t columns = ~0u >> (WORD - WORD / parts) << (int)(i % parts) * (WORD / parts);
+#pragma unroll 1
+        for (int k = 0; k < (has_diagonal<K>() ? 3 : 1); k++) {
+            lob_row_pairs e = {0, 0, 0};
+            const int dy = k == 0 ? ALONG_Z ? 0 : -1 : k == 1 ? -1 : 1;
+            const int dz = k == 0 && !ALONG_Z ? 0 : -1;
+            const int from_y = dy > 0 && !ALONG_Z ? y - 1 : y; /* on the face's other side */
+            if (inside && k == 0) e = pairs_across<K>(r, dy, dz, y, z, w, first);
+            if (inside && k > 0 && (ALONG_Z || !first)) e = pairs_at_edge<K>(r, dy, from_y, z, w);
+            unite_lines<K>(r, e, from_y, z, w, from_y + dy, z + dz, columns);
+        }
     }
 }
 

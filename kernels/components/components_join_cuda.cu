@@ -214,15 +214,17 @@ template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
 template <typename K> static lob_status join_borders(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
+    const int64_t words = (int64_t)r->words * word_parts<K>();
     const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
-    const int64_t y = (int64_t)(r->tiles_y - 1) * r->lz * r->words;
-    const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
+    const int64_t y = (int64_t)(r->tiles_y - 1) * r->lz * words;
+    const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * words;
+    const int64_t short_x = x && (y || z) ? r->pieces : 0, short_y = y && z ? r->pieces : 0;
     LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_y_kernel<K>, "joining across y", y, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_z_kernel<K>, "joining across z", z, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_x, NUMBER_THREADS, error));
+    LOB_TRY(launch(j, border_kernel<K, false>, "joining across y", y, BORDER_THREADS, error));
+    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_y, NUMBER_THREADS, error));
+    LOB_TRY(launch(j, border_kernel<K, true>, "joining across z", z, BORDER_THREADS, error));
     return launch(j, root_kernel, "finding roots", r->pieces + 1, NUMBER_THREADS, error);
 }
 

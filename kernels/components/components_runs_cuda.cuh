@@ -96,20 +96,34 @@ static __device__ inline uint32_t filled_word(const runs &r, int y, int z, int w
     return filled;
 }
 
-/* Bit x: joined with x - 1, which may lie in the word to the left. */
+/* A word's joints, bit x with x - 1, which may lie in the word to the left; and where its runs
+ * start. */
+typedef struct {
+    uint32_t joined, starts;
+} line_word;
+
+template <typename K>
+static __device__ inline line_word line_word_at(const runs &r, int y, int z, int w)
+{
+    const uint32_t filled = filled_word<K>(r, y, z, w);
+    line_word l;
+    l.joined = !r.along[0]   ? 0
+               : K::directed ? row_word(r, r.plane[0], y, z, w)
+                             : filled & lob_bits_back(filled, filled_word<K>(r, y, z, w - 1));
+    l.starts = lob_run_starts(filled, l.joined);
+    return l;
+}
+
 template <typename K>
 static __device__ inline uint32_t joined_word(const runs &r, int y, int z, int w)
 {
-    if (!r.along[0]) return 0;
-    if (K::directed) return row_word(r, r.plane[0], y, z, w);
-    const uint32_t filled = filled_word<K>(r, y, z, w);
-    return filled & lob_bits_back(filled, filled_word<K>(r, y, z, w - 1));
+    return line_word_at<K>(r, y, z, w).joined;
 }
 
 template <typename K>
 static __device__ inline uint32_t starts_word(const runs &r, int y, int z, int w)
 {
-    return lob_run_starts(filled_word<K>(r, y, z, w), joined_word<K>(r, y, z, w));
+    return line_word_at<K>(r, y, z, w).starts;
 }
 
 static __device__ inline uint32_t plane_word(const runs &r, int dx, int dy, int dz, int y, int z,
@@ -148,6 +162,20 @@ static __device__ inline uint32_t side_word(const runs &r, int dy, int dz, int y
         if (on_side<K>(i, dy, dz))
             filled |= row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
     return filled;
+}
+
+/* Of the pairs of word w of line (y, z) with line (y + dy, z + dz), those in one column. */
+template <typename K>
+static __device__ inline uint32_t same_word(const runs &r, int dy, int dz, int y, int z, int w)
+{
+    if (K::directed) return plane_word(r, 0, dy, dz, y, z, w);
+    if ((dy && !r.along[1]) || (dz && !r.along[2])) return 0;
+    return side_word<K>(r, dy, dz, y, z, w) & side_word<K>(r, -dy, -dz, y + dy, z + dz, w);
+}
+
+static __device__ inline bool any_pair(const lob_row_pairs &e)
+{
+    return e.same | e.back | e.ahead;
 }
 
 /*
@@ -235,15 +263,36 @@ static __device__ inline uint32_t id_of_code(const runs &r, const place &p, uint
            (code & ((1 << CODE_RANK_BITS) - 1));
 }
 
+/* The piece of a run, as the tile's runs are counted. */
+static __device__ inline uint32_t id_of_run(const runs &r, const place &p, int64_t run)
+{
+    return id_of_code(r, p, r.code[p.tile * TILE_THREADS * r.slots + run]);
+}
+
 /* The piece to which a voxel of a word belongs. */
-template <typename K>
 static __device__ inline uint32_t id_at(const runs &r, int y, int z, int w, uint32_t starts,
                                         int bit)
 {
     const place p = place_of(r, y, z, w);
-    const int run = r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)] +
-                    __popc(starts & lob_bits_to(bit)) - 1;
-    return id_of_code(r, p, r.code[p.tile * TILE_THREADS * K::slots + run]);
+    return id_of_run(r, p,
+                     r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)] +
+                         __popc(starts & lob_bits_to(bit)) - 1);
+}
+
+/* Those of the first and of the last run of a word, which must have one. */
+static __device__ inline uint32_t first_id(const runs &r, int y, int z, int w)
+{
+    const place p = place_of(r, y, z, w);
+    return id_of_run(r, p, r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)]);
+}
+
+static __device__ inline uint32_t last_id(const runs &r, int y, int z, int w)
+{
+    const place p = place_of(r, y, z, w);
+    const int next = thread_of(r, y, z, w) + 1;
+    const int64_t end =
+        next < TILE_THREADS ? r.offset[p.tile * TILE_THREADS + next] : r.runs[p.tile];
+    return id_of_run(r, p, end - 1);
 }
 
 #endif
