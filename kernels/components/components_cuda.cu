@@ -94,14 +94,18 @@ static lob_status keep_values(const joining *j, decision *d, int64_t kept, int64
     return LOB_OK;
 }
 
-static lob_status decide(joining *j, decision *d, int64_t *kept, int64_t *largest, lob_error *error)
+/* label: of each component, in device memory */
+static lob_status decide(joining *j, decision *d, const uint32_t **label, int64_t *kept,
+                         int64_t *largest, lob_error *error)
 {
     const lob_components_options *o = j->options;
+    uint32_t *labels = (uint32_t *)((wide *)j->of_pieces + j->found);
     LOB_TRY(decision_alloc(d, j->found, error));
     LOB_TRY(fetch_sizes(j, d, error));
     LOB_TRY(lob_components_select(d->label, kept, d->voxels, j->found, o, error));
-    LOB_TRY(lob_device_upload(j->device, j->r.number, d->label,
-                              j->found * (int64_t)sizeof *d->label, error));
+    LOB_TRY(lob_device_upload(j->device, labels, d->label, j->found * (int64_t)sizeof *d->label,
+                              error));
+    *label = labels;
     *largest = *kept;
     if (!o->keep_values) return LOB_OK;
     LOB_TRY(fetch_values(j, d, error));
@@ -132,32 +136,32 @@ static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob
                                 lob_error *error)
 {
     void *memory = NULL, *labels = j->arrays->labels;
-    const int64_t bytes = kept * (int64_t)sizeof *d->value;
+    const int64_t bytes = kept * (int64_t)sizeof *d->value, slack = 2 * 256;
     renaming n = {};
     n.voxels = lob_voxels(j->in->image);
     n.number = (const int32_t *)labels;
     n.label = labels;
     n.type = type;
     const int64_t narrow = type == LOB_I32 ? 0 : n.voxels * (int64_t)lob_type_of(type)->bytes;
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_LISTS, bytes, j->work_bytes, &memory, error));
-    n.value = (const int32_t *)memory;
-    LOB_TRY(lob_device_upload(j->device, memory, d->value, bytes, error));
-    if (narrow) {
-        LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, narrow, bytes, &memory, error));
-        n.label = memory;
-    }
+    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes + narrow + slack, 0, &memory, error));
+    unsigned char *at = (unsigned char *)memory;
+    void *values = lob_take(&at, bytes);
+    n.value = (const int32_t *)values;
+    LOB_TRY(lob_device_upload(j->device, values, d->value, bytes, error));
+    if (narrow) n.label = at;
     LOB_TRY(lob_launch(j->device, rename_kernel, "writing values",
                        lob_blocks(j->device, n.voxels, GATHER_THREADS), GATHER_THREADS, 0, n,
                        error));
     if (narrow)
-        LOB_CUDA(cudaMemcpyAsync(labels, memory, (size_t)narrow, cudaMemcpyDeviceToDevice,
+        LOB_CUDA(cudaMemcpyAsync(labels, at, (size_t)narrow, cudaMemcpyDeviceToDevice,
                                  j->device->stream));
     return LOB_OK;
 }
 
 /* ---- the calls ---- */
 
-static lob_status measure(joining *j, lob_components_result *result, lob_error *error)
+/* Of labels as they are written: with holes filled, or where memory is short. */
+static lob_status measure_labels(joining *j, lob_components_result *result, lob_error *error)
 {
     const lob_region *regions = NULL;
     lob_regions_input in = {};
@@ -175,6 +179,14 @@ static lob_status measure(joining *j, lob_components_result *result, lob_error *
     return LOB_OK;
 }
 
+static lob_status measure(joining *j, lob_components_result *result, const uint32_t *label,
+                          lob_error *error)
+{
+    bool measured = false;
+    if (!j->options->fill_holes) LOB_TRY(lob_joining_measure(j, result, label, &measured, error));
+    return measured ? LOB_OK : measure_labels(j, result, error);
+}
+
 /* From numbered pieces to labels; holes and regions go by numbers, values come last. */
 static lob_status label_all(joining *j, decision *d, lob_components_result *result,
                             lob_error *error)
@@ -184,17 +196,14 @@ static lob_status label_all(joining *j, decision *d, lob_components_result *resu
     int64_t largest = j->found;
     lob_type type = LOB_I32;
     result->count = j->found;
-    if (j->piece_bytes) {
-        LOB_TRY(decide(j, d, &result->count, &largest, error));
-        label = j->r.number;
-    }
+    if (j->piece_bytes) LOB_TRY(decide(j, d, &label, &result->count, &largest, error));
     LOB_TRY(lob_components_type(&type, largest, o, error));
     result->type = o->keep_values ? LOB_I32 : type;
     LOB_TRY(lob_joining_paint(j, j->arrays->labels, result->type, label, false, error));
     LOB_TRY(lob_joining_done(j, 0.8));
     if (o->fill_holes && result->count > 0)
         LOB_TRY(lob_holes_fill(j, j->arrays->labels, result->type, error));
-    if (o->regions) LOB_TRY(measure(j, result, error));
+    if (o->regions) LOB_TRY(measure(j, result, label, error));
     result->type = type;
     return o->keep_values ? rename_labels(j, d, result->count, type, error) : LOB_OK;
 }
@@ -206,7 +215,7 @@ static lob_status join_all(joining *j, decision *d, lob_components_result *resul
     wide counts[2];
     LOB_TRY(lob_device_enter(j->device, error));
     j->rule = lob_component_rule_of(j->in->image, o);
-    j->piece_bytes = tells ? (int64_t)sizeof(wide) : 0;
+    j->piece_bytes = tells ? (int64_t)(sizeof(wide) + sizeof(uint32_t)) : 0;
     LOB_TRY(lob_joining_plan(j, j->in->image->dims, o->neighbours, o->slice_axis,
                              o->join != LOB_JOIN_ANY, error));
     LOB_TRY(lob_joining_allocate(j, error));

@@ -184,11 +184,7 @@ template <typename K> static lob_status decide(joining *j, holes *h, lob_error *
 
 static lob_status decide_any(joining *j, holes *h, lob_error *error)
 {
-    const int rows = j->r.by * 2 + j->r.bz;
-    if (rows == 3) return decide<kind<3, 1, 1, false, 5>>(j, h, error);
-    if (rows == 4) return decide<kind<3, 1, 2, false, 5>>(j, h, error);
-    if (rows == 5) return decide<kind<3, 2, 1, false, 5>>(j, h, error);
-    return decide<kind<3, 2, 2, false, 5>>(j, h, error);
+    return lob_with_lines(j->r, [&](auto lines) { return decide<decltype(lines)>(j, h, error); });
 }
 
 /* What surrounds a component is joined where components are not: by faces, or by all. */

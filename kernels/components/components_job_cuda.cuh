@@ -59,6 +59,17 @@ lob_status lob_joining_members(joining *j, wide *member, lob_error *error);
 lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint32_t *label,
                              bool over, lob_error *error);
 
+/*
+ * Measure the components from their runs: those that were joined last.
+ *
+ *   result    in/out  count is how many rows there are; regions, of the device's LOB_DEVICE_LISTS,
+ *                     and fine are set
+ *   label     in      as above
+ *   measured  out     false where there is no memory for it: nothing has been done
+ */
+lob_status lob_joining_measure(joining *j, lob_components_result *result, const uint32_t *label,
+                               bool *measured, lob_error *error);
+
 /* Give holes in labels, in device memory, the label around them. */
 lob_status lob_holes_fill(joining *j, void *labels, lob_type type, lob_error *error);
 
@@ -72,6 +83,20 @@ static inline void *lob_take(unsigned char **at, int64_t bytes)
     unsigned char *here = *at;
     *at += (bytes + 255) / 256 * 256;
     return here;
+}
+
+/*
+ * How runs lie in rows, where it does not matter which are joined: f is called with a kind that
+ * says so.
+ */
+template <typename F> static inline lob_status lob_with_lines(const runs &r, const F &f)
+{
+    const int rows = r.by * 2 + r.bz;
+    if (r.directed) return f(kind<3, 1, 1, true, 5>());
+    if (rows == 3) return f(kind<3, 1, 1, false, 5>());
+    if (rows == 4) return f(kind<3, 1, 2, false, 5>());
+    if (rows == 5) return f(kind<3, 2, 1, false, 5>());
+    return f(kind<3, 2, 2, false, 5>());
 }
 
 /* Tell the caller how far it is; LOB_ECANCEL when he wants no more. */

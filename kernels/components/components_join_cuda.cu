@@ -231,10 +231,8 @@ template <typename K> static lob_status join_borders(joining *j, lob_error *erro
 template <typename K> static lob_status number_components(joining *j, lob_error *error)
 {
     runs *r = &j->r;
-    if (!r->first) {
-        LOB_TRY(scan(j, r->number, r->pieces + 1, error));
-        return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
-    }
+    if (!r->first || j->options->regions) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
+    if (!r->first) return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
     LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)r->row_words * sizeof(uint32_t),
                              j->device->stream));
     LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
@@ -242,7 +240,6 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, count_kernel, "counting", r->row_words + 1, NUMBER_THREADS, error));
     LOB_TRY(scan(j, r->first_base, r->row_words + 1, error));
-    LOB_TRY(launch(j, rank_kernel, "numbering", r->pieces, NUMBER_THREADS, error));
     return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
 }
 

@@ -69,15 +69,6 @@ static __device__ inline wide first_of_run(const runs &r, int y, int z, int w, u
     return ~0ull;
 }
 
-/* The columns of the run that starts at the lowest bit of starts. */
-static __device__ inline uint32_t run_of(uint32_t filled, uint32_t starts)
-{
-    const uint32_t start = starts & -starts, next = starts & (starts - 1);
-    const uint32_t below_next = next ? (next & -next) - 1 : ~0u;
-    const uint32_t from = filled & below_next & ~(start - 1);
-    return from;
-}
-
 /* Each run tells its component where its first voxel is. */
 template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) first_kernel(runs r)
 {
@@ -112,22 +103,20 @@ static __global__ void __launch_bounds__(NUMBER_THREADS) count_kernel(runs r)
         r.first_base[i] = i < r.row_words ? (uint32_t)__popc(r.first_bits[i]) : 0;
 }
 
-/* A component's number is what its root was counted as; where lines are rows that is there. */
-static __global__ void __launch_bounds__(NUMBER_THREADS) rank_kernel(runs r)
+/* The component whose first voxel this is, from 0. */
+static __device__ inline uint32_t rank_of_first(const runs &r, wide first)
 {
-    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
-        if (r.parent[i] != (uint32_t)i) continue;
-        const wide first = r.first[i];
-        const uint32_t bits = r.first_bits[first / WORD] & ~(~0u << first % WORD);
-        r.number[i] = r.first_base[first / WORD] + (uint32_t)__popc(bits);
-    }
+    const uint32_t before = r.first_bits[first / WORD] & ~(~0u << first % WORD);
+    return r.first_base[first / WORD] + (uint32_t)__popc(before);
 }
 
 /* From here on a piece's parent is its component's number. */
 static __global__ void __launch_bounds__(NUMBER_THREADS) number_kernel(runs r)
 {
-    for (int64_t i = grid_first(); i < r.pieces; i += grid_step())
-        r.parent[i] = r.number[r.parent[i]] + 1;
+    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
+        const uint32_t root = r.parent[i];
+        r.parent[i] = 1 + (r.first ? rank_of_first(r, r.first[root]) : r.number[root]);
+    }
 }
 
 #endif

@@ -172,15 +172,9 @@ template <typename K> static lob_status paint(joining *j, const task &k, lob_err
                       (size_t)shared, k, error);
 }
 
-/* How runs lie in rows is all that matters here, not which are joined. */
 static lob_status run_task(joining *j, const task &k, lob_error *error)
 {
-    const int rows = j->r.by * 2 + j->r.bz;
-    if (j->r.directed) return paint<kind<3, 1, 1, true, 5>>(j, k, error);
-    if (rows == 3) return paint<kind<3, 1, 1, false, 5>>(j, k, error);
-    if (rows == 4) return paint<kind<3, 1, 2, false, 5>>(j, k, error);
-    if (rows == 5) return paint<kind<3, 2, 1, false, 5>>(j, k, error);
-    return paint<kind<3, 2, 2, false, 5>>(j, k, error);
+    return lob_with_lines(j->r, [&](auto lines) { return paint<decltype(lines)>(j, k, error); });
 }
 
 lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint32_t *label,

@@ -14,7 +14,7 @@
  * lines of a tile are counted along y and then z. A run's code is the place of the run that stands
  * for it in its tile: line * 64 + how many such runs come before it in its line. The pieces are
  * numbered over the whole volume in the order of lines; a piece's id is line_base of its line plus
- * the low six bits of its code.
+ * the low six bits of its code. A run that stands for itself is marked in its code.
  */
 #ifndef LOB_COMPONENTS_RUNS_CUDA_CUH
 #define LOB_COMPONENTS_RUNS_CUDA_CUH
@@ -31,6 +31,7 @@ enum {
     TILE_THREADS = TILE_WORDS * TILE_LINES,
     TILE_SIDE_BITS = 4, /* a tile of a thick volume is 16 lines along y and z */
     CODE_RANK_BITS = 6, /* a line of a tile has up to 64 runs */
+    CODE_OWN = 1 << 15, /* the run stands for itself: the first of its piece in the tile */
     DIRECTIONS = 13,    /* predecessors of a voxel in raster order */
     MOST_SLOTS = WORD   /* runs of a word */
 };
@@ -55,7 +56,7 @@ typedef struct {
     uint32_t *runs;              /* tiles */
     uint32_t *line_base;         /* lines + 1 */
     uint32_t *parent;            /* pieces; once numbered, the component's number from 1 */
-    uint32_t *number;            /* pieces + 1 */
+    uint32_t *number;            /* pieces + 1: roots before it; lines of several rows: if asked */
     wide *first;                 /* pieces: bit of the first voxel; where lines are not rows */
     uint32_t *first_bits;        /* row_words: the components' first voxels */
     uint32_t *first_base;        /* row_words + 1 */
@@ -112,6 +113,15 @@ static __device__ inline line_word line_word_at(const runs &r, int y, int z, int
                              : filled & lob_bits_back(filled, filled_word<K>(r, y, z, w - 1));
     l.starts = lob_run_starts(filled, l.joined);
     return l;
+}
+
+/* The columns of the run that starts at the lowest bit of starts. */
+static __device__ inline uint32_t run_of(uint32_t filled, uint32_t starts)
+{
+    const uint32_t start = starts & -starts, next = starts & (starts - 1);
+    const uint32_t below_next = next ? (next & -next) - 1 : ~0u;
+    const uint32_t from = filled & below_next & ~(start - 1);
+    return from;
 }
 
 template <typename K>
@@ -204,6 +214,29 @@ static __device__ inline lob_row_pairs pairs_word(const runs &r, int dy, int dz,
     return e;
 }
 
+/* ---- threads ---- */
+
+/* How much the threads before this one add up to; total: all of them. Ends with a barrier. */
+static __device__ inline uint32_t sum_before(uint32_t mine, uint32_t *of_warp, uint32_t *total)
+{
+    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
+    uint32_t sum = mine;
+    for (int apart = 1; apart < WORD; apart *= 2) {
+        const uint32_t other = __shfl_up_sync(~0u, sum, apart);
+        if (lane >= apart) sum += other;
+    }
+    if (lane == WORD - 1) of_warp[warp] = sum;
+    __syncthreads();
+    uint32_t before = 0, all = 0;
+    for (int i = 0; i < (int)blockDim.x / WORD; i++) {
+        if (i < warp) before += of_warp[i];
+        all += of_warp[i];
+    }
+    *total = all;
+    __syncthreads();
+    return before + sum - mine;
+}
+
 /* ---- places ---- */
 
 typedef struct {
@@ -257,10 +290,20 @@ static __device__ inline int64_t line_index(const runs &r, const place &p, int l
 
 /* ---- pieces ---- */
 
+/* The line of a code, and its run's place among those of the line that stand for themselves. */
+static __device__ inline int code_line(uint32_t code)
+{
+    return (int)(code >> CODE_RANK_BITS & (TILE_LINES - 1));
+}
+
+static __device__ inline uint32_t code_rank(uint32_t code)
+{
+    return code & ((1 << CODE_RANK_BITS) - 1);
+}
+
 static __device__ inline uint32_t id_of_code(const runs &r, const place &p, uint32_t code)
 {
-    return r.line_base[line_index(r, p, (int)(code >> CODE_RANK_BITS))] +
-           (code & ((1 << CODE_RANK_BITS) - 1));
+    return r.line_base[line_index(r, p, code_line(code))] + code_rank(code);
 }
 
 /* The piece of a run, as the tile's runs are counted. */

@@ -18,7 +18,7 @@
 template <typename K> struct tile_forest {
     /* Words of a thread: odd, so that threads that look at one slot each meet different banks. */
     static constexpr uint32_t stride = K::slots + 1;
-    /* In the end a root's parent is its code, marked so. */
+    /* In the end a root's parent is its code, marked so; CODE_OWN is not yet in it. */
     static constexpr uint32_t is_code = UINT32_C(1) << 31;
 
     unsigned char *parents; /* TILE_THREADS * stride words */
@@ -322,27 +322,6 @@ static __device__ inline void queue_pairs(pair_queue<K> &queue, const tile_lines
     }
 }
 
-/* How much the threads before this one add up to; total: all of them. Ends with a barrier. */
-static __device__ inline uint32_t sum_before(uint32_t mine, uint32_t *of_warp, uint32_t *total)
-{
-    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
-    uint32_t sum = mine;
-    for (int apart = 1; apart < WORD; apart *= 2) {
-        const uint32_t other = __shfl_up_sync(~0u, sum, apart);
-        if (lane >= apart) sum += other;
-    }
-    if (lane == WORD - 1) of_warp[warp] = sum;
-    __syncthreads();
-    uint32_t before = 0, all = 0;
-    for (int i = 0; i < (int)blockDim.x / WORD; i++) {
-        if (i < warp) before += of_warp[i];
-        all += of_warp[i];
-    }
-    *total = all;
-    __syncthreads();
-    return before + sum - mine;
-}
-
 /* The codes of a word's roots: their line, and the roots before them there. */
 template <typename K>
 static __device__ inline void keep_codes(const tile_forest<K> &forest, int thread, uint32_t own,
@@ -443,7 +422,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
         uint16_t *code = r.code + tile * TILE_THREADS * K::slots + before;
         for (uint32_t left = mine; left; left &= left - 1) {
             uint32_t found = forest.parent(forest.node_of(thread, __ffs((int)left) - 1));
-            if (!(found & forest.is_code)) found = forest.parent(found);
+            found = found & forest.is_code ? found | CODE_OWN : forest.parent(found);
             *code++ = (uint16_t)found;
         }
         __syncthreads();

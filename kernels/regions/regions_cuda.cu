@@ -9,7 +9,7 @@
 
 enum { ROW_THREADS = 256 };
 
-static const int64_t COUNTERS = 2; /* wrong, crowded */
+enum { COUNTERS = 2 }; /* wrong, crowded */
 
 /* ---- rows ---- */
 
@@ -29,27 +29,112 @@ static __global__ void __launch_bounds__(ROW_THREADS) clear_kernel(scene s)
     const int64_t lowest = (int64_t)(offsetof(lob_region, lowest) / sizeof(wide));
     for (int64_t i = grid_first(); i < s.count * REGION_FIELDS; i += grid_step()) {
         const int64_t field = i % REGION_FIELDS;
-        const bool least = (field >= 1 && field <= 4) || (s.image.stored && field == lowest);
+        const bool least = (field >= 1 && field <= 4) || (s.values.image.stored && field == lowest);
         ((wide *)s.regions)[i] = least ? ~0ull : 0;
     }
 }
 
+/* Rows of a table whose sums are complete. */
+typedef struct {
+    lob_region *regions;
+    int64_t count;
+    bool values;   /* of an image, with extremes as keys */
+    wide *crowded; /* the first region with too much data */
+} finishing;
+
 /* Keys become values again, and rows without voxels or data zero. */
-static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(scene s)
+static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finishing f)
 {
-    for (int64_t i = grid_first(); i < s.count; i += grid_step()) {
-        lob_region *region = &s.regions[i];
+    for (int64_t i = grid_first(); i < f.count; i += grid_step()) {
+        lob_region *region = &f.regions[i];
         if (region->voxels == 0) {
             region->first = 0;
             for (int a = 0; a < 3; a++) region->low[a] = 0;
         }
-        if (!s.image.stored) continue;
+        if (!f.values) continue;
         const bool any = region->data > 0;
         const wide lowest = *(wide *)&region->lowest, highest = *(wide *)&region->highest;
         region->lowest = any ? restored(lowest) : 0;
         region->highest = any ? restored(highest) : 0;
-        if (region->data > INT64_C(1) << LOB_REGION_DATA_BITS) atomicMin(s.crowded, (wide)i);
+        if (region->data > INT64_C(1) << LOB_REGION_DATA_BITS) atomicMin(f.crowded, (wide)i);
     }
+}
+
+static int64_t blocks_for(const lob_device *device, int64_t n)
+{
+    const int64_t want = (n + ROW_THREADS - 1) / ROW_THREADS;
+    const int64_t most = (int64_t)device->multiprocessors * 16;
+    return want < most ? want : most;
+}
+
+static lob_status finish(const finishing &f, lob_device *device, lob_error *error)
+{
+    return lob_launch(device, finish_kernel, "finishing regions", blocks_for(device, f.count),
+                      ROW_THREADS, 0, f, error);
+}
+
+static lob_status explain(int64_t count, const wide counter[COUNTERS], lob_error *error)
+{
+    if (counter[0] != ~0ull)
+        return lob_fail(error, LOB_EDATA, "the label of voxel %lld is not in 0..%lld",
+                        (long long)counter[0], (long long)count);
+    if (counter[1] != ~0ull)
+        return lob_fail(error, LOB_EDATA,
+                        "label %lld has more than 2^32 voxels, too many to add up intensities of; "
+                        "leave the image out",
+                        (long long)counter[1] + 1);
+    return LOB_OK;
+}
+
+/* ---- values ---- */
+
+enum { COUNTER_BYTES = 256 }; /* COUNTERS, and what follows is aligned */
+
+int64_t lob_region_values_bytes(void)
+{
+    return COUNTER_BYTES + lob_levels_scan_bytes(1, 1);
+}
+
+lob_status lob_region_values_begin(region_image *m, lob_fine_levels *fine, const lob_volume *volume,
+                                   const void *stored, lob_device *device, void *work,
+                                   lob_error *error)
+{
+    const lob_dims dims = volume->dims;
+    lob_device_view view = {};
+    lob_extremes all = {};
+    int64_t data = 0, not_finite = 0;
+    *m = region_image{};
+    m->image.stored = stored;
+    m->image.voxels = lob_voxels(volume);
+    m->image.channels = 1;
+    m->image.type = volume->type;
+    m->image.slope = volume->slope;
+    m->image.inter = volume->inter;
+    view.stride[0] = 1;
+    view.stride[1] = dims.nx;
+    view.stride[2] = dims.nx * dims.ny;
+    view.side[0] = (uint32_t)dims.nx;
+    view.side[1] = (uint32_t)dims.ny;
+    view.side[2] = (uint32_t)dims.nz;
+    LOB_TRY(lob_levels_scan_cuda(device, &all, &data, &not_finite, &m->image, &view,
+                                 (unsigned char *)work + COUNTER_BYTES, error));
+    *fine = lob_fine_levels_of(&all, volume->type);
+    m->levels.low_bits = fine->low_bits;
+    m->levels.low = fine->low;
+    m->levels.per_unit = fine->per_unit;
+    m->levels.exact = fine->exact;
+    return LOB_OK;
+}
+
+lob_status lob_region_values_end(lob_region *regions, int64_t count, lob_device *device, void *work,
+                                 lob_error *error)
+{
+    wide counter[COUNTERS];
+    const finishing f = {regions, count, true, (wide *)work + 1};
+    LOB_CUDA(cudaMemsetAsync(work, 0xff, sizeof counter, device->stream));
+    LOB_TRY(finish(f, device, error));
+    LOB_TRY(lob_device_download(device, counter, work, sizeof counter, error));
+    return explain(count, counter, error);
 }
 
 /* ---- the calls ---- */
@@ -66,7 +151,7 @@ static lob_status check_input(const lob_regions_input *in, const lob_context *co
     return LOB_OK;
 }
 
-static void describe(scene *s, const void *labels, const void *image, const lob_regions_input *in)
+static void describe(scene *s, const void *labels, const lob_regions_input *in)
 {
     s->labels = labels;
     s->type = in->type;
@@ -77,35 +162,6 @@ static void describe(scene *s, const void *labels, const void *image, const lob_
     s->tiles_x = (s->nx + TILE_X - 1) / TILE_X;
     s->tiles_y = (s->ny + TILE_Y - 1) / TILE_Y;
     s->tiles = (int64_t)s->tiles_x * s->tiles_y * ((s->nz + TILE_Z - 1) / TILE_Z);
-    if (!in->image) return;
-    s->image.stored = image;
-    s->image.voxels = lob_voxels(in->image);
-    s->image.channels = 1;
-    s->image.type = in->image->type;
-    s->image.slope = in->image->slope;
-    s->image.inter = in->image->inter;
-}
-
-/* The fine levels of the image's finite values. */
-static lob_status find_levels(scene *s, lob_fine_levels *fine, lob_device *device, void *work,
-                              lob_error *error)
-{
-    lob_device_view view = {};
-    lob_extremes all = {};
-    int64_t data = 0, not_finite = 0;
-    view.stride[0] = 1;
-    view.stride[1] = s->nx;
-    view.stride[2] = (int64_t)s->nx * s->ny;
-    view.side[0] = (uint32_t)s->nx;
-    view.side[1] = (uint32_t)s->ny;
-    view.side[2] = (uint32_t)s->nz;
-    LOB_TRY(lob_levels_scan_cuda(device, &all, &data, &not_finite, &s->image, &view, work, error));
-    *fine = lob_fine_levels_of(&all, s->image.type);
-    s->levels.low_bits = fine->low_bits;
-    s->levels.low = fine->low;
-    s->levels.per_unit = fine->per_unit;
-    s->levels.exact = fine->exact;
-    return LOB_OK;
 }
 
 static lob_status refuse(const lob_regions_input *in, int64_t bytes, int64_t room, lob_error *error)
@@ -119,13 +175,12 @@ static lob_status refuse(const lob_regions_input *in, int64_t bytes, int64_t roo
 }
 
 /* Both blocks; the table's own bytes are output. */
-static lob_status allocate(scene *s, void **work, int64_t *taken, const lob_regions_input *in,
+static lob_status allocate(scene *s, int64_t *taken, const lob_regions_input *in,
                            const lob_context *context, lob_error *error)
 {
     lob_device *device = context->device;
     const int64_t table_bytes = in->count * (int64_t)sizeof(lob_region);
-    const int64_t scan = in->image ? lob_levels_scan_bytes(1, 1) : 0;
-    const int64_t bytes = scan + (COUNTERS + 32) * (int64_t)sizeof(wide);
+    const int64_t bytes = in->image ? lob_region_values_bytes() : COUNTER_BYTES;
     const int64_t most = context->max_memory, room = lob_device_room(device, LOB_DEVICE_TABLES);
     void *memory = NULL;
     if (most && bytes > most) return refuse(in, bytes, most, error);
@@ -133,11 +188,9 @@ static lob_status allocate(scene *s, void **work, int64_t *taken, const lob_regi
     LOB_TRY(lob_device_scratch(device, LOB_DEVICE_WORK, &memory, bytes, error));
     s->wrong = (wide *)memory;
     s->crowded = s->wrong + 1;
-    *work = s->wrong + 32; /* aligned to 256 bytes */
     LOB_TRY(lob_device_scratch(device, LOB_DEVICE_TABLES, &memory, table_bytes, error));
     s->regions = (lob_region *)memory;
     *taken = bytes;
-    LOB_CUDA(cudaMemsetAsync(s->wrong, 0xff, COUNTERS * sizeof(wide), device->stream));
     return LOB_OK;
 }
 
@@ -159,26 +212,6 @@ static lob_status add_up(lob_device *device, const scene &s, lob_error *error)
     return add_up_as<int32_t, VALUES>(device, s, error);
 }
 
-static int64_t blocks_for(const lob_device *device, int64_t n)
-{
-    const int64_t want = (n + ROW_THREADS - 1) / ROW_THREADS;
-    const int64_t most = (int64_t)device->multiprocessors * 16;
-    return want < most ? want : most;
-}
-
-static lob_status explain(const scene &s, const wide counter[2], lob_error *error)
-{
-    if (counter[0] != ~0ull)
-        return lob_fail(error, LOB_EDATA, "the label of voxel %lld is not in 0..%lld",
-                        (long long)counter[0], (long long)s.count);
-    if (counter[1] != ~0ull)
-        return lob_fail(error, LOB_EDATA,
-                        "label %lld has more than 2^32 voxels, too many to add up intensities of; "
-                        "leave the image out",
-                        (long long)counter[1] + 1);
-    return LOB_OK;
-}
-
 lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *fine,
                                    int64_t *taken, const void *labels, const void *image,
                                    const lob_regions_input *in, const lob_context *context,
@@ -187,25 +220,26 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *
     lob_device *device = context->device;
     lob_fine_levels levels = {};
     scene s = {};
-    void *work = NULL;
     wide counter[COUNTERS];
     int64_t bytes = 0;
     *regions = NULL;
     if (taken) *taken = 0;
     LOB_TRY(check_input(in, context, error));
     LOB_TRY(lob_device_enter(device, error));
-    describe(&s, labels, image, in);
-    LOB_TRY(allocate(&s, &work, &bytes, in, context, error));
+    describe(&s, labels, in);
+    LOB_TRY(allocate(&s, &bytes, in, context, error));
     if (taken) *taken = bytes;
-    if (in->image) LOB_TRY(find_levels(&s, &levels, device, work, error));
+    if (in->image)
+        LOB_TRY(
+            lob_region_values_begin(&s.values, &levels, in->image, image, device, s.wrong, error));
+    LOB_CUDA(cudaMemsetAsync(s.wrong, 0xff, sizeof counter, device->stream));
     LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
                        blocks_for(device, s.count * REGION_FIELDS), ROW_THREADS, 0, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
-    LOB_TRY(lob_launch(device, finish_kernel, "finishing regions", blocks_for(device, s.count),
-                       ROW_THREADS, 0, s, error));
+    LOB_TRY(finish({s.regions, s.count, in->image != NULL, s.crowded}, device, error));
     LOB_TRY(lob_device_download(device, counter, s.wrong, sizeof counter, error));
-    LOB_TRY(explain(s, counter, error));
+    LOB_TRY(explain(s.count, counter, error));
     if (fine && in->image) *fine = levels;
     *regions = in->count ? s.regions : NULL;
     return LOB_OK;

@@ -9,12 +9,8 @@
 #ifndef LOB_REGIONS_TILES_CUDA_CUH
 #define LOB_REGIONS_TILES_CUDA_CUH
 
-#include "kernels/levels/levels_cuda.cuh"
-#include "kernels/regions/regions.h"
-#include "kernels/regions/regions_voxel.h"
+#include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/labels.h"
-
-typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
 
 enum {
     WARP = 32,
@@ -24,7 +20,6 @@ enum {
     REGION_THREADS = WARP * TILE_Z,
     ROWS = 1024, /* of the table, a power of two */
     PROBES = 32,
-    REGION_FIELDS = (int)(sizeof(lob_region) / sizeof(wide)),
     FIELD_LANES = 16 /* that share the adding of a row */
 };
 
@@ -35,17 +30,11 @@ typedef struct {
     int32_t nx, ny, nz;
     int32_t tiles_x, tiles_y;
     int64_t tiles;
-    lob_device_image image; /* stored is NULL: no intensities */
-    lob_device_levels levels;
+    region_image values;
     lob_region *regions; /* lowest and highest as keys until they are finished */
     wide *wrong;         /* index of a voxel whose label is out of range */
     wide *crowded;       /* of the first region with too much data */
 } scene;
-
-/* Of intensities. */
-typedef struct {
-    wide data, fine, square[2], lowest, highest;
-} value_sums;
 
 /* Of voxels' places in the tile, and values. */
 typedef struct {
@@ -62,51 +51,6 @@ typedef struct {
     uint32_t voxels[ROWS], sum_x[ROWS], sum_y[ROWS], sum_z[ROWS];
     uint32_t columns[ROWS], lines[ROWS], first[ROWS];
 } table;
-
-/* Doubles as unsigned numbers in the same order, -0.0 as 0.0. */
-static __device__ inline wide ordered(double value)
-{
-    const wide bits = (wide)__double_as_longlong(value + 0.0);
-    return bits >> 63 ? ~bits : bits | 1ull << 63;
-}
-
-static __device__ inline double restored(wide key)
-{
-    return __longlong_as_double((long long)(key >> 63 ? key & ~(1ull << 63) : ~key));
-}
-
-static __device__ inline void clear_values(value_sums *v)
-{
-    v->data = v->fine = v->square[0] = v->square[1] = v->highest = 0;
-    v->lowest = ~0ull;
-}
-
-static __device__ inline void add_value(value_sums *v, const scene &s, int64_t voxel)
-{
-    const double stored = lob_stored_value(&s.image, voxel);
-    if (!isfinite(stored)) return;
-    const uint32_t fine = s.levels.exact
-                              ? (uint32_t)(lob_stored_bits(&s.image, voxel) - s.levels.low_bits)
-                              : lob_fine_mapped(stored, s.levels.low, s.levels.per_unit);
-    const wide square = (wide)fine * fine, key = ordered(stored);
-    v->data++;
-    v->fine += fine;
-    v->square[0] += (uint32_t)square;
-    v->square[1] += square >> 32;
-    v->lowest = min(v->lowest, key);
-    v->highest = max(v->highest, key);
-}
-
-static __device__ inline void merge_values(value_sums *to, const value_sums &v)
-{
-    if (v.data == 0) return;
-    atomicAdd(&to->data, v.data);
-    atomicAdd(&to->fine, v.fine);
-    atomicAdd(&to->square[0], v.square[0]);
-    atomicAdd(&to->square[1], v.square[1]);
-    if (v.lowest < to->lowest) atomicMin(&to->lowest, v.lowest);
-    if (v.highest > to->highest) atomicMax(&to->highest, v.highest);
-}
 
 /* The row of a label, or -1 where there is no room for it. */
 static __device__ inline int row_of(table *t, int32_t label)
@@ -186,23 +130,12 @@ static __device__ inline void add_field(lob_region *region, int field, wide valu
         atomicMax(to, value);
 }
 
-static __device__ inline void add_values(lob_region *region, const value_sums &v)
-{
-    if (v.data == 0) return;
-    atomicAdd((wide *)&region->data, v.data);
-    atomicAdd((wide *)&region->fine, v.fine);
-    atomicAdd((wide *)&region->square[0], v.square[0]);
-    atomicAdd((wide *)&region->square[1], v.square[1]);
-    atomicMin((wide *)&region->lowest, v.lowest);
-    atomicMax((wide *)&region->highest, v.highest);
-}
-
 static __device__ inline void add_to_region(const scene &s, const corner &o, int32_t label,
                                             const tile_sums &t)
 {
     lob_region *region = &s.regions[label - 1];
     for (int f = 0; f < PLACE_FIELDS; f++) add_field(region, f, field_of(s, o, t, f));
-    if (s.image.stored) add_values(region, t.values);
+    if (s.values.image.stored) add_values(region, t.values);
 }
 
 static __device__ inline void add_sums(const scene &s, const corner &o, table *t,
@@ -213,19 +146,6 @@ static __device__ inline void add_sums(const scene &s, const corner &o, table *t
         add_to_row(t, values, row, sums);
     else
         add_to_region(s, o, label, sums);
-}
-
-static __device__ inline wide warp_sum(wide value)
-{
-    for (int apart = WARP / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(~0u, value, apart);
-    return value;
-}
-
-static __device__ inline wide warp_least(wide value)
-{
-    for (int apart = WARP / 2; apart > 0; apart /= 2)
-        value = min(value, __shfl_xor_sync(~0u, value, apart));
-    return value;
 }
 
 /* A large region holds most of a warp: lanes of one label add up before one of them writes. */
@@ -248,12 +168,9 @@ static __device__ inline void add_warp_sums(const scene &s, const corner &o, tab
             all.lines = __reduce_or_sync(~0u, same ? sums.lines : 0);
             all.first = __reduce_min_sync(~0u, same ? sums.first : ~0u);
             if (values) {
-                all.values.data = warp_sum(same ? sums.values.data : 0);
-                all.values.fine = warp_sum(same ? sums.values.fine : 0);
-                all.values.square[0] = warp_sum(same ? sums.values.square[0] : 0);
-                all.values.square[1] = warp_sum(same ? sums.values.square[1] : 0);
-                all.values.lowest = warp_least(same ? sums.values.lowest : ~0ull);
-                all.values.highest = ~warp_least(same ? ~sums.values.highest : ~0ull);
+                value_sums mine = sums.values;
+                if (!same) clear_values(&mine);
+                all.values = warp_values(mine);
             }
         }
         if ((int)(threadIdx.x % WARP) == leader) add_sums(s, o, t, values, chosen, all);
@@ -304,7 +221,7 @@ static __device__ inline void add_column(const scene &s, const corner &o, table 
         voxels++;
         sum_y += (uint32_t)y;
         sums.lines |= 1u << y;
-        if (values) add_value(&sums.values, s, first + (int64_t)y * s.nx);
+        if (values) add_value(&sums.values, s.values, first + (int64_t)y * s.nx);
     }
     add_warp_sums(s, o, t, values, current, sums);
 }

@@ -1,0 +1,168 @@
+/* Regions of components from their runs: the table's memory, and what pieces are listed for. */
+#include "kernels/components/components_measure_cuda.cuh"
+
+#include "kernels/components/components_job_cuda.cuh"
+
+/* ---- from the list to the table ---- */
+
+enum { ADD_THREADS = 256, FAR_ENDS = 5 };
+
+/* What a listed piece adds, in places of the volume. */
+typedef struct {
+    uint32_t label; /* 0: nothing */
+    wide voxels, sum[3];
+    uint32_t end[FAR_ENDS]; /* of x, y, z the highest; complements of the lowest x and y */
+} added;
+
+static __device__ inline added piece_at(const measuring &m, int64_t i)
+{
+    added a = {};
+    if (i >= m.listed) return a;
+    const uint4 *at = (const uint4 *)&m.list[i], low = at[0];
+    if (low.x == 0) return a;
+    const uint4 high = at[1];
+    const place p = place_of_tile(m.r, low.y >> 2 * LISTED_X_BITS);
+    const uint32_t x = (uint32_t)p.tile_x * TILE_WORDS * WORD;
+    const uint32_t y = ((uint32_t)p.tile_y << m.r.tile_y_bits) * (uint32_t)m.r.by;
+    const uint32_t z = ((uint32_t)p.tile_z << m.r.tile_z_bits) * (uint32_t)m.r.bz;
+    const uint32_t last = (1u << LISTED_X_BITS) - 1;
+    a.label = low.x;
+    a.voxels = low.z;
+    a.sum[0] = low.w + a.voxels * x;
+    a.sum[1] = high.x + a.voxels * y;
+    a.sum[2] = high.y + a.voxels * z;
+    a.end[0] = x + (low.y & last);
+    a.end[1] = y + span_high(high.z);
+    a.end[2] = z + span_high(high.w);
+    a.end[3] = ~(x + (low.y >> LISTED_X_BITS & last));
+    a.end[4] = ~(y + span_low(high.z));
+    return a;
+}
+
+/*
+ * All lanes together: pieces of the label that most lanes have become one, as a component that is
+ * most of a volume has a piece in every tile.
+ */
+static __device__ inline void add_alike(added &a)
+{
+    const int lane = (int)threadIdx.x % WORD;
+    const uint32_t alike = __match_any_sync(~0u, a.label);
+    const uint32_t best =
+        __reduce_max_sync(~0u, a.label ? (uint32_t)(__popc(alike) * WORD + lane) : 0);
+    if (best < 2 * WORD) return;
+    const int chosen = (int)(best % WORD);
+    const bool same = alike >> chosen & 1;
+    added all = a;
+    all.voxels = warp_sum(same ? a.voxels : 0);
+#pragma unroll
+    for (int k = 0; k < 3; k++) all.sum[k] = warp_sum(same ? a.sum[k] : 0);
+#pragma unroll
+    for (int k = 0; k < FAR_ENDS; k++) all.end[k] = __reduce_max_sync(~0u, same ? a.end[k] : 0);
+    if (lane == chosen)
+        a = all;
+    else if (same)
+        a.label = 0;
+}
+
+static __device__ inline void raise(int64_t *end, wide to)
+{
+    if (to > __ldca((const wide *)end)) atomicMax((wide *)end, to);
+}
+
+static __device__ inline void lower(int64_t *end, wide to)
+{
+    if (to < __ldca((const wide *)end)) atomicMin((wide *)end, to);
+}
+
+/* A component's lowest z is its root's. */
+static __global__ void __launch_bounds__(ADD_THREADS) add_kernel(measuring m)
+{
+    const int lane = (int)threadIdx.x % WORD;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < m.listed;
+         i += step) {
+        added a = piece_at(m, i);
+        if (m.list_values && a.label) add_values(&m.regions[a.label - 1], m.list_values[i]);
+        add_alike(a);
+        if (!a.label) continue;
+        lob_region *region = &m.regions[a.label - 1];
+        atomicAdd((wide *)&region->voxels, a.voxels);
+#pragma unroll
+        for (int k = 0; k < 3; k++) {
+            atomicAdd((wide *)&region->sum[k], a.sum[k]);
+            raise(&region->high[k], a.end[k]);
+        }
+        lower(&region->low[0], ~a.end[3]);
+        lower(&region->low[1], ~a.end[4]);
+    }
+}
+
+/* ---- the call ---- */
+
+/* Bytes of the table, which is output, and of what is needed besides. */
+typedef struct {
+    int64_t table, list, values, work;
+} parts;
+
+static parts parts_of(const joining *j, int64_t count)
+{
+    const bool values = j->in->intensities != NULL;
+    parts b = {};
+    b.table = count * (int64_t)sizeof(lob_region);
+    b.list = (j->r.pieces - j->found) * (int64_t)sizeof(listed_piece);
+    b.values = values ? (j->r.pieces - j->found) * (int64_t)sizeof(value_sums) : 0;
+    b.work = values ? lob_region_values_bytes() : 0;
+    return b;
+}
+
+static bool fits(const joining *j, int64_t all, int64_t before)
+{
+    const int64_t most = j->context->max_memory;
+    if (most && before > most) return false;
+    if (all <= j->device->block_bytes[LOB_DEVICE_LISTS]) return true; /* asking takes long */
+    return all <= lob_device_room(j->device, LOB_DEVICE_LISTS);
+}
+
+template <typename K, bool VALUES>
+static lob_status measure_tiles(joining *j, const measuring &m, lob_error *error)
+{
+    const int shared = (int)sizeof(tile_table<VALUES>);
+    LOB_CUDA(cudaFuncSetAttribute((const void *)measure_kernel<K, VALUES>,
+                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    return lob_launch(j->device, measure_kernel<K, VALUES>, "measuring components", m.r.tiles,
+                      TILE_THREADS, (size_t)shared, m, error);
+}
+
+lob_status lob_joining_measure(joining *j, lob_components_result *result, const uint32_t *label,
+                               bool *measured, lob_error *error)
+{
+    const lob_volume *image = j->in->intensities;
+    const parts b = parts_of(j, result->count);
+    const int64_t slack = 4 * 256, all = b.table + b.list + b.values + b.work + slack;
+    const int64_t taken = j->work_bytes + j->table_bytes + all - b.table;
+    void *memory = NULL;
+    measuring m = {};
+    *measured = fits(j, all, taken);
+    if (!*measured) return LOB_OK;
+    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_LISTS, &memory, all, error));
+    if (taken > j->bytes) j->bytes = taken;
+    unsigned char *at = (unsigned char *)memory;
+    m.r = j->r;
+    m.label = label;
+    m.regions = (lob_region *)lob_take(&at, b.table);
+    m.list = (listed_piece *)lob_take(&at, b.list);
+    m.list_values = image ? (value_sums *)lob_take(&at, b.values) : NULL;
+    m.listed = j->r.pieces - j->found;
+    if (image)
+        LOB_TRY(lob_region_values_begin(&m.values, &result->fine, image, j->arrays->intensities,
+                                        j->device, at, error));
+    LOB_TRY(lob_with_lines(j->r, [&](auto lines) {
+        using K = decltype(lines);
+        return image ? measure_tiles<K, true>(j, m, error) : measure_tiles<K, false>(j, m, error);
+    }));
+    LOB_TRY(lob_launch(j->device, add_kernel, "adding pieces",
+                       lob_blocks(j->device, m.listed, ADD_THREADS), ADD_THREADS, 0, m, error));
+    if (image) LOB_TRY(lob_region_values_end(m.regions, result->count, j->device, at, error));
+    result->regions = result->count ? m.regions : NULL;
+    return LOB_OK;
+}
