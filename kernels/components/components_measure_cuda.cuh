@@ -17,10 +17,9 @@
 
 enum {
     TILE_WARPS = TILE_THREADS / WORD,
-    STAGED_ROWS = 16,  /* of the table, that a warp writes together */
-    VOXELS_BITS = 17,  /* a piece has up to 64 * 256 * 4 voxels in a tile */
-    LISTED_X_BITS = 6, /* a tile is 64 voxels wide; there are fewer than 2^20 tiles */
-    PLACE_FIELDS = (int)(offsetof(lob_region, data) / sizeof(wide))
+    STAGED_ROWS = 16, /* of the table, that a warp writes together */
+    VOXELS_BITS = 17, /* a piece has up to 64 * 256 * 4 voxels in a tile */
+    LISTED_X_BITS = 6 /* a tile is 64 voxels wide; there are fewer than 2^20 tiles */
 };
 
 /* What a piece that is no root adds to a row. */
@@ -92,16 +91,18 @@ static __device__ inline place_sums warp_places(const place_sums &s)
 /* What a block knows of its tile's pieces, an array for each field. */
 template <bool VALUES> struct tile_table {
     /* Pieces at once: three blocks share 227 KiB, and with values no GPU gives less than 99. */
-    static constexpr int most = VALUES ? 800 : 1792;
-    static constexpr int fields = VALUES ? REGION_FIELDS : PLACE_FIELDS; /* the others are 0 */
+    static constexpr int most = VALUES ? 784 : 1760;
+    /* Of a row, the first ones; the others are 0. */
+    static constexpr int fields =
+        (int)((VALUES ? sizeof(lob_region) : offsetof(lob_region, data)) / sizeof(wide));
 
     value_sums values[VALUES ? most : 1];
-    wide staged[TILE_WARPS][STAGED_ROWS * fields];
-    uint32_t staged_label[TILE_WARPS][STAGED_ROWS];
-    uint32_t voxels[most]; /* from VOXELS_BITS on: its own run's line and x */
+    wide staged[TILE_WARPS][STAGED_ROWS][fields];
+    int64_t staged_at[TILE_WARPS][STAGED_ROWS]; /* bytes of the table before the row */
+    uint32_t voxels[most];                      /* from VOXELS_BITS on: its own run's line and x */
     uint32_t sum[3][most], span[3][most];
-    uint32_t before[TILE_LINES]; /* pieces in the lines before */
-    uint32_t id[TILE_LINES];     /* of the tile's first piece, if all were numbered as here */
+    uint32_t before[TILE_LINES + 1]; /* pieces in the lines before */
+    uint32_t id[TILE_LINES];         /* of the tile's first piece, if all were numbered as here */
     uint32_t of_warp[TILE_WARPS];
 };
 
@@ -255,6 +256,7 @@ static __device__ inline uint32_t count_pieces(const runs &r, const place &p, ti
         t.before[line] = before;
         t.id[line] = base - before;
     }
+    if (thread == 0) t.before[TILE_LINES] = all;
     __syncthreads();
     return all;
 }
@@ -266,10 +268,8 @@ static __device__ inline uint32_t count_pieces(const runs &r, const place &p, ti
 template <bool VALUES> static __device__ inline void go_on(tile_table<VALUES> &t)
 {
     __syncthreads();
-    if (threadIdx.x < TILE_LINES) {
-        t.before[threadIdx.x] -= (uint32_t)t.most;
-        t.id[threadIdx.x] += (uint32_t)t.most;
-    }
+    if (threadIdx.x <= TILE_LINES) t.before[threadIdx.x] -= (uint32_t)t.most;
+    if (threadIdx.x < TILE_LINES) t.id[threadIdx.x] += (uint32_t)t.most;
     __syncthreads();
 }
 
@@ -284,6 +284,8 @@ template <typename K, bool VALUES>
 static __device__ inline void store_own(const measuring &m, const measured_word<K> &w,
                                         tile_table<VALUES> &t)
 {
+    const int first = (int)t.before[w.line()], end = (int)t.before[w.line() + 1];
+    if (first >= t.most || end <= 0) return;
     for (uint32_t left = w.own; left; left &= left - 1) {
         const uint32_t start = left & -left, columns = run_of(w.filled, w.starts & -start);
         const uint32_t piece = piece_of(t, w.code_of(m.r, start));
@@ -408,21 +410,16 @@ static __device__ inline void stage_row(wide *field, const place_sums &s, const 
     field[16] = v.square[1];
 }
 
-/* All lanes together: rows that a warp has staged, so that it writes what lies side by side. */
+/* All lanes together: rows that a warp has staged, row by row, a field a lane. */
 template <bool VALUES>
 static __device__ inline void write_rows(lob_region *regions, const tile_table<VALUES> &t, int rows)
 {
-    const uint32_t warp = threadIdx.x / WORD, lane = threadIdx.x % WORD;
-    int row = (int)lane / REGION_FIELDS, field = (int)lane % REGION_FIELDS;
-    while (row < rows) {
-        wide *to = (wide *)(regions + t.staged_label[warp][row] - 1);
-        const bool there = field < t.fields;
-        to[field] = there ? t.staged[warp][row * t.fields + (there ? field : 0)] : 0;
-        row += WORD / REGION_FIELDS;
-        field += WORD % REGION_FIELDS;
-        row += field >= REGION_FIELDS;
-        field -= field >= REGION_FIELDS ? REGION_FIELDS : 0;
-    }
+    const int warp = (int)(threadIdx.x / WORD), lane = (int)(threadIdx.x % WORD);
+    unsigned char *const field = (unsigned char *)((wide *)regions + lane);
+    if (lane >= REGION_FIELDS) return;
+#pragma unroll 4
+    for (int row = 0; row < rows; row++)
+        *(wide *)(field + t.staged_at[warp][row]) = lane < t.fields ? t.staged[warp][row][lane] : 0;
 }
 
 static __device__ inline void list_piece(const measuring &m, int64_t at, uint32_t label,
@@ -473,8 +470,9 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
             if (root && label && mine >= from && mine < from + STAGED_ROWS) {
                 int z = 0;
                 const int64_t voxel = first_voxel<K>(r, o, line, x, id, &z);
-                stage_row<VALUES>(&t.staged[warp][(mine - from) * t.fields], s, *v, o, voxel, z);
-                t.staged_label[warp][mine - from] = label;
+                const int row = mine - from;
+                stage_row<VALUES>(t.staged[warp][row], s, *v, o, voxel, z);
+                t.staged_at[warp][row] = (int64_t)(label - 1) * (int64_t)sizeof(lob_region);
             }
             __syncwarp();
             write_rows(m.regions, t, min(rows - from, (int)STAGED_ROWS));
