@@ -88,7 +88,7 @@ static lob_status explain(int64_t count, const wide counter[COUNTERS], lob_error
 
 /* ---- values ---- */
 
-enum { COUNTER_BYTES = 256 }; /* COUNTERS, and what follows is aligned */
+static const int64_t COUNTER_BYTES = 256; /* COUNTERS, and what follows is aligned */
 
 int64_t lob_region_values_bytes(void)
 {
