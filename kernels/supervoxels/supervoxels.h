@@ -37,7 +37,9 @@ typedef struct {
                        average, where they differ in data); 0: from size */
     double compactness; /* slic: intensity difference, as a share of the image's range, that weighs
                            like one side of distance, > 0, at most 1e6. The range is that of the
-                           data's levels, the widest channel's; in CIELAB 100 units */
+                           data's levels, the widest channel's; in CIELAB 100 units. Distances
+                           are counted in steps, 2000 to 4000 of which are the largest there is:
+                           far below 0.001 intensity alone decides, far above 1000 place alone */
     double ratio;       /* lsc: weight of position against intensity, > 0, at most 1000 */
     int iterations;     /* >= 1 */
     bool until_still;   /* end before that when no voxel changes its cluster */

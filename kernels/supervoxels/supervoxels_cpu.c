@@ -10,7 +10,7 @@
 typedef struct {
     int32_t first, end;
     lob_cluster_share share;
-    lob_supervoxel_row *row;
+    lob_supervoxel_rows *rows;
 } slab;
 
 typedef struct {
@@ -138,7 +138,7 @@ static lob_status take_clusters(engine *e, lob_error *error)
     lay_slabs(e);
     e->cluster_bytes = (int64_t)(n * (sums + floats + box + contrast));
     for (int i = 0; i < e->slabs; i++)
-        e->cluster_bytes += lob_supervoxel_row_bytes(rule) +
+        e->cluster_bytes += lob_supervoxel_rows_bytes(rule) +
                             block_cells(e, &e->slab[i].share.block) * (int64_t)(sums + contrast);
     const lob_status st = lob_budget_take(&e->budget, e->cluster_bytes, error);
     if (st != LOB_OK) return st;
@@ -149,14 +149,13 @@ static lob_status take_clusters(engine *e, lob_error *error)
     if (!e->sums || !e->centres || !e->boxes || (contrasts && !e->largest)) return LOB_ENOMEM;
     e->scene.centres = e->centres;
     e->scene.boxes = e->boxes;
-    e->scene.weights = e->weights;
     for (int i = 0; i < e->slabs; i++) {
         slab *s = &e->slab[i];
         const size_t cells = (size_t)block_cells(e, &s->share.block);
-        s->row = lob_supervoxel_row_make(&e->scene);
+        s->rows = lob_supervoxel_rows_make(&e->scene);
         s->share.sums = malloc(cells * sums);
         if (contrasts) s->share.largest = malloc(cells * contrast);
-        if (!s->row || !s->share.sums || (contrasts && !s->share.largest)) return LOB_ENOMEM;
+        if (!s->rows || !s->share.sums || (contrasts && !s->share.largest)) return LOB_ENOMEM;
     }
     return LOB_OK;
 }
@@ -164,7 +163,7 @@ static lob_status take_clusters(engine *e, lob_error *error)
 static void give_clusters(engine *e)
 {
     for (int i = 0; e->slab && i < e->slabs; i++) {
-        free(e->slab[i].row);
+        free(e->slab[i].rows);
         free(e->slab[i].share.sums);
         free(e->slab[i].share.largest);
     }
@@ -194,31 +193,34 @@ static void tell(engine *e, double part)
         atomic_store_explicit(&e->stop, 1, memory_order_relaxed);
 }
 
-static void pass_over_row(engine *e, const slab *s, pass what, int32_t y, int32_t z)
+static void pass_over_rows(engine *e, const slab *s, pass what, int32_t y, int32_t ny, int32_t z)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
     if (what == START)
-        lob_supervoxel_row_start(s->row, &s->share, y, z);
+        lob_supervoxel_rows_start(s->rows, &s->share, y, ny, z);
     else if (what == ADD)
-        lob_supervoxel_row_add(s->row, &s->share, y, z);
+        lob_supervoxel_rows_add(s->rows, &s->share, y, ny, z);
     else
-        lob_supervoxel_row_label(
-            s->row, e->labels + ((int64_t)z * rule->side[1] + y) * rule->side[0], y, z);
+        lob_supervoxel_rows_label(s->rows, e->labels, y, ny, z);
 }
 
 static void pass_over_slab(engine *e, const slab *s, pass what)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    const int32_t other = rule->side[e->axis == 2 ? 1 : 2];
+    const bool along_z = e->axis == 2;
+    const int32_t other = rule->side[along_z ? 1 : 2], most = lob_supervoxel_rows_most(rule);
+    const int32_t step = along_z ? 1 : most, other_step = along_z ? most : 1;
     const int64_t cells = block_cells(e, &s->share.block);
     if (what != LABEL) {
         memset(s->share.sums, 0, (size_t)(cells * lob_cluster_sums(rule)) * sizeof *e->sums);
         if (s->share.largest) memset(s->share.largest, 0, (size_t)cells * sizeof *e->largest);
     }
-    for (int32_t i = s->first; i < s->end; i++) {
-        for (int32_t k = 0; k < other; k++)
-            pass_over_row(e, s, what, e->axis == 2 ? k : i, e->axis == 2 ? i : k);
-        tell(e, (double)(i + 1 - s->first) / (s->end - s->first));
+    for (int32_t i = s->first; i < s->end; i += step) {
+        const int32_t n = s->end - i < step ? s->end - i : step;
+        for (int32_t k = 0; k < other; k += other_step) {
+            const int32_t m = other - k < other_step ? other - k : other_step;
+            pass_over_rows(e, s, what, along_z ? k : i, along_z ? m : n, along_z ? i : k);
+        }
+        tell(e, (double)(i + n - s->first) / (s->end - s->first));
         if (atomic_load_explicit(&e->stop, memory_order_relaxed)) return;
     }
 }

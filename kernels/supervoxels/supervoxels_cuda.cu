@@ -9,6 +9,9 @@
 /* Shares of the time, for who watches. */
 static const double ITERATED = 0.8, CONNECTED = 0.95;
 
+/* Warps take piles by stretches where there are enough for all of them. */
+enum { STRETCH = 4, MANY_BRICKS = 1 << 16 };
+
 typedef struct {
     lob_device *device;
     const lob_supervoxel_arrays *arrays;
@@ -84,6 +87,7 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->line = take_part<progress_line>(&at, 1);
     s->centres = take_part<float>(&at, clusters * lob_cluster_floats(rule));
     s->boxes = take_part<int32_t>(&at, clusters * 6);
+    s->spans = take_part<cell_span>(&at, (int64_t)s->bricks[0] + s->bricks[1] + s->piles);
     s->before = take_part<wide>(&at, still ? sums : 0);
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
     s->planes = take_part<uint16_t>(&at, (int64_t)rule->channels * s->runs * RUN);
@@ -172,7 +176,8 @@ static void lay_view(scene *s)
 {
     const lob_supervoxel_rule *rule = &s->rule;
     static const int axes[4][3] = {
-        {2, 1, 0},
+  /* clusters are numbered along u before v */
+        {1, 2, 0},
         {0, 2, 1},
         {0, 1, 2},
         {0, 1, 2}
@@ -186,9 +191,6 @@ static void lay_view(scene *s)
     const int brick[3] = {s->flat ? shape<true>::bx : shape<false>::bx,
                           s->flat ? shape<true>::by : shape<false>::by,
                           s->flat ? shape<true>::bz : shape<false>::bz};
-    const int tile[3] = {s->flat ? shape<true>::vx : shape<false>::vx,
-                         s->flat ? shape<true>::vy : shape<false>::vy,
-                         s->flat ? shape<true>::vz : shape<false>::vz};
     for (int i = 0; i < 3; i++) {
         const int a = axes[s->flat ? across : 3][i];
         s->axis[i] = a;
@@ -197,7 +199,6 @@ static void lay_view(scene *s)
         s->stride[i] = stride[a];
         s->cell_stride[i] = cell_stride[a];
         s->bricks[i] = (uint32_t)((rule->side[a] + brick[i] - 1) / brick[i]);
-        s->tiles[i] = (uint32_t)((rule->side[a] + tile[i] - 1) / tile[i]);
     }
 }
 
@@ -218,6 +219,20 @@ static void describe_image(job *j)
     to->range[1] = range[1];
 }
 
+/*
+ * What slic's clusters must be apart by to be told apart in floats: distances are rounded once an
+ * axis, and products of places, which are the larger the longer the axes, lose their last bits.
+ */
+static float margin_of(const lob_supervoxel_rule *rule)
+{
+    float margin = 64;
+    for (int a = 0; a < 3; a++) {
+        const float side = (float)rule->side[a] * rule->position[a];
+        margin += side * 4 * (rule->step[a] * rule->position[a] + 1) * 0x1p-22f;
+    }
+    return margin;
+}
+
 /* The scene of a plan; false: its runs cannot be counted. */
 static bool describe(job *j, const lob_supervoxel_plan *plan)
 {
@@ -235,14 +250,15 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
     const int64_t runs = lob_product(s->bricks[0], s->bricks[1], s->bricks[2], WARP);
     const int64_t rows =
         lob_product((s->rule.side[0] + RUN - 1) / RUN, s->rule.side[1], s->rule.side[2], 1);
-    const int64_t tiles = lob_product(s->tiles[0], s->tiles[1], s->tiles[2], 1);
     /* so that a thread's next run never wraps */
-    const int64_t most = UINT32_MAX - (1 << 24), most_tiles = INT32_MAX;
-    if (runs < 0 || runs > most || rows < 0 || rows > most || tiles < 0 || tiles > most_tiles)
-        return false;
+    const int64_t most = UINT32_MAX - (1 << 24);
+    if (runs < 0 || runs > most || rows < 0 || rows > most) return false;
     s->runs = (uint32_t)runs;
-    s->tile_count = (uint32_t)tiles;
-    s->room = j->tuning.plain ? 0 : lob_supervoxels_tile_room(j->device, s);
+    const uint32_t depth = (uint32_t)(s->flat ? shape<true>::depth : shape<false>::depth);
+    s->piles = (s->bricks[2] + depth - 1) / depth;
+    s->stretch = runs / WARP < MANY_BRICKS ? 1 : STRETCH;
+    s->margin = margin_of(&s->rule);
+    s->room = j->tuning.plain ? 0 : lob_supervoxels_room(j->device, s);
     return true;
 }
 
@@ -376,6 +392,7 @@ static lob_status iterate(job *j)
 {
     const int iterations = j->options->iterations;
     LOB_TRY(lob_supervoxels_planes_cuda(j->device, &j->s, j->error));
+    LOB_TRY(lob_supervoxels_begin_cuda(j->device, &j->s, j->error));
     LOB_TRY(pass(j, PASS_START, 0));
     LOB_TRY(settle(j));
     LOB_TRY(tell(j, 0, iterations));

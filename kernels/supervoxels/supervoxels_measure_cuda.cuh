@@ -9,7 +9,7 @@
 #ifndef LOB_SUPERVOXELS_MEASURE_CUDA_CUH
 #define LOB_SUPERVOXELS_MEASURE_CUDA_CUH
 
-#include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_stored_cuda.cuh"
 
 enum {
     THREADS = 256,
@@ -31,6 +31,7 @@ static constexpr wide NO_NEIGHBOUR = ~0ull;
 /* What the kernels tell each other and the host; all zero before contacts are looked for. */
 typedef struct {
     wide listed;      /* contacts that there are, whether the list has room for them or not */
+    uint32_t small;   /* sets that are */
     uint32_t arrived; /* at meetings of blocks, in total */
     uint32_t joined[ROUNDS]; /* did a round join any? */
     uint32_t finished;       /* labels are numbered */
@@ -50,13 +51,16 @@ typedef struct {
     int64_t most;           /* pieces: there is memory for so many */
     const uint32_t *pieces; /* how many there are */
     pieces_line *line;
-    int32_t *set;    /* most + 1: of each piece; a set has its lowest piece's number */
-    wide *n, *sums;  /* most + 1, times channels: of sets */
-    wide *key;       /* most + 1: the best of a small set's neighbours so far */
-    int32_t *number; /* most + 1: labels of pieces, in the keys' place when these are done with */
-    uint32_t *roots; /* what blocks count */
-    wide *list;      /* room: small set << 32 | its neighbour */
+    int32_t *set;         /* most + 1: of each piece; a set has its lowest piece's number */
+    wide *n, *sums;       /* most + 1, times channels: of sets */
+    wide *key;            /* most + 1: the best of a small set's neighbours so far */
+    int32_t *number;      /* most + 1: labels of pieces, in the keys' place after these */
+    int32_t *small;       /* most + 1: sets that are small */
+    uint32_t *small_bits; /* most / 32 + 1: bits of pieces whose sets are small */
+    uint32_t *roots;      /* what blocks count */
+    wide *list;           /* room: small set << 32 | its neighbour */
     int64_t room;
+    bool apart; /* every piece is a set of its own still */
 } pool;
 
 /* A run, as far as its row goes. */
@@ -82,6 +86,25 @@ static __device__ inline void read_labels(const pool &p, piece_run *r)
     }
 }
 
+/* Those of a run that a piece has. */
+static __device__ inline unsigned voxels_of(const piece_run &r, int32_t piece)
+{
+    unsigned voxels = 0;
+#pragma unroll
+    for (int j = 0; j < RUN; j++) voxels |= r.label[j] == piece ? 1u << j : 0;
+    return voxels;
+}
+
+/* The label of the first of some of a run's voxels. */
+static __device__ inline int32_t first_label(const piece_run &r, unsigned of)
+{
+    int32_t label = 0;
+#pragma unroll
+    for (int j = RUN - 1; j >= 0; j--)
+        if (of >> j & 1) label = r.label[j];
+    return label;
+}
+
 /* ---- tiles ---- */
 
 typedef struct {
@@ -98,10 +121,11 @@ static __device__ inline corner corner_of(const pool &p, uint32_t tile)
     return c;
 }
 
-/* Where a lane's run begins at a step of its warp; it may lie beyond the volume. */
+/* Where a lane's run begins at a step of its warp: mostly a row behind that of the step before. It
+ * may lie beyond the volume. */
 static __device__ inline corner run_place(const pool &p, corner tile, int warp, int lane, int step)
 {
-    const int near = step * WARPS + warp, far = lane / TILE_RUNS;
+    const int near = warp * p.steps + step, far = lane / TILE_RUNS;
     const int y_near = p.y_bits - p.far_y, z_near = p.z_bits - p.far_z;
     corner c;
     c.x = tile.x + lane % TILE_RUNS * RUN;
@@ -134,48 +158,21 @@ static __device__ inline piece_run run_of_tile(const pool &p, corner tile, int s
 
 /* ---- levels ---- */
 
-/* So that 8 values are read in as few loads as their size allows. */
-template <typename T> struct alignas(sizeof(T) * RUN < 16 ? sizeof(T) * RUN : 16) eight {
-    T value[RUN];
-};
-
-/* Levels of a channel of a run's voxels in left; those of others are 0. */
-template <typename T, bool INTEGER>
-static __device__ inline void levels_of(const pool &p, int64_t i, int channel, unsigned left,
-                                        uint32_t *level)
-{
-    const lob_device_levels &to = p.s.levels;
-    const T *from = (const T *)p.s.image.stored + i;
-    eight<T> v;
-    if (p.whole)
-        v = *(const eight<T> *)from;
-    else
-#pragma unroll
-        for (int j = 0; j < RUN; j++) v.value[j] = left >> j & 1 ? from[j] : T(0);
-#pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        level[j] = 0;
-        if (!(left >> j & 1)) continue;
-        const uint16_t stored = INTEGER && to.exact
-                                    ? (uint16_t)((uint64_t)v.value[j] - to.low_bits)
-                                    : lob_level_mapped((double)v.value[j], to.low, to.per_unit);
-        level[j] = (uint16_t)(stored - p.s.lowest[channel]);
-    }
-}
-
 static __device__ inline void read_levels(const pool &p, const piece_run &r, int channel,
                                           unsigned left, uint32_t *level)
 {
     const int64_t i = channel * p.s.image.voxels + r.voxel;
-#define LEVELS_OF(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                 \
-        return levels_of<ctype, integer>(p, i, channel, left, level);
+#define READ_LEVELS(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                                   \
+        return levels_of<false>(                                  \
+            level, p.s, channel,                                  \
+            load_eight((const ctype *)p.s.image.stored + i, 1, p.whole, left));
     switch (p.s.image.type) {
-        LOB_TYPE_LIST(LEVELS_OF)
+        LOB_TYPE_LIST(READ_LEVELS)
     case LOB_TYPES:
         break;
     }
-#undef LEVELS_OF
+#undef READ_LEVELS
 }
 
 /* Levels of C channels from `channel` on. */
@@ -220,37 +217,58 @@ static __device__ inline int place_of_piece(const sum_table &t, uint32_t piece)
     return -1;
 }
 
-/* Add what a thread has of its pieces, one after the other. */
+/* What a thread has of a piece, C channels from one on. */
+template <int C> struct tally {
+    int32_t piece; /* 0: none */
+    uint32_t n, sum[C];
+};
+
 template <int C>
-static __device__ inline void add_run(const pool &p, const sum_table &t, const piece_run &r,
-                                      unsigned left, int channel, const uint32_t level[C][RUN])
+static __device__ inline void add_tally(const pool &p, const sum_table &t, int channel,
+                                        const tally<C> &of)
 {
-    const int channels = p.s.rule.channels;
-    while (left) {
-        int32_t piece = 0;
-        unsigned those = 0;
+    const int channels = p.s.rule.channels, piece = of.piece;
+    if (piece == 0) return;
+    const int place = place_of_piece(t, (uint32_t)piece);
+    if (channel == 0 && place >= 0) atomicAdd(&t.n[place], of.n);
+    if (channel == 0 && place < 0) atomicAdd(&p.n[piece], (wide)of.n);
 #pragma unroll
-        for (int j = RUN - 1; j >= 0; j--)
-            if (left >> j & 1) piece = r.label[j];
+    for (int c = 0; c < C; c++)
+        if (place >= 0)
+            atomicAdd(&t.sums[place * channels + channel + c], of.sum[c]);
+        else
+            atomicAdd(&p.sums[(int64_t)piece * channels + channel + c], (wide)of.sum[c]);
+}
+
+template <int C>
+static __device__ inline tally<C> tally_of(int32_t piece, unsigned voxels,
+                                           const uint32_t level[C][RUN])
+{
+    tally<C> of;
+    of.piece = piece;
+    of.n = (uint32_t)__popc(voxels);
 #pragma unroll
-        for (int j = 0; j < RUN; j++)
-            if (r.label[j] == piece) those |= 1u << j;
-        left &= ~those;
-        const uint32_t n = (uint32_t)__popc(those);
-        const int place = place_of_piece(t, (uint32_t)piece);
-        if (channel == 0 && place >= 0) atomicAdd(&t.n[place], n);
-        if (channel == 0 && place < 0) atomicAdd(&p.n[piece], (wide)n);
+    for (int c = 0; c < C; c++) {
+        of.sum[c] = 0;
 #pragma unroll
-        for (int c = 0; c < C; c++) {
-            uint32_t sum = 0;
-#pragma unroll
-            for (int j = 0; j < RUN; j++) sum += those >> j & 1 ? level[c][j] : 0;
-            if (place >= 0)
-                atomicAdd(&t.sums[place * channels + channel + c], sum);
-            else
-                atomicAdd(&p.sums[(int64_t)piece * channels + channel + c], (wide)sum);
-        }
+        for (int j = 0; j < RUN; j++) of.sum[c] += voxels >> j & 1 ? level[c][j] : 0;
     }
+    return of;
+}
+
+/* Keep what is of the same piece; what was kept of another is added where it belongs. */
+template <int C>
+static __device__ inline void keep_tally(const pool &p, const sum_table &t, int channel,
+                                         tally<C> *kept, const tally<C> &of)
+{
+    if (kept->piece != of.piece) {
+        add_tally<C>(p, t, channel, *kept);
+        *kept = of;
+        return;
+    }
+    kept->n += of.n;
+#pragma unroll
+    for (int c = 0; c < C; c++) kept->sum[c] += of.sum[c];
 }
 
 static int64_t sum_bytes(int channels)
@@ -258,32 +276,51 @@ static int64_t sum_bytes(int channels)
     return (2 + channels) * (int64_t)sizeof(uint32_t) << SUM_BITS;
 }
 
-/* Sums of all pieces, C channels at a time, into zeros; every piece becomes a set. */
+/*
+ * The steps of a thread, for C channels from one on. Its runs lie one behind the other, and mostly
+ * begin and end in the pieces of the one before: these it keeps until others come.
+ */
 template <int C, bool LAB>
-static __global__ void __launch_bounds__(THREADS) sums_kernel(const __grid_constant__ pool p)
+static __device__ inline void add_steps(const pool &p, const sum_table &t, corner tile, int channel)
+{
+    tally<C> first = {}, last = {};
+    piece_run next = run_of_tile(p, tile, 0);
+    for (int step = 0; step < p.steps; step++) {
+        const piece_run r = next;
+        if (step + 1 < p.steps) next = run_of_tile(p, tile, step + 1);
+        unsigned left = EVERY & ~voxels_of(r, 0);
+        if (!left) continue;
+        uint32_t level[C][RUN];
+        read_channels<C, LAB>(p, r, channel, left, level);
+        const unsigned of_first = voxels_of(r, r.label[0]);
+        const unsigned of_last = voxels_of(r, r.label[RUN - 1]) & ~of_first;
+        keep_tally<C>(p, t, channel, &first, tally_of<C>(r.label[0], of_first, level));
+        if (of_last)
+            keep_tally<C>(p, t, channel, &last, tally_of<C>(r.label[RUN - 1], of_last, level));
+        left &= ~(of_first | of_last);
+        while (left) {
+            const int32_t piece = first_label(r, left);
+            const unsigned voxels = voxels_of(r, piece);
+            add_tally<C>(p, t, channel, tally_of<C>(piece, voxels, level));
+            left &= ~voxels;
+        }
+    }
+    add_tally<C>(p, t, channel, first);
+    add_tally<C>(p, t, channel, last);
+}
+
+/* Sums of all pieces, C channels at a time, into zeros. */
+template <int C, bool LAB>
+static __global__ void __launch_bounds__(THREADS, C == 1 ? 4 : 2)
+    sums_kernel(const __grid_constant__ pool p)
 {
     extern __shared__ uint32_t shared[];
     const int channels = p.s.rule.channels, thread = (int)threadIdx.x;
-    const int64_t pieces = *p.pieces;
     const sum_table t = {shared, shared + (1 << SUM_BITS), shared + (2 << SUM_BITS)};
     const corner tile = corner_of(p, blockIdx.x);
     for (int i = thread; i < (2 + channels) << SUM_BITS; i += THREADS) shared[i] = 0;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + thread; i <= pieces;
-         i += (int64_t)gridDim.x * THREADS)
-        p.set[i] = (int32_t)i, p.key[i] = NO_NEIGHBOUR;
     __syncthreads();
-    for (int step = 0; step < p.steps; step++) {
-        const piece_run r = run_of_tile(p, tile, step);
-        unsigned left = 0;
-#pragma unroll
-        for (int j = 0; j < RUN; j++) left |= r.label[j] ? 1u << j : 0;
-        if (!left) continue;
-        for (int c = 0; c < channels; c += C) {
-            uint32_t level[C][RUN];
-            read_channels<C, LAB>(p, r, c, left, level);
-            add_run<C>(p, t, r, left, c, level);
-        }
-    }
+    for (int c = 0; c < channels; c += C) add_steps<C, LAB>(p, t, tile, c);
     __syncthreads();
     for (int i = thread; i < 1 << SUM_BITS; i += THREADS) {
         const int64_t piece = t.piece[i];
@@ -325,7 +362,7 @@ static __device__ inline void offer_pair(const pool &p, wide pair, wide at)
 typedef struct {
     wide place[1 << PAIR_BITS]; /* 0: free */
     wide pair[TILE_PAIRS];
-    uint8_t small[WARPS][WARP * RUN]; /* voxels of small sets that a warp found in a step */
+    uint16_t small[WARPS][WARP * RUN + WARP]; /* voxels of small sets that a warp has found */
     uint32_t pairs;
     wide listed; /* where in the list the block's pairs go */
 } pair_table;
@@ -355,15 +392,18 @@ static __device__ inline void meet_faces(const pool &p, pair_table *t, corner c)
     const int64_t row = p.nx, plane = (int64_t)p.nx * p.ny;
     const int across = p.s.rule.slice_axis;
     int32_t beyond[6] = {};
-    const int32_t a = p.set[*at];
+    int32_t a = *at;
     if (across != 0 && c.x > 0) beyond[0] = at[-1];
     if (across != 0 && c.x + 1 < p.nx) beyond[1] = at[1];
     if (across != 1 && c.y > 0) beyond[2] = at[-row];
     if (across != 1 && c.y + 1 < p.ny) beyond[3] = at[row];
     if (across != 2 && c.z > 0) beyond[4] = at[-plane];
     if (across != 2 && c.z + 1 < p.nz) beyond[5] = at[plane];
+    if (!p.apart) {
+        a = p.set[a];
 #pragma unroll
-    for (int i = 0; i < 6; i++) beyond[i] = beyond[i] ? p.set[beyond[i]] : 0;
+        for (int i = 0; i < 6; i++) beyond[i] = beyond[i] ? p.set[beyond[i]] : 0;
+    }
 #pragma unroll
     for (int i = 0; i < 6; i++) {
         bool met = beyond[i] == 0 || beyond[i] == a;
@@ -372,43 +412,54 @@ static __device__ inline void meet_faces(const pool &p, pair_table *t, corner c)
     }
 }
 
-/* Which voxels of a run lie in small sets. */
+static __device__ inline bool in_small_set(const pool &p, int32_t piece)
+{
+    return p.small_bits[piece / 32] >> piece % 32 & 1;
+}
+
+/* Which voxels of a run lie in small sets. Most runs have two pieces, which are asked for at once.
+ */
 static __device__ inline unsigned small_of(const pool &p, const piece_run &r)
 {
-    unsigned small = 0;
-    int32_t last = 0;
-    bool last_small = false;
-#pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        if (r.label[j] == 0) continue;
-        if (r.label[j] != last) last = r.label[j], last_small = is_small(p, p.set[last]);
-        if (last_small) small |= 1u << j;
+    const bool first_small = in_small_set(p, r.label[0]);
+    const bool last_small = in_small_set(p, r.label[RUN - 1]);
+    const unsigned first = voxels_of(r, r.label[0]), last = voxels_of(r, r.label[RUN - 1]);
+    unsigned small = (first_small ? first : 0) | (last_small ? last : 0);
+    unsigned left = EVERY & ~(first | last);
+    while (left) {
+        const int32_t piece = first_label(r, left);
+        const unsigned voxels = voxels_of(r, piece);
+        if (in_small_set(p, piece)) small |= voxels;
+        left &= ~voxels;
     }
     return small;
 }
 
-/* Hand the small voxels of a warp's runs out to its lanes. */
-static __device__ inline void meet_small(const pool &p, pair_table *t, corner tile, unsigned small,
-                                         int step)
+/* Add a step's small voxels to those of a warp's list, which has room for them. Returns how many it
+ * has then. */
+static __device__ inline int list_small(uint16_t *list, int listed, unsigned small, int step)
 {
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    uint8_t *const list = t->small[warp];
+    const int lane = (int)threadIdx.x % WARP;
     int end = __popc(small);
     for (int apart = 1; apart < WARP; apart *= 2) {
         const int other = __shfl_up_sync(ALL_LANES, end, apart);
         if (lane >= apart) end += other;
     }
-    const int n = __shfl_sync(ALL_LANES, end, WARP - 1);
-    int at = end - __popc(small);
+    int at = listed + end - __popc(small);
     for (unsigned left = small; left; left &= left - 1)
-        list[at++] = (uint8_t)(lane * RUN + __ffs((int)left) - 1);
+        list[at++] = (uint16_t)((step * WARP + lane) * RUN + __ffs((int)left) - 1);
     __syncwarp();
-    for (int i = lane; i < n; i += WARP) {
-        corner c = run_place(p, tile, warp, list[i] / RUN, step);
-        c.x += list[i] % RUN;
-        meet_faces(p, t, c);
-    }
-    __syncwarp();
+    return listed + __shfl_sync(ALL_LANES, end, WARP - 1);
+}
+
+/* Each lane takes one of a warp's list. */
+static __device__ inline void meet_small(const pool &p, pair_table *t, corner tile, int listed)
+{
+    const int warp = (int)threadIdx.x / WARP, voxel = t->small[warp][listed];
+    const int run = voxel / RUN;
+    corner c = run_place(p, tile, warp, run % WARP, run / WARP);
+    c.x += voxel % RUN;
+    meet_faces(p, t, c);
 }
 
 /* Every small set is offered all that touch it; the pairs are listed. */
@@ -417,13 +468,23 @@ static __global__ void __launch_bounds__(THREADS) contacts_kernel(const __grid_c
     __shared__ pair_table table;
     pair_table *const t = &table;
     const corner tile = corner_of(p, blockIdx.x);
+    const int lane = (int)threadIdx.x % WARP;
+    uint16_t *const list = t->small[threadIdx.x / WARP];
+    int listed = 0;
     for (int i = (int)threadIdx.x; i < 1 << PAIR_BITS; i += THREADS) t->place[i] = 0;
     if (threadIdx.x == 0) t->pairs = 0;
+    piece_run next = run_of_tile(p, tile, 0);
     __syncthreads();
     for (int step = 0; step < p.steps; step++) {
-        const unsigned small = small_of(p, run_of_tile(p, tile, step));
-        if (__any_sync(ALL_LANES, small != 0)) meet_small(p, t, tile, small, step);
+        const piece_run r = next;
+        if (step + 1 < p.steps) next = run_of_tile(p, tile, step + 1);
+        const unsigned small = small_of(p, r);
+        if (!__any_sync(ALL_LANES, small != 0)) continue;
+        listed = list_small(list, listed, small, step);
+        for (; listed >= WARP; listed -= WARP) meet_small(p, t, tile, listed - WARP + lane);
+        __syncwarp();
     }
+    if (lane < listed) meet_small(p, t, tile, lane);
     __syncthreads();
     const uint32_t n = t->pairs < TILE_PAIRS ? t->pairs : TILE_PAIRS;
     if (n == 0) return;

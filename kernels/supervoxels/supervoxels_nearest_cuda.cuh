@@ -1,142 +1,132 @@
-/* The nearest of a brick's clusters, from the tile's table. supervoxels_tile_cuda.cuh tells how. */
+/* The nearest of a pile's clusters, from its table. supervoxels_pile_cuda.cuh tells how. */
 #ifndef LOB_SUPERVOXELS_NEAREST_CUDA_CUH
 #define LOB_SUPERVOXELS_NEAREST_CUDA_CUH
 
-#include "kernels/supervoxels/supervoxels_hall_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_shortlist_cuda.cuh"
 
-/* ---- nearest clusters ---- */
+/* Where a lane's places begin in the table's first entry. */
+typedef struct {
+    const uint32_t *u, *v, *w;
+} table_lane;
 
-static __device__ inline uint32_t level_in(const uint4 &packed, int j)
+template <bool FLAT> static __device__ inline table_lane table_of_lane(const desk &d)
 {
-    const uint32_t word = j < 2 ? packed.x : j < 4 ? packed.y : j < 6 ? packed.z : packed.w;
-    return j & 1 ? word >> 16 : word & 0xffff;
+    typedef shape<FLAT> S;
+    const int lane = (int)threadIdx.x % WARP;
+    table_lane t;
+    t.u = d.table + S::x(lane);
+    t.v = d.table + S::bx + S::y(lane);
+    t.w = d.table + S::bx + S::by + S::z(lane);
+    return t;
 }
 
-/* What lies so many bytes behind a place of the table's first entry. */
-static __device__ inline const float *floats_at(const float *first, uint32_t bytes)
+static __device__ inline uint4 four_at(const uint32_t *words)
 {
-    return (const float *)((const char *)first + bytes);
+    return *(const uint4 *)words;
 }
 
-static __device__ inline float float_at(const float *first, uint32_t bytes)
+/* slic: least costs and their ranks; OUTSIDE and more where no box holds a voxel. */
+template <int C, bool FLAT>
+static __device__ inline void slic_nearest(uint32_t (*best)[RUN], const desk &d,
+                                           const int32_t (*step)[C][RUN], int n)
 {
-    return *floats_at(first, bytes);
-}
-
-/* The number in the tile of a listed cluster. */
-template <typename L> static __device__ inline uint32_t number_of(uint32_t listed)
-{
-    return listed / (uint32_t)L::entry_bytes; /* flags are less than an entry */
-}
-
-/* Half a run against a cluster: voxels FROM..FROM+3. */
-template <lob_supervoxel_method M, int C, int FROM>
-static __device__ inline void slic_half(uint32_t *best, const float (*level)[RUN],
-                                        const float *along, const float *mean, float row,
-                                        uint32_t rank)
-{
-    const float4 four = *(const float4 *)(along + FROM);
-    const float u[4] = {four.x, four.y, four.z, four.w};
+    typedef layout<LOB_SLIC, C, FLAT> L;
+    typedef shape<FLAT> S;
+    const table_lane t = table_of_lane<FLAT>(d);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float distance = fmaf(u[i], u[i], row);
-        if (M == LOB_SLICO) {
-            float contrast = 0;
+    for (int z = 0; z < S::depth; z++)
 #pragma unroll
-            for (int c = 0; c < C; c++)
-                contrast = lob_slic_add(contrast, level[c][FROM + i], mean[c]);
-            distance = fmaf(contrast, mean[C], distance);
-        } else {
+        for (int j = 0; j < RUN; j++) best[z][j] = ~0u;
+#pragma unroll 4
+    for (int i = 0; i < n; i++) {
+        const int at = i * L::entry;
+        uint32_t row[S::depth];
 #pragma unroll
-            for (int c = 0; c < C; c++)
-                distance = lob_slic_add(distance, level[c][FROM + i], mean[c]);
+        for (int z = 0; z < S::depth; z++)
+            row[z] = t.v[at] + (FLAT ? 0 : t.w[at + z * S::bz]) + (uint32_t)i;
+#pragma unroll
+        for (int half = 0; half < RUN; half += 4) {
+            const uint4 four = four_at(t.u + at + half);
+            const uint32_t u[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+            for (int z = 0; z < S::depth; z++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    uint32_t cost = row[z];
+#pragma unroll
+                    for (int c = 0; c < C; c++)
+                        cost += (uint32_t)step[z][c][half + j] * d.table[at + L::extra + c];
+                    best[z][half + j] = __viaddmin_u32(cost, u[j], best[z][half + j]);
+                }
         }
-        best[FROM + i] = min(best[FROM + i], (__float_as_uint(distance) & ~255u) | rank);
     }
 }
 
-/* Places in the list of each voxel's nearest cluster, NOWHERE where no box holds it. */
-template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void slic_nearest(uint32_t *where, const hall &h, const brick_share &b,
-                                           const float (*level)[RUN], int n)
+/* What distances of floats need of a lane's voxels: slico: levels; lsc: cosines and sines, in
+ * turn. */
+template <lob_supervoxel_method M, int C> struct features_of_run {
+    static constexpr int count = M == LOB_LSC ? 2 * C : C;
+    float of[count][RUN];
+};
+
+/*
+ * One voxel against a cluster. Of equal costs of 0 and more the first stays, of those below 0 the
+ * last, as the definition has it; what is no number loses.
+ */
+template <lob_supervoxel_method M, int C>
+static __device__ inline float nearer(float best, const features_of_run<M, C> &f, int j,
+                                      float along, const float *extra, uint32_t rank)
+{
+    float cost = along;
+    if (M == LOB_LSC) {
+#pragma unroll
+        for (int c = 0; c < C; c++)
+            cost = lob_lsc_add(cost, f.of[2 * c][j], f.of[2 * c + 1][j], &extra[2 * c]);
+    } else {
+        float contrast = 0;
+#pragma unroll
+        for (int c = 0; c < C; c++) contrast = lob_slico_add(contrast, f.of[c][j], extra[c]);
+        cost = fmaf(contrast, extra[C], cost);
+    }
+    return fminf(best, __uint_as_float((__float_as_uint(cost) & ~RANK_MASK) | rank));
+}
+
+/* As above, of N bricks of the pile; infinite where no box holds a voxel. */
+template <lob_supervoxel_method M, int C, bool FLAT, int N>
+static __device__ inline void float_nearest(float (*best)[RUN], const desk &d,
+                                            const features_of_run<M, C> *f, int brick, int n)
 {
     typedef layout<M, C, FLAT> L;
     typedef shape<FLAT> S;
-    const int lane = (int)threadIdx.x % WARP;
-    const float *const u = h.table + b.x * S::bx + S::x(lane);
-    const float *const v = h.table + WARP + b.y * S::by + S::y(lane);
-    const float *const w = h.table + WARP + S::vy + b.z * S::bz + S::z(lane);
+    const table_lane t = table_of_lane<FLAT>(d);
 #pragma unroll
-    for (int j = 0; j < RUN; j++) where[j] = ~0u;
+    for (int z = 0; z < N; z++)
+#pragma unroll
+        for (int j = 0; j < RUN; j++) best[z][j] = INFINITY;
+#pragma unroll 2
     for (int i = 0; i < n; i++) {
-        const uint32_t listed = h.list[i], at = listed & ~15u;
-        float mean[L::extra], row = float_at(v, at);
+        const int at = i * L::entry;
+        float extra[L::extras], row[N];
 #pragma unroll
-        for (int c = 0; c < L::extra; c++) mean[c] = float_at(h.table + TABLE + c, at);
-        if (!FLAT) {
-            const float dw = float_at(w, at);
-            row = fmaf(dw, dw, row);
+        for (int e = 0; e < L::extras; e++) extra[e] = __uint_as_float(d.table[at + L::extra + e]);
+#pragma unroll
+        for (int z = 0; z < N; z++) {
+            row[z] = __uint_as_float(t.v[at]);
+            /* thin axes and those across slices add 0 */
+            if (!FLAT) row[z] = row[z] + __uint_as_float(t.w[at + (brick + z) * S::bz]);
         }
-        if (listed & LIST_FIRST)
-            slic_half<M, C, 0>(where, level, floats_at(u, at), mean, row, (uint32_t)i);
-        if (listed & LIST_SECOND)
-            slic_half<M, C, 4>(where, level, floats_at(u, at), mean, row, (uint32_t)i);
-    }
 #pragma unroll
-    for (int j = 0; j < RUN; j++)
-        where[j] = where[j] < INFINITE_BITS ? where[j] & 255u : (uint32_t)NOWHERE;
-}
-
-/* What lsc knows of a lane's voxels. */
-template <int C> struct waves_of_run {
-    float cosine[C][RUN], sine[C][RUN], weight[RUN];
-    float w_cosine, w_sine; /* of the lane's w */
-    const float *along;     /* RUN sines of u, in shared memory */
-};
-
-template <int C, int FROM>
-static __device__ inline void lsc_half(float *best, uint32_t *where, const waves_of_run<C> &r,
-                                       const float *along, const float *factor, float row,
-                                       uint32_t rank)
-{
-    const float4 four = *(const float4 *)(along + FROM), sines = *(const float4 *)(r.along + FROM);
-    const float u[4] = {four.x, four.y, four.z, four.w};
-    const float sine[4] = {sines.x, sines.y, sines.z, sines.w};
+        for (int half = 0; half < RUN; half += 4) {
+            const uint4 four = four_at(t.u + at + half);
+            const uint32_t u[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int j = FROM + i;
-        float score = lob_lsc_add(row, u[i], sine[i], factor);
+            for (int z = 0; z < N; z++)
 #pragma unroll
-        for (int c = 0; c < C; c++)
-            score = lob_lsc_add(score, r.cosine[c][j], r.sine[c][j], &factor[4 + 2 * c]);
-        score = fmaf(r.weight[j], factor[4 + 2 * C], score);
-        if (score < best[j]) best[j] = score, where[j] = rank;
-    }
-}
-
-template <int C, bool FLAT>
-static __device__ inline void lsc_nearest(uint32_t *where, const hall &h, const brick_share &b,
-                                          const waves_of_run<C> &r, int n)
-{
-    typedef layout<LOB_LSC, C, FLAT> L;
-    typedef shape<FLAT> S;
-    const int lane = (int)threadIdx.x % WARP;
-    const float *const u = h.table + b.x * S::bx + S::x(lane);
-    const float *const v = h.table + WARP + b.y * S::by + S::y(lane);
-    const float *const w = h.table + WARP + S::vy + b.z * S::bz + S::z(lane);
-    float best[RUN];
-#pragma unroll
-    for (int j = 0; j < RUN; j++) best[j] = INFINITY, where[j] = NOWHERE;
-    for (int i = 0; i < n; i++) {
-        const uint32_t listed = h.list[i], at = listed & ~15u;
-        float factor[L::extra], row = float_at(v, at);
-#pragma unroll
-        for (int c = 0; c < L::extra; c++) factor[c] = float_at(h.table + TABLE + c, at);
-        if (!FLAT) row = lob_lsc_add(row, r.w_cosine, r.w_sine, &factor[2]) + float_at(w, at);
-        if (listed & LIST_FIRST)
-            lsc_half<C, 0>(best, where, r, floats_at(u, at), factor, row, (uint32_t)i);
-        if (listed & LIST_SECOND)
-            lsc_half<C, 4>(best, where, r, floats_at(u, at), factor, row, (uint32_t)i);
+                for (int j = 0; j < 4; j++)
+                    best[z][half + j] =
+                        nearer<M, C>(best[z][half + j], f[z], half + j,
+                                     row[z] + __uint_as_float(u[j]), extra, (uint32_t)i);
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-/* Supervoxels on the device: planes, passes over the volume, and clusters moving to their means. */
-#include "kernels/supervoxels/supervoxels_tile_cuda.cuh"
+/* Supervoxels on the device: passes over the volume, and clusters moving to their means. */
+#include "kernels/supervoxels/supervoxels_pile_cuda.cuh"
 
 /* ---- knobs ---- */
 
@@ -8,56 +8,14 @@ enum {
     TOTAL_BLOCKS = 64 /* of the sums over all clusters: few, because all add to the same numbers */
 };
 
-/* Clusters that a tile lists, at most, and how many more than expected it has room for. */
-static const double MOST_LISTED = 384, LIST_SLACK = 1.25;
-
-/* ---- planes ---- */
-
-/* A run a thread; neighbouring threads take runs that follow each other along u. */
-template <bool FLAT>
-static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_constant__ scene s)
-{
-    typedef shape<FLAT> S;
-    const uint32_t along = s.bricks[0] * (S::bx / RUN), rows = s.bricks[1] * S::by;
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < s.runs; i += gridDim.x * THREADS) {
-        const uint32_t ru = i % along, v = i / along % rows, w = i / along / rows;
-        const uint32_t brick =
-            (w / S::bz * s.bricks[1] + v / S::by) * s.bricks[0] + ru / (S::bx / RUN);
-        const uint32_t lane = FLAT ? v % S::by * 2 + ru % 2 : v % S::by * 4 + w % S::bz;
-        const uint32_t run = brick * WARP + lane;
-        const int64_t u = (int64_t)ru * RUN;
-        const int64_t voxel = u * s.stride[0] + v * s.stride[1] + w * s.stride[2];
-        const bool inside = v < (uint32_t)s.side[1] && w < (uint32_t)s.side[2];
-        uint32_t data = 0;
-        for (int j = 0; j < RUN && inside && u + j < s.side[0]; j++)
-            if (lob_voxel_state(&s.image, voxel + j * s.stride[0]) == LOB_VOXEL_DATA)
-                data |= 1u << j;
-        s.data[run] = (uint8_t)data;
-        for (int c = 0; c < s.rule.channels; c++) {
-            uint32_t word[RUN / 2];
-#pragma unroll
-            for (int j = 0; j < RUN; j++) {
-                const uint32_t level =
-                    data >> j & 1 ? plane_level(s, c, voxel + j * s.stride[0]) : 0;
-                word[j / 2] = j & 1 ? word[j / 2] | level << 16 : level;
-            }
-            ((uint4 *)s.planes)[(int64_t)c * s.runs + run] =
-                make_uint4(word[0], word[1], word[2], word[3]);
-        }
-    }
-}
+/* Boxes that a pile may meet, as expected: culling leaves room, but slico culls none. */
+static const double MOST_BOXES = 72, MOST_BOXES_SLICO = 56;
 
 static int64_t blocks_for(const lob_device *device, int64_t n)
 {
     const int64_t want = (n + THREADS - 1) / THREADS;
     const int64_t most = (int64_t)device->multiprocessors * 16;
     return want < most ? want : most;
-}
-
-lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_error *error)
-{
-    return lob_launch(device, s->flat ? planes_kernel<true> : planes_kernel<false>, "making planes",
-                      blocks_for(device, s->runs), THREADS, 0, *s, error);
 }
 
 /* ---- a pass ---- */
@@ -71,27 +29,43 @@ static __global__ void __launch_bounds__(THREADS) plain_kernel(const __grid_cons
         plain_run(s, run, place_of<FLAT>(s, run), EVERY_VOXEL);
 }
 
-/* The least room that is sure to be enough nearly always, from how many boxes a tile meets. */
-template <bool FLAT> static int room_for(const scene *s)
+/* Cells along an axis whose clusters may have voxels of a pile, at most. */
+static int32_t most_cells(const scene *s, int axis, int32_t side)
 {
-    typedef shape<FLAT> S;
-    const int tile_side[3] = {S::vx, S::vy, S::vz}, brick_side[3] = {S::bx, S::by, S::bz};
-    double listed = 1, of_brick = 1;
-    for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const double step = (double)s->side[a] / s->cells[a];
-        const double of_tile = tile_side[a] / step + 2, in_brick = brick_side[a] / step + 2;
-        listed *= of_tile < s->cells[a] ? of_tile : s->cells[a];
-        of_brick *= in_brick < s->cells[a] ? in_brick : s->cells[a];
+    int32_t most = 1;
+    for (int64_t first = 0; first < s->side[axis]; first += side) {
+        const int32_t last =
+            (int32_t)(first + side < s->side[axis] ? first + side : s->side[axis]) - 1;
+        const int32_t low = lob_cell((int32_t)first, s->side[axis], s->cells[axis]),
+                      high = lob_cell(last, s->side[axis], s->cells[axis]);
+        const int32_t n = high - low + 1 + (low > 0) + (high + 1 < s->cells[axis]);
+        if (n > most) most = n;
     }
-    if (listed > MOST_LISTED || of_brick > LISTED) return 0;
-    const double room = listed * LIST_SLACK + 16;
-    return (int)(room < MOST_LISTED ? room : MOST_LISTED) / 4 * 4;
+    return most;
 }
 
-template <lob_supervoxel_method M, int C, bool FLAT> static int64_t hall_bytes(int room)
+/* Entries for a pile's clusters that are nearly always enough; 0: they never would be. */
+static int room_for(const scene *s)
 {
-    hall h;
-    return lay_hall<M, C, FLAT>(&h, NULL, room, 0) - (unsigned char *)NULL;
+    const int side[3] = {s->flat ? shape<true>::bx : shape<false>::bx,
+                         s->flat ? shape<true>::by : shape<false>::by,
+                         shape<false>::bz * shape<false>::depth};
+    double boxes = 1;
+    int64_t most = 1;
+    for (int a = 0; a < (s->flat ? 2 : 3); a++) {
+        const double met = side[a] / ((double)s->side[a] / s->cells[a]) + 2;
+        boxes *= met < s->cells[a] ? met : s->cells[a];
+        most *= most_cells(s, a, side[a]);
+    }
+    if (boxes > (s->rule.method == LOB_SLICO ? MOST_BOXES_SLICO : MOST_BOXES)) return 0;
+    return most < RANKS ? (int)most : RANKS;
+}
+
+template <lob_supervoxel_method M, int C, bool FLAT> static int64_t desk_bytes(int room)
+{
+    desk d;
+    uint8_t *common;
+    return lay_desk<M, C, FLAT>(&d, &common, NULL, room, 0) - (unsigned char *)NULL;
 }
 
 typedef struct {
@@ -99,23 +73,20 @@ typedef struct {
     int channels;
     bool flat;
     void (*kernel)(const scene);
-    const char *name;
     int64_t (*bytes)(int room);
-    int threads;
-} tile_variant;
+} pile_variant;
 
-#define VARIANT(m, c, flat)                                                               \
-    {                                                                                     \
-        m, c, flat, tile_kernel<m, c, flat>, "a pass over tiles", hall_bytes<m, c, flat>, \
-            shape<flat>::threads                                                          \
+#define VARIANT(m, c, flat)                                         \
+    {                                                               \
+        m, c, flat, pile_kernel<m, c, flat>, desk_bytes<m, c, flat> \
     }
 #define VARIANTS(m) \
     VARIANT(m, 1, false), VARIANT(m, 1, true), VARIANT(m, 3, false), VARIANT(m, 3, true)
 
-/* Other numbers of channels go without tiles. */
-static const tile_variant variants[] = {VARIANTS(LOB_SLIC), VARIANTS(LOB_SLICO), VARIANTS(LOB_LSC)};
+/* Other numbers of channels go voxel by voxel. */
+static const pile_variant variants[] = {VARIANTS(LOB_SLIC), VARIANTS(LOB_SLICO), VARIANTS(LOB_LSC)};
 
-static const tile_variant *variant_of(const scene *s)
+static const pile_variant *variant_of(const scene *s)
 {
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (variants[i].method == s->rule.method && variants[i].channels == s->rule.channels &&
@@ -124,28 +95,89 @@ static const tile_variant *variant_of(const scene *s)
     return NULL;
 }
 
-int lob_supervoxels_tile_room(const lob_device *device, const scene *s)
+int lob_supervoxels_room(const lob_device *device, const scene *s)
 {
-    const tile_variant *v = variant_of(s);
-    const int room = s->flat ? room_for<true>(s) : room_for<false>(s);
+    const pile_variant *v = variant_of(s);
+    const int room = room_for(s);
     return v && room > 0 && v->bytes(room) <= device->shared_bytes ? room : 0;
 }
 
 lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
                                      lob_error *error)
 {
-    const tile_variant *v = plain || s->room == 0 ? NULL : variant_of(s);
+    const pile_variant *v = plain || s->room == 0 ? NULL : variant_of(s);
     if (!v)
         return lob_launch(device, s->flat ? plain_kernel<true> : plain_kernel<false>,
                           "a pass over voxels", blocks_for(device, s->runs), THREADS, 0, *s, error);
     const int64_t bytes = v->bytes(s->room);
+    const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
+    const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
+    int each = 0;
     LOB_CUDA(cudaFuncSetAttribute((const void *)v->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    return lob_launch(device, v->kernel, v->name, s->tile_count, v->threads, (size_t)bytes, *s,
-                      error);
+    LOB_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v->kernel, WARPS * WARP,
+                                                           (size_t)bytes));
+    const int64_t resident = (int64_t)device->multiprocessors * (each > 0 ? each : 1);
+    return lob_launch(device, v->kernel, "a pass over piles", want < resident ? want : resident,
+                      WARPS * WARP, (size_t)bytes, *s, error);
 }
 
 /* ---- clusters move ---- */
+
+/* Which cells' clusters may have voxels of piles number i of the view's axis a. */
+template <bool FLAT> static __device__ inline cell_span span_of(const scene &s, int a, int32_t i)
+{
+    typedef shape<FLAT> S;
+    const int side[3] = {S::bx, S::by, S::bz * S::depth};
+    const int32_t last = min((i + 1) * side[a], s.side[a]) - 1, middle = i * side[a] + side[a] / 2;
+    const int32_t beside = FLAT && a == 2 ? 0 : 1; /* across slices none may */
+    const int32_t low = lob_cell(i * side[a], s.side[a], s.cells[a]) - beside,
+                  high = lob_cell(last, s.side[a], s.cells[a]) + beside;
+    cell_span of;
+    of.first = max(low, 0);
+    of.n = min(high, s.cells[a] - 1) - of.first + 1;
+    of.over = 1.0f / (float)of.n;
+    of.middle = lob_cell(min(middle, last), s.side[a], s.cells[a]) - of.first;
+    return of;
+}
+
+static __device__ inline void fill_spans(const scene &s, int64_t first, int64_t step)
+{
+    cell_span *to = s.spans;
+    const uint32_t piles[3] = {s.bricks[0], s.bricks[1], s.piles};
+    for (int a = 0; a < 3; to += piles[a], a++)
+        for (int64_t i = first; i < piles[a]; i += step)
+            to[i] = s.flat ? span_of<true>(s, a, (int32_t)i) : span_of<false>(s, a, (int32_t)i);
+}
+
+/* Before the first pass: boxes are the cells, and centres lie in their middles. */
+static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ scene s)
+{
+    const lob_supervoxel_rule &rule = s.rule;
+    const int floats = lob_cluster_floats(&rule);
+    const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x,
+                  step = (int64_t)gridDim.x * THREADS;
+    fill_spans(s, first, step);
+    for (int64_t i = first; i < rule.clusters; i += step) {
+        const int32_t k = (int32_t)i, across = k / rule.cells[0];
+        const int32_t cell[3] = {k % rule.cells[0], across % rule.cells[1], across / rule.cells[1]};
+        float *centre = s.centres + i * floats;
+        int32_t *box = s.boxes + i * 6;
+        for (int f = 0; f < floats; f++) centre[f] = 0;
+        for (int a = 0; a < 3; a++) {
+            box[a] = lob_cell_first(cell[a], rule.side[a], rule.cells[a]);
+            box[3 + a] = lob_cell_first(cell[a] + 1, rule.side[a], rule.cells[a]) - 1;
+            if (rule.method != LOB_LSC)
+                centre[a] = (float)(box[a] + box[3 + a]) / 2 * rule.position[a];
+        }
+    }
+}
+
+lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error)
+{
+    return lob_launch(device, begin_kernel, "laying cells", blocks_for(device, s->rule.clusters),
+                      THREADS, 0, *s, error);
+}
 
 /* Sums over all clusters; each thread keeps to one number of them. */
 static __global__ void __launch_bounds__(THREADS) totals_kernel(const __grid_constant__ scene s)

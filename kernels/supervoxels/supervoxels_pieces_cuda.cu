@@ -2,10 +2,10 @@
  * Small pieces of supervoxels join the neighbours most like them, on the device.
  *
  * The volume is read three times: for the sums of pieces, for the contacts of small ones, and to
- * write labels. The rounds in between work on the list of contacts, all in one kernel whose blocks
- * wait for each other. What touches a small set is known from its own side, and a set that is
- * small yet is made of sets that were: so the list never needs more than the first look found.
- * Where it has no room for all, it is made again after each round.
+ * write labels. The rounds in between work on lists of small sets and of contacts, all in one
+ * kernel whose blocks wait for each other. What touches a small set is known from its own side, and
+ * a set that is small yet is made of sets that were: so no list ever needs more than the first look
+ * found. Where that of contacts has no room for all, both are made again after each round.
  * Least keys, joining to the lowest number and sums of integers do not depend on any order.
  */
 #include "kernels/supervoxels/supervoxels_measure_cuda.cuh"
@@ -15,12 +15,14 @@ enum { ROUND_THREADS = 1024, ROUND_WARPS = ROUND_THREADS / WARP };
 
 /* ---- rounds ---- */
 
-/* All blocks meet: what each wrote before, all see after. */
-static __device__ inline void meet(const pool &p, uint32_t *met)
+/* All blocks meet: what each wrote before, all see after. flag: set if any thread says so. */
+static __device__ inline void meet(const pool &p, uint32_t *met, bool any = false,
+                                   uint32_t *flag = NULL)
 {
-    __syncthreads();
+    any = __syncthreads_or(any);
     ++*met;
     if (threadIdx.x == 0) {
+        if (any && flag) *flag = 1;
         __threadfence();
         atomicAdd(&p.line->arrived, 1u);
         while (*(volatile uint32_t *)&p.line->arrived < *met * gridDim.x) __nanosleep(20);
@@ -58,52 +60,81 @@ static __device__ inline void unite(int32_t *set, int32_t a, int32_t b)
     }
 }
 
-/* What picked joins what it picked. */
-static __device__ inline void join_sets(const pool &p, int round)
-{
-    const int64_t pieces = *p.pieces;
-    for (int64_t i = first_of_thread(); i <= pieces; i += all_threads()) {
-        const wide key = p.key[i];
-        if (key == NO_NEIGHBOUR) continue;
-        p.key[i] = NO_NEIGHBOUR;
-        p.line->joined[round] = 1;
-        unite(p.set, (int32_t)i, (int32_t)(uint32_t)key);
-    }
-}
-
-/* Every piece points at its set; sets that are none any more give it their sums. */
-static __device__ inline void gather_sets(const pool &p)
-{
-    const int64_t pieces = *p.pieces;
-    const int channels = p.s.rule.channels;
-    for (int64_t i = first_of_thread(); i <= pieces; i += all_threads()) {
-        const int32_t set = lowest_of(p.set, (int32_t)i);
-        if (set == i) continue;
-        p.set[i] = set;
-        if (p.n[i] == 0) continue;
-        atomicAdd(&p.n[set], p.n[i]);
-        p.n[i] = 0;
-        for (int c = 0; c < channels; c++)
-            atomicAdd(&p.sums[(int64_t)set * channels + c], p.sums[i * channels + c]);
-    }
-}
-
 /*
- * Contacts of sets that are small still are offered again. A thread has every so-manieth entry of
- * the list, the first `own` of them; those that are left move up among its own.
+ * What a thread has of a list: every so-manieth entry, the first `own` of them. What is left of
+ * them moves up among its own.
  */
-static __device__ inline int64_t offer_again(const pool &p, int64_t own)
+typedef struct {
+    int64_t small, pairs;
+} share;
+
+static __device__ inline int64_t share_of(int64_t n)
+{
+    const int64_t first = first_of_thread();
+    return n > first ? (n - first + all_threads() - 1) / all_threads() : 0;
+}
+
+/* What picked joins what it picked. Did any? */
+static __device__ inline bool join_sets(const pool &p, const share &own)
+{
+    bool any = false;
+    for (int64_t k = 0; k < own.small; k++) {
+        const int32_t set = p.small[first_of_thread() + k * all_threads()];
+        const wide key = p.key[set];
+        if (key == NO_NEIGHBOUR) continue;
+        any = true;
+        unite(p.set, set, (int32_t)(uint32_t)key);
+    }
+    return any;
+}
+
+/* A set that is none any more points at the one it is part of, and gives it its sums. */
+static __device__ inline void give_sums(const pool &p, int32_t piece)
+{
+    const int channels = p.s.rule.channels;
+    const int32_t set = lowest_of(p.set, piece);
+    if (set == piece) return;
+    p.set[piece] = set;
+    if (*(volatile wide *)&p.n[piece] == 0) return;
+    const wide n = atomicExch(&p.n[piece], (wide)0);
+    if (n == 0) return; /* another thread gives them */
+    atomicAdd(&p.n[set], n);
+    for (int c = 0; c < channels; c++)
+        atomicAdd(&p.sums[(int64_t)set * channels + c], p.sums[(int64_t)piece * channels + c]);
+}
+
+/* Only what picked or was picked can have become part of another set. */
+static __device__ inline void gather_sets(const pool &p, const share &own)
+{
+    for (int64_t k = 0; k < own.small; k++) {
+        const int32_t set = p.small[first_of_thread() + k * all_threads()];
+        const wide key = p.key[set];
+        if (key == NO_NEIGHBOUR) continue;
+        p.key[set] = NO_NEIGHBOUR;
+        give_sums(p, set);
+        give_sums(p, (int32_t)(uint32_t)key);
+    }
+}
+
+/* Sets that are small still stay listed, and their contacts are offered again. */
+static __device__ inline void offer_again(const pool &p, share *own)
 {
     const int64_t first = first_of_thread(), step = all_threads();
     int64_t left = 0;
-    for (int64_t k = 0; k < own; k++) {
+    for (int64_t k = 0; k < own->small; k++) {
+        const int32_t set = p.small[first + k * step];
+        if (p.set[set] == set && is_small(p, set)) p.small[first + left++ * step] = set;
+    }
+    own->small = left;
+    left = 0;
+    for (int64_t k = 0; k < own->pairs; k++) {
         const wide pair = p.list[first + k * step];
         const int32_t a = p.set[pair >> 32], b = p.set[(uint32_t)pair];
         if (a == b || !is_small(p, a)) continue;
         p.list[first + left++ * step] = (wide)(uint32_t)a << 32 | (uint32_t)b;
         offer(p, a, b);
     }
-    return left;
+    own->pairs = left;
 }
 
 /* ---- numbers ---- */
@@ -166,7 +197,7 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
     }
     meet(p, met);
     for (int64_t i = first_of_thread(); i <= pieces; i += all_threads())
-        if (p.set[i] != i) p.number[i] = p.number[p.set[i]];
+        if (p.set[i] != i) p.number[i] = p.number[lowest_of(p.set, (int32_t)i)];
 }
 
 /* Rounds until one joins nothing, then numbers; or one round, where the list is not complete. */
@@ -175,21 +206,44 @@ static __global__ void __launch_bounds__(ROUND_THREADS, 1)
 {
     extern __shared__ uint32_t of_warp[];
     const int64_t listed = (int64_t)p.line->listed;
-    int64_t own = 0;
+    share own = {share_of(p.line->small), share_of(listed)};
     uint32_t met = 0;
-    if (listed > first_of_thread())
-        own = (listed - first_of_thread() + all_threads() - 1) / all_threads();
     for (int round = 0; round < ROUNDS; round++) {
-        join_sets(p, round);
-        meet(p, &met);
-        if (!p.line->joined[round]) break;
-        gather_sets(p);
+        const bool any = join_sets(p, own);
+        meet(p, &met, any, &p.line->joined[round]);
+        if (!*(volatile uint32_t *)&p.line->joined[round]) break;
+        gather_sets(p, own);
         if (listed > p.room) return;
         meet(p, &met);
-        own = offer_again(p, own);
+        offer_again(p, &own);
         meet(p, &met);
     }
     number_sets(p, of_warp, &met);
+}
+
+/* Every piece points at its set, at first itself, and small sets are listed. */
+static __global__ void __launch_bounds__(THREADS) small_kernel(const __grid_constant__ pool p)
+{
+    const int64_t pieces = *p.pieces, lane = threadIdx.x % WARP;
+    const int64_t step = (int64_t)gridDim.x * THREADS;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i - lane <= pieces; i += step) {
+        int32_t set = 0;
+        if (i <= pieces) {
+            set = p.apart ? (int32_t)i : lowest_of(p.set, (int32_t)i);
+            p.set[i] = set;
+            p.key[i] = NO_NEIGHBOUR;
+        }
+        const bool small = set != 0 && is_small(p, set);
+        const unsigned bits = __ballot_sync(ALL_LANES, small);
+        const unsigned sets = __ballot_sync(ALL_LANES, small && set == i);
+        uint32_t at = 0;
+        if (lane == 0) {
+            p.small_bits[i / WARP] = bits;
+            if (sets) at = atomicAdd(&p.line->small, (uint32_t)__popc(sets));
+        }
+        at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(sets & ((1u << lane) - 1));
+        if (sets >> lane & 1) p.small[at] = set;
+    }
 }
 
 static __global__ void __launch_bounds__(THREADS) relabel_kernel(const __grid_constant__ pool p)
@@ -201,13 +255,15 @@ static __global__ void __launch_bounds__(THREADS) relabel_kernel(const __grid_co
         r.x = (int32_t)(i - row * p.along) * RUN;
         r.voxel = (int64_t)row * p.nx + r.x;
         read_labels(p, &r);
-        int32_t last = 0, number = 0;
+        /* most runs have two pieces, which are asked for at once */
+        const int32_t first = r.label[0], last = r.label[RUN - 1];
+        const int32_t first_number = p.number[first], last_number = p.number[last];
         int32_t *to = p.s.labels + r.voxel;
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
-            if (r.label[j] != last) last = r.label[j], number = p.number[last];
-            r.label[j] = number;
-        }
+        for (int j = 0; j < RUN; j++)
+            r.label[j] = r.label[j] == first  ? first_number
+                         : r.label[j] == last ? last_number
+                                              : p.number[r.label[j]];
         if (p.nx % 4 == 0 && p.s.aligned) {
 #pragma unroll
             for (int j = 0; j < RUN; j += 4)
@@ -241,6 +297,8 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     p->key = take_part<wide>(&at, n);
     p->number = (int32_t *)p->key;
     p->set = take_part<int32_t>(&at, n);
+    p->small = take_part<int32_t>(&at, n);
+    p->small_bits = take_part<uint32_t>(&at, n / WARP + 1);
     p->roots = take_part<uint32_t>(&at, j->device->multiprocessors);
     p->list = take_part<wide>(&at, p->room);
     return at - memory;
@@ -304,6 +362,7 @@ static void lay_pool(pool *p, const scene *s, const lob_supervoxel_pieces *found
     p->whole = p->nx % RUN == 0 && (uintptr_t)s->image.stored % 16 == 0;
     p->most = found->most;
     p->pieces = found->at;
+    p->apart = true;
     lay_tiles(p, device);
 }
 
@@ -319,6 +378,13 @@ static lob_status add_up(joining_pieces *j)
                       (size_t)sum_bytes(rule->channels), j->p, j->error);
 }
 
+static int64_t blocks_for(const lob_device *device, int64_t n)
+{
+    const int64_t want = (n + THREADS - 1) / THREADS;
+    const int64_t most = (int64_t)device->multiprocessors * 16;
+    return want < most ? want : most;
+}
+
 /* From sums to labels, at one go where the list has room. Returns what the device tells. */
 static lob_status join_small(joining_pieces *j, pieces_line *line)
 {
@@ -326,14 +392,16 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
     lob_device *device = j->device;
     const int64_t tiles = (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2];
     const int64_t blocks = (p->most + ROUND_THREADS) / ROUND_THREADS;
-    const int64_t most = device->multiprocessors, relabel = (p->runs + THREADS - 1) / THREADS;
+    const int64_t most = device->multiprocessors;
+    LOB_TRY(lob_launch(device, small_kernel, "finding small pieces",
+                       blocks_for(device, p->most + 1), THREADS, 0, *p, j->error));
     LOB_TRY(lob_launch(device, contacts_kernel, "faces of small pieces", tiles, THREADS, 0, *p,
                        j->error));
     LOB_TRY(lob_launch_together(device, rounds_kernel, "joining small pieces",
                                 (int)(blocks < most ? blocks : most), ROUND_THREADS,
                                 ROUND_WARPS * sizeof(uint32_t), *p, j->error));
-    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels",
-                       relabel < 16 * most ? relabel : 16 * most, THREADS, 0, *p, j->error));
+    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels", blocks_for(device, p->runs),
+                       THREADS, 0, *p, j->error));
     return lob_device_download(device, line, p->line, sizeof *line, j->error);
 }
 
@@ -350,6 +418,7 @@ lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces
     for (;;) {
         LOB_TRY(join_small(&j, &line));
         if (line.finished) break;
+        j.p.apart = false;
         LOB_CUDA(cudaMemsetAsync(j.p.line, 0, sizeof line, device->stream));
     }
     found->pieces = line.pieces;

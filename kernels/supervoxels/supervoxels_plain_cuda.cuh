@@ -19,37 +19,54 @@ static __device__ inline float contrast_to(const scene &s, const float *centre, 
 {
     float contrast = 0;
     for (int c = 0; c < s.rule.channels; c++)
-        contrast = lob_slic_add(contrast, level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
+        contrast =
+            lob_slico_add(contrast, (float)level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
     return contrast;
 }
 
+static __device__ inline float slico_distance(const scene &s, const float *centre,
+                                              const int32_t *at, uint32_t run, int j)
+{
+    float along[3];
+    for (int a = 0; a < 3; a++)
+        along[a] = lob_slico_along((float)at[a], s.rule.position[a], centre[a]);
+    const float near = (along[1] + along[2]) + along[0];
+    return fmaf(contrast_to(s, centre, run, j), centre[3 + s.rule.channels], near);
+}
+
+/* A whole number, as all below LOB_SLIC_TOP are in a float. */
 static __device__ inline float slic_distance(const scene &s, const float *centre, const int32_t *at,
                                              uint32_t run, int j)
 {
-    const float *position = s.rule.position;
-    const float row = lob_slic_row((float)at[1] * position[1], (float)at[2] * position[2], centre);
-    float distance = lob_slic_along((float)at[0] * position[0], row, centre);
-    if (s.rule.method == LOB_SLICO)
-        distance = fmaf(contrast_to(s, centre, run, j), centre[3 + s.rule.channels], distance);
-    else
-        for (int c = 0; c < s.rule.channels; c++)
-            distance = lob_slic_add(distance, level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
-    return __uint_as_float(lob_slic_order(distance));
+    int32_t distance = 0;
+    for (int a = 0; a < 3; a++)
+        distance += lob_slic_along((float)at[a], s.rule.position[a], centre[a]);
+    for (int c = 0; c < s.rule.channels; c++) {
+        const int32_t d = lob_slic_step(level_of(s, c, run, j), &s.rule) - (int32_t)centre[3 + c];
+        distance += d * d;
+    }
+    return (float)distance;
 }
 
-/* The dot product of a voxel's features with factors. */
-static __device__ inline float lsc_product(const scene &s, const float *factors, const int32_t *at,
+static __device__ inline float lsc_score(const scene &s, const float *centre, const int32_t *at,
+                                         uint32_t run, int j)
+{
+    float along[3];
+    for (int a = 0; a < 3; a++) along[a] = lob_lsc_along(s.axis_wave[a][at[a]], &centre[2 * a]);
+    float score = (along[1] + along[2]) + along[0];
+    for (int c = 0; c < s.rule.channels; c++) {
+        const lob_wave wave = level_wave_of(s, c, level_of(s, c, run, j));
+        score = lob_lsc_add(score, (float)wave.cosine, (float)wave.sine, &centre[6 + 2 * c]);
+    }
+    return score;
+}
+
+static __device__ inline float distance_to(const scene &s, const float *centre, const int32_t *at,
                                            uint32_t run, int j)
 {
-    const lob_wave x = s.axis_wave[0][at[0]], y = s.axis_wave[1][at[1]], z = s.axis_wave[2][at[2]];
-    float sum = lob_lsc_row(y, z, factors);
-    sum = lob_lsc_add(sum, (float)x.cosine, (float)x.sine, factors);
-    for (int c = 0; c < s.rule.channels; c++) {
-        const uint32_t level = s.planes[((int64_t)c * s.runs + run) * RUN + j];
-        const lob_wave wave = level_wave_of(s, c, level);
-        sum = lob_lsc_add(sum, (float)wave.cosine, (float)wave.sine, &factors[6 + 2 * c]);
-    }
-    return sum;
+    return s.rule.method == LOB_SLIC    ? slic_distance(s, centre, at, run, j)
+           : s.rule.method == LOB_SLICO ? lob_distance_order(slico_distance(s, centre, at, run, j))
+                                        : lob_distance_order(lsc_score(s, centre, at, run, j));
 }
 
 static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
@@ -62,24 +79,19 @@ static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
 static __device__ int32_t nearest_cluster(const scene &s, uint32_t run, int j, place p, bool *stray)
 {
     const lob_supervoxel_rule &rule = s.rule;
-    const bool lsc = rule.method == LOB_LSC;
     const int floats = lob_cluster_floats(&rule);
     int32_t at[3], cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
-    float best = INFINITY, weight = 0;
+    float best = INFINITY;
     *stray = true;
     to_volume(at, s, p.u + j, p.v, p.w);
     for (int a = 0; a < 3; a++) cell[a] = lob_cell(at[a], rule.side[a], rule.cells[a]);
-    if (lsc) weight = fmaxf(lsc_product(s, s.weights, at, run, j), rule.least_weight);
     for (int32_t z = max(cell[2] - 1, 0); z <= min(cell[2] + 1, rule.cells[2] - 1); z++)
         for (int32_t y = max(cell[1] - 1, 0); y <= min(cell[1] + 1, rule.cells[1] - 1); y++)
             for (int32_t x = max(cell[0] - 1, 0); x <= min(cell[0] + 1, rule.cells[0] - 1); x++) {
                 const int32_t k = (z * rule.cells[1] + y) * rule.cells[0] + x;
                 if (!in_box(s.boxes + (int64_t)k * 6, at)) continue;
-                const float *centre = s.centres + (int64_t)k * floats;
-                const float distance = lsc ? fmaf(weight, centre[6 + 2 * rule.channels],
-                                                  lsc_product(s, centre, at, run, j))
-                                           : slic_distance(s, centre, at, run, j);
-                if (distance < best) best = distance, nearest = k, *stray = false;
+                const float distance = distance_to(s, s.centres + (int64_t)k * floats, at, run, j);
+                if (lob_distance_wins(best, distance)) best = distance, nearest = k, *stray = false;
             }
     return nearest;
 }

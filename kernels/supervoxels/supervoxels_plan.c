@@ -137,18 +137,40 @@ static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
 /* ---- weights ---- */
 
 static lob_status weigh_positions(lob_supervoxel_plan *plan, const lob_volume *image,
-                                  const lob_supervoxel_options *options, lob_error *error)
+                                  double compactness, lob_error *error)
 {
     lob_supervoxel_rule *rule = &plan->rule;
-    const double compactness = options->method == LOB_SLICO ? 1 : options->compactness;
     for (int a = 0; a < 3; a++) {
         const double weight = compactness * image->geometry.spacing_mm[a] / plan->size_mm;
-        if (!(weight * rule->side[a] < 1e15))
+        if (!(weight * rule->side[a] < 1e18))
             return lob_fail(error, LOB_EARG, "a size of %g mm is too small for voxels of %g mm",
                             plan->size_mm, image->geometry.spacing_mm[a]);
         rule->position[a] = (float)weight;
     }
     return LOB_OK;
+}
+
+/* The most that a distance of slic comes to, for positions and levels scaled by `scale`. */
+static double largest_distance(const lob_supervoxel_rule *rule, double range, double scale)
+{
+    const double levels = range * scale + 1;
+    double square = rule->channels * levels * levels;
+    for (int a = 0; a < 3; a++) {
+        const double along = (double)rule->position[a] * scale * ((double)rule->step[a] + 2) + 1;
+        square += along * along;
+    }
+    return square;
+}
+
+/* slic: the finest steps of levels, by powers of 2, with which distances stay in their bits. */
+static void choose_steps(lob_supervoxel_rule *rule, int32_t range)
+{
+    int shift = -15;
+    while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_TOP) shift++;
+    for (int a = 0; a < 3; a++) rule->position[a] = ldexpf(rule->position[a], -shift);
+    rule->step_shift = shift < 31 ? shift : 31;
+    rule->level = ldexpf(1, -rule->step_shift);
+    rule->top_step = lob_slic_step((uint32_t)range, rule);
 }
 
 static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
@@ -265,12 +287,16 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
                         "values");
     lob_status st = lay_grid(plan, in->image, options, error);
     if (st != LOB_OK) return st;
-    st = weigh_positions(plan, in->image, options, error);
-    if (st != LOB_OK) return st;
 
-    /* In CIELAB a unit is a unit, whatever colours occur: the range is that of L. */
+    /* In CIELAB a unit is a unit, whatever colours occur: what compactness is a share of is the
+     * range of L. */
     const int32_t range = options->lab ? UINT16_MAX : settle_planes(plan, extremes);
-    plan->rule.level = (float)(1.0 / (options->lab ? 100 * LOB_LAB_UNIT : range));
+    const int32_t whole = options->lab ? 100 * LOB_LAB_UNIT : range;
+    plan->rule.level = (float)(1.0 / whole);
+    st = weigh_positions(plan, in->image,
+                         options->method == LOB_SLIC ? options->compactness * whole : 1, error);
+    if (st != LOB_OK) return st;
+    if (options->method == LOB_SLIC) choose_steps(&plan->rule, range);
     if (st == LOB_OK && options->lab) st = make_lab(plan);
     if (st == LOB_OK && options->method == LOB_LSC) st = make_waves(plan, options, range);
     if (st != LOB_OK) lob_supervoxel_plan_free(plan);

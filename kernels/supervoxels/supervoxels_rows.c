@@ -1,16 +1,17 @@
 /*
- * Rows of supervoxels. Each cluster whose box meets the row is held against all voxels of its
- * interval before the next, in rising order, so that of equal distances the lowest cluster stays.
+ * Rows of supervoxels. Each cluster whose box meets the rows is held against all their voxels in
+ * its box before the next, in rising order, so that of equal distances the lowest cluster stays.
  */
 #include "kernels/supervoxels/supervoxels_rows.h"
 
 #include <stdlib.h>
 
 /*
- * A row is worked on in stretches of at most STRETCH voxels, and those in blocks of LANES, of which
- * a cluster's interval may use a part: whole blocks are what compilers turn into vector code.
+ * Rows are worked on in stretches of at most STRETCH voxels, and those in blocks of LANES, of which
+ * a cluster's box may use a part: whole blocks are what compilers turn into vector code. What a
+ * cluster has to say of a block's place along x serves all rows.
  */
-enum { STRETCH = 1024, LANES = 8 };
+enum { STRETCH = 256, LANES = 8, ROWS = LOB_SUPERVOXEL_ROWS, PLANE = ROWS * STRETCH };
 
 /* What is compiled twice, for machines with and without fused multiply-add, as told below. */
 #ifdef __GNUC__
@@ -19,35 +20,43 @@ enum { STRETCH = 1024, LANES = 8 };
 #define INLINE static inline
 #endif
 
-struct lob_supervoxel_row {
+struct lob_supervoxel_rows {
     const lob_supervoxel_scene *scene;
-    int32_t y, z;        /* which row */
-    int32_t from, count; /* which stretch of it */
-    float across[2];     /* slic: y and z times rule->position */
-    lob_wave wave[2];    /* lsc: of y and z */
-    float best[STRETCH]; /* distance or score so far */
-    int32_t id[STRETCH]; /* and whose it is: a cell's number in a block */
-    float x[2][STRETCH]; /* slic: [0] x times rule->position; lsc: cosine and sine */
-    float weight[STRETCH];
-    float level[]; /* slic: channels rows of level * rule->level; lsc: 2 * channels, of waves */
+    int32_t y, ny, z;    /* which rows */
+    int32_t from, count; /* which stretch of them */
+
+    /* See load_axis, load_cells and sum_up. */
+    float place_x[2][STRETCH], place_y[2][ROWS], place_z[2][1];
+    int32_t cell[STRETCH];
+    int32_t upto_x[2][STRETCH + 1], upto[2 * LOB_SUPERVOXEL_CHANNELS][STRETCH + 1];
+
+    float best[PLANE]; /* distance or score so far, of voxel i of row r at [r * STRETCH + i] */
+    int32_t id[PLANE]; /* and whose it is: a cell's number in a block */
+    float level[];     /* planes like these: slic: channels, steps; slico: level * rule->level;
+                          lsc: 2 * channels, of waves */
 };
 
-static size_t row_bytes(const lob_supervoxel_rule *rule)
+static size_t rows_bytes(const lob_supervoxel_rule *rule)
 {
-    const int rows = rule->method == LOB_LSC ? 2 * rule->channels : rule->channels;
-    return sizeof(lob_supervoxel_row) + (size_t)rows * STRETCH * sizeof(float);
+    const int planes = rule->method == LOB_LSC ? 2 * rule->channels : rule->channels;
+    return sizeof(lob_supervoxel_rows) + (size_t)planes * PLANE * sizeof(float);
 }
 
-int64_t lob_supervoxel_row_bytes(const lob_supervoxel_rule *rule)
+int64_t lob_supervoxel_rows_bytes(const lob_supervoxel_rule *rule)
 {
-    return (int64_t)row_bytes(rule);
+    return (int64_t)rows_bytes(rule);
 }
 
-lob_supervoxel_row *lob_supervoxel_row_make(const lob_supervoxel_scene *scene)
+lob_supervoxel_rows *lob_supervoxel_rows_make(const lob_supervoxel_scene *scene)
 {
-    lob_supervoxel_row *row = calloc(1, row_bytes(&scene->plan->rule));
-    if (row) row->scene = scene;
-    return row;
+    lob_supervoxel_rows *rows = calloc(1, rows_bytes(&scene->plan->rule));
+    if (rows) rows->scene = scene;
+    return rows;
+}
+
+int32_t lob_supervoxel_rows_most(const lob_supervoxel_rule *rule)
+{
+    return rule->step[1] >= ROWS ? ROWS : (int32_t)rule->step[1];
 }
 
 /* ---- what is known of a stretch before any cluster ---- */
@@ -65,173 +74,230 @@ static lob_wave wave_of_level(const lob_supervoxel_plan *plan, int channel, uint
     return plan->level_wave[table * LOB_WAVE_ENTRIES + (level >> plan->rule.shift)];
 }
 
-static const uint16_t *plane_at(const lob_supervoxel_row *row, int channel)
+/* Where row r of the stretch lies in a volume. */
+static int64_t place_of(const lob_supervoxel_rows *rows, int r)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    const int64_t nx = rule->side[0], ny = rule->side[1], nz = rule->side[2];
-    return row->scene->planes + ((channel * nz + row->z) * ny + row->y) * nx + row->from;
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    return ((int64_t)rows->z * rule->side[1] + rows->y + r) * rule->side[0] + rows->from;
 }
 
-INLINE void load_slic(lob_supervoxel_row *row)
+static const uint16_t *plane_at(const lob_supervoxel_rows *rows, int r, int channel)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    row->across[0] = (float)row->y * rule->position[1];
-    row->across[1] = (float)row->z * rule->position[2];
-    for (int32_t i = 0; i < row->count; i++)
-        row->x[0][i] = (float)(row->from + i) * rule->position[0];
-    for (int c = 0; c < rule->channels; c++) {
-        const uint16_t *plane = plane_at(row, c);
-        float *level = row->level + c * STRETCH;
-        for (int32_t i = 0; i < row->count; i++) level[i] = (float)plane[i] * rule->level;
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    const int64_t voxels = (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
+    return rows->scene->planes + channel * voxels + place_of(rows, r);
+}
+
+/* Coordinates from `from` on: slic, slico: themselves; lsc: cosines and sines, of the first n. All
+ * that there is room for are filled, since distances are taken of what lies beyond as well. */
+INLINE void load_axis(float *place, float *sine, int room, int32_t n, int32_t from, int axis,
+                      const lob_supervoxel_plan *plan)
+{
+    if (plan->rule.method != LOB_LSC) {
+        for (int32_t i = 0; i < room; i++) place[i] = (float)(from + i);
+        return;
+    }
+    const lob_wave *wave = wave_of_axis(plan, axis) + from;
+    for (int32_t i = 0; i < n; i++) {
+        place[i] = wave[i].cosine;
+        sine[i] = wave[i].sine;
     }
 }
 
-INLINE void load_lsc(lob_supervoxel_row *row)
+/* The cell of each x. */
+static void load_cells(lob_supervoxel_rows *rows)
 {
-    const lob_supervoxel_plan *plan = row->scene->plan;
-    const float *weights = row->scene->weights;
-    const lob_wave *x = wave_of_axis(plan, 0) + row->from;
-    row->wave[0] = wave_of_axis(plan, 1)[row->y];
-    row->wave[1] = wave_of_axis(plan, 2)[row->z];
-    const float across = lob_lsc_row(row->wave[0], row->wave[1], weights);
-    for (int32_t i = 0; i < row->count; i++) {
-        row->x[0][i] = x[i].cosine;
-        row->x[1][i] = x[i].sine;
-        row->weight[i] = lob_lsc_add(across, row->x[0][i], row->x[1][i], weights);
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    int32_t cell = lob_cell(rows->from, rule->side[0], rule->cells[0]);
+    for (int32_t i = 0; i < rows->count; cell++) {
+        int32_t next = lob_cell_first(cell + 1, rule->side[0], rule->cells[0]) - rows->from;
+        if (next > rows->count) next = rows->count;
+        while (i < next) rows->cell[i++] = cell;
     }
-    for (int c = 0; c < plan->rule.channels; c++) {
-        const uint16_t *plane = plane_at(row, c);
-        float *cosine = row->level + 2 * c * STRETCH, *sine = cosine + STRETCH;
-        for (int32_t i = 0; i < row->count; i++) {
-            const lob_wave wave = wave_of_level(plan, c, plane[i]);
-            cosine[i] = wave.cosine;
-            sine[i] = wave.sine;
-            row->weight[i] = lob_lsc_add(row->weight[i], cosine[i], sine[i], &weights[6 + 2 * c]);
-        }
+}
+
+INLINE void load_steps(float *level, const uint16_t *plane, int32_t n,
+                       const lob_supervoxel_rule *rule)
+{
+#pragma omp simd
+    for (int32_t i = 0; i < n; i++) level[i] = (float)lob_slic_step(plane[i], rule);
+}
+
+INLINE void load_scaled(float *level, const uint16_t *plane, int32_t n, float scale)
+{
+#pragma omp simd
+    for (int32_t i = 0; i < n; i++) level[i] = (float)plane[i] * scale;
+}
+
+/* The levels of row r, channel after channel. */
+INLINE void load_levels(lob_supervoxel_rows *rows, int r, lob_supervoxel_method method)
+{
+    const lob_supervoxel_plan *plan = rows->scene->plan;
+    const int32_t n = rows->count;
+    float *level = rows->level + r * STRETCH;
+    for (int c = 0; c < plan->rule.channels; c++, level += PLANE) {
+        const uint16_t *plane = plane_at(rows, r, c);
+        float *cosine = level + c * PLANE, *sine = cosine + PLANE;
+        if (method == LOB_SLIC)
+            load_steps(level, plane, n, &plan->rule);
+        else if (method == LOB_SLICO)
+            load_scaled(level, plane, n, plan->rule.level);
+        else
+            for (int32_t i = 0; i < n; i++) {
+                const lob_wave wave = wave_of_level(plan, c, plane[i]);
+                cosine[i] = wave.cosine;
+                sine[i] = wave.sine;
+            }
     }
-    const float least = plan->rule.least_weight;
-    for (int32_t i = 0; i < row->count; i++)
-        row->weight[i] = row->weight[i] > least ? row->weight[i] : least;
 }
 
 /* Every voxel starts with the cluster of its own cell, at a distance that any other beats. */
-INLINE void load_own(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void load_own(lob_supervoxel_rows *rows, int r, const lob_cell_block *block)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    const int32_t cy = lob_cell(row->y, rule->side[1], rule->cells[1]) - block->y;
-    const int32_t cz = lob_cell(row->z, rule->side[2], rule->cells[2]) - block->z;
-    const int32_t first = (cz * block->ny + cy) * rule->cells[0];
-    int32_t cell = lob_cell(row->from, rule->side[0], rule->cells[0]);
-    int32_t next = lob_cell_first(cell + 1, rule->side[0], rule->cells[0]) - row->from;
-    for (int32_t i = 0; i < row->count; i++) {
-        if (i == next) {
-            cell++;
-            next = lob_cell_first(cell + 1, rule->side[0], rule->cells[0]) - row->from;
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    const int32_t cy = lob_cell(rows->y + r, rule->side[1], rule->cells[1]) - block->y;
+    const int32_t cz = lob_cell(rows->z, rule->side[2], rule->cells[2]) - block->z;
+    const int32_t first = (cz * block->ny + cy) * rule->cells[0], n = rows->count;
+    int32_t *id = rows->id + r * STRETCH;
+    float *best = rows->best + r * STRETCH;
+#pragma omp simd
+    for (int32_t i = 0; i < n; i++) {
+        id[i] = first + rows->cell[i];
+        best[i] = INFINITY;
+    }
+}
+
+INLINE void load(lob_supervoxel_rows *rows, const lob_cell_block *block,
+                 lob_supervoxel_method method)
+{
+    load_axis(rows->place_x[0], rows->place_x[1], STRETCH, rows->count, rows->from, 0,
+              rows->scene->plan);
+    load_cells(rows);
+    for (int32_t r = 0; r < rows->ny; r++) {
+        load_levels(rows, r, method);
+        load_own(rows, r, block);
+    }
+}
+
+/* ---- one cluster against its box ---- */
+
+typedef struct {
+    const float *centre;
+    int32_t id, low, high; /* voxels of the stretch that its box holds along x */
+    float across[ROWS];    /* along y and z; INFINITY where the box does not hold the row */
+    float factor[LOB_SUPERVOXEL_CHANNELS]; /* slic: minus twice its levels, */
+    float square;                          /* and the sum of their squares */
+} candidate;
+
+/* a or b, by their bits: of a plain choice that is stored, compilers make a branch or a masked
+ * store. */
+INLINE float choose(bool first, float a, float b)
+{
+    const int32_t mask = -(int32_t)first;
+    int32_t bits, other;
+    memcpy(&bits, &a, sizeof bits);
+    memcpy(&other, &b, sizeof other);
+    bits = (bits & mask) | (other & ~mask);
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+/* The parts of the distance along an axis, of n coordinates. */
+INLINE void find_along(float *along, const float *place, const float *sine, int n, int axis,
+                       const candidate *k, const lob_supervoxel_rule *rule,
+                       lob_supervoxel_method method)
+{
+    const float position = rule->position[axis], *factors = &k->centre[2 * axis];
+    for (int i = 0; i < n; i++)
+        along[i] = method == LOB_SLIC ? (float)lob_slic_along(place[i], position, k->centre[axis])
+                   : method == LOB_SLICO ? lob_slico_along(place[i], position, k->centre[axis])
+                                         : lob_lsc_add(0.0f, place[i], sine[i], factors);
+}
+
+/* From the parts along the axes to the distance or score of LANES voxels. */
+INLINE void add_channels(float *sum, const float *level, const candidate *k, int channels,
+                         lob_supervoxel_method method)
+{
+    float contrast[LANES] = {0};
+    for (int c = 0; c < channels; c++, level += PLANE) {
+        if (method == LOB_SLIC) {
+            for (int i = 0; i < LANES; i++) sum[i] = fmaf(level[i], k->factor[c], sum[i]);
+        } else if (method == LOB_SLICO) {
+            for (int i = 0; i < LANES; i++)
+                contrast[i] = lob_slico_add(contrast[i], level[i], k->centre[3 + c]);
+        } else {
+            const float *cosine = level + c * PLANE, *sine = cosine + PLANE;
+            for (int i = 0; i < LANES; i++)
+                sum[i] = lob_lsc_add(sum[i], cosine[i], sine[i], &k->centre[6 + 2 * c]);
         }
-        row->id[i] = first + cell;
-        row->best[i] = INFINITY;
+    }
+    if (method == LOB_SLICO)
+        for (int i = 0; i < LANES; i++) sum[i] = fmaf(contrast[i], k->centre[3 + channels], sum[i]);
+    if (method != LOB_SLIC)
+        for (int i = 0; i < LANES; i++) sum[i] = lob_distance_order(sum[i]);
+}
+
+INLINE void keep_nearer(float *best, int32_t *whose, const float *distance, int32_t id,
+                        lob_supervoxel_method method)
+{
+    for (int i = 0; i < LANES; i++) {
+        const float so_far = best[i], here = distance[i];
+        const bool nearer = method == LOB_LSC ? lob_distance_wins(so_far, here) : here < so_far;
+        const int32_t mask = -(int32_t)nearer;
+        best[i] = choose(nearer, here, so_far);
+        whose[i] = (id & mask) | (whose[i] & ~mask);
     }
 }
 
-/* ---- one cluster against its interval ---- */
-
-/* Keep what is nearer among LANES voxels from `at` on, of which low..high count. */
-INLINE void keep_nearer(lob_supervoxel_row *row, const float *distance, int32_t id, int32_t at,
-                        int32_t low, int32_t high)
+/* What a cluster has to say before any x. */
+INLINE void make_candidate(candidate *k, const lob_supervoxel_rows *rows, const int32_t *box,
+                           int channels, lob_supervoxel_method method)
 {
-    float *best = row->best + at;
-    int32_t *whose = row->id + at;
-    for (int32_t i = 0; i < LANES; i++) {
-        const bool nearer = (at + i >= low) & (at + i <= high) & (distance[i] < best[i]);
-        best[i] = nearer ? distance[i] : best[i];
-        whose[i] = nearer ? id : whose[i];
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    float z;
+    find_along(&z, rows->place_z[0], rows->place_z[1], 1, 2, k, rule, method);
+    find_along(k->across, rows->place_y[0], rows->place_y[1], ROWS, 1, k, rule, method);
+    for (int32_t r = 0; r < ROWS; r++) k->across[r] += z;
+    for (int32_t r = 0; r < ROWS; r++)
+        k->across[r] = (uint32_t)(rows->y + r - box[1]) <= (uint32_t)(box[4] - box[1])
+                           ? k->across[r]
+                           : INFINITY;
+    if (method != LOB_SLIC) return;
+    k->square = 0;
+    for (int c = 0; c < channels; c++) {
+        k->factor[c] = -2 * k->centre[3 + c];
+        k->square += k->centre[3 + c] * k->centre[3 + c];
     }
 }
 
-INLINE float ordered(float distance)
-{
-    const uint32_t bits = lob_slic_order(distance);
-    memcpy(&distance, &bits, sizeof distance);
-    return distance;
-}
-
-/* Hold a cluster against voxels low..high of the stretch; `channels` is a constant where it pays.
+/*
+ * Hold a cluster against all rows. `method`, and `channels` where it pays, are constants.
+ *
+ * slic takes (s - m)^2 less s^2, which is the same for all clusters: floats hold all of these whole
+ * numbers, which lie within LOB_SLIC_TOP on either side.
  */
-INLINE void slic_interval(lob_supervoxel_row *row, const float *centre, int channels, bool adaptive,
-                          int32_t id, int32_t low, int32_t high)
+INLINE void hold_against(lob_supervoxel_rows *rows, const candidate *k, int channels,
+                         lob_supervoxel_method method)
 {
-    const float across = lob_slic_row(row->across[0], row->across[1], centre);
-    for (int32_t at = low / LANES * LANES; at <= high; at += LANES) {
-        float distance[LANES], contrast[LANES] = {0};
-        const float *x = row->x[0] + at;
-        for (int i = 0; i < LANES; i++) distance[i] = lob_slic_along(x[i], across, centre);
-        for (int c = 0; c < channels; c++) {
-            const float *level = row->level + c * STRETCH + at, mean = centre[3 + c];
-            float *sum = adaptive ? contrast : distance;
-            for (int i = 0; i < LANES; i++) sum[i] = lob_slic_add(sum[i], level[i], mean);
+    const uint32_t width = (uint32_t)(k->high - k->low);
+    for (int32_t at = k->low / LANES * LANES; at <= k->high; at += LANES) {
+        float along[LANES];
+        find_along(along, rows->place_x[0] + at, rows->place_x[1] + at, LANES, 0, k,
+                   &rows->scene->plan->rule, method);
+        if (method == LOB_SLIC)
+            for (int i = 0; i < LANES; i++) along[i] += k->square;
+        for (int32_t i = 0; i < LANES; i++)
+            along[i] = (uint32_t)(at + i - k->low) <= width ? along[i] : INFINITY;
+        for (int32_t r = 0, i = at; r < rows->ny; r++, i += STRETCH) {
+            float distance[LANES];
+            for (int l = 0; l < LANES; l++) distance[l] = k->across[r] + along[l];
+            add_channels(distance, rows->level + i, k, channels, method);
+            keep_nearer(rows->best + i, rows->id + i, distance, k->id, method);
         }
-        if (adaptive)
-            for (int i = 0; i < LANES; i++)
-                distance[i] = fmaf(contrast[i], centre[3 + channels], distance[i]);
-        for (int i = 0; i < LANES; i++) distance[i] = ordered(distance[i]);
-        keep_nearer(row, distance, id, at, low, high);
-    }
-}
-
-INLINE void lsc_interval(lob_supervoxel_row *row, const float *centre, int channels, int32_t id,
-                         int32_t low, int32_t high)
-{
-    const float across = lob_lsc_row(row->wave[0], row->wave[1], centre);
-    for (int32_t at = low / LANES * LANES; at <= high; at += LANES) {
-        float score[LANES];
-        const float *cosine = row->x[0] + at, *sine = row->x[1] + at, *weight = row->weight + at;
-        for (int i = 0; i < LANES; i++) score[i] = lob_lsc_add(across, cosine[i], sine[i], centre);
-        for (int c = 0; c < channels; c++) {
-            cosine = row->level + 2 * c * STRETCH + at;
-            sine = cosine + STRETCH;
-            for (int i = 0; i < LANES; i++)
-                score[i] = lob_lsc_add(score[i], cosine[i], sine[i], &centre[6 + 2 * c]);
-        }
-        for (int i = 0; i < LANES; i++)
-            score[i] = fmaf(weight[i], centre[6 + 2 * channels], score[i]);
-        keep_nearer(row, score, id, at, low, high);
     }
 }
 
 /* ---- all clusters of a stretch ---- */
-
-INLINE void interval(lob_supervoxel_row *row, const float *centre, int32_t id, int32_t low,
-                     int32_t high)
-{
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    const int channels = rule->channels;
-    switch (rule->method) {
-    case LOB_SLIC:
-        if (channels == 1)
-            slic_interval(row, centre, 1, false, id, low, high);
-        else if (channels == 3)
-            slic_interval(row, centre, 3, false, id, low, high);
-        else
-            slic_interval(row, centre, channels, false, id, low, high);
-        break;
-    case LOB_SLICO:
-        if (channels == 1)
-            slic_interval(row, centre, 1, true, id, low, high);
-        else if (channels == 3)
-            slic_interval(row, centre, 3, true, id, low, high);
-        else
-            slic_interval(row, centre, channels, true, id, low, high);
-        break;
-    case LOB_LSC:
-        if (channels == 1)
-            lsc_interval(row, centre, 1, id, low, high);
-        else if (channels == 3)
-            lsc_interval(row, centre, 3, id, low, high);
-        else
-            lsc_interval(row, centre, channels, id, low, high);
-        break;
-    }
-}
 
 /* The clusters that may hold a voxel lie in cells at most one beside its own. */
 static void cells_beside(int32_t beside[2], int32_t low, int32_t high, int axis,
@@ -243,100 +309,127 @@ static void cells_beside(int32_t beside[2], int32_t low, int32_t high, int axis,
     beside[1] = last + 1 < cells ? last + 1 : last;
 }
 
-INLINE void all_clusters(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void all_clusters(lob_supervoxel_rows *rows, const lob_cell_block *block, int channels,
+                         lob_supervoxel_method method)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
+    const lob_supervoxel_scene *scene = rows->scene;
+    const lob_supervoxel_rule *rule = &scene->plan->rule;
     const int floats = lob_cluster_floats(rule);
-    const int32_t from = row->from, last = from + row->count - 1, y = row->y, z = row->z;
+    const int32_t from = rows->from, last = from + rows->count - 1;
+    const int32_t low = rows->y, high = low + rows->ny - 1, z = rows->z;
     int32_t cx[2], cy[2], cz[2];
     cells_beside(cx, from, last, 0, rule);
-    cells_beside(cy, y, y, 1, rule);
+    cells_beside(cy, low, high, 1, rule);
     cells_beside(cz, z, z, 2, rule);
     for (int32_t k = cz[0]; k <= cz[1]; k++)
         for (int32_t j = cy[0]; j <= cy[1]; j++) {
             const int64_t first = ((int64_t)k * rule->cells[1] + j) * rule->cells[0];
             const int32_t id = ((k - block->z) * block->ny + (j - block->y)) * rule->cells[0];
             for (int32_t i = cx[0]; i <= cx[1]; i++) {
-                const int32_t *box = row->scene->boxes + (first + i) * 6;
-                if (y < box[1] || y > box[4] || z < box[2] || z > box[5]) continue;
-                const int32_t low = box[0] > from ? box[0] : from;
-                const int32_t high = box[3] < last ? box[3] : last;
-                if (low > high) continue;
-                interval(row, row->scene->centres + (first + i) * floats, id + i, low - from,
-                         high - from);
+                const int32_t *box = scene->boxes + (first + i) * 6;
+                if (high < box[1] || low > box[4] || z < box[2] || z > box[5]) continue;
+                candidate one;
+                one.centre = scene->centres + (first + i) * floats;
+                one.id = id + i;
+                one.low = (box[0] > from ? box[0] : from) - from;
+                one.high = (box[3] < last ? box[3] : last) - from;
+                if (one.low > one.high) continue;
+                make_candidate(&one, rows, box, channels, method);
+                hold_against(rows, &one, channels, method);
             }
         }
 }
 
-INLINE void find_nearest(lob_supervoxel_row *row, const lob_cell_block *block)
+INLINE void find_nearest_by(lob_supervoxel_rows *rows, const lob_cell_block *block,
+                            lob_supervoxel_method method)
 {
-    if (row->scene->plan->rule.method == LOB_LSC)
-        load_lsc(row);
+    const int channels = rows->scene->plan->rule.channels;
+    load(rows, block, method);
+    if (channels == 1)
+        all_clusters(rows, block, 1, method);
+    else if (channels == 3)
+        all_clusters(rows, block, 3, method);
     else
-        load_slic(row);
-    load_own(row, block);
-    all_clusters(row, block);
+        all_clusters(rows, block, channels, method);
+}
+
+INLINE void find_nearest(lob_supervoxel_rows *rows, const lob_cell_block *block)
+{
+    switch (rows->scene->plan->rule.method) {
+    case LOB_SLIC:
+        find_nearest_by(rows, block, LOB_SLIC);
+        break;
+    case LOB_SLICO:
+        find_nearest_by(rows, block, LOB_SLICO);
+        break;
+    case LOB_LSC:
+        find_nearest_by(rows, block, LOB_LSC);
+        break;
+    }
 }
 
 /* ---- sums ---- */
 
-INLINE void add_levels(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+/* The voxels i in at..end-1 of row r of the stretch, all of one cluster. */
+typedef struct {
+    int32_t r, at, end;
+} run;
+
+INLINE void sum_up_levels(int32_t *upto, const uint16_t *level, int32_t n)
 {
-    const lob_supervoxel_plan *plan = row->scene->plan;
-    for (int c = 0; c < plan->rule.channels; c++) {
-        const uint16_t *plane = plane_at(row, c);
-        int64_t sum = 0;
-        for (int32_t i = at; i < end; i++) sum += plane[i];
-        sums[c] += sum;
-    }
+    for (int32_t i = 0; i < n; i++) upto[i + 1] = upto[i] + level[i];
 }
 
-INLINE void add_waves(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+INLINE void sum_up_waves(int32_t *upto, const float *wave, int32_t n)
 {
-    const lob_supervoxel_plan *plan = row->scene->plan;
-    const lob_wave *x = wave_of_axis(plan, 0) + row->from;
-    const int64_t n = end - at;
-    for (int32_t i = at; i < end; i++) {
-        sums[0] += x[i].cosine;
-        sums[1] += x[i].sine;
-    }
-    for (int a = 0; a < 2; a++) {
-        sums[2 + 2 * a] += n * row->wave[a].cosine;
-        sums[3 + 2 * a] += n * row->wave[a].sine;
-    }
-    for (int c = 0; c < plan->rule.channels; c++) {
-        const uint16_t *plane = plane_at(row, c);
-        for (int32_t i = at; i < end; i++) {
-            const lob_wave wave = wave_of_level(plan, c, plane[i]);
-            sums[6 + 2 * c] += wave.cosine;
-            sums[7 + 2 * c] += wave.sine;
-        }
-    }
+    for (int32_t i = 0; i < n; i++) upto[i + 1] = upto[i] + (int32_t)wave[i];
 }
 
-/* Add the voxels at..end-1 of the stretch, all of one cluster. */
-INLINE void add_run(int64_t *sums, const lob_supervoxel_row *row, int32_t at, int32_t end)
+/* Sums of all that comes before a voxel of the row, from which those of runs are differences. */
+INLINE void sum_up(lob_supervoxel_rows *rows, int r)
 {
-    const int64_t n = end - at, first = row->from + at, last = row->from + end - 1;
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    const int32_t n = rows->count;
+    if (rule->method != LOB_LSC) {
+        for (int c = 0; c < rule->channels; c++)
+            sum_up_levels(rows->upto[c], plane_at(rows, r, c), n);
+        return;
+    }
+    for (int p = 0; p < 2 * rule->channels; p++)
+        sum_up_waves(rows->upto[p], rows->level + p * PLANE + r * STRETCH, n);
+    for (int i = 0; i < 2 && r == 0; i++) sum_up_waves(rows->upto_x[i], rows->place_x[i], n);
+}
+
+INLINE void add_run(int64_t *sums, const lob_supervoxel_rows *rows, run of)
+{
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    const bool lsc = rule->method == LOB_LSC;
+    const int64_t n = of.end - of.at, ends = 2 * (int64_t)rows->from + of.at + of.end - 1;
     sums[0] += n;
-    sums[1] += (first + last) * n / 2;
-    sums[2] += n * row->y;
-    sums[3] += n * row->z;
-    if (row->scene->plan->rule.method == LOB_LSC)
-        add_waves(sums + 4, row, at, end);
-    else
-        add_levels(sums + 4, row, at, end);
+    sums[1] += ends * n / 2;
+    sums[2] += n * (rows->y + of.r);
+    sums[3] += n * rows->z;
+    sums += 4;
+    for (int i = 0; i < 2 && lsc; i++) {
+        sums[i] += rows->upto_x[i][of.end] - rows->upto_x[i][of.at];
+        sums[2 + i] += n * (int64_t)rows->place_y[i][of.r];
+        sums[4 + i] += n * (int64_t)rows->place_z[i][0];
+    }
+    if (lsc) sums += 6;
+    for (int p = 0; p < (lsc ? 2 : 1) * rule->channels; p++)
+        sums[p] += rows->upto[p][of.end] - rows->upto[p][of.at];
 }
 
-/* slico: the largest squared contrast of voxels at..end-1 to their cluster. */
-INLINE void widen_contrast(float *largest, const lob_supervoxel_row *row, const float *centre,
-                           int32_t at, int32_t end)
+/* slico: the largest squared contrast of a run to its cluster. */
+INLINE void widen_contrast(float *largest, const lob_supervoxel_rows *rows, const float *centre,
+                           run of)
 {
-    const int channels = row->scene->plan->rule.channels;
-    for (int32_t i = at; i < end; i++) {
+    const int channels = rows->scene->plan->rule.channels;
+    const float *level = rows->level + of.r * STRETCH;
+    for (int32_t i = of.at; i < of.end; i++) {
         float contrast = 0;
         for (int c = 0; c < channels; c++)
-            contrast = lob_slic_add(contrast, row->level[c * STRETCH + i], centre[3 + c]);
+            contrast = lob_slico_add(contrast, level[c * PLANE + i], centre[3 + c]);
         if (contrast > *largest) *largest = contrast;
     }
 }
@@ -348,87 +441,93 @@ static int64_t cluster_of(int32_t id, const lob_cell_block *block, const lob_sup
     return (cz * rule->cells[1] + cy) * rule->cells[0] + cx;
 }
 
-static const int32_t *labels_at(const lob_supervoxel_row *row)
+INLINE void add_stretch(lob_supervoxel_rows *rows, int r, const lob_cluster_share *share,
+                        bool contrasts)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    return row->scene->labels + ((int64_t)row->z * rule->side[1] + row->y) * rule->side[0] +
-           row->from;
-}
-
-INLINE void add_stretch(lob_supervoxel_row *row, const lob_cluster_share *share, bool contrasts)
-{
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
-    const int32_t *is_data = labels_at(row);
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
+    const int32_t *is_data = rows->scene->labels + place_of(rows, r);
+    const int32_t *ids = rows->id + r * STRETCH;
     const int sums = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
-    for (int32_t at = 0, end; at < row->count; at = end) {
-        const int32_t id = row->id[at];
+    const int32_t n = rows->count;
+    sum_up(rows, r);
+    for (int32_t at = 0, end; at < n; at = end) {
+        const int32_t id = ids[at];
         end = at + 1;
         if (!is_data[at]) continue;
-        while (end < row->count && row->id[end] == id && is_data[end]) end++;
-        add_run(share->sums + (int64_t)id * sums, row, at, end);
+        while (end < n && ids[end] == id && is_data[end]) end++;
+        add_run(share->sums + (int64_t)id * sums, rows, (run){r, at, end});
         if (contrasts)
-            widen_contrast(&share->largest[id], row,
-                           row->scene->centres + cluster_of(id, &share->block, rule) * floats, at,
-                           end);
+            widen_contrast(&share->largest[id], rows,
+                           rows->scene->centres + cluster_of(id, &share->block, rule) * floats,
+                           (run){r, at, end});
     }
 }
 
-/* The next stretch of the row, from its first data voxel on to its last; false: there is none. */
-INLINE bool next_stretch(lob_supervoxel_row *row)
+/* ---- rows ---- */
+
+/* The next stretch of the rows, from their first data voxel on to their last; false: there is none.
+ */
+INLINE bool next_stretch(lob_supervoxel_rows *rows)
 {
-    const int32_t nx = row->scene->plan->rule.side[0];
-    for (row->from += row->count, row->count = 0; row->from < nx; row->from += STRETCH) {
-        const int32_t *is_data = labels_at(row);
-        const int32_t n = nx - row->from < STRETCH ? nx - row->from : STRETCH;
-        int32_t low = 0, high = n;
-        while (low < n && !is_data[low]) low++;
+    const int32_t nx = rows->scene->plan->rule.side[0];
+    for (rows->from += rows->count, rows->count = 0; rows->from < nx; rows->from += STRETCH) {
+        const int32_t n = nx - rows->from < STRETCH ? nx - rows->from : STRETCH;
+        int32_t low = n, high = 0;
+        for (int32_t r = 0; r < rows->ny; r++) {
+            const int32_t *is_data = rows->scene->labels + place_of(rows, r);
+            for (int32_t i = 0; i < low; i++)
+                if (is_data[i]) low = i;
+            for (int32_t i = n; i > high; i--)
+                if (is_data[i - 1]) high = i;
+        }
         if (low == n) continue;
-        while (!is_data[high - 1]) high--;
-        row->from += low;
-        row->count = high - low;
+        rows->from += low;
+        rows->count = high - low;
         return true;
     }
     return false;
 }
 
-static inline void open_row(lob_supervoxel_row *row, int32_t y, int32_t z)
+static void open_rows(lob_supervoxel_rows *rows, int32_t y, int32_t ny, int32_t z)
 {
-    row->y = y;
-    row->z = z;
-    row->from = row->count = 0;
+    rows->y = y;
+    rows->ny = ny;
+    rows->z = z;
+    rows->from = rows->count = 0;
+    load_axis(rows->place_y[0], rows->place_y[1], ROWS, ny, y, 1, rows->scene->plan);
+    load_axis(rows->place_z[0], rows->place_z[1], 1, 1, z, 2, rows->scene->plan);
 }
 
-void lob_supervoxel_row_start(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
-                              int32_t z)
+void lob_supervoxel_rows_start(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
+                               int32_t ny, int32_t z)
 {
-    const lob_supervoxel_plan *plan = row->scene->plan;
-    open_row(row, y, z);
-    if (plan->rule.method == LOB_LSC) {
-        row->wave[0] = wave_of_axis(plan, 1)[y];
-        row->wave[1] = wave_of_axis(plan, 2)[z];
-    }
-    while (next_stretch(row)) {
-        load_own(row, &share->block);
-        add_stretch(row, share, false);
+    open_rows(rows, y, ny, z);
+    while (next_stretch(rows)) {
+        load(rows, &share->block, rows->scene->plan->rule.method);
+        for (int32_t r = 0; r < ny; r++) add_stretch(rows, r, share, false);
     }
 }
 
-INLINE void add_row(lob_supervoxel_row *row, const lob_cluster_share *share)
+INLINE void add_rows(lob_supervoxel_rows *rows, const lob_cluster_share *share)
 {
-    while (next_stretch(row)) {
-        find_nearest(row, &share->block);
-        add_stretch(row, share, row->scene->plan->rule.method == LOB_SLICO);
+    while (next_stretch(rows)) {
+        find_nearest(rows, &share->block);
+        for (int32_t r = 0; r < rows->ny; r++)
+            add_stretch(rows, r, share, rows->scene->plan->rule.method == LOB_SLICO);
     }
 }
 
-INLINE void label_row(lob_supervoxel_row *row, int32_t *labels)
+INLINE void label_rows(lob_supervoxel_rows *rows, int32_t *labels)
 {
-    const lob_supervoxel_rule *rule = &row->scene->plan->rule;
+    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
     const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
-    while (next_stretch(row)) {
-        int32_t *out = labels + row->from;
-        find_nearest(row, &all);
-        for (int32_t i = 0; i < row->count; i++) out[i] = out[i] ? row->id[i] + 1 : 0;
+    while (next_stretch(rows)) {
+        find_nearest(rows, &all);
+        for (int32_t r = 0; r < rows->ny; r++) {
+            const int32_t *id = rows->id + r * STRETCH;
+            int32_t *out = labels + place_of(rows, r);
+            for (int32_t i = 0; i < rows->count; i++) out[i] = out[i] ? id[i] + 1 : 0;
+        }
     }
 }
 
@@ -450,31 +549,32 @@ static bool has_fma(void)
 }
 #endif
 
-FOR_FMA static void add_row_fma(lob_supervoxel_row *row, const lob_cluster_share *share)
+FOR_FMA static void add_rows_fma(lob_supervoxel_rows *rows, const lob_cluster_share *share)
 {
-    add_row(row, share);
+    add_rows(rows, share);
 }
 
-FOR_FMA static void label_row_fma(lob_supervoxel_row *row, int32_t *labels)
+FOR_FMA static void label_rows_fma(lob_supervoxel_rows *rows, int32_t *labels)
 {
-    label_row(row, labels);
+    label_rows(rows, labels);
 }
 
-void lob_supervoxel_row_add(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
-                            int32_t z)
+void lob_supervoxel_rows_add(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
+                             int32_t ny, int32_t z)
 {
-    open_row(row, y, z);
+    open_rows(rows, y, ny, z);
     if (has_fma())
-        add_row_fma(row, share);
+        add_rows_fma(rows, share);
     else
-        add_row(row, share);
+        add_rows(rows, share);
 }
 
-void lob_supervoxel_row_label(lob_supervoxel_row *row, int32_t *labels, int32_t y, int32_t z)
+void lob_supervoxel_rows_label(lob_supervoxel_rows *rows, int32_t *labels, int32_t y, int32_t ny,
+                               int32_t z)
 {
-    open_row(row, y, z);
+    open_rows(rows, y, ny, z);
     if (has_fma())
-        label_row_fma(row, labels);
+        label_rows_fma(rows, labels);
     else
-        label_row(row, labels);
+        label_rows(rows, labels);
 }

@@ -1,4 +1,4 @@
-/* Supervoxels on the CPU, one stretch of a row at a time: nearest clusters, and their sums. */
+/* Supervoxels on the CPU, some rows at a time: nearest clusters, and their sums. */
 #ifndef LOB_SUPERVOXELS_ROWS_H
 #define LOB_SUPERVOXELS_ROWS_H
 
@@ -11,7 +11,6 @@ typedef struct {
     const int32_t *labels;  /* nx*ny*nz: not 0 where a voxel is data */
     const float *centres;   /* clusters times lob_cluster_floats */
     const int32_t *boxes;   /* clusters times 6 */
-    const float *weights;   /* lsc */
 } lob_supervoxel_scene;
 
 /* Cells with their y in y..y+ny-1 and z in z..z+nz-1, numbered among themselves, x first. */
@@ -26,25 +25,35 @@ typedef struct {
     float *largest; /* slico: one a cell; else NULL */
 } lob_cluster_share;
 
-typedef struct lob_supervoxel_row lob_supervoxel_row; /* what a thread works in */
-
-/* NULL without memory. Free with free. */
-lob_supervoxel_row *lob_supervoxel_row_make(const lob_supervoxel_scene *scene);
-int64_t lob_supervoxel_row_bytes(const lob_supervoxel_rule *rule);
-
-/* Add row (y, z) to the clusters of its cells: iteration 0. */
-void lob_supervoxel_row_start(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
-                              int32_t z);
-
-/* Add row (y, z) to its voxels' nearest clusters, all of which the share's block holds. */
-void lob_supervoxel_row_add(lob_supervoxel_row *row, const lob_cluster_share *share, int32_t y,
-                            int32_t z);
+enum { LOB_SUPERVOXEL_ROWS = 4 };
 
 /*
- * Write the nearest cluster's number plus 1 over the data of row (y, z).
- *
- *   labels  in/out  of row (y, z), nx; may be the scene's
+ * What a thread works in. All functions take rows y..y+ny-1 of slice z, 1..lob_supervoxel_rows_most
+ * at a time.
  */
-void lob_supervoxel_row_label(lob_supervoxel_row *row, int32_t *labels, int32_t y, int32_t z);
+typedef struct lob_supervoxel_rows lob_supervoxel_rows;
+
+/* NULL without memory. Free with free. */
+lob_supervoxel_rows *lob_supervoxel_rows_make(const lob_supervoxel_scene *scene);
+int64_t lob_supervoxel_rows_bytes(const lob_supervoxel_rule *rule);
+
+/* How many rows a cluster is worth holding against at once: up to LOB_SUPERVOXEL_ROWS, a cell's. */
+int32_t lob_supervoxel_rows_most(const lob_supervoxel_rule *rule);
+
+/* Add rows to the clusters of their cells: iteration 0. */
+void lob_supervoxel_rows_start(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
+                               int32_t ny, int32_t z);
+
+/* Add rows to their voxels' nearest clusters, all of which the share's block holds. */
+void lob_supervoxel_rows_add(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
+                             int32_t ny, int32_t z);
+
+/*
+ * Write the nearest cluster's number plus 1 over the data of rows.
+ *
+ *   labels  in/out  nx*ny*nz; may be the scene's
+ */
+void lob_supervoxel_rows_label(lob_supervoxel_rows *rows, int32_t *labels, int32_t y, int32_t ny,
+                               int32_t z);
 
 #endif

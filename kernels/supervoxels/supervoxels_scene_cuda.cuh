@@ -3,10 +3,11 @@
  *
  * Kernels look at the volume through a view whose axes u, v, w are the volume's x, y, z in 3D. A
  * flat view, of slices or of a volume one voxel thin, has the axis across it as w and slices follow
- * each other along it. Voxels along u come in runs of 8, one lane's share; 32 runs are a brick, one
- * warp's share: 8x8x4 voxels, or 16x16 of a slice. Planes hold brick after brick and in it run
- * after run, so that a warp reads 512 bytes in one piece; a byte a run says which of its voxels are
- * data. What a brick has beyond the volume is not data.
+ * each other along it. Voxels along u come in runs of 8; 32 runs are a brick: 8x8x4 voxels, or
+ * 16x16 of a slice. A warp takes a pile of bricks along w at a time, two in 3D, one of a slice, a
+ * lane a run of each. Planes hold brick after brick and in it run after run, so that a warp reads
+ * 512 bytes in one piece; a byte a run says which of its voxels are data. What a brick has beyond
+ * the volume is not data.
  */
 #ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
 #define LOB_SUPERVOXELS_SCENE_CUDA_CUH
@@ -19,14 +20,11 @@ typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
 enum { WARP = 32, RUN = 8, BRICK_VOXELS = WARP * RUN };
 static constexpr unsigned ALL_LANES = ~0u;
 
-/* Sides of a brick in voxels, and of a tile, a block's share, in bricks. */
+/* Sides of a brick in voxels. */
 template <bool FLAT> struct shape {
     static constexpr int bx = FLAT ? 16 : 8, by = FLAT ? 16 : 8, bz = FLAT ? 1 : 4;
-    static constexpr int tx = FLAT ? 2 : 4, ty = 2, tz = FLAT ? 1 : 4;
-    static constexpr int bricks = tx * ty * tz, warps = FLAT ? 4 : 8, threads = warps * WARP;
-    static constexpr int vx = tx * bx, vy = ty * by, vz = tz * bz; /* of a tile in voxels */
     static_assert(bx * by * bz == BRICK_VOXELS, "a warp's runs fill a brick");
-    static_assert(vx == WARP && (FLAT ? vy : vy + vz) == WARP, "a lane for each coordinate");
+    static constexpr int depth = FLAT ? 1 : 2; /* bricks along w that make a pile */
 
     /* Where in its brick a lane's run begins. */
     static __host__ __device__ int x(int lane)
@@ -43,7 +41,7 @@ template <bool FLAT> struct shape {
     }
 };
 
-/* What is done with the nearest clusters; in the first pass every cell is its voxels' nearest. */
+/* What is done with the nearest clusters; in the first pass boxes are the cells. */
 typedef enum { PASS_START, PASS_ADD, PASS_LABEL } pass_kind;
 
 /* Flags of iterations turn around in a ring: i % RING is set where iteration i changed anything. */
@@ -53,6 +51,15 @@ typedef struct {
     uint32_t changed[RING];
     uint32_t iterations; /* whose sums have been made, but for the start */
 } progress_line;
+
+/* The cells along an axis whose clusters may have voxels of a pile of bricks. */
+typedef struct __align__(16)
+{
+    int32_t first, n;
+    float over;     /* 1 / n */
+    int32_t middle; /* the one that holds the pile's middle, from the first on */
+}
+cell_span;
 
 typedef struct {
     lob_supervoxel_rule rule;
@@ -66,14 +73,16 @@ typedef struct {
     int axis[3];                       /* the volume's axis that each axis of the view follows */
     int32_t side[3], cells[3];         /* of the view */
     int64_t stride[3], cell_stride[3]; /* of the view, in the volume and among clusters */
-    uint32_t bricks[3], tiles[3], tile_count;
-    uint32_t runs; /* of all bricks */
-    bool aligned;  /* labels of a run's halves may be written 16 bytes at a time */
+    uint32_t bricks[3], piles;         /* piles along w */
+    uint32_t stretch;                  /* piles of a row that a warp takes one after another */
+    uint32_t runs;                     /* of all bricks */
+    bool aligned; /* labels of a run's halves may be written 16 bytes at a time */
 
     uint16_t *planes;                   /* channels times runs * RUN */
     uint8_t *data;                      /* runs; bit j: voxel j is data */
     float *centres;                     /* clusters times lob_cluster_floats */
     int32_t *boxes;                     /* clusters times 6 */
+    cell_span *spans;                   /* of piles along u, then v, then w */
     wide *sums;                         /* clusters times lob_cluster_sums */
     wide *before;                       /* the same of the iteration before; NULL: nobody asks */
     uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
@@ -84,7 +93,8 @@ typedef struct {
 
     pass_kind pass;
     int iteration; /* the start is 0 */
-    int room;      /* clusters that a tile may list */
+    int room;      /* clusters that a pile may list */
+    float margin;  /* slic: more than floats may be wrong by when they tell two clusters apart */
 } scene;
 
 /* Where a run lies in the view. */
@@ -92,22 +102,9 @@ typedef struct {
     int32_t u, v, w;
 } place;
 
-/* CIELAB or levels of a voxel's channel, which is data. */
-static __device__ inline uint32_t plane_level(const scene &s, int channel, int64_t voxel)
+static __device__ inline uint32_t level_of(const scene &s, int channel, uint32_t run, int j)
 {
-    if (s.rule.lab) {
-        const uint8_t *rgb = (const uint8_t *)s.image.stored + voxel;
-        uint16_t lab[3];
-        lob_lab(lab, rgb[0], rgb[s.image.voxels], rgb[2 * s.image.voxels], s.linear, s.root);
-        return lab[channel];
-    }
-    const int64_t i = channel * s.image.voxels + voxel;
-    return (uint32_t)(uint16_t)(lob_voxel_level(&s.image, &s.levels, i) - s.lowest[channel]);
-}
-
-static __device__ inline float level_of(const scene &s, int channel, uint32_t run, int j)
-{
-    return (float)s.planes[((int64_t)channel * s.runs + run) * RUN + j];
+    return s.planes[((int64_t)channel * s.runs + run) * RUN + j];
 }
 
 static __device__ inline lob_wave level_wave_of(const scene &s, int channel, uint32_t level)
@@ -149,12 +146,13 @@ static __device__ inline void write_run(const scene &s, place at, const int32_t 
 
 /* The stages, in order; each puts its kernels into the device's queue. */
 lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_error *error);
+lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error);
 lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
                                      lob_error *error);
 lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_error *error);
 
-/* How many clusters a tile should have room for; 0: this job is not one for tiles. */
-int lob_supervoxels_tile_room(const lob_device *device, const scene *s);
+/* How many clusters a pile should have room for; 0: this job is not one for piles. */
+int lob_supervoxels_room(const lob_device *device, const scene *s);
 
 /* Connected pieces, and what becomes of them. */
 typedef struct {

@@ -1,10 +1,29 @@
-/* A brick's sums as matrix products of bytes. supervoxels_tile_cuda.cuh tells how. */
+/* A pile's sums as matrix products of bytes. supervoxels_pile_cuda.cuh tells how. */
 #ifndef LOB_SUPERVOXELS_SUMS_CUDA_CUH
 #define LOB_SUPERVOXELS_SUMS_CUDA_CUH
 
 #include "kernels/supervoxels/supervoxels_nearest_cuda.cuh"
 
-/* ---- sums ---- */
+enum {
+    ROW_BYTES =
+        BRICK_VOXELS + 32, /* of the right matrix; 32 more keep rows in banks of their own */
+    COMMON_ROWS = 4,       /* of 1, and of u, v, w within a brick, */
+    DEEPER_ROWS = 1,       /* and of w in a second brick */
+    COLUMNS = 8,           /* of a product: features */
+    HOT_GROUPS = WARP / 8, /* of 8 clusters, told by the bytes of a word */
+    CHUNK = 32             /* voxels that a product takes: the runs of four lanes */
+};
+
+/*
+ * What is multiplied: near products have columns of 1, u, v, w and of the channels' bytes, far ones
+ * of the waves of u and v, and of w. A value's low and high bytes are columns beside each other.
+ */
+template <typename L, lob_supervoxel_method M, int C> struct products_of {
+    static constexpr int inputs = L::lsc ? 4 * C : 2 * C; /* rows of bytes of channels */
+    static constexpr int near = (COMMON_ROWS + inputs + COLUMNS - 1) / COLUMNS;
+    static constexpr int far = !L::lsc ? 0 : L::axes == 2 ? 1 : 2;
+    static constexpr int count = near + far;
+};
 
 /* d += a * b, of unsigned bytes: a has 16 rows by 32, b 32 by 8 columns. */
 static __device__ inline void multiply_bytes(int *d, uint2 low, uint2 high, uint2 b)
@@ -13,6 +32,11 @@ static __device__ inline void multiply_bytes(int *d, uint2 low, uint2 high, uint
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
         : "r"(low.x), "r"(high.x), "r"(low.y), "r"(high.y), "r"(b.x), "r"(b.y));
+}
+
+static __device__ inline uint2 same_bytes(uint32_t byte)
+{
+    return make_uint2(byte * 0x01010101u, byte * 0x01010101u);
 }
 
 /* Byte q of four words, as a word, for q = 0..3. */
@@ -28,99 +52,22 @@ static __device__ inline void turn_bytes(uint32_t *out, const uint32_t *word)
     out[3] = __byte_perm(c, d, 0x7632);
 }
 
-/* Write the one-hot bytes of places base..base+31; returns which of these places occur. */
-static __device__ inline unsigned write_hot(uint2 *hot, const uint32_t *where, int base)
-{
-    const int lane = (int)threadIdx.x % WARP;
-    uint32_t word[RUN], low[HOT_GROUPS], high[HOT_GROUPS], any = 0;
-#pragma unroll
-    for (int j = 0; j < RUN; j++) {
-        const uint32_t at = where[j] - (uint32_t)base; /* NOWHERE and others lie above 31 */
-        word[j] = at < WARP ? 1u << at : 0;
-        any |= word[j];
-    }
-    any = __reduce_or_sync(ALL_LANES, any);
-    turn_bytes(low, word);
-    turn_bytes(high, word + 4);
-#pragma unroll
-    for (int q = 0; q < HOT_GROUPS; q++)
-        if (any >> 8 * q & 255) hot[q * WARP + lane] = make_uint2(low[q], high[q]);
-    return any;
-}
+/* ---- the right matrix ---- */
 
-/* Where a lane's rows of the left matrices begin. */
-typedef struct {
-    const uint8_t *near_low, *near_high; /* rows lane / 4 and 8 more; high may be NULL */
-    const uint8_t *far_low, *far_high;
-} left_rows;
-
-template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline left_rows rows_of_lane(const hall &h, const brick_share &b)
+/* Rows of 1 and of u, v, w within the pile: the block's first warp writes them. */
+template <bool FLAT> static __device__ inline void fill_common_rows(uint8_t *rows)
 {
-    typedef layout<M, C, FLAT> L;
     typedef shape<FLAT> S;
-    const int lane = (int)threadIdx.x % WARP, g = lane / 4, at = lane % 4 * RUN;
-    left_rows r;
-    r.near_low =
-        (g < 4 ? h.common + g * ROW_BYTES : h.mine + min(g - 4, L::inputs - 1) * ROW_BYTES) + at;
-    r.near_high = h.mine + min(g + 4, L::inputs - 1) * ROW_BYTES + at;
-    r.far_low = h.waves + ((g < 4 ? b.x : S::tx + b.y) * 4 + g % 4) * ROW_BYTES + at;
-    r.far_high = h.waves + ((S::tx + S::ty + b.z) * 4 + g % 4) * ROW_BYTES + at;
-    return r;
-}
-
-/* Multiply a group's one-hot bytes, places base + 8 * q on, and add what comes of it. */
-template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void add_group(const hall &h, const brick_share &b, const left_rows &r,
-                                        int base, int q, int n)
-{
-    typedef layout<M, C, FLAT> L;
-    typedef shape<FLAT> S;
-    const int lane = (int)threadIdx.x % WARP, g = lane / 4, t = lane % 4;
-    const uint32_t column = 0x01010101u << g;
-    const uint2 *hot = h.hot + q * WARP + t, none = make_uint2(0, 0);
-    int near[4] = {0, 0, 0, 0}, far[4] = {0, 0, 0, 0};
+    const int lane = (int)threadIdx.x;
+    if (lane >= WARP) return;
+    const uint2 u = same_bytes((uint32_t)S::x(lane));
+    const uint2 row[COMMON_ROWS + DEEPER_ROWS] = {
+        same_bytes(1), make_uint2(u.x + 0x03020100u, u.y + 0x07060504u),
+        same_bytes((uint32_t)S::y(lane)), same_bytes((uint32_t)S::z(lane)),
+        same_bytes((uint32_t)(S::z(lane) + S::bz))};
 #pragma unroll
-    for (int chunk = 0; chunk < BRICK_VOXELS / 32; chunk++) {
-        const uint2 all = hot[chunk * 4], right = make_uint2(all.x & column, all.y & column);
-        const uint2 low = *(const uint2 *)(r.near_low + chunk * 32);
-        const uint2 high = L::near > 8 ? *(const uint2 *)(r.near_high + chunk * 32) : none;
-        multiply_bytes(near, low, high, right);
-        if (!L::lsc) continue;
-        const uint2 far_low = *(const uint2 *)(r.far_low + chunk * 32);
-        const uint2 far_high = FLAT ? none : *(const uint2 *)(r.far_high + chunk * 32);
-        multiply_bytes(far, far_low, far_high, right);
-    }
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-        const int shift = 2 * t + e, place = base + 8 * q + shift;
-        uint32_t value = (uint32_t)near[e] >> shift;
-        const uint32_t voxels = __shfl_sync(ALL_LANES, value, t); /* row 0 */
-        if (place >= n || voxels == 0) continue;
-        if (g == 1) value += voxels * (uint32_t)(b.x * S::bx);
-        if (g == 2) value += voxels * (uint32_t)(b.y * S::by);
-        if (g == 3) value += voxels * (uint32_t)(b.z * S::bz);
-        uint32_t *sums = h.sums + number_of<L>(h.list[place]) * L::rows + g;
-        if (g < L::near) atomicAdd(sums, value);
-        if (g + 8 < L::near) atomicAdd(sums + 8, (uint32_t)near[e + 2] >> shift);
-        if (!L::lsc) continue;
-        atomicAdd(sums + L::near, (uint32_t)far[e] >> shift);
-        if (!FLAT && g < 4) atomicAdd(sums + L::near + 8, (uint32_t)far[e + 2] >> shift);
-    }
-}
-
-template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void add_brick(const hall &h, const brick_share &b, const uint32_t *where,
-                                        int n)
-{
-    const left_rows rows = rows_of_lane<M, C, FLAT>(h, b);
-    for (int base = 0; base < n; base += WARP) {
-        const unsigned any = write_hot(h.hot, where, base);
-        __syncwarp();
-        for (int q = 0; q < HOT_GROUPS; q++)
-            if (any >> 8 * q & 255) add_group<M, C, FLAT>(h, b, rows, base, q, n);
-        __syncwarp();
-    }
+    for (int i = 0; i < COMMON_ROWS + DEEPER_ROWS; i++)
+        *(uint2 *)(rows + i * ROW_BYTES + lane * RUN) = row[i];
 }
 
 /* Rows of a channel's levels: low bytes, high bytes. */
@@ -131,6 +78,181 @@ static __device__ inline void write_level_rows(uint8_t *rows, const uint4 &packe
                                                __byte_perm(packed.z, packed.w, 0x6420));
     *(uint2 *)(rows + ROW_BYTES + lane * RUN) = make_uint2(__byte_perm(packed.x, packed.y, 0x7531),
                                                            __byte_perm(packed.z, packed.w, 0x7531));
+}
+
+/* Byte `row` of each of four words. */
+static __device__ inline uint32_t bytes_of(uint4 words, uint32_t row)
+{
+    const uint32_t pick = row | (row + 4) << 4;
+    return __byte_perm(__byte_perm(words.x, words.y, pick), __byte_perm(words.z, words.w, pick),
+                       0x5410);
+}
+
+/* What a lane multiplies with of a brick: feature lane / 4 of each product, voxels of run
+ * lane % 4. */
+template <typename P> struct right_lane {
+    const uint8_t *near[P::near];
+    uint2 u, w;        /* lsc: the waves' bytes; u of lanes below 16 */
+    const uint32_t *v; /* of the others */
+    uint32_t row;      /* which byte */
+};
+
+template <typename P, bool FLAT>
+static __device__ inline right_lane<P> right_of_lane(const desk &d, const uint8_t *common,
+                                                     int brick)
+{
+    typedef shape<FLAT> S;
+    const int lane = (int)threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    right_lane<P> r;
+#pragma unroll
+    for (int p = 0; p < P::near; p++) {
+        const int input = min(p * COLUMNS + g - COMMON_ROWS, P::inputs - 1);
+        const int row = input >= 0 ? brick * P::inputs + input : input == -1 ? g + brick : g;
+        r.near[p] = (input < 0 ? common : d.rows) + row * ROW_BYTES + t * RUN;
+    }
+    if (P::far > 0) {
+        const uint4 *u = (const uint4 *)(d.packed + S::x(t));
+        r.row = (uint32_t)g % 4;
+        r.u = make_uint2(bytes_of(u[0], r.row), bytes_of(u[1], r.row));
+        r.v = d.packed + S::bx + S::y(t);
+        if (!FLAT)
+            r.w = same_bytes(d.packed[S::bx + S::by + brick * S::bz + S::z(t)] >> 8 * r.row & 255);
+    }
+    return r;
+}
+
+template <typename P, bool FLAT>
+static __device__ inline uint2 right_of_chunk(const right_lane<P> &r, int product, int chunk)
+{
+    if (product < P::near) return *(const uint2 *)(r.near[product] + chunk * CHUNK);
+    if (product > P::near) return r.w;
+    const uint32_t v = r.v[shape<FLAT>::y(4 * chunk)];
+    return threadIdx.x % WARP < 16 ? r.u : same_bytes(v >> 8 * r.row & 255);
+}
+
+/* ---- the left matrix ---- */
+
+/* 1 << shift, 0 where that is beyond a word. */
+static __device__ inline uint32_t one_at(uint32_t shift)
+{
+    uint32_t bit;
+    asm("shl.b32 %0, 1, %1;" : "=r"(bit) : "r"(shift));
+    return bit;
+}
+
+/* Which of the ranks base..base+31 occur, in all lanes. */
+template <int N> static __device__ inline unsigned ranks_of(const uint32_t (*rank)[RUN], int base)
+{
+    uint32_t any = 0;
+#pragma unroll
+    for (int z = 0; z < N; z++)
+#pragma unroll
+        for (int j = 0; j < RUN; j++) any |= one_at(rank[z][j] - (uint32_t)base);
+    return __reduce_or_sync(ALL_LANES, any); /* NOWHERE and others lie above 31 */
+}
+
+/* Write the one-hot bytes of these ranks, as far as any are among them. */
+static __device__ inline void write_hot(uint2 *hot, const uint32_t *rank, int base, unsigned any)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    uint32_t word[RUN], low[HOT_GROUPS], high[HOT_GROUPS];
+#pragma unroll
+    for (int j = 0; j < RUN; j++) word[j] = one_at(rank[j] - (uint32_t)base);
+    turn_bytes(low, word);
+    turn_bytes(high, word + 4);
+#pragma unroll
+    for (int q = 0; q < HOT_GROUPS; q++) /* groups are multiplied in pairs */
+        if (any >> q / 2 * 16 & 0xffff) hot[q * WARP + lane] = make_uint2(low[q], high[q]);
+}
+
+/* ---- sums ---- */
+
+/* A lane's two columns of a product are two sums, or the bytes of one. */
+template <typename P, lob_supervoxel_method M, bool FLAT>
+static __device__ inline void add_product(const scene &s, const int32_t *corner, wide *sums,
+                                          int product, uint32_t first, uint32_t second,
+                                          uint32_t voxels)
+{
+    const int t = (int)threadIdx.x % 4, features = M == LOB_LSC ? 10 : 4;
+    const int64_t value = first + 256 * (int64_t)second, n = voxels;
+    const int axes[3] = {0, 1, 2};
+    if (product >= P::near) {
+        const int view = 2 * (product - P::near) + t / 2;
+        if (view < (P::far > 1 ? 3 : 2))
+            add_signed(&sums[4 + 2 * of_view<FLAT>(axes, s, view) + t % 2], value - WAVE_BIAS * n);
+        return;
+    }
+    if (product == 0 && t < 2) {
+        const int view = 2 * t; /* of the second: u is beside the number, w beside v */
+        if (t == 0) atomicAdd(&sums[0], (wide)n);
+        if (t == 1) add_signed(&sums[1 + of_view<FLAT>(axes, s, 1)], first + n * corner[1]);
+        add_signed(&sums[1 + of_view<FLAT>(axes, s, view)],
+                   second + n * (view ? corner[2] : corner[0]));
+        return;
+    }
+    const int feature = product * 4 + t - 2;
+    if (feature < P::inputs / 2) atomicAdd(&sums[features + feature], (wide)value);
+}
+
+/* Multiply the one-hot bytes of two groups of each brick, entries from `first` on, and add what
+ * comes of it. */
+template <lob_supervoxel_method M, int C, bool FLAT, typename P>
+static __device__ inline void add_pair(const desk &d, const scene &s, const int32_t *corner,
+                                       const right_lane<P> *right, int first, const uint2 *hot)
+{
+    typedef layout<M, C, FLAT> L;
+    constexpr int of_cluster = 4 + (L::lsc ? 6 + 2 * C : C);
+    const int lane = (int)threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    const uint32_t row = 0x01010101u << g;
+    int sum[P::count][4] = {};
+#pragma unroll
+    for (int z = 0; z < shape<FLAT>::depth; z++, hot += HOT_GROUPS * WARP)
+#pragma unroll
+        for (int chunk = 0; chunk < BRICK_VOXELS / CHUNK; chunk++) {
+            const uint2 low = hot[chunk * 4 + t], high = hot[WARP + chunk * 4 + t];
+            const uint2 left_low = make_uint2(low.x & row, low.y & row);
+            const uint2 left_high = make_uint2(high.x & row, high.y & row);
+#pragma unroll
+            for (int p = 0; p < P::count; p++)
+                multiply_bytes(sum[p], left_low, left_high,
+                               right_of_chunk<P, FLAT>(right[z], p, chunk));
+        }
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const uint32_t voxels =
+            __shfl_sync(ALL_LANES, (uint32_t)sum[0][2 * half] >> g, lane - t); /* column 0 */
+        if (voxels == 0) continue;
+        const uint32_t id = d.table[(first + 8 * half + g) * L::entry + L::id];
+        wide *const sums = s.sums + (int64_t)id * of_cluster;
+#pragma unroll
+        for (int p = 0; p < P::count; p++)
+            add_product<P, M, FLAT>(s, corner, sums, p, (uint32_t)sum[p][2 * half] >> g,
+                                    (uint32_t)sum[p][2 * half + 1] >> g, voxels);
+    }
+}
+
+template <lob_supervoxel_method M, int C, bool FLAT>
+static __device__ inline void add_pile(const desk &d, const scene &s, const int32_t *corner,
+                                       const uint8_t *common, const uint32_t (*rank)[RUN], int n)
+{
+    typedef products_of<layout<M, C, FLAT>, M, C> P;
+    constexpr int depth = shape<FLAT>::depth;
+    right_lane<P> right[depth];
+#pragma unroll
+    for (int z = 0; z < depth; z++) right[z] = right_of_lane<P, FLAT>(d, common, z);
+    for (int base = 0; base < n; base += WARP) {
+        const unsigned any = ranks_of<depth>(rank, base);
+#pragma unroll
+        for (int z = 0; z < depth; z++)
+            write_hot(d.hot + z * HOT_GROUPS * WARP, rank[z], base, any);
+        __syncwarp();
+#pragma unroll 1
+        for (int pair = 0; pair < HOT_GROUPS / 2; pair++)
+            if (any >> 16 * pair & 0xffff)
+                add_pair<M, C, FLAT>(d, s, corner, right, base + 16 * pair,
+                                     d.hot + pair * 2 * WARP);
+        __syncwarp();
+    }
 }
 
 #endif

@@ -36,7 +36,7 @@ enum {
     LOB_WAVE_TOP = 2047,     /* cosines and sines of lsc are whole numbers in -top..top */
     LOB_WAVE_ENTRIES = 4096, /* of a table over levels */
     LOB_CLUSTER_SUMS = 4 + 6 + 2 * LOB_SUPERVOXEL_CHANNELS, /* at most, of a cluster */
-    LOB_CLUSTER_FLOATS = 7 + 2 * LOB_SUPERVOXEL_CHANNELS    /* at most, of a centre */
+    LOB_CLUSTER_FLOATS = 6 + 2 * LOB_SUPERVOXEL_CHANNELS    /* at most, of a centre */
 };
 
 typedef struct {
@@ -47,13 +47,16 @@ typedef struct {
     int32_t cells[3];     /* of the grid; side[a] across slices and never more than side[a] */
     int32_t clusters;     /* product of cells */
     float step[3];        /* voxels a cell: side / cells */
-    float position[3];    /* slic: compactness * spacing / size; slico: spacing / size */
-    float level;          /* slic: 1 / range of levels */
+    float position[3];    /* slic: compactness * range * spacing / size, in steps of levels;
+                             slico: spacing / size */
+    float level;          /* slic: steps a level, 2^-step_shift; slico: 1 / range of levels */
+    int step_shift;       /* slic: a level's step is level >> step_shift, or << where below 0 */
+    int32_t top_step;     /* slic: of the largest level */
     int shift;            /* lsc: entry of a level's wave is level >> shift */
     bool lab;             /* lsc: channels 1 and 2 have a wave and a gain of their own */
     double position_gain; /* lsc: square of feature per whole number of the tables, of axes */
     double level_gain[2]; /* lsc: of channel 0 and all others not Lab; of a and b */
-    float least_weight;   /* lsc: weights below are taken for it */
+    float least_weight;   /* lsc: of a cluster, a voxel: weights below are taken for it */
     int64_t small;        /* pieces with fewer voxels join a neighbour */
 } lob_supervoxel_rule;
 
@@ -126,13 +129,14 @@ LOB_BOTH int lob_cluster_sums(const lob_supervoxel_rule *rule)
 
 /*
  * Floats of a centre, which distances are taken from:
- *   slic, slico  [a] mean position times rule->position, [3 + c] mean level times rule->level;
- *                slico: [3 + channels] the factor of its squared contrasts
- *   lsc          [f] minus the factor of feature f, [6 + 2 * channels] half the square of the mean
+ *   slic, slico  [a] mean position times rule->position, [3 + c] mean level, slic: in steps and a
+ *                whole number, slico: times rule->level; slico: [3 + channels] the factor of its
+ *                squared contrasts
+ *   lsc          [f] the factor of feature f
  */
 LOB_BOTH int lob_cluster_floats(const lob_supervoxel_rule *rule)
 {
-    return rule->method == LOB_LSC     ? 7 + 2 * rule->channels
+    return rule->method == LOB_LSC     ? 6 + 2 * rule->channels
            : rule->method == LOB_SLICO ? 4 + rule->channels
                                        : 3 + rule->channels;
 }
@@ -164,61 +168,102 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
     *high = to < last ? to : last;
 }
 
-/* ---- slic and slico ---- */
+/*
+ * A distance has a part along each axis, which of a cluster depends on that coordinate alone, and a
+ * part of its channels: (along(y) + along(z)) + along(x), then channel after channel.
+ */
 
-/* slico: squared contrasts (levels times rule->level) below are taken for it; and what a cluster
- * starts with, for which the authors' code has (10 of 100 units)^2. */
+/* ---- slic ---- */
+
+/*
+ * Squares of whole numbers, in steps of levels that the plan makes as fine as keeps every distance
+ * below LOB_SLIC_TOP:
+ *
+ *   distance = the three lob_slic_along, and for each channel (step of level - centre)^2
+ *
+ * So the cost of a step is known to the last bit however it is come by, (s - m)^2 or s^2 + m^2 -
+ * 2sm, and a voxel's nearest cluster is found by integer minimums. A distance takes 24 bits, which
+ * leaves 8 of a word to say whose it is.
+ */
+#define LOB_SLIC_TOP (INT32_C(1) << 24)
+
+LOB_BOTH int32_t lob_slic_step(uint32_t level, const lob_supervoxel_rule *rule)
+{
+    const int down = rule->step_shift > 0 ? rule->step_shift : 0, up = down - rule->step_shift;
+    return (int32_t)(level << up >> down);
+}
+
+/* centre: of the axis. */
+LOB_BOTH int32_t lob_slic_along(float x, float position, float centre)
+{
+    const float d =
+        x * position - centre; /* 0 where the axis is one voxel, or lies across slices */
+    return (int32_t)fmaf(d, d, 0.5f);
+}
+
+LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supervoxel_rule *rule)
+{
+    const float half = rule->level < 1 ? rule->level / 2 : 0.5f; /* a step's levels lie above it */
+    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], sums[0]) * rule->position[a];
+    for (int c = 0; c < rule->channels; c++)
+        centre[3 + c] = floorf(fmaf(lob_mean(sums[4 + c], sums[0]), rule->level, half));
+}
+
+/* ---- slico ---- */
+
+/* Squared contrasts (levels times rule->level) below the first are taken for it; the second is what
+ * a cluster starts with, for which the authors' code has (10 of 100 units)^2. */
 #define LOB_SLICO_LEAST 1e-4f
 #define LOB_SLICO_START 1e-2f
 
 /*
- * The squared distance of a voxel, in this order:
+ * The squared distance of a voxel:
  *
- *   distance = lob_slic_along(x * position[0], lob_slic_row(y * position[1], z * position[2], ..))
- *   slic:   for each channel in turn: distance = lob_slic_add(distance, level * rule->level, ..)
- *   slico:  contrast = 0; for each channel in turn: contrast = lob_slic_add(contrast, ..);
- *           distance = fmaf(contrast, factor, distance)
- *   and distances are compared as lob_slic_order makes them.
+ *   contrast = 0; for each channel in turn: contrast = lob_slico_add(contrast, ..)
+ *   distance = fmaf(contrast, factor, the three lob_slico_along)
+ *
+ * and distances are compared as lob_distance_order makes them.
  */
-LOB_BOTH float lob_slic_row(float y, float z, const float *centre)
+LOB_BOTH float lob_slico_along(float x, float position, float centre)
 {
-    const float dy = y - centre[1], dz = z - centre[2];
-    return fmaf(dz, dz, dy * dy);
-}
-
-LOB_BOTH float lob_slic_along(float x, float row, const float *centre)
-{
-    const float dx = x - centre[0];
-    return fmaf(dx, dx, row);
+    const float d = x * position - centre;
+    return d * d;
 }
 
 /* level and mean are scaled by rule->level. */
-LOB_BOTH float lob_slic_add(float sum, float level, float mean)
+LOB_BOTH float lob_slico_add(float sum, float level, float mean)
 {
     const float d = level - mean;
     return fmaf(d, d, sum);
 }
 
 /*
- * A distance without the last 8 of its 24 bits. No eye sees the difference, and where two clusters
- * are that close the lower one wins. The bits are free for a number that says whose distance it is,
- * so that one integer minimum finds both.
+ * A distance of slico or a score of lsc without the last 6 of its 24 bits. No eye sees the
+ * difference. The bits are free for a number that says whose it is, so that one minimum finds both:
+ * of equal ones the lowest cluster, but of equal scores below 0 the highest.
  */
-LOB_BOTH uint32_t lob_slic_order(float distance)
+LOB_BOTH float lob_distance_order(float distance)
 {
     uint32_t bits;
     memcpy(&bits, &distance, sizeof bits);
-    return bits & ~UINT32_C(255);
+    bits &= ~UINT32_C(63);
+    memcpy(&distance, &bits, sizeof bits);
+    return distance;
 }
 
-LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, float largest,
-                              const lob_supervoxel_rule *rule)
+/* Of two such, the second of the higher cluster: does it win? */
+LOB_BOTH bool lob_distance_wins(float first, float second)
+{
+    return (second < first) | ((second == first) & (second < 0));
+}
+
+LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest,
+                               const lob_supervoxel_rule *rule)
 {
     for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], sums[0]) * rule->position[a];
     for (int c = 0; c < rule->channels; c++)
         centre[3 + c] = lob_mean(sums[4 + c], sums[0]) * rule->level;
-    if (rule->method == LOB_SLICO)
-        centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_LEAST ? largest : LOB_SLICO_LEAST);
+    centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_LEAST ? largest : LOB_SLICO_LEAST);
 }
 
 /* ---- lsc ---- */
@@ -232,15 +277,15 @@ LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, float largest,
  *
  *   score = w |m|^2 / 2 - m phi
  *
- * and the least score wins. Features are whole numbers times the root of a gain, so that sums stay
- * integers: weight and score are dot products of whole numbers with factors that hold the gains,
- * lob_lsc_weights' and a centre's. In this order:
+ * and the least score wins. The weight being a product with phi too, with factors g, that is one
+ * product, (g |m|^2 / 2 - m) phi. Features are whole numbers times the root of a gain, so that sums
+ * stay integers; the factors hold the gains:
  *
- *   w     = row(y, z, weights); w = add(w, x, &weights[0]); for each channel add(w, level's wave,
- *           &weights[6 + 2c]); then at least rule->least_weight
- *   score = the same with the centre; then fmaf(w, centre[6 + 2 * channels], score)
+ *   score = the three lob_lsc_along; for each channel in turn: score = lob_lsc_add(score, level's
+ *           wave, &centre[6 + 2c])
  *
- * Axes of one voxel and across slices have waves that are 0 throughout.
+ * and scores are compared as lob_distance_order makes them. Axes of one voxel and across slices
+ * have waves that are 0 throughout.
  */
 typedef struct {
     int16_t cosine, sine;
@@ -251,10 +296,10 @@ LOB_BOTH float lob_lsc_add(float sum, float cosine, float sine, const float *fac
     return fmaf(sine, factors[1], fmaf(cosine, factors[0], sum));
 }
 
-LOB_BOTH float lob_lsc_row(lob_wave y, lob_wave z, const float *factors)
+/* factors: the two of the axis. */
+LOB_BOTH float lob_lsc_along(lob_wave wave, const float *factors)
 {
-    return lob_lsc_add(lob_lsc_add(0.0f, y.cosine, y.sine, &factors[2]), z.cosine, z.sine,
-                       &factors[4]);
+    return fmaf((float)wave.sine, factors[1], (float)wave.cosine * factors[0]);
 }
 
 LOB_BOTH double lob_lsc_gain(const lob_supervoxel_rule *rule, int feature)
@@ -280,11 +325,13 @@ LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *we
     for (int f = 0; f < features; f++) weight += (double)weights[f] * (double)sums[4 + f];
     if (!(weight > least)) weight = least;
     for (int f = 0; f < features; f++) {
-        const double mean = (double)sums[4 + f] / weight, factor = lob_lsc_gain(rule, f) * mean;
-        centre[f] = (float)-factor;
-        square += factor * mean;
+        const double mean = (double)sums[4 + f] / weight;
+        square += lob_lsc_gain(rule, f) * mean * mean;
     }
-    centre[features] = (float)(square / 2);
+    for (int f = 0; f < features; f++) {
+        const double mean = (double)sums[4 + f] / weight;
+        centre[f] = (float)((double)weights[f] * (square / 2) - lob_lsc_gain(rule, f) * mean);
+    }
 }
 
 /*
@@ -308,8 +355,10 @@ LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const i
         lob_cluster_span(&box[a], &box[3 + a], lob_mean(sums[1 + a], sums[0]), cell[a], a, rule);
     if (rule->method == LOB_LSC)
         lob_lsc_centre(centre, sums, weights, rule);
+    else if (rule->method == LOB_SLICO)
+        lob_slico_centre(centre, sums, largest, rule);
     else
-        lob_slic_centre(centre, sums, largest, rule);
+        lob_slic_centre(centre, sums, rule);
 }
 
 /* ---- pieces ---- */

@@ -13,8 +13,8 @@ typedef struct {
     bool alive; /* has had voxels */
     int64_t n, at[3], sum[FEATURES];
     float mean[3];         /* position in voxels */
-    float level[FEATURES]; /* slic: mean levels, scaled; lsc: factors */
-    float largest, half;   /* slico: squared contrast; lsc: half the mean's square */
+    float level[FEATURES]; /* slic: steps; slico: mean levels, scaled; lsc: factors */
+    float largest;         /* slico: squared contrast */
 } cluster;
 
 typedef struct {
@@ -77,18 +77,26 @@ static double gain_of(const scene *s, int feature)
                                             : s->rule.level_gain[0];
 }
 
-/* Features in the order in which products are added: y, z, x, then channels. */
-static float product(const int64_t *f, int count, const float *factors)
+/* Features times factors: those of y plus those of z plus those of x, then on by channels. */
+static float score_of(const scene *s, const cluster *k, int64_t v)
 {
-    float sum = 0;
-    for (int i = 2; i < 6; i++) sum = fmaf((float)f[i], factors[i], sum);
-    for (int i = 0; i < 2; i++) sum = fmaf((float)f[i], factors[i], sum);
-    for (int i = 6; i < count; i++) sum = fmaf((float)f[i], factors[i], sum);
+    int64_t f[FEATURES];
+    const int count = features_of(f, s, v);
+    float axis[3];
+    for (int a = 0; a < 3; a++) {
+        const float cosine = (float)f[2 * a] * k->level[2 * a];
+        axis[a] = fmaf((float)f[2 * a + 1], k->level[2 * a + 1], cosine);
+    }
+    float sum = axis[1] + axis[2];
+    sum += axis[0];
+    for (int i = 6; i < count; i++) sum = fmaf((float)f[i], k->level[i], sum);
     return sum;
 }
 
-static float contrast_to(const scene *s, const cluster *k, int64_t v, float sum)
+/* slico */
+static float contrast_to(const scene *s, const cluster *k, int64_t v)
 {
+    float sum = 0;
     for (int c = 0; c < s->rule.channels; c++) {
         const float d = (float)s->planes[c * s->n + v] * s->rule.level - k->level[c];
         sum = fmaf(d, d, sum);
@@ -96,29 +104,56 @@ static float contrast_to(const scene *s, const cluster *k, int64_t v, float sum)
     return sum;
 }
 
-static float distance_to(const scene *s, const cluster *k, int64_t v)
+/* slico: how far along an axis; slic: too, in steps of levels. */
+static float apart(const scene *s, const cluster *k, int32_t x, int axis)
+{
+    const float position = s->rule.position[axis];
+    return (float)x * position - k->mean[axis] * position;
+}
+
+/* slic: levels in steps of 2^shift, whose squares are added to those of the places, rounded. */
+static int64_t steps_to(const scene *s, const cluster *k, int64_t v)
 {
     int32_t x[3];
-    float d[3];
+    int64_t sum = 0;
     place_of(x, s, v);
-    if (s->rule.method == LOB_LSC) {
-        int64_t f[FEATURES];
-        const int count = features_of(f, s, v);
-        const float weight = fmaxf(product(f, count, s->weights), s->rule.least_weight);
-        return fmaf(weight, k->half, product(f, count, k->level));
+    for (int a = 0; a < 3; a++) {
+        const float d = apart(s, k, x[a], a);
+        sum += (int64_t)floorf(fmaf(d, d, 0.5f));
     }
-    for (int a = 0; a < 3; a++)
-        d[a] = (float)x[a] * s->rule.position[a] - k->mean[a] * s->rule.position[a];
-    float distance = fmaf(d[0], d[0], fmaf(d[2], d[2], d[1] * d[1]));
-    if (s->rule.method == LOB_SLIC)
-        distance = contrast_to(s, k, v, distance);
-    else
-        distance = fmaf(contrast_to(s, k, v, 0), 1.0f / fmaxf(k->largest, 1e-4f), distance);
-    uint32_t bits;
-    memcpy(&bits, &distance, sizeof bits);
-    bits = bits / 256 * 256;
-    memcpy(&distance, &bits, sizeof bits);
-    return distance;
+    for (int c = 0; c < s->rule.channels; c++) {
+        const double steps = floor(ldexp(s->planes[c * s->n + v], -s->rule.step_shift));
+        const int64_t d = (int64_t)steps - (int64_t)k->level[c];
+        sum += d * d;
+    }
+    if (sum >= 1 << 24) abort(); /* that many bits a distance has */
+    return sum;
+}
+
+static float slico_distance(const scene *s, const cluster *k, int64_t v)
+{
+    int32_t x[3];
+    float square[3];
+    place_of(x, s, v);
+    for (int a = 0; a < 3; a++) square[a] = apart(s, k, x[a], a) * apart(s, k, x[a], a);
+    return fmaf(contrast_to(s, k, v), 1.0f / fmaxf(k->largest, 1e-4f),
+                square[1] + square[2] + square[0]);
+}
+
+/* Towards 0 to a float whose last 6 bits are 0. */
+static float cut_off(float value)
+{
+    int exponent;
+    const double share = frexp((double)value, &exponent);
+    return (float)ldexp(trunc(ldexp(share, 18)), exponent - 18);
+}
+
+/* Exact in a double, whatever the method. */
+static double distance_to(const scene *s, const cluster *k, int64_t v)
+{
+    return s->rule.method == LOB_SLIC  ? (double)steps_to(s, k, v)
+           : s->rule.method == LOB_LSC ? (double)cut_off(score_of(s, k, v))
+                                       : (double)cut_off(slico_distance(s, k, v));
 }
 
 /* May a voxel join a cluster? Within a step of its mean and a cell of its cell on every axis. */
@@ -142,11 +177,12 @@ static bool may_join(const scene *s, int32_t k, int64_t v)
 static void choose(scene *s, int64_t v)
 {
     int32_t best = own_cluster(s, v);
-    float least = INFINITY;
+    double least = INFINITY;
     for (int32_t k = 0; k < s->rule.clusters; k++) {
         if (!may_join(s, k, v)) continue;
-        const float distance = distance_to(s, &s->clusters[k], v);
-        if (distance < least) least = distance, best = k;
+        const double distance = distance_to(s, &s->clusters[k], v);
+        const bool last = distance < 0; /* of equals: below 0 the last, else the first */
+        if (last ? distance <= least : distance < least) least = distance, best = k;
     }
     s->label[v] = best;
 }
@@ -165,14 +201,25 @@ static void add_voxel(cluster *k, const scene *s, int64_t v)
         for (int c = 0; c < s->rule.channels; c++) k->sum[c] += s->planes[c * s->n + v];
 }
 
+/* The step that a mean level comes nearest to: step n holds the levels from n * 2^shift on, and so
+ * their middle lies half a level short of the next (shift <= 0: every level is a step's). */
+static float nearest_step(float mean, int shift)
+{
+    const float half = ldexpf(0.5f, shift > 0 ? -shift : 0);
+    return floorf(fmaf(mean, ldexpf(1, -shift), half));
+}
+
 static void move(cluster *k, const scene *s)
 {
     if (k->n == 0) return;
     k->alive = true;
     for (int a = 0; a < 3; a++) k->mean[a] = (float)((double)k->at[a] / (double)k->n);
     if (s->rule.method != LOB_LSC) {
-        for (int c = 0; c < s->rule.channels; c++)
-            k->level[c] = (float)((double)k->sum[c] / (double)k->n) * s->rule.level;
+        for (int c = 0; c < s->rule.channels; c++) {
+            const float mean = (float)((double)k->sum[c] / (double)k->n);
+            k->level[c] = s->rule.method == LOB_SLICO ? mean * s->rule.level
+                                                      : nearest_step(mean, s->rule.step_shift);
+        }
         return;
     }
     const int count = 6 + 2 * s->rule.channels;
@@ -181,10 +228,12 @@ static void move(cluster *k, const scene *s)
     weight = fmax(weight, (double)k->n * (double)s->rule.least_weight);
     for (int i = 0; i < count; i++) {
         const double mean = (double)k->sum[i] / weight;
-        k->level[i] = (float)-(gain_of(s, i) * mean);
         square += gain_of(s, i) * mean * mean;
     }
-    k->half = (float)(square / 2);
+    for (int i = 0; i < count; i++) {
+        const double mean = (double)k->sum[i] / weight;
+        k->level[i] = (float)((double)s->weights[i] * (square / 2) - gain_of(s, i) * mean);
+    }
 }
 
 static void weigh(scene *s)
@@ -219,7 +268,7 @@ static bool gather(scene *s, bool first)
         cluster *now = &s->clusters[s->label[v]];
         add_voxel(now, s, v);
         if (!first && s->rule.method == LOB_SLICO)
-            now->largest = fmaxf(now->largest, contrast_to(s, &old[s->label[v]], v, 0));
+            now->largest = fmaxf(now->largest, contrast_to(s, &old[s->label[v]], v));
     }
     for (int32_t k = 0; k < s->rule.clusters; k++) {
         cluster *now = &s->clusters[k];
