@@ -53,6 +53,12 @@ static inline void lob_bits_up(uint64_t *out, const uint64_t *bits, int64_t word
     }
 }
 
+/* Where runs start in word w of a row; starts may be NULL: where filled follows not filled. */
+static inline uint64_t lob_bits_starts(const uint64_t *filled, const uint64_t *starts, int64_t w)
+{
+    return starts ? starts[w] : filled[w] & ~(filled[w] << 1 | (w > 0 ? filled[w - 1] >> 63 : 0));
+}
+
 /*
  * The runs of a row; returns how many. starts may be NULL: a run starts wherever a filled voxel
  * follows one that is not.

@@ -194,32 +194,83 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
     return st;
 }
 
-enum { STRETCH = 16 };
+/* In one register where a machine has such ones. */
+typedef int32_t eight_labels __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* For 7 bits, how many of them are set below each place. */
+#define BELOW(b, n) ((b) >> ((n)-1) & 1)
+#define BELOW_2(b)  BELOW(b, 1) + BELOW(b, 2)
+#define BELOW_4(b)  BELOW_2(b) + BELOW_2((b) >> 2)
+#define RANKS(b)                                                          \
+    {                                                                     \
+        0, BELOW(b, 1), BELOW_2(b), BELOW_2(b) + BELOW(b, 3), BELOW_4(b), \
+            BELOW_4(b) + BELOW(b, 5), BELOW_4(b) + BELOW_2((b) >> 4),     \
+            BELOW_4(b) + BELOW_2((b) >> 4) + BELOW(b, 7)                  \
+    }
+#define RANKS_4(b)  RANKS(b), RANKS((b) + 1), RANKS((b) + 2), RANKS((b) + 3)
+#define RANKS_16(b) RANKS_4(b), RANKS_4((b) + 4), RANKS_4((b) + 8), RANKS_4((b) + 12)
+#define RANKS_64(b) RANKS_16(b), RANKS_16((b) + 16), RANKS_16((b) + 32), RANKS_16((b) + 48)
+static const int32_t ranks[128][8] = {RANKS_64(0), RANKS_64(64)};
 
 /*
- * Set out[x..end) and x to end. A whole stretch of voxels at a time: what goes beyond the end is
- * written over by what follows.
+ * The labels of 8 columns.
+ *
+ *   label   in  the one of the run that holds the first column, and those of the 7 runs after it
+ *   starts  in  bit i: a run starts in column i; the first column's bit is not looked at
+ *   filled  in  bit i: column i is in a run
  */
-#define FILL_TO(to, value)                                          \
-    do {                                                            \
-        const int64_t end = (to);                                   \
-        for (; x < end && x + STRETCH <= nx; x += STRETCH)          \
-            for (int s = 0; s < STRETCH; s++) out[x + s] = (value); \
-        for (; x < end; x++) out[x] = (value);                      \
-        x = end;                                                    \
-    } while (0)
+static inline __attribute__((always_inline)) void spread(eight_labels *out, const int32_t *label,
+                                                         uint64_t starts, uint64_t filled)
+{
+    static const eight_labels bit = {1, 2, 4, 8, 16, 32, 64, 128};
+    const int32_t *rank = ranks[starts >> 1 & 127];
+#ifdef __clang__
+    for (int i = 0; i < 8; i++) (*out)[i] = label[rank[i]];
+#else
+    *out = __builtin_shuffle(*(const eight_labels *)label, *(const eight_labels *)rank);
+#endif
+    *out &= ((int32_t)(filled & 0xff) & bit) == bit;
+}
 
-/* Write a row's labels from left to right, and 0 between runs. */
-#define WRITE_ROW(ctype)                                         \
-    do {                                                         \
-        ctype *out = (ctype *)c->result->labels + row->row * nx; \
-        int64_t x = 0;                                           \
-        for (int64_t i = 0; i < row->count; i++) {               \
-            const ctype label = (ctype)label_of(c, row, i);      \
-            FILL_TO(row->run[i].start, 0);                       \
-            FILL_TO(row->run[i].end, label);                     \
-        }                                                        \
-        FILL_TO(nx, 0);                                          \
+/* Columns of a word, and the labels of its runs behind that of the run which comes in from the
+ * left, with as many more as may be read and are not used. */
+enum { COLUMNS = 64, LABELS = 1 + COLUMNS + 7 };
+
+/* Set out[0..COLUMNS). */
+#define WRITE_WORD(ctype, out)                                          \
+    if (starts == 0 && (filled[w] == 0 || filled[w] == UINT64_MAX)) {   \
+        const ctype all = filled[w] ? (ctype)label[0] : 0;              \
+        for (int x = 0; x < COLUMNS; x++) (out)[x] = all;               \
+    } else                                                              \
+        for (int x = 0, at = 0; x < COLUMNS; x += 8) {                  \
+            eight_labels eight;                                         \
+            at += starts >> x & 1;                                      \
+            spread(&eight, label + at, starts >> x, filled[w] >> x);    \
+            for (int k = 0; k < 8; k++) (out)[x + k] = (ctype)eight[k]; \
+            at += __builtin_popcountll(starts >> x & 0xfe);             \
+        }
+
+/*
+ * Write a row's labels from left to right, and 0 between runs. The labels of a word's runs are
+ * fetched before the word is written, since nodes may lie where labels go.
+ */
+#define WRITE_ROW(ctype)                                                         \
+    do {                                                                         \
+        ctype *out = (ctype *)c->result->labels + row->row * p->dims.nx;         \
+        for (int64_t w = 0, run = 0; w < p->words; w++, out += COLUMNS) {        \
+            const uint64_t starts = lob_bits_starts(filled, stored, w);          \
+            const int64_t left = p->dims.nx - w * COLUMNS;                       \
+            const int count = __builtin_popcountll(starts);                      \
+            for (int i = 1; i <= count; i++) label[i] = label_of(c, row, run++); \
+            if (left >= COLUMNS) {                                               \
+                WRITE_WORD(ctype, out)                                           \
+            } else {                                                             \
+                ctype last[COLUMNS];                                             \
+                WRITE_WORD(ctype, last)                                          \
+                memcpy(out, last, (size_t)left * sizeof *out);                   \
+            }                                                                    \
+            label[0] = label[count];                                             \
+        }                                                                        \
     } while (0)
 
 static int32_t label_of(const call *c, const lob_piece_row *row, int64_t i)
@@ -231,7 +282,10 @@ static int32_t label_of(const call *c, const lob_piece_row *row, int64_t i)
 LOB_CLONES static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
 {
     const call *c = user;
-    const int64_t nx = p->dims.nx;
+    const uint64_t *filled = p->filled + row->row * p->words;
+    const uint64_t *stored = lob_pieces_starts(p, row->row);
+    int32_t label[LABELS]; /* those that are not set are read, and not used */
+    label[0] = 0;
     if (c->result->type == LOB_U8)
         WRITE_ROW(uint8_t);
     else if (c->result->type == LOB_I16)
@@ -253,14 +307,27 @@ static void write_holes(const lob_pieces *p, const lob_piece_row *row, void *use
     }
 }
 
-static lob_status write_labels(call *c, double share)
+/* Memory for the labels; those of 4 bytes may lie where nodes do, which nobody asks for again. */
+static lob_status take_labels(call *c)
 {
     const int64_t voxels = lob_voxels(c->in->image);
+    lob_pieces *p = &c->pieces;
+    if (p->spread && c->result->type == LOB_I32) {
+        c->result->labels = p->node;
+        return LOB_OK;
+    }
     c->result->labels =
         lob_pages(lob_product(voxels, (int64_t)lob_type_of(c->result->type)->bytes, 1, 1));
-    if (!c->result->labels)
-        return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
-    lob_status st = lob_pieces_visit(&c->pieces, write_row, c, share, c->error);
+    if (c->result->labels) return LOB_OK;
+    return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
+}
+
+static lob_status write_labels(call *c, double share)
+{
+    lob_status st = take_labels(c);
+    if (st != LOB_OK) return st;
+    st = lob_pieces_visit_bits(&c->pieces, write_row, c, share);
+    if (c->result->labels == c->pieces.node) lob_pieces_hand_over(&c->pieces);
     if (st == LOB_OK && c->options->fill_holes)
         st = lob_pieces_visit(&c->holes, write_holes, c, 1.0, c->error);
     return st;
@@ -308,6 +375,7 @@ lob_status lob_components_cpu(lob_components_result *result, const lob_component
                             .neighbours = options->neighbours,
                             .slice_axis = options->slice_axis,
                             .threads = context->threads > 0 ? context->threads : 1,
+                            .may_spread = options->type == LOB_I32 || options->type == LOB_TYPES,
                             .ledger = &c.ledger,
                             .stages = &c.stages,
                             .mark = mark_row,

@@ -74,25 +74,42 @@ static inline trio trio_at(const uint64_t *bits, int64_t w, int64_t words)
                   same >> 1 | (w + 1 < words ? bits[w + 1] << 63 : 0)};
 }
 
-/* The node, or at a seam the piece, of the run that holds bit x of a row. */
-EACH_KIND uint32_t node_at(const bit_row *row, int64_t x, bool stored)
+/* stored is constant where it is known that rows have starts, or have not. */
+EACH_KIND uint64_t starts_at(const bit_row *row, int64_t w, bool stored)
 {
-    const int64_t w = x / 64;
-    const uint64_t here = row->filled[w], before = w > 0 ? row->filled[w - 1] >> 63 : 0;
-    const uint64_t starts = stored ? row->starts[w] : here & ~(here << 1 | before);
-    const uint64_t until = UINT64_MAX >> (63 - x % 64);
+    return lob_bits_starts(row->filled, stored ? row->starts : NULL, w);
+}
+
+/* The node, or at a seam the piece, of the run that holds the highest bit of `until`, in word w. */
+EACH_KIND uint32_t node_at(const bit_row *row, int64_t w, uint64_t starts, uint64_t until)
+{
     const uint32_t run = row->ranks[w] + (uint32_t)__builtin_popcountll(starts & until) - 1;
     return row->first + (row->piece ? row->piece[run] : run);
 }
 
+/* A new run is in no set but its own; of any run nothing is known. */
+typedef enum { ANY_RUN, NEW_RUN } run_state;
+
 /* Unite the runs of columns x and x + dx for every bit x of word w; stored: rows have starts. */
 EACH_KIND void unite_bits(const joiner *j, const bit_row *a, const bit_row *b, int64_t w,
-                          uint64_t bits, int dx, bool stored)
+                          uint64_t bits, int dx, bool stored, run_state state)
 {
+    if (!bits) return;
+    const uint64_t starts = starts_at(a, w, stored);
+    const uint64_t others = dx ? 0 : starts_at(b, w, stored);
     for (; bits; bits &= bits - 1) {
-        const int64_t x = w * 64 + __builtin_ctzll(bits);
-        const uint32_t m = node_at(a, x, stored), n = node_at(b, x + dx, stored);
-        if (j->seam)
+        const uint64_t until = bits ^ (bits - 1);
+        const uint32_t m = node_at(a, w, starts, until);
+        uint32_t n;
+        if (dx) {
+            const int64_t x = w * 64 + __builtin_ctzll(bits) + dx;
+            n = node_at(b, x / 64, starts_at(b, x / 64, stored), UINT64_MAX >> (63 - x % 64));
+        } else {
+            n = node_at(b, w, others, until);
+        }
+        if (state == NEW_RUN)
+            j->parent[m] = j->parent[n];
+        else if (j->seam)
             unite_shared(j->parent, m, n);
         else
             lob_unite(j->parent, m, n);
@@ -101,6 +118,26 @@ EACH_KIND void unite_bits(const joiner *j, const bit_row *a, const bit_row *b, i
 
 /* Which voxels join beyond faces: 6 and 4; 18; 26 and 8. */
 typedef enum { TO_FACES, TO_EDGES, TO_CORNERS } extent;
+
+/*
+ * Of pairs straight across unite each run's first, and take it out, of runs that start in this
+ * word: these are new, and take the other's parent without a search. Most pairs are of this kind.
+ */
+EACH_KIND void adopt_bits(const joiner *j, const bit_row *a, const bit_row row[4], int64_t w,
+                          trio in, uint64_t same[4], bool stored)
+{
+    const uint64_t through = in.same & in.up, earlier = through & ~(through + 1);
+    if (j->seam) return;
+    uint64_t first = (same[0] | same[1]) & ~earlier;
+    /* Adding carries each run's first pair through the rest of the run. */
+    const uint64_t after = first << 1 & through;
+    first &= ~((((after + through) ^ through) & through) | after);
+    const uint64_t below = same[1] & first, beside = first ^ below;
+    unite_bits(j, a, &row[1], w, below, 0, stored, NEW_RUN);
+    unite_bits(j, a, &row[0], w, beside, 0, stored, NEW_RUN);
+    same[1] ^= below;
+    same[0] ^= beside;
+}
 
 /*
  * Any and equal, where what two voxels are joined with is joined, too: word w of a row against the
@@ -150,11 +187,12 @@ EACH_KIND void join_word(const joiner *j, const bit_row *a, const bit_row row[4]
         up[3] &= ~up1;
         down[3] &= ~down1;
     }
+    adopt_bits(j, a, row, w, in, same, stored);
     for (int i = 0; i < (reach == TO_FACES ? 2 : 4); i++) {
-        unite_bits(j, a, &row[i], w, same[i], 0, stored);
+        unite_bits(j, a, &row[i], w, same[i], 0, stored, ANY_RUN);
         if (reach == TO_FACES || (reach == TO_EDGES && i >= 2)) continue;
-        unite_bits(j, a, &row[i], w, up[i], -1, stored);
-        unite_bits(j, a, &row[i], w, down[i], 1, stored);
+        unite_bits(j, a, &row[i], w, up[i], -1, stored, ANY_RUN);
+        unite_bits(j, a, &row[i], w, down[i], 1, stored, ANY_RUN);
     }
 }
 
@@ -255,10 +293,11 @@ EACH_KIND void join_within(const joiner *j, const bit_row *a, const bit_row row[
             const trio same = trio_at(j->window->scratch + (PAIRS + 3 * i) * words, w, words);
             const trio starts = trio_at(row[i].starts, w, words);
             const uint64_t b = ~starts.same, b_next = ~starts.down; /* where a pair holds it */
-            unite_bits(j, a, &row[i], w, r.same & ~(same.up & in.same & b), 0, true);
-            unite_bits(j, a, &row[i], w, r.up & ~(r.same & b) & ~(same.up & in.same), -1, true);
+            unite_bits(j, a, &row[i], w, r.same & ~(same.up & in.same & b), 0, true, ANY_RUN);
+            unite_bits(j, a, &row[i], w, r.up & ~(r.same & b) & ~(same.up & in.same), -1, true,
+                       ANY_RUN);
             unite_bits(j, a, &row[i], w, r.down & ~(r.same & b_next) & ~(same.down & in.down), 1,
-                       true);
+                       true, ANY_RUN);
         }
     }
 }
@@ -289,8 +328,8 @@ EACH_KIND void join_row(const joiner *j, const bit_row *a, const bit_row row[4])
         join_filled(j, a, row, TO_FACES, true);
 }
 
-/* Count a row's runs before each word. */
-EACH_KIND void count_ranks(const lob_pieces *p, const lob_window *win, int64_t row)
+/* Count a row's runs before each word; returns how many there are. */
+EACH_KIND uint32_t count_ranks(const lob_pieces *p, const lob_window *win, int64_t row)
 {
     const uint64_t *filled = p->filled + row * p->words, *stored = lob_pieces_starts(p, row);
     uint32_t *ranks = win->ranks + (row & (win->slots - 1)) * p->words, count = 0;
@@ -301,6 +340,7 @@ EACH_KIND void count_ranks(const lob_pieces *p, const lob_window *win, int64_t r
         count += (uint32_t)__builtin_popcountll(starts);
         before = filled[w] >> 63;
     }
+    return count;
 }
 
 EACH_KIND bit_row bits_of(const joiner *j, int64_t row)
@@ -328,7 +368,8 @@ LOB_CLONES static bool join_rows(const joiner *j, int64_t row, int64_t end, int6
     for (int64_t y = row % ny; row < end; row++, y = y + 1 < ny ? y + 1 : 0) {
         const bit_row here = bits_of(j, row);
         bit_row other[4] = {empty, empty, empty, empty};
-        count_ranks(p, j->window, row);
+        const uint32_t runs = count_ranks(p, j->window, row);
+        for (uint32_t i = 0; !j->seam && i < runs; i++) j->parent[here.first + i] = here.first + i;
         for (int i = 0; i < 4; i++) {
             const lob_before *b = &p->before[i];
             const int64_t there = row + b->dy + b->dz * ny;
@@ -346,7 +387,6 @@ void lob_join_slab(lob_pieces *p, lob_slab *slab, const lob_window *win)
 {
     uint32_t *const parent = p->node + slab->node;
     const joiner j = {.p = p, .parent = parent, .window = win};
-    for (int64_t i = 0; i < slab->nodes; i++) parent[i] = (uint32_t)i;
     if (!join_rows(&j, slab->row, slab->row_end, slab->row, slab->row_end)) return;
     /* A parent comes before its children: one pass from the front numbers the pieces. */
     uint32_t pieces = 0;

@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Slabs a thread, so that those with little in them even out, and the least rows of one. */
-enum { SLABS_A_THREAD = 4, SLAB_VOXELS = 1 << 12 };
+/*
+ * Slabs a thread, so that those with little in them even out and a slab's nodes stay in caches: as
+ * many as there may be while seams are one plane in 8, but some in any case. And a slab's least.
+ */
+enum { SLABS_A_THREAD = 4, MORE_SLABS = 16, SLAB_PLANES = 8, SLAB_VOXELS = 1 << 12 };
 
 enum { HUGE_PAGE = 1 << 21 };
 
@@ -106,11 +109,13 @@ static void list_before(lob_pieces *p)
 static lob_status cut(lob_pieces *p, lob_error *error)
 {
     const int64_t nx = p->dims.nx, rows = p->dims.ny * p->dims.nz;
+    const int64_t thick = SLAB_PLANES * p->dims.ny;
+    const int64_t most_rows = rows / ((int64_t)p->threads * SLABS_A_THREAD) + 1;
     const int64_t most = UINT32_MAX / nx; /* a slab's nodes are counted in 32 bits */
     p->rows = rows;
     p->words = lob_bit_words(nx);
-    p->slab_rows = rows / ((int64_t)p->threads * SLABS_A_THREAD) + 1;
-    if (p->threads == 1) p->slab_rows = rows;
+    p->slab_rows = rows / ((int64_t)p->threads * MORE_SLABS) + 1;
+    if (p->slab_rows < thick) p->slab_rows = thick < most_rows ? thick : most_rows;
     if (p->slab_rows < SLAB_VOXELS / nx + 1) p->slab_rows = SLAB_VOXELS / nx + 1;
     if (p->slab_rows > most) p->slab_rows = most;
     if (p->slab_rows > rows) p->slab_rows = rows;
@@ -145,6 +150,11 @@ LOB_CLONES static int64_t count_starts(const lob_pieces *p, int64_t row)
 
 enum { TOLD = 64 }; /* rows between tellings */
 
+static int workers(const lob_pieces *p)
+{
+    return p->threads < p->slabs ? p->threads : (int)p->slabs;
+}
+
 static lob_status mark(lob_pieces *p, double share)
 {
     lob_stages_next(p->stages, p->rows, share);
@@ -161,16 +171,39 @@ static lob_status mark(lob_pieces *p, double share)
         slab->nodes = nodes;
     }
     p->nodes = 0;
-    for (int64_t s = 0; s < p->slabs; s++) {
-        p->slab[s].node = p->nodes;
-        p->nodes += p->slab[s].nodes;
-    }
+    for (int64_t s = 0; s < p->slabs; s++) p->nodes += p->slab[s].nodes;
     p->longest = 0;
     for (int64_t row = 0; row < p->rows; row++) {
         const int64_t count = lob_slab_runs(p, &p->slab[row / p->slab_rows], row);
         if (count > p->longest) p->longest = count;
     }
     return atomic_load(&p->stages->stop) ? LOB_ECANCEL : LOB_OK;
+}
+
+/*
+ * Memory for nodes. Where they are many and may spread, a slab's are the last of its voxels', so
+ * that labels can be written over them from left to right: to the right of a run there is a voxel
+ * at least for each node that is still to be read.
+ */
+static lob_status take_nodes(lob_pieces *p, lob_error *error)
+{
+    enum { MANY = 8 }; /* voxels a node */
+    const int64_t voxels = p->rows * p->dims.nx;
+    int64_t next = 0;
+    p->spread = p->may_spread && p->nodes > voxels / MANY;
+    for (int64_t s = 0; s < p->slabs; s++) {
+        lob_slab *slab = &p->slab[s];
+        slab->node = p->spread ? slab->row_end * p->dims.nx - slab->nodes : next;
+        next += slab->nodes;
+    }
+    if (!p->spread) return lob_ledger_take(p->ledger, &p->node, p->nodes, sizeof *p->node, error);
+    lob_status st = lob_ledger_enter(p->ledger, p->nodes * (int64_t)sizeof *p->node, error);
+    if (st != LOB_OK) return st;
+    p->node = lob_pages(voxels * (int64_t)sizeof *p->node);
+    if (p->node) return LOB_OK;
+    p->ledger->now -= p->nodes * (int64_t)sizeof *p->node;
+    return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %lld voxels",
+                    (long long)voxels);
 }
 
 static lob_status number_pieces(lob_pieces *p, lob_error *error)
@@ -195,7 +228,7 @@ typedef void join_part(lob_pieces *p, lob_slab *slab, const lob_window *window);
 static lob_status join_all(lob_pieces *p, join_part *join, int64_t from, lob_error *error)
 {
     lob_window *win = NULL;
-    const int count = p->threads < p->slabs ? p->threads : (int)p->slabs;
+    const int count = workers(p);
     lob_status st = lob_ledger_take(p->ledger, &win, count, sizeof *win, error);
     if (st != LOB_OK) return st;
     memset(win, 0, (size_t)count * sizeof *win);
@@ -217,7 +250,7 @@ lob_status lob_pieces_find(lob_pieces *p, const double share[2], lob_error *erro
     list_before(p);
     lob_status st = cut(p, error);
     if (st == LOB_OK) st = mark(p, share[0]);
-    if (st == LOB_OK) st = lob_ledger_take(p->ledger, &p->node, p->nodes, sizeof *p->node, error);
+    if (st == LOB_OK) st = take_nodes(p, error);
     if (st == LOB_OK) {
         lob_stages_next(p->stages, p->rows, share[1]);
         st = join_all(p, lob_join_slab, 0, error);
@@ -232,25 +265,45 @@ lob_status lob_pieces_find(lob_pieces *p, const double share[2], lob_error *erro
     return LOB_OK;
 }
 
-lob_status lob_pieces_visit(const lob_pieces *p, lob_row_visit *visit, void *user, double share,
-                            lob_error *error)
+/* runs: room for the longest a thread; or NULL. */
+static lob_status visit_rows(const lob_pieces *p, lob_run *runs, lob_row_visit *visit, void *user,
+                             double share)
 {
-    const int count = p->threads < p->slabs ? p->threads : (int)p->slabs;
-    lob_run *runs;
     lob_stages_next(p->stages, p->rows, share);
-    lob_status st = lob_ledger_take(p->ledger, &runs, p->longest * count, sizeof *runs, error);
-    if (st != LOB_OK) return st;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(count)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(workers(p))
     for (int64_t s = 0; s < p->slabs; s++) {
-        lob_run *const mine = runs + omp_get_thread_num() * p->longest;
+        lob_run *const mine = runs ? runs + omp_get_thread_num() * p->longest : NULL;
         for (int64_t row = p->slab[s].row; row < p->slab[s].row_end; row++) {
             const lob_piece_row here = lob_pieces_row(mine, p, row);
             visit(p, &here, user);
             if (row % TOLD == 0 && lob_stages_tell(p->stages, TOLD)) break;
         }
     }
-    lob_ledger_give(p->ledger, runs, p->longest * count, sizeof *runs);
     return atomic_load(&p->stages->stop) ? LOB_ECANCEL : LOB_OK;
+}
+
+lob_status lob_pieces_visit(const lob_pieces *p, lob_row_visit *visit, void *user, double share,
+                            lob_error *error)
+{
+    const int64_t room = p->longest * workers(p);
+    lob_run *runs;
+    lob_status st = lob_ledger_take(p->ledger, &runs, room, sizeof *runs, error);
+    if (st != LOB_OK) return st;
+    st = visit_rows(p, runs, visit, user, share);
+    lob_ledger_give(p->ledger, runs, room, sizeof *runs);
+    return st;
+}
+
+lob_status lob_pieces_visit_bits(const lob_pieces *p, lob_row_visit *visit, void *user,
+                                 double share)
+{
+    return visit_rows(p, NULL, visit, user, share);
+}
+
+void lob_pieces_hand_over(lob_pieces *p)
+{
+    p->ledger->now -= p->nodes * (int64_t)sizeof *p->node;
+    p->node = NULL;
 }
 
 void lob_pieces_free(lob_pieces *p)

@@ -81,11 +81,11 @@ typedef struct {
     int dy, dz, reach;
 } lob_before;
 
-/* Rows [row, row_end) with their nodes and pieces, counted from the first of the volume's. */
+/* Rows [row, row_end), with their nodes and pieces. */
 typedef struct {
     int64_t row, row_end;
-    int64_t node, nodes;
-    int64_t piece, pieces;
+    int64_t node, nodes;   /* from where on in pieces->node, how many */
+    int64_t piece, pieces; /* the first of the volume's, how many */
 } lob_slab;
 
 typedef struct lob_pieces lob_pieces;
@@ -97,6 +97,7 @@ struct lob_pieces {
     const lob_component_rule *rule; /* of tolerance */
     int neighbours, slice_axis;
     int threads;
+    bool may_spread; /* nodes may take 4 bytes a voxel, most of it not touched */
     lob_ledger *ledger;
     lob_stages *stages;
 
@@ -111,7 +112,8 @@ struct lob_pieces {
     uint32_t *first;     /* rows: its first run's node, counted from its slab's first */
     lob_slab *slab;
     int64_t slabs, slab_rows;
-    uint32_t *node;              /* nodes: the run's piece, counted from its slab's first */
+    uint32_t *node;              /* the run's piece, counted from its slab's first */
+    bool spread;                 /* node is one a voxel; else nodes */
     uint32_t *number;            /* pieces: its component, from 0 in raster order */
     int64_t nodes, total, found; /* runs, pieces, components */
     int64_t longest;             /* runs in a row, at most */
@@ -128,6 +130,9 @@ struct lob_pieces {
 lob_status lob_pieces_find(lob_pieces *pieces, const double share[2], lob_error *error);
 
 void lob_pieces_free(lob_pieces *pieces);
+
+/* pieces->node is the caller's to free(), and no longer known. */
+void lob_pieces_hand_over(lob_pieces *pieces);
 
 static inline const uint64_t *lob_pieces_starts(const lob_pieces *pieces, int64_t row)
 {
@@ -160,12 +165,13 @@ typedef struct {
     uint32_t base;
 } lob_piece_row;
 
-/* Make one in `runs`, which has room for the longest. */
+/* Make one in `runs`, which has room for the longest or is NULL: then they are left out. */
 static inline lob_piece_row lob_pieces_row(lob_run *runs, const lob_pieces *pieces, int64_t row)
 {
     const lob_slab *slab = &pieces->slab[row / pieces->slab_rows];
     return (lob_piece_row){.row = row,
-                           .count = lob_pieces_runs(runs, pieces, row),
+                           .count = runs ? lob_pieces_runs(runs, pieces, row)
+                                         : lob_slab_runs(pieces, slab, row),
                            .run = runs,
                            .piece = pieces->node + slab->node + pieces->first[row],
                            .base = (uint32_t)slab->piece};
@@ -182,6 +188,10 @@ static inline lob_piece_row lob_pieces_row(lob_run *runs, const lob_pieces *piec
 typedef void lob_row_visit(const lob_pieces *pieces, const lob_piece_row *row, void *user);
 lob_status lob_pieces_visit(const lob_pieces *pieces, lob_row_visit *visit, void *user,
                             double share, lob_error *error);
+
+/* The same with row->run NULL, for visits that go by the rows' bits. LOB_OK or LOB_ECANCEL. */
+lob_status lob_pieces_visit_bits(const lob_pieces *pieces, lob_row_visit *visit, void *user,
+                                 double share);
 
 /*
  * Of the background of numbered components, find the holes.
