@@ -228,7 +228,7 @@ static float margin_of(const lob_supervoxel_rule *rule)
     float margin = 64;
     for (int a = 0; a < 3; a++) {
         const float side = (float)rule->side[a] * rule->position[a];
-        margin += side * 4 * (rule->step[a] * rule->position[a] + 1) * 0x1p-22f;
+        margin += side * 8 * (rule->step[a] * rule->position[a] + 1) * 0x1p-22f;
     }
     return margin;
 }

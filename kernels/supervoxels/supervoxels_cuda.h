@@ -47,7 +47,7 @@ typedef struct {
 
 /* Decides the time, not the result. */
 typedef struct {
-    bool plain;        /* every voxel by itself, without tiles */
+    bool plain;        /* every voxel by itself */
     bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
 } lob_supervoxel_tuning;
 

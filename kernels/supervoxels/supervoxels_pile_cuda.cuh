@@ -47,14 +47,14 @@ static __host__ __device__ inline unsigned char *lay_desk(desk *d, uint8_t **com
 {
     typedef layout<M, C, FLAT> L;
     typedef products_of<L, M, C> P;
-    constexpr int depth = shape<FLAT>::depth, hot = depth * HOT_GROUPS * WARP;
+    constexpr int depth = shape<FLAT>::depth, hot = depth * HOT_PAIRS * WARP;
     const int64_t waves = L::lsc ? L::places : 0, rows = depth * P::inputs * ROW_BYTES;
     const int64_t entries = (int64_t)room * L::entry;
     *common = take<uint8_t>(&at, (COMMON_ROWS + DEEPER_ROWS) * ROW_BYTES);
     d->table = take<uint32_t>(&at, WARPS * entries) + warp * entries;
     d->waves = take<float2>(&at, WARPS * waves) + warp * waves;
     d->packed = take<uint32_t>(&at, WARPS * waves) + warp * waves;
-    d->hot = take<uint2>(&at, WARPS * hot) + warp * hot;
+    d->hot = take<uint4>(&at, WARPS * hot) + warp * hot;
     d->rows = take<uint8_t>(&at, WARPS * rows) + warp * rows;
     return at;
 }
@@ -66,11 +66,11 @@ template <int C>
 static __device__ inline void read_steps(int32_t (*step)[RUN], const scene &s, const uint4 *packed)
 {
     const int32_t middle = s.rule.top_step / 2;
-    const int down = max(s.rule.step_shift, 0), up = down - s.rule.step_shift;
+    const int down = max(s.rule.step_shift, 0), up = 1 << (down - s.rule.step_shift);
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) step[c][j] = (int32_t)(level_in(packed[c], j) << up) - middle;
+        for (int j = 0; j < RUN; j++) step[c][j] = (int32_t)level_in(packed[c], j) * up - middle;
     if (down > 0)
 #pragma unroll
         for (int c = 0; c < C; c++)
@@ -277,6 +277,21 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
     return p;
 }
 
+/* Ask for the levels of the pile after this one, so that they have come nearer when it is its turn.
+ */
+template <lob_supervoxel_method M, int C, bool FLAT>
+static __device__ inline void prefetch_next(const scene &s, const pile<M, C, FLAT> &p)
+{
+#pragma unroll
+    for (int z = 0; z < shape<FLAT>::depth; z++)
+#pragma unroll
+        for (int c = 0; c < C; c++) {
+            const uint32_t run = min(p.run[z] + WARP, s.runs - 1);
+            asm volatile("prefetch.global.L2 [%0];" ::"l"((const uint4 *)s.planes +
+                                                          (int64_t)c * s.runs + run));
+        }
+}
+
 /* The slow way, voxel by voxel. */
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __device__ inline void do_plainly(const scene &s, const pile<M, C, FLAT> &p,
@@ -301,6 +316,7 @@ static __device__ inline void do_pile(const desk &d, const scene &s, const pile<
     int n = 0;
 #pragma unroll
     for (int z = 0; z < depth; z++) data |= p.data[z];
+    prefetch_next(s, p);
     if (__any_sync(ALL_LANES, data != 0)) {
         if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
         n = list_clusters<M, C, FLAT>(d, s, p, spans);
@@ -333,11 +349,15 @@ static __device__ inline void do_pile(const desk &d, const scene &s, const pile<
     if (strays) do_plainly(s, p, STRAYS);
 }
 
+/* Blocks on a multiprocessor: registers for few are worth more than many that run out of them. */
+template <int C, bool FLAT> static constexpr int blocks_at_once()
+{
+    return C == 1 && FLAT ? 5 : 4;
+}
+
 /* Warps take stretches of a row of piles, one after another. */
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __global__ void __launch_bounds__(WARPS *WARP, FLAT    ? (C > 1 ? 4 : 6)
-                                                      : C > 1 ? 4
-                                                              : 5)
+static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()))
     pile_kernel(const __grid_constant__ scene s)
 {
     extern __shared__ float4 shared[];

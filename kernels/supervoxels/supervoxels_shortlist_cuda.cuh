@@ -39,7 +39,9 @@ template <lob_supervoxel_method M, int C, bool FLAT> struct layout {
     static constexpr int extras = lsc ? 2 * C : M == LOB_SLICO ? C + 1 : C;
     static constexpr int extra = places, centre = extra + extras,
                          base = centre + (lsc ? 2 * axes : axes), held = base + 1, id = held + 1,
-                         largest = id + 1, entry = (largest + (M == LOB_SLICO) + 3) / 4 * 4;
+                         largest = id + 1, words = largest + (M == LOB_SLICO),
+                         /* an odd number of 16 bytes, so that entries lie in different banks */
+        entry = ((words + 3) / 4 | 1) * 4;
 };
 
 /* A pile, and what one lane has of it. */
@@ -56,7 +58,7 @@ typedef struct {
     uint32_t *table;  /* room entries */
     float2 *waves;    /* lsc: cosines and sines of the pile's places */
     uint32_t *packed; /* and as bytes: cosine, sine << 16, biased */
-    uint2 *hot;
+    uint4 *hot;
     uint8_t *rows; /* of bytes of channels */
 } desk;
 
@@ -303,7 +305,12 @@ static __device__ inline bool is_beaten(const scene &s, const desk &, const int3
     return apart > s.margin;
 }
 
-/* lsc: floats set apart only what is so by more than their last bits may hide. */
+/*
+ * lsc: floats set apart only what is so by more than their last bits may hide: of the terms of both
+ * costs 2^-17, which lob_distance_order takes away, and the roundings of some 40 operations.
+ */
+#define LSC_MARGIN (1.0f / 50000)
+
 template <int C, bool FLAT>
 static __device__ inline bool is_beaten(const scene &, const desk &d, const int32_t *,
                                         const candidate &, const centre_of<LOB_LSC, C, FLAT> &own,
@@ -332,7 +339,7 @@ static __device__ inline bool is_beaten(const scene &, const desk &d, const int3
         apart += fminf(turn * r.from[f], turn * r.to[f]);
         size = fmaf(fabsf(own.extra[f]) + fabsf(other.extra[f]), r.to[f], size);
     }
-    return apart > size * (1.0f / 16384);
+    return apart > size * LSC_MARGIN;
 }
 
 /* ---- the shortlist ---- */

@@ -6,12 +6,13 @@
 
 enum {
     ROW_BYTES =
-        BRICK_VOXELS + 32, /* of the right matrix; 32 more keep rows in banks of their own */
-    COMMON_ROWS = 4,       /* of 1, and of u, v, w within a brick, */
-    DEEPER_ROWS = 1,       /* and of w in a second brick */
-    COLUMNS = 8,           /* of a product: features */
-    HOT_GROUPS = WARP / 8, /* of 8 clusters, told by the bytes of a word */
-    CHUNK = 32             /* voxels that a product takes: the runs of four lanes */
+        BRICK_VOXELS + 32,      /* of the right matrix; 32 more keep rows in banks of their own */
+    COMMON_ROWS = 4,            /* of 1, and of u, v, w within a brick, */
+    DEEPER_ROWS = 1,            /* and of w in a second brick */
+    COLUMNS = 8,                /* of a product: features */
+    HOT_GROUPS = WARP / 8,      /* of 8 clusters, told by the bytes of a word; */
+    HOT_PAIRS = HOT_GROUPS / 2, /* two are multiplied together */
+    CHUNK = 32                  /* voxels that a product takes: the runs of four lanes */
 };
 
 /*
@@ -140,29 +141,34 @@ static __device__ inline uint32_t one_at(uint32_t shift)
     return bit;
 }
 
-/* Which of the ranks base..base+31 occur, in all lanes. */
-template <int N> static __device__ inline unsigned ranks_of(const uint32_t (*rank)[RUN], int base)
+/* One-hot words of ranks base..base+31; returns which of them occur in the warp. */
+template <int N>
+static __device__ inline unsigned make_hot(uint32_t (*word)[RUN], const uint32_t (*rank)[RUN],
+                                           int base)
 {
     uint32_t any = 0;
 #pragma unroll
     for (int z = 0; z < N; z++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) any |= one_at(rank[z][j] - (uint32_t)base);
-    return __reduce_or_sync(ALL_LANES, any); /* NOWHERE and others lie above 31 */
+        for (int j = 0; j < RUN; j++) {
+            word[z][j] = one_at(rank[z][j] - (uint32_t)base); /* NOWHERE and others lie above 31 */
+            any |= word[z][j];
+        }
+    return __reduce_or_sync(ALL_LANES, any);
 }
 
-/* Write the one-hot bytes of these ranks, as far as any are among them. */
-static __device__ inline void write_hot(uint2 *hot, const uint32_t *rank, int base, unsigned any)
+/* Write the bytes of a brick's one-hot words, pair of groups by pair, as far as any are in it. */
+static __device__ inline void write_hot(uint4 *hot, const uint32_t *word, unsigned any)
 {
     const int lane = (int)threadIdx.x % WARP;
-    uint32_t word[RUN], low[HOT_GROUPS], high[HOT_GROUPS];
-#pragma unroll
-    for (int j = 0; j < RUN; j++) word[j] = one_at(rank[j] - (uint32_t)base);
+    uint32_t low[HOT_GROUPS], high[HOT_GROUPS];
     turn_bytes(low, word);
     turn_bytes(high, word + 4);
 #pragma unroll
-    for (int q = 0; q < HOT_GROUPS; q++) /* groups are multiplied in pairs */
-        if (any >> q / 2 * 16 & 0xffff) hot[q * WARP + lane] = make_uint2(low[q], high[q]);
+    for (int q = 0; q < HOT_PAIRS; q++)
+        if (any >> 16 * q & 0xffff)
+            hot[q * WARP + lane] =
+                make_uint4(low[2 * q], high[2 * q], low[2 * q + 1], high[2 * q + 1]);
 }
 
 /* ---- sums ---- */
@@ -198,7 +204,7 @@ static __device__ inline void add_product(const scene &s, const int32_t *corner,
  * comes of it. */
 template <lob_supervoxel_method M, int C, bool FLAT, typename P>
 static __device__ inline void add_pair(const desk &d, const scene &s, const int32_t *corner,
-                                       const right_lane<P> *right, int first, const uint2 *hot)
+                                       const right_lane<P> *right, int first, const uint4 *hot)
 {
     typedef layout<M, C, FLAT> L;
     constexpr int of_cluster = 4 + (L::lsc ? 6 + 2 * C : C);
@@ -206,12 +212,12 @@ static __device__ inline void add_pair(const desk &d, const scene &s, const int3
     const uint32_t row = 0x01010101u << g;
     int sum[P::count][4] = {};
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++, hot += HOT_GROUPS * WARP)
+    for (int z = 0; z < shape<FLAT>::depth; z++, hot += HOT_PAIRS * WARP)
 #pragma unroll
         for (int chunk = 0; chunk < BRICK_VOXELS / CHUNK; chunk++) {
-            const uint2 low = hot[chunk * 4 + t], high = hot[WARP + chunk * 4 + t];
-            const uint2 left_low = make_uint2(low.x & row, low.y & row);
-            const uint2 left_high = make_uint2(high.x & row, high.y & row);
+            const uint4 all = hot[chunk * 4 + t];
+            const uint2 left_low = make_uint2(all.x & row, all.y & row);
+            const uint2 left_high = make_uint2(all.z & row, all.w & row);
 #pragma unroll
             for (int p = 0; p < P::count; p++)
                 multiply_bytes(sum[p], left_low, left_high,
@@ -241,16 +247,15 @@ static __device__ inline void add_pile(const desk &d, const scene &s, const int3
 #pragma unroll
     for (int z = 0; z < depth; z++) right[z] = right_of_lane<P, FLAT>(d, common, z);
     for (int base = 0; base < n; base += WARP) {
-        const unsigned any = ranks_of<depth>(rank, base);
+        uint32_t word[depth][RUN];
+        const unsigned any = make_hot<depth>(word, rank, base);
 #pragma unroll
-        for (int z = 0; z < depth; z++)
-            write_hot(d.hot + z * HOT_GROUPS * WARP, rank[z], base, any);
+        for (int z = 0; z < depth; z++) write_hot(d.hot + z * HOT_PAIRS * WARP, word[z], any);
         __syncwarp();
 #pragma unroll 1
-        for (int pair = 0; pair < HOT_GROUPS / 2; pair++)
+        for (int pair = 0; pair < HOT_PAIRS; pair++)
             if (any >> 16 * pair & 0xffff)
-                add_pair<M, C, FLAT>(d, s, corner, right, base + 16 * pair,
-                                     d.hot + pair * 2 * WARP);
+                add_pair<M, C, FLAT>(d, s, corner, right, base + 16 * pair, d.hot + pair * WARP);
         __syncwarp();
     }
 }

@@ -68,16 +68,23 @@ LOB_BOTH int lob_supervoxel_wave(const lob_supervoxel_rule *rule, int channel)
 
 /* ---- grid ---- */
 
+/* 64-bit division takes several times as long, and is seldom needed. */
+LOB_BOTH int32_t lob_cell_quotient(int64_t product, int32_t divisor)
+{
+    return product <= UINT32_MAX ? (int32_t)((uint32_t)product / (uint32_t)divisor)
+                                 : (int32_t)(product / divisor);
+}
+
 /* The cell of a coordinate. */
 LOB_BOTH int32_t lob_cell(int32_t x, int32_t side, int32_t cells)
 {
-    return (int32_t)((int64_t)x * cells / side);
+    return lob_cell_quotient((int64_t)x * cells, side);
 }
 
 /* The first coordinate of a cell in 0..cells; of cell number cells it is the side. */
 LOB_BOTH int32_t lob_cell_first(int32_t cell, int32_t side, int32_t cells)
 {
-    return (int32_t)(((int64_t)cell * side + cells - 1) / cells);
+    return lob_cell_quotient((int64_t)cell * side + cells - 1, cells);
 }
 
 /* ---- sRGB to CIELAB ---- */

@@ -199,7 +199,7 @@ static int volume_row(const bench *b, lob_supervoxel_method method, const char *
     return !p.same;
 }
 
-/* Voxels by themselves give the same; how much tiles are worth. */
+/* Voxels by themselves give the same; how much piles of bricks are worth. */
 static int plain_row(const bench *b)
 {
     const lob_supervoxel_tuning plain = {.plain = true};
@@ -208,7 +208,7 @@ static int plain_row(const bench *b)
     if (!on_cpu(b, &o)) return 1;
     const timing t = measure(b, &o, &plain);
     const bool same = t.status == LOB_OK && count_wrong(b) == 0;
-    printf("without tiles, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
+    printf("voxel by voxel, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
     return !same;
 }
 
