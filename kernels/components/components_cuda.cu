@@ -249,7 +249,10 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
     decision d = {};
     const lob_status st = join_all(&j, &d, result, error);
     decision_free(&d);
-    if (st != LOB_OK) *result = lob_components_result{};
+    if (st != LOB_OK) {
+        cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
+        *result = lob_components_result{};
+    }
     return st;
 }
 

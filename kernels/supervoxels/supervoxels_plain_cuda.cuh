@@ -1,7 +1,7 @@
 /*
  * A run by itself: each voxel against all clusters whose box may hold it, in the very words of
- * supervoxels_voxel.h. For clusters of few voxels, for numbers of channels that have no tile kernel
- * of their own, and for what a tile has no room for.
+ * supervoxels_voxel.h. For clusters of few voxels, for numbers of channels that have no kernel of
+ * their own, and for what a pile has no room for.
  */
 #ifndef LOB_SUPERVOXELS_PLAIN_CUDA_CUH
 #define LOB_SUPERVOXELS_PLAIN_CUDA_CUH

@@ -136,11 +136,19 @@ static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
 
 /* ---- weights ---- */
 
+/* Along an axis of one voxel or across slices nothing is ever apart. */
+static bool is_still(const lob_supervoxel_rule *rule, int axis)
+{
+    return rule->side[axis] == 1 || axis == rule->slice_axis;
+}
+
 static lob_status weigh_positions(lob_supervoxel_plan *plan, const lob_volume *image,
                                   double compactness, lob_error *error)
 {
     lob_supervoxel_rule *rule = &plan->rule;
     for (int a = 0; a < 3; a++) {
+        rule->position[a] = 0;
+        if (is_still(rule, a)) continue;
         const double weight = compactness * image->geometry.spacing_mm[a] / plan->size_mm;
         if (!(weight * rule->side[a] < 1e18))
             return lob_fail(error, LOB_EARG, "a size of %g mm is too small for voxels of %g mm",
@@ -211,7 +219,7 @@ static void fill_level_wave(lob_wave *wave, int32_t top)
 static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
 {
     for (int a = 0; a < 3; wave += rule->side[a], a++) {
-        const bool still = rule->side[a] == 1 || a == rule->slice_axis;
+        const bool still = is_still(rule, a);
         const double step = (double)rule->side[a] / rule->cells[a];
         for (int32_t x = 0; x < rule->side[a]; x++)
             wave[x] = still ? (lob_wave){0, 0} : wave_at(QUARTER_TURN * x / step);
@@ -234,7 +242,7 @@ static lob_status make_waves(lob_supervoxel_plan *plan, const lob_supervoxel_opt
     for (int c = 0; c < rule->channels; c++)
         square += lob_supervoxel_wave(rule, c) ? chroma * chroma : 1;
     for (int a = 0; a < 3; a++)
-        if (rule->side[a] > 1 && a != rule->slice_axis) square += options->ratio * options->ratio;
+        if (!is_still(rule, a)) square += options->ratio * options->ratio;
     rule->least_weight = (float)(square / 1024);
 
     plan->level_waves = rule->lab ? 2 : 1;

@@ -15,7 +15,7 @@
 #include "kernels/supervoxels/supervoxels_plain_cuda.cuh"
 
 enum {
-    RANKS = 64,      /* clusters of a brick, at most: ranks take the 6 bits that costs leave */
+    RANKS = 64,      /* clusters of a pile, at most: ranks take the 6 bits that costs leave */
     NOWHERE = 255,   /* rank of a voxel that no box holds */
     QUAD = 4,        /* coordinates that a lane fills in at a time */
     WAVE_BIAS = 2048 /* makes waves of axes positive; taken off again by their number */

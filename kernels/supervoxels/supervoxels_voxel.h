@@ -189,8 +189,8 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
  *   distance = the three lob_slic_along, and for each channel (step of level - centre)^2
  *
  * So the cost of a step is known to the last bit however it is come by, (s - m)^2 or s^2 + m^2 -
- * 2sm, and a voxel's nearest cluster is found by integer minimums. A distance takes 24 bits, which
- * leaves 8 of a word to say whose it is.
+ * 2sm, and a voxel's nearest cluster is found by integer minimums. A distance takes 24 bits; of the
+ * other 8 of a word CUDA takes 6 to say whose it is and 2 to keep what is outside a box apart.
  */
 #define LOB_SLIC_TOP (INT32_C(1) << 24)
 

@@ -7,6 +7,8 @@ target_link_libraries(supervoxels_reference PUBLIC lobule PRIVATE lobule_flags l
 lobule_unit_test(test_supervoxels test_supervoxels.c)
 target_link_libraries(test_supervoxels PRIVATE supervoxels_reference)
 
+lobule_unit_test(test_supervoxels_plan test_supervoxels_plan.c)
+
 lobule_unit_test(test_supervoxels_alloc test_supervoxels_alloc.c)
 target_link_libraries(test_supervoxels_alloc PRIVATE supervoxels_reference)
 lobule_alloc_fail(test_supervoxels_alloc)
