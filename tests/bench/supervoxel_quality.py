@@ -174,9 +174,9 @@ def summary(results):
                 error = min((e for e, _ in peers), default=math.inf)
                 reach = max((a for _, a in peers), default=-math.inf)
                 for mine in (found[method.name][which] for method in methods):
-                    behind = mine is not None and (mine[0] > error or mine[1] < reach)
-                    cells.append(("" if mine is None else f"{mine[0]:.4f} / {mine[1]:.4f}") + " behind" * behind)
-                cells.append(f"{error:.4f} / {reach:.4f}")
+                    behind = " behind" if mine and (mine[0] > error or mine[1] < reach) else ""
+                    cells.append(f"{mine[0]:.4f} / {mine[1]:.4f}{behind}" if mine else "")
+                cells.append(f"{error:.4f} / {reach:.4f}" if peers else "")
             rows.append(cells)
         table(["case", "Lobule SLIC", "Lobule LSC", "peers", "Lobule SLICO", "peers' SLICO"], rows)
 
