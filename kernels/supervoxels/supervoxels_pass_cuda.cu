@@ -129,7 +129,7 @@ template <bool FLAT> static __device__ inline cell_span span_of(const scene &s, 
 {
     typedef shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth};
-    const int32_t last = min((i + 1) * side[a], s.side[a]) - 1, middle = i * side[a] + side[a] / 2;
+    const int32_t last = min((i + 1) * side[a], s.side[a]) - 1;
     const int32_t beside = FLAT && a == 2 ? 0 : 1; /* across slices none may */
     const int32_t low = lob_cell(i * side[a], s.side[a], s.cells[a]) - beside,
                   high = lob_cell(last, s.side[a], s.cells[a]) + beside;
@@ -137,7 +137,6 @@ template <bool FLAT> static __device__ inline cell_span span_of(const scene &s, 
     of.first = max(low, 0);
     of.n = min(high, s.cells[a] - 1) - of.first + 1;
     of.over = 1.0f / (float)of.n;
-    of.middle = lob_cell(min(middle, last), s.side[a], s.cells[a]) - of.first;
     return of;
 }
 

@@ -29,7 +29,8 @@
 
 #include "kernels/supervoxels/supervoxels_sums_cuda.cuh"
 
-enum { WARPS = 4 }; /* of a block */
+enum { WARPS = 4 };                                   /* of a block */
+static constexpr uint32_t ALL_DATA = (1u << RUN) - 1; /* a run's */
 
 /* ---- memory ---- */
 
@@ -177,7 +178,7 @@ static __device__ inline bool rank_voxels(uint32_t (*rank)[RUN], const uint32_t 
     bool whole = true, strays = false;
 #pragma unroll
     for (int z = 0; z < N; z++) {
-        whole = whole && data[z] == (1u << RUN) - 1;
+        whole = whole && data[z] == ALL_DATA;
 #pragma unroll
         for (int j = 0; j < RUN; j++) {
             rank[z][j] = cost[z][j] & RANK_MASK;
@@ -302,6 +303,25 @@ static __device__ inline void do_plainly(const scene &s, const pile<M, C, FLAT> 
             plain_run(s, p.run[z], place_of_run<FLAT>(p.first, z), which);
 }
 
+/* slic: all voxels of the pile are of its only cluster. */
+template <int C, bool FLAT>
+static __device__ inline void give_pile(const desk &d, const scene &s,
+                                        const pile<LOB_SLIC, C, FLAT> &p)
+{
+    const int32_t id = (int32_t)d.table[layout<LOB_SLIC, C, FLAT>::id];
+    if (s.pass != PASS_LABEL) {
+        add_whole<C, FLAT>(s, p, id);
+    } else {
+        int32_t label[RUN];
+#pragma unroll
+        for (int j = 0; j < RUN; j++) label[j] = id + 1;
+#pragma unroll
+        for (int z = 0; z < shape<FLAT>::depth; z++)
+            write_run(s, place_of_run<FLAT>(p.first, z), label);
+    }
+    __syncwarp(); /* the next pile writes the table again */
+}
+
 /*
  * One pile. The slow way go voxels that no box holds, whose own cells' clusters need not be listed,
  * and piles with more clusters than there is room for.
@@ -311,19 +331,25 @@ static __device__ inline void do_pile(const desk &d, const scene &s, const pile<
                                       const uint8_t *common, const cell_span *spans)
 {
     constexpr int depth = shape<FLAT>::depth;
-    uint32_t cost[depth][RUN], rank[depth][RUN], data = 0;
+    uint32_t cost[depth][RUN], rank[depth][RUN], data = 0, whole = ALL_DATA;
     bool strays = false;
     int n = 0;
 #pragma unroll
-    for (int z = 0; z < depth; z++) data |= p.data[z];
+    for (int z = 0; z < depth; z++) data |= p.data[z], whole &= p.data[z];
     prefetch_next(s, p);
     if (__any_sync(ALL_LANES, data != 0)) {
         if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
-        n = list_clusters<M, C, FLAT>(d, s, p, spans);
+        const shortlist list = list_clusters<M, C, FLAT>(d, s, p, spans);
+        n = list.n;
         if (n > s.room) {
             do_plainly(s, p, EVERY_VOXEL);
             return;
         }
+        if constexpr (M == LOB_SLIC)
+            if (list.sole && __all_sync(ALL_LANES, whole == ALL_DATA)) {
+                give_pile<C, FLAT>(d, s, p);
+                return;
+            }
         fill_table<M, C, FLAT>(d, s, p.first, n);
         find_nearest<M, C, FLAT>(cost, d, s, p, n);
         strays = rank_voxels<M, depth>(rank, cost, p.data);

@@ -57,7 +57,6 @@ typedef struct __align__(16)
 {
     int32_t first, n;
     float over;     /* 1 / n */
-    int32_t middle; /* the one that holds the pile's middle, from the first on */
 }
 cell_span;
 

@@ -6,8 +6,8 @@
  * boxes miss the pile go, and those that can have none of its voxels: costs of slic and lsc are
  * sums of parts for each coordinate and of products of what levels give and the cluster's factors,
  * so the difference of two clusters' costs is least where each of these differences is. Where that
- * is above 0, the first of the two is nowhere nearer. Held against the others is the cluster of the
- * pile's middle, where its box holds the whole pile.
+ * is above 0, the first of the two is nowhere nearer. Held against the others is the cluster that
+ * is nearest in the pile's middle, of those whose boxes hold the whole pile.
  */
 #ifndef LOB_SUPERVOXELS_SHORTLIST_CUDA_CUH
 #define LOB_SUPERVOXELS_SHORTLIST_CUDA_CUH
@@ -342,7 +342,61 @@ static __device__ inline bool is_beaten(const scene &, const desk &d, const int3
     return apart > size * LSC_MARGIN;
 }
 
+/* ---- the nearest in the middle ---- */
+
+/* Roughly the cost of a voxel in the middle of the pile and of its levels. */
+template <int C, bool FLAT>
+static __device__ inline float cost_in_middle(const scene &s, const desk &, const int32_t *first,
+                                              const centre_of<LOB_SLIC, C, FLAT> &of,
+                                              const level_range<LOB_SLIC, C> &r)
+{
+    typedef shape<FLAT> S;
+    const int side[3] = {S::bx, S::by, S::bz * S::depth};
+    float cost = 0;
+#pragma unroll
+    for (int a = 0; a < (FLAT ? 2 : 3); a++) {
+        const float x =
+            ((float)first[a] + (float)(side[a] - 1) / 2) * of_view<FLAT>(s.rule.position, s, a);
+        cost = fmaf(x - of.along[a], x - of.along[a], cost);
+    }
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        const float d = (r.from[c] + r.to[c]) / 2 - of.extra[c];
+        cost = fmaf(d, d, cost);
+    }
+    return cost;
+}
+
+template <int C, bool FLAT>
+static __device__ inline float cost_in_middle(const scene &, const desk &d, const int32_t *,
+                                              const centre_of<LOB_LSC, C, FLAT> &of,
+                                              const level_range<LOB_LSC, C> &r)
+{
+    typedef shape<FLAT> S;
+    const int middle[3] = {S::bx / 2, S::bx + S::by / 2, S::bx + S::by + S::bz * S::depth / 2};
+    float cost = 0;
+#pragma unroll
+    for (int a = 0; a < (FLAT ? 2 : 3); a++)
+        cost += lsc_along(d.waves[middle[a]], of.along[2 * a], of.along[2 * a + 1]);
+#pragma unroll
+    for (int f = 0; f < 2 * C; f++) cost = fmaf((r.from[f] + r.to[f]) / 2, of.extra[f], cost);
+    return cost;
+}
+
+/* Bits in the order of the floats. */
+static __device__ inline uint32_t ordered_bits(float value)
+{
+    const int32_t bits = __float_as_int(value);
+    return (uint32_t)(bits ^ (bits >> 31 | INT32_MIN));
+}
+
 /* ---- the shortlist ---- */
+
+/* What the warp has found for its pile. */
+typedef struct {
+    int n;     /* entries; more than there is room for: none of them counts */
+    bool sole; /* there is one, and its cluster has all of the pile's voxels */
+} shortlist;
 
 /* Note a candidate as an entry: all but the parts of its costs. */
 template <lob_supervoxel_method M, int C, bool FLAT>
@@ -373,18 +427,18 @@ static __device__ inline void note_candidate(uint32_t *entry, const scene &s, co
     if (M == LOB_SLICO) entry[L::largest] = 0;
 }
 
-/* Clusters into entries, lowest first, as far as there is room; returns how many there are. */
+/* Clusters into entries, lowest first, as far as there is room. */
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline int list_clusters(const desk &d, const scene &s, const pile<M, C, FLAT> &p,
-                                           const cell_span *spans)
+static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
+                                                 const pile<M, C, FLAT> &p, const cell_span *spans)
 {
     typedef layout<M, C, FLAT> L;
     const int lane = (int)threadIdx.x % WARP;
     const int nu = spans[0].n, nv = spans[1].n, total = nu * nv * (FLAT ? 1 : spans[2].n);
-    const int middle = ((FLAT ? 0 : spans[2].middle) * nv + spans[1].middle) * nu + spans[0].middle;
+    const uint32_t none = ~0u;
     level_range<M, C> r;
     centre_of<M, C, FLAT> other;
-    bool has_other = false;
+    uint32_t nearest = none; /* in the middle: its cost there, and its lane */
     int n = 0;
     if constexpr (M != LOB_SLICO) r = range_of_pile<M, C, FLAT>(s, p);
     for (int from = 0; from < total; from += WARP) {
@@ -399,16 +453,20 @@ static __device__ inline int list_clusters(const desk &d, const scene &s, const 
         const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, one.id);
         bool stays = from + lane < total && meets_pile(one);
         if constexpr (M != LOB_SLICO) {
-            if (middle >= from && middle < from + WARP) { /* before it, all stay that meet */
-                has_other = __shfl_sync(ALL_LANES, (int)holds_pile<M, C, FLAT>(one), middle % WARP);
+            const float cost = cost_in_middle<C, FLAT>(s, d, p.first, centre, r);
+            const bool holds = stays && holds_pile<M, C, FLAT>(one);
+            const uint32_t least = __reduce_min_sync(
+                ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + (uint32_t)lane : none);
+            if (least < nearest) {
+                nearest = least;
 #pragma unroll
                 for (int f = 0; f < L::base - L::centre; f++)
-                    other.along[f] = __shfl_sync(ALL_LANES, centre.along[f], middle % WARP);
+                    other.along[f] = __shfl_sync(ALL_LANES, centre.along[f], (int)(least % WARP));
 #pragma unroll
                 for (int e = 0; e < L::extras; e++)
-                    other.extra[e] = __shfl_sync(ALL_LANES, centre.extra[e], middle % WARP);
+                    other.extra[e] = __shfl_sync(ALL_LANES, centre.extra[e], (int)(least % WARP));
             }
-            if (has_other)
+            if (nearest != none)
                 stays = stays && !is_beaten<C, FLAT>(s, d, p.first, one, centre, other, r);
         }
         const unsigned those = __ballot_sync(ALL_LANES, stays);
@@ -418,7 +476,7 @@ static __device__ inline int list_clusters(const desk &d, const scene &s, const 
         n += __popc(those);
     }
     __syncwarp();
-    return n;
+    return shortlist{n, n == 1 && nearest != none}; /* the nearest in the middle always stays */
 }
 
 /* ---- the table ---- */

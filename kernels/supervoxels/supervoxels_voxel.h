@@ -148,9 +148,15 @@ LOB_BOTH int lob_cluster_floats(const lob_supervoxel_rule *rule)
                                        : 3 + rule->channels;
 }
 
-LOB_BOTH float lob_mean(int64_t sum, int64_t n)
+/* What a voxel is of a cluster of n: a mean is a sum times this, as one division serves them all. */
+LOB_BOTH double lob_share(int64_t n)
 {
-    return (float)((double)sum / (double)n);
+    return 1 / (double)n;
+}
+
+LOB_BOTH float lob_mean(int64_t sum, double share)
+{
+    return (float)((double)sum * share);
 }
 
 /* ---- boxes ---- */
@@ -210,10 +216,11 @@ LOB_BOTH int32_t lob_slic_along(float x, float position, float centre)
 
 LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supervoxel_rule *rule)
 {
+    const double share = lob_share(sums[0]);
     const float half = rule->level < 1 ? rule->level / 2 : 0.5f; /* a step's levels lie above it */
-    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], sums[0]) * rule->position[a];
+    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], share) * rule->position[a];
     for (int c = 0; c < rule->channels; c++)
-        centre[3 + c] = floorf(fmaf(lob_mean(sums[4 + c], sums[0]), rule->level, half));
+        centre[3 + c] = floorf(fmaf(lob_mean(sums[4 + c], share), rule->level, half));
 }
 
 /* ---- slico ---- */
@@ -267,9 +274,10 @@ LOB_BOTH bool lob_distance_wins(float first, float second)
 LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest,
                                const lob_supervoxel_rule *rule)
 {
-    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], sums[0]) * rule->position[a];
+    const double share = lob_share(sums[0]);
+    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], share) * rule->position[a];
     for (int c = 0; c < rule->channels; c++)
-        centre[3 + c] = lob_mean(sums[4 + c], sums[0]) * rule->level;
+        centre[3 + c] = lob_mean(sums[4 + c], share) * rule->level;
     centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_LEAST ? largest : LOB_SLICO_LEAST);
 }
 
@@ -330,13 +338,13 @@ LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *we
     const double least = (double)sums[0] * (double)rule->least_weight;
     double weight = 0, square = 0;
     for (int f = 0; f < features; f++) weight += (double)weights[f] * (double)sums[4 + f];
-    if (!(weight > least)) weight = least;
+    const double share = 1 / (weight > least ? weight : least);
     for (int f = 0; f < features; f++) {
-        const double mean = (double)sums[4 + f] / weight;
+        const double mean = (double)sums[4 + f] * share;
         square += lob_lsc_gain(rule, f) * mean * mean;
     }
     for (int f = 0; f < features; f++) {
-        const double mean = (double)sums[4 + f] / weight;
+        const double mean = (double)sums[4 + f] * share;
         centre[f] = (float)((double)weights[f] * (square / 2) - lob_lsc_gain(rule, f) * mean);
     }
 }
@@ -356,10 +364,11 @@ LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const i
                                  const lob_supervoxel_rule *rule)
 {
     if (sums[0] == 0) return;
+    const double share = lob_share(sums[0]);
     const int32_t cell[3] = {k % rule->cells[0], k / rule->cells[0] % rule->cells[1],
                              k / rule->cells[0] / rule->cells[1]};
     for (int a = 0; a < 3; a++)
-        lob_cluster_span(&box[a], &box[3 + a], lob_mean(sums[1 + a], sums[0]), cell[a], a, rule);
+        lob_cluster_span(&box[a], &box[3 + a], lob_mean(sums[1 + a], share), cell[a], a, rule);
     if (rule->method == LOB_LSC)
         lob_lsc_centre(centre, sums, weights, rule);
     else if (rule->method == LOB_SLICO)
