@@ -3,8 +3,6 @@
 
 #include "volumes/labels.h"
 
-#include <type_traits>
-
 enum { BITS_THREADS = 256, BITS_WARPS = BITS_THREADS / WORD, BITS_AHEAD = 8 };
 
 enum { OUTSIDE, BACKGROUND, NOT_FINITE, FOREGROUND };
@@ -23,22 +21,6 @@ template <typename T> static __device__ inline int voxel_state(const scene &s, i
         any = any || in;
     }
     return (s.rule.ranged ? all : any) ? FOREGROUND : BACKGROUND;
-}
-
-/* Add up what the threads of a block counted. */
-static __device__ inline void count_states(wide *counts, uint32_t foreground, uint32_t not_finite)
-{
-    __shared__ wide sum[2];
-    if (threadIdx.x < 2) sum[threadIdx.x] = 0;
-    __syncthreads();
-    foreground = __reduce_add_sync(~0u, foreground);
-    not_finite = __reduce_add_sync(~0u, not_finite);
-    if (threadIdx.x % WORD == 0) {
-        atomicAdd(&sum[0], (wide)foreground);
-        atomicAdd(&sum[1], (wide)not_finite);
-    }
-    __syncthreads();
-    if (threadIdx.x < 2 && sum[threadIdx.x]) atomicAdd(&counts[threadIdx.x], sum[threadIdx.x]);
 }
 
 /*
@@ -165,6 +147,12 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_quads_kernel(filli
 
 /* ---- the call ---- */
 
+/* Whether a voxel's value alone says that it is foreground, by not being 0. */
+static bool is_plain(const scene &s)
+{
+    return s.channels == 1 && !s.mask && !s.rule.ranged && !s.rule.scaled;
+}
+
 /* Whether 16 bytes are a whole number of a row's voxels, and all rows begin at such. */
 static bool has_quads(const scene &s, int bytes)
 {
@@ -191,7 +179,7 @@ static lob_status fill_quads(joining *j, const scene &s, bool plain, lob_error *
 template <typename T> static lob_status fill(joining *j, const scene &s, lob_error *error)
 {
     const int64_t rows = (int64_t)j->r.ny * j->r.nz;
-    const bool plain = s.channels == 1 && !s.mask && !s.rule.ranged && !s.rule.scaled;
+    const bool plain = is_plain(s);
     if (has_quads(s, (int)sizeof(T))) return fill_quads<T>(j, s, plain, error);
     return lob_launch(j->device, plain ? filled_kernel<T, true> : filled_kernel<T, false>,
                       "finding the foreground", lob_blocks(j->device, rows * WORD, BITS_THREADS),
@@ -225,8 +213,11 @@ lob_status lob_joining_classify(joining *j, lob_error *error)
     s.rule = j->rule;
     s.counts = j->counts;
     LOB_CUDA(cudaMemsetAsync(j->counts, 0, 2 * sizeof *j->counts, j->device->stream));
-    LOB_TRY(fill_any(j, s, error));
-    return j->r.directed ? lob_joining_compare(j, s, error) : LOB_OK;
+    const bool faces = s.r.directed && s.r.near == 1 && s.channels == 1;
+    const bool plain = faces && is_plain(s); /* then one kernel does both */
+    if (!plain) LOB_TRY(fill_any(j, s, error));
+    if (faces) return lob_joining_compare_faces(j, s, plain, error);
+    return s.r.directed ? lob_joining_compare(j, s, error) : LOB_OK;
 }
 
 /* ---- the complement ---- */

@@ -1,7 +1,8 @@
-/* Which neighbours are joined: a plane of bits for each direction, from an image's values. */
+/*
+ * Which neighbours are joined: a plane of bits for each direction, from an image's values. Of one
+ * channel, neighbours that share faces alone are components_faces_cuda.cu's.
+ */
 #include "kernels/components/components_scene_cuda.cuh"
-
-#include <type_traits>
 
 enum {
     PLANES_WARPS = 8, /* of a block; their planes follow each other along z */
@@ -9,47 +10,6 @@ enum {
     GROUP = 8,    /* words of a row that a warp has at once: what it writes fills a sector */
     STRETCH = 32, /* rows that it goes along y */
     BELOW = 3     /* rows before a row in the plane before */
-};
-
-/* ---- when two values are joined, if both are foreground ---- */
-
-#define APART_OF(type, ctype, name, integer, lowest, highest) \
-    static __device__ inline double apart(ctype a, ctype b)   \
-    {                                                         \
-        return lob_component_apart_##ctype(a, b);             \
-    }
-LOB_TYPE_LIST(APART_OF)
-#undef APART_OF
-
-/* What registers hold of a voxel: small integers are widened once. */
-template <typename T> struct held {
-    static constexpr bool small = std::is_integral<T>::value && sizeof(T) < sizeof(int32_t);
-    using type = typename std::conditional<small, int32_t, T>::type;
-};
-
-template <typename T> struct equal_values {
-    explicit equal_values(const scene &) {}
-    __device__ bool operator()(T a, T b) const
-    {
-        return a == b;
-    }
-};
-
-template <typename T> struct near_values {
-    static constexpr bool whole = std::is_integral<T>::value && sizeof(T) <= sizeof(uint32_t);
-    double limit;
-    uint32_t steps; /* the limit in whole steps, where values are whole numbers */
-
-    explicit near_values(const scene &s) : limit(s.rule.limit), steps(0)
-    {
-        if (limit > 0) steps = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
-    }
-    __device__ bool operator()(T a, T b) const
-    {
-        if (!whole) return apart(a, b) <= limit;
-        const T low = a < b ? a : b, high = a < b ? b : a;
-        return (uint32_t)high - (uint32_t)low <= steps;
-    }
 };
 
 /* ---- one channel ---- */
@@ -91,37 +51,6 @@ static __device__ inline void load_values(R (&to)[GROUP], const scene &s, bool t
         to[i] = there && x + i * WORD < s.r.nx ? (R)from[i * WORD] : R(0);
 }
 
-static __device__ inline void load_words(uint32_t (&to)[GROUP], const uint32_t *from, int count,
-                                         bool quads)
-{
-#pragma unroll
-    for (int i = 0; i < GROUP; i += 4) {
-        uint4 q = make_uint4(0, 0, 0, 0);
-        if (quads && i < count)
-            q = *(const uint4 *)(from + i);
-        else {
-            if (i < count) q.x = from[i];
-            if (i + 1 < count) q.y = from[i + 1];
-            if (i + 2 < count) q.z = from[i + 2];
-            if (i + 3 < count) q.w = from[i + 3];
-        }
-        to[i] = q.x, to[i + 1] = q.y, to[i + 2] = q.z, to[i + 3] = q.w;
-    }
-}
-
-static __device__ inline void store_words(uint32_t *to, const uint32_t (&from)[GROUP], int count,
-                                          bool quads)
-{
-#pragma unroll
-    for (int i = 0; i < GROUP; i++) {
-        if (i >= count) continue;
-        if (!quads)
-            to[i] = from[i];
-        else if (i % 4 == 0)
-            *(uint4 *)(to + i) = make_uint4(from[i], from[i + 1], from[i + 2], from[i + 3]);
-    }
-}
-
 /* The values to the left and to the right of a lane's; what lies beside the group is not known. */
 template <typename R>
 static __device__ inline void shift_values(R (&left)[GROUP], R (&right)[GROUP],
@@ -145,7 +74,7 @@ static __device__ inline void shift_values(R (&left)[GROUP], R (&right)[GROUP],
  * x - dx, wherever both are foreground. A lane gets the words of its direction; whether that is
  * wanted is asked when they are written.
  */
-template <int NEAR, typename R, typename C>
+template <typename R, typename C>
 static __device__ inline void compare_group(uint32_t (&bits)[GROUP], const C &alike,
                                             const R (&own)[GROUP], const R (&before)[GROUP],
                                             const R (&below)[BELOW][GROUP], int lane)
@@ -158,8 +87,6 @@ static __device__ inline void compare_group(uint32_t (&bits)[GROUP], const C &al
 #pragma unroll
         for (int k = 0; k < DIRECTIONS; k++) {
             const int row = k ? (k - 1) / 3 : -1, dx = k ? (k - 1) % 3 - 1 : -1;
-            const int apart = (dx != 0) + (k > 0) + (row == 1 || row == 3);
-            if (apart > NEAR) continue;
             const R from = dx < 0 ? right[i] : dx > 0 ? left[i] : own[i];
             const R to = row < 0 ? own[i] : row == 0 ? before[i] : below[row > 0 ? row - 1 : 0][i];
             of[k] = __ballot_sync(~0u, alike(from, to));
@@ -216,10 +143,8 @@ static __device__ inline void write_group(const comparing<C> &c, const lane_dire
  * A warp goes along y with a group of words of a plane: a row's values stay in registers while they
  * are those before another.
  */
-template <typename T, typename C, int NEAR>
-static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1
-                                                         : NEAR > 1    ? 2
-                                                                       : 3)
+template <typename T, typename C>
+static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1 : 2)
     planes_kernel(comparing<C> c)
 {
     using R = typename held<T>::type;
@@ -245,7 +170,7 @@ static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1
             uint32_t bits[GROUP];
             load_values<T>(own, s, true, plane + y, x);
             load_values<T>(below[2], s, deep && y + 1 < r.ny, plane_below + y + 1, x);
-            compare_group<NEAR>(bits, c.alike, own, before, below, lane);
+            compare_group(bits, c.alike, own, before, below, lane);
             write_group<T>(c, d, bits, y, z, w);
 #pragma unroll
             for (int i = 0; i < GROUP; i++) {
@@ -257,13 +182,6 @@ static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1
     }
 }
 
-template <typename T, typename C, int NEAR>
-static lob_status compare_near(joining *j, const comparing<C> &c, lob_error *error)
-{
-    return lob_launch(j->device, planes_kernel<T, C, NEAR>, "comparing neighbours", c.units,
-                      PLANES_THREADS, 0, c, error);
-}
-
 template <typename T, typename C>
 static lob_status compare_single(joining *j, const scene &s, lob_error *error)
 {
@@ -273,8 +191,8 @@ static lob_status compare_single(joining *j, const scene &s, lob_error *error)
     c.stretches = (r.ny + STRETCH - 1) / STRETCH;
     c.units = (int64_t)c.groups * c.stretches * ((r.nz + PLANES_WARPS - 1) / PLANES_WARPS);
     c.quads = r.words % 4 == 0;
-    if (r.near == 1) return compare_near<T, C, 1>(j, c, error);
-    return compare_near<T, C, 3>(j, c, error);
+    return lob_launch(j->device, planes_kernel<T, C>, "comparing neighbours", c.units,
+                      PLANES_THREADS, 0, c, error);
 }
 
 /* ---- several channels ---- */

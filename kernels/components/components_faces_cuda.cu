@@ -1,0 +1,223 @@
+/*
+ * Which neighbours through faces are joined, of one channel: three planes of bits, and the
+ * foreground where values alone tell it.
+ */
+#include "kernels/components/components_scene_cuda.cuh"
+
+enum {
+    FACES_WARPS = 8,
+    FACES_THREADS = FACES_WARPS * WORD,
+    GROUP = 8,         /* words of a row that a warp has at once: what it writes fills a sector */
+    MOST_STRETCH = 16, /* rows that it goes along y */
+    LEAST_STRETCH = 4,
+    PLENTY = 2 * 64 /* warps for a multiprocessor */
+};
+
+/* The planes of bits; a warp's lanes write GROUP words of each, lane FACE * GROUP + i word i. */
+enum { FILLED, ALONG_X, ALONG_Y, ALONG_Z };
+
+template <typename C> struct facing {
+    scene s;
+    C alike;
+    uint32_t groups, stretch, stretches; /* of a row; rows of a warp, and how often in a plane */
+    uint32_t deep;  /* warps whose planes follow each other: they share what their caches hold */
+    uint32_t units; /* what warps take */
+};
+
+/* What a lane writes of every row. */
+typedef struct {
+    int face;
+    uint32_t *plane; /* NULL: nothing */
+    int32_t before;  /* words from a word to the one that its pairs are with; to the left: 1 */
+} face_lane;
+
+template <bool PLAIN> static __device__ inline face_lane lane_of(const runs &r, int w)
+{
+    const int lane = (int)threadIdx.x % WORD;
+    face_lane l = {lane / GROUP, NULL, 0};
+    if (l.face == FILLED) l.plane = PLAIN ? r.filled : NULL;
+    if (l.face == ALONG_X) l.plane = r.plane[direction_of(-1, 0, 0)], l.before = 1;
+    if (l.face == ALONG_Y) l.plane = r.plane[direction_of(0, -1, 0)], l.before = r.words;
+    if (l.face == ALONG_Z) l.plane = r.plane[direction_of(0, 0, -1)], l.before = r.words * r.ny;
+    if (w + lane % GROUP >= r.words) l.plane = NULL;
+    return l;
+}
+
+template <typename T> static __device__ inline bool is_finite(T value)
+{
+    return std::is_integral<T>::value || value - value == T(0);
+}
+
+template <typename T> static __device__ inline bool is_foreground(T value)
+{
+    return value != T(0) && is_finite(value);
+}
+
+/* A lane's voxel of each word of a group: the first at from, left of them before the row ends. */
+template <typename T, typename R>
+static __device__ inline void load_row(R (&to)[GROUP], const T *from, int left, bool whole)
+{
+    if (whole) {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) to[i] = (R)from[i * WORD];
+    } else {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) to[i] = i * WORD < left ? (R)from[i * WORD] : R(0);
+    }
+}
+
+template <typename R> static __device__ inline void clear_row(R (&row)[GROUP])
+{
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) row[i] = R(0);
+}
+
+/* A row moved by a voxel; last: what lane 0 gets for the first word. */
+template <typename R>
+static __device__ inline void shift_row(R (&left)[GROUP], const R (&own)[GROUP], R last)
+{
+    const int lane = (int)threadIdx.x % WORD;
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+        const R turned = __shfl_sync(~0u, own[i], (lane + WORD - 1) % WORD);
+        left[i] = lane == 0 ? last : turned;
+        last = turned;
+    }
+}
+
+/*
+ * The word that a lane writes. Plain: background is 0 and joined with nothing; otherwise where both
+ * voxels of a pair are foreground is asked later.
+ */
+template <bool PLAIN, typename R, typename C>
+static __device__ inline uint32_t lane_word(const C &alike, const R (&own)[GROUP],
+                                            const R (&left)[GROUP], const R (&before)[GROUP],
+                                            const R (&below)[GROUP])
+{
+    const uint32_t lane = threadIdx.x % WORD;
+    const auto joined = [&](R a, R b) {
+        return alike(a, b) && (!PLAIN || C::exact || is_foreground(b));
+    };
+    uint32_t of[GROUP];
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+        const uint32_t filled = PLAIN ? __ballot_sync(~0u, is_foreground(own[i])) : 0;
+        const uint32_t x = __ballot_sync(~0u, joined(own[i], left[i]));
+        const uint32_t y = __ballot_sync(~0u, joined(own[i], before[i]));
+        const uint32_t z = __ballot_sync(~0u, joined(own[i], below[i]));
+        const uint32_t low = lane & GROUP ? x : filled, high = lane & GROUP ? z : y;
+        of[i] = lane & 2 * GROUP ? high : low;
+    }
+#pragma unroll
+    for (int i = 0; i < GROUP / 2; i++) of[i] = lane & 1 ? of[2 * i + 1] : of[2 * i];
+#pragma unroll
+    for (int i = 0; i < GROUP / 4; i++) of[i] = lane & 2 ? of[2 * i + 1] : of[2 * i];
+    const uint32_t bits = lane & 4 ? of[1] : of[0];
+    return PLAIN ? bits & __shfl_sync(~0u, bits, lane % GROUP) : bits; /* where own is foreground */
+}
+
+/* Those of a word's pairs whose voxels both are foreground; there: it has one before it. */
+static __device__ inline uint32_t filled_pairs(const runs &r, const face_lane &l, uint32_t bits,
+                                               int64_t at, bool there)
+{
+    const uint32_t from = r.filled[at], before = there ? r.filled[at - l.before] : 0;
+    return bits & from & (l.face == ALONG_X ? lob_bits_back(from, before) : before);
+}
+
+/*
+ * A warp goes along y with a group of words of a plane: a row's values stay in registers while they
+ * are those before another.
+ */
+template <typename T, typename C, bool PLAIN>
+static __global__ void __launch_bounds__(FACES_THREADS, sizeof(T) > 4 ? 2 : 4)
+    faces_kernel(facing<C> f)
+{
+    using R = typename held<T>::type;
+    const scene &s = f.s;
+    const runs &r = s.r;
+    const int lane = (int)threadIdx.x % WORD;
+    const uint32_t step = gridDim.x * FACES_WARPS;
+    uint32_t foreground = 0, not_finite = 0;
+    for (uint32_t unit = blockIdx.x * FACES_WARPS + threadIdx.x / WORD; unit < f.units;
+         unit += step) {
+        const uint32_t column = unit / f.deep, strip = column / f.groups;
+        const uint32_t slab = strip / f.stretches;
+        const int z = (int)(slab * f.deep + (unit - column * f.deep));
+        const int first_y = (int)((strip - slab * f.stretches) * f.stretch);
+        const int end_y = min(first_y + (int)f.stretch, r.ny);
+        const int w = (int)(column - strip * f.groups) * GROUP, x = w * WORD + lane;
+        if (z >= r.nz) continue;
+        const face_lane l = lane_of<PLAIN>(r, w);
+        const bool whole = r.nx - w * WORD >= GROUP * WORD, edge = w > 0 && lane == 0;
+        const bool deep = z > 0 && r.along[2];
+        const int64_t row = (int64_t)z * r.ny + first_y, plane = (int64_t)r.ny * r.nx;
+        const T *from = (const T *)s.stored + row * r.nx + x;
+        int64_t at = row * r.words + w + lane % GROUP;
+        R own[GROUP], left[GROUP], before[GROUP], below[GROUP];
+        clear_row(before);
+        clear_row(below);
+        if (first_y > 0) load_row(before, from - r.nx, r.nx - x, whole);
+        for (int y = first_y; y < end_y; y++) {
+            load_row(own, from, r.nx - x, whole);
+            if (deep) load_row(below, from - plane, r.nx - x, whole);
+            shift_row(left, own, edge ? (R)from[-1] : R(0));
+            uint32_t bits = lane_word<PLAIN>(f.alike, own, left, before, below);
+            if (!PLAIN && l.plane)
+                bits = filled_pairs(r, l, bits, at,
+                                    l.face == ALONG_X   ? w + lane % GROUP > 0
+                                    : l.face == ALONG_Y ? y > 0
+                                                        : z > 0);
+            if (l.plane) l.plane[at] = bits;
+            if (PLAIN && l.face == FILLED) foreground += (uint32_t)__popc(bits);
+#pragma unroll
+            for (int i = 0; i < GROUP; i++) {
+                if (PLAIN) not_finite += !is_finite(own[i]);
+                before[i] = own[i];
+            }
+            from += r.nx;
+            at += r.words;
+        }
+    }
+    if (PLAIN) count_states(s.counts, foreground, not_finite);
+}
+
+/* ---- the call ---- */
+
+template <typename T, typename C>
+static lob_status compare_faces(joining *j, const scene &s, bool plain, lob_error *error)
+{
+    const runs &r = s.r;
+    facing<C> f = {s, C(s), 0, MOST_STRETCH, 0, FACES_WARPS, 0};
+    const int64_t plenty = (int64_t)j->device->multiprocessors * PLENTY;
+    f.groups = (uint32_t)((r.words + GROUP - 1) / GROUP);
+    while (f.deep > (uint32_t)r.nz) f.deep /= 2;
+    while (f.stretch > LEAST_STRETCH && (int64_t)f.groups * r.ny / f.stretch * r.nz < plenty)
+        f.stretch /= 2;
+    f.stretches = ((uint32_t)r.ny + f.stretch - 1) / f.stretch;
+    f.units = f.groups * f.stretches * f.deep * (((uint32_t)r.nz + f.deep - 1) / f.deep);
+    return lob_launch(j->device, plain ? faces_kernel<T, C, true> : faces_kernel<T, C, false>,
+                      "comparing neighbours", ((int64_t)f.units + FACES_WARPS - 1) / FACES_WARPS,
+                      FACES_THREADS, 0, f, error);
+}
+
+template <typename T>
+static lob_status compare(joining *j, const scene &s, bool plain, lob_error *error)
+{
+    using R = typename held<T>::type;
+    if (s.tolerance) return compare_faces<T, near_values<R>>(j, s, plain, error);
+    return compare_faces<T, equal_values<R>>(j, s, plain, error);
+}
+
+lob_status lob_joining_compare_faces(joining *j, const scene &s, bool plain, lob_error *error)
+{
+#define COMPARE(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                               \
+        return compare<ctype>(j, s, plain, error);
+    switch (j->in->image->type) {
+        LOB_TYPE_LIST(COMPARE)
+    case LOB_TYPES:
+        break;
+    }
+#undef COMPARE
+    return LOB_EINTERNAL;
+}
