@@ -18,11 +18,10 @@ enum {
     STEP_ROWS = THREADS / TILE_RUNS, /* rows of a tile that are looked at together */
     LANE_ROW_BITS = 2,               /* logarithm of a warp's rows */
     MOST_STEPS = 8,                  /* of a tile; its sums fit 32 bits */
-    ROUNDS = 40,    /* at most: each halves the sets that pick, of which there are under 2^31 */
-    PROBES = 8,     /* places where a table looks before it gives up */
-    SUM_BITS = 9,   /* logarithm of places for pieces */
-    PAIR_BITS = 11, /* of places for contacts */
-    TILE_PAIRS = 1 << (PAIR_BITS - 1)
+    ROUNDS = 40,   /* at most: each halves the sets that pick, of which there are under 2^31 */
+    PROBES = 8,    /* places where a table looks before it gives up */
+    SUM_BITS = 9,  /* logarithm of places for pieces */
+    PAIR_BITS = 11 /* of places for contacts */
 };
 static_assert(WARP / TILE_RUNS == 1 << LANE_ROW_BITS, "a warp takes whole rows");
 static_assert(MOST_STEPS * THREADS * RUN <= UINT32_MAX / UINT16_MAX, "sums of tiles fit 32 bits");
@@ -30,13 +29,13 @@ static constexpr wide NO_NEIGHBOUR = ~0ull;
 
 /* What the kernels tell each other and the host; all zero before contacts are looked for. */
 typedef struct {
-    wide listed;      /* contacts that there are, whether the list has room for them or not */
-    uint32_t small;   /* sets that are */
-    uint32_t arrived; /* at meetings of blocks, in total */
-    uint32_t joined[ROUNDS]; /* did a round join any? */
-    uint32_t finished;       /* labels are numbered */
-    int32_t count;           /* of them */
-    int32_t pieces;          /* that there were */
+    wide listed;            /* contacts that there are, whether the list has room for them or not */
+    uint32_t small;         /* sets that are */
+    uint32_t arrived;       /* at meetings of blocks, in total */
+    uint32_t going[ROUNDS]; /* did a round leave contacts of small sets? */
+    uint32_t finished;      /* labels are numbered */
+    int32_t count;          /* of them */
+    int32_t pieces;         /* that there were */
 } pieces_line;
 
 typedef struct {
@@ -53,6 +52,7 @@ typedef struct {
     pieces_line *line;
     int32_t *set;         /* most + 1: of each piece; a set has its lowest piece's number */
     wide *n, *sums;       /* most + 1, times channels: of sets */
+    uint32_t *mean;       /* most + 1, times channels: lob_piece_mean, or STALE_MEAN */
     wide *key;            /* most + 1: the best of a small set's neighbours so far */
     int32_t *number;      /* most + 1: labels of pieces, in the keys' place after these */
     int32_t *small;       /* most + 1: sets that are small */
@@ -209,6 +209,7 @@ typedef struct {
 static __device__ inline int place_of_piece(const sum_table &t, uint32_t piece)
 {
     uint32_t at = piece * 2654435761u >> (32 - SUM_BITS);
+#pragma unroll 1
     for (int i = 0; i < PROBES; i++, at = (at + 1) % (1u << SUM_BITS)) {
         uint32_t there = *(volatile uint32_t *)&t.piece[at];
         if (there == 0) there = atomicCAS(&t.piece[at], 0u, piece);
@@ -326,171 +327,201 @@ static __global__ void __launch_bounds__(THREADS, C == 1 ? 4 : 2)
         const int64_t piece = t.piece[i];
         if (piece == 0) continue;
         atomicAdd(&p.n[piece], (wide)t.n[i]);
+#pragma unroll 1
         for (int c = 0; c < channels; c++)
             atomicAdd(&p.sums[piece * channels + c], (wide)t.sums[i * channels + c]);
     }
 }
 
-/* ---- contacts of small sets ---- */
+/* ---- means of sets ---- */
+
+/* A mean that has to be worked out again; real ones take 20 bits. */
+static constexpr uint32_t STALE_MEAN = ~0u;
 
 static __device__ inline bool is_small(const pool &p, int32_t set)
 {
     return (int64_t)p.n[set] < p.s.rule.small;
 }
 
-/* Of two sets, small a and another, that share a face: is b the best for a so far? */
-static __device__ inline void offer(const pool &p, int32_t a, int32_t b)
+/* ---- contacts of small sets ---- */
+
+/* b, which small a touches, is the best for a so far if no other key is lower. `least` is one that
+ * a had before: a stale one only costs an atomic too many. */
+static __device__ inline void keep_least(const pool &p, int32_t a, int32_t b, uint64_t apart,
+                                         wide least)
 {
-    const int channels = p.s.rule.channels;
-    const int64_t n_a = (int64_t)p.n[a], n_b = (int64_t)p.n[b];
-    uint64_t apart = 0;
-    for (int c = 0; c < channels; c++)
-        apart += lob_piece_apart(lob_piece_mean((int64_t)p.sums[(int64_t)a * channels + c], n_a),
-                                 lob_piece_mean((int64_t)p.sums[(int64_t)b * channels + c], n_b));
     const wide key = lob_piece_key(apart, (uint32_t)b);
-    /* most are not the best: a stale value read here only costs an atomic too many */
-    if (key < *(volatile wide *)&p.key[a]) atomicMin(&p.key[a], key);
+    if (key < least) atomicMin(&p.key[a], key);
 }
 
-static __device__ inline void offer_pair(const pool &p, wide pair, wide at)
+/*
+ * What a block knows of the contacts in its tile. A small voxel meets at most six sets. Contacts
+ * that share a place push each other out, and may be listed twice.
+ */
+enum { FRESH_PAIRS = WARP - 1 + 6 * WARP };
+typedef struct {
+    wide seen[1 << PAIR_BITS];                /* the last contact of each place; 0: none */
+    wide fresh[WARPS][FRESH_PAIRS];           /* contacts that a warp has yet to list */
+    uint16_t small[WARPS][WARP * RUN + WARP]; /* voxels of small sets that it has yet to look at */
+    int pairs[WARPS], voxels[WARPS];          /* how many of both */
+} contact_table;
+
+static __device__ inline uint32_t place_of_pair(wide pair)
 {
-    offer(p, (int32_t)(pair >> 32), (int32_t)(uint32_t)pair);
+    const uint32_t a = (uint32_t)(pair >> 32), b = (uint32_t)pair;
+    return (a * 2654435761u ^ b * 2246822519u) >> (32 - PAIR_BITS);
+}
+
+/* Offer and list the last `take` contacts of a warp, which has `pairs`. */
+static __device__ inline void list_pairs(const pool &p, contact_table *t, int pairs, int take)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int channels = p.s.rule.channels;
+    wide at = 0;
+    if (lane == 0) at = atomicAdd(&p.line->listed, (wide)take);
+    at = __shfl_sync(ALL_LANES, at, 0) + (wide)lane;
+    if (lane >= take) return;
+    const wide pair = t->fresh[warp][pairs - take + lane];
+    const int64_t a = (int64_t)(pair >> 32), b = (uint32_t)pair;
+    const wide least = *(volatile wide *)&p.key[a];
+    uint64_t apart = 0;
+#pragma unroll 1
+    for (int c = 0; c < channels; c++)
+        apart += lob_piece_apart(p.mean[a * channels + c], p.mean[b * channels + c]);
+    keep_least(p, (int32_t)a, (int32_t)b, apart, least);
     if (at < (wide)p.room) p.list[at] = pair;
 }
 
-/* What a block knows of the contacts in its tile. */
-typedef struct {
-    wide place[1 << PAIR_BITS]; /* 0: free */
-    wide pair[TILE_PAIRS];
-    uint16_t small[WARPS][WARP * RUN + WARP]; /* voxels of small sets that a warp has found */
-    uint32_t pairs;
-    wide listed; /* where in the list the block's pairs go */
-} pair_table;
-
-/* Keep a contact, once; where there is no room for it, offer it at once. */
-static __device__ inline void keep_pair(const pool &p, pair_table *t, int32_t a, int32_t b)
-{
-    const wide pair = (wide)(uint32_t)a << 32 | (uint32_t)b;
-    uint32_t at = ((uint32_t)a * 2654435761u ^ (uint32_t)b * 2246822519u) >> (32 - PAIR_BITS);
-    for (int i = 0; i < PROBES; i++, at = (at + 1) % (1u << PAIR_BITS)) {
-        wide there = *(volatile wide *)&t->place[at];
-        if (there == 0) there = atomicCAS(&t->place[at], (wide)0, pair);
-        if (there == pair) return;
-        if (there != 0) continue;
-        const uint32_t slot = atomicAdd(&t->pairs, 1u);
-        if (slot >= TILE_PAIRS) break;
-        t->pair[slot] = pair;
-        return;
-    }
-    offer_pair(p, pair, atomicAdd(&p.line->listed, (wide)1));
-}
-
-/* A voxel of a small set meets the sets beyond its faces. */
-static __device__ inline void meet_faces(const pool &p, pair_table *t, corner c)
+/* What lies beyond the faces of a voxel: sets, 0 where there is none. Returns the voxel's own. */
+static __device__ inline int32_t sets_around(int32_t *beyond, const pool &p, corner c)
 {
     const int32_t *at = p.s.labels + voxel_at(p, c);
     const int64_t row = p.nx, plane = (int64_t)p.nx * p.ny;
     const int across = p.s.rule.slice_axis;
-    int32_t beyond[6] = {};
     int32_t a = *at;
-    if (across != 0 && c.x > 0) beyond[0] = at[-1];
-    if (across != 0 && c.x + 1 < p.nx) beyond[1] = at[1];
-    if (across != 1 && c.y > 0) beyond[2] = at[-row];
-    if (across != 1 && c.y + 1 < p.ny) beyond[3] = at[row];
-    if (across != 2 && c.z > 0) beyond[4] = at[-plane];
-    if (across != 2 && c.z + 1 < p.nz) beyond[5] = at[plane];
+    beyond[0] = across != 0 && c.x > 0 ? at[-1] : 0;
+    beyond[1] = across != 0 && c.x + 1 < p.nx ? at[1] : 0;
+    beyond[2] = across != 1 && c.y > 0 ? at[-row] : 0;
+    beyond[3] = across != 1 && c.y + 1 < p.ny ? at[row] : 0;
+    beyond[4] = across != 2 && c.z > 0 ? at[-plane] : 0;
+    beyond[5] = across != 2 && c.z + 1 < p.nz ? at[plane] : 0;
     if (!p.apart) {
         a = p.set[a];
 #pragma unroll
-        for (int i = 0; i < 6; i++) beyond[i] = beyond[i] ? p.set[beyond[i]] : 0;
+        for (int i = 0; i < 6; i++) beyond[i] = p.set[beyond[i]];
     }
+    return a;
+}
+
+/* A voxel of a small set meets the sets beyond its faces; its warp keeps what was not seen. */
+static __device__ inline void meet_faces(const pool &p, contact_table *t, corner c)
+{
+    const int warp = (int)threadIdx.x / WARP;
+    int32_t beyond[6];
+    const int32_t a = sets_around(beyond, p, c);
+    wide there[6];
+    unsigned fresh = 0;
 #pragma unroll
     for (int i = 0; i < 6; i++) {
         bool met = beyond[i] == 0 || beyond[i] == a;
         for (int k = 0; k < i; k++) met = met || beyond[k] == beyond[i];
-        if (!met) keep_pair(p, t, a, beyond[i]);
+        const wide pair = (wide)(uint32_t)a << 32 | (uint32_t)beyond[i];
+        there[i] = met ? pair : *(volatile wide *)&t->seen[place_of_pair(pair)];
     }
+#pragma unroll
+    for (int i = 0; i < 6; i++) {
+        const wide pair = (wide)(uint32_t)a << 32 | (uint32_t)beyond[i];
+        if (there[i] == pair) continue;
+        if (atomicCAS(&t->seen[place_of_pair(pair)], there[i], pair) != pair) fresh |= 1u << i;
+    }
+    if (!fresh) return;
+    int at = atomicAdd(&t->pairs[warp], __popc(fresh));
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        if (fresh >> i & 1) t->fresh[warp][at++] = (wide)(uint32_t)a << 32 | (uint32_t)beyond[i];
 }
 
-static __device__ inline bool in_small_set(const pool &p, int32_t piece)
-{
-    return p.small_bits[piece / 32] >> piece % 32 & 1;
-}
-
-/* Which voxels of a run lie in small sets. Most runs have two pieces, which are asked for at once.
+/*
+ * Which voxels of a run lie in small sets. Only where another piece begins is it asked; a small one
+ * goes on until the next begins: one is added behind its first voxel, and the carry runs through
+ * its others.
  */
 static __device__ inline unsigned small_of(const pool &p, const piece_run &r)
 {
-    const bool first_small = in_small_set(p, r.label[0]);
-    const bool last_small = in_small_set(p, r.label[RUN - 1]);
-    const unsigned first = voxels_of(r, r.label[0]), last = voxels_of(r, r.label[RUN - 1]);
-    unsigned small = (first_small ? first : 0) | (last_small ? last : 0);
-    unsigned left = EVERY & ~(first | last);
-    while (left) {
-        const int32_t piece = first_label(r, left);
-        const unsigned voxels = voxels_of(r, piece);
-        if (in_small_set(p, piece)) small |= voxels;
-        left &= ~voxels;
+    uint32_t word[RUN];
+    unsigned others = 0, small = 0;
+#pragma unroll
+    for (int j = 0; j < RUN; j++) {
+        const bool begins = j == 0 || r.label[j] != r.label[j - 1];
+        word[j] = begins ? p.small_bits[(uint32_t)r.label[j] / 32] : 0;
+        others |= begins ? 0 : 1u << j;
     }
-    return small;
+#pragma unroll
+    for (int j = 0; j < RUN; j++) small |= (word[j] >> (uint32_t)r.label[j] % 32 & 1) << j;
+    return small | (others & ~(others + (small << 1)));
 }
 
-/* Add a step's small voxels to those of a warp's list, which has room for them. Returns how many it
- * has then. */
-static __device__ inline int list_small(uint16_t *list, int listed, unsigned small, int step)
+/* Where a voxel of a warp's list lies. */
+static __device__ inline corner small_voxel(const pool &p, const contact_table *t, corner tile,
+                                            int listed)
 {
-    const int lane = (int)threadIdx.x % WARP;
-    int end = __popc(small);
-    for (int apart = 1; apart < WARP; apart *= 2) {
-        const int other = __shfl_up_sync(ALL_LANES, end, apart);
-        if (lane >= apart) end += other;
-    }
-    int at = listed + end - __popc(small);
-    for (unsigned left = small; left; left &= left - 1)
-        list[at++] = (uint16_t)((step * WARP + lane) * RUN + __ffs((int)left) - 1);
-    __syncwarp();
-    return listed + __shfl_sync(ALL_LANES, end, WARP - 1);
-}
-
-/* Each lane takes one of a warp's list. */
-static __device__ inline void meet_small(const pool &p, pair_table *t, corner tile, int listed)
-{
-    const int warp = (int)threadIdx.x / WARP, voxel = t->small[warp][listed];
-    const int run = voxel / RUN;
+    const int warp = (int)threadIdx.x / WARP, voxel = t->small[warp][listed], run = voxel / RUN;
     corner c = run_place(p, tile, warp, run % WARP, run / WARP);
     c.x += voxel % RUN;
-    meet_faces(p, t, c);
+    return c;
+}
+
+/* Look at a warp's voxels, a lane one of them, and list contacts, as long as there are enough of
+ * both for all lanes; last: as long as there are any. */
+static __device__ inline void look_around(const pool &p, contact_table *t, corner tile, bool last)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    int voxels = *(volatile int *)&t->voxels[warp];
+    for (bool more = true; more;) {
+        more = voxels >= (last ? 1 : WARP);
+        const int take = more ? min(voxels, (int)WARP) : 0;
+        voxels -= take;
+        if (lane < take) meet_faces(p, t, small_voxel(p, t, tile, voxels + lane));
+        __syncwarp();
+        int pairs = *(volatile int *)&t->pairs[warp];
+        const int enough = last && !more ? 1 : WARP;
+        while (pairs >= enough) {
+            const int of_them = min(pairs, (int)WARP);
+            list_pairs(p, t, pairs, of_them);
+            pairs -= of_them;
+        }
+        __syncwarp();
+        if (lane == 0) t->pairs[warp] = pairs, t->voxels[warp] = voxels;
+        __syncwarp();
+    }
 }
 
 /* Every small set is offered all that touch it; the pairs are listed. */
-static __global__ void __launch_bounds__(THREADS) contacts_kernel(const __grid_constant__ pool p)
+static __global__ void __launch_bounds__(THREADS, 5) contacts_kernel(const __grid_constant__ pool p)
 {
-    __shared__ pair_table table;
-    pair_table *const t = &table;
+    __shared__ contact_table table;
+    contact_table *const t = &table;
     const corner tile = corner_of(p, blockIdx.x);
-    const int lane = (int)threadIdx.x % WARP;
-    uint16_t *const list = t->small[threadIdx.x / WARP];
-    int listed = 0;
-    for (int i = (int)threadIdx.x; i < 1 << PAIR_BITS; i += THREADS) t->place[i] = 0;
-    if (threadIdx.x == 0) t->pairs = 0;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    for (int i = (int)threadIdx.x; i < 1 << PAIR_BITS; i += THREADS) t->seen[i] = 0;
+    if (lane == 0) t->pairs[warp] = t->voxels[warp] = 0;
     piece_run next = run_of_tile(p, tile, 0);
     __syncthreads();
-    for (int step = 0; step < p.steps; step++) {
+    for (int step = 0; step <= p.steps; step++) {
+        const bool last = step == p.steps;
         const piece_run r = next;
         if (step + 1 < p.steps) next = run_of_tile(p, tile, step + 1);
-        const unsigned small = small_of(p, r);
-        if (!__any_sync(ALL_LANES, small != 0)) continue;
-        listed = list_small(list, listed, small, step);
-        for (; listed >= WARP; listed -= WARP) meet_small(p, t, tile, listed - WARP + lane);
+        const unsigned small = last ? 0 : small_of(p, r);
+        if (!last && !__any_sync(ALL_LANES, small != 0)) continue;
+        if (small) {
+            int at = atomicAdd(&t->voxels[warp], __popc(small));
+            for (unsigned left = small; left; left &= left - 1)
+                t->small[warp][at++] =
+                    (uint16_t)((step * WARP + lane) * RUN + __ffs((int)left) - 1);
+        }
         __syncwarp();
+        look_around(p, t, tile, last);
     }
-    if (lane < listed) meet_small(p, t, tile, lane);
-    __syncthreads();
-    const uint32_t n = t->pairs < TILE_PAIRS ? t->pairs : TILE_PAIRS;
-    if (n == 0) return;
-    if (threadIdx.x == 0) t->listed = atomicAdd(&p.line->listed, (wide)n);
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += THREADS) offer_pair(p, t->pair[i], t->listed + i);
 }
 
 #endif
