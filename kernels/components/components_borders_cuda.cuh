@@ -13,7 +13,10 @@
 
 #include "kernels/components/components_runs_cuda.cuh"
 
-enum { BORDER_THREADS = 256 };
+enum {
+    BORDER_THREADS = 256,
+    FEW_LANES = 1 << 16 /* a device has more at once */
+};
 
 /* ---- the forest ---- */
 
@@ -282,11 +285,15 @@ static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y,
     }
 }
 
-/* Lanes that share a word, as many columns each: few words lie on faces, and some have many pairs.
+/*
+ * Logarithm of how many lanes share a word of a face, as many columns each: some words have many
+ * pairs, and where there are few words a lane has none to wait for.
  */
-template <typename K> static __host__ __device__ constexpr int word_parts()
+template <typename K> static __host__ __device__ inline int part_bits(int64_t words)
 {
-    return has_diagonal<K>() ? 4 : 1;
+    int bits = has_diagonal<K>() ? 2 : 0;
+    while (1 << bits < WORD && words << bits < FEW_LANES) bits++;
+    return bits;
 }
 
 /*
@@ -296,19 +303,21 @@ template <typename K> static __host__ __device__ constexpr int word_parts()
 template <typename K, bool ALONG_Z>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r)
 {
-    const int parts = word_parts<K>(), lane = (int)threadIdx.x % WORD;
+    const int lane = (int)threadIdx.x % WORD;
     const int length = ALONG_Z ? r.ly : r.lz; /* lines of a face */
     const int along_bits = ALONG_Z ? r.tile_y_bits : r.tile_z_bits;
     const int bits = ALONG_Z ? r.tile_z_bits : r.tile_y_bits;
     const int64_t faces = (ALONG_Z ? r.tiles_z : r.tiles_y) - 1;
-    const int64_t n = faces * length * r.words * parts, step = (int64_t)gridDim.x * blockDim.x;
+    const int64_t words = faces * length * r.words, step = (int64_t)gridDim.x * blockDim.x;
+    const int shared = part_bits<K>(words), width = WORD >> shared;
+    const int64_t n = words << shared;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
-        const int64_t word = i / parts, rest = word / r.words;
+        const int64_t word = i >> shared, rest = word / r.words;
         const int w = (int)(word - rest * r.words), along = (int)(rest % length);
         const int face = (int)(rest / length + 1) << bits;
         const int y = ALONG_Z ? along : face, z = ALONG_Z ? face : along;
         const bool inside = i < n, first = (along & ((1 << along_bits) - 1)) == 0;
-        const uint32_t columns = ~0u >> (WORD - WORD / parts) << (int)(i % parts) * (WORD / parts);
+        const uint32_t columns = lob_bits_to(width - 1) << (int)(i & ((1 << shared) - 1)) * width;
 #pragma unroll 1
         for (int k = 0; k < (has_diagonal<K>() ? 3 : 1); k++) {
             lob_row_pairs e = {0, 0, 0};

@@ -2,6 +2,7 @@
 #include "kernels/components/components_borders_cuda.cuh"
 #include "kernels/components/components_job_cuda.cuh"
 #include "kernels/components/components_number_cuda.cuh"
+#include "kernels/components/components_tile_faces_cuda.cuh"
 #include "kernels/components/components_tiles_cuda.cuh"
 #include "volumes/bytes.h"
 
@@ -198,27 +199,47 @@ static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_er
     return LOB_OK;
 }
 
+/* The kernel that joins in tiles, and its shared memory. */
+template <typename K> static auto tile_kernel_of(int *shared)
+{
+    constexpr bool faces = K::directed && K::near == 1 && K::slots == MOST_SLOTS;
+    const int words = faces ? TILE_NODES : TILE_THREADS * (int)tile_forest<K>::stride;
+    *shared = words * (int)sizeof(uint32_t);
+    if constexpr (faces)
+        return tile_faces_kernel;
+    else
+        return tile_kernel<K>;
+}
+
 template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
 {
     runs *r = &j->r;
-    const int shared = TILE_THREADS * (int)(tile_forest<K>::stride * sizeof(uint32_t));
-    LOB_CUDA(cudaFuncSetAttribute((const void *)tile_kernel<K>,
-                                  cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    int shared = 0;
+    const auto kernel = tile_kernel_of<K>(&shared);
+    LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  shared));
     LOB_CUDA(cudaMemsetAsync(r->line_base + r->lines, 0, sizeof *r->line_base, j->device->stream));
-    LOB_TRY(lob_launch(j->device, tile_kernel<K>, "joining in tiles", r->tiles, TILE_THREADS,
+    LOB_TRY(lob_launch(j->device, kernel, "joining in tiles", r->tiles, TILE_THREADS,
                        (size_t)shared, *r, error));
     LOB_TRY(scan(j, r->line_base, r->lines + 1, error));
     return fetch(j, &r->pieces, r->line_base + r->lines, error);
 }
 
+/* Shortening pieces' ways pays where many pairs are looked at afterwards. */
+static int64_t shortened(const runs *r, int64_t words_left)
+{
+    return words_left > r->pieces / 64 ? r->pieces : 0;
+}
+
 template <typename K> static lob_status join_borders(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
-    const int64_t words = (int64_t)r->words * word_parts<K>();
     const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
-    const int64_t y = (int64_t)(r->tiles_y - 1) * r->lz * words;
-    const int64_t z = (int64_t)(r->tiles_z - 1) * r->ly * words;
-    const int64_t short_x = x && (y || z) ? r->pieces : 0, short_y = y && z ? r->pieces : 0;
+    const int64_t words_y = (int64_t)(r->tiles_y - 1) * r->lz * r->words;
+    const int64_t words_z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
+    const int64_t y = words_y << part_bits<K>(words_y), z = words_z << part_bits<K>(words_z);
+    const int64_t short_x = x ? shortened(r, words_y + words_z) : 0;
+    const int64_t short_y = y ? shortened(r, words_z) : 0;
     LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
     LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_x, NUMBER_THREADS, error));

@@ -11,17 +11,47 @@
 
 #include "kernels/components/components_runs_cuda.cuh"
 
-/*
- * A block's forest. A node is a run: where its parent is kept, in bytes. Nodes grow with lines,
- * words and runs.
- */
-template <typename K> struct tile_forest {
-    /* Words of a thread: odd, so that threads that look at one slot each meet different banks. */
-    static constexpr uint32_t stride = K::slots + 1;
+/* A block's forest. A node is a run: where its parent is kept, in bytes. Nodes grow with runs. */
+struct run_forest {
     /* In the end a root's parent is its code, marked so; CODE_OWN is not yet in it. */
     static constexpr uint32_t is_code = UINT32_C(1) << 31;
 
-    unsigned char *parents; /* TILE_THREADS * stride words */
+    unsigned char *parents;
+
+    __device__ uint32_t *at(uint32_t node) const
+    {
+        return (uint32_t *)(parents + node);
+    }
+
+    __device__ uint32_t parent(uint32_t node) const
+    {
+        return *(const volatile uint32_t *)at(node);
+    }
+
+    /* Parents only ever become smaller, so that every tree's root is its smallest node. */
+    __device__ void unite(uint32_t a, uint32_t b) const
+    {
+        for (;;) {
+            for (uint32_t up_a, up_b;; a = up_a, b = up_b) { /* both ways at once */
+                up_a = parent(a);
+                up_b = parent(b);
+                if (up_a == up_b) return;
+                if (up_a == a && up_b == b) break;
+            }
+            const uint32_t low = a < b ? a : b, high = a < b ? b : a;
+            const uint32_t before = atomicMin(at(high), low);
+            if (before == high) return;
+            a = before;
+            b = low;
+        }
+    }
+};
+
+/* A forest with room for every run that a word can have. */
+template <typename K> struct tile_forest : run_forest {
+    /* Words of a thread: odd, so that threads that look at one slot each meet different banks. */
+    static constexpr uint32_t stride = K::slots + 1; /* TILE_THREADS of them */
+
     const uint32_t *starts; /* TILE_THREADS */
 
     static __device__ uint32_t node_of(int thread, int start)
@@ -40,18 +70,8 @@ template <typename K> struct tile_forest {
         return node_in(thread, starts[thread], bit);
     }
 
-    __device__ uint32_t *at(uint32_t node) const
-    {
-        return (uint32_t *)(parents + node);
-    }
-
-    __device__ uint32_t parent(uint32_t node) const
-    {
-        return *(const volatile uint32_t *)at(node);
-    }
-
     /* A node far from its root is put next to it, so that the next search is short. */
-    __device__ uint32_t root_of(uint32_t node)
+    __device__ uint32_t root_of(uint32_t node) const
     {
         const uint32_t first = parent(node);
         uint32_t root = first;
@@ -59,31 +79,13 @@ template <typename K> struct tile_forest {
         if (root != first) atomicMin(at(node), root);
         return root;
     }
-
-    /* Parents only ever become smaller, so that every tree's root is its smallest node. */
-    __device__ void unite(uint32_t a, uint32_t b)
-    {
-        for (;;) {
-            for (uint32_t up_a, up_b;; a = up_a, b = up_b) { /* both ways at once */
-                up_a = parent(a);
-                up_b = parent(b);
-                if (up_a == up_b) return;
-                if (up_a == a && up_b == b) break;
-            }
-            const uint32_t low = a < b ? a : b, high = a < b ? b : a;
-            const uint32_t before = atomicMin(at(high), low);
-            if (before == high) return;
-            a = before;
-            b = low;
-        }
-    }
 };
 
 /* Pairs of nodes that a warp has found and not yet united: its lanes find them unevenly. */
 enum { QUEUE = 2 * WORD };
 
-template <typename K> struct pair_queue {
-    tile_forest<K> forest;
+struct pair_queue {
+    run_forest forest;
     volatile uint32_t *pairs; /* QUEUE of the warp: two nodes each, in words */
     int count;                /* below WORD between calls; the same in all lanes */
 
@@ -292,8 +294,8 @@ static __device__ inline void link_first(const tile_forest<K> &forest, const til
 
 /* All lanes together: unite what is left; pairs are with the voxel dx away. */
 template <typename K>
-static __device__ inline void queue_pairs(pair_queue<K> &queue, const tile_lines<K> &n, int thread,
-                                          int dx)
+static __device__ inline void queue_pairs(pair_queue &queue, const tile_forest<K> &forest,
+                                          const tile_lines<K> &n, int thread, int dx)
 {
     uint32_t left[tile_lines<K>::count], any = 0;
 #pragma unroll
@@ -314,8 +316,7 @@ static __device__ inline void queue_pairs(pair_queue<K> &queue, const tile_lines
         }
         const int bit = from ? __ffs((int)from) - 1 : 0, column = WORD + bit + dx;
         const int to = from ? other + column / WORD - 1 : thread;
-        queue.add(from != 0, queue.forest.node_at(thread, bit),
-                  queue.forest.node_at(to, column % WORD));
+        queue.add(from != 0, forest.node_at(thread, bit), forest.node_at(to, column % WORD));
         any = 0;
 #pragma unroll
         for (int i = 0; i < tile_lines<K>::count; i++) any |= left[i];
@@ -359,11 +360,11 @@ static __device__ inline uint32_t load_word(const runs &r, const tile_word &t, u
 
 /* The pieces of a tile: afterwards every run's parent is its root. */
 template <typename K>
-static __device__ inline void join_tile(const runs &r, tile_forest<K> &forest, const tile_word &t,
-                                        uint32_t mine, uint32_t *pairs)
+static __device__ inline void join_tile(const runs &r, const tile_forest<K> &forest,
+                                        const tile_word &t, uint32_t mine, uint32_t *pairs)
 {
     tile_lines<K> n = pairs_of_word<K>(r, t, mine != 0);
-    pair_queue<K> queue = {forest, pairs, 0};
+    pair_queue queue = {forest, pairs, 0};
     link_first(forest, t, mine, &n);
     __syncthreads();
     for (uint32_t left = mine; left; left &= left - 1)
@@ -371,9 +372,9 @@ static __device__ inline void join_tile(const runs &r, tile_forest<K> &forest, c
     __syncthreads();
     if constexpr (has_diagonal<K>()) {
 #pragma unroll 1
-        for (int dx = -1; dx <= 1; dx++) queue_pairs(queue, n, t.thread, dx);
+        for (int dx = -1; dx <= 1; dx++) queue_pairs(queue, forest, n, t.thread, dx);
     } else
-        queue_pairs(queue, n, t.thread, 0);
+        queue_pairs(queue, forest, n, t.thread, 0);
     if (queue.count) queue.unite_last(queue.count);
     __syncthreads();
 }
@@ -385,7 +386,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
     __shared__ uint32_t starts[TILE_THREADS], joined[TILE_THREADS], roots[TILE_THREADS];
     __shared__ uint32_t pairs[TILE_THREADS / WORD * QUEUE], of_warp[TILE_THREADS / WORD];
     const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
-    tile_forest<K> forest = {(unsigned char *)parents, starts};
+    const tile_forest<K> forest = {{(unsigned char *)parents}, starts};
 
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
         tile_word t;
