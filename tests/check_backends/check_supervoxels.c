@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000 };
+/* Fixed cases of more voxels than LARGE only where at least MANY cases are asked for: who asks for
+ * few has tools look on that slow a kernel down a hundred times and more. */
+enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 200000, MANY = 100 };
 
 /* What one run came to. */
 typedef struct {
@@ -36,33 +38,42 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
     return memcmp(a->labels, b->labels, (size_t)c->n * sizeof *a->labels) ? "labels" : NULL;
 }
 
-static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
+static int check_case(const lob_backend *backend, const lob_context *context, supervoxels_case *c,
                       int *worked)
 {
-    supervoxels_case c;
     const lob_context cpu = {.threads = context->threads};
-    supervoxels_case_make(&c, n, MOST_SIDE);
-    outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
-    const char *what = differ(&c, &want, &got);
+    outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    const char *what = differ(c, &want, &got);
     *worked += want.status == LOB_OK;
     if (what)
-        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
+        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c->shape, what,
                lob_status_text(want.status), want.error.text, backend->name,
                lob_status_text(got.status), got.error.text);
     free(want.labels);
     free(got.labels);
-    supervoxels_case_free(&c);
+    supervoxels_case_free(c);
     return what != NULL;
 }
 
 int check_supervoxels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                             uint64_t n)
 {
-    int failures = 0, worked = 0;
-    for (uint64_t i = first; i < first + n; i++)
-        failures += check_case(backend, context, i, &worked);
-    printf("supervoxels: %llu cases, %d of them with data, %d differ\n", (unsigned long long)n,
-           worked, failures);
+    supervoxels_case c;
+    int failures = 0, worked = 0, fixed = 0;
+    for (int i = 0; first == 0 && supervoxels_case_fixed(&c, i); i++) {
+        if (c.n > LARGE && n < MANY) {
+            supervoxels_case_free(&c);
+            continue;
+        }
+        failures += check_case(backend, context, &c, &worked);
+        fixed++;
+    }
+    for (uint64_t i = first; i < first + n; i++) {
+        supervoxels_case_make(&c, i, MOST_SIDE);
+        failures += check_case(backend, context, &c, &worked);
+    }
+    printf("supervoxels: %llu cases and %d fixed ones, %d of them with data, %d differ\n",
+           (unsigned long long)n, fixed, worked, failures);
     return failures;
 }
 

@@ -4,7 +4,7 @@
 
 #include "tests/check_backends/check.h"
 
-/* As check_algorithm has them. */
+/* As check_algorithm has them; the fixed cases come before case 0. */
 int check_supervoxels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                             uint64_t n);
 int check_supervoxels_repeats(const lob_backend *backend, const lob_context *context, int repeats);

@@ -10,10 +10,10 @@
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof *(array)))
 
-enum { FLAT, CHECKERED, NOISE, RAMP, BLOBS, OUTLIER, PATTERNS };
+enum { FLAT, CHECKERED, NOISE, RAMP, BLOBS, SPRINKLED, OUTLIER, PATTERNS };
 
-static const char *const pattern_names[PATTERNS] = {"flat", "checkered", "noise",
-                                                    "ramp", "blobs",     "outlier"};
+static const char *const pattern_names[PATTERNS] = {"flat",  "checkered", "noise",  "ramp",
+                                                    "blobs", "sprinkled", "outlier"};
 
 /* A pattern's value at a voxel, in [0, 1]; channels differ in phase. */
 static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, int channel, uint64_t *state)
@@ -29,6 +29,8 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, int chann
         return (double)(x + 2 * y + 3 * z + 5 * channel) / 256.0;
     case BLOBS:
         return (x / 5 + y / 4 + (z + channel) / 3) % 3 / 2.5 + 0.08 * random_double(state);
+    case SPRINKLED:
+        return random_chance(state, 10);
     default: /* OUTLIER: nearly flat, but for a voxel in a hundred */
         return random_chance(state, 1) ? 1.0 : 0.02 * random_double(state);
     }
@@ -41,6 +43,22 @@ static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
     while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
     for (int a = 0; a < 3; a++)
         *axis[a] = random_chance(state, 10) ? 1 : sides[random_below(state, choices)];
+}
+
+/* Fill the image with values of low..low + width; gaps: of real types here and there no number. */
+static void fill_image(supervoxels_case *c, int pattern, double low, double width, bool gaps,
+                       uint64_t *state)
+{
+    const lob_dims d = c->image.dims;
+    c->image.data = calloc((size_t)(c->n * c->image.channels), lob_type_of(c->image.type)->bytes);
+    for (int64_t i = 0; i < c->n * c->image.channels; i++) {
+        const int64_t v = i % c->n;
+        const double p =
+            pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, (int)(i / c->n), state);
+        put_number(&c->image, i, low + (p < 1 ? p : 1) * width);
+        if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
+            put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
+    }
 }
 
 static int make_image(supervoxels_case *c, uint64_t *state)
@@ -73,16 +91,7 @@ static int make_image(supervoxels_case *c, uint64_t *state)
         c->image.slope = random_chance(state, 50) ? -0.5 : 2.25;
         c->image.inter = 17;
     }
-    c->image.data = calloc((size_t)(c->n * c->image.channels), lob_type_of(c->image.type)->bytes);
-    const lob_dims d = c->image.dims;
-    for (int64_t i = 0; i < c->n * c->image.channels; i++) {
-        const int64_t v = i % c->n;
-        const double p =
-            pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, (int)(i / c->n), state);
-        put_number(&c->image, i, low + (p < 1 ? p : 1) * width);
-        if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
-            put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
-    }
+    fill_image(c, pattern, low, width, gaps, state);
     return pattern;
 }
 
@@ -126,15 +135,15 @@ static void make_options(supervoxels_case *c, uint64_t *state)
     }
 }
 
-static void describe(supervoxels_case *c, int pattern)
+static void describe(supervoxels_case *c, const char *kind, int pattern)
 {
     static const char *const methods[] = {"slic", "slico", "lsc"};
     const lob_supervoxel_options *o = &c->options;
     const double *mm = c->image.geometry.spacing_mm;
     snprintf(c->shape, sizeof c->shape,
-             "case %llu: %lldx%lldx%lld (%g x %g x %g mm) %s %s x%d%s, %s, axis %d, size %g, count "
+             "%s %llu: %lldx%lldx%lld (%g x %g x %g mm) %s %s x%d%s, %s, axis %d, size %g, count "
              "%lld, compactness %g, ratio %g, %d iterations%s, range %g..%g, smallest %g%s",
-             (unsigned long long)c->number, (long long)c->image.dims.nx,
+             kind, (unsigned long long)c->number, (long long)c->image.dims.nx,
              (long long)c->image.dims.ny, (long long)c->image.dims.nz, mm[0], mm[1], mm[2],
              lob_type_of(c->image.type)->name, pattern_names[pattern], c->image.channels,
              o->lab ? " as CIELAB" : "", methods[o->method], o->slice_axis, o->size_mm,
@@ -143,15 +152,20 @@ static void describe(supervoxels_case *c, int pattern)
              c->mask ? ", mask" : "");
 }
 
+static void begin(supervoxels_case *c, uint64_t number)
+{
+    memset(c, 0, sizeof *c);
+    c->number = number;
+    c->image = (lob_volume)LOB_VOLUME_EMPTY;
+    c->options = (lob_supervoxel_options)LOB_SUPERVOXEL_DEFAULTS;
+}
+
 void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side)
 {
     static const double lengths[] = {1, 1, 1, 0.5, 0.7, 2.5, 5};
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
     double spacing[3];
-    memset(c, 0, sizeof *c);
-    c->number = number;
-    c->image = (lob_volume)LOB_VOLUME_EMPTY;
-    c->options = (lob_supervoxel_options)LOB_SUPERVOXEL_DEFAULTS;
+    begin(c, number);
     choose_sides(&c->image.dims, &state, most_side);
     for (int a = 0; a < 3; a++) spacing[a] = lengths[random_below(&state, COUNT(lengths))];
     c->image.geometry = lob_geometry_of_spacing(spacing);
@@ -160,7 +174,66 @@ void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_si
     if (random_chance(&state, 30)) make_mask(c, &state);
     make_options(c, &state);
     c->in = (lob_supervoxel_input){&c->image, c->mask};
-    describe(c, pattern);
+    describe(c, "case", pattern);
+}
+
+/* What chance seldom makes. Three channels are of uint8 and compared in CIELAB, one is of int16. */
+static const struct {
+    const char *what;
+    lob_dims dims;
+    double mm[3];
+    int pattern, channels;
+    lob_supervoxel_method method;
+    int slice_axis;
+    double size_mm, weight; /* compactness and ratio */
+    int iterations;
+} fixed[] = {
+    {"a row of 2^18",        {1 << 18, 1, 1}, {1, 1, 1},   BLOBS,     1, LOB_LSC,   -1, 100, .05,  2},
+    {"a column of 2^18",     {1, 1 << 18, 1}, {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 30,  .05,  2},
+    {"a pillar of 2^18",     {1, 1, 1 << 18}, {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 9,   .05,  2},
+    {"2^16 bricks along x",  {1048616, 3, 1}, {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 30,  .05,  2},
+    {"2^16 bricks along z",  {2, 2, 262149},  {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 8,   .05,  2},
+    {"2^16 slices across y", {3, 65539, 2},   {1, 1, 1},   NOISE,     1, LOB_LSC,   1,  2,   .05,  2},
+    {"thin across y",        {257, 1, 83},    {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 12,  .05,  5},
+    {"thin across x",        {1, 211, 90},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 9,   .05,  5},
+    {"thin across z",        {190, 97, 1},    {1, 1, 1},   OUTLIER,   3, LOB_SLICO, -1, 11,  .05,  5},
+    {"100 to 1 in slices",   {190, 20, 7},    {.1, 10, 1}, BLOBS,     1, LOB_SLIC,  2,  4,   .05,  5},
+    {"100 to 1 in slices",   {9, 61, 53},     {1, 1, 100}, NOISE,     1, LOB_LSC,   1,  5,   .05,  5},
+    {"100 to 1",             {61, 53, 9},     {1, 1, 100}, NOISE,     1, LOB_SLICO, -1, 70,  .05,  5},
+    {"1 to 100",             {310, 7, 5},     {.05, 5, 5}, BLOBS,     3, LOB_SLIC,  -1, 5,   .05,  5},
+    {"cells of 4 voxels",    {33, 29, 31},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 1.6, .05,  3},
+    {"cells of 4 voxels",    {33, 29, 31},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 1.6, .05,  3},
+    {"cells of 4x4x4",       {43, 41, 37},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 4,   .01,  4},
+    {"cells of 4x4x4",       {43, 41, 37},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 4,   .05,  4},
+    {"cells 4.5 a side",     {43, 41, 37},    {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 4.5, .05,  4},
+    {"cells of 2.6x2.6",     {131, 117, 3},   {1, 1, 1},   NOISE,     3, LOB_SLIC,  2,  2.6, .01,  4},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_SLIC,  -1, 5,   .01,  6},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_LSC,   -1, 9,   .001, 6},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   SPRINKLED, 3, LOB_LSC,   -1, 5,   .001, 6},
+};
+
+bool supervoxels_case_fixed(supervoxels_case *c, int number)
+{
+    uint64_t state = UINT64_C(0x5DEECE680); /* strays come of few streams */
+    char what[64];
+    if (number >= COUNT(fixed)) return false;
+    begin(c, (uint64_t)number);
+    c->image.dims = fixed[number].dims;
+    c->image.geometry = lob_geometry_of_spacing(fixed[number].mm);
+    c->image.channels = fixed[number].channels;
+    c->options.lab = c->image.channels == 3;
+    c->image.type = c->options.lab ? LOB_U8 : LOB_I16;
+    c->options.method = fixed[number].method;
+    c->options.slice_axis = fixed[number].slice_axis;
+    c->options.size_mm = fixed[number].size_mm;
+    c->options.compactness = c->options.ratio = fixed[number].weight;
+    c->options.iterations = fixed[number].iterations;
+    c->n = lob_voxels(&c->image);
+    fill_image(c, fixed[number].pattern, 0, c->options.lab ? 255 : 3000, false, &state);
+    c->in = (lob_supervoxel_input){&c->image, NULL};
+    snprintf(what, sizeof what, "%s, fixed case", fixed[number].what);
+    describe(c, what, fixed[number].pattern);
+    return true;
 }
 
 void supervoxels_case_free(supervoxels_case *c)

@@ -16,6 +16,14 @@ typedef struct {
 
 /* Every side is at most most_side, which counts up to 41. A case may have no data voxel. */
 void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side);
+
+/*
+ * The odd shapes, from number 0 on: long and thin axes, spacings far apart, more clusters about a
+ * voxel than usual, voxels that no cluster's box holds. false: there is none of that number, and
+ * nothing to free.
+ */
+bool supervoxels_case_fixed(supervoxels_case *c, int number);
+
 void supervoxels_case_free(supervoxels_case *c);
 
 /* Numbers of two calls that have to agree: all but working_bytes. */

@@ -1,4 +1,5 @@
-/* Supervoxels without any trick: every voxel looks at every cluster, pieces by flood fill. */
+/* Supervoxels without any trick: every voxel looks at all clusters around it, pieces by flood fill.
+ */
 #include "tests/reference/supervoxels_naive.h"
 
 #include "kernels/supervoxels/supervoxels_plan.h"
@@ -156,34 +157,40 @@ static double distance_to(const scene *s, const cluster *k, int64_t v)
                                        : (double)cut_off(slico_distance(s, k, v));
 }
 
-/* May a voxel join a cluster? Within a step of its mean and a cell of its cell on every axis. */
-static bool may_join(const scene *s, int32_t k, int64_t v)
+/* May a voxel of a cell beside the cluster's join it? Within a step of its mean on every axis. */
+static bool may_join(const scene *s, const cluster *k, int64_t v)
 {
-    const int32_t *cells = s->rule.cells;
-    const int32_t home[3] = {k % cells[0], k / cells[0] % cells[1], k / cells[0] / cells[1]};
-    const cluster *c = &s->clusters[k];
     int32_t x[3];
     place_of(x, s, v);
     for (int a = 0; a < 3; a++) {
-        const int32_t apart = cell_of(s, x[a], a) - home[a];
-        if (a == s->rule.slice_axis ? apart != 0 : apart < -1 || apart > 1) return false;
         if (a == s->rule.slice_axis) continue;
         const float step = (float)((double)s->rule.side[a] / s->rule.cells[a]);
-        if ((float)x[a] < c->mean[a] - step || (float)x[a] > c->mean[a] + step) return false;
+        if ((float)x[a] < k->mean[a] - step || (float)x[a] > k->mean[a] + step) return false;
     }
-    return c->alive;
+    return k->alive;
 }
 
+/* The clusters of a voxel's cell and of those beside it, not across slices, each in turn. */
 static void choose(scene *s, int64_t v)
 {
-    int32_t best = own_cluster(s, v);
+    const int32_t *cells = s->rule.cells;
+    int32_t best = own_cluster(s, v), x[3], from[3], to[3];
     double least = INFINITY;
-    for (int32_t k = 0; k < s->rule.clusters; k++) {
-        if (!may_join(s, k, v)) continue;
-        const double distance = distance_to(s, &s->clusters[k], v);
-        const bool last = distance < 0; /* of equals: below 0 the last, else the first */
-        if (last ? distance <= least : distance < least) least = distance, best = k;
+    place_of(x, s, v);
+    for (int a = 0; a < 3; a++) {
+        const int32_t cell = cell_of(s, x[a], a), beside = a == s->rule.slice_axis ? 0 : 1;
+        from[a] = cell >= beside ? cell - beside : 0;
+        to[a] = cell + beside < cells[a] ? cell + beside : cells[a] - 1;
     }
+    for (int32_t w = from[2]; w <= to[2]; w++)
+        for (int32_t j = from[1]; j <= to[1]; j++)
+            for (int32_t i = from[0]; i <= to[0]; i++) {
+                const int32_t k = (w * cells[1] + j) * cells[0] + i;
+                if (!may_join(s, &s->clusters[k], v)) continue;
+                const double distance = distance_to(s, &s->clusters[k], v);
+                const bool last = distance < 0; /* of equals: below 0 the last, else the first */
+                if (last ? distance <= least : distance < least) least = distance, best = k;
+            }
     s->label[v] = best;
 }
 
@@ -325,75 +332,71 @@ static int32_t flood(int32_t *piece, const scene *s)
     return count;
 }
 
-/* Size and mean levels, in sixteenths, of the set with this number. */
-static int64_t measure(uint64_t *mean, const scene *s, const int32_t *set, int32_t number)
+/* Pieces that have been joined; known by the lowest of them, and empty under any other's number. */
+typedef struct {
+    uint64_t n, sum[LOB_SUPERVOXEL_CHANNELS];
+    int64_t mean[LOB_SUPERVOXEL_CHANNELS]; /* levels in sixteenths */
+    int32_t picked, lowest;                /* picked 0: nothing */
+    float least;                           /* how far what was picked is from it */
+} piece_set;
+
+static void measure(piece_set *sets, const scene *s, const int32_t *set, int32_t pieces)
 {
-    uint64_t n = 0, sum[LOB_SUPERVOXEL_CHANNELS] = {0};
     for (int64_t v = 0; v < s->n; v++) {
-        if (set[v] != number) continue;
-        n++;
-        for (int c = 0; c < s->rule.channels; c++) sum[c] += s->planes[c * s->n + v];
+        piece_set *of = &sets[set[v]];
+        of->n++;
+        for (int c = 0; c < s->rule.channels; c++) of->sum[c] += s->planes[c * s->n + v];
     }
-    for (int c = 0; c < s->rule.channels; c++) mean[c] = (16 * sum[c] + n / 2) / (n ? n : 1);
-    return (int64_t)n;
+    for (int32_t p = 1; p <= pieces; p++) {
+        piece_set *of = &sets[p];
+        of->lowest = p;
+        for (int c = 0; c < s->rule.channels && of->n > 0; c++)
+            of->mean[c] = (int64_t)((16 * of->sum[c] + of->n / 2) / of->n);
+    }
 }
 
-/* Which set of those that touch the set is most like it; 0: none touches it. */
-static int32_t pick(const scene *s, const int32_t *set, int32_t number, int64_t (*mean)[16])
+/* Of two sets that touch, the second may be what the first picks: that which is most like it. */
+static void offer(piece_set *of, const piece_set *sets, int32_t other, int channels)
 {
-    int64_t beside[6];
-    float least = 0;
-    int32_t best = 0;
-    for (int64_t v = 0; v < s->n; v++) {
-        if (set[v] != number) continue;
-        for (int i = faces_of(beside, s, v); i-- > 0;) {
-            const int32_t other = set[beside[i]];
-            uint64_t apart = 0;
-            if (other == 0 || other == number) continue;
-            for (int c = 0; c < s->rule.channels; c++) {
-                const int64_t d = mean[number][c] - mean[other][c];
-                apart += (uint64_t)(d * d);
-            }
-            const float distance = (float)apart;
-            if (best == 0 || distance < least || (distance == least && other < best))
-                least = distance, best = other;
-        }
+    uint64_t apart = 0;
+    for (int c = 0; c < channels; c++) {
+        const int64_t d = of->mean[c] - sets[other].mean[c];
+        apart += (uint64_t)(d * d);
     }
-    return best;
+    const float distance = (float)apart;
+    if (of->picked == 0 || distance < of->least || (distance == of->least && other < of->picked))
+        of->least = distance, of->picked = other;
 }
 
 /* One round. set[v] is the lowest piece of its set; returns whether any joined. */
 static bool join_small(const scene *s, int32_t *set, int32_t pieces, double small)
 {
-    int64_t(*mean)[16] = calloc((size_t)pieces + 1, sizeof *mean);
-    int64_t *size = calloc((size_t)pieces + 1, sizeof *size);
-    int32_t *picked = calloc((size_t)pieces + 1, sizeof *picked);
-    int32_t *lowest = calloc((size_t)pieces + 1, sizeof *lowest);
+    piece_set *sets = calloc((size_t)pieces + 1, sizeof *sets);
     bool any = false, settled = false;
-    for (int32_t p = 1; p <= pieces; p++) {
-        uint64_t m[LOB_SUPERVOXEL_CHANNELS];
-        size[p] = measure(m, s, set, p);
-        for (int c = 0; c < s->rule.channels; c++) mean[p][c] = (int64_t)m[c];
-        lowest[p] = p;
+    measure(sets, s, set, pieces);
+    for (int64_t v = 0; v < s->n; v++) {
+        int64_t beside[6];
+        if (set[v] == 0 || (double)sets[set[v]].n >= small) continue;
+        for (int i = faces_of(beside, s, v); i-- > 0;)
+            if (set[beside[i]] != 0 && set[beside[i]] != set[v])
+                offer(&sets[set[v]], sets, set[beside[i]], s->rule.channels);
     }
-    for (int32_t p = 1; p <= pieces; p++)
-        if (size[p] > 0 && (double)size[p] < small) picked[p] = pick(s, set, p, mean);
     while (!settled) { /* both ends of a pick take the lower number, until nothing changes */
         settled = true;
         for (int32_t p = 1; p <= pieces; p++) {
-            const int32_t q = picked[p];
-            if (q == 0 || lowest[p] == lowest[q]) continue;
-            if (lowest[p] < lowest[q])
-                lowest[q] = lowest[p];
+            const int32_t q = sets[p].picked;
+            if (q == 0 || sets[p].lowest == sets[q].lowest) continue;
+            if (sets[p].lowest < sets[q].lowest)
+                sets[q].lowest = sets[p].lowest;
             else
-                lowest[p] = lowest[q];
+                sets[p].lowest = sets[q].lowest;
             settled = false;
             any = true;
         }
     }
     for (int64_t v = 0; v < s->n; v++)
-        if (set[v]) set[v] = lowest[set[v]];
-    free(mean), free(size), free(picked), free(lowest);
+        if (set[v]) set[v] = sets[set[v]].lowest;
+    free(sets);
     return any;
 }
 

@@ -1,4 +1,4 @@
-# Supervoxels against a reference that looks at every cluster from every voxel. The generator and
+# Supervoxels against a reference that looks at all clusters around each voxel. The generator and
 # the reference serve the GPU's tests too.
 add_library(supervoxels_reference STATIC ../reference/supervoxels_case.c
     ../reference/supervoxels_naive.c)
