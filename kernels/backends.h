@@ -22,8 +22,9 @@ typedef struct {
     lob_status (*components)(lob_components_result *result, const lob_components_input *in,
                              const lob_components_options *options, const lob_context *context,
                              lob_error *error);
-    lob_status (*regions)(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
-                          const lob_context *context, lob_error *error);
+    lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                          const lob_regions_input *in, const lob_context *context,
+                          lob_error *error);
 } lob_backend;
 
 /* The backends of this build, ending with NULL; the CPU is first and complete. */

@@ -16,7 +16,8 @@ typedef struct {
 typedef struct {
     lob_volume image, labels;
     lob_label_set set;
-    lob_region *regions; /* set.count */
+    lob_region *regions;       /* set.count */
+    lob_region_values *values; /* set.count */
 } work;
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -39,7 +40,7 @@ static void report(lob_session *s, const settings *set, const work *w)
     int64_t voxels = 0, data = 0;
     for (int32_t i = 0; i < w->set.count; i++) {
         voxels += w->regions[i].voxels;
-        data += w->regions[i].data;
+        data += w->values[i].data;
     }
     cJSON_AddNumberToObject(s->results, "labels", w->set.count);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
@@ -56,10 +57,13 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 {
     const int64_t count = w->set.count;
     lob_fine_levels fine = {.exact = true, .per_unit = 1.0};
-    lob_status st = lob_session_take(s, count * (int64_t)sizeof *w->regions, set->labels);
+    const int64_t row = sizeof *w->regions + sizeof *w->values;
+    lob_status st = lob_session_take(s, count * row, set->labels);
     if (st != LOB_OK) return st;
     w->regions = calloc((size_t)count + 1, sizeof *w->regions);
-    if (!w->regions) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    w->values = calloc((size_t)count + 1, sizeof *w->values);
+    if (!w->regions || !w->values)
+        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
     const lob_regions_input in = {
         .labels = w->labels.data,
         .type = w->labels.type,
@@ -68,7 +72,8 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .image = &w->image,
     };
     lob_session_compute(s, "measuring");
-    if (count > 0) st = s->backend->regions(w->regions, &fine, &in, &s->context, &s->error);
+    if (count > 0)
+        st = s->backend->regions(w->regions, w->values, &fine, &in, &s->context, &s->error);
     if (st == LOB_OK) lob_session_computed(s);
     if (st == LOB_EDATA || st == LOB_ENOMEM) {
         const lob_error reason = s->error; /* which knows of no files */
@@ -79,6 +84,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     report(s, set, w);
     const lob_region_table table = {
         .regions = w->regions,
+        .intensities = w->values,
         .count = count,
         .labels = w->set.values,
         .geometry = &w->labels.geometry,
@@ -91,7 +97,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 static lob_status stats(lob_session *s, const settings *set)
 {
-    work w = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, {0}, NULL};
+    work w = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, {0}, NULL, NULL};
     lob_status st = lob_table_check(s, set->table);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
@@ -99,6 +105,7 @@ static lob_status stats(lob_session *s, const settings *set)
     lob_volume_free(&w.image);
     lob_volume_free(&w.labels);
     lob_label_set_free(&w.set);
+    free(w.values);
     free(w.regions);
     return st;
 }

@@ -39,7 +39,8 @@ typedef struct {
     double *means; /* supervoxels times channels */
     lob_contact *contacts;
     int64_t contact_count;
-    lob_region *regions; /* supervoxels */
+    lob_region *regions;       /* supervoxels */
+    lob_region_values *values; /* supervoxels; NULL without intensities */
     lob_fine_levels fine;
 } work;
 
@@ -244,9 +245,10 @@ static lob_status measure_regions(lob_session *s, const settings *set, work *w,
         .image = w->image.channels == 1 ? &w->image : NULL,
     };
     w->regions = calloc((size_t)grid->count, sizeof *w->regions);
-    if (!w->regions) return no_memory(s, set->table);
-    return name_image(s, set,
-                      s->backend->regions(w->regions, &w->fine, &in, &s->context, &s->error));
+    if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
+    if (!w->regions || (in.image && !w->values)) return no_memory(s, set->table);
+    return name_image(
+        s, set, s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error));
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -304,6 +306,7 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
     const bool grey = w->image.channels == 1;
     const lob_region_table regions = {
         .regions = w->regions,
+        .intensities = w->values,
         .count = w->stats.supervoxels,
         .geometry = &w->image.geometry,
         .fine = grey ? &w->fine : NULL,
@@ -346,6 +349,7 @@ static lob_status supervoxels(lob_session *s, const settings *set)
     free(w.mask);
     free(w.means);
     free(w.contacts);
+    free(w.values);
     free(w.regions);
     return st;
 }

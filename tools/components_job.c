@@ -135,6 +135,7 @@ lob_status lob_components_job_table(lob_session *s, const lob_components_job *jo
     const lob_volume *measured = job->measured;
     const lob_region_table table = {
         .regions = job->result.regions,
+        .intensities = job->result.values,
         .count = job->result.count,
         .labels = labels,
         .values = job->values,

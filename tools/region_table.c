@@ -26,7 +26,8 @@ static bool fill_row(double *row, int64_t i, const void *user)
     *row++ = t->labels ? t->labels[i] : (double)(i + 1);
     for (int c = 0; t->values && c < t->channels; c++) *row++ = t->values[i * t->channels + c];
 
-    const lob_region_measures m = lob_region_measure(r, t->geometry, t->fine, t->slope, t->inter);
+    const lob_region_measures m = lob_region_measure(r, t->intensities ? &t->intensities[i] : NULL,
+                                                     t->geometry, t->fine, t->slope, t->inter);
     *row++ = (double)r->voxels;
     *row++ = m.mm3;
     for (int a = 0; a < 3; a++) *row++ = (double)r->low[a];
@@ -45,11 +46,11 @@ static void note_coarse(lob_session *s, const lob_region_table *t)
 {
     enum { LEVELS = 16 };
     int64_t rows = 0;
-    if (!t->fine || t->fine->exact) return;
+    if (!t->intensities || t->fine->exact) return;
     for (int64_t i = 0; i < t->count; i++) {
-        const lob_region *r = &t->regions[i];
-        const double width = r->highest - r->lowest;
-        rows += r->data > 0 && width > 0 && width * t->fine->per_unit < LEVELS;
+        const lob_region_values *v = &t->intensities[i];
+        const double width = v->highest - v->lowest;
+        rows += v->data > 0 && width > 0 && width * t->fine->per_unit < LEVELS;
     }
     if (rows > 0)
         lob_session_note(s,

@@ -22,13 +22,14 @@
 #include "tools/session.h"
 
 typedef struct {
-    const lob_region *regions; /* count; those without voxels get no row */
+    const lob_region *regions;            /* count; those without voxels get no row */
+    const lob_region_values *intensities; /* count; NULL: none */
     int64_t count;
     const int32_t *labels; /* count; NULL: 1..count */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
     const lob_geometry *geometry;
-    const lob_fine_levels *fine; /* NULL: no intensities */
+    const lob_fine_levels *fine; /* NULL without intensities */
     double slope, inter;         /* of the intensities' image */
 } lob_region_table;
 

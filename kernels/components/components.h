@@ -62,15 +62,16 @@ typedef struct {
 } lob_components_input;
 
 typedef struct {
-    void *labels;          /* nx*ny*nz, malloc'ed */
-    lob_type type;         /* of labels */
-    int64_t count;         /* components in labels */
-    int64_t found;         /* before any was taken out */
-    int64_t foreground;    /* voxels */
-    int64_t not_finite;    /* voxels in the mask that are NaN or infinite in a channel */
-    lob_region *regions;   /* count, holes filled; NULL unless asked for */
-    lob_fine_levels fine;  /* of the intensities, where there are any */
-    int64_t working_bytes; /* peak of working memory, beyond input and output */
+    void *labels;              /* nx*ny*nz, malloc'ed */
+    lob_type type;             /* of labels */
+    int64_t count;             /* components in labels */
+    int64_t found;             /* before any was taken out */
+    int64_t foreground;        /* voxels */
+    int64_t not_finite;        /* voxels in the mask that are NaN or infinite in a channel */
+    lob_region *regions;       /* count, holes filled; NULL unless asked for */
+    lob_region_values *values; /* count, of the intensities; NULL without these or regions */
+    lob_fine_levels fine;      /* of the intensities, where there are any */
+    int64_t working_bytes;     /* peak of working memory, beyond input and output */
 } lob_components_result;
 
 /*

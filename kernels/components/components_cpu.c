@@ -103,8 +103,9 @@ static lob_status number(call *c, double share)
 /* Measuring the labelled pieces of one kind: those of components, or of holes. */
 typedef struct {
     const call *call;
-    uint32_t *rank;   /* a piece's row in parts, if it has a label */
-    lob_region *part; /* labelled pieces */
+    uint32_t *rank;            /* a piece's row in parts, if it has a label */
+    lob_region *part;          /* labelled pieces */
+    lob_region_values *values; /* labelled pieces, where there are intensities */
 } pieces_sums;
 
 static void add_regions(const lob_pieces *p, const lob_piece_row *row, void *user)
@@ -115,18 +116,19 @@ static void add_regions(const lob_pieces *p, const lob_piece_row *row, void *use
     for (int64_t i = 0; i < row->count; i++) {
         const uint32_t piece = row->base + row->piece[i];
         if (p->number[piece] == 0) continue;
-        lob_region *region = &sums->part[sums->rank[piece]];
+        const uint32_t rank = sums->rank[piece];
         const int64_t x = row->run[i].start, n = row->run[i].end - x;
-        lob_region_add_run(region, row->row * nx + x, x, y, z, n);
+        lob_region_add_run(&sums->part[rank], row->row * nx + x, x, y, z, n);
         if (intensities)
-            lob_region_add_values(region, intensities, &sums->call->result->fine, row->row * nx + x,
-                                  n);
+            lob_region_add_run_values(&sums->values[rank], intensities, &sums->call->result->fine,
+                                      row->row * nx + x, n);
     }
 }
 
 /* Add the pieces of one kind to the regions of their labels. */
 static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
 {
+    lob_components_result *result = c->result;
     pieces_sums sums = {.call = c};
     int64_t labelled = 0;
     lob_status st = lob_ledger_take(&c->ledger, &sums.rank, p->total, sizeof *sums.rank, c->error);
@@ -136,13 +138,20 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
         labelled += p->number[i] != 0;
     }
     st = lob_ledger_take(&c->ledger, &sums.part, labelled, sizeof *sums.part, c->error);
+    if (st == LOB_OK && result->values)
+        st = lob_ledger_take(&c->ledger, &sums.values, labelled, sizeof *sums.values, c->error);
     if (st == LOB_OK) {
         memset(sums.part, 0, (size_t)labelled * sizeof *sums.part);
+        if (sums.values) memset(sums.values, 0, (size_t)labelled * sizeof *sums.values);
         st = lob_pieces_visit(p, add_regions, &sums, share, c->error);
     }
-    for (int64_t i = 0; st == LOB_OK && i < p->total; i++)
-        if (p->number[i])
-            lob_region_add(&c->result->regions[p->number[i] - 1], &sums.part[sums.rank[i]]);
+    for (int64_t i = 0; st == LOB_OK && i < p->total; i++) {
+        if (!p->number[i]) continue;
+        lob_region_add(&result->regions[p->number[i] - 1], &sums.part[sums.rank[i]]);
+        if (sums.values)
+            lob_region_values_add(&result->values[p->number[i] - 1], &sums.values[sums.rank[i]]);
+    }
+    lob_ledger_give(&c->ledger, sums.values, labelled, sizeof *sums.values);
     lob_ledger_give(&c->ledger, sums.part, labelled, sizeof *sums.part);
     lob_ledger_give(&c->ledger, sums.rank, p->total, sizeof *sums.rank);
     return st;
@@ -151,8 +160,10 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
 static lob_status measure(call *c, const double share[2])
 {
     lob_components_result *result = c->result;
-    result->regions = calloc(result->count > 0 ? (size_t)result->count : 1, sizeof(lob_region));
-    if (!result->regions)
+    const size_t rows = result->count > 0 ? (size_t)result->count : 1;
+    result->regions = calloc(rows, sizeof *result->regions);
+    if (c->in->intensities) result->values = calloc(rows, sizeof *result->values);
+    if (!result->regions || (c->in->intensities && !result->values))
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the table of %lld components",
                         (long long)result->count);
     if (c->in->intensities) {
@@ -162,7 +173,7 @@ static lob_status measure(call *c, const double share[2])
     lob_status st = measure_pieces(c, &c->pieces, share[0]);
     if (st == LOB_OK && c->options->fill_holes) st = measure_pieces(c, &c->holes, share[1]);
     if (st == LOB_OK && c->in->intensities)
-        st = lob_regions_check_data(result->regions, result->count, c->error);
+        st = lob_regions_check_data(result->values, result->count, c->error);
     return st;
 }
 

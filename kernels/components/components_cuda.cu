@@ -164,6 +164,7 @@ static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob
 static lob_status measure_labels(joining *j, lob_components_result *result, lob_error *error)
 {
     const lob_region *regions = NULL;
+    const lob_region_values *values = NULL;
     lob_regions_input in = {};
     lob_context context = *j->context;
     int64_t taken = 0;
@@ -172,10 +173,11 @@ static lob_status measure_labels(joining *j, lob_components_result *result, lob_
     in.count = result->count;
     in.dims = j->in->image->dims;
     in.image = j->in->intensities;
-    LOB_TRY(lob_regions_cuda_arrays(&regions, &result->fine, &taken, j->arrays->labels,
+    LOB_TRY(lob_regions_cuda_arrays(&regions, &values, &result->fine, &taken, j->arrays->labels,
                                     j->arrays->intensities, &in, &context, error));
     if (taken > j->bytes) j->bytes = taken;
     result->regions = (lob_region *)regions;
+    result->values = (lob_region_values *)values;
     return LOB_OK;
 }
 
@@ -316,15 +318,20 @@ static lob_status send(lob_components_arrays *arrays, const sizes *z,
 static lob_status receive(lob_components_result *result, const lob_components_arrays *arrays,
                           int64_t voxels, bool wanted, lob_device *device, lob_error *error)
 {
+    const bool with_values = wanted && arrays->intensities;
     const int64_t bytes = voxels * (int64_t)lob_type_of(result->type)->bytes;
     const int64_t rows = result->count * (int64_t)sizeof(lob_region);
+    const int64_t sums = result->count * (int64_t)sizeof(lob_region_values);
     const lob_region *regions = result->regions;
+    const lob_region_values *values = result->values;
     result->regions = wanted ? (lob_region *)malloc((size_t)rows + 1) : NULL;
+    result->values = with_values ? (lob_region_values *)malloc((size_t)sums + 1) : NULL;
     result->labels = malloc((size_t)bytes);
-    if (!result->labels || (wanted && !result->regions))
+    if (!result->labels || (wanted && !result->regions) || (with_values && !result->values))
         return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %.1f million voxels",
                         (double)voxels / 1e6);
     if (wanted) LOB_TRY(lob_device_download(device, result->regions, regions, rows, error));
+    if (with_values) LOB_TRY(lob_device_download(device, result->values, values, sums, error));
     return lob_device_download(device, result->labels, arrays->labels, bytes, error);
 }
 

@@ -34,8 +34,8 @@ typedef struct {
  *
  *   arrays   in/out  labels may be image, where the types are the same size and there are no
  *                    intensities in that place
- *   result   out     labels is NULL, regions that of the device: it lies in a block of the
- *                    device's and lasts until the device is used again; the rest as always
+ *   result   out     labels is NULL, regions and values those of the device: they lie in a block
+ *                    of the device's and last until the device is used again; the rest as always
  *   in       in      the arrays' addresses are not looked at, but for being NULL or not
  *
  * The device has finished when this returns.

@@ -39,69 +39,90 @@ static __device__ inline added piece_at(const measuring &m, int64_t i)
     return a;
 }
 
+static __device__ inline void join_added(added *to, const added &a)
+{
+    to->voxels += a.voxels;
+#pragma unroll
+    for (int k = 0; k < 3; k++) to->sum[k] += a.sum[k];
+#pragma unroll
+    for (int k = 0; k < FAR_ENDS; k++) to->end[k] = max(to->end[k], a.end[k]);
+}
+
 /*
- * All lanes together: pieces of the label that most lanes have become one, as a component that is
- * most of a volume has a piece in every tile.
+ * All lanes together: take the pieces of the label that most lanes have out, if these are several,
+ * as one that all lanes are given: a component that is most of a volume has a piece in every tile.
  */
-static __device__ inline void add_alike(added &a)
+static __device__ inline added take_alike(added *a)
 {
     const int lane = (int)threadIdx.x % WORD;
-    const uint32_t alike = __match_any_sync(~0u, a.label);
+    const uint32_t alike = __match_any_sync(~0u, a->label);
     const uint32_t best =
-        __reduce_max_sync(~0u, a.label ? (uint32_t)(__popc(alike) * WORD + lane) : 0);
-    if (best < 2 * WORD) return;
-    const int chosen = (int)(best % WORD);
-    const bool same = alike >> chosen & 1;
-    added all = a;
-    all.voxels = warp_sum(same ? a.voxels : 0);
+        __reduce_max_sync(~0u, a->label ? (uint32_t)(__popc(alike) * WORD + lane) : 0);
+    added all = {};
+    if (best < 2 * WORD) return all;
+    all.label = __shfl_sync(~0u, a->label, (int)(best % WORD));
+    const bool same = a->label == all.label;
+    all.voxels = warp_sum(same ? a->voxels : 0);
 #pragma unroll
-    for (int k = 0; k < 3; k++) all.sum[k] = warp_sum(same ? a.sum[k] : 0);
+    for (int k = 0; k < 3; k++) all.sum[k] = warp_sum(same ? a->sum[k] : 0);
 #pragma unroll
-    for (int k = 0; k < FAR_ENDS; k++) all.end[k] = __reduce_max_sync(~0u, same ? a.end[k] : 0);
-    if (lane == chosen)
-        a = all;
-    else if (same)
-        a.label = 0;
-}
-
-static __device__ inline void raise(int64_t *end, wide to)
-{
-    if (to > __ldca((const wide *)end)) atomicMax((wide *)end, to);
-}
-
-static __device__ inline void lower(int64_t *end, wide to)
-{
-    if (to < __ldca((const wide *)end)) atomicMin((wide *)end, to);
+    for (int k = 0; k < FAR_ENDS; k++) all.end[k] = __reduce_max_sync(~0u, same ? a->end[k] : 0);
+    if (same) a->label = 0;
+    return all;
 }
 
 /* A component's lowest z is its root's. */
+static __device__ inline void add_piece(lob_region *regions, const added &a)
+{
+    if (!a.label) return;
+    lob_region *region = &regions[a.label - 1];
+    uint32_t *low = (uint32_t *)region->low, *high = (uint32_t *)region->high;
+    atomicAdd((wide *)&region->voxels, a.voxels);
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        atomicAdd((wide *)&region->sum[k], a.sum[k]);
+        if (a.end[k] > __ldca(&high[k])) atomicMax(&high[k], a.end[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        if (~a.end[3 + k] < __ldca(&low[k])) atomicMin(&low[k], ~a.end[3 + k]);
+}
+
+/* What is met again and again is kept in registers, and at last put together by the block. */
 static __global__ void __launch_bounds__(ADD_THREADS) add_kernel(measuring m)
 {
-    const int lane = (int)threadIdx.x % WORD;
+    __shared__ added of_warp[ADD_THREADS / WORD];
+    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    added kept = {}; /* the same in all lanes */
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < m.listed;
          i += step) {
         added a = piece_at(m, i);
-        if (m.list_values && a.label) add_values(&m.regions[a.label - 1], m.list_values[i]);
-        add_alike(a);
-        if (!a.label) continue;
-        lob_region *region = &m.regions[a.label - 1];
-        atomicAdd((wide *)&region->voxels, a.voxels);
-#pragma unroll
-        for (int k = 0; k < 3; k++) {
-            atomicAdd((wide *)&region->sum[k], a.sum[k]);
-            raise(&region->high[k], a.end[k]);
+        if (m.sums && a.label) merge_values(&m.sums[a.label - 1], m.list_values[i]);
+        const added all = take_alike(&a);
+        add_piece(m.regions, a);
+        if (all.label == kept.label)
+            join_added(&kept, all);
+        else if (all.label) {
+            if (lane == 0) add_piece(m.regions, kept);
+            kept = all;
         }
-        lower(&region->low[0], ~a.end[3]);
-        lower(&region->low[1], ~a.end[4]);
     }
+    if (lane == 0) of_warp[warp] = kept;
+    __syncthreads();
+    if (warp > 0) return;
+    added a = {};
+    if (lane < ADD_THREADS / WORD) a = of_warp[lane];
+    const added all = take_alike(&a);
+    if (lane == 0) add_piece(m.regions, all);
+    add_piece(m.regions, a);
 }
 
 /* ---- the call ---- */
 
 /* Bytes of the table, which is output, and of what is needed besides. */
 typedef struct {
-    int64_t table, list, values, work;
+    int64_t table, sums, list, values, work;
 } parts;
 
 static parts parts_of(const joining *j, int64_t count)
@@ -109,6 +130,7 @@ static parts parts_of(const joining *j, int64_t count)
     const bool values = j->in->intensities != NULL;
     parts b = {};
     b.table = count * (int64_t)sizeof(lob_region);
+    b.sums = values ? count * (int64_t)sizeof(value_sums) : 0;
     b.list = (j->r.pieces - j->found) * (int64_t)sizeof(listed_piece);
     b.values = values ? (j->r.pieces - j->found) * (int64_t)sizeof(value_sums) : 0;
     b.work = values ? lob_region_values_bytes() : 0;
@@ -126,7 +148,8 @@ static bool fits(const joining *j, int64_t all, int64_t before)
 template <typename K, bool VALUES>
 static lob_status measure_tiles(joining *j, const measuring &m, lob_error *error)
 {
-    const int shared = (int)sizeof(tile_table<VALUES>);
+    const int places = TILE_THREADS * m.r.slots * (int)sizeof(uint16_t);
+    const int shared = (int)sizeof(tile_table<K, VALUES>) + places;
     LOB_CUDA(cudaFuncSetAttribute((const void *)measure_kernel<K, VALUES>,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
     return lob_launch(j->device, measure_kernel<K, VALUES>, "measuring components", m.r.tiles,
@@ -138,8 +161,9 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
 {
     const lob_volume *image = j->in->intensities;
     const parts b = parts_of(j, result->count);
-    const int64_t slack = 4 * 256, all = b.table + b.list + b.values + b.work + slack;
-    const int64_t taken = j->work_bytes + j->table_bytes + all - b.table;
+    const int64_t slack = 5 * 256, besides = b.list + b.values + b.work + slack;
+    const int64_t all = b.table + b.sums + besides;
+    const int64_t taken = j->work_bytes + j->table_bytes + besides;
     void *memory = NULL;
     measuring m = {};
     *measured = fits(j, all, taken);
@@ -150,6 +174,7 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
     m.r = j->r;
     m.label = label;
     m.regions = (lob_region *)lob_take(&at, b.table);
+    m.sums = image ? (value_sums *)lob_take(&at, b.sums) : NULL;
     m.list = (listed_piece *)lob_take(&at, b.list);
     m.list_values = image ? (value_sums *)lob_take(&at, b.values) : NULL;
     m.listed = j->r.pieces - j->found;
@@ -162,7 +187,8 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
     }));
     LOB_TRY(lob_launch(j->device, add_kernel, "adding pieces",
                        lob_blocks(j->device, m.listed, ADD_THREADS), ADD_THREADS, 0, m, error));
-    if (image) LOB_TRY(lob_region_values_end(m.regions, result->count, j->device, at, error));
+    if (image) LOB_TRY(lob_region_values_end(m.sums, result->count, j->device, at, error));
     result->regions = result->count ? m.regions : NULL;
+    result->values = result->count ? (lob_region_values *)m.sums : NULL;
     return LOB_OK;
 }

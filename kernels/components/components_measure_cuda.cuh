@@ -5,9 +5,11 @@
  * components are many, most have no other piece. What the other pieces measure is listed, and
  * added to the rows when all of them are there.
  *
- * A piece's own run, its first one, stores what it measures; the others add to that. Runs of the
- * piece that a warp meets most are added up in registers first. Sums in a tile are of places in the
- * tile and fit 32 bits.
+ * The runs of a tile are laid out in a row, so that lanes take neighbouring ones and all threads
+ * as many. A piece's own run, its first one, only says where it is: what it measures is put
+ * together with what the others add when the piece is written. A tile whose runs are all pieces of
+ * their own, as those of a checkerboard are, adds nothing. Sums in a tile are of places in the tile
+ * and fit 32 bits.
  */
 #ifndef LOB_COMPONENTS_MEASURE_CUDA_CUH
 #define LOB_COMPONENTS_MEASURE_CUDA_CUH
@@ -17,9 +19,10 @@
 
 enum {
     TILE_WARPS = TILE_THREADS / WORD,
-    STAGED_ROWS = 16, /* of the table, that a warp writes together */
-    VOXELS_BITS = 17, /* a piece has up to 64 * 256 * 4 voxels in a tile */
-    LISTED_X_BITS = 6 /* a tile is 64 voxels wide; there are fewer than 2^20 tiles */
+    ROW_QUARTERS = (int)(sizeof(lob_region) / sizeof(uint4)),
+    VOXELS_BITS = 17,  /* a piece has up to 64 * 256 * 4 voxels in a tile */
+    LISTED_X_BITS = 6, /* a tile is 64 voxels wide; there are fewer than 2^20 tiles */
+    OFTEN = 4          /* lanes of a warp that meet one piece, for it to be added up in registers */
 };
 
 /* What a piece that is no root adds to a row. */
@@ -34,8 +37,9 @@ typedef struct {
 typedef struct {
     runs r;
     const uint32_t *label; /* of components; NULL: their numbers */
-    lob_region *regions;   /* extremes of values are keys */
-    listed_piece *list;    /* pieces that are no roots, in their order */
+    lob_region *regions;
+    value_sums *sums;   /* of values, a row each; NULL: no values */
+    listed_piece *list; /* pieces that are no roots, in their order */
     value_sums *list_values;
     int64_t listed;
     region_image values;
@@ -44,9 +48,9 @@ typedef struct {
 /* ---- sums ---- */
 
 /* Both ends of a stretch below 2^16, so that wider means larger in both halves; 0 is none. */
-static __device__ inline uint32_t span_of(int low, int high)
+static __device__ inline uint32_t span_of(uint32_t low, uint32_t high)
 {
-    return (uint32_t)(0xffff - low) << 16 | (uint32_t)high;
+    return (0xffff - low) << 16 | high;
 }
 
 static __device__ inline uint32_t span_low(uint32_t span)
@@ -58,56 +62,6 @@ static __device__ inline uint32_t span_high(uint32_t span)
 {
     return span & 0xffff;
 }
-
-/* Of places in the tile. */
-typedef struct {
-    uint32_t voxels, sum[3], span[3];
-} place_sums;
-
-static __device__ inline void join_places(place_sums *to, const place_sums &s)
-{
-    to->voxels += s.voxels;
-#pragma unroll
-    for (int a = 0; a < 3; a++) {
-        to->sum[a] += s.sum[a];
-        to->span[a] = __vmaxu2(to->span[a], s.span[a]);
-    }
-}
-
-/* Of all lanes of a warp, which call this together. */
-static __device__ inline place_sums warp_places(const place_sums &s)
-{
-    place_sums all;
-    all.voxels = __reduce_add_sync(~0u, s.voxels);
-#pragma unroll
-    for (int a = 0; a < 3; a++) {
-        all.sum[a] = __reduce_add_sync(~0u, s.sum[a]);
-        all.span[a] = __reduce_max_sync(~0u, s.span[a] >> 16) << 16 |
-                      __reduce_max_sync(~0u, s.span[a] & 0xffff);
-    }
-    return all;
-}
-
-/* What a block knows of its tile's pieces, an array for each field. */
-template <bool VALUES> struct tile_table {
-    /* Pieces at once: three blocks share 227 KiB, and with values no GPU gives less than 99. */
-    static constexpr int most = VALUES ? 784 : 1760;
-    /* Of a row, the first ones; the others are 0. */
-    static constexpr int fields =
-        (int)((VALUES ? sizeof(lob_region) : offsetof(lob_region, data)) / sizeof(wide));
-
-    value_sums values[VALUES ? most : 1];
-    wide staged[TILE_WARPS][STAGED_ROWS][fields];
-    int64_t staged_at[TILE_WARPS][STAGED_ROWS]; /* bytes of the table before the row */
-    uint32_t voxels[most];                      /* from VOXELS_BITS on: its own run's line and x */
-    uint32_t sum[3][most], span[3][most];
-    uint32_t before[TILE_LINES + 1]; /* pieces in the lines before */
-    uint32_t id[TILE_LINES];         /* of the tile's first piece, if all were numbered as here */
-    uint32_t of_warp[TILE_WARPS];
-};
-
-static_assert(3 * (sizeof(tile_table<false>) + 1024) <= 228 * 1024, "three blocks");
-static_assert(sizeof(tile_table<true>) <= 99 * 1024, "one block anywhere");
 
 /* Asking before writing: most runs of a large piece widen nothing. */
 static __device__ inline void widen(uint32_t *span, uint32_t by)
@@ -122,65 +76,184 @@ static __device__ inline void widen(uint32_t *span, uint32_t by)
     }
 }
 
-template <bool VALUES>
-static __device__ inline void add_places(tile_table<VALUES> &t, uint32_t piece, const place_sums &s)
-{
-    atomicAdd(&t.voxels[piece], s.voxels);
-#pragma unroll
-    for (int a = 0; a < 3; a++) {
-        atomicAdd(&t.sum[a][piece], s.sum[a]);
-        widen(&t.span[a][piece], s.span[a]);
-    }
-}
+/*
+ * Where along y, or along z, a tile's voxels are: a bit for each place where a tile is no longer
+ * than a word has bits, else a span.
+ */
+struct marks {
+    bool bits;
 
-/* ---- a word's runs ---- */
-
-template <typename K> struct measured_word {
-    uint32_t row[K::by * K::bz];  /* of voxels */
-    uint32_t filled, starts, own; /* own: starts of runs that stand for themselves */
-    uint32_t yz;                  /* of its first voxel in the tile, in halves */
-    uint32_t run;                 /* index into code, of its first run; there are below 2^32 */
-    int64_t voxel;                /* index in the volume of its first voxel */
-
-    static __device__ int line()
+    __device__ uint32_t at(uint32_t place) const
     {
-        return (int)(threadIdx.x / TILE_WORDS);
+        return bits ? 1u << place : span_of(place, place);
     }
 
-    static __device__ int x()
+    __device__ uint32_t both(uint32_t a, uint32_t b) const
     {
-        return (int)(threadIdx.x % TILE_WORDS * WORD);
+        return bits ? a | b : __vmaxu2(a, b);
     }
 
-    __device__ uint32_t code_of(const runs &r, uint32_t start) const
+    __device__ void add(uint32_t *to, uint32_t mark) const
     {
-        return r.code[run + (uint32_t)__popc(starts & (start - 1))];
+        if (bits)
+            atomicOr(to, mark);
+        else
+            widen(to, mark);
+    }
+
+    /* All lanes together. */
+    __device__ uint32_t of_warp(uint32_t mark) const
+    {
+        if (bits) return __reduce_or_sync(~0u, mark);
+        return __reduce_max_sync(~0u, mark >> 16) << 16 | __reduce_max_sync(~0u, mark & 0xffff);
+    }
+
+    __device__ uint32_t span(uint32_t mark) const
+    {
+        if (!bits) return mark;
+        return span_of((uint32_t)__ffs((int)mark) - 1, 31 - (uint32_t)__clz((int)mark));
     }
 };
 
-template <typename K>
-static __device__ inline measured_word<K> measured_word_at(const runs &r, const place &p)
+template <typename K> static __device__ inline marks marks_y(const runs &r)
 {
-    measured_word<K> w;
-    const int column = p.tile_x * TILE_WORDS + (int)(threadIdx.x % TILE_WORDS);
-    const int y = line_y(r, p, w.line()), z = line_z(r, p, w.line());
-    const int local_y = w.line() & ((1 << r.tile_y_bits) - 1), local_z = w.line() >> r.tile_y_bits;
-    w.yz = (uint32_t)(local_y * K::by | local_z * K::bz << 16);
-    w.voxel = ((int64_t)z * K::bz * r.ny + y * K::by) * r.nx + column * WORD;
-    w.filled = 0;
+    return {K::by << r.tile_y_bits <= WORD};
+}
+
+template <typename K> static __device__ inline marks marks_z(const runs &r)
+{
+    return {K::bz << r.tile_z_bits <= WORD};
+}
+
+/* Of places in the tile. */
+typedef struct {
+    uint32_t voxels, sum[3];
+    uint32_t columns[TILE_WORDS]; /* bit x: has a voxel there */
+    uint32_t mark[2];             /* of y and z */
+} place_sums;
+
+enum { PLACE_WORDS = (int)(sizeof(place_sums) / sizeof(uint32_t)) };
+
+template <typename K>
+static __device__ inline void join_places(const runs &r, place_sums *to, const place_sums &s)
+{
+    to->voxels += s.voxels;
 #pragma unroll
-    for (int i = 0; i < K::by * K::bz; i++) {
-        w.row[i] = row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, column);
-        w.filled |= w.row[i];
+    for (int a = 0; a < 3; a++) to->sum[a] += s.sum[a];
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++) to->columns[i] |= s.columns[i];
+    to->mark[0] = marks_y<K>(r).both(to->mark[0], s.mark[0]);
+    to->mark[1] = marks_z<K>(r).both(to->mark[1], s.mark[1]);
+}
+
+/* Of all lanes of a warp, which call this together. */
+template <typename K>
+static __device__ inline place_sums warp_places(const runs &r, const place_sums &s)
+{
+    place_sums all;
+    all.voxels = __reduce_add_sync(~0u, s.voxels);
+#pragma unroll
+    for (int a = 0; a < 3; a++) all.sum[a] = __reduce_add_sync(~0u, s.sum[a]);
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++) all.columns[i] = __reduce_or_sync(~0u, s.columns[i]);
+    all.mark[0] = marks_y<K>(r).of_warp(s.mark[0]);
+    all.mark[1] = marks_z<K>(r).of_warp(s.mark[1]);
+    return all;
+}
+
+/* ---- what a block knows ---- */
+
+template <typename K> struct tile_words {
+    uint32_t row[K::by * K::bz][TILE_THREADS]; /* of voxels */
+    uint32_t starts[TILE_THREADS];
+    uint32_t before[TILE_LINES + 2]; /* pieces in the lines before */
+    uint32_t id[TILE_LINES];         /* of the tile's first piece, if all were numbered as here */
+    uint32_t of_warp[TILE_WARPS];
+};
+
+/* Without values three blocks share 227 KiB, and with them no GPU gives less than 99. */
+template <typename K, bool VALUES> struct tile_table : tile_words<K> {
+    static constexpr int budget = VALUES ? 99 * 1024 : 227 * 1024 / 3 - 1024;
+    static constexpr int places =
+        TILE_THREADS * (VALUES || K::directed ? WORD : WORD / 2) * (int)sizeof(uint16_t);
+    static constexpr int piece = (int)((VALUES ? sizeof(value_sums) : 0) + sizeof(place_sums));
+    /* Pieces at once. */
+    static constexpr int most =
+        (budget - places - (int)sizeof(tile_words<K>)) / piece / WORD * WORD;
+
+    value_sums values[VALUES ? most : 1];
+    /* Of runs that are not their pieces' own; voxels from VOXELS_BITS on: where the own one is. */
+    uint32_t voxels[most];
+    uint32_t sum[3][most], columns[TILE_WORDS][most], mark[2][most];
+
+    /* Where each run of the tile starts: thread * 32 + bit. Lies behind. */
+    __device__ uint16_t *place()
+    {
+        return (uint16_t *)(this + 1);
     }
-    w.starts = starts_word<K>(r, y, z, column);
-    const uint32_t first = (uint32_t)p.tile * TILE_THREADS;
-    w.run = first * (uint32_t)r.slots + r.offset[first + threadIdx.x];
-    w.own = 0;
-    const uint16_t *code = r.code + w.run;
-    for (uint32_t left = w.starts; left; left &= left - 1)
-        if (*code++ & CODE_OWN) w.own |= left & -left;
-    return w;
+};
+
+template <typename K, bool VALUES>
+static __device__ inline void clear_table(tile_table<K, VALUES> &t, uint32_t count)
+{
+    for (uint32_t i = threadIdx.x; i < count; i += TILE_THREADS) {
+        t.voxels[i] = 0;
+#pragma unroll
+        for (int a = 0; a < 3; a++) t.sum[a][i] = 0;
+#pragma unroll
+        for (int k = 0; k < TILE_WORDS; k++) t.columns[k][i] = 0;
+        t.mark[0][i] = t.mark[1][i] = 0;
+        if (VALUES) clear_values(&t.values[i]);
+    }
+}
+
+template <typename K, bool VALUES>
+static __device__ inline void add_places(const runs &r, tile_table<K, VALUES> &t, uint32_t piece,
+                                         const place_sums &s)
+{
+    atomicAdd(&t.voxels[piece], s.voxels);
+#pragma unroll
+    for (int a = 0; a < 3; a++) atomicAdd(&t.sum[a][piece], s.sum[a]);
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++)
+        if (s.columns[i]) atomicOr(&t.columns[i][piece], s.columns[i]);
+    marks_y<K>(r).add(&t.mark[0][piece], s.mark[0]);
+    marks_z<K>(r).add(&t.mark[1][piece], s.mark[1]);
+}
+
+template <typename K, bool VALUES>
+static __device__ inline place_sums places_of_piece(const tile_table<K, VALUES> &t, uint32_t piece)
+{
+    place_sums s;
+    s.voxels = t.voxels[piece] & ((1u << VOXELS_BITS) - 1);
+#pragma unroll
+    for (int a = 0; a < 3; a++) s.sum[a] = t.sum[a][piece];
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = t.columns[i][piece];
+    s.mark[0] = t.mark[0][piece];
+    s.mark[1] = t.mark[1][piece];
+    return s;
+}
+
+/* ---- runs ---- */
+
+/* A thread's word, and where its runs start. */
+template <typename K, bool VALUES>
+static __device__ inline void load_word(const runs &r, const place &p, tile_table<K, VALUES> &t)
+{
+    const uint32_t thread = threadIdx.x;
+    const int line = (int)thread / TILE_WORDS;
+    const int column = p.tile_x * TILE_WORDS + (int)thread % TILE_WORDS;
+    const int y = line_y(r, p, line), z = line_z(r, p, line);
+    uint16_t *to = t.place() + r.offset[p.tile * TILE_THREADS + thread];
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++)
+        t.row[i][thread] =
+            row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, column);
+    const uint32_t starts = starts_word<K>(r, y, z, column);
+    t.starts[thread] = starts;
+    for (uint32_t left = starts; left; left &= left - 1)
+        *to++ = (uint16_t)(thread * WORD + (uint32_t)__ffs((int)left) - 1);
 }
 
 /* The sum of the places of a word's bits. */
@@ -191,48 +264,66 @@ static __device__ inline uint32_t sum_of_bits(uint32_t bits)
                       16 * __popc(bits & 0xffff0000u));
 }
 
+/* The columns of the run that starts at a place. */
 template <typename K>
-static __device__ inline place_sums places_of_run(const measured_word<K> &w, uint32_t columns)
+static __device__ inline uint32_t columns_of(const tile_words<K> &t, uint32_t place)
 {
+    const uint32_t thread = place / WORD;
+    uint32_t filled = 0;
+#pragma unroll
+    for (int i = 0; i < K::by * K::bz; i++) filled |= t.row[i][thread];
+    return run_of(filled, t.starts[thread] & ~0u << place % WORD);
+}
+
+template <typename K>
+static __device__ inline place_sums places_of_run(const runs &r, const tile_words<K> &t,
+                                                  uint32_t thread, uint32_t columns)
+{
+    const marks in_y = marks_y<K>(r), in_z = marks_z<K>(r);
+    const uint32_t x = thread % TILE_WORDS * WORD, line = thread / TILE_WORDS;
+    const uint32_t own_y = (line & ((1u << r.tile_y_bits) - 1)) * K::by;
+    const uint32_t own_z = (line >> r.tile_y_bits) * K::bz;
     place_sums s = {};
-    const int first = w.x() + __ffs((int)columns) - 1, last = w.x() + 31 - __clz((int)columns);
-    const int own_y = (int)(w.yz & 0xffff), own_z = (int)(w.yz >> 16);
-    s.span[0] = span_of(first, last);
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = thread % TILE_WORDS == i ? columns : 0;
     if constexpr (K::by * K::bz == 1) { /* without a gap */
         s.voxels = (uint32_t)__popc(columns);
-        s.sum[0] = s.voxels * (uint32_t)(first + last) / 2;
-        s.sum[1] = s.voxels * (uint32_t)own_y;
-        s.sum[2] = s.voxels * (uint32_t)own_z;
-        s.span[1] = span_of(own_y, own_y);
-        s.span[2] = span_of(own_z, own_z);
+        s.sum[0] = s.voxels * (2 * (x + (uint32_t)__ffs((int)columns) - 1) + s.voxels - 1) / 2;
+        s.sum[1] = s.voxels * own_y;
+        s.sum[2] = s.voxels * own_z;
+        s.mark[0] = in_y.at(own_y);
+        s.mark[1] = in_z.at(own_z);
     } else {
 #pragma unroll
         for (int i = 0; i < K::by * K::bz; i++) {
-            const int y = own_y + i % K::by, z = own_z + i / K::by;
-            const uint32_t bits = w.row[i] & columns, n = (uint32_t)__popc(bits);
+            const uint32_t y = own_y + i % K::by, z = own_z + i / K::by;
+            const uint32_t bits = t.row[i][thread] & columns, n = (uint32_t)__popc(bits);
             s.voxels += n;
-            s.sum[0] += n * (uint32_t)w.x() + sum_of_bits(bits);
-            s.sum[1] += n * (uint32_t)y;
-            s.sum[2] += n * (uint32_t)z;
-            s.span[1] = __vmaxu2(s.span[1], bits ? span_of(y, y) : 0);
-            s.span[2] = __vmaxu2(s.span[2], bits ? span_of(z, z) : 0);
+            s.sum[0] += n * x + sum_of_bits(bits);
+            s.sum[1] += n * y;
+            s.sum[2] += n * z;
+            s.mark[0] = in_y.both(s.mark[0], bits ? in_y.at(y) : 0);
+            s.mark[1] = in_z.both(s.mark[1], bits ? in_z.at(z) : 0);
         }
     }
     return s;
 }
 
 template <typename K>
-static __device__ inline value_sums values_of_run(const measuring &m, const measured_word<K> &w,
+static __device__ inline value_sums values_of_run(const measuring &m, const place &p,
+                                                  const tile_words<K> &t, uint32_t thread,
                                                   uint32_t columns)
 {
+    const runs &r = m.r;
+    const int line = (int)thread / TILE_WORDS;
+    const int x = (p.tile_x * TILE_WORDS + (int)thread % TILE_WORDS) * WORD;
+    const int y = line_y(r, p, line) * K::by, z = line_z(r, p, line) * K::bz;
     value_sums v;
     clear_values(&v);
     for (int i = 0; i < K::by * K::bz; i++) {
-        const int64_t row = w.voxel + ((int64_t)(i / K::by) * m.r.ny + i % K::by) * m.r.nx;
-        uint32_t left = 0;
-#pragma unroll
-        for (int n = 0; n < K::by * K::bz; n++) left = n == i ? w.row[n] & columns : left;
-        for (; left; left &= left - 1) add_value(&v, m.values, row + __ffs((int)left) - 1);
+        const int64_t row = ((int64_t)(z + i / K::by) * r.ny + y + i % K::by) * r.nx + x;
+        for (uint32_t left = t.row[i][thread] & columns; left; left &= left - 1)
+            add_value(&v, m.values, row + __ffs((int)left) - 1);
     }
     return v;
 }
@@ -240,8 +331,8 @@ static __device__ inline value_sums values_of_run(const measuring &m, const meas
 /* ---- a tile ---- */
 
 /* How many pieces a tile has, and where those of its lines begin. Ends with a barrier. */
-template <bool VALUES>
-static __device__ inline uint32_t count_pieces(const runs &r, const place &p, tile_table<VALUES> &t)
+template <typename K>
+static __device__ inline uint32_t count_pieces(const runs &r, const place &p, tile_words<K> &t)
 {
     const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
     const bool first = thread % TILE_WORDS == 0;
@@ -265,7 +356,7 @@ static __device__ inline uint32_t count_pieces(const runs &r, const place &p, ti
  * The next round, for pieces that the table had no room for: they are counted from the round's
  * first one, so that those of other rounds are most or more. Ends with a barrier.
  */
-template <bool VALUES> static __device__ inline void go_on(tile_table<VALUES> &t)
+template <typename K, bool VALUES> static __device__ inline void go_on(tile_table<K, VALUES> &t)
 {
     __syncthreads();
     if (threadIdx.x <= TILE_LINES) t.before[threadIdx.x] -= (uint32_t)t.most;
@@ -273,83 +364,63 @@ template <bool VALUES> static __device__ inline void go_on(tile_table<VALUES> &t
     __syncthreads();
 }
 
-template <bool VALUES>
-static __device__ inline uint32_t piece_of(const tile_table<VALUES> &t, uint32_t code)
+template <typename K>
+static __device__ inline uint32_t piece_of(const tile_words<K> &t, uint32_t code)
 {
     return t.before[code_line(code)] + code_rank(code);
 }
 
-/* Each piece's own run. */
-template <typename K, bool VALUES>
-static __device__ inline void store_own(const measuring &m, const measured_word<K> &w,
-                                        tile_table<VALUES> &t)
+/* All lanes together: the piece that most lanes have, where these are many; else none. */
+static __device__ inline uint32_t often_met(uint32_t piece, uint32_t none)
 {
-    const int first = (int)t.before[w.line()], end = (int)t.before[w.line() + 1];
-    if (first >= t.most || end <= 0) return;
-    for (uint32_t left = w.own; left; left &= left - 1) {
-        const uint32_t start = left & -left, columns = run_of(w.filled, w.starts & -start);
-        const uint32_t piece = piece_of(t, w.code_of(m.r, start));
-        if (piece >= t.most) continue;
-        const place_sums s = places_of_run(w, columns);
-        const uint32_t place = threadIdx.x * WORD + (uint32_t)__ffs((int)start) - 1;
-        t.voxels[piece] = s.voxels | place << VOXELS_BITS;
-#pragma unroll
-        for (int a = 0; a < 3; a++) {
-            t.sum[a][piece] = s.sum[a];
-            t.span[a][piece] = s.span[a];
-        }
-        if (VALUES) t.values[piece] = values_of_run(m, w, columns);
-    }
+    const uint32_t lane = threadIdx.x % WORD, alike = __match_any_sync(~0u, piece);
+    const uint32_t best =
+        __reduce_max_sync(~0u, piece != none ? (uint32_t)__popc(alike) * WORD + lane : 0);
+    return best < OFTEN * WORD ? none : __shfl_sync(~0u, piece, (int)(best % WORD));
 }
 
-/* All lanes together: the other runs. */
+/* All threads: where pieces are, and what the runs add to them that are not their own. */
 template <typename K, bool VALUES>
-static __device__ inline void add_others(const measuring &m, const measured_word<K> &w,
-                                         tile_table<VALUES> &t)
+static __device__ inline void add_runs(const measuring &m, const place &p, tile_table<K, VALUES> &t,
+                                       uint32_t runs_here, uint32_t pieces)
 {
-    const uint32_t none = ~0u, others = w.starts & ~w.own;
-    const uint32_t lane = threadIdx.x % WORD;
-    const uint32_t sample = others ? piece_of(t, w.code_of(m.r, others & -others)) : none;
-    const uint32_t alike = __match_any_sync(~0u, sample);
-    const uint32_t best =
-        __reduce_max_sync(~0u, others ? (uint32_t)__popc(alike) * WORD + lane : 0);
-    const uint32_t frequent = __shfl_sync(~0u, sample, (int)(best % WORD));
-    if (best == 0) return;
-    place_sums places = {};
+    const runs &r = m.r;
+    const uint32_t none = ~0u, lane = threadIdx.x % WORD;
+    const uint16_t *code = r.code + p.tile * TILE_THREADS * r.slots;
+    uint32_t frequent = none;
+    place_sums sums = {};
     value_sums values;
     clear_values(&values);
-    for (uint32_t left = others; left; left &= left - 1) {
-        const uint32_t start = left & -left, columns = run_of(w.filled, w.starts & -start);
-        const uint32_t piece = piece_of(t, w.code_of(m.r, start));
-        if (piece >= t.most) continue;
-        const place_sums s = places_of_run(w, columns);
+    for (uint32_t base = threadIdx.x - lane; base < runs_here; base += TILE_THREADS) {
+        const uint32_t run = base + lane;
+        const bool inside = run < runs_here;
+        const uint32_t its_code = inside ? code[run] : 0, place = inside ? t.place()[run] : 0;
+        const bool own = its_code & CODE_OWN;
+        uint32_t piece = inside ? piece_of(t, its_code) : none;
+        if (piece >= pieces) piece = none;
+        if (own && piece != none) atomicAdd(&t.voxels[piece], place << VOXELS_BITS);
+        if (own) piece = none;
+        if (frequent == none) frequent = often_met(piece, none);
+        if (piece == none) continue;
+        const uint32_t columns = columns_of(t, place), thread = place / WORD;
+        const place_sums s = places_of_run(r, t, thread, columns);
         value_sums v;
-        if (VALUES) v = values_of_run(m, w, columns);
+        if (VALUES) v = values_of_run(m, p, t, thread, columns);
         if (piece == frequent) {
-            join_places(&places, s);
+            join_places<K>(r, &sums, s);
             if (VALUES) join_values(&values, v);
         } else {
-            add_places(t, piece, s);
+            add_places(r, t, piece, s);
             if (VALUES) merge_values(&t.values[piece], v);
         }
     }
     __syncwarp();
-    if (frequent >= t.most) return;
-    places = warp_places(places);
+    if (frequent == none) return;
+    sums = warp_places<K>(r, sums);
     if (VALUES) values = warp_values(values);
     if (lane != 0) return;
-    add_places(t, frequent, places);
+    add_places(r, t, frequent, sums);
     if (VALUES) merge_values(&t.values[frequent], values);
-}
-
-/* A thread's word is read again in every round: registers are dear in between, rounds few. */
-template <typename K, bool VALUES>
-static __device__ inline void add_word(const measuring &m, const place &p, tile_table<VALUES> &t)
-{
-    const measured_word<K> w = measured_word_at<K>(m.r, p);
-    store_own(m, w, t);
-    __syncthreads();
-    add_others(m, w, t);
 }
 
 /* ---- from a tile to the table and the list ---- */
@@ -384,100 +455,161 @@ static __device__ inline int64_t first_voxel(const runs &r, const corner &o, int
     return (int64_t)(row * (wide)r.nx + (word - row * (wide)r.words) * WORD + bit % WORD);
 }
 
-/* Fields are as in lob_region. */
-template <bool VALUES>
-static __device__ inline void stage_row(wide *field, const place_sums &s, const value_sums &v,
-                                        const corner &o, int64_t first, int z)
+static __device__ inline uint4 exchanged(const uint4 &q, int lanes)
 {
-    const wide n = s.voxels;
-    field[0] = n;
-    field[1] = (wide)first;
-    field[2] = (wide)o.x + span_low(s.span[0]);
-    field[3] = (wide)o.y + span_low(s.span[1]);
-    field[4] = (wide)z;
-    field[5] = (wide)o.x + span_high(s.span[0]);
-    field[6] = (wide)o.y + span_high(s.span[1]);
-    field[7] = (wide)o.z + span_high(s.span[2]);
-    field[8] = n * (wide)o.x + s.sum[0];
-    field[9] = n * (wide)o.y + s.sum[1];
-    field[10] = n * (wide)o.z + s.sum[2];
-    if (!VALUES) return;
-    field[11] = v.data;
-    field[12] = v.lowest;
-    field[13] = v.highest;
-    field[14] = v.fine;
-    field[15] = v.square[0];
-    field[16] = v.square[1];
+    return make_uint4(__shfl_xor_sync(~0u, q.x, lanes), __shfl_xor_sync(~0u, q.y, lanes),
+                      __shfl_xor_sync(~0u, q.z, lanes), __shfl_xor_sync(~0u, q.w, lanes));
 }
 
-/* All lanes together: rows that a warp has staged, row by row, a field a lane. */
-template <bool VALUES>
-static __device__ inline void write_rows(lob_region *regions, const tile_table<VALUES> &t, int rows)
+/* All lanes together: of a lane and one so many away, the one that has the bit gives a for b. */
+static __device__ inline void trade(uint4 *a, uint4 *b, int lanes)
 {
-    const int warp = (int)(threadIdx.x / WORD), lane = (int)(threadIdx.x % WORD);
-    unsigned char *const field = (unsigned char *)((wide *)regions + lane);
-    if (lane >= REGION_FIELDS) return;
-#pragma unroll 4
-    for (int row = 0; row < rows; row++)
-        *(wide *)(field + t.staged_at[warp][row]) = lane < t.fields ? t.staged[warp][row][lane] : 0;
+    const bool high = threadIdx.x & (unsigned)lanes;
+    const uint4 got = exchanged(high ? *a : *b, lanes);
+    if (high)
+        *a = got;
+    else
+        *b = got;
 }
 
-static __device__ inline void list_piece(const measuring &m, int64_t at, uint32_t label,
-                                         int64_t tile, const place_sums &s, const value_sums *v)
+/*
+ * All lanes together: rows of the table, those of four lanes turned so that these write one at a
+ * time, a quarter each; label 0 has none.
+ */
+static __device__ inline void write_rows(lob_region *regions, uint32_t label,
+                                         uint4 quarter[ROW_QUARTERS])
 {
-    const uint32_t x = span_low(s.span[0]) << LISTED_X_BITS | span_high(s.span[0]);
+    const int lane = (int)threadIdx.x % WORD, first = lane & ~(ROW_QUARTERS - 1);
+    static_assert(ROW_QUARTERS == 4, "two exchanges turn it");
+    trade(&quarter[0], &quarter[1], 1);
+    trade(&quarter[2], &quarter[3], 1);
+    trade(&quarter[0], &quarter[2], 2);
+    trade(&quarter[1], &quarter[3], 2);
+#pragma unroll
+    for (int k = 0; k < ROW_QUARTERS; k++) {
+        const uint32_t its = __shfl_sync(~0u, label, first + k);
+        if (its) ((uint4 *)&regions[its - 1])[lane - first] = quarter[k];
+    }
+}
+
+static __device__ inline uint32_t low_word(wide value)
+{
+    return (uint32_t)value;
+}
+
+static __device__ inline uint32_t high_word(wide value)
+{
+    return (uint32_t)(value >> WORD);
+}
+
+static_assert(sizeof(lob_region) == 64 && offsetof(lob_region, first) == 8 &&
+                  offsetof(lob_region, low) == 16 && offsetof(lob_region, high) == 28 &&
+                  offsetof(lob_region, sum) == 40,
+              "quarters are filled by hand");
+
+/* Of one or several runs in the tile. */
+typedef struct {
+    uint32_t voxels, sum[3], span[3];
+} extent;
+
+static __device__ inline void fill_row(uint4 quarter[ROW_QUARTERS], const extent &e,
+                                       const corner &o, wide first, int low_z)
+{
+    const wide n = e.voxels;
+    const wide sum_x = n * (uint32_t)o.x + e.sum[0], sum_y = n * (uint32_t)o.y + e.sum[1];
+    const wide sum_z = n * (uint32_t)o.z + e.sum[2];
+    const uint32_t x = (uint32_t)o.x, y = (uint32_t)o.y, z = (uint32_t)o.z;
+    quarter[0] = make_uint4(e.voxels, 0, low_word(first), high_word(first));
+    quarter[1] = make_uint4(x + span_low(e.span[0]), y + span_low(e.span[1]), (uint32_t)low_z,
+                            x + span_high(e.span[0]));
+    quarter[2] = make_uint4(y + span_high(e.span[1]), z + span_high(e.span[2]), low_word(sum_x),
+                            high_word(sum_x));
+    quarter[3] = make_uint4(low_word(sum_y), high_word(sum_y), low_word(sum_z), high_word(sum_z));
+}
+
+/* Of columns, of which there is one at least. */
+static __device__ inline uint32_t span_of_columns(const uint32_t columns[TILE_WORDS])
+{
+    const wide all = (wide)columns[1] << WORD | columns[0];
+    return span_of((uint32_t)__ffsll((long long)all) - 1, 63 - (uint32_t)__clzll((long long)all));
+}
+
+/* A piece whose own run starts at a place; alone: there is no other. */
+template <typename K, bool ALONE, bool VALUES>
+static __device__ inline extent extent_of(const runs &r, const tile_table<K, VALUES> &t,
+                                          uint32_t piece, uint32_t place, uint32_t columns)
+{
+    extent e;
+    place_sums s = places_of_run(r, t, place / WORD, columns);
+    if (!ALONE) join_places<K>(r, &s, places_of_piece(t, piece));
+    e.voxels = s.voxels;
+#pragma unroll
+    for (int a = 0; a < 3; a++) e.sum[a] = s.sum[a];
+    if constexpr (ALONE && K::by * K::bz == 1) {
+        const uint32_t x = place % (TILE_WORDS * WORD), line = place / (TILE_WORDS * WORD);
+        const uint32_t y = line & ((1u << r.tile_y_bits) - 1), z = line >> r.tile_y_bits;
+        e.span[0] = span_of(x, x + s.voxels - 1);
+        e.span[1] = span_of(y, y);
+        e.span[2] = span_of(z, z);
+    } else {
+        e.span[0] = span_of_columns(s.columns);
+        e.span[1] = marks_y<K>(r).span(s.mark[0]);
+        e.span[2] = marks_z<K>(r).span(s.mark[1]);
+    }
+    return e;
+}
+
+static __device__ inline void list_piece(const measuring &m, uint32_t at, uint32_t label,
+                                         int64_t tile, const extent &e)
+{
+    const uint32_t x = span_low(e.span[0]) << LISTED_X_BITS | span_high(e.span[0]);
     uint4 *to = (uint4 *)&m.list[at];
-    to[0] = make_uint4(label, (uint32_t)tile << 2 * LISTED_X_BITS | x, s.voxels, s.sum[0]);
-    to[1] = make_uint4(s.sum[1], s.sum[2], s.span[1], s.span[2]);
-    if (v) m.list_values[at] = *v;
+    to[0] = make_uint4(label, (uint32_t)tile << 2 * LISTED_X_BITS | x, e.voxels, e.sum[0]);
+    to[1] = make_uint4(e.sum[1], e.sum[2], e.span[1], e.span[2]);
 }
 
-/* All lanes together: the round's pieces, 32 at a time. */
-template <typename K, bool VALUES>
+/*
+ * All lanes together: the round's pieces, 32 at a time. Alone: every run is a piece, and the table
+ * has not been filled.
+ */
+template <typename K, bool ALONE, bool VALUES>
 static __device__ inline void write_pieces(const measuring &m, const place &p,
-                                           tile_table<VALUES> &t, uint32_t count)
+                                           tile_table<K, VALUES> &t, uint32_t count)
 {
     const runs &r = m.r;
     const corner o = corner_of<K>(r, p);
-    const uint32_t warp = threadIdx.x / WORD, lane = threadIdx.x % WORD;
-    for (uint32_t base = warp * WORD; base < count; base += TILE_THREADS) {
+    const uint32_t lane = threadIdx.x % WORD;
+    for (uint32_t base = threadIdx.x - lane; base < count; base += TILE_THREADS) {
         const uint32_t piece = base + lane;
-        const bool inside = piece < count;
-        place_sums s = {};
-        const value_sums *v = VALUES ? &t.values[inside ? piece : 0] : t.values;
-        uint32_t label = 0, id = 0;
-        int line = 0, x = 0, root = 0;
-        if (inside) {
-            const uint32_t word = t.voxels[piece], place = word >> VOXELS_BITS;
-            s.voxels = word & ((1u << VOXELS_BITS) - 1);
-#pragma unroll
-            for (int a = 0; a < 3; a++) {
-                s.sum[a] = t.sum[a][piece];
-                s.span[a] = t.span[a][piece];
-            }
-            line = (int)(place / (TILE_WORDS * WORD));
-            x = (int)(place % (TILE_WORDS * WORD));
-            id = t.id[line] + piece;
-            const uint32_t before = r.number[id];
-            root = r.number[id + 1] != before;
-            label = r.parent[id];
+        uint32_t row = 0; /* from 1; 0: it writes none */
+        uint4 quarter[ROW_QUARTERS] = {};
+        if (piece < count) {
+            const uint32_t place = ALONE ? t.place()[piece] : t.voxels[piece] >> VOXELS_BITS;
+            const int line = (int)(place / (TILE_WORDS * WORD));
+            const uint32_t id = t.id[line] + piece, before = r.number[id];
+            const bool root = r.number[id + 1] != before;
+            uint32_t label = r.parent[id];
             if (m.label) label = m.label[label - 1];
-            if (!root) list_piece(m, id - before, label, p.tile, s, VALUES ? v : NULL);
-        }
-        const uint32_t writers = __ballot_sync(~0u, root && label);
-        const int mine = __popc(writers & ((1u << lane) - 1)), rows = __popc(writers);
-        for (int from = 0; from < rows; from += STAGED_ROWS) {
-            if (root && label && mine >= from && mine < from + STAGED_ROWS) {
+            const uint32_t columns = columns_of(t, place);
+            const extent e = extent_of<K, ALONE>(r, t, piece, place, columns);
+            if (root) {
                 int z = 0;
-                const int64_t voxel = first_voxel<K>(r, o, line, x, id, &z);
-                const int row = mine - from;
-                stage_row<VALUES>(t.staged[warp][row], s, *v, o, voxel, z);
-                t.staged_at[warp][row] = (int64_t)(label - 1) * (int64_t)sizeof(lob_region);
+                const int x = (int)(place % (TILE_WORDS * WORD));
+                const int64_t first = first_voxel<K>(r, o, line, x, id, &z);
+                fill_row(quarter, e, o, (wide)first, z);
+                row = label;
+            } else
+                list_piece(m, id - before, label, p.tile, e);
+            if (VALUES) {
+                value_sums v = values_of_run(m, p, t, place / WORD, columns);
+                if (!ALONE) join_values(&v, t.values[piece]);
+                if (!root)
+                    m.list_values[id - before] = v;
+                else if (label)
+                    m.sums[label - 1] = v;
             }
-            __syncwarp();
-            write_rows(m.regions, t, min(rows - from, (int)STAGED_ROWS));
-            __syncwarp();
         }
+        if (__any_sync(~0u, row)) write_rows(m.regions, row, quarter);
     }
 }
 
@@ -485,16 +617,25 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
 template <typename K, bool VALUES>
 static __global__ void __launch_bounds__(TILE_THREADS, VALUES ? 2 : 3) measure_kernel(measuring m)
 {
-    extern __shared__ wide shared[];
-    tile_table<VALUES> &t = *(tile_table<VALUES> *)shared;
+    extern __shared__ uint4 shared[];
+    tile_table<K, VALUES> &t = *(tile_table<K, VALUES> *)shared;
     const runs &r = m.r;
     const place p = place_of_tile(r, blockIdx.x);
+    const uint32_t runs_here = r.runs[p.tile];
+    if (runs_here == 0) return;
+    load_word(r, p, t);
     uint32_t left = count_pieces(r, p, t);
+    if (left == runs_here) {
+        write_pieces<K, true>(m, p, t, left);
+        return;
+    }
     while (left > 0) {
         const uint32_t count = min(left, (uint32_t)t.most);
-        add_word<K>(m, p, t);
+        clear_table(t, count);
         __syncthreads();
-        write_pieces<K>(m, p, t, count);
+        add_runs(m, p, t, runs_here, count);
+        __syncthreads();
+        write_pieces<K, false>(m, p, t, count);
         left -= count;
         if (left > 0) go_on(t);
     }

@@ -247,11 +247,12 @@ typedef struct {
 static __device__ inline place place_of_tile(const runs &r, int64_t tile)
 {
     place p;
-    const int64_t rest = tile / r.tiles_x;
+    const uint32_t short_tile = (uint32_t)tile; /* there are fewer than 2^20 */
+    const uint32_t rest = short_tile / (uint32_t)r.tiles_x, z = rest / (uint32_t)r.tiles_y;
     p.tile = tile;
-    p.tile_x = (int)(tile - rest * r.tiles_x);
-    p.tile_z = (int)(rest / r.tiles_y);
-    p.tile_y = (int)(rest - (int64_t)p.tile_z * r.tiles_y);
+    p.tile_x = (int)(short_tile - rest * (uint32_t)r.tiles_x);
+    p.tile_y = (int)(rest - z * (uint32_t)r.tiles_y);
+    p.tile_z = (int)z;
     return p;
 }
 

@@ -1,6 +1,7 @@
 /* Checking components' options, choosing which components are kept, and numbering these. */
 #include "kernels/components/components_select.h"
 
+#include "kernels/regions/regions_sum.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -56,7 +57,8 @@ lob_status lob_components_check(const lob_components_input *in,
         return lob_fail(error, LOB_EARG, "values can be kept only where equal ones are joined");
     if (o->type != LOB_U8 && o->type != LOB_I16 && o->type != LOB_I32 && o->type != LOB_TYPES)
         return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
-    return check_image(in, options, error);
+    const lob_status st = check_image(in, options, error);
+    return st == LOB_OK && o->regions ? lob_regions_check_sides(in->image->dims, error) : st;
 }
 
 /*
@@ -235,5 +237,6 @@ void lob_components_free(lob_components_result *result)
 {
     free(result->labels);
     free(result->regions);
+    free(result->values);
     *result = (lob_components_result){0};
 }

@@ -17,6 +17,7 @@ typedef struct {
     int64_t *voxels;     /* where sizes are asked for */
     double *value;       /* keep_values */
     lob_region *regions; /* where these are asked for */
+    lob_region_values *measured; /* of intensities, where regions are asked for */
 } piece_table;
 
 typedef struct {
@@ -31,6 +32,7 @@ typedef struct {
     lob_ledger ledger;
     double from, to; /* share of the whole that the work in hand takes */
     piece_table pieces;
+    bool measures; /* regions of intensities */
 
     /* The seam: the last plane of the slab before, and the first of this one. */
     lob_volume seam; /* two planes; no data where foreground alone decides */
@@ -126,6 +128,7 @@ static void pieces_give(streaming *s)
     lob_ledger_give(&s->ledger, p->voxels, p->room, sizeof *p->voxels);
     lob_ledger_give(&s->ledger, p->value, p->room, sizeof *p->value);
     lob_ledger_give(&s->ledger, p->regions, p->room, sizeof *p->regions);
+    lob_ledger_give(&s->ledger, p->measured, p->room, sizeof *p->measured);
     *p = (piece_table){0};
 }
 
@@ -147,12 +150,14 @@ static lob_status pieces_append(streaming *s, int64_t more)
             st = grow(s, &p->value, sizeof *p->value, room);
         if (st == LOB_OK && s->options->regions)
             st = grow(s, &p->regions, sizeof *p->regions, room);
+        if (st == LOB_OK && s->measures) st = grow(s, &p->measured, sizeof *p->measured, room);
         if (st != LOB_OK) return st;
         p->room = room;
     }
     for (int64_t i = p->count; i < count; i++) p->parent[i] = (uint32_t)i;
     if (p->voxels) memset(p->voxels + p->count, 0, (size_t)more * sizeof *p->voxels);
     if (p->regions) memset(p->regions + p->count, 0, (size_t)more * sizeof *p->regions);
+    if (p->measured) memset(p->measured + p->count, 0, (size_t)more * sizeof *p->measured);
     p->count = count;
     return LOB_OK;
 }
@@ -182,25 +187,27 @@ static void note_pieces(streaming *s, const slab *b)
 static lob_status measure_pieces(streaming *s, const slab *b)
 {
     lob_region *regions = s->pieces.regions + b->piece;
-    const int64_t count = b->numbered.found, bytes = count * (int64_t)sizeof *regions;
+    const int64_t count = b->numbered.found;
     if (b->in.intensities) {
         const lob_regions_input in = {b->numbered.labels, LOB_I32, count, b->in.image->dims,
                                       b->in.intensities};
+        const int64_t bytes = count * (int64_t)(sizeof(lob_region) + sizeof(lob_region_values));
         lob_status st = lob_ledger_enter(&s->ledger, bytes, s->error);
         if (st != LOB_OK) return st;
         lob_context part = context_within(s);
         part.progress = NULL; /* the slab's share has been told */
         if (part.max_memory > 0 || count > s->plane) part.threads = 1; /* one table */
-        st = lob_regions_sum(regions, &s->result->fine, &in, &part, s->error);
+        st = lob_regions_sum(regions, s->pieces.measured + b->piece, &s->result->fine, &in, &part,
+                             s->error);
         s->ledger.now -= bytes;
         if (st != LOB_OK) return st;
     } else if (count > 0) {
-        memcpy(regions, b->numbered.regions, (size_t)bytes);
+        memcpy(regions, b->numbered.regions, (size_t)count * sizeof *regions);
     }
     for (int64_t i = 0; i < count; i++) {
         regions[i].first += b->z * s->plane;
-        regions[i].low[2] += b->z;
-        regions[i].high[2] += b->z;
+        regions[i].low[2] += (int32_t)b->z;
+        regions[i].high[2] += (int32_t)b->z;
         regions[i].sum[2] += b->z * regions[i].voxels;
     }
     return LOB_OK;
@@ -335,6 +342,11 @@ static void fold_pieces(streaming *s)
             p->regions[i] = (lob_region){0};
             lob_region_add(&p->regions[to], &region);
         }
+        if (p->measured) {
+            const lob_region_values measured = p->measured[i];
+            p->measured[i] = (lob_region_values){0};
+            lob_region_values_add(&p->measured[to], &measured);
+        }
     }
     s->result->found = found;
 }
@@ -343,13 +355,19 @@ static void fold_pieces(streaming *s)
 static lob_status keep_regions(streaming *s, const int32_t *number)
 {
     lob_components_result *result = s->result;
-    result->regions = calloc(result->count > 0 ? (size_t)result->count : 1, sizeof(lob_region));
-    if (!result->regions)
+    const size_t rows = result->count > 0 ? (size_t)result->count : 1;
+    result->regions = calloc(rows, sizeof *result->regions);
+    if (s->measures) result->values = calloc(rows, sizeof *result->values);
+    if (!result->regions || (s->measures && !result->values))
         return lob_fail(s->error, LOB_ENOMEM, "no memory for the table of %lld components",
                         (long long)result->count);
-    for (int64_t i = 0; i < result->found; i++)
-        if (number[i]) result->regions[number[i] - 1] = s->pieces.regions[i];
-    return lob_regions_check_data(result->regions, result->count, s->error);
+    for (int64_t i = 0; i < result->found; i++) {
+        if (!number[i]) continue;
+        result->regions[number[i] - 1] = s->pieces.regions[i];
+        if (s->measures) result->values[number[i] - 1] = s->pieces.measured[i];
+    }
+    if (!s->measures) return LOB_OK;
+    return lob_regions_check_data(result->values, result->count, s->error);
 }
 
 /* What is written for each component: its number, or the value that it keeps. */
@@ -434,6 +452,7 @@ static lob_status find_range(streaming *s)
         lob_status st = read_slab(s, &b, z);
         if (st != LOB_OK) return st;
         if (!b.in.intensities) return LOB_OK;
+        s->measures = true;
         type = b.in.intensities->type;
         const lob_extremes part = lob_extremes_of(b.in.intensities, s->context->threads);
         lob_extremes_widen(&all, &part, type);
@@ -513,6 +532,7 @@ lob_status lob_components_streamed(lob_components_result *result,
     const int64_t voxels = lob_dims_voxels(dims);
     if (voxels < 1 || planes < 1)
         return lob_fail(error, LOB_EARG, "there are no planes to number components of");
+    if (options->regions && lob_regions_check_sides(dims, error) != LOB_OK) return LOB_EDATA;
     char needed[LOB_BYTES_TEXT];
     if (options->fill_holes && planes < dims.nz)
         return lob_fail(error, LOB_EARG,

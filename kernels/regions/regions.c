@@ -109,8 +109,7 @@ lob_extremes lob_extremes_of(const lob_volume *image, int threads)
         break;                                                                           \
     }
 
-/* Add the sums over values of another part of the volume. */
-static void add_sums(lob_region *to, const lob_region *part)
+void lob_region_values_add(lob_region_values *to, const lob_region_values *part)
 {
     if (part->data == 0) return;
     if (to->data == 0 || part->lowest < to->lowest) to->lowest = part->lowest;
@@ -121,16 +120,16 @@ static void add_sums(lob_region *to, const lob_region *part)
     to->square[1] += part->square[1];
 }
 
-void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
-                           int64_t first, int64_t n)
+void lob_region_add_run_values(lob_region_values *values, const lob_volume *image,
+                               const lob_fine_levels *fine, int64_t first, int64_t n)
 {
-    lob_region part = {0};
+    lob_region_values part = {0};
     switch (image->type) {
         LOB_TYPE_LIST(ADD_VALUES)
     case LOB_TYPES:
         break;
     }
-    add_sums(region, &part);
+    lob_region_values_add(values, &part);
 }
 
 void lob_region_add(lob_region *to, const lob_region *part)
@@ -144,32 +143,32 @@ void lob_region_add(lob_region *to, const lob_region *part)
         to->sum[a] += part->sum[a];
     }
     to->voxels += part->voxels;
-    add_sums(to, part);
 }
 
-lob_status lob_regions_check_data(const lob_region *regions, int64_t count, lob_error *error)
+lob_status lob_regions_check_data(const lob_region_values *values, int64_t count, lob_error *error)
 {
     for (int64_t i = 0; i < count; i++)
-        if (regions[i].data > INT64_C(1) << LOB_REGION_DATA_BITS)
+        if (values[i].data > INT64_C(1) << LOB_REGION_DATA_BITS)
             return lob_fail(error, LOB_EDATA,
                             "label %lld has %lld voxels, too many to add up intensities of; leave "
                             "the image out",
-                            (long long)(i + 1), (long long)regions[i].data);
+                            (long long)(i + 1), (long long)values[i].data);
     return LOB_OK;
 }
 
 /* The square root of the mean square from the mean, in fine levels. */
-static double fine_deviation(const lob_region *region)
+static double fine_deviation(const lob_region_values *values)
 {
     typedef unsigned __int128 wide; /* n * sum of squares < 2^32 * 2^32 * 2^64 */
-    const wide n = (wide)region->data, sum = region->fine;
-    const wide squares = ((wide)region->square[1] << 32) + region->square[0];
+    const wide n = (wide)values->data, sum = values->fine;
+    const wide squares = ((wide)values->square[1] << 32) + values->square[0];
     const wide spread = n * squares - sum * sum; /* >= 0, by Cauchy and Schwarz */
-    return sqrt((double)spread) / (double)region->data;
+    return sqrt((double)spread) / (double)values->data;
 }
 
-lob_region_measures lob_region_measure(const lob_region *region, const lob_geometry *geometry,
-                                       const lob_fine_levels *fine, double slope, double inter)
+lob_region_measures lob_region_measure(const lob_region *region, const lob_region_values *values,
+                                       const lob_geometry *geometry, const lob_fine_levels *fine,
+                                       double slope, double inter)
 {
     const double *mm = geometry->spacing_mm;
     lob_region_measures m = {.mm3 = (double)region->voxels * (mm[0] * mm[1] * mm[2]),
@@ -179,13 +178,13 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_geome
                              .deviation = NAN};
     for (int a = 0; a < 3; a++) m.centroid[a] = (double)region->sum[a] / (double)region->voxels;
     lob_voxel_to_world(m.centroid_mm, geometry, m.centroid);
-    if (!fine || region->data == 0) return m;
-    const double ends[2] = {slope * region->lowest + inter, slope * region->highest + inter};
-    const double level = (double)region->fine / (double)region->data;
+    if (!values || values->data == 0) return m;
+    const double ends[2] = {slope * values->lowest + inter, slope * values->highest + inter};
+    const double level = (double)values->fine / (double)values->data;
     m.lowest = fmin(ends[0], ends[1]);
     m.highest = fmax(ends[0], ends[1]);
     m.mean = fmin(fmax(slope * (fine->low + level / fine->per_unit) + inter, m.lowest), m.highest);
-    m.deviation = fabs(slope) * (fine_deviation(region) / fine->per_unit);
+    m.deviation = fabs(slope) * (fine_deviation(values) / fine->per_unit);
     return m;
 }
 
@@ -194,14 +193,15 @@ typedef struct {
     const lob_regions_input *in;
     const lob_fine_levels *fine;
     int workers;
-    lob_region *sums; /* workers * count */
+    lob_region *sums;          /* workers * count */
+    lob_region_values *values; /* workers * count; NULL without an image */
     int64_t rows;
     atomic_llong done; /* rows */
     atomic_int stop;
     atomic_llong wrong; /* index of a voxel whose label is out of range; -1: none */
 } measuring;
 
-static void measure_row(measuring *m, lob_region *sums, int64_t row)
+static void measure_row(measuring *m, int worker, int64_t row)
 {
     const lob_regions_input *in = m->in;
     const int64_t nx = in->dims.nx, first = row * nx;
@@ -215,9 +215,10 @@ static void measure_row(measuring *m, lob_region *sums, int64_t row)
             atomic_store(&m->wrong, first + x);
             continue;
         }
-        lob_region *region = &sums[label - 1];
-        lob_region_add_run(region, first + x, x, y, z, end - x);
-        if (in->image) lob_region_add_values(region, in->image, m->fine, first + x, end - x);
+        const int64_t at = worker * in->count + label - 1;
+        lob_region_add_run(&m->sums[at], first + x, x, y, z, end - x);
+        if (in->image)
+            lob_region_add_run_values(&m->values[at], in->image, m->fine, first + x, end - x);
     }
 }
 
@@ -227,12 +228,11 @@ static void measure_rows(measuring *m, const lob_context *context)
 #pragma omp parallel num_threads(m->workers)
     {
         const int worker = omp_get_thread_num();
-        lob_region *sums = m->sums + worker * m->in->count;
 #pragma omp for schedule(dynamic, 1)
         for (int64_t first = 0; first < m->rows; first += ROWS) {
             if (atomic_load_explicit(&m->stop, memory_order_relaxed)) continue;
             const int64_t end = first + ROWS < m->rows ? first + ROWS : m->rows;
-            for (int64_t row = first; row < end; row++) measure_row(m, sums, row);
+            for (int64_t row = first; row < end; row++) measure_row(m, worker, row);
             const int64_t done = atomic_fetch_add(&m->done, end - first) + end - first;
             if (worker == 0 && context->progress &&
                 context->progress(context->user, (double)done / (double)m->rows))
@@ -240,8 +240,18 @@ static void measure_rows(measuring *m, const lob_context *context)
         }
     }
     for (int w = 1; w < m->workers; w++)
-        for (int64_t i = 0; i < m->in->count; i++)
-            lob_region_add(&m->sums[i], &m->sums[w * m->in->count + i]);
+        for (int64_t i = 0; i < m->in->count; i++) {
+            const int64_t part = w * m->in->count + i;
+            lob_region_add(&m->sums[i], &m->sums[part]);
+            if (m->values) lob_region_values_add(&m->values[i], &m->values[part]);
+        }
+}
+
+lob_status lob_regions_check_sides(lob_dims dims, lob_error *error)
+{
+    if (dims.nx <= INT32_MAX && dims.ny <= INT32_MAX && dims.nz <= INT32_MAX) return LOB_OK;
+    return lob_fail(error, LOB_EDATA, "regions are not measured along a side past %d voxels",
+                    INT32_MAX);
 }
 
 lob_status lob_regions_check(const lob_regions_input *in, lob_error *error)
@@ -250,19 +260,20 @@ lob_status lob_regions_check(const lob_regions_input *in, lob_error *error)
         return lob_fail(error, LOB_EARG, "there is nothing to measure");
     if (in->type != LOB_U8 && in->type != LOB_I16 && in->type != LOB_I32)
         return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
-    if (!in->image) return LOB_OK;
+    if (!in->image) return lob_regions_check_sides(in->dims, error);
     if (memcmp(&in->image->dims, &in->dims, sizeof in->dims) != 0)
         return lob_fail(error, LOB_EARG, "image and labels have different sides");
     if (in->image->channels != 1)
         return lob_fail(error, LOB_EARG, "intensities have one channel, not %d",
                         in->image->channels);
-    return LOB_OK;
+    return lob_regions_check_sides(in->dims, error);
 }
 
 /* As many as have tables of their own within the voxels' number of bytes; one always has. */
 static int workers_for(const lob_regions_input *in, const lob_context *context)
 {
-    const int64_t table = in->count * (int64_t)sizeof(lob_region);
+    const int64_t row = sizeof(lob_region) + (in->image ? sizeof(lob_region_values) : 0);
+    const int64_t table = in->count * row;
     int64_t most = 1 + lob_dims_voxels(in->dims) / table;
     if (context->max_memory > 0 && most > context->max_memory / table)
         most = context->max_memory / table;
@@ -270,34 +281,39 @@ static int workers_for(const lob_regions_input *in, const lob_context *context)
     return context->threads > most ? (int)most : context->threads > 0 ? context->threads : 1;
 }
 
-lob_status lob_regions_sum(lob_region *regions, const lob_fine_levels *fine,
-                           const lob_regions_input *in, const lob_context *context,
-                           lob_error *error)
+lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
+                           const lob_fine_levels *fine, const lob_regions_input *in,
+                           const lob_context *context, lob_error *error)
 {
-    if (in->count == 0) return LOB_OK;
+    const size_t count = (size_t)in->count;
+    if (count == 0) return LOB_OK;
     measuring m = {.in = in,
                    .fine = fine,
                    .workers = workers_for(in, context),
                    .rows = in->dims.ny * in->dims.nz};
     atomic_init(&m.wrong, -1);
-    m.sums = calloc((size_t)m.workers * (size_t)in->count, sizeof *m.sums);
-    if (!m.sums)
-        return lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels",
-                        (long long)in->count);
-    measure_rows(&m, context);
-    lob_status st = atomic_load(&m.stop) ? LOB_ECANCEL : LOB_OK;
+    m.sums = calloc((size_t)m.workers * count, sizeof *m.sums);
+    if (in->image) m.values = calloc((size_t)m.workers * count, sizeof *m.values);
+    lob_status st = LOB_OK;
+    if (!m.sums || (in->image && !m.values))
+        st = lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels", (long long)in->count);
+    if (st == LOB_OK) measure_rows(&m, context);
+    if (atomic_load(&m.stop)) st = LOB_ECANCEL;
     const int64_t wrong = atomic_load(&m.wrong);
     if (st == LOB_OK && wrong >= 0)
         st = lob_fail(error, LOB_EDATA, "label %d is not in 0..%lld",
                       lob_label_at(in->labels, in->type, wrong), (long long)in->count);
-    if (st == LOB_OK) st = lob_regions_check_data(m.sums, in->count, error);
-    if (st == LOB_OK) memcpy(regions, m.sums, (size_t)in->count * sizeof *regions);
+    if (st == LOB_OK && in->image) st = lob_regions_check_data(m.values, in->count, error);
+    if (st == LOB_OK) memcpy(regions, m.sums, count * sizeof *regions);
+    if (st == LOB_OK && in->image) memcpy(values, m.values, count * sizeof *values);
+    free(m.values);
     free(m.sums);
     return st;
 }
 
-lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
-                           const lob_context *context, lob_error *error)
+lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                           const lob_regions_input *in, const lob_context *context,
+                           lob_error *error)
 {
     const lob_status st = lob_regions_check(in, error);
     if (st != LOB_OK) return st;
@@ -307,5 +323,5 @@ lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob
         levels = lob_fine_levels_of(&all, in->image->type);
         if (fine) *fine = levels;
     }
-    return lob_regions_sum(regions, &levels, in, context, error);
+    return lob_regions_sum(regions, values, &levels, in, context, error);
 }

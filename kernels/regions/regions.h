@@ -28,17 +28,21 @@ typedef struct {
     double per_unit;   /* fine levels per stored unit; 1 when exact */
 } lob_fine_levels;
 
-/* What is added up over a region's voxels. All zero: no voxel yet. */
+/* Where a region's voxels are. All zero: it has none yet. */
 typedef struct {
     int64_t voxels;
     int64_t first;           /* index of its first voxel in raster order */
-    int64_t low[3], high[3]; /* bounding box in voxels, both ends inside */
+    int32_t low[3], high[3]; /* bounding box in voxels, both ends inside */
     int64_t sum[3];          /* of its voxels' x, y, z */
-    int64_t data;            /* voxels whose value in the image is finite; 0 without an image */
-    double lowest, highest;  /* stored values of the image; 0 without data */
-    uint64_t fine;           /* sum of fine levels */
-    uint64_t square[2];      /* sum of their squares: the low 32 bits of each, and the high ones */
 } lob_region;
+
+/* What an image's values add up to over a region's voxels. All zero: no data yet. */
+typedef struct {
+    int64_t data;           /* voxels whose value is finite */
+    uint64_t fine;          /* sum of fine levels */
+    uint64_t square[2];     /* sum of their squares: the low 32 bits of each, and the high ones */
+    double lowest, highest; /* stored values; 0 without data */
+} lob_region_values;
 
 typedef struct {
     const void *labels; /* nx*ny*nz; 0: no region */
@@ -52,17 +56,20 @@ typedef struct {
  * Measure the regions of labels 1..count.
  *
  *   regions  out  count; all zero for a label that does not occur
+ *   values   out  count; all zero for a label without data. NULL without an image
  *   fine     out  how fine levels stand for values; may be NULL without an image
  *
  * Same bytes on every backend and thread count.
- * Returns LOB_OK, LOB_EARG, LOB_EDATA (more than 2^32 voxels in a region with an image), LOB_ENOMEM
- * or LOB_ECANCEL.
+ * Returns LOB_OK, LOB_EARG, LOB_EDATA (a side past 2^31 - 1 voxels, more than 2^32 voxels in a
+ * region with an image, a label outside 0..count), LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_regions_cpu(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
-                           const lob_context *context, lob_error *error);
+lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                           const lob_regions_input *in, const lob_context *context,
+                           lob_error *error);
 
-/* Add what another part of the volume holds of the same region; either may be without voxels. */
+/* Add what another part of the volume holds of the same region; either may be all zero. */
 void lob_region_add(lob_region *to, const lob_region *part);
+void lob_region_values_add(lob_region_values *to, const lob_region_values *part);
 
 /* A region in the units of the world. */
 typedef struct {
@@ -74,12 +81,14 @@ typedef struct {
 } lob_region_measures;
 
 /*
+ *   values    in  NULL: no intensities
  *   geometry  in  of the labels
- *   fine      in  NULL: no intensities
+ *   fine      in  NULL without intensities
  *   slope, inter  in  of the image
  */
-lob_region_measures lob_region_measure(const lob_region *region, const lob_geometry *geometry,
-                                       const lob_fine_levels *fine, double slope, double inter);
+lob_region_measures lob_region_measure(const lob_region *region, const lob_region_values *values,
+                                       const lob_geometry *geometry, const lob_fine_levels *fine,
+                                       double slope, double inter);
 
 #ifdef __cplusplus
 }

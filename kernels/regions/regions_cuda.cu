@@ -23,22 +23,22 @@ static __device__ inline int64_t grid_step()
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-/* A thread takes a field, so that a warp writes what lies side by side. */
 static __global__ void __launch_bounds__(ROW_THREADS) clear_kernel(scene s)
 {
-    const int64_t lowest = (int64_t)(offsetof(lob_region, lowest) / sizeof(wide));
-    for (int64_t i = grid_first(); i < s.count * REGION_FIELDS; i += grid_step()) {
-        const int64_t field = i % REGION_FIELDS;
-        const bool least = (field >= 1 && field <= 4) || (s.values.image.stored && field == lowest);
-        ((wide *)s.regions)[i] = least ? ~0ull : 0;
+    for (int64_t i = grid_first(); i < s.count; i += grid_step()) {
+        lob_region none = {};
+        none.first = -1; /* the largest, as unsigned numbers are compared */
+        for (int a = 0; a < 3; a++) none.low[a] = -1;
+        s.regions[i] = none;
+        if (s.sums) clear_values(&s.sums[i]);
     }
 }
 
 /* Rows of a table whose sums are complete. */
 typedef struct {
-    lob_region *regions;
+    lob_region *regions; /* NULL: they are finished */
+    value_sums *sums;    /* NULL: none */
     int64_t count;
-    bool values;   /* of an image, with extremes as keys */
     wide *crowded; /* the first region with too much data */
 } finishing;
 
@@ -46,17 +46,13 @@ typedef struct {
 static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finishing f)
 {
     for (int64_t i = grid_first(); i < f.count; i += grid_step()) {
-        lob_region *region = &f.regions[i];
-        if (region->voxels == 0) {
-            region->first = 0;
-            for (int a = 0; a < 3; a++) region->low[a] = 0;
-        }
-        if (!f.values) continue;
-        const bool any = region->data > 0;
-        const wide lowest = *(wide *)&region->lowest, highest = *(wide *)&region->highest;
-        region->lowest = any ? restored(lowest) : 0;
-        region->highest = any ? restored(highest) : 0;
-        if (region->data > INT64_C(1) << LOB_REGION_DATA_BITS) atomicMin(f.crowded, (wide)i);
+        if (f.regions && f.regions[i].voxels == 0) f.regions[i] = lob_region{};
+        if (!f.sums) continue;
+        const value_sums v = f.sums[i];
+        lob_region_values *values = (lob_region_values *)&f.sums[i];
+        values->lowest = v.data ? restored(v.lowest) : 0;
+        values->highest = v.data ? restored(v.highest) : 0;
+        if (v.data > 1ull << LOB_REGION_DATA_BITS) atomicMin(f.crowded, (wide)i);
     }
 }
 
@@ -126,11 +122,11 @@ lob_status lob_region_values_begin(region_image *m, lob_fine_levels *fine, const
     return LOB_OK;
 }
 
-lob_status lob_region_values_end(lob_region *regions, int64_t count, lob_device *device, void *work,
+lob_status lob_region_values_end(value_sums *sums, int64_t count, lob_device *device, void *work,
                                  lob_error *error)
 {
     wide counter[COUNTERS];
-    const finishing f = {regions, count, true, (wide *)work + 1};
+    const finishing f = {NULL, sums, count, (wide *)work + 1};
     LOB_CUDA(cudaMemsetAsync(work, 0xff, sizeof counter, device->stream));
     LOB_TRY(finish(f, device, error));
     LOB_TRY(lob_device_download(device, counter, work, sizeof counter, error));
@@ -179,7 +175,9 @@ static lob_status allocate(scene *s, int64_t *taken, const lob_regions_input *in
                            const lob_context *context, lob_error *error)
 {
     lob_device *device = context->device;
-    const int64_t table_bytes = in->count * (int64_t)sizeof(lob_region);
+    const int64_t rows = in->count * (int64_t)sizeof(lob_region);
+    const int64_t sums = in->image ? in->count * (int64_t)sizeof(value_sums) : 0;
+    const int64_t table_bytes = rows + sums;
     const int64_t bytes = in->image ? lob_region_values_bytes() : COUNTER_BYTES;
     const int64_t most = context->max_memory, room = lob_device_room(device, LOB_DEVICE_TABLES);
     void *memory = NULL;
@@ -190,6 +188,7 @@ static lob_status allocate(scene *s, int64_t *taken, const lob_regions_input *in
     s->crowded = s->wrong + 1;
     LOB_TRY(lob_device_scratch(device, LOB_DEVICE_TABLES, &memory, table_bytes, error));
     s->regions = (lob_region *)memory;
+    s->sums = in->image ? (value_sums *)(s->regions + in->count) : NULL;
     *taken = bytes;
     return LOB_OK;
 }
@@ -212,10 +211,10 @@ static lob_status add_up(lob_device *device, const scene &s, lob_error *error)
     return add_up_as<int32_t, VALUES>(device, s, error);
 }
 
-lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *fine,
-                                   int64_t *taken, const void *labels, const void *image,
-                                   const lob_regions_input *in, const lob_context *context,
-                                   lob_error *error)
+lob_status lob_regions_cuda_arrays(const lob_region **regions, const lob_region_values **values,
+                                   lob_fine_levels *fine, int64_t *taken, const void *labels,
+                                   const void *image, const lob_regions_input *in,
+                                   const lob_context *context, lob_error *error)
 {
     lob_device *device = context->device;
     lob_fine_levels levels = {};
@@ -223,6 +222,7 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *
     wide counter[COUNTERS];
     int64_t bytes = 0;
     *regions = NULL;
+    *values = NULL;
     if (taken) *taken = 0;
     LOB_TRY(check_input(in, context, error));
     LOB_TRY(lob_device_enter(device, error));
@@ -233,15 +233,16 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, lob_fine_levels *
         LOB_TRY(
             lob_region_values_begin(&s.values, &levels, in->image, image, device, s.wrong, error));
     LOB_CUDA(cudaMemsetAsync(s.wrong, 0xff, sizeof counter, device->stream));
-    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
-                       blocks_for(device, s.count * REGION_FIELDS), ROW_THREADS, 0, s, error));
+    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions", blocks_for(device, s.count),
+                       ROW_THREADS, 0, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
-    LOB_TRY(finish({s.regions, s.count, in->image != NULL, s.crowded}, device, error));
+    LOB_TRY(finish({s.regions, s.sums, s.count, s.crowded}, device, error));
     LOB_TRY(lob_device_download(device, counter, s.wrong, sizeof counter, error));
     LOB_TRY(explain(s.count, counter, error));
     if (fine && in->image) *fine = levels;
     *regions = in->count ? s.regions : NULL;
+    *values = in->count ? (const lob_region_values *)s.sums : NULL;
     return LOB_OK;
 }
 
@@ -266,16 +267,21 @@ static lob_status send(const void **labels, const void **image, const lob_region
                              error);
 }
 
-lob_status lob_regions_cuda(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in,
-                            const lob_context *context, lob_error *error)
+lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                            const lob_regions_input *in, const lob_context *context,
+                            lob_error *error)
 {
     const void *labels = NULL, *image = NULL;
     const lob_region *rows = NULL;
+    const lob_region_values *sums = NULL;
     LOB_TRY(check_input(in, context, error));
     LOB_TRY(send(&labels, &image, in, context->device, error));
     if (context->progress && context->progress(context->user, 0.5)) return LOB_ECANCEL;
-    LOB_TRY(lob_regions_cuda_arrays(&rows, fine, NULL, labels, image, in, context, error));
+    LOB_TRY(lob_regions_cuda_arrays(&rows, &sums, fine, NULL, labels, image, in, context, error));
     LOB_TRY(lob_device_download(context->device, regions, rows,
                                 in->count * (int64_t)sizeof *regions, error));
+    if (sums)
+        LOB_TRY(lob_device_download(context->device, values, sums,
+                                    in->count * (int64_t)sizeof *values, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

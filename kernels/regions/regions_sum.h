@@ -24,21 +24,24 @@ void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type ty
  */
 lob_extremes lob_extremes_of(const lob_volume *image, int threads);
 
-/* Add the intensities of n voxels from index first on to a region's sums. */
-void lob_region_add_values(lob_region *region, const lob_volume *image, const lob_fine_levels *fine,
-                           int64_t first, int64_t n);
+/* Add the intensities of n voxels from index first on to a region's. */
+void lob_region_add_run_values(lob_region_values *values, const lob_volume *image,
+                               const lob_fine_levels *fine, int64_t first, int64_t n);
 
 /* As lob_regions_cpu, on checked input, with the fine levels of an image of which this is a part.
  */
-lob_status lob_regions_sum(lob_region *regions, const lob_fine_levels *fine,
-                           const lob_regions_input *in, const lob_context *context,
-                           lob_error *error);
+lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
+                           const lob_fine_levels *fine, const lob_regions_input *in,
+                           const lob_context *context, lob_error *error);
 
-/* Check sides, types and count; not the labels. Returns LOB_OK or LOB_EARG. */
+/* Places are 32-bit numbers. Returns LOB_OK or LOB_EDATA. */
+lob_status lob_regions_check_sides(lob_dims dims, lob_error *error);
+
+/* Check sides, types and count; not the labels. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
 lob_status lob_regions_check(const lob_regions_input *in, lob_error *error);
 
 /* Returns LOB_OK, or LOB_EDATA when a region has more data than its sums are made for. */
-lob_status lob_regions_check_data(const lob_region *regions, int64_t count, lob_error *error);
+lob_status lob_regions_check_data(const lob_region_values *values, int64_t count, lob_error *error);
 
 #ifdef __cplusplus
 }

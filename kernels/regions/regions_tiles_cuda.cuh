@@ -31,9 +31,10 @@ typedef struct {
     int32_t tiles_x, tiles_y;
     int64_t tiles;
     region_image values;
-    lob_region *regions; /* lowest and highest as keys until they are finished */
-    wide *wrong;         /* index of a voxel whose label is out of range */
-    wide *crowded;       /* of the first region with too much data */
+    lob_region *regions;
+    value_sums *sums; /* of values */
+    wide *wrong;      /* index of a voxel whose label is out of range */
+    wide *crowded;    /* of the first region with too much data */
 } scene;
 
 /* Of voxels' places in the tile, and values. */
@@ -82,8 +83,7 @@ typedef struct {
     int x, y, z;
 } corner;
 
-/* What a field of a region is given: places in the volume. The first fields are as in lob_region.
- */
+/* What a field of a region is given: places in the volume. Fields are as in lob_region. */
 static __device__ inline wide field_of(const scene &s, const corner &o, const tile_sums &t,
                                        int field)
 {
@@ -121,13 +121,19 @@ enum { PLACE_FIELDS = 11 }; /* voxels, first, low, high, sum */
 
 static __device__ inline void add_field(lob_region *region, int field, wide value)
 {
-    wide *to = (wide *)region + field;
-    if (field == 0 || field > 7)
-        atomicAdd(to, value);
-    else if (field < 5) {
-        if (value < __ldca(to)) atomicMin(to, value);
-    } else if (value > __ldca(to))
-        atomicMax(to, value);
+    if (field == 0)
+        atomicAdd((wide *)&region->voxels, value);
+    else if (field > 7)
+        atomicAdd((wide *)&region->sum[field - 8], value);
+    else if (field == 1) {
+        wide *first = (wide *)&region->first;
+        if (value < __ldca(first)) atomicMin(first, value);
+    } else {
+        uint32_t *end = (uint32_t *)region->low + (field - 2); /* high follows low */
+        const uint32_t there = __ldca(end);
+        if (field < 5 && value < there) atomicMin(end, (uint32_t)value);
+        if (field >= 5 && value > there) atomicMax(end, (uint32_t)value);
+    }
 }
 
 static __device__ inline void add_to_region(const scene &s, const corner &o, int32_t label,
@@ -135,7 +141,7 @@ static __device__ inline void add_to_region(const scene &s, const corner &o, int
 {
     lob_region *region = &s.regions[label - 1];
     for (int f = 0; f < PLACE_FIELDS; f++) add_field(region, f, field_of(s, o, t, f));
-    if (s.values.image.stored) add_values(region, t.values);
+    if (s.values.image.stored) merge_values(&s.sums[label - 1], t.values);
 }
 
 static __device__ inline void add_sums(const scene &s, const corner &o, table *t,
@@ -247,7 +253,7 @@ static __device__ inline void add_table(const scene &s, const corner &o, const t
         if (field < PLACE_FIELDS)
             add_field(region, field, field_of(s, o, sums, field));
         else if (field == PLACE_FIELDS && values)
-            add_values(region, values[row]);
+            merge_values(&s.sums[label - 1], values[row]);
     }
 }
 

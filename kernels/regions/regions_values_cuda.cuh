@@ -6,14 +6,19 @@
 #include "kernels/regions/regions.h"
 #include "kernels/regions/regions_voxel.h"
 
+#include <stddef.h>
+
 typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
 
-enum { REGION_FIELDS = (int)(sizeof(lob_region) / sizeof(wide)) };
-
-/* Extremes are keys: see ordered. */
+/* As lob_region_values; extremes are keys: see ordered. */
 typedef struct {
     wide data, fine, square[2], lowest, highest;
 } value_sums;
+
+static_assert(sizeof(value_sums) == sizeof(lob_region_values) &&
+                  offsetof(value_sums, square) == offsetof(lob_region_values, square) &&
+                  offsetof(value_sums, highest) == offsetof(lob_region_values, highest),
+              "they become these in place");
 
 /* What regions are measured with besides their voxels' places. */
 typedef struct {
@@ -77,17 +82,6 @@ static __device__ inline void merge_values(value_sums *to, const value_sums &v)
     if (v.highest > to->highest) atomicMax(&to->highest, v.highest);
 }
 
-static __device__ inline void add_values(lob_region *region, const value_sums &v)
-{
-    if (v.data == 0) return;
-    atomicAdd((wide *)&region->data, v.data);
-    atomicAdd((wide *)&region->fine, v.fine);
-    atomicAdd((wide *)&region->square[0], v.square[0]);
-    atomicAdd((wide *)&region->square[1], v.square[1]);
-    atomicMin((wide *)&region->lowest, v.lowest);
-    atomicMax((wide *)&region->highest, v.highest);
-}
-
 /* Of all lanes of a warp, which call these together. */
 static __device__ inline wide warp_sum(wide value)
 {
@@ -134,11 +128,11 @@ lob_status lob_region_values_begin(region_image *m, lob_fine_levels *fine, const
 /*
  * Keys of extremes become values again, those of rows without data 0.
  *
- *   regions  in/out  count, in device memory
+ *   sums  in/out  count, in device memory; afterwards lob_region_values
  *
  * The device has finished when this returns LOB_OK, or LOB_EDATA as lob_regions_cpu.
  */
-lob_status lob_region_values_end(lob_region *regions, int64_t count, lob_device *device, void *work,
+lob_status lob_region_values_end(value_sums *sums, int64_t count, lob_device *device, void *work,
                                  lob_error *error);
 
 #endif

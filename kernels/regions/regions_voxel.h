@@ -16,19 +16,20 @@ LOB_BOTH uint32_t lob_fine_mapped(double stored, double low, double per_unit)
 }
 
 /* Add a fine level to a region's sums. */
-LOB_BOTH void lob_region_add_fine(lob_region *region, uint32_t fine)
+LOB_BOTH void lob_region_add_fine(lob_region_values *values, uint32_t fine)
 {
     const uint64_t square = (uint64_t)fine * fine;
-    region->fine += fine;
-    region->square[0] += (uint32_t)square;
-    region->square[1] += square >> 32;
+    values->fine += fine;
+    values->square[0] += (uint32_t)square;
+    values->square[1] += square >> 32;
 }
 
 /* Add n >= 1 voxels from (x, y, z) on along x, the first of which has this index. */
 LOB_BOTH void lob_region_add_run(lob_region *region, int64_t index, int64_t x, int64_t y, int64_t z,
                                  int64_t n)
 {
-    const int64_t low[3] = {x, y, z}, high[3] = {x + n - 1, y, z};
+    const int32_t low[3] = {(int32_t)x, (int32_t)y, (int32_t)z};
+    const int32_t high[3] = {(int32_t)(x + n - 1), (int32_t)y, (int32_t)z};
     const bool none = region->voxels == 0;
     if (none || index < region->first) region->first = index;
     for (int a = 0; a < 3; a++) {

@@ -14,23 +14,26 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
 {
     const int channels = image->channels;
     const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
-    lob_region *regions = malloc((size_t)(grid->count > 0 ? grid->count : 1) * sizeof *regions);
-    if (!regions)
-        return lob_fail(error, LOB_ENOMEM, "no memory for the means of %lld labels",
-                        (long long)grid->count);
+    const size_t rows = (size_t)(grid->count > 0 ? grid->count : 1);
+    lob_region *regions = malloc(rows * sizeof *regions);
+    lob_region_values *values = malloc(rows * sizeof *values);
     lob_status st = LOB_OK;
+    if (!regions || !values)
+        st = lob_fail(error, LOB_ENOMEM, "no memory for the means of %lld labels",
+                      (long long)grid->count);
     for (int c = 0; c < channels && st == LOB_OK; c++) {
         lob_fine_levels fine;
         lob_volume plane = *image;
         plane.channels = 1;
         plane.data = (char *)image->data + c * bytes;
         const lob_regions_input in = {grid->labels, grid->type, grid->count, grid->dims, &plane};
-        st = lob_regions_cpu(regions, &fine, &in, context, error);
+        st = lob_regions_cpu(regions, values, &fine, &in, context, error);
         for (int64_t k = 0; k < grid->count && st == LOB_OK; k++)
-            means[k * channels + c] =
-                lob_region_measure(&regions[k], &image->geometry, &fine, image->slope, image->inter)
-                    .mean;
+            means[k * channels + c] = lob_region_measure(&regions[k], &values[k], &image->geometry,
+                                                         &fine, image->slope, image->inter)
+                                          .mean;
     }
+    free(values);
     free(regions);
     return st;
 }

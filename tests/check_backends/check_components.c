@@ -252,12 +252,23 @@ static void case_free(components_case *c)
 static const char *regions_differ(const lob_region *a, const lob_region *b, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        const char *field = a[i].voxels != b[i].voxels                           ? "voxels"
-                            : a[i].first != b[i].first                           ? "first voxels"
-                            : memcmp(a[i].low, b[i].low, sizeof a->low)          ? "low corners"
-                            : memcmp(a[i].high, b[i].high, sizeof a->high)       ? "high corners"
-                            : memcmp(a[i].sum, b[i].sum, sizeof a->sum)          ? "sums of places"
-                            : a[i].data != b[i].data                             ? "data voxels"
+        const char *field = a[i].voxels != b[i].voxels                     ? "voxels"
+                            : a[i].first != b[i].first                     ? "first voxels"
+                            : memcmp(a[i].low, b[i].low, sizeof a->low)    ? "low corners"
+                            : memcmp(a[i].high, b[i].high, sizeof a->high) ? "high corners"
+                            : memcmp(a[i].sum, b[i].sum, sizeof a->sum)    ? "sums of places"
+                                                                           : NULL;
+        if (field) return field;
+    }
+    return NULL;
+}
+
+static const char *values_differ(const lob_region_values *a, const lob_region_values *b,
+                                 int64_t count)
+{
+    if (!a != !b) return "whether there are values";
+    for (int64_t i = 0; a && i < count; i++) {
+        const char *field = a[i].data != b[i].data                               ? "data voxels"
                             : memcmp(&a[i].lowest, &b[i].lowest, sizeof(double)) ? "lowest values"
                             : memcmp(&a[i].highest, &b[i].highest, sizeof(double))
                                 ? "highest values"
@@ -303,7 +314,8 @@ static const char *differ(const components_case *c, const outcome *a, const outc
         return "labels";
     if (!c->options.regions) return NULL;
     if (levels_differ(&r->fine, &s->fine)) return "fine levels";
-    return regions_differ(r->regions, s->regions, r->count);
+    const char *const what = regions_differ(r->regions, s->regions, r->count);
+    return what ? what : values_differ(r->values, s->values, r->count);
 }
 
 static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
@@ -372,16 +384,24 @@ typedef struct {
     lob_status status;
     lob_error error;
     lob_region *regions;
+    lob_region_values *values;
     lob_fine_levels fine;
 } measured;
+
+static void measured_free(measured *m)
+{
+    free(m->regions);
+    free(m->values);
+}
 
 static measured measure(const lob_backend *backend, const lob_regions_input *in,
                         const lob_context *context)
 {
     measured m = {.error = {""}};
     m.regions = calloc((size_t)in->count + 1, sizeof *m.regions);
-    if (!m.regions) exit(75);
-    m.status = backend->regions(m.regions, &m.fine, in, context, &m.error);
+    if (in->image) m.values = calloc((size_t)in->count + 1, sizeof *m.values);
+    if (!m.regions || (in->image && !m.values)) exit(75);
+    m.status = backend->regions(m.regions, m.values, &m.fine, in, context, &m.error);
     return m;
 }
 
@@ -390,7 +410,8 @@ static const char *measured_differ(const measured *a, const measured *b, int64_t
     if (a->status != b->status) return "status";
     if (a->status != LOB_OK) return NULL;
     if (levels_differ(&a->fine, &b->fine)) return "fine levels";
-    return regions_differ(a->regions, b->regions, count);
+    const char *const what = regions_differ(a->regions, b->regions, count);
+    return what ? what : values_differ(a->values, b->values, count);
 }
 
 /* Labels to measure: those of components, with gaps, or some that are out of range. */
@@ -424,8 +445,8 @@ static int check_regions_case(const lob_backend *backend, const lob_context *con
         if (what)
             printf("regions: %s: %s differ (cpu: %s; %s: %s)\n", c.shape, what, want.error.text,
                    backend->name, got.error.text);
-        free(want.regions);
-        free(got.regions);
+        measured_free(&want);
+        measured_free(&got);
     }
     lob_components_free(&o.result);
     case_free(&c);
@@ -458,10 +479,10 @@ static int repeat_regions(const lob_backend *backend, const lob_context *context
     for (int i = 0; i < repeats; i++) {
         measured got = measure(backend, &in, context);
         failures += measured_differ(&want, &got, in.count) != NULL;
-        free(got.regions);
+        measured_free(&got);
     }
     printf("regions: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    free(want.regions);
+    measured_free(&want);
     lob_components_free(&o.result);
     case_free(&c);
     return failures;

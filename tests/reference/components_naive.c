@@ -304,7 +304,9 @@ lob_status components_naive(lob_components_result *result, const lob_components_
         const lob_regions_input measured = {c.number, LOB_I32, result->count, c.dims,
                                             in->intensities};
         result->regions = must(calloc((size_t)result->count + 1, sizeof *result->regions));
-        regions_naive(result->regions, &result->fine, &measured);
+        if (in->intensities)
+            result->values = must(calloc((size_t)result->count + 1, sizeof *result->values));
+        regions_naive(result->regions, result->values, &result->fine, &measured);
     }
     const lob_status st = write_labels(&c, result);
     free(c.voxel);
@@ -343,18 +345,20 @@ static uint32_t fine_level(const lob_fine_levels *fine, stored s)
     return level >= UINT32_MAX ? UINT32_MAX : (uint32_t)level;
 }
 
-void regions_naive(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in)
+void regions_naive(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                   const lob_regions_input *in)
 {
     lob_fine_levels levels = {0};
     if (in->image) levels = fine_of(in->image);
     if (in->image && fine) *fine = levels;
     memset(regions, 0, (size_t)in->count * sizeof *regions);
+    if (in->image) memset(values, 0, (size_t)in->count * sizeof *values);
     for (int64_t i = 0; i < in->dims.nx * in->dims.ny * in->dims.nz; i++) {
         const int32_t label = lob_label_at(in->labels, in->type, i);
         if (label == 0) continue;
         lob_region *r = &regions[label - 1];
-        const int64_t at[3] = {i % in->dims.nx, i / in->dims.nx % in->dims.ny,
-                               i / in->dims.nx / in->dims.ny};
+        const int32_t at[3] = {(int32_t)(i % in->dims.nx), (int32_t)(i / in->dims.nx % in->dims.ny),
+                               (int32_t)(i / in->dims.nx / in->dims.ny)};
         if (r->voxels == 0) r->first = i;
         for (int a = 0; a < 3; a++) {
             if (r->voxels == 0 || at[a] < r->low[a]) r->low[a] = at[a];
@@ -366,12 +370,13 @@ void regions_naive(lob_region *regions, lob_fine_levels *fine, const lob_regions
         const stored s = stored_at(in->image, 0, i);
         if (!isfinite(s.number)) continue;
         const uint64_t level = fine_level(&levels, s);
-        if (r->data == 0 || s.number < r->lowest) r->lowest = s.number == 0 ? 0 : s.number;
-        if (r->data == 0 || s.number > r->highest) r->highest = s.number == 0 ? 0 : s.number;
-        r->data++;
-        r->fine += level;
-        r->square[0] += level * level % (UINT64_C(1) << 32);
-        r->square[1] += level * level / (UINT64_C(1) << 32);
+        lob_region_values *v = &values[label - 1];
+        if (v->data == 0 || s.number < v->lowest) v->lowest = s.number == 0 ? 0 : s.number;
+        if (v->data == 0 || s.number > v->highest) v->highest = s.number == 0 ? 0 : s.number;
+        v->data++;
+        v->fine += level;
+        v->square[0] += level * level % (UINT64_C(1) << 32);
+        v->square[1] += level * level / (UINT64_C(1) << 32);
     }
 }
 
@@ -388,6 +393,9 @@ const char *components_result_differs(const lob_components_result *a,
     if (!a->regions != !b->regions) return "whether there are regions";
     if (a->regions && memcmp(a->regions, b->regions, (size_t)a->count * sizeof *a->regions) != 0)
         return "regions";
+    if (!a->values != !b->values) return "whether there are values";
+    if (a->values && memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) != 0)
+        return "values of regions";
     if (a->fine.exact != b->fine.exact || a->fine.low_bits != b->fine.low_bits ||
         a->fine.low != b->fine.low || a->fine.per_unit != b->fine.per_unit)
         return "fine levels";

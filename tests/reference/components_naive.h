@@ -9,7 +9,8 @@ lob_status components_naive(lob_components_result *result, const lob_components_
                             const lob_components_options *options);
 
 /* As lob_regions_cpu. */
-void regions_naive(lob_region *regions, lob_fine_levels *fine, const lob_regions_input *in);
+void regions_naive(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+                   const lob_regions_input *in);
 
 /*
  * NULL when two results are the same in all but working_bytes, else what differs. A result without

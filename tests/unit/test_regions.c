@@ -36,17 +36,23 @@ static void random_labels(void **state)
         lob_components_result r;
         assert_int_equal(lob_components_cpu(&r, &c.in, &c.options, &one, NULL), LOB_OK);
         const lob_regions_input in = {r.labels, r.type, r.count, c.image.dims, c.in.intensities};
-        lob_region *regions = malloc(((size_t)r.count + 1) * sizeof *regions);
+        const size_t rows = (size_t)r.count;
+        lob_region *regions = malloc((rows + 1) * sizeof *regions);
+        lob_region_values *values = malloc((rows + 1) * sizeof *values);
         for (int threads = 1; threads <= 3; threads++) {
             const lob_context context = {.threads = threads};
             lob_fine_levels fine = {0};
-            assert_int_equal(lob_regions_cpu(regions, &fine, &in, &context, NULL), LOB_OK);
-            if (memcmp(regions, r.regions, (size_t)r.count * sizeof *regions) != 0)
+            assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+            if (memcmp(regions, r.regions, rows * sizeof *regions) != 0)
                 fail_msg("%s: %d threads: regions differ", c.shape, threads);
+            assert_true(!r.values == !c.in.intensities);
+            if (r.values && memcmp(values, r.values, rows * sizeof *values) != 0)
+                fail_msg("%s: %d threads: values differ", c.shape, threads);
             if (c.in.intensities && !same_fine(&fine, &r.fine))
                 fail_msg("%s: fine levels differ", c.shape);
         }
         measured += r.count > 0 && c.in.intensities != NULL;
+        free(values);
         free(regions);
         lob_components_free(&r);
         components_case_free(&c);
@@ -180,10 +186,12 @@ static void measures(void **state)
         const lob_context context = {.threads = 2};
         const double mm[3] = {2, 3, 4};
         const lob_geometry geometry = lob_geometry_of_spacing(mm);
+        const int row = rows[r].label - 1;
         lob_region regions[2];
+        lob_region_values values[2];
         lob_fine_levels fine;
-        assert_int_equal(lob_regions_cpu(regions, &fine, &in, &context, NULL), LOB_OK);
-        const lob_region_measures m = lob_region_measure(&regions[rows[r].label - 1], &geometry,
+        assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+        const lob_region_measures m = lob_region_measure(&regions[row], &values[row], &geometry,
                                                          &fine, rows[r].slope, rows[r].inter);
         const double scale = fmax(1, fmax(fabs(rows[r].highest), fabs(rows[r].lowest)));
         if (!close_to(m.lowest, rows[r].lowest, scale) || !close_to(m.mean, rows[r].mean, scale) ||
@@ -206,7 +214,7 @@ static void places(void **state)
     const double mm[3] = {2, 3, 4};
     const lob_geometry geometry = lob_geometry_of_spacing(mm);
     lob_region r[3];
-    assert_int_equal(lob_regions_cpu(r, NULL, &in, &context, NULL), LOB_OK);
+    assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, NULL), LOB_OK);
     const lob_region empty = {0};
     assert_memory_equal(&r[1], &empty, sizeof empty);
     assert_int_equal(r[2].voxels, 4);
@@ -214,7 +222,7 @@ static void places(void **state)
     assert_int_equal(r[2].low[0], 1);
     assert_int_equal(r[2].high[0], 2);
     assert_int_equal(r[2].high[2], 1);
-    const lob_region_measures m = lob_region_measure(&r[2], &geometry, NULL, 1, 0);
+    const lob_region_measures m = lob_region_measure(&r[2], NULL, &geometry, NULL, 1, 0);
     assert_true(m.mm3 == 4 * 24);
     assert_true(m.centroid[0] == 7.0 / 4 && m.centroid[1] == 0.5 && m.centroid[2] == 0.25);
     assert_true(m.centroid_mm[0] == 3.5 && m.centroid_mm[2] == 1);
@@ -226,8 +234,8 @@ static void the_largest_sums_fit(void **state)
 {
     (void)state;
     const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
-    const lob_region r = {
-        .voxels = (int64_t)n,
+    const lob_region r = {.voxels = (int64_t)n};
+    const lob_region_values v = {
         .data = (int64_t)n,
         .lowest = (double)top,
         .highest = (double)top,
@@ -237,7 +245,7 @@ static void the_largest_sums_fit(void **state)
     const lob_fine_levels fine = {.exact = true, .per_unit = 1};
     const double mm[3] = {1, 1, 1};
     const lob_geometry geometry = lob_geometry_of_spacing(mm);
-    const lob_region_measures m = lob_region_measure(&r, &geometry, &fine, 1, 0);
+    const lob_region_measures m = lob_region_measure(&r, &v, &geometry, &fine, 1, 0);
     assert_true(m.mean == (double)top);
     assert_true(m.deviation == 0);
 }
@@ -246,27 +254,47 @@ static void adding_is_in_any_order(void **state)
 {
     (void)state;
     const lob_region a = {
-        5, 9, {1,   2,  0},
-          {4,   3,     0},
-          {9,  12,0},
-          2, -1, 4, 10, {7,8 }
+        5, 9, {1, 2,  0},
+          {4, 3,  0},
+          {9, 12, 0}
     };
     const lob_region b = {
-        2, 4, {0,  3, 1},
-          {1,  3,   2},
-          {1, 6,3},
-          0, 0, 0, 0, {0, 0 }
+        2, 4, {0, 3, 1},
+          {1, 3, 2},
+          {1, 6, 3}
     };
     lob_region ab = a, ba = b, none = {0}, alone = a;
     lob_region_add(&ab, &b);
     lob_region_add(&ba, &a);
     assert_memory_equal(&ab, &ba, sizeof ab);
     assert_int_equal(ab.first, 4);
-    assert_true(ab.lowest == -1 && ab.highest == 4);
     lob_region_add(&alone, &none);
     assert_memory_equal(&alone, &a, sizeof a);
     lob_region_add(&none, &a);
     assert_memory_equal(&none, &a, sizeof a);
+}
+
+static void values_add_up_in_any_order(void **state)
+{
+    (void)state;
+    const lob_region_values a = {
+        2, 10, {7, 8},
+          -1, 4
+    };
+    const lob_region_values b = {
+        1, 3, {1, 2},
+          3, 5
+    };
+    lob_region_values ab = a, ba = b, none = {0}, alone = a;
+    lob_region_values_add(&ab, &b);
+    lob_region_values_add(&ba, &a);
+    assert_memory_equal(&ab, &ba, sizeof ab);
+    assert_int_equal(ab.data, 3);
+    assert_true(ab.lowest == -1 && ab.highest == 5);
+    lob_region_values_add(&alone, &none); /* whose 0 is no value */
+    assert_memory_equal(&alone, &a, sizeof a);
+    lob_region_values_add(&none, &b);
+    assert_memory_equal(&none, &b, sizeof b);
 }
 
 static void bad_input_has_its_line(void **state)
@@ -281,19 +309,21 @@ static void bad_input_has_its_line(void **state)
     lob_volume other = image;
     other.dims.nx = 1;
     lob_region r[3];
+    lob_region_values v[3];
     const lob_context context = {.threads = 1};
     const struct {
         lob_regions_input in;
         lob_status want;
     } bad[] = {
-        {{labels, LOB_U8, 2, {4, 1, 1}, NULL},   LOB_EDATA},
-        {{labels, LOB_U8, 3, {0, 1, 1}, NULL},   LOB_EARG },
-        {{labels, LOB_F32, 3, {4, 1, 1}, NULL},  LOB_EARG },
-        {{labels, LOB_U8, 3, {2, 2, 1}, &other}, LOB_EARG },
+        {{labels, LOB_U8, 2, {4, 1, 1}, NULL},                LOB_EDATA},
+        {{labels, LOB_U8, 3, {0, 1, 1}, NULL},                LOB_EARG },
+        {{labels, LOB_U8, 3, {1, INT64_C(1) << 31, 1}, NULL}, LOB_EDATA},
+        {{labels, LOB_F32, 3, {4, 1, 1}, NULL},               LOB_EARG },
+        {{labels, LOB_U8, 3, {2, 2, 1}, &other},              LOB_EARG },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         lob_error error = {.text = ""};
-        assert_int_equal(lob_regions_cpu(r, NULL, &bad[i].in, &context, &error), bad[i].want);
+        assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, &context, &error), bad[i].want);
         assert_true(error.text[0] != '\0');
     }
 }
@@ -305,6 +335,7 @@ int main(void)
         cmocka_unit_test(places),
         cmocka_unit_test(the_largest_sums_fit),
         cmocka_unit_test(adding_is_in_any_order),
+        cmocka_unit_test(values_add_up_in_any_order),
         cmocka_unit_test(bad_input_has_its_line),
         cmocka_unit_test(random_labels),
     };
