@@ -244,7 +244,7 @@ static inline __attribute__((always_inline)) void spread(eight_labels *out, cons
 }
 
 /* Columns of a word, and the labels of its runs behind that of the run which comes in from the
- * left, with as many more as may be read and are not used. */
+ * left, with as many more as are read and not used. */
 enum { COLUMNS = 64, LABELS = 1 + COLUMNS + 7 };
 
 /* Set out[0..COLUMNS). */
@@ -295,8 +295,7 @@ LOB_CLONES static void write_row(const lob_pieces *p, const lob_piece_row *row, 
     const call *c = user;
     const uint64_t *filled = p->filled + row->row * p->words;
     const uint64_t *stored = lob_pieces_starts(p, row->row);
-    int32_t label[LABELS]; /* those that are not set are read, and not used */
-    label[0] = 0;
+    int32_t label[LABELS] = {0};
     if (c->result->type == LOB_U8)
         WRITE_ROW(uint8_t);
     else if (c->result->type == LOB_I16)
