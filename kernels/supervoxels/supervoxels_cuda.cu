@@ -12,6 +12,9 @@ static const double ITERATED = 0.8, CONNECTED = 0.95;
 /* Warps take piles by stretches where there are enough for all of them. */
 enum { STRETCH = 4, MANY_BRICKS = 1 << 16 };
 
+/* With fewer piles, screening them takes longer than it saves. */
+enum { MANY_PILES = 1 << 14 };
+
 typedef struct {
     lob_device *device;
     const lob_supervoxel_arrays *arrays;
@@ -78,7 +81,9 @@ static int64_t place_parts(job *j, unsigned char *memory)
     const lob_supervoxel_rule *rule = &s->rule;
     const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t contrasts = rule->method == LOB_SLICO ? clusters : 0;
+    const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
     const bool still = j->options->until_still;
+    const bool digested = rule->method == LOB_SLIC && s->room > 0;
     unsigned char *at = memory;
     s->sums = take_part<wide>(&at, sums); /* what begins with zeros comes first */
     s->largest = take_part<uint32_t>(&at, contrasts);
@@ -88,6 +93,8 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->centres = take_part<float>(&at, clusters * lob_cluster_floats(rule));
     s->boxes = take_part<int32_t>(&at, clusters * 6);
     s->spans = take_part<cell_span>(&at, (int64_t)s->bricks[0] + s->bricks[1] + s->piles);
+    s->digests = take_part<uint32_t>(&at, digested ? piles * 2 * rule->channels : 0);
+    s->listed = take_part<listed_pile>(&at, s->screened ? piles : 0);
     s->before = take_part<wide>(&at, still ? sums : 0);
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
     s->planes = take_part<uint16_t>(&at, (int64_t)rule->channels * s->runs * RUN);
@@ -259,6 +266,8 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
     s->stretch = runs / WARP < MANY_BRICKS ? 1 : STRETCH;
     s->margin = margin_of(&s->rule);
     s->room = j->tuning.plain ? 0 : lob_supervoxels_room(j->device, s);
+    s->screened = s->rule.method == LOB_SLIC && s->room > 0 &&
+                  (int64_t)s->bricks[0] * s->bricks[1] * s->piles >= MANY_PILES;
     return true;
 }
 

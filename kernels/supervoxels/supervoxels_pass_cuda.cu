@@ -74,14 +74,18 @@ typedef struct {
     bool flat;
     void (*kernel)(const scene);
     int64_t (*bytes)(int room);
+    void (*screen)(const scene); /* before passes but the first; NULL: none */
 } pile_variant;
 
-#define VARIANT(m, c, flat)                                         \
-    {                                                               \
-        m, c, flat, pile_kernel<m, c, flat>, desk_bytes<m, c, flat> \
-    }
+template <lob_supervoxel_method M, int C, bool FLAT> static constexpr pile_variant variant()
+{
+    pile_variant v = {M, C, FLAT, pile_kernel<M, C, FLAT>, desk_bytes<M, C, FLAT>, NULL};
+    if constexpr (M == LOB_SLIC) v.screen = screen_kernel<C, FLAT>;
+    return v;
+}
+
 #define VARIANTS(m) \
-    VARIANT(m, 1, false), VARIANT(m, 1, true), VARIANT(m, 3, false), VARIANT(m, 3, true)
+    variant<m, 1, false>(), variant<m, 1, true>(), variant<m, 3, false>(), variant<m, 3, true>()
 
 /* Other numbers of channels go voxel by voxel. */
 static const pile_variant variants[] = {VARIANTS(LOB_SLIC), VARIANTS(LOB_SLICO), VARIANTS(LOB_LSC)};
@@ -112,7 +116,12 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
     const int64_t bytes = v->bytes(s->room);
     const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
     const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
+    const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
     int each = 0;
+    if (s->screened && s->pass != PASS_START)
+        LOB_TRY(lob_launch(device, v->screen, "screening piles",
+                           (piles + SCREEN_THREADS - 1) / SCREEN_THREADS, SCREEN_THREADS, 0, *s,
+                           error));
     LOB_CUDA(cudaFuncSetAttribute((const void *)v->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     LOB_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v->kernel, WARPS * WARP,
@@ -218,6 +227,7 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         s.line->changed[(s.iteration + 2) % RING] = 0;
         if (!still) s.line->iterations = (uint32_t)s.iteration;
+        s.line->listed = 0;
     }
     if (still) return;
     const int sums = lob_cluster_sums(&s.rule), floats = lob_cluster_floats(&s.rule);

@@ -27,10 +27,10 @@
 #ifndef LOB_SUPERVOXELS_PILE_CUDA_CUH
 #define LOB_SUPERVOXELS_PILE_CUDA_CUH
 
+#include "kernels/supervoxels/supervoxels_screen_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_sums_cuda.cuh"
 
-enum { WARPS = 4 };                                   /* of a block */
-static constexpr uint32_t ALL_DATA = (1u << RUN) - 1; /* a run's */
+enum { WARPS = 4 }; /* of a block */
 
 /* ---- memory ---- */
 
@@ -256,6 +256,12 @@ static __device__ inline void label_brick(const desk &d, const scene &s, place a
     write_run(s, at, label);
 }
 
+/* The first run of a brick. */
+static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t y, uint32_t z)
+{
+    return ((z * s.bricks[1] + y) * s.bricks[0] + x) * WARP;
+}
+
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, uint32_t y,
                                                     uint32_t z)
@@ -268,7 +274,7 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
 #pragma unroll
     for (int i = 0; i < S::depth; i++) {
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
-        p.run[i] = ((w * s.bricks[1] + y) * s.bricks[0] + x) * WARP + threadIdx.x % WARP;
+        p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
 #pragma unroll
         for (int c = 0; c < C; c++)
@@ -278,19 +284,20 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
     return p;
 }
 
-/* Ask for the levels of the pile after this one, so that they have come nearer when it is its turn.
- */
-template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void prefetch_next(const scene &s, const pile<M, C, FLAT> &p)
+/* Ask for the levels of the next pile, so that they have come nearer when it is its turn. */
+template <int C, bool FLAT>
+static __device__ inline void prefetch_pile(const scene &s, const listed_pile &next)
 {
+    typedef shape<FLAT> S;
+    const uint32_t z = (next.z & ~SOLE) * S::depth, x = min(next.x, s.bricks[0] - 1);
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++)
+    for (uint32_t i = 0; i < S::depth; i++) {
+        const uint32_t run = first_run(s, x, next.y, min(z + i, s.bricks[2] - 1));
 #pragma unroll
-        for (int c = 0; c < C; c++) {
-            const uint32_t run = min(p.run[z] + WARP, s.runs - 1);
-            asm volatile("prefetch.global.L2 [%0];" ::"l"((const uint4 *)s.planes +
-                                                          (int64_t)c * s.runs + run));
-        }
+        for (int c = 0; c < C; c++)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(
+                (const uint4 *)s.planes + (int64_t)c * s.runs + run + threadIdx.x % WARP));
+    }
 }
 
 /* The slow way, voxel by voxel. */
@@ -303,23 +310,44 @@ static __device__ inline void do_plainly(const scene &s, const pile<M, C, FLAT> 
             plain_run(s, p.run[z], place_of_run<FLAT>(p.first, z), which);
 }
 
-/* slic: all voxels of the pile are of its only cluster. */
+/* One label for all. */
+template <bool FLAT>
+static __device__ inline void label_pile(const scene &s, const int32_t *first, int32_t all)
+{
+    int32_t label[RUN];
+#pragma unroll
+    for (int j = 0; j < RUN; j++) label[j] = all;
+#pragma unroll
+    for (int z = 0; z < shape<FLAT>::depth; z++) write_run(s, place_of_run<FLAT>(first, z), label);
+}
+
+/* slic, first pass: what screening is to know of a pile. */
 template <int C, bool FLAT>
-static __device__ inline void give_pile(const desk &d, const scene &s,
-                                        const pile<LOB_SLIC, C, FLAT> &p)
+static __device__ inline void keep_digest(const scene &s, const pile<LOB_SLIC, C, FLAT> &p,
+                                          const listed_pile &at)
+{
+    const digest<C> of = digest_of_pile<C, FLAT>(p);
+    if (threadIdx.x % WARP == 0) write_digest<C>(s, number_of_pile(s, at), of);
+}
+
+/* slic: a pile all of whose voxels are one cluster's, the only one in the table, is done as a
+ * whole; returns whether it was. */
+template <int C, bool FLAT>
+static __device__ inline bool do_whole(const desk &d, const scene &s,
+                                       const pile<LOB_SLIC, C, FLAT> &p, const listed_pile &at,
+                                       bool sole)
 {
     const int32_t id = (int32_t)d.table[layout<LOB_SLIC, C, FLAT>::id];
-    if (s.pass != PASS_LABEL) {
-        add_whole<C, FLAT>(s, p, id);
-    } else {
-        int32_t label[RUN];
+    bool whole = sole;
 #pragma unroll
-        for (int j = 0; j < RUN; j++) label[j] = id + 1;
-#pragma unroll
-        for (int z = 0; z < shape<FLAT>::depth; z++)
-            write_run(s, place_of_run<FLAT>(p.first, z), label);
-    }
+    for (int z = 0; z < shape<FLAT>::depth; z++) whole = whole && p.data[z] == ALL_DATA;
+    if (!__all_sync(ALL_LANES, whole) && !(at.z & SOLE)) return false;
+    if (s.pass == PASS_LABEL)
+        label_pile<FLAT>(s, p.first, id + 1);
+    else if (threadIdx.x % WARP == 0) /* which wrote the digest, if it was written in this pass */
+        add_whole<C, FLAT>(s, p.first, id, read_digest<C>(s, number_of_pile(s, at)));
     __syncwarp(); /* the next pile writes the table again */
+    return true;
 }
 
 /*
@@ -328,45 +356,39 @@ static __device__ inline void give_pile(const desk &d, const scene &s,
  */
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __device__ inline void do_pile(const desk &d, const scene &s, const pile<M, C, FLAT> &p,
-                                      const uint8_t *common, const cell_span *spans)
+                                      const uint8_t *common, const listed_pile &at,
+                                      const listed_pile &next)
 {
     constexpr int depth = shape<FLAT>::depth;
-    uint32_t cost[depth][RUN], rank[depth][RUN], data = 0, whole = ALL_DATA;
-    bool strays = false;
-    int n = 0;
+    uint32_t cost[depth][RUN], rank[depth][RUN], data = 0;
 #pragma unroll
-    for (int z = 0; z < depth; z++) data |= p.data[z], whole &= p.data[z];
-    prefetch_next(s, p);
-    if (__any_sync(ALL_LANES, data != 0)) {
-        if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
-        const shortlist list = list_clusters<M, C, FLAT>(d, s, p, spans);
-        n = list.n;
-        if (n > s.room) {
-            do_plainly(s, p, EVERY_VOXEL);
-            return;
-        }
-        if constexpr (M == LOB_SLIC)
-            if (list.sole && __all_sync(ALL_LANES, whole == ALL_DATA)) {
-                give_pile<C, FLAT>(d, s, p);
-                return;
-            }
-        fill_table<M, C, FLAT>(d, s, p.first, n);
-        find_nearest<M, C, FLAT>(cost, d, s, p, n);
-        strays = rank_voxels<M, depth>(rank, cost, p.data);
-    } else {
-#pragma unroll
-        for (int z = 0; z < depth; z++)
-#pragma unroll
-            for (int j = 0; j < RUN; j++) rank[z][j] = NOWHERE;
+    for (int z = 0; z < depth; z++) data |= p.data[z];
+    if constexpr (M == LOB_SLIC)
+        if (s.pass == PASS_START) keep_digest<C, FLAT>(s, p, at);
+    if (!__any_sync(ALL_LANES, data != 0)) {
+        if (s.pass == PASS_LABEL) label_pile<FLAT>(s, p.first, 0);
+        return;
     }
+    if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
+    const shortlist list = list_clusters<M, C, FLAT>(d, s, p, at);
+    prefetch_pile<C, FLAT>(s, next);
+    if (list.n > s.room) {
+        do_plainly(s, p, EVERY_VOXEL);
+        return;
+    }
+    if constexpr (M == LOB_SLIC)
+        if (do_whole<C, FLAT>(d, s, p, at, list.sole)) return;
+    fill_table<M, C, FLAT>(d, s, p.first, list.n);
+    find_nearest<M, C, FLAT>(cost, d, s, p, list.n);
+    const bool strays = rank_voxels<M, depth>(rank, cost, p.data);
     if constexpr (M == LOB_SLICO)
         if (s.pass == PASS_ADD) {
 #pragma unroll
             for (int z = 0; z < depth; z++) widen_contrasts<C, FLAT>(d, s, p.packed[z], rank[z]);
-            send_contrasts<C, FLAT>(d, s, n);
+            send_contrasts<C, FLAT>(d, s, list.n);
         }
     if (s.pass != PASS_LABEL)
-        add_pile<M, C, FLAT>(d, s, p.first, common, rank, n);
+        add_pile<M, C, FLAT>(d, s, p.first, common, rank, list.n);
     else
 #pragma unroll
         for (int z = 0; z < depth; z++)
@@ -381,29 +403,41 @@ template <int C, bool FLAT> static constexpr int blocks_at_once()
     return C == 1 && FLAT ? 5 : 4;
 }
 
-/* Warps take stretches of a row of piles, one after another. */
+/* Warps take piles that are listed, or stretches of a row of piles, one after another. */
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()))
     pile_kernel(const __grid_constant__ scene s)
 {
     extern __shared__ float4 shared[];
     if (s.pass == PASS_ADD && is_still(s)) return;
-    const uint32_t warp = threadIdx.x / WARP;
+    const bool listed = M == LOB_SLIC && s.screened && s.pass != PASS_START;
     const uint32_t stretches = (s.bricks[0] + s.stretch - 1) / s.stretch;
+    const uint32_t count = listed ? s.line->listed : stretches * s.bricks[1] * s.piles;
+    const uint32_t warp = threadIdx.x / WARP, step = gridDim.x * WARPS;
     uint8_t *common;
     desk d;
     lay_desk<M, C, FLAT>(&d, &common, (unsigned char *)shared, s.room, (int)warp);
     fill_common_rows<FLAT>(common);
     __syncthreads();
-    for (uint32_t i = blockIdx.x * WARPS + warp; i < stretches * s.bricks[1] * s.piles;
-         i += gridDim.x * WARPS) {
-        const uint32_t row = i / stretches, y = row % s.bricks[1], z = row / s.bricks[1];
-        const uint32_t first = (i - row * stretches) * s.stretch;
-        const cell_span *const of_v = s.spans + s.bricks[0], *const of_w = of_v + s.bricks[1];
-        cell_span spans[3] = {{}, of_v[y], of_w[z]};
-        for (uint32_t x = first; x < min(first + s.stretch, s.bricks[0]); x++) {
-            spans[0] = s.spans[x];
-            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(s, x, y, z), common, spans);
+    for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += step) {
+        listed_pile at, next;
+        uint32_t end;
+        if (listed) {
+            at = s.listed[i];
+            next = s.listed[min(i + step, count - 1)];
+            end = at.x + 1;
+        } else {
+            const uint32_t row = i / stretches;
+            at.x = (i - row * stretches) * s.stretch;
+            at.z = row / s.bricks[1];
+            at.y = row - at.z * s.bricks[1];
+            at.clusters = 0;
+            end = min(at.x + s.stretch, s.bricks[0]);
+        }
+        for (; at.x < end; at.x++) {
+            if (!listed) next = at, next.x++;
+            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(s, at.x, at.y, at.z & ~SOLE), common,
+                                at, next);
         }
     }
 }

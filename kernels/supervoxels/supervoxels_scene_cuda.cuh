@@ -50,13 +50,25 @@ enum { RING = 4 };
 typedef struct {
     uint32_t changed[RING];
     uint32_t iterations; /* whose sums have been made, but for the start */
+    uint32_t listed;     /* piles, for the pass under way */
 } progress_line;
+
+/*
+ * A pile that warps are to look at: where it is, counted in piles, and which of the clusters of its
+ * spans may have voxels of it, a bit each; 0: not known. SOLE in z: the only one has all of them.
+ */
+static constexpr uint32_t SOLE = 1u << 31;
+typedef struct __align__(16)
+{
+    uint32_t x, y, z, clusters;
+}
+listed_pile;
 
 /* The cells along an axis whose clusters may have voxels of a pile of bricks. */
 typedef struct __align__(16)
 {
     int32_t first, n;
-    float over;     /* 1 / n */
+    float over; /* 1 / n */
 }
 cell_span;
 
@@ -87,12 +99,15 @@ typedef struct {
     uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
     float *weights;                     /* lsc */
     wide *totals;                       /* lsc: lob_cluster_sums over all clusters */
+    uint32_t *digests;                  /* slic: of piles; supervoxels_screen_cuda.cuh tells what */
+    listed_pile *listed;                /* as many, where piles are screened */
     progress_line *line;
     int32_t *labels;
 
     pass_kind pass;
     int iteration; /* the start is 0 */
     int room;      /* clusters that a pile may list */
+    bool screened; /* slic: piles are, before passes but the first */
     float margin;  /* slic: more than floats may be wrong by when they tell two clusters apart */
 } scene;
 

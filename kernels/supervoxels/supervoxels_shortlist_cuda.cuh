@@ -21,7 +21,8 @@ enum {
     WAVE_BIAS = 2048 /* makes waves of axes positive; taken off again by their number */
 };
 static constexpr uint32_t RANK_MASK = RANKS - 1,
-                          OUTSIDE = 1u << 30; /* more than any cost of slic */
+                          OUTSIDE = 1u << 30;         /* more than any cost of slic */
+static constexpr uint32_t ALL_DATA = (1u << RUN) - 1; /* of a run */
 static constexpr uint32_t INFINITE_BITS = 0x7f800000u, NOT_A_NUMBER = 0x7fffffffu;
 static_assert((int64_t)LOB_SLIC_TOP * RANKS <= OUTSIDE, "a cost and its rank stay below OUTSIDE");
 
@@ -430,17 +431,18 @@ static __device__ inline void note_candidate(uint32_t *entry, const scene &s, co
 /* Clusters into entries, lowest first, as far as there is room. */
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
-                                                 const pile<M, C, FLAT> &p, const cell_span *spans)
+                                                 const pile<M, C, FLAT> &p, const listed_pile &at)
 {
     typedef layout<M, C, FLAT> L;
     const int lane = (int)threadIdx.x % WARP;
+    const cell_span spans[3] = {s.spans[at.x], s.spans[s.bricks[0] + at.y],
+                                s.spans[s.bricks[0] + s.bricks[1] + (at.z & ~SOLE)]};
     const int nu = spans[0].n, nv = spans[1].n, total = nu * nv * (FLAT ? 1 : spans[2].n);
     const uint32_t none = ~0u;
     level_range<M, C> r;
     centre_of<M, C, FLAT> other;
     uint32_t nearest = none; /* in the middle: its cost there, and its lane */
     int n = 0;
-    if constexpr (M != LOB_SLICO) r = range_of_pile<M, C, FLAT>(s, p);
     for (int from = 0; from < total; from += WARP) {
         const int i = min(from + lane, total - 1);
         const int row = (int)(((float)i + 0.5f) * spans[0].over),
@@ -452,7 +454,10 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
             (int32_t)(u * s.cell_stride[0] + v * s.cell_stride[1] + w * s.cell_stride[2]));
         const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, one.id);
         bool stays = from + lane < total && meets_pile(one);
-        if constexpr (M != LOB_SLICO) {
+        if (M == LOB_SLIC && at.clusters) { /* of no more than there are lanes */
+            stays = at.clusters >> lane & 1;
+        } else if constexpr (M != LOB_SLICO) {
+            if (from == 0) r = range_of_pile<M, C, FLAT>(s, p); /* while those are on their way */
             const float cost = cost_in_middle<C, FLAT>(s, d, p.first, centre, r);
             const bool holds = stays && holds_pile<M, C, FLAT>(one);
             const uint32_t least = __reduce_min_sync(
@@ -470,9 +475,9 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
                 stays = stays && !is_beaten<C, FLAT>(s, d, p.first, one, centre, other, r);
         }
         const unsigned those = __ballot_sync(ALL_LANES, stays);
-        const int at = n + __popc(those & ((1u << lane) - 1));
-        if (stays && at < s.room)
-            note_candidate<M, C, FLAT>(d.table + at * L::entry, s, one, centre);
+        const int slot = n + __popc(those & ((1u << lane) - 1));
+        if (stays && slot < s.room)
+            note_candidate<M, C, FLAT>(d.table + slot * L::entry, s, one, centre);
         n += __popc(those);
     }
     __syncwarp();

@@ -260,38 +260,4 @@ static __device__ inline void add_pile(const desk &d, const scene &s, const int3
     }
 }
 
-/* slic: the sums of a pile all of whose voxels are one cluster's; a lane adds one of them. */
-template <int C, bool FLAT>
-static __device__ inline void add_whole(const scene &s, const pile<LOB_SLIC, C, FLAT> &p,
-                                        int32_t id)
-{
-    typedef shape<FLAT> S;
-    constexpr int side[3] = {S::bx, S::by, S::bz * S::depth}, voxels = S::depth * BRICK_VOXELS;
-    const int lane = (int)threadIdx.x % WARP;
-    const int axes[3] = {0, 1, 2};
-    int feature = lane;
-    int64_t value = voxels;
-#pragma unroll
-    for (int a = 0; a < 3; a++)
-        if (lane == 1 + a) {
-            feature = 1 + of_view<FLAT>(axes, s, a);
-            value = (int64_t)voxels * p.first[a] + voxels / 2 * (side[a] - 1);
-        }
-#pragma unroll
-    for (int c = 0; c < C; c++) {
-        uint32_t sum = 0;
-#pragma unroll
-        for (int z = 0; z < S::depth; z++) {
-            const uint4 &four = p.packed[z][c];
-            sum = __dp2a_lo(four.x, 0x0101u, sum);
-            sum = __dp2a_lo(four.y, 0x0101u, sum);
-            sum = __dp2a_lo(four.z, 0x0101u, sum);
-            sum = __dp2a_lo(four.w, 0x0101u, sum);
-        }
-        sum = __reduce_add_sync(ALL_LANES, sum);
-        if (lane == 4 + c) value = sum;
-    }
-    if (lane < 4 + C) atomicAdd(&s.sums[(int64_t)id * (4 + C) + feature], (wide)value);
-}
-
 #endif
