@@ -143,7 +143,7 @@ static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob
     n.label = labels;
     n.type = type;
     const int64_t narrow = type == LOB_I32 ? 0 : n.voxels * (int64_t)lob_type_of(type)->bytes;
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes + narrow + slack, 0, &memory, error));
+    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes + narrow + slack, &memory, error));
     unsigned char *at = (unsigned char *)memory;
     void *values = lob_take(&at, bytes);
     n.value = (const int32_t *)values;
@@ -175,7 +175,8 @@ static lob_status measure_labels(joining *j, lob_components_result *result, lob_
     in.image = j->in->intensities;
     LOB_TRY(lob_regions_cuda_arrays(&regions, &values, &result->fine, &taken, j->arrays->labels,
                                     j->arrays->intensities, &in, &context, error));
-    if (taken > j->bytes) j->bytes = taken;
+    j->held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
+    lob_joining_hold(j, LOB_DEVICE_WORK, taken);
     result->regions = (lob_region *)regions;
     result->values = (lob_region_values *)values;
     return LOB_OK;

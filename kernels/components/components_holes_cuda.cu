@@ -158,8 +158,8 @@ template <typename K> static lob_status rank_labels(joining *j, holes *h, lob_er
     const int64_t bytes = (int64_t)listed * (int64_t)sizeof(wide);
     LOB_CUDA(cub::DeviceRadixSort::SortKeys(NULL, sort, h->faces, h->faces, (int64_t)listed, 0, 64,
                                             stream));
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_LISTS, 2 * bytes + (int64_t)sort + 3 * 256,
-                              j->work_bytes + j->table_bytes, &memory, error));
+    LOB_TRY(lob_joining_block(j, LOB_DEVICE_LISTS, 2 * bytes + (int64_t)sort + 3 * 256, &memory,
+                              error));
     unsigned char *at = (unsigned char *)memory;
     h->faces = (wide *)lob_take(&at, bytes);
     wide *sorted = (wide *)lob_take(&at, bytes);

@@ -15,13 +15,12 @@ typedef struct {
     const lob_context *context;
     lob_component_rule rule;
     runs r;
-    int64_t budget;            /* bytes of working memory that are allowed and free */
-    int64_t work_bytes, bytes; /* taken for the runs; in all, at most */
-    wide *counts;              /* device: foreground, not finite */
-    int64_t piece_bytes;       /* asked for besides, for each piece: found is not known before */
-    void *of_pieces;           /* device: pieces + 1 of them */
-    int64_t table_bytes;       /* taken for pieces */
-    void *scan;                /* device: working memory of scans */
+    int64_t budget;                         /* bytes of working memory that are allowed and free */
+    int64_t held[LOB_DEVICE_BLOCKS], bytes; /* of each block, output left out; in all, at most */
+    wide *counts;                           /* device: foreground, not finite */
+    int64_t piece_bytes; /* asked for besides, for each piece: found is not known before */
+    void *of_pieces;     /* device: pieces + 1 of them */
+    void *scan;          /* device: working memory of scans */
     size_t scan_bytes;
     int64_t found; /* components */
     double done;
@@ -73,9 +72,15 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
 /* Give holes in labels, in device memory, the label around them. */
 lob_status lob_holes_fill(joining *j, void *labels, lob_type type, lob_error *error);
 
-/* Memory of a block within the budget: what was taken before and still is counts too. */
-lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, int64_t before,
-                             void **memory, lob_error *error);
+/* Memory of a block within the budget: what is held of the other blocks counts too. */
+lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, void **memory,
+                             lob_error *error);
+
+/* What working memory comes to in all with so many bytes of a block. */
+int64_t lob_joining_bytes_with(const joining *j, lob_device_block block, int64_t bytes);
+
+/* Note that so many bytes of a block are held, which do not become fewer. */
+void lob_joining_hold(joining *j, lob_device_block block, int64_t bytes);
 
 /* Memory that depends on what was found: the part of it that is handed out next. */
 static inline void *lob_take(unsigned char **at, int64_t bytes)

@@ -124,23 +124,37 @@ static lob_status refuse(const joining *j, int64_t bytes, lob_error *error)
                     voxels / (double)bytes * (double)j->budget);
 }
 
-lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, int64_t before,
-                             void **memory, lob_error *error)
+int64_t lob_joining_bytes_with(const joining *j, lob_device_block block, int64_t bytes)
 {
-    const int64_t most = j->context->max_memory;
+    for (int b = 0; b < LOB_DEVICE_BLOCKS; b++)
+        if (b != block) bytes += j->held[b];
+    return bytes;
+}
+
+void lob_joining_hold(joining *j, lob_device_block block, int64_t bytes)
+{
+    if (bytes > j->held[block]) j->held[block] = bytes;
+    const int64_t all = lob_joining_bytes_with(j, block, j->held[block]);
+    if (all > j->bytes) j->bytes = all;
+}
+
+lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, void **memory,
+                             lob_error *error)
+{
+    const int64_t most = j->context->max_memory, before = lob_joining_bytes_with(j, block, 0);
     const bool held = bytes <= j->device->block_bytes[block]; /* asking for room takes long */
     j->budget = held ? before + bytes : before + lob_device_room(j->device, block);
     if (most && most < j->budget) j->budget = most;
     if (before + bytes > j->budget) return refuse(j, before + bytes, error);
-    if (before + bytes > j->bytes) j->bytes = before + bytes;
+    lob_joining_hold(j, block, bytes);
     return lob_device_scratch(j->device, block, memory, bytes, error);
 }
 
 lob_status lob_joining_allocate(joining *j, lob_error *error)
 {
     void *memory = NULL;
-    j->work_bytes = place_arrays(j, NULL);
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, j->work_bytes, 0, &memory, error));
+    const int64_t bytes = place_arrays(j, NULL);
+    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes, &memory, error));
     place_arrays(j, (unsigned char *)memory);
     return LOB_OK;
 }
@@ -156,8 +170,7 @@ static lob_status allocate_pieces(joining *j, lob_error *error)
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, r->number, r->number, n, j->device->stream));
     const int64_t more = n * j->piece_bytes, slack = 5 * 256;
     const int64_t bytes = 2 * ids + firsts + more + (int64_t)scan + slack;
-    j->table_bytes = bytes;
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_TABLES, bytes, j->work_bytes, &memory, error));
+    LOB_TRY(lob_joining_block(j, LOB_DEVICE_TABLES, bytes, &memory, error));
     unsigned char *at = (unsigned char *)memory;
     r->parent = (uint32_t *)lob_take(&at, ids);
     r->number = (uint32_t *)lob_take(&at, ids);
@@ -252,7 +265,8 @@ template <typename K> static lob_status join_borders(joining *j, lob_error *erro
 template <typename K> static lob_status number_components(joining *j, lob_error *error)
 {
     runs *r = &j->r;
-    if (!r->first || j->options->regions) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
+    const bool from_runs = j->options->regions && !j->options->fill_holes; /* want roots counted */
+    if (!r->first || from_runs) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
     if (!r->first) return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
     LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)r->row_words * sizeof(uint32_t),
                              j->device->stream));

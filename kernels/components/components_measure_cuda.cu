@@ -137,10 +137,11 @@ static parts parts_of(const joining *j, int64_t count)
     return b;
 }
 
-static bool fits(const joining *j, int64_t all, int64_t before)
+/* all: of the block; counted: of working memory, with what is held */
+static bool fits(const joining *j, int64_t all, int64_t counted)
 {
     const int64_t most = j->context->max_memory;
-    if (most && before > most) return false;
+    if (most && counted > most) return false;
     if (all <= j->device->block_bytes[LOB_DEVICE_LISTS]) return true; /* asking takes long */
     return all <= lob_device_room(j->device, LOB_DEVICE_LISTS);
 }
@@ -163,13 +164,12 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
     const parts b = parts_of(j, result->count);
     const int64_t slack = 5 * 256, besides = b.list + b.values + b.work + slack;
     const int64_t all = b.table + b.sums + besides;
-    const int64_t taken = j->work_bytes + j->table_bytes + besides;
     void *memory = NULL;
     measuring m = {};
-    *measured = fits(j, all, taken);
+    *measured = fits(j, all, lob_joining_bytes_with(j, LOB_DEVICE_LISTS, besides));
     if (!*measured) return LOB_OK;
     LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_LISTS, &memory, all, error));
-    if (taken > j->bytes) j->bytes = taken;
+    lob_joining_hold(j, LOB_DEVICE_LISTS, besides);
     unsigned char *at = (unsigned char *)memory;
     m.r = j->r;
     m.label = label;

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VOXELS = 150000, MOST_CHANNELS = 3 };
+/* Every LIMITED-th case is also run with too little memory. */
+enum { MOST_VOXELS = 150000, MOST_CHANNELS = 3, LIMITED = 4 };
 
 typedef struct {
     lob_volume image, other; /* other: intensities */
@@ -318,33 +319,81 @@ static const char *differ(const components_case *c, const outcome *a, const outc
     return what ? what : values_differ(r->values, s->values, r->count);
 }
 
+/* How many cases were joined, and what came of those that were given less memory. */
+typedef struct {
+    int joined, refused, measured;
+} tally;
+
+/*
+ * With the memory that it took a volume comes out the same again. With less, it is refused by a
+ * line that names what would fit and what to do; where what is short are lists for the regions,
+ * these are measured in another way, and come out the same.
+ */
+static int check_limited(const lob_backend *backend, const components_case *c, const outcome *free,
+                         const lob_context *context, tally *sum)
+{
+    const int64_t needed = free->result.working_bytes;
+    lob_context limited = *context;
+    int failures = 0;
+    const int64_t limits[] = {needed, needed - 1, needed / 2 + 1}; /* 0 would be no limit */
+    for (int i = 0; i < 3; i++) {
+        limited.max_memory = limits[i];
+        outcome got = run(backend, c, &limited);
+        const bool refused = got.status == LOB_ENOMEM;
+        const char *text = got.error.text, *wrong = NULL;
+        if (refused && i == 0)
+            wrong = "it is refused";
+        else if (refused && !(strstr(text, "million") && strstr(text, "--device cpu")))
+            wrong = "the message names no size and no way out";
+        else if (!refused && i > 0 && !c->options.regions)
+            wrong = "it is not refused";
+        else if (!refused && got.result.working_bytes > limited.max_memory)
+            wrong = "it took more";
+        else if (!refused)
+            wrong = differ(c, free, &got);
+        sum->refused += refused;
+        sum->measured += !refused && i > 0;
+        if (wrong)
+            printf("components: %s: given %lld bytes of %lld: %s: %s %s\n", c->shape,
+                   (long long)limited.max_memory, (long long)needed, wrong,
+                   lob_status_text(got.status), text);
+        failures += wrong != NULL;
+        lob_components_free(&got.result);
+    }
+    return failures;
+}
+
 static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
-                      int *worked)
+                      tally *sum)
 {
     components_case c;
     const lob_context cpu = {.threads = context->threads};
     case_make(&c, n);
     outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
     const char *what = differ(&c, &want, &got);
-    *worked += want.status == LOB_OK;
+    sum->joined += want.status == LOB_OK;
     if (what)
         printf("components: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
                lob_status_text(want.status), want.error.text, backend->name,
                lob_status_text(got.status), got.error.text);
+    int failures = what != NULL;
+    if (n % LIMITED == 0 && got.status == LOB_OK)
+        failures += check_limited(backend, &c, &got, context, sum);
     lob_components_free(&want.result);
     lob_components_free(&got.result);
     case_free(&c);
-    return what != NULL;
+    return failures;
 }
 
 static int check_joined_cases(const lob_backend *backend, const lob_context *context,
                               uint64_t first, uint64_t n)
 {
-    int failures = 0, worked = 0;
-    for (uint64_t i = first; i < first + n; i++)
-        failures += check_case(backend, context, i, &worked);
-    printf("components: %llu cases, %d of them joined, %d differ\n", (unsigned long long)n, worked,
-           failures);
+    tally sum = {0};
+    int failures = 0;
+    for (uint64_t i = first; i < first + n; i++) failures += check_case(backend, context, i, &sum);
+    printf("components: %llu cases, %d of them joined; short of memory %d were refused, %d "
+           "measured otherwise; %d differ\n",
+           (unsigned long long)n, sum.joined, sum.refused, sum.measured, failures);
     return failures;
 }
 

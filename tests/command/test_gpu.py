@@ -64,3 +64,26 @@ def test_little_memory_for_slices(scene):
     got, limited = grow(scene, "parts", "--device", "cuda", "--slices", "axial", "--max-memory", limit(report))
     assert limited["results"]["working_memory_bytes"] < report["results"]["working_memory_bytes"]
     assert got == want
+
+
+def join(folder, name, *options, memory=None):
+    """Number what is above 100, with a table of it; returns both files' bytes."""
+    arguments = ["--above", 100, "--table", f"{name}.tsv", "--force", *options]
+    arguments += ["--max-memory", memory] if memory else []
+    good("components", "image.nii.gz", "-o", f"{name}.nii.gz", *arguments, cwd=folder)
+    return (folder / f"{name}.nii.gz").read_bytes(), (folder / f"{name}.tsv").read_bytes()
+
+
+@pytest.mark.parametrize("neighbours", [6, 18, 26])
+def test_components_and_their_table(scene, neighbours):
+    want = join(scene, "cpu", "--device", "cpu", "--neighbours", neighbours)
+    assert join(scene, "gpu", "--device", "cuda", "--neighbours", neighbours) == want
+    assert join(scene, "parts", "--device", "cuda", "--neighbours", neighbours, memory="2MiB") == want
+
+
+@pytest.mark.parametrize("table", [(), ("--table", "refused.tsv")])
+def test_too_little_memory_for_components(scene, table):
+    refused = lobule("components", "image.nii.gz", "-o", "refused.nii.gz", *table, "--device", "cuda",
+                     "--max-memory", "9KiB", cwd=scene)  # fmt: skip
+    assert_one_line(refused, 75, "image.nii.gz", "--max-memory")
+    assert not (scene / "refused.nii.gz").exists() and not (scene / "refused.tsv").exists()
