@@ -18,6 +18,7 @@ typedef struct {
     uint32_t *starts; /* TILE_THREADS */
     uint32_t *offset; /* TILE_THREADS: runs before the word's */
     uint32_t *filled; /* TILE_THREADS for each row of a line */
+    uint32_t *base;   /* TILE_LINES: pieces before the line's */
     uint32_t *label;  /* TILE_THREADS * slots: of runs */
 } tile_labels;
 
@@ -51,52 +52,66 @@ static __device__ inline void paint_word(const task &k, const tile_labels &l, co
 
 enum { QUAD = 4, ROW_QUADS = TILE_WORDS * WORD / QUAD };
 
-/* A thread takes four voxels of a row. */
-template <typename K>
-static __device__ inline void paint_quad(const task &k, const tile_labels &l, const place &p,
-                                         int row, int quad)
+static __device__ inline void put_quad(uint32_t *to, const uint32_t (&label)[QUAD])
 {
-    const runs &r = k.r;
-    const int line = row / (K::by * K::bz), i = row % (K::by * K::bz);
-    const int thread = line * TILE_WORDS + quad / (WORD / QUAD), low = quad * QUAD % WORD;
-    const int y = line_y(r, p, line) * K::by + i % K::by;
-    const int z = line_z(r, p, line) * K::bz + i / K::by;
-    const int x = p.tile_x * TILE_WORDS * WORD + quad * QUAD;
-    if (x >= r.nx || y >= r.ny || z >= r.nz) return;
-    const uint32_t starts = l.starts[thread], in = l.filled[i * TILE_THREADS + thread] >> low;
-    int run = (int)l.offset[thread] + __popc(starts & ((1u << low) - 1)) - 1;
-    uint32_t label[QUAD];
-#pragma unroll
-    for (int n = 0; n < QUAD; n++) {
-        run += (int)(starts >> (low + n) & 1);
-        label[n] = in >> n & 1 ? l.label[run] : 0;
-    }
-    const int64_t at = (((int64_t)z * r.ny + y) * r.nx + x) / QUAD;
-    if (k.type == LOB_U8)
-        ((uint32_t *)k.labels)[at] = label[0] | label[1] << 8 | label[2] << 16 | label[3] << 24;
-    else if (k.type == LOB_I16)
-        ((uint2 *)k.labels)[at] = make_uint2(label[0] | label[1] << 16, label[2] | label[3] << 16);
-    else
-        ((uint4 *)k.labels)[at] = make_uint4(label[0], label[1], label[2], label[3]);
+    *to = label[0] | label[1] << 8 | label[2] << 16 | label[3] << 24;
 }
 
-template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) paint_kernel(task k)
+static __device__ inline void put_quad(uint2 *to, const uint32_t (&label)[QUAD])
+{
+    *to = make_uint2(label[0] | label[1] << 16, label[2] | label[3] << 16);
+}
+
+static __device__ inline void put_quad(uint4 *to, const uint32_t (&label)[QUAD])
+{
+    *to = make_uint4(label[0], label[1], label[2], label[3]);
+}
+
+/* A thread takes the same four columns of rows; V: four labels. */
+template <typename K, typename V>
+static __device__ inline void paint_quads(const task &k, const tile_labels &l, const place &p)
+{
+    constexpr int rows = K::by * K::bz, lines = TILE_THREADS / ROW_QUADS / rows; /* at once */
+    const runs &r = k.r;
+    const int quad = (int)threadIdx.x % ROW_QUADS, row = (int)threadIdx.x / ROW_QUADS;
+    const int i = row % rows, low = quad * QUAD % WORD, row_quads = r.nx / QUAD;
+    const int x = p.tile_x * TILE_WORDS * WORD + quad * QUAD;
+    if (x >= r.nx) return;
+    V *const to = (V *)k.labels + x / QUAD;
+#pragma unroll 4
+    for (int n = 0; n < TILE_LINES / lines; n++) {
+        const int line = n * lines + row / rows;
+        const int thread = line * TILE_WORDS + quad / (WORD / QUAD);
+        const int y = line_y(r, p, line) * K::by + i % K::by;
+        const int z = line_z(r, p, line) * K::bz + i / K::by;
+        if (y >= r.ny || z >= r.nz) continue;
+        const uint32_t starts = l.starts[thread], in = l.filled[i * TILE_THREADS + thread] >> low;
+        int run = (int)l.offset[thread] + __popc(starts & ((1u << low) - 1)) - 1;
+        uint32_t label[QUAD];
+#pragma unroll
+        for (int v = 0; v < QUAD; v++) {
+            run += (int)(starts >> (low + v) & 1);
+            label[v] = in >> v & 1 ? l.label[run] : 0;
+        }
+        put_quad(to + (int64_t)(z * r.ny + y) * row_quads, label); /* rows are far below 2^31 */
+    }
+}
+
+template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) paint_kernel(task k)
 {
     extern __shared__ uint32_t shared[];
     uint32_t *const filled = shared + 2 * TILE_THREADS;
-    const tile_labels l = {shared, shared + TILE_THREADS, filled,
-                           filled + K::by * K::bz * TILE_THREADS};
+    uint32_t *const base = filled + K::by * K::bz * TILE_THREADS;
+    const tile_labels l = {shared, shared + TILE_THREADS, filled, base, base + TILE_LINES};
     const runs &r = k.r;
     const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
         const place p = place_of_tile(r, tile);
         const int runs_here = (int)r.runs[tile];
-        for (int i = thread; i < runs_here; i += TILE_THREADS) {
-            const uint32_t number = number_of_run(r, p, i);
-            l.label[i] = k.label ? k.label[number - 1] : number;
-        }
         const int y = line_y(r, p, line), z = line_z(r, p, line);
         const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
+        if (thread % TILE_WORDS == 0 && y < r.ly && z < r.lz)
+            l.base[line] = r.line_base[line_index(r, p, line)];
         l.starts[thread] = starts_word<K>(r, y, z, w);
         l.offset[thread] = r.offset[tile * TILE_THREADS + thread];
 #pragma unroll
@@ -104,13 +119,23 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) pai
             l.filled[i * TILE_THREADS + thread] =
                 row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
         __syncthreads();
-        if (k.quads)
-            for (int i = thread / ROW_QUADS; i < TILE_LINES * K::by * K::bz;
-                 i += TILE_THREADS / ROW_QUADS)
-                paint_quad<K>(k, l, p, i, thread % ROW_QUADS);
-        else
+        const uint16_t *code = r.code + tile * TILE_THREADS * r.slots;
+#pragma unroll 4
+        for (int i = thread; i < runs_here; i += TILE_THREADS) {
+            const uint32_t found = code[i];
+            const uint32_t number = r.parent[l.base[code_line(found)] + code_rank(found)];
+            l.label[i] = k.label ? k.label[number - 1] : number;
+        }
+        __syncthreads();
+        if (!k.quads)
             for (int i = thread / WORD; i < TILE_THREADS; i += TILE_THREADS / WORD)
                 paint_word<K>(k, l, p, i);
+        else if (k.type == LOB_U8)
+            paint_quads<K, uint32_t>(k, l, p);
+        else if (k.type == LOB_I16)
+            paint_quads<K, uint2>(k, l, p);
+        else
+            paint_quads<K, uint4>(k, l, p);
         __syncthreads();
     }
 }
@@ -161,8 +186,8 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tel
 
 template <typename K> static lob_status paint(joining *j, const task &k, lob_error *error)
 {
-    const int words = 2 + K::by * K::bz + j->r.slots;
-    const int shared = TILE_THREADS * words * (int)sizeof(uint32_t);
+    const int words = TILE_THREADS * (2 + K::by * K::bz + j->r.slots) + TILE_LINES;
+    const int shared = words * (int)sizeof(uint32_t);
     if (!k.labels)
         return lob_launch(j->device, tell_kernel<K>, "measuring components", j->r.tiles,
                           TILE_THREADS, 0, k, error);
