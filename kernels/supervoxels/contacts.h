@@ -34,7 +34,7 @@ typedef struct {
  *                 finite values, NaN where there are none
  *   image    in   of the grid's dims
  *
- * The sums are those of kernels/regions/regions.h, whose statuses it returns, and 136 bytes a label
+ * The sums are those of kernels/regions/regions.h, whose statuses it returns, and 112 bytes a label
  * are taken beside the result.
  */
 lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_volume *image,

@@ -38,8 +38,7 @@ static void add_row(const joiner *j, const uint16_t *levels, int64_t row)
     const int channels = j->rule->channels;
     for (int64_t x = 0, end; x < j->nx; x = end) {
         const int32_t piece = labels[x];
-        end = x + 1;
-        while (end < j->nx && labels[end] == piece) end++;
+        end = lob_label_run_end(labels, x, j->nx);
         if (piece == 0) continue;
         ADD(j->size[piece], (uint32_t)(end - x));
         for (int c = 0; c < channels; c++) {
@@ -115,8 +114,7 @@ static bool meet_neighbours(const joiner *j, int64_t row)
     bool any = false;
     for (int64_t x = 0, end; x < nx; x = end) {
         const int32_t piece = labels[x];
-        end = x + 1;
-        while (end < nx && labels[end] == piece) end++;
+        end = lob_label_run_end(labels, x, nx);
         const int32_t set = j->set[piece];
         if (!is_small(j, set)) continue;
         any = true;

@@ -111,9 +111,7 @@ static bool scan_row(const grid *g, slab *s, int64_t row)
     const bool behind = g->along[2] && row - g->ny >= s->first;
     for (int64_t x = 0, end; x < nx; x = end) {
         const int32_t label = labels[x];
-        end = x + 1;
-        if (g->along[0] || label == 0)
-            while (end < nx && labels[end] == label) end++;
+        end = g->along[0] || label == 0 ? lob_label_run_end(labels, x, nx) : x + 1;
         if (label == 0) continue;
         int32_t number = -1;
         if (above) number = meet(s, labels - nx, x, end, label, number);

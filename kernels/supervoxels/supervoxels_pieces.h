@@ -14,6 +14,14 @@ typedef struct {
 lob_status lob_budget_take(lob_budget *budget, int64_t bytes, lob_error *error);
 void lob_budget_give(lob_budget *budget, int64_t bytes);
 
+/* Where the run of equal labels that starts at x of a row ends. */
+static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t nx)
+{
+    const int32_t label = row[x];
+    while (++x < nx && row[x] == label) continue;
+    return x;
+}
+
 /*
  * Replace each label by the number of the piece that its voxel lies in: pieces are connected
  * through faces (not across slices), hold equal labels, and count from 1 in the order of their
