@@ -455,21 +455,24 @@ static __device__ inline int64_t first_voxel(const runs &r, const corner &o, int
     return (int64_t)(row * (wide)r.nx + (word - row * (wide)r.words) * WORD + bit % WORD);
 }
 
-static __device__ inline uint4 exchanged(const uint4 &q, int lanes)
-{
-    return make_uint4(__shfl_xor_sync(~0u, q.x, lanes), __shfl_xor_sync(~0u, q.y, lanes),
-                      __shfl_xor_sync(~0u, q.z, lanes), __shfl_xor_sync(~0u, q.w, lanes));
-}
+/* A row as words, a quarter after the other. */
+enum { QUARTER = 4, ROW_WORDS = ROW_QUARTERS * QUARTER };
 
-/* All lanes together: of a lane and one so many away, the one that has the bit gives a for b. */
-static __device__ inline void trade(uint4 *a, uint4 *b, int lanes)
+/*
+ * All lanes together: of two lanes so many away from each other, the one that has the bit gives its
+ * quarter a for the other's quarter b.
+ */
+static __device__ inline void trade(uint32_t row[ROW_WORDS], int a, int b, int lanes)
 {
     const bool high = threadIdx.x & (unsigned)lanes;
-    const uint4 got = exchanged(high ? *a : *b, lanes);
-    if (high)
-        *a = got;
-    else
-        *b = got;
+#pragma unroll
+    for (int i = 0; i < QUARTER; i++) {
+        uint32_t &low = row[a * QUARTER + i], &up = row[b * QUARTER + i];
+        const uint32_t first = low, second = up;
+        const uint32_t got = __shfl_xor_sync(~0u, high ? first : second, lanes);
+        low = high ? got : first;
+        up = high ? second : got;
+    }
 }
 
 /*
@@ -477,54 +480,56 @@ static __device__ inline void trade(uint4 *a, uint4 *b, int lanes)
  * time, a quarter each; label 0 has none.
  */
 static __device__ inline void write_rows(lob_region *regions, uint32_t label,
-                                         uint4 quarter[ROW_QUARTERS])
+                                         uint32_t row[ROW_WORDS])
 {
-    const int lane = (int)threadIdx.x % WORD, first = lane & ~(ROW_QUARTERS - 1);
+    const int lane = (int)threadIdx.x % WORD, quarter = lane % ROW_QUARTERS;
     static_assert(ROW_QUARTERS == 4, "two exchanges turn it");
-    trade(&quarter[0], &quarter[1], 1);
-    trade(&quarter[2], &quarter[3], 1);
-    trade(&quarter[0], &quarter[2], 2);
-    trade(&quarter[1], &quarter[3], 2);
+    trade(row, 0, 1, 1);
+    trade(row, 2, 3, 1);
+    trade(row, 0, 2, 2);
+    trade(row, 1, 3, 2);
 #pragma unroll
     for (int k = 0; k < ROW_QUARTERS; k++) {
-        const uint32_t its = __shfl_sync(~0u, label, first + k);
-        if (its) ((uint4 *)&regions[its - 1])[lane - first] = quarter[k];
+        const uint32_t its = __shfl_sync(~0u, label, lane - quarter + k);
+        const uint32_t *words = row + k * QUARTER;
+        if (its)
+            ((uint4 *)&regions[its - 1])[quarter] =
+                make_uint4(words[0], words[1], words[2], words[3]);
     }
 }
 
-static __device__ inline uint32_t low_word(wide value)
+static __device__ inline void put_wide(uint32_t *words, wide value)
 {
-    return (uint32_t)value;
-}
-
-static __device__ inline uint32_t high_word(wide value)
-{
-    return (uint32_t)(value >> WORD);
+    words[0] = (uint32_t)value;
+    words[1] = (uint32_t)(value >> WORD);
 }
 
 static_assert(sizeof(lob_region) == 64 && offsetof(lob_region, first) == 8 &&
                   offsetof(lob_region, low) == 16 && offsetof(lob_region, high) == 28 &&
                   offsetof(lob_region, sum) == 40,
-              "quarters are filled by hand");
+              "rows are filled by hand");
 
 /* Of one or several runs in the tile. */
 typedef struct {
     uint32_t voxels, sum[3], span[3];
 } extent;
 
-static __device__ inline void fill_row(uint4 quarter[ROW_QUARTERS], const extent &e,
-                                       const corner &o, wide first, int low_z)
+static __device__ inline void fill_row(uint32_t row[ROW_WORDS], const extent &e, const corner &o,
+                                       wide first, int low_z)
 {
     const wide n = e.voxels;
-    const wide sum_x = n * (uint32_t)o.x + e.sum[0], sum_y = n * (uint32_t)o.y + e.sum[1];
-    const wide sum_z = n * (uint32_t)o.z + e.sum[2];
     const uint32_t x = (uint32_t)o.x, y = (uint32_t)o.y, z = (uint32_t)o.z;
-    quarter[0] = make_uint4(e.voxels, 0, low_word(first), high_word(first));
-    quarter[1] = make_uint4(x + span_low(e.span[0]), y + span_low(e.span[1]), (uint32_t)low_z,
-                            x + span_high(e.span[0]));
-    quarter[2] = make_uint4(y + span_high(e.span[1]), z + span_high(e.span[2]), low_word(sum_x),
-                            high_word(sum_x));
-    quarter[3] = make_uint4(low_word(sum_y), high_word(sum_y), low_word(sum_z), high_word(sum_z));
+    put_wide(row, n);
+    put_wide(row + 2, first);
+    row[4] = x + span_low(e.span[0]);
+    row[5] = y + span_low(e.span[1]);
+    row[6] = (uint32_t)low_z;
+    row[7] = x + span_high(e.span[0]);
+    row[8] = y + span_high(e.span[1]);
+    row[9] = z + span_high(e.span[2]);
+    put_wide(row + 10, n * x + e.sum[0]);
+    put_wide(row + 12, n * y + e.sum[1]);
+    put_wide(row + 14, n * z + e.sum[2]);
 }
 
 /* Of columns, of which there is one at least. */
@@ -581,8 +586,8 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
     const uint32_t lane = threadIdx.x % WORD;
     for (uint32_t base = threadIdx.x - lane; base < count; base += TILE_THREADS) {
         const uint32_t piece = base + lane;
-        uint32_t row = 0; /* from 1; 0: it writes none */
-        uint4 quarter[ROW_QUARTERS] = {};
+        uint32_t writes = 0; /* the label of its row; 0: it writes none */
+        uint32_t row[ROW_WORDS] = {};
         if (piece < count) {
             const uint32_t place = ALONE ? t.place()[piece] : t.voxels[piece] >> VOXELS_BITS;
             const int line = (int)(place / (TILE_WORDS * WORD));
@@ -596,8 +601,8 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
                 int z = 0;
                 const int x = (int)(place % (TILE_WORDS * WORD));
                 const int64_t first = first_voxel<K>(r, o, line, x, id, &z);
-                fill_row(quarter, e, o, (wide)first, z);
-                row = label;
+                fill_row(row, e, o, (wide)first, z);
+                writes = label;
             } else
                 list_piece(m, id - before, label, p.tile, e);
             if (VALUES) {
@@ -609,7 +614,7 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
                     m.sums[label - 1] = v;
             }
         }
-        if (__any_sync(~0u, row)) write_rows(m.regions, row, quarter);
+        if (__any_sync(~0u, writes)) write_rows(m.regions, writes, row);
     }
 }
 

@@ -227,12 +227,9 @@ static __device__ inline uint32_t sum_before(uint32_t mine, uint32_t *of_warp, u
     }
     if (lane == WORD - 1) of_warp[warp] = sum;
     __syncthreads();
-    uint32_t before = 0, all = 0;
-    for (int i = 0; i < (int)blockDim.x / WORD; i++) {
-        if (i < warp) before += of_warp[i];
-        all += of_warp[i];
-    }
-    *total = all;
+    const uint32_t its = lane < (int)blockDim.x / WORD ? of_warp[lane] : 0;
+    const uint32_t before = __reduce_add_sync(~0u, lane < warp ? its : 0);
+    *total = __reduce_add_sync(~0u, its);
     __syncthreads();
     return before + sum - mine;
 }
