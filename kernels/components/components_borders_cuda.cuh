@@ -6,7 +6,8 @@
  * all of those and earlier ones across the same face; so no two are left out for each other's
  * sake.
  *
- * Directions are looped over and not unrolled: these kernels wait for memory, instructions too.
+ * Where there are many directions they are looped over and not unrolled: these kernels wait for
+ * memory, instructions too.
  */
 #ifndef LOB_COMPONENTS_BORDERS_CUDA_CUH
 #define LOB_COMPONENTS_BORDERS_CUDA_CUH
@@ -163,14 +164,16 @@ static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, i
     const bool own = K::directed ? row_word(r, r.plane[0], y, z, w) & 1
                                  : left_of_face(rows) && right_of_face(rows);
     uint32_t wanted = own;
+    constexpr int unrolled = has_diagonal<K>() ? 1 : 2;
     if (!K::directed && !rows) return 0;
-#pragma unroll 1
+#pragma unroll unrolled
     for (int i = 0; i < (K::near == 3 ? 4 : 2); i++) {
         const int dy = before_y(i), dz = before_z(i);
-        if (local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0) continue;
-        if ((dy && !r.along[1]) || (dz && !r.along[2])) continue;
+        const bool apart = local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0 ||
+                           (dy && !r.along[1]) || (dz && !r.along[2]);
+        if (apart && has_diagonal<K>()) continue; /* else all loads are on their way at once */
         const face_pairs c = pairs_at_face<K>(r, rows, dy, dz, y, z, w);
-        if (i < 2 && c.other && c.left && c.right) wanted &= ~1u;
+        if (!apart && i < 2 && c.other && c.left && c.right) wanted &= ~1u;
         if (c.back && !(own && c.left) && !(c.other && c.right)) wanted |= 2u << 2 * i;
         if (c.ahead && !(own && c.right) && !(c.other && c.left)) wanted |= 4u << 2 * i;
     }
@@ -286,6 +289,51 @@ static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y,
 }
 
 /*
+ * The same where pairs are in columns alone. Lanes find them unevenly and each waits for long, so
+ * that a warp's pairs are listed and taken by all lanes; list: WORD of the warp's.
+ */
+template <typename K>
+static __device__ inline void unite_columns(const runs &r, uint32_t same, int y, int z, int w,
+                                            int dy, int dz, uint32_t columns, uint32_t *list)
+{
+    const int lane = (int)threadIdx.x % WORD;
+    uint32_t left = 0, starts = 0, to_starts = 0;
+    if (same) {
+        const line_word from = line_word_at<K>(r, y, z, w);
+        const line_word to = line_word_at<K>(r, y + dy, z + dz, w);
+        left = lob_lowest_bits(same, from.joined & to.joined, 0) & columns;
+        starts = from.starts;
+        to_starts = to.starts;
+    }
+    int end = __popc(left);
+    for (int apart = 1; apart < WORD; apart *= 2) {
+        const int other = __shfl_up_sync(~0u, end, apart);
+        if (lane >= apart) end += other;
+    }
+    const int total = __shfl_sync(~0u, end, WORD - 1);
+    int at = end - __popc(left);
+    for (int first = 0; first < total; first += WORD) {
+        __syncwarp();
+        for (; left && at < first + WORD; left &= left - 1, at++)
+            list[at - first] = (uint32_t)(lane * WORD + __ffs((int)left) - 1);
+        __syncwarp();
+        const bool wanted = first + lane < total;
+        const uint32_t pair = wanted ? list[lane] : 0;
+        const int of = (int)pair / WORD, bit = (int)pair % WORD;
+        const int of_y = __shfl_sync(~0u, y, of), of_z = __shfl_sync(~0u, z, of);
+        const int of_w = __shfl_sync(~0u, w, of);
+        const uint32_t of_starts = __shfl_sync(~0u, starts, of);
+        const uint32_t of_to = __shfl_sync(~0u, to_starts, of);
+        uint32_t a = 0, b = 0;
+        if (wanted) {
+            a = id_at(r, of_y, of_z, of_w, of_starts, bit);
+            b = id_at(r, of_y + dy, of_z + dz, of_w, of_to, bit);
+        }
+        unite_wanted(r.parent, wanted, a, b);
+    }
+}
+
+/*
  * Logarithm of how many lanes share a word of a face, as many columns each: some words have many
  * pairs, and where there are few words a lane has none to wait for.
  */
@@ -303,6 +351,7 @@ template <typename K> static __host__ __device__ inline int part_bits(int64_t wo
 template <typename K, bool ALONG_Z>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r)
 {
+    __shared__ uint32_t list[has_diagonal<K>() ? 1 : BORDER_THREADS];
     const int lane = (int)threadIdx.x % WORD;
     const int length = ALONG_Z ? r.ly : r.lz; /* lines of a face */
     const int along_bits = ALONG_Z ? r.tile_y_bits : r.tile_z_bits;
@@ -326,7 +375,10 @@ static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r
             const int from_y = dy > 0 && !ALONG_Z ? y - 1 : y; /* on the face's other side */
             if (inside && k == 0) e = pairs_across<K>(r, dy, dz, y, z, w, first);
             if (inside && k > 0 && (ALONG_Z || !first)) e = pairs_at_edge<K>(r, dy, from_y, z, w);
-            unite_lines<K>(r, e, from_y, z, w, from_y + dy, z + dz, columns);
+            if constexpr (has_diagonal<K>())
+                unite_lines<K>(r, e, from_y, z, w, from_y + dy, z + dz, columns);
+            else
+                unite_columns<K>(r, e.same, y, z, w, dy, dz, columns, list + threadIdx.x - lane);
         }
     }
 }
