@@ -51,19 +51,20 @@ static __device__ inline void list_pairs(const pool &p, contact_table *t, int pa
 {
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     const int channels = p.s.rule.channels;
-    wide at = 0;
-    if (lane == 0) at = atomicAdd(&p.line->listed, (wide)take);
-    at = __shfl_sync(ALL_LANES, at, 0) + (wide)lane;
-    if (lane >= take) return;
-    const wide pair = t->fresh[warp][pairs - take + lane];
-    const int64_t a = (int64_t)(pair >> 32), b = (uint32_t)pair;
-    const wide least = *(volatile wide *)&p.key[a];
-    uint64_t apart = 0;
+    wide at = 0, pair = 0;
+    if (lane == 0) at = atomicAdd(&p.line->listed, (wide)take); /* the lanes wait for it below */
+    if (lane < take) {
+        pair = t->fresh[warp][pairs - take + lane];
+        const int64_t a = (int64_t)(pair >> 32), b = (uint32_t)pair;
+        const wide least = *(volatile wide *)&p.key[a];
+        uint64_t apart = 0;
 #pragma unroll 1
-    for (int c = 0; c < channels; c++)
-        apart += lob_piece_apart(p.mean[a * channels + c], p.mean[b * channels + c]);
-    keep_least(p, (int32_t)a, (int32_t)b, apart, least);
-    if (at < (wide)p.room) p.list[at] = pair;
+        for (int c = 0; c < channels; c++)
+            apart += lob_piece_apart(p.mean[a * channels + c], p.mean[b * channels + c]);
+        keep_least(p, (int32_t)a, (int32_t)b, apart, least);
+    }
+    at = __shfl_sync(ALL_LANES, at, 0) + (wide)lane;
+    if (lane < take && at < (wide)p.room) p.list[at] = pair;
 }
 
 /* What lies beyond the faces of a voxel: sets, 0 where there is none. Returns the voxel's own. */

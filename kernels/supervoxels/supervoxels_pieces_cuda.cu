@@ -133,7 +133,7 @@ static void lay_tiles(pool *p, const lob_device *device)
     const int across = p->s.rule.slice_axis;
     const bool no_y = p->ny == 1 || across == 1, no_z = !no_y && (p->nz == 1 || across == 2);
     const int64_t rows = (int64_t)p->ny * p->nz, along = (p->along + TILE_RUNS - 1) / TILE_RUNS;
-    const int64_t enough = 4 * (int64_t)device->multiprocessors;
+    const int64_t enough = 12 * (int64_t)device->multiprocessors;
     p->steps = MOST_STEPS;
     while (p->steps > 1 && rows * along / (p->steps * STEP_ROWS) < enough) p->steps /= 2;
     const int bits = log_of(p->steps * STEP_ROWS);
@@ -195,7 +195,7 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
     const pool *p = &j->p;
     lob_device *device = j->device;
     const int64_t tiles = (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2];
-    const int64_t blocks = (p->most + ROUND_THREADS) / ROUND_THREADS;
+    const int64_t blocks = (p->most + THREADS) / THREADS; /* few pieces keep few blocks waiting */
     const int64_t most = device->multiprocessors;
     LOB_TRY(lob_launch(device, small_kernel, "finding small pieces",
                        blocks_for(device, p->most + 1), THREADS, 0, *p, j->error));

@@ -18,6 +18,13 @@ enum {
 
 /* ---- rounds ---- */
 
+/* What came before it is seen by who sees what comes after it; __threadfence also orders all such
+ * fences among each other, which nobody needs here. */
+static __device__ inline void order_memory()
+{
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+}
+
 /* All blocks meet: what each wrote before, all see after. flag: set if any thread says so. */
 static __device__ inline void meet(const pool &p, uint32_t *met, bool any = false,
                                    uint32_t *flag = NULL)
@@ -26,10 +33,10 @@ static __device__ inline void meet(const pool &p, uint32_t *met, bool any = fals
     ++*met;
     if (threadIdx.x == 0) {
         if (any && flag) *flag = 1;
-        __threadfence();
+        order_memory();
         atomicAdd(&p.line->arrived, 1u);
         while (*(volatile uint32_t *)&p.line->arrived < *met * gridDim.x) __nanosleep(20);
-        __threadfence();
+        order_memory();
     }
     __syncthreads();
 }
@@ -56,31 +63,42 @@ static __device__ inline int32_t lowest_of(const int32_t *set, int32_t i)
     return i;
 }
 
-/* The same for a batch, side by side: a step takes as long as memory does. */
+/* The same for a batch, side by side: a step takes as long as memory does. 0 is no piece. */
 static __device__ inline void find_lowest(const int32_t *set, int32_t (&i)[BATCH])
 {
+    bool on[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) on[k] = i[k] != 0;
     for (bool any = true; any;) {
         int32_t next[BATCH];
         any = false;
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) next[k] = set_now(set, i[k]);
+        for (int k = 0; k < BATCH; k++) next[k] = on[k] ? set_now(set, i[k]) : i[k];
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) any = any || next[k] != i[k], i[k] = next[k];
+        for (int k = 0; k < BATCH; k++) {
+            on[k] = next[k] != i[k];
+            i[k] = next[k];
+            any = any || on[k];
+        }
     }
 }
 
-/* Join each a with its b. */
+/* Join each a with its b; where they are equal nothing is to be done. */
 static __device__ inline void unite(int32_t *set, int32_t (&a)[BATCH], int32_t (&b)[BATCH])
 {
     for (bool any = true; any;) {
         int32_t of_a[BATCH], of_b[BATCH], was[BATCH];
         any = false;
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) of_a[k] = set_now(set, a[k]), of_b[k] = set_now(set, b[k]);
+        for (int k = 0; k < BATCH; k++) {
+            of_a[k] = a[k] != b[k] ? set_now(set, a[k]) : a[k];
+            of_b[k] = a[k] != b[k] ? set_now(set, b[k]) : b[k];
+        }
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
             const bool found = of_a[k] == a[k] && of_b[k] == b[k];
-            a[k] = max(of_a[k], of_b[k]), b[k] = min(of_a[k], of_b[k]);
+            a[k] = max(of_a[k], of_b[k]);
+            b[k] = min(of_a[k], of_b[k]);
             was[k] = found && a[k] != b[k] ? atomicCAS(&set[a[k]], a[k], b[k]) : -1;
         }
 #pragma unroll
@@ -123,21 +141,27 @@ static __device__ inline void read_picks(int32_t (&pick)[BATCH], const pool &p,
 {
     wide key[BATCH];
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) key[i] = p.key[set[i]];
+    for (int i = 0; i < BATCH; i++) key[i] = set[i] ? p.key[set[i]] : NO_NEIGHBOUR;
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
         pick[i] = key[i] == NO_NEIGHBOUR ? set[i] : (int32_t)(uint32_t)key[i];
 }
 
-/* What picked joins what it picked. */
-static __device__ inline void join_sets(const pool &p, const share &own)
+/* What picked joins what it picked. What did not is small no more, or touches nothing: it is listed
+ * no longer. */
+static __device__ inline void join_sets(const pool &p, share *own)
 {
-    for (int64_t k = 0; k < own.small; k += BATCH) {
+    int64_t left = 0;
+    for (int64_t k = 0; k < own->small; k += BATCH) {
         int32_t set[BATCH], pick[BATCH];
-        read_small(set, p, own, k);
+        read_small(set, p, *own, k);
         read_picks(pick, p, set);
+#pragma unroll
+        for (int i = 0; i < BATCH; i++)
+            if (pick[i] != set[i]) p.small[first_of_thread() + left++ * all_threads()] = set[i];
         unite(p.set, set, pick);
     }
+    own->small = left;
 }
 
 /* A set that is none any more points at the one it is part of, and gives it its sums. */
@@ -178,14 +202,14 @@ static __device__ inline void gather_sets(const pool &p, const share &own)
         read_picks(pick, p, set);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
-            n[i] = *(volatile wide *)&p.n[set[i]];
-            of_pick[i] = *(volatile wide *)&p.n[pick[i]];
             lowest[i] = set[i];
+            n[i] = set[i] ? *(volatile wide *)&p.n[set[i]] : 0;
+            of_pick[i] = set[i] ? *(volatile wide *)&p.n[pick[i]] : 0;
         }
         find_lowest(p.set, lowest);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
-            if (pick[i] == set[i]) continue;
+            if (set[i] == 0) continue;
             p.key[set[i]] = NO_NEIGHBOUR;
             if (lowest[i] != set[i]) give_sums(p, set[i], lowest[i], n[i]);
             if (lowest[i] == pick[i] || of_pick[i] < small) continue;
@@ -234,28 +258,7 @@ static __device__ inline void offer(const pool &p, const int32_t (&a)[BATCH],
         if (a[i]) keep_least(p, a[i], b[i], apart[i], least[i]);
 }
 
-/* Sets that are small still stay listed. */
-static __device__ inline void keep_small(const pool &p, share *own)
-{
-    int64_t left = 0;
-    for (int64_t k = 0; k < own->small; k += BATCH) {
-        int32_t set[BATCH], now[BATCH];
-        bool small[BATCH];
-        read_small(set, p, *own, k);
-#pragma unroll
-        for (int i = 0; i < BATCH; i++) {
-            now[i] = p.set[set[i]];
-            small[i] = is_small(p, set[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < BATCH; i++)
-            if (set[i] && now[i] == set[i] && small[i])
-                p.small[first_of_thread() + left++ * all_threads()] = set[i];
-    }
-    own->small = left;
-}
-
-/* Their contacts are offered again. Are there any? */
+/* Contacts of sets that are small still stay listed, and are offered again. Are there any? */
 static __device__ inline bool offer_again(const pool &p, share *own)
 {
     wide *const list = p.list + first_of_thread();
@@ -368,12 +371,11 @@ static __global__ void __launch_bounds__(ROUND_THREADS, 1)
     uint32_t met = 0;
     bool any = listed > 0;
     for (int round = 0; any; round++) {
-        join_sets(p, own);
+        join_sets(p, &own);
         meet(p, &met);
         gather_sets(p, own);
         if (listed > p.room) return;
         meet(p, &met);
-        keep_small(p, &own);
         any = offer_again(p, &own);
         meet(p, &met, any, &p.line->going[round]);
         any = *(volatile uint32_t *)&p.line->going[round];
