@@ -9,7 +9,7 @@
 
 /* Fixed cases of more voxels than LARGE only where at least MANY cases are asked for: who asks for
  * few has tools look on that slow a kernel down a hundred times and more. */
-enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 200000, MANY = 100 };
+enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000, MANY = 100 };
 
 /* What one run came to. */
 typedef struct {
