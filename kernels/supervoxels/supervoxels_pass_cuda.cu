@@ -120,7 +120,7 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
     int each = 0;
     if (s->screened && s->pass != PASS_START)
         LOB_TRY(lob_launch(device, v->screen, "screening piles",
-                           (piles + SCREEN_THREADS - 1) / SCREEN_THREADS, SCREEN_THREADS, 0, *s,
+                           (piles + SCREEN_PILES - 1) / SCREEN_PILES, SCREEN_THREADS, 0, *s,
                            error));
     LOB_CUDA(cudaFuncSetAttribute((const void *)v->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));

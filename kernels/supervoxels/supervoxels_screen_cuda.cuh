@@ -1,9 +1,9 @@
 /*
- * slic: which clusters may have voxels of a pile, decided for all piles ahead of a pass, by a lane
- * for each.
+ * slic: which clusters may have voxels of a pile, decided for all piles ahead of a pass, by a few
+ * lanes for each.
  *
  * Lowest and highest levels and the sums of a pile's levels do not change: the first pass writes
- * them down as its digest. From that alone a lane culls the clusters around. A pile that is left
+ * them down as its digest. From that alone lanes cull the clusters around. A pile that is left
  * with one cluster, whose box holds it all, is added to that without a look at its voxels. All
  * others are listed for the warps, each with the clusters that are left.
  */
@@ -12,7 +12,11 @@
 
 #include "kernels/supervoxels/supervoxels_shortlist_cuda.cuh"
 
-enum { SCREEN_THREADS = 128 };
+enum {
+    PARTS = 4, /* lanes of a pile */
+    SCREEN_THREADS = 128,
+    SCREEN_PILES = SCREEN_THREADS / PARTS /* of a block */
+};
 static constexpr uint32_t NO_DATA = ~0u, SOME_DATA = ~0u - 1; /* in place of the first sum */
 
 template <int C> struct digest {
@@ -39,10 +43,9 @@ static __device__ inline digest<C> digest_of_pile(const pile<LOB_SLIC, C, FLAT> 
         range_of_levels(&low, &high, p, c);
 #pragma unroll
         for (int z = 0; z < shape<FLAT>::depth; z++) {
-            const uint32_t words[4] = {p.packed[z][c].x, p.packed[z][c].y, p.packed[z][c].z,
-                                       p.packed[z][c].w};
-#pragma unroll
-            for (int i = 0; i < 4; i++) sum += (words[i] & 0xffff) + (words[i] >> 16);
+            const uint4 &four = p.packed[z][c];
+            sum = __dp2a_lo(four.x, 0x0101u, __dp2a_lo(four.y, 0x0101u, sum));
+            sum = __dp2a_lo(four.z, 0x0101u, __dp2a_lo(four.w, 0x0101u, sum));
         }
         of.range[c] = low | high << 16;
         of.sum[c] = __reduce_add_sync(ALL_LANES, sum);
@@ -99,74 +102,60 @@ static __device__ inline void add_whole(const scene &s, const int32_t *first, in
 
 /* ---- screening ---- */
 
-/* The clusters of a pile's spans, one after another, lowest first. */
-typedef struct {
-    int32_t id, u, v;
-} cluster_walk;
-
-static __device__ inline cluster_walk first_cluster(const scene &s, const cell_span *spans)
-{
-    const int64_t id = spans[0].first * s.cell_stride[0] + spans[1].first * s.cell_stride[1] +
-                       spans[2].first * s.cell_stride[2];
-    return cluster_walk{(int32_t)id, 0, 0};
-}
-
-static __device__ inline void next_cluster(cluster_walk *at, const scene &s, const cell_span *spans)
-{
-    const int32_t u = (int32_t)s.cell_stride[0], v = (int32_t)s.cell_stride[1];
-    at->id += u;
-    if (++at->u < spans[0].n) return;
-    at->u = 0;
-    at->id += v - spans[0].n * u;
-    if (++at->v < spans[1].n) return;
-    at->v = 0;
-    at->id += (int32_t)s.cell_stride[2] - spans[1].n * v;
-}
-
 /* What of up to WARP clusters may have voxels of the pile; and the one that has all, or -1. */
 typedef struct {
     uint32_t clusters; /* bits; 0: there are too many of them to say */
     int32_t sole;
 } screened;
 
+/* All lanes of the warp together, PARTS for each pile. */
 template <int C, bool FLAT>
 static __device__ inline screened screen_pile(const scene &s, const int32_t *first,
-                                              const listed_pile &place, const digest<C> &of)
+                                              const cell_span *spans, const digest<C> &of)
 {
-    const cell_span spans[3] = {s.spans[place.x], s.spans[s.bricks[0] + place.y],
-                                s.spans[s.bricks[0] + s.bricks[1] + place.z]};
-    const int total = spans[0].n * spans[1].n * (FLAT ? 1 : spans[2].n);
+    const int all = spans[0].n * spans[1].n * (FLAT ? 1 : spans[2].n);
+    const int total = of.sum[0] == NO_DATA || all > WARP ? 0 : all, part = threadIdx.x % PARTS;
     const desk none = {};
     level_range<LOB_SLIC, C> r;
-    centre_of<LOB_SLIC, C, FLAT> nearest;
     screened found = {0, -1};
     float least = INFINITY;
-    if (total > WARP) return found;
 #pragma unroll
     for (int c = 0; c < C; c++) {
         r.from[c] = (float)lob_slic_step(of.range[c] & 0xffff, &s.rule);
         r.to[c] = (float)lob_slic_step(of.range[c] >> 16, &s.rule);
     }
-    cluster_walk at = first_cluster(s, spans);
-#pragma unroll 3
-    for (int i = 0; i < total; i++, next_cluster(&at, s, spans)) {
-        const candidate one = candidate_at<LOB_SLIC, C, FLAT>(s, first, at.id);
-        const centre_of<LOB_SLIC, C, FLAT> centre = read_centre<LOB_SLIC, C, FLAT>(s, at.id);
-        const float cost = cost_in_middle<C, FLAT>(s, none, first, centre, r);
+    for (int i = part; i < total; i += PARTS) {
+        const int32_t id = cluster_of_spans<FLAT>(s, spans, i);
+        const candidate one = candidate_at<LOB_SLIC, C, FLAT>(s, first, id);
+        const float cost =
+            cost_in_middle<C, FLAT>(s, none, first, read_centre<LOB_SLIC, C, FLAT>(s, id), r);
         if (!holds_pile<LOB_SLIC, C, FLAT>(one) || !(cost < least)) continue;
         least = cost;
-        nearest = centre;
-        found.sole = at.id;
+        found.sole = id;
     }
-    at = first_cluster(s, spans);
-#pragma unroll 3
-    for (int i = 0; i < total; i++, next_cluster(&at, s, spans)) {
-        const candidate one = candidate_at<LOB_SLIC, C, FLAT>(s, first, at.id);
-        const centre_of<LOB_SLIC, C, FLAT> centre = read_centre<LOB_SLIC, C, FLAT>(s, at.id);
-        const bool beaten =
-            found.sole >= 0 && is_beaten<C, FLAT>(s, none, first, one, centre, nearest, r);
+    __syncwarp();
+#pragma unroll
+    for (int apart = 1; apart < PARTS; apart *= 2) {
+        const float cost = __shfl_xor_sync(ALL_LANES, least, apart);
+        const int32_t id = __shfl_xor_sync(ALL_LANES, found.sole, apart);
+        if (!(cost < least || (cost == least && id > found.sole))) continue;
+        least = cost;
+        found.sole = id;
+    }
+    const bool any = found.sole >= 0;
+    const centre_of<LOB_SLIC, C, FLAT> nearest =
+        read_centre<LOB_SLIC, C, FLAT>(s, any ? found.sole : 0);
+    for (int i = part; i < total; i += PARTS) {
+        const int32_t id = cluster_of_spans<FLAT>(s, spans, i);
+        const candidate one = candidate_at<LOB_SLIC, C, FLAT>(s, first, id);
+        const centre_of<LOB_SLIC, C, FLAT> centre = read_centre<LOB_SLIC, C, FLAT>(s, id);
+        const bool beaten = any && is_beaten<C, FLAT>(s, none, first, one, centre, nearest, r);
         if (meets_pile(one) && !beaten) found.clusters |= 1u << i;
     }
+    __syncwarp();
+#pragma unroll
+    for (int apart = 1; apart < PARTS; apart *= 2)
+        found.clusters |= __shfl_xor_sync(ALL_LANES, found.clusters, apart);
     if (__popc(found.clusters) != 1) found.sole = -1;
     return found;
 }
@@ -187,31 +176,26 @@ static __global__ void __launch_bounds__(SCREEN_THREADS)
     screen_kernel(const __grid_constant__ scene s)
 {
     typedef shape<FLAT> S;
-    const uint32_t lane = threadIdx.x % WARP, piles = s.bricks[0] * s.bricks[1] * s.piles;
-    if (s.pass == PASS_ADD && is_still(s)) return;
-    for (uint32_t i = blockIdx.x * SCREEN_THREADS + threadIdx.x; i - lane < piles;
-         i += gridDim.x * SCREEN_THREADS) {
-        bool wanted = false;
-        listed_pile to = {};
-        if (i < piles) {
-            const digest<C> of = read_digest<C>(s, i);
-            const uint32_t row = i / s.bricks[0];
-            to.x = i - row * s.bricks[0];
-            to.z = row / s.bricks[1];
-            to.y = row - to.z * s.bricks[1];
-            wanted = s.pass == PASS_LABEL;
-            if (of.sum[0] != NO_DATA) {
-                const int32_t first[3] = {(int32_t)to.x * S::bx, (int32_t)to.y * S::by,
-                                          (int32_t)to.z * S::bz * S::depth};
-                const screened found = screen_pile<C, FLAT>(s, first, to, of);
-                const bool sole = found.sole >= 0 && of.sum[0] != SOME_DATA;
-                if (sole && !wanted) add_whole<C, FLAT>(s, first, found.sole, of);
-                to.clusters = found.clusters;
-                to.z |= sole ? SOLE : 0;
-                wanted = wanted || !sole;
-            }
-        }
-        list_pile(s, wanted, to);
+    const uint32_t part = threadIdx.x % PARTS, step = gridDim.x * SCREEN_PILES;
+    const uint32_t piles = s.bricks[0] * s.bricks[1] * s.piles;
+    const bool adds = s.pass != PASS_LABEL;
+    if (adds && is_still(s)) return;
+    for (uint32_t from = blockIdx.x * SCREEN_PILES; from < piles; from += step) {
+        const uint32_t i = from + threadIdx.x / PARTS, pile = min(i, piles - 1);
+        const uint32_t row = pile / s.bricks[0], z = row / s.bricks[1];
+        listed_pile to = {pile - row * s.bricks[0], row - z * s.bricks[1], z, 0};
+        const int32_t first[3] = {(int32_t)to.x * S::bx, (int32_t)to.y * S::by,
+                                  (int32_t)to.z * S::bz * S::depth};
+        const cell_span spans[3] = {s.spans[to.x], s.spans[s.bricks[0] + to.y],
+                                    s.spans[s.bricks[0] + s.bricks[1] + to.z]};
+        const digest<C> of = read_digest<C>(s, pile);
+        const screened found = screen_pile<C, FLAT>(s, first, spans, of);
+        const bool sole = found.sole >= 0 && of.sum[0] != SOME_DATA;
+        const bool mine = i < piles && part == 0;
+        to.clusters = found.clusters;
+        to.z |= sole ? SOLE : 0;
+        if (mine && sole && adds) add_whole<C, FLAT>(s, first, found.sole, of);
+        list_pile(s, mine && !(adds && (sole || of.sum[0] == NO_DATA)), to);
     }
 }
 

@@ -181,6 +181,17 @@ static __device__ inline level_range<M, C> range_of_pile(const scene &s, const p
 
 /* ---- candidates ---- */
 
+/* Number i of the clusters of a pile's spans, lowest first. */
+template <bool FLAT>
+static __device__ inline int32_t cluster_of_spans(const scene &s, const cell_span *spans, int i)
+{
+    const int row = (int)(((float)i + 0.5f) * spans[0].over),
+              sheet = FLAT ? 0 : (int)(((float)row + 0.5f) * spans[1].over);
+    const int32_t u = spans[0].first + i - row * spans[0].n,
+                  v = spans[1].first + row - sheet * spans[1].n, w = spans[2].first + sheet;
+    return (int32_t)(u * s.cell_stride[0] + v * s.cell_stride[1] + w * s.cell_stride[2]);
+}
+
 typedef struct {
     int32_t id;
     int32_t low[3], high[3]; /* what its box holds of the pile, from the pile's first voxel on */
@@ -442,46 +453,46 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
     level_range<M, C> r;
     centre_of<M, C, FLAT> other;
     uint32_t nearest = none; /* in the middle: its cost there, and its lane */
+    bool whole = false;
     int n = 0;
     for (int from = 0; from < total; from += WARP) {
-        const int i = min(from + lane, total - 1);
-        const int row = (int)(((float)i + 0.5f) * spans[0].over),
-                  sheet = FLAT ? 0 : (int)(((float)row + 0.5f) * spans[1].over);
-        const int32_t u = spans[0].first + i - row * nu, v = spans[1].first + row - sheet * nv,
-                      w = spans[2].first + sheet;
-        const candidate one = candidate_at<M, C, FLAT>(
-            s, p.first,
-            (int32_t)(u * s.cell_stride[0] + v * s.cell_stride[1] + w * s.cell_stride[2]));
-        const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, one.id);
+        const int32_t id = cluster_of_spans<FLAT>(s, spans, min(from + lane, total - 1));
+        const candidate one = candidate_at<M, C, FLAT>(s, p.first, id);
+        const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, id);
         bool stays = from + lane < total && meets_pile(one);
         if (M == LOB_SLIC && at.clusters) { /* of no more than there are lanes */
             stays = at.clusters >> lane & 1;
-        } else if constexpr (M != LOB_SLICO) {
-            if (from == 0) r = range_of_pile<M, C, FLAT>(s, p); /* while those are on their way */
-            const float cost = cost_in_middle<C, FLAT>(s, d, p.first, centre, r);
-            const bool holds = stays && holds_pile<M, C, FLAT>(one);
-            const uint32_t least = __reduce_min_sync(
-                ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + (uint32_t)lane : none);
-            if (least < nearest) {
-                nearest = least;
+        } else if constexpr (M != LOB_SLICO)
+            if (s.pass != PASS_START) {
+                if (from == 0)
+                    r = range_of_pile<M, C, FLAT>(s, p); /* while those are on their way */
+                const float cost = cost_in_middle<C, FLAT>(s, d, p.first, centre, r);
+                const bool holds = stays && holds_pile<M, C, FLAT>(one);
+                const uint32_t least = __reduce_min_sync(
+                    ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + (uint32_t)lane : none);
+                if (least < nearest) {
+                    nearest = least;
 #pragma unroll
-                for (int f = 0; f < L::base - L::centre; f++)
-                    other.along[f] = __shfl_sync(ALL_LANES, centre.along[f], (int)(least % WARP));
+                    for (int f = 0; f < L::base - L::centre; f++)
+                        other.along[f] =
+                            __shfl_sync(ALL_LANES, centre.along[f], (int)(least % WARP));
 #pragma unroll
-                for (int e = 0; e < L::extras; e++)
-                    other.extra[e] = __shfl_sync(ALL_LANES, centre.extra[e], (int)(least % WARP));
+                    for (int e = 0; e < L::extras; e++)
+                        other.extra[e] =
+                            __shfl_sync(ALL_LANES, centre.extra[e], (int)(least % WARP));
+                }
+                if (nearest != none)
+                    stays = stays && !is_beaten<C, FLAT>(s, d, p.first, one, centre, other, r);
             }
-            if (nearest != none)
-                stays = stays && !is_beaten<C, FLAT>(s, d, p.first, one, centre, other, r);
-        }
         const unsigned those = __ballot_sync(ALL_LANES, stays);
+        whole = whole || __any_sync(ALL_LANES, stays && holds_pile<M, C, FLAT>(one));
         const int slot = n + __popc(those & ((1u << lane) - 1));
         if (stays && slot < s.room)
             note_candidate<M, C, FLAT>(d.table + slot * L::entry, s, one, centre);
         n += __popc(those);
     }
     __syncwarp();
-    return shortlist{n, n == 1 && nearest != none}; /* the nearest in the middle always stays */
+    return shortlist{n, n == 1 && whole};
 }
 
 /* ---- the table ---- */
