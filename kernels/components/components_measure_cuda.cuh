@@ -83,9 +83,10 @@ static __device__ inline void widen(uint32_t *span, uint32_t by)
 struct marks {
     bool bits;
 
-    __device__ uint32_t at(uint32_t place) const
+    /* Some of a place and the next one: bit 0, bit 1. */
+    __device__ uint32_t at(uint32_t place, uint32_t which) const
     {
-        return bits ? 1u << place : span_of(place, place);
+        return bits ? which << place : span_of(place + (which == 2), place + which / 2);
     }
 
     __device__ uint32_t both(uint32_t a, uint32_t b) const
@@ -256,12 +257,23 @@ static __device__ inline void load_word(const runs &r, const place &p, tile_tabl
         *to++ = (uint16_t)(thread * WORD + (uint32_t)__ffs((int)left) - 1);
 }
 
-/* The sum of the places of a word's bits. */
-static __device__ inline uint32_t sum_of_bits(uint32_t bits)
+/*
+ * The sum of the places of two words' bits. Counting bits is slow: places of one word that have a
+ * bit set, and those of the other, next to them, share a count.
+ */
+static __device__ inline uint32_t sum_of_bits(uint32_t a, uint32_t b)
 {
-    return (uint32_t)(__popc(bits & 0xaaaaaaaau) + 2 * __popc(bits & 0xccccccccu) +
-                      4 * __popc(bits & 0xf0f0f0f0u) + 8 * __popc(bits & 0xff00ff00u) +
-                      16 * __popc(bits & 0xffff0000u));
+    uint32_t sum = 0;
+#pragma unroll
+    for (int k = 0; k < 5; k++) {
+        const uint32_t with = k == 0   ? 0xaaaaaaaau
+                              : k == 1 ? 0xccccccccu
+                              : k == 2 ? 0xf0f0f0f0u
+                              : k == 3 ? 0xff00ff00u
+                                       : 0xffff0000u;
+        sum += (uint32_t)__popc((a & with) | (b >> (1 << k) & ~with)) << k;
+    }
+    return sum;
 }
 
 /* The columns of the run that starts at a place. */
@@ -279,33 +291,34 @@ template <typename K>
 static __device__ inline place_sums places_of_run(const runs &r, const tile_words<K> &t,
                                                   uint32_t thread, uint32_t columns)
 {
-    const marks in_y = marks_y<K>(r), in_z = marks_z<K>(r);
     const uint32_t x = thread % TILE_WORDS * WORD, line = thread / TILE_WORDS;
-    const uint32_t own_y = (line & ((1u << r.tile_y_bits) - 1)) * K::by;
-    const uint32_t own_z = (line >> r.tile_y_bits) * K::bz;
+    const uint32_t y = (line & ((1u << r.tile_y_bits) - 1)) * K::by;
+    const uint32_t z = (line >> r.tile_y_bits) * K::bz;
+    uint32_t next_y = 0, next_z = 0; /* voxels in the line's rows that are at y + 1, z + 1 */
     place_sums s = {};
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = thread % TILE_WORDS == i ? columns : 0;
     if constexpr (K::by * K::bz == 1) { /* without a gap */
         s.voxels = (uint32_t)__popc(columns);
         s.sum[0] = s.voxels * (2 * (x + (uint32_t)__ffs((int)columns) - 1) + s.voxels - 1) / 2;
-        s.sum[1] = s.voxels * own_y;
-        s.sum[2] = s.voxels * own_z;
-        s.mark[0] = in_y.at(own_y);
-        s.mark[1] = in_z.at(own_z);
     } else {
+        uint32_t bits[K::by * K::bz];
 #pragma unroll
         for (int i = 0; i < K::by * K::bz; i++) {
-            const uint32_t y = own_y + i % K::by, z = own_z + i / K::by;
-            const uint32_t bits = t.row[i][thread] & columns, n = (uint32_t)__popc(bits);
+            bits[i] = t.row[i][thread] & columns;
+            const uint32_t n = (uint32_t)__popc(bits[i]);
             s.voxels += n;
-            s.sum[0] += n * x + sum_of_bits(bits);
-            s.sum[1] += n * y;
-            s.sum[2] += n * z;
-            s.mark[0] = in_y.both(s.mark[0], bits ? in_y.at(y) : 0);
-            s.mark[1] = in_z.both(s.mark[1], bits ? in_z.at(z) : 0);
+            next_y += i % K::by ? n : 0;
+            next_z += i / K::by ? n : 0;
         }
+        s.sum[0] = s.voxels * x;
+#pragma unroll
+        for (int i = 0; i < K::by * K::bz; i += 2) s.sum[0] += sum_of_bits(bits[i], bits[i + 1]);
     }
+    s.sum[1] = s.voxels * y + next_y;
+    s.sum[2] = s.voxels * z + next_z;
+    s.mark[0] = marks_y<K>(r).at(y, (s.voxels > next_y) | (next_y > 0) << 1);
+    s.mark[1] = marks_z<K>(r).at(z, (s.voxels > next_z) | (next_z > 0) << 1);
     return s;
 }
 
@@ -449,10 +462,11 @@ static __device__ inline int64_t first_voxel(const runs &r, const corner &o, int
         *z = o.z + (line >> r.tile_y_bits);
         return ((int64_t)*z * r.ny + y) * r.nx + o.x + x;
     }
-    const wide bit = r.first[id], word = bit / WORD;
-    const wide row = word / (wide)r.words;
-    *z = (int)(row / (wide)r.ny);
-    return (int64_t)(row * (wide)r.nx + (word - row * (wide)r.words) * WORD + bit % WORD);
+    const wide bit = r.first[id];
+    const uint32_t word = (uint32_t)(bit / WORD); /* tiles hold fewer than 2^31 */
+    const uint32_t row = word / (uint32_t)r.words;
+    *z = (int)(row / (uint32_t)r.ny);
+    return (int64_t)row * r.nx + (word - row * (uint32_t)r.words) * WORD + (int64_t)(bit % WORD);
 }
 
 /* A row as words, a quarter after the other. */
