@@ -68,22 +68,6 @@ static __device__ inline face_word load_face_word(const runs &r, const place &p,
     return f;
 }
 
-/* How many runs come before a word's; total: of the tile. Has a barrier. */
-static __device__ inline int count_runs(face_tile *t, int mine, int *total)
-{
-    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
-    int sum = mine;
-    for (int apart = 1; apart < WORD; apart *= 2) {
-        const int other = __shfl_up_sync(~0u, sum, apart);
-        if (lane >= apart) sum += other;
-    }
-    if (lane == WORD - 1) t->of_warp[warp] = (uint32_t)sum;
-    __syncthreads();
-    const uint32_t of_lane = lane < TILE_THREADS / WORD ? t->of_warp[lane] : 0;
-    *total = (int)__reduce_add_sync(~0u, of_lane);
-    return sum - mine + (int)__reduce_add_sync(~0u, lane < warp ? of_lane : 0);
-}
-
 /* Leave those of a word's pairs that need a union: one for two runs, none that goes round others.
  */
 static __device__ inline void keep_needed(const face_tile &t, face_word *f)
@@ -206,6 +190,7 @@ static __device__ inline void keep_face_codes(const run_forest &forest, const ru
 
 static __device__ inline void write_codes(const run_forest &forest, uint16_t *code, int total)
 {
+#pragma unroll 2
     for (int i = (int)threadIdx.x; i < total; i += TILE_THREADS) {
         const uint32_t found = forest.parent((uint32_t)i * 4);
         code[i] = (uint16_t)(found & forest.is_code ? found | CODE_OWN : forest.parent(found));
@@ -223,15 +208,16 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_faces_kernel(runs
     const int thread = (int)threadIdx.x;
     const place p = place_of_tile(r, tile);
     face_word f = load_face_word(r, p, thread);
-    int total = 0;
+    uint32_t all = 0;
     t.starts[thread] = f.starts;
     t.joined[thread] = f.joined;
     t.along_y[thread] = f.along_y;
     t.along_z[thread] = f.along_z;
-    f.base = count_runs(&t, f.runs, &total);
+    f.base = (int)sum_before((uint32_t)f.runs, t.of_warp, &all);
+    const int total = (int)all;
     t.base[thread] = (uint16_t)f.base;
     r.offset[tile * TILE_THREADS + thread] = (uint16_t)f.base;
-    if (thread == 0) r.runs[tile] = (uint32_t)total;
+    if (thread == 0) r.runs[tile] = all;
     keep_needed(t, &f);
     __syncthreads();
     link_face_word(forest, t, &f);
