@@ -49,8 +49,8 @@ static __device__ inline void join_added(added *to, const added &a)
 }
 
 /*
- * All lanes together: take the pieces of the label that most lanes have out, if these are several,
- * as one that all lanes are given: a component that is most of a volume has a piece in every tile.
+ * All lanes together: take the pieces of the label that most lanes have out, if these are many, as
+ * one that all lanes are given: a component that is most of a volume has a piece in every tile.
  */
 static __device__ inline added take_alike(added *a)
 {
@@ -59,7 +59,7 @@ static __device__ inline added take_alike(added *a)
     const uint32_t best =
         __reduce_max_sync(~0u, a->label ? (uint32_t)(__popc(alike) * WORD + lane) : 0);
     added all = {};
-    if (best < 2 * WORD) return all;
+    if (best < OFTEN * WORD) return all;
     all.label = __shfl_sync(~0u, a->label, (int)(best % WORD));
     const bool same = a->label == all.label;
     all.voxels = warp_sum(same ? a->voxels : 0);
