@@ -54,16 +54,11 @@ template <typename T> static __device__ inline bool is_foreground(T value)
 }
 
 /* A lane's voxel of each word of a group: the first at from, left of them before the row ends. */
-template <typename T, typename R>
-static __device__ inline void load_row(R (&to)[GROUP], const T *from, int left, bool whole)
+template <bool WHOLE, typename T, typename R>
+static __device__ inline void load_row(R (&to)[GROUP], const T *from, int left)
 {
-    if (whole) {
 #pragma unroll
-        for (int i = 0; i < GROUP; i++) to[i] = (R)from[i * WORD];
-    } else {
-#pragma unroll
-        for (int i = 0; i < GROUP; i++) to[i] = i * WORD < left ? (R)from[i * WORD] : R(0);
-    }
+    for (int i = 0; i < GROUP; i++) to[i] = WHOLE || i * WORD < left ? (R)from[i * WORD] : R(0);
 }
 
 template <typename R> static __device__ inline void clear_row(R (&row)[GROUP])
@@ -124,61 +119,83 @@ static __device__ inline uint32_t filled_pairs(const runs &r, const face_lane &l
     return bits & from & (l.face == ALONG_X ? lob_bits_back(from, before) : before);
 }
 
+/* Where a warp is: a group of words of rows that follow each other. */
+typedef struct {
+    int y, end_y, z, w;
+} strip;
+
+static __device__ inline strip strip_of(const runs &r, uint32_t unit, uint32_t groups,
+                                        uint32_t stretch, uint32_t stretches, uint32_t deep)
+{
+    const uint32_t column = unit / deep, rest = column / groups, slab = rest / stretches;
+    strip p;
+    p.z = (int)(slab * deep + (unit - column * deep));
+    p.y = (int)((rest - slab * stretches) * stretch);
+    p.end_y = min(p.y + (int)stretch, r.ny);
+    p.w = (int)(column - rest * groups) * GROUP;
+    return p;
+}
+
 /*
- * A warp goes along y with a group of words of a plane: a row's values stay in registers while they
- * are those before another.
+ * A warp goes along y: a row's values stay in registers while they are those before another. WHOLE:
+ * all words of the group are.
  */
+template <typename T, bool PLAIN, bool WHOLE, typename C>
+static __device__ inline void compare_strip(const scene &s, const C &alike, strip p,
+                                            uint32_t *foreground, uint32_t *not_finite)
+{
+    using R = typename held<T>::type;
+    const runs &r = s.r;
+    const int lane = (int)threadIdx.x % WORD, x = p.w * WORD + lane, left_x = r.nx - x;
+    const face_lane l = lane_of<PLAIN>(r, p.w);
+    const bool edge = p.w > 0 && lane == 0, deep = p.z > 0 && r.along[2];
+    const int64_t row = (int64_t)p.z * r.ny + p.y, plane = (int64_t)r.ny * r.nx;
+    const T *from = (const T *)s.stored + row * r.nx + x;
+    int64_t at = row * r.words + p.w + lane % GROUP;
+    R own[GROUP], left[GROUP], before[GROUP], below[GROUP];
+    clear_row(before);
+    clear_row(below);
+    if (p.y > 0) load_row<WHOLE>(before, from - r.nx, left_x);
+#pragma unroll 1
+    for (; p.y < p.end_y; p.y++) {
+        load_row<WHOLE>(own, from, left_x);
+        if (deep) load_row<WHOLE>(below, from - plane, left_x);
+        shift_row(left, own, edge ? (R)from[-1] : R(0));
+        uint32_t bits = lane_word<PLAIN>(alike, own, left, before, below);
+        if (!PLAIN && l.plane)
+            bits = filled_pairs(r, l, bits, at,
+                                l.face == ALONG_X   ? p.w + lane % GROUP > 0
+                                : l.face == ALONG_Y ? p.y > 0
+                                                    : p.z > 0);
+        if (l.plane) l.plane[at] = bits;
+        if (PLAIN && l.face == FILLED) *foreground += (uint32_t)__popc(bits);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            if (PLAIN) *not_finite += !is_finite(own[i]);
+            before[i] = own[i];
+        }
+        from += r.nx;
+        at += r.words;
+    }
+}
+
 template <typename T, typename C, bool PLAIN>
 static __global__ void __launch_bounds__(FACES_THREADS, sizeof(T) > 4 ? 2 : 4)
     faces_kernel(facing<C> f)
 {
-    using R = typename held<T>::type;
-    const scene &s = f.s;
-    const runs &r = s.r;
-    const int lane = (int)threadIdx.x % WORD;
+    const runs &r = f.s.r;
     const uint32_t step = gridDim.x * FACES_WARPS;
     uint32_t foreground = 0, not_finite = 0;
     for (uint32_t unit = blockIdx.x * FACES_WARPS + threadIdx.x / WORD; unit < f.units;
          unit += step) {
-        const uint32_t column = unit / f.deep, strip = column / f.groups;
-        const uint32_t slab = strip / f.stretches;
-        const int z = (int)(slab * f.deep + (unit - column * f.deep));
-        const int first_y = (int)((strip - slab * f.stretches) * f.stretch);
-        const int end_y = min(first_y + (int)f.stretch, r.ny);
-        const int w = (int)(column - strip * f.groups) * GROUP, x = w * WORD + lane;
-        if (z >= r.nz) continue;
-        const face_lane l = lane_of<PLAIN>(r, w);
-        const bool whole = r.nx - w * WORD >= GROUP * WORD, edge = w > 0 && lane == 0;
-        const bool deep = z > 0 && r.along[2];
-        const int64_t row = (int64_t)z * r.ny + first_y, plane = (int64_t)r.ny * r.nx;
-        const T *from = (const T *)s.stored + row * r.nx + x;
-        int64_t at = row * r.words + w + lane % GROUP;
-        R own[GROUP], left[GROUP], before[GROUP], below[GROUP];
-        clear_row(before);
-        clear_row(below);
-        if (first_y > 0) load_row(before, from - r.nx, r.nx - x, whole);
-        for (int y = first_y; y < end_y; y++) {
-            load_row(own, from, r.nx - x, whole);
-            if (deep) load_row(below, from - plane, r.nx - x, whole);
-            shift_row(left, own, edge ? (R)from[-1] : R(0));
-            uint32_t bits = lane_word<PLAIN>(f.alike, own, left, before, below);
-            if (!PLAIN && l.plane)
-                bits = filled_pairs(r, l, bits, at,
-                                    l.face == ALONG_X   ? w + lane % GROUP > 0
-                                    : l.face == ALONG_Y ? y > 0
-                                                        : z > 0);
-            if (l.plane) l.plane[at] = bits;
-            if (PLAIN && l.face == FILLED) foreground += (uint32_t)__popc(bits);
-#pragma unroll
-            for (int i = 0; i < GROUP; i++) {
-                if (PLAIN) not_finite += !is_finite(own[i]);
-                before[i] = own[i];
-            }
-            from += r.nx;
-            at += r.words;
-        }
+        const strip p = strip_of(r, unit, f.groups, f.stretch, f.stretches, f.deep);
+        if (p.z >= r.nz) continue;
+        if (r.nx - p.w * WORD >= GROUP * WORD)
+            compare_strip<T, PLAIN, true>(f.s, f.alike, p, &foreground, &not_finite);
+        else
+            compare_strip<T, PLAIN, false>(f.s, f.alike, p, &foreground, &not_finite);
     }
-    if (PLAIN) count_states(s.counts, foreground, not_finite);
+    if (PLAIN) count_states(f.s.counts, foreground, not_finite);
 }
 
 /* ---- the call ---- */
