@@ -186,9 +186,7 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                            const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
                            lob_budget *budget, lob_error *error)
 {
-    double most = 1; /* voxels that a cluster may have */
-    for (int a = 0; a < 3; a++)
-        most *= fmin(rule->side[a], 3 * ceil((double)rule->side[a] / rule->cells[a]));
+    const double most = lob_cluster_most(rule);
     *count = pieces;
     if (rule->small <= 1) return LOB_OK;
     if (most > UINT32_MAX)

@@ -154,7 +154,7 @@ static __device__ inline void add_tally(const pool &p, const sum_table &t, int c
         for (int c = 0; c < C; c++) atomicAdd(&t.sums[place * channels + channel + c], sum[c]);
         return;
     }
-    if (channel == 0) atomicAdd(&p.n[of.piece], (wide)of.n);
+    if (channel == 0) atomicAdd(&p.n[of.piece], of.n);
 #pragma unroll
     for (int c = 0; c < C; c++)
         atomicAdd(&p.sums[(int64_t)of.piece * channels + channel + c], (wide)sum[c]);
@@ -277,7 +277,7 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
     for (int i = thread; i < 1 << SUM_BITS; i += THREADS) {
         const int64_t piece = t.piece[i];
         if (piece == 0) continue;
-        atomicAdd(&p.n[piece], (wide)t.n[i]);
+        atomicAdd(&p.n[piece], t.n[i]);
 #pragma unroll 1
         for (int c = 0; c < channels; c++)
             atomicAdd(&p.sums[piece * channels + c], (wide)t.sums[i * channels + c]);

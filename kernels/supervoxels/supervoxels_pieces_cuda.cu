@@ -26,7 +26,7 @@ static __global__ void __launch_bounds__(THREADS) small_kernel(const __grid_cons
 #pragma unroll 1
             for (int c = 0; c < p.s.rule.channels; c++) {
                 const int64_t at = i * p.s.rule.channels + c;
-                p.mean[at] = lob_piece_mean((int64_t)p.sums[at], (int64_t)p.n[i]);
+                p.mean[at] = lob_piece_mean((int64_t)p.sums[at], p.n[i]);
             }
         const bool small = set != 0 && is_small(p, set);
         const unsigned bits = __ballot_sync(ALL_LANES, small);
@@ -87,7 +87,7 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     unsigned char *at = memory;
     const int64_t n = p->most + 1, channels = p->s.rule.channels;
     p->line = take_part<pieces_line>(&at, 1);
-    p->n = take_part<wide>(&at, n);
+    p->n = take_part<uint32_t>(&at, n);
     p->sums = take_part<wide>(&at, n * channels);
     p->key = take_part<wide>(&at, n);
     p->number = (int32_t *)p->key;
@@ -216,6 +216,11 @@ lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces
     pieces_line line = {};
     j.device = device;
     j.error = error;
+    const double largest = lob_cluster_most(&s->rule);
+    if (largest > UINT32_MAX)
+        return lob_fail(error, LOB_EDATA,
+                        "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
+                        largest);
     lay_pool(&j.p, s, found, device);
     LOB_TRY(prepare(&j, &found->bytes, most));
     LOB_TRY(add_up(&j));

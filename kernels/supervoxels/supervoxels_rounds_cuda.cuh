@@ -165,7 +165,7 @@ static __device__ inline void join_sets(const pool &p, share *own)
 }
 
 /* A set that is none any more points at the one it is part of, and gives it its sums. */
-static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t set, wide n)
+static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t set, uint32_t n)
 {
     const int channels = p.s.rule.channels;
     const wide *const from = p.sums + (int64_t)piece * channels;
@@ -194,17 +194,17 @@ static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t se
  */
 static __device__ inline void gather_sets(const pool &p, const share &own)
 {
-    const wide small = (wide)p.s.rule.small;
+    const int64_t small = p.s.rule.small;
     for (int64_t k = 0; k < own.small; k += BATCH) {
         int32_t set[BATCH], pick[BATCH], lowest[BATCH];
-        wide n[BATCH], of_pick[BATCH];
+        uint32_t n[BATCH], of_pick[BATCH];
         read_small(set, p, own, k);
         read_picks(pick, p, set);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             lowest[i] = set[i];
-            n[i] = set[i] ? *(volatile wide *)&p.n[set[i]] : 0;
-            of_pick[i] = set[i] ? *(volatile wide *)&p.n[pick[i]] : 0;
+            n[i] = set[i] ? *(volatile uint32_t *)&p.n[set[i]] : 0;
+            of_pick[i] = set[i] ? *(volatile uint32_t *)&p.n[pick[i]] : 0;
         }
         find_lowest(p.set, lowest);
 #pragma unroll
@@ -212,16 +212,16 @@ static __device__ inline void gather_sets(const pool &p, const share &own)
             if (set[i] == 0) continue;
             p.key[set[i]] = NO_NEIGHBOUR;
             if (lowest[i] != set[i]) give_sums(p, set[i], lowest[i], n[i]);
-            if (lowest[i] == pick[i] || of_pick[i] < small) continue;
-            const wide given = atomicExch(&p.n[pick[i]], (wide)0);
+            if (lowest[i] == pick[i] || (int64_t)of_pick[i] < small) continue;
+            const uint32_t given = atomicExch(&p.n[pick[i]], 0u);
             if (given) give_sums(p, pick[i], lowest[i], given);
         }
     }
 }
 
-static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, wide sum, wide n)
+static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, wide sum, uint32_t n)
 {
-    return *mean = lob_piece_mean((int64_t)sum, (int64_t)n);
+    return *mean = lob_piece_mean((int64_t)sum, n);
 }
 
 /* A mean that many threads may find stale: they all work out the same. */

@@ -45,7 +45,8 @@ typedef struct {
     const uint32_t *pieces; /* how many there are */
     pieces_line *line;
     int32_t *set;         /* most + 1: of each piece; a set has its lowest piece's number */
-    wide *n, *sums;       /* most + 1, times channels: of sets */
+    uint32_t *n;          /* most + 1: voxels of sets, */
+    wide *sums;           /* times channels: and of their levels */
     uint32_t *mean;       /* most + 1, times channels: lob_piece_mean, or STALE_MEAN */
     wide *key;            /* most + 1: the best of a small set's neighbours so far */
     int32_t *number;      /* most + 1: labels of pieces, in the keys' place after these */
