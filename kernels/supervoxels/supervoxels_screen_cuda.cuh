@@ -111,9 +111,9 @@ typedef struct {
 /* All lanes of the warp together, PARTS for each pile. */
 template <int C, bool FLAT>
 static __device__ inline screened screen_pile(const scene &s, const int32_t *first,
-                                              const cell_span *spans, const digest<C> &of)
+                                              const pile_spans &spans, const digest<C> &of)
 {
-    const int all = spans[0].n * spans[1].n * (FLAT ? 1 : spans[2].n);
+    const int all = candidates_of<FLAT>(spans);
     const int total = of.sum[0] == NO_DATA || all > WARP ? 0 : all, part = threadIdx.x % PARTS;
     const desk none = {};
     level_range<LOB_SLIC, C> r;
@@ -186,10 +186,8 @@ static __global__ void __launch_bounds__(SCREEN_THREADS)
         listed_pile to = {pile - row * s.bricks[0], row - z * s.bricks[1], z, 0};
         const int32_t first[3] = {(int32_t)to.x * S::bx, (int32_t)to.y * S::by,
                                   (int32_t)to.z * S::bz * S::depth};
-        const cell_span spans[3] = {s.spans[to.x], s.spans[s.bricks[0] + to.y],
-                                    s.spans[s.bricks[0] + s.bricks[1] + to.z]};
         const digest<C> of = read_digest<C>(s, pile);
-        const screened found = screen_pile<C, FLAT>(s, first, spans, of);
+        const screened found = screen_pile<C, FLAT>(s, first, spans_of_pile(s, to), of);
         const bool sole = found.sole >= 0 && of.sum[0] != SOME_DATA;
         const bool mine = i < piles && part == 0;
         to.clusters = found.clusters;

@@ -181,15 +181,34 @@ static __device__ inline level_range<M, C> range_of_pile(const scene &s, const p
 
 /* ---- candidates ---- */
 
-/* Number i of the clusters of a pile's spans, lowest first. */
-template <bool FLAT>
-static __device__ inline int32_t cluster_of_spans(const scene &s, const cell_span *spans, int i)
+/* The cells along u, v and w whose clusters may have voxels of a pile. */
+typedef struct {
+    cell_span of[3];
+} pile_spans;
+
+static __device__ inline pile_spans spans_of_pile(const scene &s, const listed_pile &at)
 {
-    const int row = (int)(((float)i + 0.5f) * spans[0].over),
-              sheet = FLAT ? 0 : (int)(((float)row + 0.5f) * spans[1].over);
-    const int32_t u = spans[0].first + i - row * spans[0].n,
-                  v = spans[1].first + row - sheet * spans[1].n, w = spans[2].first + sheet;
-    return (int32_t)(u * s.cell_stride[0] + v * s.cell_stride[1] + w * s.cell_stride[2]);
+    const uint32_t v = s.bricks[0] + at.y, w = s.bricks[0] + s.bricks[1] + (at.z & ~SOLE);
+    return pile_spans{
+        {s.spans[at.x], s.spans[v], s.spans[w]}
+    };
+}
+
+template <bool FLAT> static __device__ inline int candidates_of(const pile_spans &spans)
+{
+    return spans.of[0].n * spans.of[1].n * (FLAT ? 1 : spans.of[2].n);
+}
+
+/* Number i of these clusters, lowest first. */
+template <bool FLAT>
+static __device__ inline int32_t cluster_of_spans(const scene &s, const pile_spans &spans, int i)
+{
+    const cell_span &u = spans.of[0], &v = spans.of[1], &w = spans.of[2];
+    const int row = (int)(((float)i + 0.5f) * u.over),
+              sheet = FLAT ? 0 : (int)(((float)row + 0.5f) * v.over);
+    const int32_t at_u = u.first + i - row * u.n, at_v = v.first + row - sheet * v.n,
+                  at_w = w.first + sheet;
+    return (int32_t)(at_u * s.cell_stride[0] + at_v * s.cell_stride[1] + at_w * s.cell_stride[2]);
 }
 
 typedef struct {
@@ -439,60 +458,76 @@ static __device__ inline void note_candidate(uint32_t *entry, const scene &s, co
     if (M == LOB_SLICO) entry[L::largest] = 0;
 }
 
+/* Whom others are held against: the nearest in the middle so far, of clusters that hold the pile.
+ */
+template <lob_supervoxel_method M, int C, bool FLAT> struct rival {
+    uint32_t key; /* its cost there, and its lane; ~0: there is none */
+    centre_of<M, C, FLAT> centre;
+};
+
+/* All lanes together, a candidate each: is it beaten? */
+template <lob_supervoxel_method M, int C, bool FLAT>
+static __device__ inline bool cull(rival<M, C, FLAT> *to, const scene &s, const desk &d,
+                                   const int32_t *first, const candidate &one, bool stays,
+                                   const centre_of<M, C, FLAT> &centre, const level_range<M, C> &r)
+{
+    typedef layout<M, C, FLAT> L;
+    const uint32_t lane = threadIdx.x % WARP, none = ~0u;
+    const float cost = cost_in_middle<C, FLAT>(s, d, first, centre, r);
+    const bool holds = stays && holds_pile<M, C, FLAT>(one);
+    const uint32_t key =
+        __reduce_min_sync(ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + lane : none);
+    if (key < to->key) {
+        const int from = (int)(key % WARP);
+        to->key = key;
+#pragma unroll
+        for (int f = 0; f < L::base - L::centre; f++)
+            to->centre.along[f] = __shfl_sync(ALL_LANES, centre.along[f], from);
+#pragma unroll
+        for (int e = 0; e < L::extras; e++)
+            to->centre.extra[e] = __shfl_sync(ALL_LANES, centre.extra[e], from);
+    }
+    return stays && to->key != none && is_beaten<C, FLAT>(s, d, first, one, centre, to->centre, r);
+}
+
 /* Clusters into entries, lowest first, as far as there is room. */
 template <lob_supervoxel_method M, int C, bool FLAT>
 static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
                                                  const pile<M, C, FLAT> &p, const listed_pile &at)
 {
     typedef layout<M, C, FLAT> L;
-    const int lane = (int)threadIdx.x % WARP;
-    const cell_span spans[3] = {s.spans[at.x], s.spans[s.bricks[0] + at.y],
-                                s.spans[s.bricks[0] + s.bricks[1] + (at.z & ~SOLE)]};
-    const int nu = spans[0].n, nv = spans[1].n, total = nu * nv * (FLAT ? 1 : spans[2].n);
-    const uint32_t none = ~0u;
+    const uint32_t lane = threadIdx.x % WARP;
+    const pile_spans spans = spans_of_pile(s, at);
+    const int total = candidates_of<FLAT>(spans);
     level_range<M, C> r;
-    centre_of<M, C, FLAT> other;
-    uint32_t nearest = none; /* in the middle: its cost there, and its lane */
-    bool whole = false;
-    int n = 0;
+    rival<M, C, FLAT> nearest = {~0u, {}};
+    shortlist list = {0, false};
     for (int from = 0; from < total; from += WARP) {
-        const int32_t id = cluster_of_spans<FLAT>(s, spans, min(from + lane, total - 1));
+        const int i = from + (int)lane;
+        const int32_t id = cluster_of_spans<FLAT>(s, spans, min(i, total - 1));
         const candidate one = candidate_at<M, C, FLAT>(s, p.first, id);
         const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, id);
-        bool stays = from + lane < total && meets_pile(one);
-        if (M == LOB_SLIC && at.clusters) { /* of no more than there are lanes */
-            stays = at.clusters >> lane & 1;
-        } else if constexpr (M != LOB_SLICO)
-            if (s.pass != PASS_START) {
-                if (from == 0)
-                    r = range_of_pile<M, C, FLAT>(s, p); /* while those are on their way */
-                const float cost = cost_in_middle<C, FLAT>(s, d, p.first, centre, r);
-                const bool holds = stays && holds_pile<M, C, FLAT>(one);
-                const uint32_t least = __reduce_min_sync(
-                    ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + (uint32_t)lane : none);
-                if (least < nearest) {
-                    nearest = least;
-#pragma unroll
-                    for (int f = 0; f < L::base - L::centre; f++)
-                        other.along[f] =
-                            __shfl_sync(ALL_LANES, centre.along[f], (int)(least % WARP));
-#pragma unroll
-                    for (int e = 0; e < L::extras; e++)
-                        other.extra[e] =
-                            __shfl_sync(ALL_LANES, centre.extra[e], (int)(least % WARP));
-                }
-                if (nearest != none)
-                    stays = stays && !is_beaten<C, FLAT>(s, d, p.first, one, centre, other, r);
+        bool stays = i < total && meets_pile(one);
+        if (M == LOB_SLIC && at.clusters) {
+            stays = at.clusters >> lane & 1; /* screened are no more than there are lanes */
+        } else if constexpr (M != LOB_SLICO) {
+            if (s.pass != PASS_START) { /* where boxes tell it all */
+                if (from == 0) r = range_of_pile<M, C, FLAT>(s, p);
+                const bool beaten =
+                    cull<M, C, FLAT>(&nearest, s, d, p.first, one, stays, centre, r);
+                stays = stays && !beaten;
             }
+        }
         const unsigned those = __ballot_sync(ALL_LANES, stays);
-        whole = whole || __any_sync(ALL_LANES, stays && holds_pile<M, C, FLAT>(one));
-        const int slot = n + __popc(those & ((1u << lane) - 1));
+        const int slot = list.n + __popc(those & ((1u << lane) - 1));
         if (stays && slot < s.room)
             note_candidate<M, C, FLAT>(d.table + slot * L::entry, s, one, centre);
-        n += __popc(those);
+        list.n += __popc(those);
+        list.sole = list.n == 1 &&
+                    (list.sole || __any_sync(ALL_LANES, stays && holds_pile<M, C, FLAT>(one)));
     }
     __syncwarp();
-    return shortlist{n, n == 1 && whole};
+    return list;
 }
 
 /* ---- the table ---- */
