@@ -208,6 +208,7 @@ static __device__ inline void clear_table(tile_table<K, VALUES> &t, uint32_t cou
     }
 }
 
+/* All but the columns. */
 template <typename K, bool VALUES>
 static __device__ inline void add_places(const runs &r, tile_table<K, VALUES> &t, uint32_t piece,
                                          const place_sums &s)
@@ -215,9 +216,6 @@ static __device__ inline void add_places(const runs &r, tile_table<K, VALUES> &t
     atomicAdd(&t.voxels[piece], s.voxels);
 #pragma unroll
     for (int a = 0; a < 3; a++) atomicAdd(&t.sum[a][piece], s.sum[a]);
-#pragma unroll
-    for (int i = 0; i < TILE_WORDS; i++)
-        if (s.columns[i]) atomicOr(&t.columns[i][piece], s.columns[i]);
     marks_y<K>(r).add(&t.mark[0][piece], s.mark[0]);
     marks_z<K>(r).add(&t.mark[1][piece], s.mark[1]);
 }
@@ -424,6 +422,7 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
             if (VALUES) join_values(&values, v);
         } else {
             add_places(r, t, piece, s);
+            atomicOr(&t.columns[thread % TILE_WORDS][piece], columns);
             if (VALUES) merge_values(&t.values[piece], v);
         }
     }
@@ -433,6 +432,8 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
     if (VALUES) values = warp_values(values);
     if (lane != 0) return;
     add_places(r, t, frequent, sums);
+#pragma unroll
+    for (int i = 0; i < TILE_WORDS; i++) atomicOr(&t.columns[i][frequent], sums.columns[i]);
     if (VALUES) merge_values(&t.values[frequent], values);
 }
 
@@ -606,8 +607,9 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
             const uint32_t place = ALONE ? t.place()[piece] : t.voxels[piece] >> VOXELS_BITS;
             const int line = (int)(place / (TILE_WORDS * WORD));
             const uint32_t id = t.id[line] + piece, before = r.number[id];
-            const bool root = r.number[id + 1] != before;
             uint32_t label = r.parent[id];
+            /* where roots are numbered in their order, other pieces come after theirs */
+            const bool root = K::by * K::bz == 1 ? label > before : r.number[id + 1] != before;
             if (m.label) label = m.label[label - 1];
             const uint32_t columns = columns_of(t, place);
             const extent e = extent_of<K, ALONE>(r, t, piece, place, columns);
