@@ -138,7 +138,7 @@ static __device__ inline uint32_t flatten_node(const run_forest &forest, uint32_
 {
     uint32_t root = forest.parent(node);
     for (uint32_t up; (up = forest.parent(root)) != root; root = up)
-        *(volatile uint32_t *)forest.at(node) = up;
+        atomicMin(forest.at(node), up); /* others read it meanwhile */
     return root;
 }
 
