@@ -1,7 +1,6 @@
 /* Regions of components from their runs: the table's memory, and what pieces are listed for. */
-#include "kernels/components/components_measure_cuda.cuh"
-
 #include "kernels/components/components_job_cuda.cuh"
+#include "kernels/components/components_table_cuda.cuh"
 
 /* ---- from the list to the table ---- */
 
