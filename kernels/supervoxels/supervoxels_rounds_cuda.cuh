@@ -224,6 +224,37 @@ static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, wide sum, uin
     return *mean = lob_piece_mean((int64_t)sum, n);
 }
 
+/*
+ * Means of sets that others have become part of: each has some that picked. Who offers next does
+ * not wait for these: what is stale yet is worked out there, but a warp with one such mean waits
+ * for it with all its lanes.
+ */
+static __device__ inline void renew_means(const pool &p, const share &own)
+{
+    const int channels = p.s.rule.channels;
+    for (int64_t k = 0; k < own.small; k += BATCH) {
+        int32_t set[BATCH];
+        read_small(set, p, own, k);
+#pragma unroll
+        for (int i = 0; i < BATCH; i++) set[i] = set[i] ? p.set[set[i]] : 0;
+#pragma unroll 1
+        for (int c = 0; c < channels; c++) {
+            uint32_t n[BATCH];
+            wide sum[BATCH];
+#pragma unroll
+            for (int i = 0; i < BATCH; i++) {
+                const int64_t at = (int64_t)set[i] * channels + c;
+                const bool stale = set[i] && *(volatile uint32_t *)&p.mean[at] == STALE_MEAN;
+                n[i] = stale ? p.n[set[i]] : 0;
+                sum[i] = stale ? p.sums[at] : 0;
+            }
+#pragma unroll
+            for (int i = 0; i < BATCH; i++)
+                if (n[i]) mean_again(&p.mean[(int64_t)set[i] * channels + c], sum[i], n[i]);
+        }
+    }
+}
+
 /* A mean that many threads may find stale: they all work out the same. */
 static __device__ inline uint32_t fresh_mean(const pool &p, uint32_t mean, int32_t set, int channel)
 {
@@ -376,6 +407,7 @@ static __global__ void __launch_bounds__(ROUND_THREADS, 1)
         gather_sets(p, own);
         if (listed > p.room) return;
         meet(p, &met);
+        renew_means(p, own);
         any = offer_again(p, &own);
         meet(p, &met, any, &p.line->going[round]);
         any = *(volatile uint32_t *)&p.line->going[round];
