@@ -201,6 +201,31 @@ template <typename K> struct tile_lines {
     int other[count];          /* threads */
 };
 
+/* The columns of a line of the tile, some lines away, that are filled; none beyond the tile. */
+static __device__ inline uint32_t tile_filled(const runs &r, const tile_word &t, int dy, int dz)
+{
+    const int last_y = (1 << r.tile_y_bits) - 1, y = t.local_y + dy;
+    if (y < 0 || y > last_y || t.local_z + dz < 0) return 0;
+    return t.filled[line_at(r, t, dy, dz).thread];
+}
+
+/*
+ * Where voxels that differ in two coordinates are neighbours, pairs that differ in two follow from
+ * one another: v's pairs along y and x from those along z and x, as (x - 1, y - 1, z) and
+ * (x - 1, y, z - 1) are neighbours; of these the one ahead from the one back by way of
+ * (x, y - 1, z - 1) or (x, y + 1, z - 1); and where nothing lies below, the one ahead from the one
+ * back by way of (x, y - 2, z). All that is led by belongs to the same voxel or to lines before.
+ */
+static __device__ inline void drop_turns(lob_row_pairs *z, lob_row_pairs *y, const runs &r,
+                                         const tile_word &t)
+{
+    const uint32_t round_z = tile_filled(r, t, -1, -1) | tile_filled(r, t, 1, -1);
+    y->ahead &= ~(y->back & tile_filled(r, t, -2, 0));
+    y->back &= ~z->back;
+    y->ahead &= ~z->ahead;
+    z->ahead &= ~(z->back & round_z);
+}
+
 /* Edges, of which those are left out that the line below leads to. */
 template <typename K>
 static __device__ inline void edge_pairs(tile_lines<K> *n, const lob_row_pairs &below,
@@ -208,8 +233,10 @@ static __device__ inline void edge_pairs(tile_lines<K> *n, const lob_row_pairs &
 {
     const int last_y = (1 << r.tile_y_bits) - 1;
     const tile_line own = line_at(r, t, 0, 0);
+    const uint32_t led = !K::directed && K::near == 2 ? below.back | below.ahead : 0;
     if (t.local_y > 0) {
         lob_row_pairs e = tile_pairs<K, -1, -1>(r, t, own);
+        e.same &= ~led; /* by the voxel beside the one below, which touches both */
         lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, line_at(r, t, 0, -1));
         beside.same &= below.same;
         beside.back &= below.same;
@@ -223,6 +250,7 @@ static __device__ inline void edge_pairs(tile_lines<K> *n, const lob_row_pairs &
     if (t.local_y < last_y && t.y + 1 < r.ly) {
         const tile_line up = line_at(r, t, 1, 0), to = line_at(r, t, 1, -1);
         lob_row_pairs e = tile_pairs<K, 1, -1>(r, t, own);
+        e.same &= ~led;
         const lob_row_pairs beside = tile_pairs<K, -1, 0>(r, t, to);
         const lob_row_pairs turned = {below.same & beside.ahead << 1, below.same & beside.same,
                                       below.same & beside.back >> 1};
@@ -245,10 +273,12 @@ static __device__ inline tile_lines<K> pairs_of_word(const runs &r, const tile_w
     const uint32_t left_z = __shfl_up_sync(~0u, z.same, 1);
     const uint32_t left_y = __shfl_up_sync(~0u, y.same, 1);
     if (!any) return n;
+    const lob_row_pairs below = z;
+    if constexpr (!K::directed && K::near == 2) drop_turns(&z, &y, r, t);
     if (t.local_z > 0) {
         n.other[0] = line_at(r, t, 0, -1).thread;
         n.with[0] = needed_in_tile(t, z, n.other[0], left_z);
-        if constexpr (has_diagonal<K>()) edge_pairs(&n, z, r, t);
+        if constexpr (has_diagonal<K>()) edge_pairs(&n, below, r, t);
     }
     if (t.local_y > 0) {
         if (t.local_z > 0) /* goes round by the lines below both */

@@ -233,6 +233,7 @@ static __device__ inline void add_steps(const pool &p, const sum_table &t, corne
     tally<C> first = {}, last = {};
     read_run next = read_step<FROM>(p, column, 0);
     for (int step = 0; step < p.steps; step++) {
+        __syncwarp(); /* or each lane would go on by itself */
         const read_run r = next;
         if (step + 1 < p.steps) next = read_step<FROM>(p, column, step + 1);
         const int32_t *label = r.run.label;
