@@ -112,13 +112,4 @@ static inline lob_status lob_joining_done(joining *j, double done)
     return context->progress && context->progress(context->user, j->done) ? LOB_ECANCEL : LOB_OK;
 }
 
-/* Blocks for n items of a kernel whose threads take one after the other: twice what runs at once.
- */
-static inline int64_t lob_blocks(const lob_device *device, int64_t n, int threads)
-{
-    const int64_t want = (n + threads - 1) / threads;
-    const int64_t most = (int64_t)device->multiprocessors * (2 * 2048 / threads);
-    return want < most ? want : most;
-}
-
 #endif

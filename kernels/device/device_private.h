@@ -47,6 +47,15 @@ lob_status lob_device_enter(const lob_device *device, lob_error *error);
         if (status_ != LOB_OK) return status_; \
     } while (0)
 
+/* Blocks for n items of a kernel whose threads take one after the other: twice what runs at once.
+ */
+static inline int64_t lob_blocks(const lob_device *device, int64_t n, int threads)
+{
+    const int64_t want = (n + threads - 1) / threads;
+    const int64_t most = (int64_t)device->multiprocessors * (2 * 2048 / threads);
+    return want < most ? want : most;
+}
+
 /* Launch a kernel that takes one argument; an empty grid is no launch. */
 template <typename A>
 static lob_status lob_launch(lob_device *device, void (*kernel)(A), const char *name,

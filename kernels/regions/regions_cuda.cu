@@ -56,17 +56,10 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finishing f)
     }
 }
 
-static int64_t blocks_for(const lob_device *device, int64_t n)
-{
-    const int64_t want = (n + ROW_THREADS - 1) / ROW_THREADS;
-    const int64_t most = (int64_t)device->multiprocessors * 16;
-    return want < most ? want : most;
-}
-
 static lob_status finish(const finishing &f, lob_device *device, lob_error *error)
 {
-    return lob_launch(device, finish_kernel, "finishing regions", blocks_for(device, f.count),
-                      ROW_THREADS, 0, f, error);
+    return lob_launch(device, finish_kernel, "finishing regions",
+                      lob_blocks(device, f.count, ROW_THREADS), ROW_THREADS, 0, f, error);
 }
 
 static lob_status explain(int64_t count, const wide counter[COUNTERS], lob_error *error)
@@ -233,8 +226,8 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, const lob_region_
         LOB_TRY(
             lob_region_values_begin(&s.values, &levels, in->image, image, device, s.wrong, error));
     LOB_CUDA(cudaMemsetAsync(s.wrong, 0xff, sizeof counter, device->stream));
-    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions", blocks_for(device, s.count),
-                       ROW_THREADS, 0, s, error));
+    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
+                       lob_blocks(device, s.count, ROW_THREADS), ROW_THREADS, 0, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
     LOB_TRY(finish({s.regions, s.sums, s.count, s.crowded}, device, error));

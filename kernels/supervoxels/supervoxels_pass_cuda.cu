@@ -11,13 +11,6 @@ enum {
 /* Boxes that a pile may meet, as expected: culling leaves room, but slico culls none. */
 static const double MOST_BOXES = 72, MOST_BOXES_SLICO = 56;
 
-static int64_t blocks_for(const lob_device *device, int64_t n)
-{
-    const int64_t want = (n + THREADS - 1) / THREADS;
-    const int64_t most = (int64_t)device->multiprocessors * 16;
-    return want < most ? want : most;
-}
-
 /* ---- a pass ---- */
 
 template <bool FLAT>
@@ -112,7 +105,8 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
     const pile_variant *v = plain || s->room == 0 ? NULL : variant_of(s);
     if (!v)
         return lob_launch(device, s->flat ? plain_kernel<true> : plain_kernel<false>,
-                          "a pass over voxels", blocks_for(device, s->runs), THREADS, 0, *s, error);
+                          "a pass over voxels", lob_blocks(device, s->runs, THREADS), THREADS, 0,
+                          *s, error);
     const int64_t bytes = v->bytes(s->room);
     const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
     const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
@@ -183,8 +177,8 @@ static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_cons
 
 lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error)
 {
-    return lob_launch(device, begin_kernel, "laying cells", blocks_for(device, s->rule.clusters),
-                      THREADS, 0, *s, error);
+    return lob_launch(device, begin_kernel, "laying cells",
+                      lob_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }
 
 /* Sums over all clusters; each thread keeps to one number of them. */
@@ -254,11 +248,11 @@ lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_e
 {
     if (s->rule.method == LOB_LSC && s->iteration == 0) {
         const int64_t n = (int64_t)s->rule.clusters * lob_cluster_sums(&s->rule);
-        const int64_t blocks = blocks_for(device, n), most = TOTAL_BLOCKS;
+        const int64_t blocks = lob_blocks(device, n, THREADS), most = TOTAL_BLOCKS;
         LOB_TRY(lob_launch(device, totals_kernel, "adding up clusters",
                            blocks < most ? blocks : most, THREADS, 0, *s, error));
         LOB_TRY(lob_launch(device, weights_kernel, "weights", 1, 1, 0, *s, error));
     }
     return lob_launch(device, settle_kernel, "moving clusters",
-                      blocks_for(device, s->rule.clusters), THREADS, 0, *s, error);
+                      lob_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }

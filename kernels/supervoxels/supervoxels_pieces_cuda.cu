@@ -182,13 +182,6 @@ static lob_status add_up(joining_pieces *j)
                       (size_t)sum_bytes(p->s.rule.channels), *p, j->error);
 }
 
-static int64_t blocks_for(const lob_device *device, int64_t n)
-{
-    const int64_t want = (n + THREADS - 1) / THREADS;
-    const int64_t most = (int64_t)device->multiprocessors * 16;
-    return want < most ? want : most;
-}
-
 /* From sums to labels, at one go where the list has room. Returns what the device tells. */
 static lob_status join_small(joining_pieces *j, pieces_line *line)
 {
@@ -198,14 +191,14 @@ static lob_status join_small(joining_pieces *j, pieces_line *line)
     const int64_t blocks = (p->most + THREADS) / THREADS; /* few pieces keep few blocks waiting */
     const int64_t most = device->multiprocessors;
     LOB_TRY(lob_launch(device, small_kernel, "finding small pieces",
-                       blocks_for(device, p->most + 1), THREADS, 0, *p, j->error));
+                       lob_blocks(device, p->most + 1, THREADS), THREADS, 0, *p, j->error));
     LOB_TRY(lob_launch(device, contacts_kernel, "faces of small pieces", tiles, THREADS, 0, *p,
                        j->error));
     LOB_TRY(lob_launch_together(device, rounds_kernel, "joining small pieces",
                                 (int)(blocks < most ? blocks : most), ROUND_THREADS,
                                 ROUND_WARPS * sizeof(uint32_t), *p, j->error));
-    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels", blocks_for(device, p->runs),
-                       THREADS, 0, *p, j->error));
+    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels",
+                       lob_blocks(device, p->runs, THREADS), THREADS, 0, *p, j->error));
     return lob_device_download(device, line, p->line, sizeof *line, j->error);
 }
 
