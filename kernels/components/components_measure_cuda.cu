@@ -4,7 +4,13 @@
 
 /* ---- from the list to the table ---- */
 
-enum { ADD_THREADS = 256, FAR_ENDS = 5 };
+enum {
+    ADD_THREADS = 256,
+    ADD_BLOCKS = 4, /* on a multiprocessor: each meets a frequent label many times */
+    FAR_ENDS = 5,
+    ADD_SLOTS = 512, /* labels that a block adds up by itself */
+    ADD_PROBES = 4
+};
 
 /* What a listed piece adds, in places of the volume. */
 typedef struct {
@@ -38,38 +44,6 @@ static __device__ inline added piece_at(const measuring &m, int64_t i)
     return a;
 }
 
-static __device__ inline void join_added(added *to, const added &a)
-{
-    to->voxels += a.voxels;
-#pragma unroll
-    for (int k = 0; k < 3; k++) to->sum[k] += a.sum[k];
-#pragma unroll
-    for (int k = 0; k < FAR_ENDS; k++) to->end[k] = max(to->end[k], a.end[k]);
-}
-
-/*
- * All lanes together: take the pieces of the label that most lanes have out, if these are many, as
- * one that all lanes are given: a component that is most of a volume has a piece in every tile.
- */
-static __device__ inline added take_alike(added *a)
-{
-    const int lane = (int)threadIdx.x % WORD;
-    const uint32_t alike = __match_any_sync(~0u, a->label);
-    const uint32_t best =
-        __reduce_max_sync(~0u, a->label ? (uint32_t)(__popc(alike) * WORD + lane) : 0);
-    added all = {};
-    if (best < OFTEN * WORD) return all;
-    all.label = __shfl_sync(~0u, a->label, (int)(best % WORD));
-    const bool same = a->label == all.label;
-    all.voxels = warp_sum(same ? a->voxels : 0);
-#pragma unroll
-    for (int k = 0; k < 3; k++) all.sum[k] = warp_sum(same ? a->sum[k] : 0);
-#pragma unroll
-    for (int k = 0; k < FAR_ENDS; k++) all.end[k] = __reduce_max_sync(~0u, same ? a->end[k] : 0);
-    if (same) a->label = 0;
-    return all;
-}
-
 /* A component's lowest z is its root's. */
 static __device__ inline void add_piece(lob_region *regions, const added &a)
 {
@@ -87,34 +61,80 @@ static __device__ inline void add_piece(lob_region *regions, const added &a)
         if (~a.end[3 + k] < __ldca(&low[k])) atomicMin(&low[k], ~a.end[3 + k]);
 }
 
-/* What is met again and again is kept in registers, and at last put together by the block. */
+/*
+ * What a block adds up by itself. Components that are most of a volume have pieces in every tile,
+ * and all blocks adding to few rows wait for each other; such labels come early and find a place
+ * here.
+ */
+typedef struct {
+    uint32_t label[ADD_SLOTS];                      /* 0: free */
+    uint32_t low[4][ADD_SLOTS], high[4][ADD_SLOTS]; /* halves of voxels and of the three sums */
+    uint32_t end[FAR_ENDS][ADD_SLOTS];
+} added_table;
+
+/* The slot of a label, new or not; -1: it has none. */
+static __device__ inline int slot_of_label(added_table *t, uint32_t label)
+{
+    uint32_t at = label * 2654435761u % ADD_SLOTS;
+    for (int i = 0; i < ADD_PROBES; i++, at = (at + 1) % ADD_SLOTS) {
+        uint32_t there = *(volatile uint32_t *)&t->label[at];
+        if (there == 0) there = atomicCAS(&t->label[at], 0u, label);
+        if (there == 0 || there == label) return (int)at;
+    }
+    return -1;
+}
+
+/* In two halves, as shared memory adds no more at once. */
+static __device__ inline void add_halves(uint32_t *low, uint32_t *high, wide value)
+{
+    const uint32_t by = (uint32_t)value, before = atomicAdd(low, by);
+    const uint32_t more = (uint32_t)(value >> 32) + (before + by < before);
+    if (more) atomicAdd(high, more);
+}
+
+static __device__ inline void keep_piece(added_table *t, const added &a, lob_region *regions)
+{
+    const int slot = a.label ? slot_of_label(t, a.label) : -1;
+    if (slot < 0) {
+        add_piece(regions, a);
+        return;
+    }
+    add_halves(&t->low[0][slot], &t->high[0][slot], a.voxels);
+#pragma unroll
+    for (int k = 0; k < 3; k++) add_halves(&t->low[1 + k][slot], &t->high[1 + k][slot], a.sum[k]);
+#pragma unroll
+    for (int k = 0; k < FAR_ENDS; k++)
+        if (a.end[k] > *(volatile uint32_t *)&t->end[k][slot])
+            atomicMax(&t->end[k][slot], a.end[k]);
+}
+
+static __device__ inline added kept_piece(const added_table *t, int slot)
+{
+    added a;
+    a.label = t->label[slot];
+    a.voxels = (wide)t->high[0][slot] << 32 | t->low[0][slot];
+#pragma unroll
+    for (int k = 0; k < 3; k++) a.sum[k] = (wide)t->high[1 + k][slot] << 32 | t->low[1 + k][slot];
+#pragma unroll
+    for (int k = 0; k < FAR_ENDS; k++) a.end[k] = t->end[k][slot];
+    return a;
+}
+
 static __global__ void __launch_bounds__(ADD_THREADS) add_kernel(measuring m)
 {
-    __shared__ added of_warp[ADD_THREADS / WORD];
-    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    added kept = {}; /* the same in all lanes */
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < m.listed;
-         i += step) {
-        added a = piece_at(m, i);
-        if (m.sums && a.label) merge_values(&m.sums[a.label - 1], m.list_values[i]);
-        const added all = take_alike(&a);
-        add_piece(m.regions, a);
-        if (all.label == kept.label)
-            join_added(&kept, all);
-        else if (all.label) {
-            if (lane == 0) add_piece(m.regions, kept);
-            kept = all;
-        }
-    }
-    if (lane == 0) of_warp[warp] = kept;
+    __shared__ added_table table;
+    const int64_t step = (int64_t)gridDim.x * ADD_THREADS;
+    for (int i = (int)threadIdx.x; i < (int)(sizeof table / sizeof(uint32_t)); i += ADD_THREADS)
+        ((uint32_t *)&table)[i] = 0;
     __syncthreads();
-    if (warp > 0) return;
-    added a = {};
-    if (lane < ADD_THREADS / WORD) a = of_warp[lane];
-    const added all = take_alike(&a);
-    if (lane == 0) add_piece(m.regions, all);
-    add_piece(m.regions, a);
+    for (int64_t i = (int64_t)blockIdx.x * ADD_THREADS + threadIdx.x; i < m.listed; i += step) {
+        const added a = piece_at(m, i);
+        if (m.sums && a.label) merge_values(&m.sums[a.label - 1], m.list_values[i]);
+        keep_piece(&table, a, m.regions);
+    }
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < ADD_SLOTS; i += ADD_THREADS)
+        add_piece(m.regions, kept_piece(&table, i));
 }
 
 /* ---- the call ---- */
@@ -184,8 +204,10 @@ lob_status lob_joining_measure(joining *j, lob_components_result *result, const 
         using K = decltype(lines);
         return image ? measure_tiles<K, true>(j, m, error) : measure_tiles<K, false>(j, m, error);
     }));
-    LOB_TRY(lob_launch(j->device, add_kernel, "adding pieces",
-                       lob_blocks(j->device, m.listed, ADD_THREADS), ADD_THREADS, 0, m, error));
+    const int64_t blocks = (m.listed + ADD_THREADS - 1) / ADD_THREADS;
+    const int64_t most = (int64_t)j->device->multiprocessors * ADD_BLOCKS;
+    LOB_TRY(lob_launch(j->device, add_kernel, "adding pieces", blocks < most ? blocks : most,
+                       ADD_THREADS, 0, m, error));
     if (image) LOB_TRY(lob_region_values_end(m.sums, result->count, j->device, at, error));
     result->regions = result->count ? m.regions : NULL;
     result->values = result->count ? (lob_region_values *)m.sums : NULL;
