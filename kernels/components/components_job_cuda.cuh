@@ -61,8 +61,8 @@ lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint
 /*
  * Measure the components from their runs: those that were joined last.
  *
- *   result    in/out  count is how many rows there are; regions, of the device's LOB_DEVICE_LISTS,
- *                     and fine are set
+ *   result    in/out  count is how many rows there are; regions and values, of the device's
+ *                     LOB_DEVICE_LISTS, and fine are set
  *   label     in      as above
  *   measured  out     false where there is no memory for it: nothing has been done
  */

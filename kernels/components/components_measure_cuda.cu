@@ -8,7 +8,8 @@ enum {
     ADD_THREADS = 256,
     ADD_BLOCKS = 4, /* on a multiprocessor: each meets a frequent label many times */
     FAR_ENDS = 5,
-    ADD_SLOTS = 512, /* labels that a block adds up by itself */
+    ADD_SLOT_BITS = 9,
+    ADD_SLOTS = 1 << ADD_SLOT_BITS, /* labels that a block adds up by itself */
     ADD_PROBES = 4
 };
 
@@ -75,7 +76,7 @@ typedef struct {
 /* The slot of a label, new or not; -1: it has none. */
 static __device__ inline int slot_of_label(added_table *t, uint32_t label)
 {
-    uint32_t at = label * 2654435761u % ADD_SLOTS;
+    uint32_t at = label * 2654435761u >> (32 - ADD_SLOT_BITS);
     for (int i = 0; i < ADD_PROBES; i++, at = (at + 1) % ADD_SLOTS) {
         uint32_t there = *(volatile uint32_t *)&t->label[at];
         if (there == 0) there = atomicCAS(&t->label[at], 0u, label);
@@ -120,6 +121,7 @@ static __device__ inline added kept_piece(const added_table *t, int slot)
     return a;
 }
 
+/* The list's pieces to their rows, by way of the blocks' tables. */
 static __global__ void __launch_bounds__(ADD_THREADS) add_kernel(measuring m)
 {
     __shared__ added_table table;

@@ -34,8 +34,8 @@ typedef struct {
  *                 finite values, NaN where there are none
  *   image    in   of the grid's dims
  *
- * The sums are those of kernels/regions/regions.h, whose statuses it returns, and 112 bytes a label
- * are taken beside the result.
+ * The sums are those of kernels/regions/regions.h, whose statuses it returns; 112 bytes a label are
+ * taken beside the result, and as many again for each thread that adds up.
  */
 lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_volume *image,
                            const lob_context *context, lob_error *error);

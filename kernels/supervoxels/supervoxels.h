@@ -91,7 +91,7 @@ typedef struct {
  * most 4 bytes a voxel, unless noise leaves a piece in every 5.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
- * type that do not fit), LOB_ENOMEM or LOB_ECANCEL.
+ * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                                const lob_supervoxel_input *in,

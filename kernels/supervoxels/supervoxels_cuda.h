@@ -48,6 +48,7 @@ typedef struct {
 /* Decides the time, not the result. */
 typedef struct {
     bool plain;        /* every voxel by itself */
+    bool screened;     /* slic: piles of bricks are screened however few they are */
     bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
 } lob_supervoxel_tuning;
 

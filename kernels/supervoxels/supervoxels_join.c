@@ -6,8 +6,8 @@
 
 /*
  * Pieces and sets by number from 1; a set has its lowest piece's number. A noisy image has a piece
- * for every few voxels, so what is kept of one is kept small: its number of voxels fits 32 bits,
- * since a cluster spans at most three cells along an axis.
+ * for every few voxels, so what is kept of one is kept small: voxels are counted in 32 bits, which
+ * no cluster outgrows, as the plan has seen to.
  */
 typedef struct {
     const lob_supervoxel_rule *rule;
@@ -186,13 +186,8 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                            const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
                            lob_budget *budget, lob_error *error)
 {
-    const double most = lob_cluster_most(rule);
     *count = pieces;
     if (rule->small <= 1) return LOB_OK;
-    if (most > UINT32_MAX)
-        return lob_fail(error, LOB_EDATA,
-                        "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
-                        most);
     joiner j = {.rule = rule,
                 .labels = labels,
                 .nx = rule->side[0],

@@ -209,11 +209,6 @@ lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces
     pieces_line line = {};
     j.device = device;
     j.error = error;
-    const double largest = lob_cluster_most(&s->rule);
-    if (largest > UINT32_MAX)
-        return lob_fail(error, LOB_EDATA,
-                        "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
-                        largest);
     lay_pool(&j.p, s, found, device);
     LOB_TRY(prepare(&j, &found->bytes, most));
     LOB_TRY(add_up(&j));

@@ -278,6 +278,17 @@ static lob_status make_lab(lob_supervoxel_plan *plan)
     return LOB_OK;
 }
 
+/* The most voxels that a cluster may have: it spans at most three cells along an axis. */
+static double most_of_cluster(const lob_supervoxel_rule *rule)
+{
+    double most = 1;
+    for (int a = 0; a < 3; a++) {
+        const double side = rule->side[a], three_cells = 3 * ceil(side / rule->cells[a]);
+        if (a != rule->slice_axis) most *= side < three_cells ? side : three_cells;
+    }
+    return most;
+}
+
 lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
                                     const lob_supervoxel_options *options, const lob_levels *levels,
                                     const lob_extremes *extremes, lob_error *error)
@@ -295,6 +306,10 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
                         "values");
     lob_status st = lay_grid(plan, in->image, options, error);
     if (st != LOB_OK) return st;
+    if (most_of_cluster(&plan->rule) > UINT32_MAX) /* what voxels of pieces are counted in */
+        return lob_fail(error, LOB_EDATA,
+                        "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
+                        most_of_cluster(&plan->rule));
 
     /* In CIELAB a unit is a unit, whatever colours occur: what compactness is a share of is the
      * range of L. */

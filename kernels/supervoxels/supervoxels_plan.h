@@ -47,7 +47,7 @@ lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
  *   extremes  in   one an image channel, of its data
  *
  * Returns LOB_OK, LOB_EARG (size and spacing that a float does not bear), LOB_EDATA (no data, more
- * than 2^31 - 2 clusters) or LOB_ENOMEM.
+ * than 2^31 - 2 clusters, or such as might have 2^32 voxels) or LOB_ENOMEM.
  */
 lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
                                     const lob_supervoxel_options *options, const lob_levels *levels,

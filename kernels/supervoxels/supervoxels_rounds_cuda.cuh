@@ -113,8 +113,8 @@ static __device__ inline void unite(int32_t *set, int32_t (&a)[BATCH], int32_t (
 }
 
 /*
- * What a thread has of a list: every so-manieth entry, the first `own` of them. What is left of
- * them moves up among its own.
+ * How many entries a thread has of the two lists: every so-manieth is its own, and what is left of
+ * them moves up among these.
  */
 typedef struct {
     int64_t small, pairs;

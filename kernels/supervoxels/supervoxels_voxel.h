@@ -148,8 +148,7 @@ LOB_BOTH int lob_cluster_floats(const lob_supervoxel_rule *rule)
                                        : 3 + rule->channels;
 }
 
-/* What a voxel is of a cluster of n: a mean is a sum times this, as one division serves them all.
- */
+/* What a voxel is of a cluster of n: a mean is a sum times this, one division for all of them. */
 LOB_BOTH double lob_share(int64_t n)
 {
     return 1 / (double)n;
@@ -389,18 +388,6 @@ LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const i
  * gone then, so the rounds are few. No two sets that are large already are joined, because along
  * the picks of a chain of small ones there is at most one large, its end. Labels number the sets.
  */
-
-/* The most voxels that a cluster may have; where that fits 32 bits, voxels are counted in so many.
- */
-LOB_BOTH double lob_cluster_most(const lob_supervoxel_rule *rule)
-{
-    double most = 1;
-    for (int a = 0; a < 3; a++) {
-        const double side = rule->side[a], three_cells = 3 * ceil(side / rule->cells[a]);
-        most *= side < three_cells ? side : three_cells;
-    }
-    return most;
-}
 
 /* Mean level of a piece, to a sixteenth. */
 LOB_BOTH uint32_t lob_piece_mean(int64_t sum, int64_t n)

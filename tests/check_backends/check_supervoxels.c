@@ -1,7 +1,13 @@
-/* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. */
+/* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. A GPU
+ * does slic's a second time, with piles screened. */
 #include "tests/check_backends/check_supervoxels.h"
 
 #include "tests/reference/supervoxels_case.h"
+
+#ifdef LOB_WITH_CUDA
+#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "tests/check_backends/bench.h"
+#endif
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,21 +44,58 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
     return memcmp(a->labels, b->labels, (size_t)c->n * sizeof *a->labels) ? "labels" : NULL;
 }
 
+#ifdef LOB_WITH_CUDA
+/* With piles screened, which else only large volumes are. */
+static outcome run_screened(const supervoxels_case *c, const lob_context *context)
+{
+    const lob_supervoxel_tuning tuning = {.screened = true};
+    const lob_volume *image = c->in.image;
+    const size_t labels = (size_t)c->n * sizeof(int32_t);
+    const size_t stored = (size_t)c->n * (size_t)image->channels * lob_type_of(image->type)->bytes;
+    void *device_image = bench_to_device(image->data, stored), *device_labels = NULL;
+    uint8_t *device_mask = c->in.mask ? bench_to_device(c->in.mask, (size_t)c->n) : NULL;
+    outcome o = {.labels = malloc(labels)};
+    if (!o.labels) exit(75);
+    must(cudaMalloc(&device_labels, labels), "cudaMalloc");
+    const lob_supervoxel_arrays arrays = {device_image, device_mask, device_labels};
+    o.status = lob_supervoxels_cuda_arrays(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
+                                           context, &o.error);
+    must(cudaMemcpy(o.labels, device_labels, labels, cudaMemcpyDeviceToHost), "download");
+    cudaFree(device_image);
+    cudaFree(device_mask);
+    cudaFree(device_labels);
+    return o;
+}
+#endif
+
+/* Compares a run, and frees its labels. */
+static int compare(const supervoxels_case *c, const outcome *want, outcome *got, const char *who)
+{
+    const char *what = differ(c, want, got);
+    if (what)
+        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c->shape, what,
+               lob_status_text(want->status), want->error.text, who, lob_status_text(got->status),
+               got->error.text);
+    free(got->labels);
+    return what != NULL;
+}
+
 static int check_case(const lob_backend *backend, const lob_context *context, supervoxels_case *c,
                       int *worked)
 {
     const lob_context cpu = {.threads = context->threads};
     outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
-    const char *what = differ(c, &want, &got);
+    int failures = compare(c, &want, &got, backend->name);
     *worked += want.status == LOB_OK;
-    if (what)
-        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c->shape, what,
-               lob_status_text(want.status), want.error.text, backend->name,
-               lob_status_text(got.status), got.error.text);
+#ifdef LOB_WITH_CUDA
+    if (context->device && c->options.method == LOB_SLIC) {
+        got = run_screened(c, context);
+        failures += compare(c, &want, &got, "screened");
+    }
+#endif
     free(want.labels);
-    free(got.labels);
     supervoxels_case_free(c);
-    return what != NULL;
+    return failures;
 }
 
 int check_supervoxels_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
