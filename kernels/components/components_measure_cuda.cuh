@@ -84,9 +84,9 @@ struct marks {
     bool bits;
 
     /* Some of a place and the next one: bit 0, bit 1. */
-    __device__ uint32_t at(uint32_t place, uint32_t which) const
+    __device__ uint32_t at(uint32_t first, uint32_t which) const
     {
-        return bits ? which << place : span_of(place + (which == 2), place + which / 2);
+        return bits ? which << first : span_of(first + (which == 2), first + which / 2);
     }
 
     __device__ uint32_t both(uint32_t a, uint32_t b) const
@@ -276,13 +276,13 @@ static __device__ inline uint32_t sum_of_bits(uint32_t a, uint32_t b)
 
 /* The columns of the run that starts at a place. */
 template <typename K>
-static __device__ inline uint32_t columns_of(const tile_words<K> &t, uint32_t place)
+static __device__ inline uint32_t columns_of(const tile_words<K> &t, uint32_t start)
 {
-    const uint32_t thread = place / WORD;
+    const uint32_t thread = start / WORD;
     uint32_t filled = 0;
 #pragma unroll
     for (int i = 0; i < K::by * K::bz; i++) filled |= t.row[i][thread];
-    return run_of(filled, t.starts[thread] & ~0u << place % WORD);
+    return run_of(filled, t.starts[thread] & ~0u << start % WORD);
 }
 
 template <typename K>
@@ -405,15 +405,15 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
     for (uint32_t base = threadIdx.x - lane; base < runs_here; base += TILE_THREADS) {
         const uint32_t run = base + lane;
         const bool inside = run < runs_here;
-        const uint32_t its_code = inside ? code[run] : 0, place = inside ? t.place()[run] : 0;
+        const uint32_t its_code = inside ? code[run] : 0, start = inside ? t.place()[run] : 0;
         const bool own = its_code & CODE_OWN;
         uint32_t piece = inside ? piece_of(t, its_code) : none;
         if (piece >= pieces) piece = none;
-        if (own && piece != none) atomicAdd(&t.voxels[piece], place << VOXELS_BITS);
+        if (own && piece != none) atomicAdd(&t.voxels[piece], start << VOXELS_BITS);
         if (own) piece = none;
         if (frequent == none) frequent = often_met(piece, none);
         if (piece == none) continue;
-        const uint32_t columns = columns_of(t, place), thread = place / WORD;
+        const uint32_t columns = columns_of(t, start), thread = start / WORD;
         const place_sums s = places_of_run(r, t, thread, columns);
         value_sums v;
         if (VALUES) v = values_of_run(m, p, t, thread, columns);

@@ -125,16 +125,16 @@ static __device__ inline uint32_t span_of_columns(const uint32_t columns[TILE_WO
 /* A piece whose own run starts at a place; alone: there is no other. */
 template <typename K, bool ALONE, bool VALUES>
 static __device__ inline extent extent_of(const runs &r, const tile_table<K, VALUES> &t,
-                                          uint32_t piece, uint32_t place, uint32_t columns)
+                                          uint32_t piece, uint32_t start, uint32_t columns)
 {
     extent e;
-    place_sums s = places_of_run(r, t, place / WORD, columns);
+    place_sums s = places_of_run(r, t, start / WORD, columns);
     if (!ALONE) join_places<K>(r, &s, places_of_piece(t, piece));
     e.voxels = s.voxels;
 #pragma unroll
     for (int a = 0; a < 3; a++) e.sum[a] = s.sum[a];
     if constexpr (ALONE && K::by * K::bz == 1) {
-        const uint32_t x = place % (TILE_WORDS * WORD), line = place / (TILE_WORDS * WORD);
+        const uint32_t x = start % (TILE_WORDS * WORD), line = start / (TILE_WORDS * WORD);
         const uint32_t y = line & ((1u << r.tile_y_bits) - 1), z = line >> r.tile_y_bits;
         e.span[0] = span_of(x, x + s.voxels - 1);
         e.span[1] = span_of(y, y);
@@ -172,25 +172,25 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
         uint32_t writes = 0; /* the label of its row; 0: it writes none */
         uint32_t row[ROW_WORDS] = {};
         if (piece < count) {
-            const uint32_t place = ALONE ? t.place()[piece] : t.voxels[piece] >> VOXELS_BITS;
-            const int line = (int)(place / (TILE_WORDS * WORD));
+            const uint32_t start = ALONE ? t.place()[piece] : t.voxels[piece] >> VOXELS_BITS;
+            const int line = (int)(start / (TILE_WORDS * WORD));
             const uint32_t id = t.id[line] + piece, before = r.number[id];
             uint32_t label = r.parent[id];
             /* where roots are numbered in their order, other pieces come after theirs */
             const bool root = K::by * K::bz == 1 ? label > before : r.number[id + 1] != before;
             if (m.label) label = m.label[label - 1];
-            const uint32_t columns = columns_of(t, place);
-            const extent e = extent_of<K, ALONE>(r, t, piece, place, columns);
+            const uint32_t columns = columns_of(t, start);
+            const extent e = extent_of<K, ALONE>(r, t, piece, start, columns);
             if (root) {
                 int z = 0;
-                const int x = (int)(place % (TILE_WORDS * WORD));
+                const int x = (int)(start % (TILE_WORDS * WORD));
                 const int64_t first = first_voxel<K>(r, o, line, x, id, &z);
                 fill_row(row, e, o, (wide)first, z);
                 writes = label;
             } else
                 list_piece(m, id - before, label, p.tile, e);
             if (VALUES) {
-                value_sums v = values_of_run(m, p, t, place / WORD, columns);
+                value_sums v = values_of_run(m, p, t, start / WORD, columns);
                 if (!ALONE) join_values(&v, t.values[piece]);
                 if (!root)
                     m.list_values[id - before] = v;

@@ -267,8 +267,8 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
     s->margin = margin_of(&s->rule);
     s->room = j->tuning.plain ? 0 : lob_supervoxels_room(j->device, s);
     const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
-    s->screened = s->rule.method == LOB_SLIC && s->room > 0 &&
-                  (piles >= MANY_PILES || j->tuning.screened);
+    s->screened =
+        s->rule.method == LOB_SLIC && s->room > 0 && (piles >= MANY_PILES || j->tuning.screened);
     return true;
 }
 
