@@ -96,10 +96,8 @@ static int make_image(supervoxels_case *c, uint64_t *state)
 }
 
 /* Holes here and there, or one box that alone is data. */
-static void make_mask(supervoxels_case *c, uint64_t *state)
+static void make_mask(supervoxels_case *c, bool box, int holes, uint64_t *state)
 {
-    const int holes = 5 + (int)random_below(state, 60);
-    const bool box = random_chance(state, 40);
     const lob_dims d = c->image.dims;
     c->mask = malloc((size_t)c->n);
     for (int64_t v = 0; v < c->n; v++) {
@@ -171,7 +169,10 @@ void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_si
     c->image.geometry = lob_geometry_of_spacing(spacing);
     c->n = lob_voxels(&c->image);
     const int pattern = make_image(c, &state);
-    if (random_chance(&state, 30)) make_mask(c, &state);
+    if (random_chance(&state, 30)) {
+        const int holes = 5 + (int)random_below(&state, 60);
+        make_mask(c, random_chance(&state, 40), holes, &state);
+    }
     make_options(c, &state);
     c->in = (lob_supervoxel_input){&c->image, c->mask};
     describe(c, "case", pattern);
@@ -187,29 +188,35 @@ static const struct {
     int slice_axis;
     double size_mm, weight; /* compactness and ratio */
     int iterations;
+    bool boxed; /* only a box is data; and it ends when nothing moves */
 } fixed[] = {
-    {"a row of 2^18",        {1 << 18, 1, 1}, {1, 1, 1},   BLOBS,     1, LOB_LSC,   -1, 100, .05,  2},
-    {"a column of 2^18",     {1, 1 << 18, 1}, {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 30,  .05,  2},
-    {"a pillar of 2^18",     {1, 1, 1 << 18}, {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 9,   .05,  2},
-    {"2^16 bricks along x",  {1048616, 3, 1}, {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 30,  .05,  2},
-    {"2^16 bricks along z",  {2, 2, 262149},  {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 8,   .05,  2},
-    {"2^16 slices across y", {3, 65539, 2},   {1, 1, 1},   NOISE,     1, LOB_LSC,   1,  2,   .05,  2},
-    {"thin across y",        {257, 1, 83},    {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 12,  .05,  5},
-    {"thin across x",        {1, 211, 90},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 9,   .05,  5},
-    {"thin across z",        {190, 97, 1},    {1, 1, 1},   OUTLIER,   3, LOB_SLICO, -1, 11,  .05,  5},
-    {"100 to 1 in slices",   {190, 20, 7},    {.1, 10, 1}, BLOBS,     1, LOB_SLIC,  2,  4,   .05,  5},
-    {"100 to 1 in slices",   {9, 61, 53},     {1, 1, 100}, NOISE,     1, LOB_LSC,   1,  5,   .05,  5},
-    {"100 to 1",             {61, 53, 9},     {1, 1, 100}, NOISE,     1, LOB_SLICO, -1, 70,  .05,  5},
-    {"1 to 100",             {310, 7, 5},     {.05, 5, 5}, BLOBS,     3, LOB_SLIC,  -1, 5,   .05,  5},
-    {"cells of 4 voxels",    {21, 19, 18},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 1.6, .05,  3},
-    {"cells of 4 voxels",    {21, 19, 18},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 1.6, .05,  3},
-    {"cells of 4x4x4",       {27, 26, 25},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 4,   .01,  4},
-    {"cells of 4x4x4",       {27, 26, 25},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 4,   .05,  4},
-    {"cells 4.5 a side",     {27, 26, 25},    {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 4.5, .05,  4},
-    {"cells of 2.6x2.6",     {67, 59, 3},     {1, 1, 1},   NOISE,     3, LOB_SLIC,  2,  2.6, .01,  4},
-    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_SLIC,  -1, 5,   .01,  6},
-    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_LSC,   -1, 9,   .001, 6},
-    {"strays",               {41, 37, 31},    {1, 1, 1},   SPRINKLED, 3, LOB_LSC,   -1, 5,   .001, 6},
+    {"a row of 2^18",        {1 << 18, 1, 1}, {1, 1, 1},   BLOBS,     1, LOB_LSC,   -1, 100, .05,  2, false},
+    {"a column of 2^18",     {1, 1 << 18, 1}, {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 30,  .05,  2, false},
+    {"a pillar of 2^18",     {1, 1, 1 << 18}, {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 9,   .05,  2, false},
+    {"2^16 bricks along x",  {1048616, 3, 1}, {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 30,  .05,  2, false},
+    {"2^16 bricks along z",  {2, 2, 262149},  {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 8,   .05,  2, false},
+    {"2^16 slices across y", {3, 65539, 2},   {1, 1, 1},   NOISE,     1, LOB_LSC,   1,  2,   .05,  2, false},
+    {"thin across y",        {257, 1, 83},    {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 12,  .05,  5, false},
+    {"thin across x",        {1, 211, 90},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 9,   .05,  5, false},
+    {"thin across z",        {190, 97, 1},    {1, 1, 1},   OUTLIER,   3, LOB_SLICO, -1, 11,  .05,  5, false},
+    {"100 to 1 in slices",   {190, 20, 7},    {.1, 10, 1}, BLOBS,     1, LOB_SLIC,  2,  4,   .05,  5, false},
+    {"100 to 1 in slices",   {9, 61, 53},     {1, 1, 100}, NOISE,     1, LOB_LSC,   1,  5,   .05,  5, false},
+    {"100 to 1",             {61, 53, 9},     {1, 1, 100}, NOISE,     1, LOB_SLICO, -1, 70,  .05,  5, false},
+    {"1 to 100",             {310, 7, 5},     {.05, 5, 5}, BLOBS,     3, LOB_SLIC,  -1, 5,   .05,  5, false},
+    {"cells of 4 voxels",    {21, 19, 18},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 1.6, .05,  3, false},
+    {"cells of 4 voxels",    {21, 19, 18},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 1.6, .05,  3, false},
+    {"cells of 4x4x4",       {27, 26, 25},    {1, 1, 1},   NOISE,     1, LOB_SLIC,  -1, 4,   .01,  4, false},
+    {"cells of 4x4x4",       {27, 26, 25},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 4,   .05,  4, false},
+    {"cells 4.5 a side",     {27, 26, 25},    {1, 1, 1},   NOISE,     1, LOB_SLICO, -1, 4.5, .05,  4, false},
+    {"cells of 2.6x2.6",     {67, 59, 3},     {1, 1, 1},   NOISE,     3, LOB_SLIC,  2,  2.6, .01,  4, false},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_SLIC,  -1, 5,   .01,  6, false},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_LSC,   -1, 9,   .001, 6, false},
+    {"strays",               {41, 37, 31},    {1, 1, 1},   SPRINKLED, 3, LOB_LSC,   -1, 5,   .001, 6, false},
+    {"cells of many piles",  {40, 33, 28},    {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 15,  .05,  5, false},
+    {"cells of many piles",  {41, 32, 29},    {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 14,  .5,   9, true },
+    {"cells of many piles",  {40, 32, 27},    {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 20,  .3,   9, true },
+    {"cells of many piles",  {203, 190, 1},   {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 50,  .1,   6, false},
+    {"cells of many piles",  {198, 64, 3},    {1, 1, 1},   BLOBS,     1, LOB_SLIC,  2,  33,  .3,   9, true },
 };
 
 bool supervoxels_case_fixed(supervoxels_case *c, int number)
@@ -230,7 +237,9 @@ bool supervoxels_case_fixed(supervoxels_case *c, int number)
     c->options.iterations = fixed[number].iterations;
     c->n = lob_voxels(&c->image);
     fill_image(c, fixed[number].pattern, 0, c->options.lab ? 255 : 3000, false, &state);
-    c->in = (lob_supervoxel_input){&c->image, NULL};
+    c->options.until_still = fixed[number].boxed;
+    if (fixed[number].boxed) make_mask(c, true, 0, &state);
+    c->in = (lob_supervoxel_input){&c->image, c->mask};
     snprintf(what, sizeof what, "%s, fixed case", fixed[number].what);
     describe(c, what, fixed[number].pattern);
     return true;
