@@ -188,16 +188,8 @@ template <typename T> static lob_status fill(joining *j, const scene &s, lob_err
 
 static lob_status fill_any(joining *j, const scene &s, lob_error *error)
 {
-#define FILL(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                            \
-        return fill<ctype>(j, s, error);
-    switch (j->in->image->type) {
-        LOB_TYPE_LIST(FILL)
-    case LOB_TYPES:
-        break;
-    }
-#undef FILL
-    return LOB_EINTERNAL;
+    return with_type(j->in->image->type,
+                     [&](auto of_type) { return fill<decltype(of_type)>(j, s, error); });
 }
 
 lob_status lob_joining_classify(joining *j, lob_error *error)

@@ -262,14 +262,6 @@ template <typename T> static lob_status compare(joining *j, const scene &s, lob_
 
 lob_status lob_joining_compare(joining *j, const scene &s, lob_error *error)
 {
-#define COMPARE(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                               \
-        return compare<ctype>(j, s, error);
-    switch (j->in->image->type) {
-        LOB_TYPE_LIST(COMPARE)
-    case LOB_TYPES:
-        break;
-    }
-#undef COMPARE
-    return LOB_EINTERNAL;
+    return with_type(j->in->image->type,
+                     [&](auto of_type) { return compare<decltype(of_type)>(j, s, error); });
 }

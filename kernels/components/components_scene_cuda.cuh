@@ -71,6 +71,21 @@ template <typename T> struct near_values {
     }
 };
 
+/* Call f with a value of the type. */
+template <typename F> static inline lob_status with_type(lob_type type, const F &f)
+{
+#define WITH(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                            \
+        return f(ctype());
+    switch (type) {
+        LOB_TYPE_LIST(WITH)
+    case LOB_TYPES:
+        break;
+    }
+#undef WITH
+    return LOB_EINTERNAL;
+}
+
 /* ---- words and counts ---- */
 
 /* Words that follow each other; quads: count is a whole number of 4, and all begin at such. */
