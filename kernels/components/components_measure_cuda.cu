@@ -73,18 +73,6 @@ typedef struct {
     uint32_t end[FAR_ENDS][ADD_SLOTS];
 } added_table;
 
-/* The slot of a label, new or not; -1: it has none. */
-static __device__ inline int slot_of_label(added_table *t, uint32_t label)
-{
-    uint32_t at = label * 2654435761u >> (32 - ADD_SLOT_BITS);
-    for (int i = 0; i < ADD_PROBES; i++, at = (at + 1) % ADD_SLOTS) {
-        uint32_t there = *(volatile uint32_t *)&t->label[at];
-        if (there == 0) there = atomicCAS(&t->label[at], 0u, label);
-        if (there == 0 || there == label) return (int)at;
-    }
-    return -1;
-}
-
 /* In two halves, as shared memory adds no more at once. */
 static __device__ inline void add_halves(uint32_t *low, uint32_t *high, wide value)
 {
@@ -95,7 +83,7 @@ static __device__ inline void add_halves(uint32_t *low, uint32_t *high, wide val
 
 static __device__ inline void keep_piece(added_table *t, const added &a, lob_region *regions)
 {
-    const int slot = a.label ? slot_of_label(t, a.label) : -1;
+    const int slot = a.label ? lob_place_of_key<ADD_SLOT_BITS, ADD_PROBES>(t->label, a.label) : -1;
     if (slot < 0) {
         add_piece(regions, a);
         return;

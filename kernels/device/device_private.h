@@ -47,6 +47,23 @@ lob_status lob_device_enter(const lob_device *device, lob_error *error);
         if (status_ != LOB_OK) return status_; \
     } while (0)
 
+/*
+ * The place of a key in a block's table of 2^BITS, where it has one or is given one; -1: the first
+ * PROBES places that it might have are others'. Keys are not 0, which marks a free place.
+ */
+template <int BITS, int PROBES>
+static __device__ inline int lob_place_of_key(uint32_t *keys, uint32_t key)
+{
+    uint32_t at = key * 2654435761u >> (32 - BITS);
+#pragma unroll 1
+    for (int i = 0; i < PROBES; i++, at = (at + 1) % (1u << BITS)) {
+        uint32_t there = *(volatile uint32_t *)&keys[at];
+        if (there == 0) there = atomicCAS(&keys[at], 0u, key);
+        if (there == 0 || there == key) return (int)at;
+    }
+    return -1;
+}
+
 /* Blocks for n items of a kernel whose threads take one after the other: twice what runs at once.
  */
 static inline int64_t lob_blocks(const lob_device *device, int64_t n, int threads)

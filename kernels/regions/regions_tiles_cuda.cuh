@@ -18,7 +18,8 @@ enum {
     TILE_Y = 16,
     TILE_Z = 16,
     REGION_THREADS = WARP * TILE_Z,
-    ROWS = 1024, /* of the table, a power of two */
+    ROW_BITS = 10,
+    ROWS = 1 << ROW_BITS, /* of the table */
     PROBES = 32,
     FIELD_LANES = 16 /* that share the adding of a row */
 };
@@ -48,23 +49,10 @@ typedef struct {
 
 /* The table: an array for each field, so that lanes meet different banks. */
 typedef struct {
-    int32_t label[ROWS]; /* 0: free */
+    uint32_t label[ROWS]; /* 0: free */
     uint32_t voxels[ROWS], sum_x[ROWS], sum_y[ROWS], sum_z[ROWS];
     uint32_t columns[ROWS], lines[ROWS], first[ROWS];
 } table;
-
-/* The row of a label, or -1 where there is no room for it. */
-static __device__ inline int row_of(table *t, int32_t label)
-{
-    uint32_t at = (uint32_t)label * 0x9e3779b1u >> 16;
-    for (int probe = 0; probe < PROBES; probe++, at++) {
-        int32_t *place = &t->label[at % ROWS];
-        int32_t there = *(volatile int32_t *)place;
-        if (there == 0) there = atomicCAS(place, 0, label);
-        if (there == 0 || there == label) return (int)(at % ROWS);
-    }
-    return -1;
-}
 
 static __device__ inline void add_to_row(table *t, value_sums *values, int row, const tile_sums &s)
 {
@@ -147,7 +135,7 @@ static __device__ inline void add_to_region(const scene &s, const corner &o, int
 static __device__ inline void add_sums(const scene &s, const corner &o, table *t,
                                        value_sums *values, int32_t label, const tile_sums &sums)
 {
-    const int row = row_of(t, label);
+    const int row = lob_place_of_key<ROW_BITS, PROBES>(t->label, (uint32_t)label);
     if (row >= 0)
         add_to_row(t, values, row, sums);
     else

@@ -106,19 +106,6 @@ typedef struct {
     uint32_t *sums;  /* times channels */
 } sum_table;
 
-/* The place of a piece in the table, new or not; -1: it has none. */
-static __device__ inline int place_of_piece(const sum_table &t, uint32_t piece)
-{
-    uint32_t at = piece * 2654435761u >> (32 - SUM_BITS);
-#pragma unroll 1
-    for (int i = 0; i < PROBES; i++, at = (at + 1) % (1u << SUM_BITS)) {
-        uint32_t there = *(volatile uint32_t *)&t.piece[at];
-        if (there == 0) there = atomicCAS(&t.piece[at], 0u, piece);
-        if (there == 0 || there == piece) return (int)at;
-    }
-    return -1;
-}
-
 /* What a thread has of a piece, C channels from one on. */
 template <int C> struct tally {
     int32_t piece; /* 0: none */
@@ -144,7 +131,8 @@ static __device__ inline void add_tally(const pool &p, const sum_table &t, int c
                                         const tally<C> &of)
 {
     if (of.piece == 0) return;
-    const int channels = channels_of<FROM>(p), place = place_of_piece(t, (uint32_t)of.piece);
+    const int channels = channels_of<FROM>(p),
+              place = lob_place_of_key<SUM_BITS, PROBES>(t.piece, (uint32_t)of.piece);
     uint32_t sum[C];
 #pragma unroll
     for (int c = 0; c < C; c++) sum[c] = of.sum[c] - of.n * above_level<FROM>(p);
