@@ -81,7 +81,7 @@ static int64_t place_parts(job *j, unsigned char *memory)
     const lob_supervoxel_rule *rule = &s->rule;
     const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t contrasts = rule->method == LOB_SLICO ? clusters : 0;
-    const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
+    const int64_t piles = count_of_piles(s);
     const bool still = j->options->until_still;
     const bool digested = rule->method == LOB_SLIC && s->room > 0;
     unsigned char *at = memory;
@@ -266,9 +266,8 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
     s->stretch = runs / WARP < MANY_BRICKS ? 1 : STRETCH;
     s->margin = margin_of(&s->rule);
     s->room = j->tuning.plain ? 0 : lob_supervoxels_room(j->device, s);
-    const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
-    s->screened =
-        s->rule.method == LOB_SLIC && s->room > 0 && (piles >= MANY_PILES || j->tuning.screened);
+    s->screened = s->rule.method == LOB_SLIC && s->room > 0 &&
+                  (count_of_piles(s) >= MANY_PILES || j->tuning.screened);
     return true;
 }
 

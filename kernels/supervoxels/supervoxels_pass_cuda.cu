@@ -110,12 +110,11 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
     const int64_t bytes = v->bytes(s->room);
     const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
     const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
-    const int64_t piles = (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
     int each = 0;
     if (s->screened && s->pass != PASS_START)
         LOB_TRY(lob_launch(device, v->screen, "screening piles",
-                           (piles + SCREEN_PILES - 1) / SCREEN_PILES, SCREEN_THREADS, 0, *s,
-                           error));
+                           (count_of_piles(s) + SCREEN_PILES - 1) / SCREEN_PILES, SCREEN_THREADS, 0,
+                           *s, error));
     LOB_CUDA(cudaFuncSetAttribute((const void *)v->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     LOB_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v->kernel, WARPS * WARP,

@@ -111,6 +111,11 @@ typedef struct {
     float margin;  /* slic: more than floats may be wrong by when they tell two clusters apart */
 } scene;
 
+static inline int64_t count_of_piles(const scene *s)
+{
+    return (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
+}
+
 /* Where a run lies in the view. */
 typedef struct {
     int32_t u, v, w;
