@@ -25,8 +25,8 @@ enum {
     OFTEN = 4          /* lanes of a warp that meet one piece, for it to be added up in registers */
 };
 
-/* What a piece that is no root adds to a row. */
-typedef struct {
+/* What a piece that is no root adds to a row; written and read 16 bytes at a time. */
+typedef struct alignas(sizeof(uint4)) {
     uint32_t label; /* 0: nothing */
     uint32_t tile;  /* tile << 12 | lowest x << 6 | highest x */
     uint32_t voxels;
@@ -63,102 +63,113 @@ static __device__ inline uint32_t span_high(uint32_t span)
     return span & 0xffff;
 }
 
-/* Asking before writing: most runs of a large piece widen nothing. */
-static __device__ inline void widen(uint32_t *span, uint32_t by)
-{
-    uint32_t there = *(volatile uint32_t *)span;
-    for (;;) {
-        const uint32_t both = __vmaxu2(there, by);
-        if (both == there) return;
-        const uint32_t seen = atomicCAS(span, there, both);
-        if (seen == there) return;
-        there = seen;
-    }
-}
-
 /*
- * Where along y, or along z, a tile's voxels are: a bit for each place where a tile is no longer
- * than a word has bits, else a span.
+ * Where along y and z a tile's voxels are: a bit for each place where a tile is short enough, else
+ * spans. In lines of one row a word has both axes, in halves; in lines of several rows each axis
+ * has its own.
  */
-struct marks {
+template <typename K> struct marks {
+    static constexpr bool both = K::by * K::bz == 1;
+    static constexpr int words = both ? 1 : 2, places = both ? WORD / 2 : WORD;
+    static constexpr uint32_t last = 0xff; /* of a byte: spans that share a word have two each */
     bool bits;
 
+    __device__ explicit marks(const runs &r) : bits(r.tile_y_bits == TILE_SIDE_BITS)
+    {
+        static_assert(K::by << TILE_SIDE_BITS <= places && K::bz << TILE_SIDE_BITS <= places,
+                      "tiles as long as they are wide have bits");
+    }
+
     /* Some of a place and the next one: bit 0, bit 1. */
-    __device__ uint32_t at(uint32_t first, uint32_t which) const
+    __device__ uint32_t of_axis(uint32_t first, uint32_t which) const
     {
         return bits ? which << first : span_of(first + (which == 2), first + which / 2);
     }
 
-    __device__ uint32_t both(uint32_t a, uint32_t b) const
+    __device__ void set(uint32_t mark[words], uint32_t y, uint32_t which_y, uint32_t z,
+                        uint32_t which_z) const
     {
-        return bits ? a | b : __vmaxu2(a, b);
+        if constexpr (both) {
+            mark[0] = bits ? 1u << y | 1u << places << z
+                           : (last - y) << 8 | y | (last - z) << 24 | z << 16;
+        } else {
+            mark[0] = of_axis(y, which_y);
+            mark[1] = of_axis(z, which_z);
+        }
     }
 
+    __device__ uint32_t join(uint32_t a, uint32_t b) const
+    {
+        return bits ? a | b : both ? __vmaxu4(a, b) : __vmaxu2(a, b);
+    }
+
+    /* Asking before writing: most runs of a large piece widen nothing. */
     __device__ void add(uint32_t *to, uint32_t mark) const
     {
-        if (bits)
+        if (bits) {
             atomicOr(to, mark);
-        else
-            widen(to, mark);
+            return;
+        }
+        uint32_t there = *(volatile uint32_t *)to;
+        for (;;) {
+            const uint32_t wider = join(there, mark);
+            if (wider == there) return;
+            const uint32_t seen = atomicCAS(to, there, wider);
+            if (seen == there) return;
+            there = seen;
+        }
     }
 
     /* All lanes together. */
     __device__ uint32_t of_warp(uint32_t mark) const
     {
         if (bits) return __reduce_or_sync(~0u, mark);
-        return __reduce_max_sync(~0u, mark >> 16) << 16 | __reduce_max_sync(~0u, mark & 0xffff);
+        for (int apart = WORD / 2; apart > 0; apart /= 2)
+            mark = join(mark, __shfl_xor_sync(~0u, mark, apart));
+        return mark;
     }
 
-    __device__ uint32_t span(uint32_t mark) const
+    /* Of y or z. */
+    __device__ uint32_t span(const uint32_t mark[words], int axis) const
     {
-        if (!bits) return mark;
-        return span_of((uint32_t)__ffs((int)mark) - 1, 31 - (uint32_t)__clz((int)mark));
+        const uint32_t its = both ? mark[0] >> axis * places & 0xffff : mark[axis];
+        if (bits) return span_of((uint32_t)__ffs((int)its) - 1, 31 - (uint32_t)__clz((int)its));
+        return both ? span_of(last - (its >> 8), its & last) : its;
     }
 };
 
-template <typename K> static __device__ inline marks marks_y(const runs &r)
-{
-    return {K::by << r.tile_y_bits <= WORD};
-}
-
-template <typename K> static __device__ inline marks marks_z(const runs &r)
-{
-    return {K::bz << r.tile_z_bits <= WORD};
-}
-
 /* Of places in the tile. */
-typedef struct {
+template <typename K> struct place_sums {
     uint32_t voxels, sum[3];
     uint32_t columns[TILE_WORDS]; /* bit x: has a voxel there */
-    uint32_t mark[2];             /* of y and z */
-} place_sums;
-
-enum { PLACE_WORDS = (int)(sizeof(place_sums) / sizeof(uint32_t)) };
+    uint32_t mark[marks<K>::words];
+};
 
 template <typename K>
-static __device__ inline void join_places(const runs &r, place_sums *to, const place_sums &s)
+static __device__ inline void join_places(const runs &r, place_sums<K> *to, const place_sums<K> &s)
 {
     to->voxels += s.voxels;
 #pragma unroll
     for (int a = 0; a < 3; a++) to->sum[a] += s.sum[a];
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) to->columns[i] |= s.columns[i];
-    to->mark[0] = marks_y<K>(r).both(to->mark[0], s.mark[0]);
-    to->mark[1] = marks_z<K>(r).both(to->mark[1], s.mark[1]);
+#pragma unroll
+    for (int i = 0; i < marks<K>::words; i++)
+        to->mark[i] = marks<K>(r).join(to->mark[i], s.mark[i]);
 }
 
 /* Of all lanes of a warp, which call this together. */
 template <typename K>
-static __device__ inline place_sums warp_places(const runs &r, const place_sums &s)
+static __device__ inline place_sums<K> warp_places(const runs &r, const place_sums<K> &s)
 {
-    place_sums all;
+    place_sums<K> all;
     all.voxels = __reduce_add_sync(~0u, s.voxels);
 #pragma unroll
     for (int a = 0; a < 3; a++) all.sum[a] = __reduce_add_sync(~0u, s.sum[a]);
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) all.columns[i] = __reduce_or_sync(~0u, s.columns[i]);
-    all.mark[0] = marks_y<K>(r).of_warp(s.mark[0]);
-    all.mark[1] = marks_z<K>(r).of_warp(s.mark[1]);
+#pragma unroll
+    for (int i = 0; i < marks<K>::words; i++) all.mark[i] = marks<K>(r).of_warp(s.mark[i]);
     return all;
 }
 
@@ -170,6 +181,7 @@ template <typename K> struct tile_words {
     uint32_t before[TILE_LINES + 2]; /* pieces in the lines before */
     uint32_t id[TILE_LINES];         /* of the tile's first piece, if all were numbered as here */
     uint32_t of_warp[TILE_WARPS];
+    uint32_t from; /* the first run that may be one of the round's pieces */
 };
 
 /* Without values three blocks share 227 KiB, and with them no GPU gives less than 99. */
@@ -177,7 +189,7 @@ template <typename K, bool VALUES> struct tile_table : tile_words<K> {
     static constexpr int budget = VALUES ? 99 * 1024 : 227 * 1024 / 3 - 1024;
     static constexpr int places =
         TILE_THREADS * (VALUES || K::directed ? WORD : WORD / 2) * (int)sizeof(uint16_t);
-    static constexpr int piece = (int)((VALUES ? sizeof(value_sums) : 0) + sizeof(place_sums));
+    static constexpr int piece = (int)((VALUES ? sizeof(value_sums) : 0) + sizeof(place_sums<K>));
     /* Pieces at once. */
     static constexpr int most =
         (budget - places - (int)sizeof(tile_words<K>)) / piece / WORD * WORD;
@@ -185,7 +197,7 @@ template <typename K, bool VALUES> struct tile_table : tile_words<K> {
     value_sums values[VALUES ? most : 1];
     /* Of runs that are not their pieces' own; voxels from VOXELS_BITS on: where the own one is. */
     uint32_t voxels[most];
-    uint32_t sum[3][most], columns[TILE_WORDS][most], mark[2][most];
+    uint32_t sum[3][most], columns[TILE_WORDS][most], mark[marks<K>::words][most];
 
     /* Where each run of the tile starts: thread * 32 + bit. Lies behind. */
     __device__ uint16_t *place()
@@ -203,7 +215,8 @@ static __device__ inline void clear_table(tile_table<K, VALUES> &t, uint32_t cou
         for (int a = 0; a < 3; a++) t.sum[a][i] = 0;
 #pragma unroll
         for (int k = 0; k < TILE_WORDS; k++) t.columns[k][i] = 0;
-        t.mark[0][i] = t.mark[1][i] = 0;
+#pragma unroll
+        for (int k = 0; k < marks<K>::words; k++) t.mark[k][i] = 0;
         if (VALUES) clear_values(&t.values[i]);
     }
 }
@@ -211,26 +224,27 @@ static __device__ inline void clear_table(tile_table<K, VALUES> &t, uint32_t cou
 /* All but the columns. */
 template <typename K, bool VALUES>
 static __device__ inline void add_places(const runs &r, tile_table<K, VALUES> &t, uint32_t piece,
-                                         const place_sums &s)
+                                         const place_sums<K> &s)
 {
     atomicAdd(&t.voxels[piece], s.voxels);
 #pragma unroll
     for (int a = 0; a < 3; a++) atomicAdd(&t.sum[a][piece], s.sum[a]);
-    marks_y<K>(r).add(&t.mark[0][piece], s.mark[0]);
-    marks_z<K>(r).add(&t.mark[1][piece], s.mark[1]);
+#pragma unroll
+    for (int i = 0; i < marks<K>::words; i++) marks<K>(r).add(&t.mark[i][piece], s.mark[i]);
 }
 
 template <typename K, bool VALUES>
-static __device__ inline place_sums places_of_piece(const tile_table<K, VALUES> &t, uint32_t piece)
+static __device__ inline place_sums<K> places_of_piece(const tile_table<K, VALUES> &t,
+                                                       uint32_t piece)
 {
-    place_sums s;
+    place_sums<K> s;
     s.voxels = t.voxels[piece] & ((1u << VOXELS_BITS) - 1);
 #pragma unroll
     for (int a = 0; a < 3; a++) s.sum[a] = t.sum[a][piece];
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = t.columns[i][piece];
-    s.mark[0] = t.mark[0][piece];
-    s.mark[1] = t.mark[1][piece];
+#pragma unroll
+    for (int i = 0; i < marks<K>::words; i++) s.mark[i] = t.mark[i][piece];
     return s;
 }
 
@@ -286,14 +300,14 @@ static __device__ inline uint32_t columns_of(const tile_words<K> &t, uint32_t st
 }
 
 template <typename K>
-static __device__ inline place_sums places_of_run(const runs &r, const tile_words<K> &t,
-                                                  uint32_t thread, uint32_t columns)
+static __device__ inline place_sums<K> places_of_run(const runs &r, const tile_words<K> &t,
+                                                     uint32_t thread, uint32_t columns)
 {
     const uint32_t x = thread % TILE_WORDS * WORD, line = thread / TILE_WORDS;
     const uint32_t y = (line & ((1u << r.tile_y_bits) - 1)) * K::by;
     const uint32_t z = (line >> r.tile_y_bits) * K::bz;
     uint32_t next_y = 0, next_z = 0; /* voxels in the line's rows that are at y + 1, z + 1 */
-    place_sums s = {};
+    place_sums<K> s = {};
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = thread % TILE_WORDS == i ? columns : 0;
     if constexpr (K::by * K::bz == 1) { /* without a gap */
@@ -315,8 +329,8 @@ static __device__ inline place_sums places_of_run(const runs &r, const tile_word
     }
     s.sum[1] = s.voxels * y + next_y;
     s.sum[2] = s.voxels * z + next_z;
-    s.mark[0] = marks_y<K>(r).at(y, (s.voxels > next_y) | (next_y > 0) << 1);
-    s.mark[1] = marks_z<K>(r).at(z, (s.voxels > next_z) | (next_z > 0) << 1);
+    marks<K>(r).set(s.mark, y, (s.voxels > next_y) | (next_y > 0) << 1, z,
+                    (s.voxels > next_z) | (next_z > 0) << 1);
     return s;
 }
 
@@ -358,20 +372,29 @@ static __device__ inline uint32_t count_pieces(const runs &r, const place &p, ti
         t.before[line] = before;
         t.id[line] = base - before;
     }
-    if (thread == 0) t.before[TILE_LINES] = all;
+    if (thread == 0) {
+        t.before[TILE_LINES] = all;
+        t.from = 0;
+    }
     __syncthreads();
     return all;
 }
 
 /*
  * The next round, for pieces that the table had no room for: they are counted from the round's
- * first one, so that those of other rounds are most or more. Ends with a barrier.
+ * first one, so that those of other rounds are most or more. A piece has no run before its own, so
+ * that the first one's line is the first to look at. Ends with a barrier.
  */
-template <typename K, bool VALUES> static __device__ inline void go_on(tile_table<K, VALUES> &t)
+template <typename K, bool VALUES>
+static __device__ inline void go_on(const runs &r, const place &p, tile_table<K, VALUES> &t)
 {
+    const uint32_t line = threadIdx.x;
     __syncthreads();
-    if (threadIdx.x <= TILE_LINES) t.before[threadIdx.x] -= (uint32_t)t.most;
-    if (threadIdx.x < TILE_LINES) t.id[threadIdx.x] += (uint32_t)t.most;
+    if (line <= TILE_LINES) t.before[line] -= (uint32_t)t.most;
+    if (line < TILE_LINES) t.id[line] += (uint32_t)t.most;
+    __syncthreads();
+    if (line < TILE_LINES && (int32_t)t.before[line] <= 0 && (int32_t)t.before[line + 1] > 0)
+        t.from = r.offset[p.tile * TILE_THREADS + line * TILE_WORDS];
     __syncthreads();
 }
 
@@ -397,15 +420,17 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
 {
     const runs &r = m.r;
     const uint32_t none = ~0u, lane = threadIdx.x % WORD;
-    const uint16_t *code = r.code + p.tile * TILE_THREADS * r.slots;
-    uint32_t frequent = none;
-    place_sums sums = {};
+    uint32_t frequent = none, run = t.from + threadIdx.x;
+    const uint16_t *code = r.code + p.tile * TILE_THREADS * r.slots + run;
+    uint32_t next = run < runs_here ? *code : 0; /* is on its way while another is added */
+    place_sums<K> sums = {};
     value_sums values;
     clear_values(&values);
-    for (uint32_t base = threadIdx.x - lane; base < runs_here; base += TILE_THREADS) {
-        const uint32_t run = base + lane;
+    for (; run - lane < runs_here; run += TILE_THREADS) {
         const bool inside = run < runs_here;
-        const uint32_t its_code = inside ? code[run] : 0, start = inside ? t.place()[run] : 0;
+        const uint32_t its_code = next, start = inside ? t.place()[run] : 0;
+        code += TILE_THREADS;
+        next = run + TILE_THREADS < runs_here ? *code : 0;
         const bool own = its_code & CODE_OWN;
         uint32_t piece = inside ? piece_of(t, its_code) : none;
         if (piece >= pieces) piece = none;
@@ -414,7 +439,7 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
         if (frequent == none) frequent = often_met(piece, none);
         if (piece == none) continue;
         const uint32_t columns = columns_of(t, start), thread = start / WORD;
-        const place_sums s = places_of_run(r, t, thread, columns);
+        const place_sums<K> s = places_of_run(r, t, thread, columns);
         value_sums v;
         if (VALUES) v = values_of_run(m, p, t, thread, columns);
         if (piece == frequent) {

@@ -42,41 +42,31 @@ static __device__ inline int64_t first_voxel(const runs &r, const corner &o, int
 enum { QUARTER = 4, ROW_WORDS = ROW_QUARTERS * QUARTER };
 
 /*
- * All lanes together: of two lanes so many away from each other, the one that has the bit gives its
- * quarter a for the other's quarter b.
- */
-static __device__ inline void trade(uint32_t row[ROW_WORDS], int a, int b, int lanes)
-{
-    const bool high = threadIdx.x & (unsigned)lanes;
-#pragma unroll
-    for (int i = 0; i < QUARTER; i++) {
-        uint32_t &low = row[a * QUARTER + i], &up = row[b * QUARTER + i];
-        const uint32_t first = low, second = up;
-        const uint32_t got = __shfl_xor_sync(~0u, high ? first : second, lanes);
-        low = high ? got : first;
-        up = high ? second : got;
-    }
-}
-
-/*
- * All lanes together: rows of the table, those of four lanes turned so that these write one at a
- * time, a quarter each; label 0 has none.
+ * All lanes together: rows of the table; label 0 has none. Two lanes next to each other write a row
+ * at a time, a quarter each, so that they fill the 32 bytes that memory takes at once: the odd one
+ * gives even quarters of its row for odd ones of the other's.
  */
 static __device__ inline void write_rows(lob_region *regions, uint32_t label,
                                          uint32_t row[ROW_WORDS])
 {
-    const int lane = (int)threadIdx.x % WORD, quarter = lane % ROW_QUARTERS;
-    static_assert(ROW_QUARTERS == 4, "two exchanges turn it");
-    trade(row, 0, 1, 1);
-    trade(row, 2, 3, 1);
-    trade(row, 0, 2, 2);
-    trade(row, 1, 3, 2);
+    const uint32_t odd = threadIdx.x % 2, others = __shfl_xor_sync(~0u, label, 1);
+    const uint32_t labels[2] = {odd ? others : label, odd ? label : others};
+#pragma unroll
+    for (int half = 0; half < ROW_QUARTERS; half += 2) {
+        uint32_t *even = row + half * QUARTER;
+#pragma unroll
+        for (int i = 0; i < QUARTER; i++) {
+            const uint32_t low = even[i], high = even[QUARTER + i];
+            const uint32_t got = __shfl_xor_sync(~0u, odd ? low : high, 1);
+            even[i] = odd ? got : low; /* of the even lane's row */
+            even[QUARTER + i] = odd ? high : got;
+        }
+    }
 #pragma unroll
     for (int k = 0; k < ROW_QUARTERS; k++) {
-        const uint32_t its = __shfl_sync(~0u, label, lane - quarter + k);
-        const uint32_t *words = row + k * QUARTER;
+        const uint32_t its = labels[k % 2], *words = row + k * QUARTER;
         if (its)
-            ((uint4 *)&regions[its - 1])[quarter] =
+            ((uint4 *)&regions[its - 1])[k / 2 * 2 + odd] =
                 make_uint4(words[0], words[1], words[2], words[3]);
     }
 }
@@ -128,7 +118,7 @@ static __device__ inline extent extent_of(const runs &r, const tile_table<K, VAL
                                           uint32_t piece, uint32_t start, uint32_t columns)
 {
     extent e;
-    place_sums s = places_of_run(r, t, start / WORD, columns);
+    place_sums<K> s = places_of_run(r, t, start / WORD, columns);
     if (!ALONE) join_places<K>(r, &s, places_of_piece(t, piece));
     e.voxels = s.voxels;
 #pragma unroll
@@ -141,8 +131,8 @@ static __device__ inline extent extent_of(const runs &r, const tile_table<K, VAL
         e.span[2] = span_of(z, z);
     } else {
         e.span[0] = span_of_columns(s.columns);
-        e.span[1] = marks_y<K>(r).span(s.mark[0]);
-        e.span[2] = marks_z<K>(r).span(s.mark[1]);
+        e.span[1] = marks<K>(r).span(s.mark, 0);
+        e.span[2] = marks<K>(r).span(s.mark, 1);
     }
     return e;
 }
@@ -151,9 +141,13 @@ static __device__ inline void list_piece(const measuring &m, uint32_t at, uint32
                                          int64_t tile, const extent &e)
 {
     const uint32_t x = span_low(e.span[0]) << LISTED_X_BITS | span_high(e.span[0]);
-    uint4 *to = (uint4 *)&m.list[at];
-    to[0] = make_uint4(label, (uint32_t)tile << 2 * LISTED_X_BITS | x, e.voxels, e.sum[0]);
-    to[1] = make_uint4(e.sum[1], e.sum[2], e.span[1], e.span[2]);
+    m.list[at] = {
+        label,
+        (uint32_t)tile << 2 * LISTED_X_BITS | x,
+        e.voxels,
+        {e.sum[0], e.sum[1], e.sum[2]},
+        {e.span[1],        e.span[2]       }
+    };
 }
 
 /*
@@ -226,7 +220,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, VALUES ? 2 : 3) measure_k
         __syncthreads();
         write_pieces<K, false>(m, p, t, count);
         left -= count;
-        if (left > 0) go_on(t);
+        if (left > 0) go_on(r, p, t);
     }
 }
 
