@@ -66,11 +66,17 @@ double bench_copy_bandwidth(const lob_context *context)
     return 2.0 * (double)bytes / (bench_median(ms, TIMES) * 1e-3);
 }
 
+void bench_upload(void *to, const void *bytes, size_t n)
+{
+    must(cudaMemcpy(to, bytes, n, cudaMemcpyHostToDevice), "upload");
+    must(cudaDeviceSynchronize(), "upload");
+}
+
 void *bench_to_device(const void *bytes, size_t n)
 {
     void *copy;
     must(cudaMalloc(&copy, n), "cudaMalloc");
-    must(cudaMemcpy(copy, bytes, n, cudaMemcpyHostToDevice), "upload");
+    bench_upload(copy, bytes, n);
     return copy;
 }
 

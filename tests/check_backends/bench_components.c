@@ -314,7 +314,7 @@ static int bench_volumes(bench *b)
         if (b->options->volume && !strstr(b->name, b->options->volume)) continue;
         volumes[v].fill(&b->image, volumes[v].value);
         keep_volume(b);
-        must(cudaMemcpy(b->device_image, b->image.data, n, cudaMemcpyHostToDevice), "upload");
+        bench_upload(b->device_image, b->image.data, n);
         for (int k = 0; k < 3; k++)
             failures += bench_row(b, volumes[v].join, volumes[v].tolerance, around[k]);
     }

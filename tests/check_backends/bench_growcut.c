@@ -297,9 +297,7 @@ static int bench_sweep(const lob_context *context, const bench_options *o, doubl
     int failures = sweep_one(&b, -1, 3);
     b.name = "abdomen slices";
     seed_slices(&b);
-    must(cudaMemcpy(b.device_seeds, b.seeds.data, (size_t)lob_voxels(&b.seeds),
-                    cudaMemcpyHostToDevice),
-         "upload");
+    bench_upload(b.device_seeds, b.seeds.data, (size_t)lob_voxels(&b.seeds));
     failures += sweep_one(&b, 2, 3);
     bench_free(&b);
     return failures;

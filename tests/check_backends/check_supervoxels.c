@@ -60,7 +60,8 @@ static outcome run_screened(const supervoxels_case *c, const lob_context *contex
     const lob_supervoxel_arrays arrays = {device_image, device_mask, device_labels};
     o.status = lob_supervoxels_cuda_arrays(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
                                            context, &o.error);
-    must(cudaMemcpy(o.labels, device_labels, labels, cudaMemcpyDeviceToHost), "download");
+    if (o.status == LOB_OK)
+        must(cudaMemcpy(o.labels, device_labels, labels, cudaMemcpyDeviceToHost), "download");
     cudaFree(device_image);
     cudaFree(device_mask);
     cudaFree(device_labels);
