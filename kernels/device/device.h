@@ -89,7 +89,11 @@ typedef struct {
 
 lob_device_traffic lob_device_traffic_of(const lob_device *device);
 
-/* The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. */
+/*
+ * The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. It does not wait
+ * for the default stream: what arrays on the device hold when a call is given them was written in
+ * this queue, or has been waited for (cudaMemcpy may return before the bytes have come).
+ */
 void *lob_device_queue(const lob_device *device);
 
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */

@@ -69,14 +69,25 @@ static outcome run_screened(const supervoxels_case *c, const lob_context *contex
 }
 #endif
 
+static void print_outcome(const char *who, const outcome *o)
+{
+    const lob_supervoxel_stats *s = &o->stats;
+    printf("  %s: %s %s; %lld supervoxels of %lld pieces, %lld data voxels, %lld not finite, %d "
+           "iterations\n",
+           who, lob_status_text(o->status), o->error.text, (long long)s->supervoxels,
+           (long long)s->pieces, (long long)s->data_voxels, (long long)s->not_finite,
+           s->iterations);
+}
+
 /* Compares a run, and frees its labels. */
 static int compare(const supervoxels_case *c, const outcome *want, outcome *got, const char *who)
 {
     const char *what = differ(c, want, got);
-    if (what)
-        printf("supervoxels: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c->shape, what,
-               lob_status_text(want->status), want->error.text, who, lob_status_text(got->status),
-               got->error.text);
+    if (what) {
+        printf("supervoxels: %s: %s differ\n", c->shape, what);
+        print_outcome(lob_backends[0]->name, want);
+        print_outcome(who, got);
+    }
     free(got->labels);
     return what != NULL;
 }
