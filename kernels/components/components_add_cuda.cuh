@@ -1,11 +1,11 @@
 /*
  * What listed pieces add to the rows of the table.
  *
- * A block takes a share of the list: pieces of neighbouring tiles, so that a component has several
- * of them there. What each adds goes to the warp's registers if the warp met its component often,
- * else to a table of the block's, and to the row itself where that is full; the rows get the rest
- * at the end. Components that are most of a volume have pieces in every tile, and would have all
- * blocks wait for each other at few rows.
+ * A block takes a share of the list: pieces of neighbouring lines, so that a component mostly has
+ * several of them there. What each adds goes to the warp's registers if the warp met its component
+ * often, else to a table of the block's, and to the row itself where all places for it are taken;
+ * the rows get the rest at the end. Components that are most of a volume have pieces in every tile,
+ * and would have all blocks wait for each other at few rows.
  */
 #ifndef LOB_COMPONENTS_ADD_CUDA_CUH
 #define LOB_COMPONENTS_ADD_CUDA_CUH
@@ -14,7 +14,8 @@
 
 enum {
     ADD_THREADS = 256,
-    ADD_BLOCKS = 4, /* on a multiprocessor */
+    ADD_BLOCKS = 4,        /* on a multiprocessor of 227 KiB: smaller ones take fewer, */
+    ADD_BLOCKS_VALUES = 2, /* and with values registers allow no more */
     ADD_PROBES = 8,
     FAR_ENDS = 5
 };
@@ -25,15 +26,16 @@ template <bool VALUES> struct added {
     uint32_t voxels;
     wide sum[3];
     uint32_t end[FAR_ENDS]; /* of x, y, z the highest; complements of the lowest x and y */
-    value_sums values[1];
+    value_sums values[1];   /* with VALUES alone */
 };
 
 /* What a block adds up by itself. */
 template <bool VALUES> struct added_table {
     static constexpr int bits = VALUES ? 9 : 10, slots = 1 << bits;
-    /* Pieces of a block; half of them are of components that came before. Their voxels, fewer than
-     * 2^VOXELS_BITS each, fit 32 bits. */
+    /* Pieces of a block, more than slots: often half of them are of components met before. */
     static constexpr int most = slots / 2 * 3;
+    static_assert((uint64_t)most << VOXELS_BITS <= UINT32_MAX, "their voxels fit 32 bits");
+    static_assert(most % ADD_THREADS == 0, "a share is a whole number of steps");
 
     uint32_t label[slots]; /* 0: free */
     uint32_t voxels[slots];
@@ -42,10 +44,16 @@ template <bool VALUES> struct added_table {
     value_sums values[VALUES ? slots : 1];
 };
 
+static_assert(ADD_BLOCKS * (sizeof(added_table<false>) + 1024) <= 227 * 1024 &&
+                  sizeof(added_table<true>) <= 99 * 1024,
+              "tables fit a multiprocessor, of which each block takes 1 KiB besides");
+
 typedef struct {
     measuring m;
     int64_t share; /* pieces of a block */
 } adding;
+
+/* All but the values. */
 
 template <bool VALUES>
 static __device__ inline added<VALUES> added_of(const measuring &m, const listed_piece &piece)
@@ -113,7 +121,7 @@ static __device__ inline void add_to_row(const measuring &m, const added<VALUES>
     if constexpr (VALUES) merge_values(&m.sums[a.label - 1], a.values[0]);
 }
 
-/* In two halves, as shared memory adds no more at once. */
+/* In two halves: sums of 64 bits would be tried again and again where many lanes add to one. */
 static __device__ inline void add_halves(uint32_t *low, uint32_t *high, wide value)
 {
     const uint32_t by = (uint32_t)value, before = atomicAdd(low, by);
@@ -157,7 +165,7 @@ static __device__ inline added<VALUES> kept_at(const added_table<VALUES> &t, int
 }
 
 template <bool VALUES>
-static __global__ void __launch_bounds__(ADD_THREADS, VALUES ? 2 : ADD_BLOCKS)
+static __global__ void __launch_bounds__(ADD_THREADS, VALUES ? ADD_BLOCKS_VALUES : ADD_BLOCKS)
     add_kernel(adding work)
 {
     extern __shared__ uint4 shared[];

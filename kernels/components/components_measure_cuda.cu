@@ -40,7 +40,7 @@ static lob_status measure_tiles(joining *j, const measuring &m, lob_error *error
                       TILE_THREADS, (size_t)shared, m, error);
 }
 
-/* A list that is short for the device is cut into as many shares as this works on at once. */
+/* A list that is short for the device is cut into no more shares than it may work on at once. */
 template <bool VALUES>
 static lob_status add_pieces(joining *j, const measuring &m, lob_error *error)
 {

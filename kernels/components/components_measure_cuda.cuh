@@ -74,10 +74,12 @@ template <typename K> struct marks {
     static constexpr uint32_t last = 0xff; /* of a byte: spans that share a word have two each */
     bool bits;
 
+    /* Both logarithms make up 2 * TILE_SIDE_BITS, so that one tells the other. */
     __device__ explicit marks(const runs &r) : bits(r.tile_y_bits == TILE_SIDE_BITS)
     {
         static_assert(K::by << TILE_SIDE_BITS <= places && K::bz << TILE_SIDE_BITS <= places,
-                      "tiles as long as they are wide have bits");
+                      "a tile of as many lines along y as along z has a bit for each place");
+        static_assert(!both || TILE_LINES <= last + 1, "a place of other tiles is a byte");
     }
 
     /* Some of a place and the next one: bit 0, bit 1. */
@@ -181,10 +183,11 @@ template <typename K> struct tile_words {
     uint32_t before[TILE_LINES + 2]; /* pieces in the lines before */
     uint32_t id[TILE_LINES];         /* of the tile's first piece, if all were numbered as here */
     uint32_t of_warp[TILE_WARPS];
-    uint32_t from; /* the first run that may be one of the round's pieces */
+    uint32_t from; /* the first run that may belong to one of the round's pieces */
 };
 
-/* Without values three blocks share 227 KiB, and with them no GPU gives less than 99. */
+/* Without values three blocks share 227 KiB, and with them no GPU from 8.0 on gives less than 99.
+ */
 template <typename K, bool VALUES> struct tile_table : tile_words<K> {
     static constexpr int budget = VALUES ? 99 * 1024 : 227 * 1024 / 3 - 1024;
     static constexpr int places =

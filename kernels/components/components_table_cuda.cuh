@@ -141,13 +141,9 @@ static __device__ inline void list_piece(const measuring &m, uint32_t at, uint32
                                          int64_t tile, const extent &e)
 {
     const uint32_t x = span_low(e.span[0]) << LISTED_X_BITS | span_high(e.span[0]);
-    m.list[at] = {
-        label,
-        (uint32_t)tile << 2 * LISTED_X_BITS | x,
-        e.voxels,
-        {e.sum[0], e.sum[1], e.sum[2]},
-        {e.span[1],        e.span[2]       }
-    };
+    const uint32_t tile_and_x = (uint32_t)tile << 2 * LISTED_X_BITS | x;
+    const uint32_t *sum = e.sum, *span = e.span;
+    m.list[at] = {label, tile_and_x, e.voxels, sum[0], sum[1], sum[2], span[1], span[2]};
 }
 
 /*

@@ -72,8 +72,8 @@ static lob_status try_device(int n, int64_t *free_bytes, lob_error *error)
     if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction) {
         (void)cudaGetLastError();
         return lob_fail(error, LOB_EDEVICE,
-                        "GPU %d is too old for this build: use --device cpu, or build with its "
-                        "CMAKE_CUDA_ARCHITECTURES",
+                        "GPU %d is too old for this build: use --device cpu, or, if its compute "
+                        "capability is 8.0 or later, build with its CMAKE_CUDA_ARCHITECTURES",
                         n);
     }
     LOB_CUDA(result);

@@ -91,8 +91,9 @@ lob_device_traffic lob_device_traffic_of(const lob_device *device);
 
 /*
  * The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. It does not wait
- * for the default stream: what arrays on the device hold when a call is given them was written in
- * this queue, or has been waited for (cudaMemcpy may return before the bytes have come).
+ * for the default stream: before a call is given arrays on the device, what they hold must have
+ * been written in this queue, or waited for (cudaMemcpy from pageable memory may return before the
+ * bytes have come).
  */
 void *lob_device_queue(const lob_device *device);
 

@@ -55,7 +55,8 @@ typedef struct {
 /*
  * The same, device to device.
  *
- *   arrays   in/out  in->image->data and in->mask are not looked at
+ *   arrays   in/out  there when this is called, as lob_device_queue tells; in->image->data and
+ *                    in->mask are not looked at
  *   kept     in/out  all zero at first; free with lob_supervoxel_kept_free. NULL: nothing is kept
  *   tuning   in      NULL: all false
  *

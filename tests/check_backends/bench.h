@@ -30,8 +30,7 @@ typedef struct {
 bench_clock bench_start(const lob_context *context);
 float bench_stop_ms(bench_clock *clock);
 
-/* To the device, where they have come when this returns: a copy alone may still be on its way, for
- * which a lob_device's queue does not wait. */
+/* Copy n bytes to the device and wait until they are there: see lob_device_queue. */
 void bench_upload(void *to, const void *bytes, size_t n);
 
 /* A device copy of host bytes; free it with cudaFree. */

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every LIMITED-th case is also run with too little memory. */
-enum { MOST_VOXELS = 150000, MOST_CHANNELS = 3, LIMITED = 4 };
+/* Every LIMITED-th case is also run with too little memory. Crowded volumes are checked only where
+ * at least MANY cases are asked for: who asks for few has tools look on that slow a kernel down. */
+enum { MOST_VOXELS = 150000, MOST_CHANNELS = 3, LIMITED = 4, CROWDED_SIDE = 256, MANY = 100 };
 
 typedef struct {
     lob_volume image, other; /* other: intensities */
@@ -240,6 +241,52 @@ static void case_make(components_case *c, uint64_t number)
              o->regions ? ", regions" : "");
 }
 
+/* Noise of so many pieces that they do not fit the tables of a GPU's blocks at once; each volume
+ * comes without intensities and with them. */
+static const struct {
+    int percent, classes;
+    lob_join join;
+    int neighbours;
+} crowded[] = {
+    {100, 3, LOB_JOIN_EQUAL, 6 },
+    {31,  1, LOB_JOIN_ANY,   6 },
+    {60,  3, LOB_JOIN_EQUAL, 18},
+    {10,  1, LOB_JOIN_ANY,   26},
+};
+
+enum { CROWDED = 2 * sizeof crowded / sizeof *crowded };
+
+static void store_bytes(lob_volume *volume, lob_dims d, const pattern_args *args)
+{
+    *volume = (lob_volume)LOB_VOLUME_EMPTY;
+    volume->type = LOB_U8;
+    volume->dims = d;
+    volume->data = malloc((size_t)lob_dims_voxels(d));
+    if (!volume->data) exit(75);
+    fill_noise(volume->data, args);
+}
+
+static void crowded_make(components_case *c, int number)
+{
+    const int row = number / 2;
+    const bool values = number % 2;
+    const lob_dims d = {CROWDED_SIDE, CROWDED_SIDE, CROWDED_SIDE};
+    uint64_t random = (uint64_t)number + 1;
+    const pattern_args of_image = {d, &random, crowded[row].percent, crowded[row].classes},
+                       of_other = {d, &random, 90, 200};
+    *c = (components_case){.n = lob_dims_voxels(d), .options = LOB_COMPONENTS_DEFAULTS};
+    store_bytes(&c->image, d, &of_image);
+    if (values) store_bytes(&c->other, d, &of_other);
+    c->in = (lob_components_input){.image = &c->image, .intensities = values ? &c->other : NULL};
+    c->options.join = crowded[row].join;
+    c->options.neighbours = crowded[row].neighbours;
+    c->options.regions = true;
+    snprintf(c->shape, sizeof c->shape,
+             "crowded volume %d: noise %d%%, %d classes, %d neighbours%s", number,
+             crowded[row].percent, crowded[row].classes, crowded[row].neighbours,
+             values ? ", intensities" : "");
+}
+
 static void case_free(components_case *c)
 {
     lob_volume_free(&c->image);
@@ -363,37 +410,44 @@ static int check_limited(const lob_backend *backend, const components_case *c, c
     return failures;
 }
 
-static int check_case(const lob_backend *backend, const lob_context *context, uint64_t n,
-                      tally *sum)
+/* Frees the case. */
+static int check_case(const lob_backend *backend, const lob_context *context, components_case *c,
+                      bool limited, tally *sum)
 {
-    components_case c;
     const lob_context cpu = {.threads = context->threads};
-    case_make(&c, n);
-    outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
-    const char *what = differ(&c, &want, &got);
+    outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    const char *what = differ(c, &want, &got);
     sum->joined += want.status == LOB_OK;
     if (what)
-        printf("components: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
+        printf("components: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c->shape, what,
                lob_status_text(want.status), want.error.text, backend->name,
                lob_status_text(got.status), got.error.text);
     int failures = what != NULL;
-    if (n % LIMITED == 0 && got.status == LOB_OK)
-        failures += check_limited(backend, &c, &got, context, sum);
+    if (limited && got.status == LOB_OK) failures += check_limited(backend, c, &got, context, sum);
     lob_components_free(&want.result);
     lob_components_free(&got.result);
-    case_free(&c);
+    case_free(c);
     return failures;
 }
 
 static int check_joined_cases(const lob_backend *backend, const lob_context *context,
                               uint64_t first, uint64_t n)
 {
+    components_case c;
     tally sum = {0};
+    const int fixed = first == 0 && n >= MANY ? CROWDED : 0;
     int failures = 0;
-    for (uint64_t i = first; i < first + n; i++) failures += check_case(backend, context, i, &sum);
-    printf("components: %llu cases, %d of them joined; short of memory %d were refused, %d "
-           "measured otherwise; %d differ\n",
-           (unsigned long long)n, sum.joined, sum.refused, sum.measured, failures);
+    for (int i = 0; i < fixed; i++) {
+        crowded_make(&c, i);
+        failures += check_case(backend, context, &c, false, &sum);
+    }
+    for (uint64_t i = first; i < first + n; i++) {
+        case_make(&c, i);
+        failures += check_case(backend, context, &c, i % LIMITED == 0, &sum);
+    }
+    printf("components: %llu cases and %d crowded volumes, %d of them joined; short of memory %d "
+           "were refused, %d measured otherwise; %d differ\n",
+           (unsigned long long)n, fixed, sum.joined, sum.refused, sum.measured, failures);
     return failures;
 }
 
