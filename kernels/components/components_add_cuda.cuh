@@ -54,7 +54,6 @@ typedef struct {
 } adding;
 
 /* All but the values. */
-
 template <bool VALUES>
 static __device__ inline added<VALUES> added_of(const measuring &m, const listed_piece &piece)
 {

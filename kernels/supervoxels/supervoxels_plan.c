@@ -306,10 +306,11 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
                         "values");
     lob_status st = lay_grid(plan, in->image, options, error);
     if (st != LOB_OK) return st;
-    if (most_of_cluster(&plan->rule) > UINT32_MAX) /* what voxels of pieces are counted in */
+    const double most = most_of_cluster(&plan->rule);
+    if (most > UINT32_MAX) /* what voxels of pieces are counted in */
         return lob_fail(error, LOB_EDATA,
                         "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
-                        most_of_cluster(&plan->rule));
+                        most);
 
     /* In CIELAB a unit is a unit, whatever colours occur: what compactness is a share of is the
      * range of L. */

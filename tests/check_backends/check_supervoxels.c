@@ -13,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fixed cases of more voxels than LARGE only where at least MANY cases are asked for: who asks for
- * few has tools look on that slow a kernel down a hundred times and more. */
-enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000, MANY = 100 };
+/* Fixed cases of more voxels than LARGE are large ones: see CHECK_MANY. */
+enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
 
 /* What one run came to. */
 typedef struct {
@@ -116,7 +115,7 @@ int check_supervoxels_cases(const lob_backend *backend, const lob_context *conte
     supervoxels_case c;
     int failures = 0, worked = 0, fixed = 0;
     for (int i = 0; first == 0 && supervoxels_case_fixed(&c, i); i++) {
-        if (c.n > LARGE && n < MANY) {
+        if (c.n > LARGE && n < CHECK_MANY) {
             supervoxels_case_free(&c);
             continue;
         }
