@@ -188,6 +188,8 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
     return m;
 }
 
+#define NONE_WRONG INT64_MAX
+
 /* Measuring a label volume. */
 typedef struct {
     const lob_regions_input *in;
@@ -198,8 +200,16 @@ typedef struct {
     int64_t rows;
     atomic_llong done; /* rows */
     atomic_int stop;
-    atomic_llong wrong; /* index of a voxel whose label is out of range; -1: none */
+    atomic_llong wrong; /* index of the first voxel whose label is out of range; or NONE_WRONG */
 } measuring;
+
+/* The first of such voxels is kept, whichever is met first. */
+static void keep_wrong(measuring *m, int64_t voxel)
+{
+    long long kept = atomic_load(&m->wrong);
+    while (voxel < kept && !atomic_compare_exchange_weak(&m->wrong, &kept, voxel)) {
+    }
+}
 
 static void measure_row(measuring *m, int worker, int64_t row)
 {
@@ -212,7 +222,7 @@ static void measure_row(measuring *m, int worker, int64_t row)
         while (end < nx && lob_label_at(in->labels, in->type, first + end) == label) end++;
         if (label == 0) continue;
         if (label < 0 || label > in->count) {
-            atomic_store(&m->wrong, first + x);
+            keep_wrong(m, first + x);
             continue;
         }
         const int64_t at = worker * in->count + label - 1;
@@ -269,6 +279,12 @@ lob_status lob_regions_check(const lob_regions_input *in, lob_error *error)
     return lob_regions_check_sides(in->dims, error);
 }
 
+lob_status lob_regions_refuse_label(int64_t voxel, int64_t count, lob_error *error)
+{
+    return lob_fail(error, LOB_EDATA, "the label of voxel %lld is not in 0..%lld", (long long)voxel,
+                    (long long)count);
+}
+
 /* As many as have tables of their own within the voxels' number of bytes; one always has. */
 static int workers_for(const lob_regions_input *in, const lob_context *context)
 {
@@ -291,7 +307,7 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
                    .fine = fine,
                    .workers = workers_for(in, context),
                    .rows = in->dims.ny * in->dims.nz};
-    atomic_init(&m.wrong, -1);
+    atomic_init(&m.wrong, NONE_WRONG);
     m.sums = calloc((size_t)m.workers * count, sizeof *m.sums);
     if (in->image) m.values = calloc((size_t)m.workers * count, sizeof *m.values);
     lob_status st = LOB_OK;
@@ -300,9 +316,7 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
     if (st == LOB_OK) measure_rows(&m, context);
     if (atomic_load(&m.stop)) st = LOB_ECANCEL;
     const int64_t wrong = atomic_load(&m.wrong);
-    if (st == LOB_OK && wrong >= 0)
-        st = lob_fail(error, LOB_EDATA, "label %d is not in 0..%lld",
-                      lob_label_at(in->labels, in->type, wrong), (long long)in->count);
+    if (st == LOB_OK && wrong != NONE_WRONG) st = lob_regions_refuse_label(wrong, in->count, error);
     if (st == LOB_OK && in->image) st = lob_regions_check_data(m.values, in->count, error);
     if (st == LOB_OK) memcpy(regions, m.sums, count * sizeof *regions);
     if (st == LOB_OK && in->image) memcpy(values, m.values, count * sizeof *values);

@@ -64,9 +64,7 @@ static lob_status finish(const finishing &f, lob_device *device, lob_error *erro
 
 static lob_status explain(int64_t count, const wide counter[COUNTERS], lob_error *error)
 {
-    if (counter[0] != ~0ull)
-        return lob_fail(error, LOB_EDATA, "the label of voxel %lld is not in 0..%lld",
-                        (long long)counter[0], (long long)count);
+    if (counter[0] != ~0ull) return lob_regions_refuse_label((int64_t)counter[0], count, error);
     if (counter[1] != ~0ull)
         return lob_fail(error, LOB_EDATA,
                         "label %lld has more than 2^32 voxels, too many to add up intensities of; "

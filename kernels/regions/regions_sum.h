@@ -40,6 +40,9 @@ lob_status lob_regions_check_sides(lob_dims dims, lob_error *error);
 /* Check sides, types and count; not the labels. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
 lob_status lob_regions_check(const lob_regions_input *in, lob_error *error);
 
+/* LOB_EDATA: the first voxel, by index, whose label is outside 0..count. */
+lob_status lob_regions_refuse_label(int64_t voxel, int64_t count, lob_error *error);
+
 /* Returns LOB_OK, or LOB_EDATA when a region has more data than its sums are made for. */
 lob_status lob_regions_check_data(const lob_region_values *values, int64_t count, lob_error *error);
 

@@ -34,7 +34,7 @@ typedef struct {
     region_image values;
     lob_region *regions;
     value_sums *sums; /* of values */
-    wide *wrong;      /* index of a voxel whose label is out of range */
+    wide *wrong;      /* index of the first voxel whose label is out of range */
     wide *crowded;    /* of the first region with too much data */
 } scene;
 
@@ -191,7 +191,7 @@ static __device__ inline void add_column(const scene &s, const corner &o, table 
     for (int y = 0; y <= TILE_Y; y++) {
         int32_t next = y < TILE_Y ? label[y] : 0;
         if (next < 0 || next > s.count) {
-            *s.wrong = (wide)(first + (int64_t)y * s.nx);
+            atomicMin(s.wrong, (wide)(first + (int64_t)y * s.nx));
             next = 0;
         }
         const bool last = y == TILE_Y;

@@ -240,7 +240,7 @@ static float margin_of(const lob_supervoxel_rule *rule)
     return margin;
 }
 
-/* The scene of a plan; false: its runs cannot be counted. */
+/* The scene of a plan; false: its runs, or its voxels as pieces of one each, cannot be counted. */
 static bool describe(job *j, const lob_supervoxel_plan *plan)
 {
     scene *s = &j->s;
@@ -255,11 +255,9 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
     s->aligned =
         s->stride[0] == 1 && s->rule.side[0] % 4 == 0 && (uintptr_t)s->labels % sizeof(int4) == 0;
     const int64_t runs = lob_product(s->bricks[0], s->bricks[1], s->bricks[2], WARP);
-    const int64_t rows =
-        lob_product((s->rule.side[0] + RUN - 1) / RUN, s->rule.side[1], s->rule.side[2], 1);
     /* so that a thread's next run never wraps */
     const int64_t most = UINT32_MAX - (1 << 24);
-    if (runs < 0 || runs > most || rows < 0 || rows > most) return false;
+    if (runs < 0 || runs > most || j->voxels > most) return false;
     s->runs = (uint32_t)runs;
     const uint32_t depth = (uint32_t)(s->flat ? shape<true>::depth : shape<false>::depth);
     s->piles = (s->bricks[2] + depth - 1) / depth;

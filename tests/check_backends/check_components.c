@@ -510,7 +510,7 @@ static measured measure(const lob_backend *backend, const lob_regions_input *in,
 static const char *measured_differ(const measured *a, const measured *b, int64_t count)
 {
     if (a->status != b->status) return "status";
-    if (a->status != LOB_OK) return NULL;
+    if (a->status != LOB_OK) return strcmp(a->error.text, b->error.text) ? "messages" : NULL;
     if (levels_differ(&a->fine, &b->fine)) return "fine levels";
     const char *const what = regions_differ(a->regions, b->regions, count);
     return what ? what : values_differ(a->values, b->values, count);

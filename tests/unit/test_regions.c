@@ -328,6 +328,26 @@ static void bad_input_has_its_line(void **state)
     }
 }
 
+/* By any number of threads. */
+static void the_first_wrong_label_is_named(void **state)
+{
+    (void)state;
+    enum { ROWS = 4096 };
+    static int16_t labels[2 * ROWS];
+    for (int i = 3001; i < 2 * ROWS; i++) labels[i] = i % 2 ? 7 : -1;
+    const lob_regions_input in = {
+        labels, LOB_I16, 6, {2, ROWS, 1},
+           NULL
+    };
+    for (int threads = 1; threads <= 4; threads++) {
+        const lob_context context = {.threads = threads};
+        lob_region r[6];
+        lob_error error;
+        assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, &error), LOB_EDATA);
+        assert_string_equal(error.text, "the label of voxel 3001 is not in 0..6");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +357,7 @@ int main(void)
         cmocka_unit_test(adding_is_in_any_order),
         cmocka_unit_test(values_add_up_in_any_order),
         cmocka_unit_test(bad_input_has_its_line),
+        cmocka_unit_test(the_first_wrong_label_is_named),
         cmocka_unit_test(random_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
