@@ -87,3 +87,27 @@ def test_too_little_memory_for_components(scene, table):
                      "--max-memory", "9KiB", cwd=scene)  # fmt: skip
     assert_one_line(refused, 75, "image.nii.gz", "--max-memory")
     assert not (scene / "refused.nii.gz").exists() and not (scene / "refused.tsv").exists()
+
+
+def cut(folder, name, *options):
+    """Cut the scene into supervoxels; returns the bytes of every file that can be asked for."""
+    files = [f"{name}{end}" for end in (".nii.gz", "-mean.nii.gz", "-lines.nii.gz", ".tsv", "-graph.tsv")]
+    labels, mean, lines, table, graph = files
+    good("supervoxels", "image.nii.gz", "-o", labels, "--mean", mean, "--boundaries", lines, "--table", table,
+         "--graph", graph, "--force", *options, cwd=folder)  # fmt: skip
+    return [(folder / file).read_bytes() for file in files]
+
+
+@pytest.mark.parametrize("method", ["slic", "slico", "lsc"])
+@pytest.mark.parametrize("more", [(), ("--slices", "axial"), ("--mask", "seeds.nii.gz", "--until-still")])
+def test_supervoxels_and_what_comes_of_them(scene, method, more):
+    options = ("--method", method, "--size", "7mm", *more)
+    assert cut(scene, "gpu", *options, "--device", "cuda") == cut(scene, "cpu", *options, "--device", "cpu")
+
+
+def test_stats_of_labels(scene):
+    join(scene, "labels", "--device", "cpu")
+    tables = [good("stats", "image.nii.gz", "labels.nii.gz", "--device", device, cwd=scene).stdout
+              for device in ("cpu", "cuda")]  # fmt: skip
+    assert tables[0] == tables[1]
+    assert len(tables[0].splitlines()) > 2
