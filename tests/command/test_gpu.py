@@ -66,19 +66,20 @@ def test_little_memory_for_slices(scene):
     assert got == want
 
 
-def join(folder, name, *options, memory=None):
+def join(folder, name, *options):
     """Number what is above 100, with a table of it; returns both files' bytes."""
-    arguments = ["--above", 100, "--table", f"{name}.tsv", "--force", *options]
-    arguments += ["--max-memory", memory] if memory else []
-    good("components", "image.nii.gz", "-o", f"{name}.nii.gz", *arguments, cwd=folder)
+    good("components", "image.nii.gz", "-o", f"{name}.nii.gz", "--above", 100, "--table", f"{name}.tsv", "--force",
+         *options, cwd=folder)  # fmt: skip
     return (folder / f"{name}.nii.gz").read_bytes(), (folder / f"{name}.tsv").read_bytes()
 
 
 @pytest.mark.parametrize("neighbours", [6, 18, 26])
 def test_components_and_their_table(scene, neighbours):
     want = join(scene, "cpu", "--device", "cpu", "--neighbours", neighbours)
-    assert join(scene, "gpu", "--device", "cuda", "--neighbours", neighbours) == want
-    assert join(scene, "parts", "--device", "cuda", "--neighbours", neighbours, memory="2MiB") == want
+    on_gpu = ("--device", "cuda", "--neighbours", neighbours)
+    assert join(scene, "gpu", *on_gpu) == want
+    assert join(scene, "parts", *on_gpu, "--max-memory", "3MiB", "--report", "parts.json") == want
+    assert json.loads((scene / "parts.json").read_text())["results"]["planes_at_a_time"] < SIDES[2]
 
 
 @pytest.mark.parametrize("table", [(), ("--table", "refused.tsv")])
