@@ -14,8 +14,12 @@
 
 #include "kernels/components/components_runs_cuda.cuh"
 
+#ifndef PART_BITS
+#define PART_BITS 0
+#endif
 enum {
     BORDER_THREADS = 256,
+    WORD_BITS = 5,      /* logarithm of WORD */
     FEW_LANES = 1 << 16 /* a device has more at once */
 };
 
@@ -127,9 +131,10 @@ static __device__ inline bool right_of_face(uint32_t rows)
     return rows >> 16;
 }
 
+/* Rows: of the line, and of the other one; with directions, their planes are looked at instead. */
 template <typename K>
-static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t own, int dy, int dz,
-                                                  int y, int z, int w)
+static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t rows, uint32_t others,
+                                                  int dy, int dz, int y, int z, int w)
 {
     face_pairs c;
     const bool across = goes_across<K>(dy, dz);
@@ -141,9 +146,8 @@ static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t own, i
         c.ahead = across && plane_word(r, 1, dy, dz, y, z, w - 1) >> 31;
         return c;
     }
-    const uint32_t all = rows_at_face<K>(r, y + dy, z + dz, w);
-    const uint32_t to = all & rows_on_side<K>(-dy, -dz), from = own & rows_on_side<K>(dy, dz);
-    c.other = left_of_face(all) && right_of_face(all);
+    const uint32_t from = rows & rows_on_side<K>(dy, dz), to = others & rows_on_side<K>(-dy, -dz);
+    c.other = left_of_face(others) && right_of_face(others);
     c.left = left_of_face(from) && left_of_face(to);
     c.right = right_of_face(from) && right_of_face(to);
     c.back = across && right_of_face(from) && left_of_face(to);
@@ -152,27 +156,73 @@ static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t own, i
 }
 
 /*
- * Unions across x of a line with itself, bit 0, and of its right and left voxel with those of line
- * i before it, bits 1 + 2 i and 2 + 2 i. Those of lines of the same two tiles follow.
+ * Lines along y that lanes go over: such a multiple that lanes next to each other have lines next
+ * to each other of a tile, wherever a tile has them.
+ */
+static __host__ __device__ inline int64_t lines_of_lanes(const runs &r)
+{
+    const int bits = r.tile_y_bits < WORD_BITS ? r.tile_y_bits : WORD_BITS;
+    return (((int64_t)r.ly - 1) >> bits) + 1 << bits;
+}
+
+/* Rows at a face of the lines that a lane and those beside it have. */
+typedef struct {
+    uint32_t here, below;               /* lines (y, z) and (y, z - 1) */
+    uint32_t beside_here, beside_below; /* of the lane before the first, or after the last */
+} lane_rows;
+
+template <typename K>
+static __device__ inline lane_rows rows_of_lanes(const runs &r, int y, int z, int w, bool inside,
+                                                 bool low)
+{
+    lane_rows rows = {0, 0, 0, 0};
+    const int lane = (int)threadIdx.x % WORD, beside = lane == 0 ? -1 : 1;
+    if (inside) rows.here = rows_at_face<K>(r, y, z, w);
+    if (!__any_sync(~0u, rows.here != 0)) return rows;
+    if (inside && low) rows.below = rows_at_face<K>(r, y, z - 1, w);
+    if (r.tile_y_bits <= WORD_BITS || !inside || (lane != 0 && lane != WORD - 1)) return rows;
+    rows.beside_here = rows_at_face<K>(r, y + beside, z, w);
+    if (low) rows.beside_below = rows_at_face<K>(r, y + beside, z - 1, w);
+    return rows;
+}
+
+/* All lanes together: the rows of the line dy away. */
+static __device__ inline uint32_t rows_beside(const lane_rows &rows, int dy, int dz)
+{
+    const int lane = (int)threadIdx.x % WORD, other = lane + dy;
+    const uint32_t own = dz ? rows.below : rows.here;
+    const uint32_t its = dy ? __shfl_sync(~0u, own, other & (WORD - 1)) : own;
+    return 0 <= other && other < WORD ? its : dz ? rows.beside_below : rows.beside_here;
+}
+
+/*
+ * All lanes together: unions across x of a line with itself, bit 0, and of its right and left voxel
+ * with those of line i before it, bits 1 + 2 i and 2 + 2 i. Those of lines of the same two tiles
+ * follow.
  */
 template <typename K>
-static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, int w)
+static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, int w, bool inside)
 {
     const int last_y = (1 << r.tile_y_bits) - 1, local_y = y & last_y;
     const int local_z = z & ((1 << r.tile_z_bits) - 1);
-    const uint32_t rows = K::directed ? 0 : rows_at_face<K>(r, y, z, w);
+    lane_rows rows = {0, 0, 0, 0};
+    if (!K::directed) {
+        rows = rows_of_lanes<K>(r, y, z, w, inside, local_z > 0 && r.along[2]);
+        if (!__any_sync(~0u, rows.here != 0)) return 0;
+    } else if (!inside)
+        return 0;
     const bool own = K::directed ? row_word(r, r.plane[0], y, z, w) & 1
-                                 : left_of_face(rows) && right_of_face(rows);
+                                 : left_of_face(rows.here) && right_of_face(rows.here);
     uint32_t wanted = own;
-    constexpr int unrolled = has_diagonal<K>() ? 1 : 2;
-    if (!K::directed && !rows) return 0;
+    constexpr int unrolled = K::directed && has_diagonal<K>() ? 1 : 4;
 #pragma unroll unrolled
     for (int i = 0; i < (K::near == 3 ? 4 : 2); i++) {
         const int dy = before_y(i), dz = before_z(i);
         const bool apart = local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0 ||
                            (dy && !r.along[1]) || (dz && !r.along[2]);
+        const uint32_t others = K::directed ? 0 : rows_beside(rows, dy, dz);
         if (apart && has_diagonal<K>()) continue; /* else all loads are on their way at once */
-        const face_pairs c = pairs_at_face<K>(r, rows, dy, dz, y, z, w);
+        const face_pairs c = pairs_at_face<K>(r, rows.here, others, dy, dz, y, z, w);
         if (!apart && i < 2 && c.other && c.left && c.right) wanted &= ~1u;
         if (c.back && !(own && c.left) && !(c.other && c.right)) wanted |= 2u << 2 * i;
         if (c.ahead && !(own && c.right) && !(c.other && c.left)) wanted |= 4u << 2 * i;
@@ -183,14 +233,15 @@ static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, i
 template <typename K>
 static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(runs r)
 {
-    const int64_t n = (int64_t)(r.tiles_x - 1) * r.ly * r.lz;
+    const int64_t lines = lines_of_lanes(r), n = (int64_t)(r.tiles_x - 1) * lines * r.lz;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     const int lane = (int)threadIdx.x % WORD;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
-        const int64_t rest = i / r.ly;
-        const int y = (int)(i - rest * r.ly), z = (int)(rest / (r.tiles_x - 1));
+        const int64_t rest = i / lines;
+        const int y = (int)(i - rest * lines), z = (int)(rest / (r.tiles_x - 1));
         const int w = (int)(rest % (r.tiles_x - 1) + 1) * TILE_WORDS;
-        uint32_t left = i < n && r.along[0] ? wanted_across_x<K>(r, y, z, w) : 0;
+        const bool inside = i < n && y < r.ly && r.along[0];
+        uint32_t left = wanted_across_x<K>(r, y, z, w, inside);
         while (__any_sync(~0u, left != 0)) {
             uint32_t a = 0, b = 0;
             const bool wanted = left != 0;
@@ -250,15 +301,32 @@ static __device__ inline lob_row_pairs pairs_at_edge(const runs &r, int dy, int 
     return e;
 }
 
-/* All lanes together: unite a word's pairs with line (to_y, to_z), those in columns. */
+/* Take one of the pairs: its bit, and 1 + dx above WORD_BITS. */
+template <typename K> static __device__ inline uint32_t take_pair(lob_row_pairs *e)
+{
+    const bool same = !has_diagonal<K>() || e->same, back = !same && e->back;
+    const uint32_t bits = same ? e->same : back ? e->back : e->ahead, one = bits & -bits;
+    e->same ^= same ? one : 0;
+    e->back ^= back ? one : 0;
+    e->ahead ^= same || back ? 0 : one;
+    return (uint32_t)(__ffs((int)one) - 1) | (same ? 1u : back ? 0u : 2u) << WORD_BITS;
+}
+
+/*
+ * All lanes together: unite a word's pairs with line (y + dy, z + dz), those in columns. Lanes find
+ * them unevenly and each waits for long, so that a warp's pairs are listed and taken by all lanes;
+ * list: WORD of the warp's.
+ */
 template <typename K>
 static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y, int z, int w,
-                                          int to_y, int to_z, uint32_t columns)
+                                          int dy, int dz, uint32_t columns, uint32_t *list)
 {
+    const int lane = (int)threadIdx.x % WORD;
     uint32_t starts = 0, to_starts = 0;
     if (any_pair(e)) {
-        const line_word from = line_word_at<K>(r, y, z, w), to = line_word_at<K>(r, to_y, to_z, w);
-        const uint32_t right = has_diagonal<K>() ? joined_word<K>(r, to_y, to_z, w + 1) : 0;
+        const line_word from = line_word_at<K>(r, y, z, w);
+        const line_word to = line_word_at<K>(r, y + dy, z + dz, w);
+        const uint32_t right = has_diagonal<K>() ? joined_word<K>(r, y + dy, z + dz, w + 1) : 0;
         e = lob_row_pairs_needed(e, from.joined, to.joined, right, 0);
         e.same &= columns;
         e.back &= columns;
@@ -266,60 +334,23 @@ static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y,
         starts = from.starts;
         to_starts = to.starts;
     }
-    while (__any_sync(~0u, any_pair(e))) {
-        uint32_t a = 0, b = 0;
-        const bool wanted = any_pair(e);
-        if (wanted) {
-            const uint32_t bits = e.same ? e.same : e.back ? e.back : e.ahead;
-            const int dx = e.same ? 0 : e.back ? -1 : 1, bit = __ffs((int)bits) - 1;
-            const uint32_t one = bits & -bits;
-            e.same &= ~(dx == 0 ? one : 0);
-            e.back &= ~(dx < 0 ? one : 0);
-            e.ahead &= ~(dx > 0 ? one : 0);
-            a = id_at(r, y, z, w, starts, bit);
-            if (bit + dx < 0)
-                b = last_id(r, to_y, to_z, w - 1);
-            else if (bit + dx >= WORD)
-                b = first_id(r, to_y, to_z, w + 1);
-            else
-                b = id_at(r, to_y, to_z, w, to_starts, bit + dx);
-        }
-        unite_wanted(r.parent, wanted, a, b);
-    }
-}
-
-/*
- * The same where pairs are in columns alone. Lanes find them unevenly and each waits for long, so
- * that a warp's pairs are listed and taken by all lanes; list: WORD of the warp's.
- */
-template <typename K>
-static __device__ inline void unite_columns(const runs &r, uint32_t same, int y, int z, int w,
-                                            int dy, int dz, uint32_t columns, uint32_t *list)
-{
-    const int lane = (int)threadIdx.x % WORD;
-    uint32_t left = 0, starts = 0, to_starts = 0;
-    if (same) {
-        const line_word from = line_word_at<K>(r, y, z, w);
-        const line_word to = line_word_at<K>(r, y + dy, z + dz, w);
-        left = lob_lowest_bits(same, from.joined & to.joined, 0) & columns;
-        starts = from.starts;
-        to_starts = to.starts;
-    }
-    int end = __popc(left);
+    const int mine = __popc(e.same) + __popc(e.back) + __popc(e.ahead);
+    int end = mine;
     for (int apart = 1; apart < WORD; apart *= 2) {
         const int other = __shfl_up_sync(~0u, end, apart);
         if (lane >= apart) end += other;
     }
     const int total = __shfl_sync(~0u, end, WORD - 1);
-    int at = end - __popc(left);
+    int at = end - mine;
     for (int first = 0; first < total; first += WORD) {
         __syncwarp();
-        for (; left && at < first + WORD; left &= left - 1, at++)
-            list[at - first] = (uint32_t)(lane * WORD + __ffs((int)left) - 1);
+        for (; at < end && at < first + WORD; at++)
+            list[at - first] = (uint32_t)lane << (WORD_BITS + 2) | take_pair<K>(&e);
         __syncwarp();
         const bool wanted = first + lane < total;
         const uint32_t pair = wanted ? list[lane] : 0;
-        const int of = (int)pair / WORD, bit = (int)pair % WORD;
+        const int of = (int)(pair >> (WORD_BITS + 2)), bit = (int)(pair & (WORD - 1));
+        const int dx = has_diagonal<K>() ? (int)(pair >> WORD_BITS & 3) - 1 : 0, to = bit + dx;
         const int of_y = __shfl_sync(~0u, y, of), of_z = __shfl_sync(~0u, z, of);
         const int of_w = __shfl_sync(~0u, w, of);
         const uint32_t of_starts = __shfl_sync(~0u, starts, of);
@@ -327,19 +358,21 @@ static __device__ inline void unite_columns(const runs &r, uint32_t same, int y,
         uint32_t a = 0, b = 0;
         if (wanted) {
             a = id_at(r, of_y, of_z, of_w, of_starts, bit);
-            b = id_at(r, of_y + dy, of_z + dz, of_w, of_to, bit);
+            b = to < 0       ? last_id(r, of_y + dy, of_z + dz, of_w - 1)
+                : to >= WORD ? first_id(r, of_y + dy, of_z + dz, of_w + 1)
+                             : id_at(r, of_y + dy, of_z + dz, of_w, of_to, to);
         }
         unite_wanted(r.parent, wanted, a, b);
     }
 }
 
 /*
- * Logarithm of how many lanes share a word of a face, as many columns each: some words have many
- * pairs, and where there are few words a lane has none to wait for.
+ * Logarithm of how many lanes share a word of a face, as many columns each, where there are few
+ * words: a lane has none to wait for then.
  */
 template <typename K> static __host__ __device__ inline int part_bits(int64_t words)
 {
-    int bits = has_diagonal<K>() ? 2 : 0;
+    int bits = has_diagonal<K>() ? PART_BITS : 0;
     while (1 << bits < WORD && words << bits < FEW_LANES) bits++;
     return bits;
 }
@@ -351,7 +384,7 @@ template <typename K> static __host__ __device__ inline int part_bits(int64_t wo
 template <typename K, bool ALONG_Z>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r)
 {
-    __shared__ uint32_t list[has_diagonal<K>() ? 1 : BORDER_THREADS];
+    __shared__ uint32_t list[BORDER_THREADS];
     const int lane = (int)threadIdx.x % WORD;
     const int length = ALONG_Z ? r.ly : r.lz; /* lines of a face */
     const int along_bits = ALONG_Z ? r.tile_y_bits : r.tile_z_bits;
@@ -375,10 +408,7 @@ static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r
             const int from_y = dy > 0 && !ALONG_Z ? y - 1 : y; /* on the face's other side */
             if (inside && k == 0) e = pairs_across<K>(r, dy, dz, y, z, w, first);
             if (inside && k > 0 && (ALONG_Z || !first)) e = pairs_at_edge<K>(r, dy, from_y, z, w);
-            if constexpr (has_diagonal<K>())
-                unite_lines<K>(r, e, from_y, z, w, from_y + dy, z + dz, columns);
-            else
-                unite_columns<K>(r, e.same, y, z, w, dy, dz, columns, list + threadIdx.x - lane);
+            unite_lines<K>(r, e, from_y, z, w, dy, dz, columns, list + threadIdx.x - lane);
         }
     }
 }

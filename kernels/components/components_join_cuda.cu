@@ -7,6 +7,7 @@
 #include "volumes/bytes.h"
 
 #include <cub/device/device_scan.cuh>
+#include <thrust/iterator/transform_iterator.h>
 
 /* ---- layout ---- */
 
@@ -72,11 +73,16 @@ static int64_t place_arrays(joining *j, unsigned char *memory)
     r->line_base = (uint32_t *)lob_take(&at, (r->lines + 1) * (int64_t)sizeof(uint32_t));
     r->first_bits = r->first_base = NULL;
     if (r->by * r->bz > 1) {
-        r->first_bits = (uint32_t *)lob_take(&at, row_bytes);
+        r->first_bits = (uint32_t *)lob_take(&at, row_bytes + (int64_t)sizeof(uint32_t));
         r->first_base = (uint32_t *)lob_take(&at, row_bytes + (int64_t)sizeof(uint32_t));
     }
     j->scan = lob_take(&at, (int64_t)j->scan_bytes);
     return at - memory;
+}
+
+static auto ones_of(const uint32_t *bits)
+{
+    return thrust::make_transform_iterator(bits, ones{});
 }
 
 lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice_axis,
@@ -104,7 +110,7 @@ lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, lines, r->line_base, r->line_base, r->lines + 1,
                                            j->device->stream));
     if (r->by * r->bz > 1)
-        LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, words, r->first_base, r->first_base,
+        LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, words, ones_of(r->first_bits), r->first_base,
                                                r->row_words + 1, j->device->stream));
     j->scan_bytes = lines > words ? lines : words;
     return LOB_OK;
@@ -247,7 +253,7 @@ static int64_t shortened(const runs *r, int64_t words_left)
 template <typename K> static lob_status join_borders(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
-    const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
+    const int64_t x = (int64_t)(r->tiles_x - 1) * lines_of_lanes(*r) * r->lz;
     const int64_t words_y = (int64_t)(r->tiles_y - 1) * r->lz * r->words;
     const int64_t words_z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
     const int64_t y = words_y << part_bits<K>(words_y), z = words_z << part_bits<K>(words_z);
@@ -268,13 +274,13 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     const bool from_runs = j->options->regions && !j->options->fill_holes; /* want roots counted */
     if (!r->first || from_runs) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
     if (!r->first) return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
-    LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)r->row_words * sizeof(uint32_t),
+    LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_words + 1) * sizeof(uint32_t),
                              j->device->stream));
     LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
                        0, *r, error));
     LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, count_kernel, "counting", r->row_words + 1, NUMBER_THREADS, error));
-    LOB_TRY(scan(j, r->first_base, r->row_words + 1, error));
+    LOB_CUDA(cub::DeviceScan::ExclusiveSum(j->scan, j->scan_bytes, ones_of(r->first_bits),
+                                           r->first_base, r->row_words + 1, j->device->stream));
     return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
 }
 

@@ -69,20 +69,32 @@ static __device__ inline wide first_of_run(const runs &r, int y, int z, int w, u
     return ~0ull;
 }
 
-/* Each run tells its component where its first voxel is. */
+/*
+ * Runs tell their components where their first voxels are: those in the line, or in the lines of
+ * one z where a line is several rows along z, in which their piece begins; others come later.
+ */
 template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) first_kernel(runs r)
 {
-    const int thread = (int)threadIdx.x;
+    const int thread = (int)threadIdx.x, line = thread / TILE_WORDS;
+    const int bits = K::bz > 1 ? r.tile_y_bits : 0;
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
+        const int64_t word = tile * TILE_THREADS + thread;
+        const uint16_t *const codes = r.code + tile * TILE_THREADS * K::slots;
+        const uint16_t *code = codes + r.offset[word];
+        const uint16_t *const end =
+            codes + (thread + 1 < TILE_THREADS ? r.offset[word + 1] : r.runs[tile]);
+        bool early = false;
+        for (const uint16_t *c = code; c < end; c++) early |= code_line(*c) >> bits == line >> bits;
+        if (!early) continue;
         const place p = place_of_tile(r, tile);
-        const int y = line_y(r, p, thread / TILE_WORDS), z = line_z(r, p, thread / TILE_WORDS);
+        const int y = line_y(r, p, line), z = line_z(r, p, line);
         const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
         const uint32_t filled = filled_word<K>(r, y, z, w);
-        const uint16_t *code =
-            r.code + tile * TILE_THREADS * K::slots + r.offset[tile * TILE_THREADS + thread];
         for (uint32_t left = starts_word<K>(r, y, z, w); left; left &= left - 1) {
+            const uint32_t its = *code++;
+            if (code_line(its) >> bits != line >> bits) continue;
             const wide first = first_of_run<K>(r, y, z, w, run_of(filled, left));
-            wide *least = r.first + r.parent[id_of_code(r, p, *code++)];
+            wide *least = r.first + r.parent[id_of_code(r, p, its)];
             if (first < __ldca(least)) atomicMin(least, first);
         }
     }
@@ -97,11 +109,13 @@ static __global__ void __launch_bounds__(NUMBER_THREADS) mark_kernel(runs r)
     }
 }
 
-static __global__ void __launch_bounds__(NUMBER_THREADS) count_kernel(runs r)
-{
-    for (int64_t i = grid_first(); i <= r.row_words; i += grid_step())
-        r.first_base[i] = i < r.row_words ? (uint32_t)__popc(r.first_bits[i]) : 0;
-}
+/* What a scan over words of bits adds up. */
+struct ones {
+    __device__ uint32_t operator()(uint32_t word) const
+    {
+        return (uint32_t)__popc(word);
+    }
+};
 
 /* The component whose first voxel this is, from 0. */
 static __device__ inline uint32_t rank_of_first(const runs &r, wide first)

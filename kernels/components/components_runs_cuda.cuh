@@ -58,7 +58,7 @@ typedef struct {
     uint32_t *parent;            /* pieces; once numbered, the component's number from 1 */
     uint32_t *number;            /* pieces + 1: roots before it; lines of several rows: if asked */
     wide *first;                 /* pieces: bit of the first voxel; where lines are not rows */
-    uint32_t *first_bits;        /* row_words: the components' first voxels */
+    uint32_t *first_bits;        /* row_words + 1, the last 0: the components' first voxels */
     uint32_t *first_base;        /* row_words + 1 */
     int64_t pieces;
 } runs;
