@@ -2,6 +2,7 @@
 #include "kernels/supervoxels/contacts.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
+#include "tools/level_use.h"
 #include "tools/region_table.h"
 #include "tools/table_file.h"
 #include "volumes/labels.h"
@@ -152,6 +153,45 @@ static void report(lob_session *s, const settings *set, const work *w)
                     (long long)stats->cells[2]);
 }
 
+/*
+ * Intensity weighs by its share of the range, so where a few voxels reach far beyond the others
+ * place alone decides: say so. That is where 99 % differ by less than one side of distance weighs,
+ * by the usual weight if a larger one was asked for, which is asking for place to decide; with
+ * slico, which finds that weight itself, where they have few levels.
+ */
+static lob_status report_crowding(lob_session *s, const settings *set, const work *w)
+{
+    enum { FEW_LEVELS = 64 };
+    const lob_supervoxel_options *o = &w->options;
+    const lob_data data = {
+        .image = &w->image, .mask = w->mask, .range = {o->range[0], o->range[1]}
+    };
+    static const char *const weights[] = {" or a smaller --compactness", "",
+                                          " or a smaller --ratio"};
+    static const lob_supervoxel_options usual = LOB_SUPERVOXEL_DEFAULTS;
+    lob_value_spread spread;
+    if (o->lab) return LOB_OK; /* its units are fixed */
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_value_spread_of(&spread, &data, s->context.threads);
+    if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
+    lob_session_stage(s, "prepare", start_s);
+
+    const double most = spread.of_99_percent[1] - spread.of_99_percent[0];
+    const double whole = spread.range[1] - spread.range[0];
+    const double share =
+        o->method == LOB_LSC ? usual.compactness * o->ratio / usual.ratio : o->compactness;
+    const bool few = !spread.exact && most < FEW_LEVELS * spread.level_step;
+    const bool light = o->method != LOB_SLICO && most < fmin(share, usual.compactness) * whole;
+    if (most > 0.0 && (few || light))
+        lob_session_note(s,
+                         "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
+                         "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
+                         set->image, spread.of_99_percent[0], spread.of_99_percent[1],
+                         100.0 * most / whole, spread.range[0], spread.range[1],
+                         few ? "" : weights[o->method]);
+    return LOB_OK;
+}
+
 /* ---- cutting ---- */
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -227,10 +267,9 @@ static lob_status paint_means(lob_session *s, const settings *set, work *w,
 static lob_status find_contacts(lob_session *s, const settings *set, work *w,
                                 const lob_label_grid *grid)
 {
-    const double *const mm = w->image.geometry.spacing_mm;
     const lob_status st =
-        lob_contacts(&w->contacts, &w->contact_count, grid, mm, w->means, w->image.channels,
-                     w->options.slice_axis, &s->context, &s->error);
+        lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
+                     w->image.channels, w->options.slice_axis, &s->context, &s->error);
     return name_image(s, set, st);
 }
 
@@ -338,6 +377,7 @@ static lob_status supervoxels(lob_session *s, const settings *set)
     lob_status st = check_settings(s, set);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = report_crowding(s, set, &w);
     if (st == LOB_OK) st = cut(s, set, &w);
     if (st == LOB_OK) report(s, set, &w);
     if (st == LOB_OK) st = measure(s, set, &w);

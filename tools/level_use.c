@@ -1,4 +1,4 @@
-/* How an image's values spread over levels, from a sample of the voxels. */
+/* How an image's values spread over its range and its levels, from a sample of the voxels. */
 #include "tools/level_use.h"
 
 #include <math.h>
@@ -22,6 +22,11 @@ static int fullest_first(const void *a, const void *b)
     return (x->voxels < y->voxels) - (x->voxels > y->voxels);
 }
 
+static double value_of(const lob_volume *v, double stored)
+{
+    return v->slope * stored + v->inter;
+}
+
 /* The value of element i, NaN where it is no data. */
 static double value_at(const lob_data *data, int64_t i)
 {
@@ -29,7 +34,7 @@ static double value_at(const lob_data *data, int64_t i)
     double value;
     if (data->mask && !data->mask[i % lob_voxels(v)]) return NAN;
     lob_values(&value, v->data, v->type, i, 1);
-    value = v->slope * value + v->inter;
+    value = value_of(v, value);
     return isfinite(value) && value >= data->range[0] && value <= data->range[1] ? value : NAN;
 }
 
@@ -48,9 +53,10 @@ static int64_t count_levels(level *levels, const double *values, int64_t n, doub
     return count;
 }
 
+enum { MOST = 1 << 16 }; /* voxels of a sample, about */
+
 lob_status lob_level_use_of(lob_level_use *use, const lob_data *data, double step)
 {
-    enum { MOST = 1 << 16 };
     const int64_t n = lob_voxels(data->image) * data->image->channels;
     const int64_t stride = n / MOST | 1; /* odd: not always the same column of rows of 2^k */
     *use = (lob_level_use){0};
@@ -84,4 +90,65 @@ double lob_farthest_value(const lob_data *data)
         if (fabs(value) > fabs(farthest)) farthest = value; /* not where it is NaN */
     }
     return farthest;
+}
+
+/* ---- the range of most values ---- */
+
+/* Values of about MOST data voxels of a channel, less where data is scattered thinly. */
+static int64_t sample_channel(double *values, int64_t room, const lob_data *data, int channel,
+                              int64_t data_voxels)
+{
+    const int64_t voxels = lob_voxels(data->image), looks = 64 * (int64_t)MOST;
+    const int64_t each = data_voxels / MOST, least = voxels / looks;
+    const int64_t stride = (each > least ? each : least) | 1;
+    const lob_view row = lob_view_whole((lob_dims){voxels, 1, 1});
+    int64_t sampled = 0;
+    for (int64_t i = 0; i < voxels && sampled < room; i += stride) {
+        uint8_t is_data;
+        lob_levels_data_row(&is_data, data, &row, i, 0, 0, 1);
+        if (!is_data) continue;
+        lob_values(&values[sampled], data->image->data, data->image->type, channel * voxels + i, 1);
+        values[sampled] = value_of(data->image, values[sampled]);
+        sampled++;
+    }
+    return sampled;
+}
+
+lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, int threads)
+{
+    const lob_volume *v = data->image;
+    lob_extremes all[LOB_LEVELS_CHANNELS];
+    lob_levels levels;
+    uint16_t span[LOB_LEVELS_CHANNELS];
+    *spread = (lob_value_spread){0};
+    if (v->channels > LOB_LEVELS_CHANNELS) return LOB_OK;
+    const lob_view view = lob_view_whole(v->dims);
+    lob_levels_extremes(all, &levels, data, &view, threads);
+    lob_levels_settle(&levels, span, all, v);
+    if (levels.data_voxels == 0) return LOB_OK;
+
+    int widest = 0;
+    for (int c = 1; c < v->channels; c++)
+        if (all[c].high - all[c].low > all[widest].high - all[widest].low) widest = c;
+    const double ends[2] = {value_of(v, all[widest].low), value_of(v, all[widest].high)};
+    spread->range[0] = fmin(ends[0], ends[1]);
+    spread->range[1] = fmax(ends[0], ends[1]);
+    spread->exact = levels.exact;
+    spread->level_step = levels.level_step;
+
+    const int64_t room = 4 * (int64_t)MOST;
+    double *values = malloc((size_t)room * sizeof *values);
+    if (!values) return LOB_ENOMEM;
+    const int64_t n = sample_channel(values, room, data, widest, levels.data_voxels);
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    const int64_t held = (99 * n + 99) / 100;
+    for (int64_t i = 0; i + held <= n && held > 0; i++) {
+        const bool shorter =
+            values[i + held - 1] - values[i] < spread->of_99_percent[1] - spread->of_99_percent[0];
+        if (i > 0 && !shorter) continue;
+        spread->of_99_percent[0] = values[i];
+        spread->of_99_percent[1] = values[i + held - 1];
+    }
+    free(values);
+    return LOB_OK;
 }

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 
 import nibabel
 import numpy as np
@@ -280,6 +281,53 @@ def test_smallest(tmp_path):
     joined, report = cut(tmp_path, noise, "--size", "6vox", "--smallest", 0.5, affine=np.eye(4))
     assert report["results"]["supervoxels"] < all_pieces.max() == report["results"]["pieces"]
     assert np.bincount(joined.ravel())[1:].min() >= 0.5 * 216 - 1
+
+
+CROWDED = [
+    ("one voxel of an integer image", np.int16, 32767, (), "or a smaller --compactness"),
+    ("one voxel of a wide integer image", np.int32, 2**31 - 1, (), "give --range LO,HI"),
+    ("one voxel of a real image", np.float32, 1e9, (), "give --range LO,HI"),
+    ("one voxel far below", np.float32, -1e9, (), "give --range LO,HI"),
+    ("a smaller compactness, too few levels", np.float32, 1e9, ("--compactness", 1e-4), "give --range LO,HI"),
+    ("lsc weighs by the range too", np.int16, 32767, ("--method", "lsc"), "or a smaller --ratio"),
+    ("slico and too few levels", np.float32, 1e9, ("--method", "slico"), "give --range LO,HI"),
+    ("slico weighs by its own contrasts", np.int16, 32767, ("--method", "slico"), None),
+    ("a compactness that fits", np.int16, 32767, ("--compactness", 5e-4), None),
+    ("a range without the voxel", np.int16, 32767, ("--range", "0,1000"), None),
+    ("a mask without the voxel", np.float32, 1e9, ("--mask", "mask.nii"), None),
+    ("nothing far away", np.int16, 250, (), None),
+    ("place is to decide", np.int16, 250, ("--compactness", 10), None),
+]
+
+
+@pytest.mark.parametrize("what, dtype, outlier, options, advice", CROWDED, ids=[row[0] for row in CROWDED])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_values_that_crowd_in_a_part_of_the_range(tmp_path, what, dtype, outlier, options, advice, channels):
+    image = blobs(channels=channels, dtype=dtype)
+    image[4, 5, 6] = outlier if channels == 1 else (1, outlier)
+    mask = np.ones(SHAPE, np.uint8)
+    mask[4, 5, 6] = 0
+    save(mask, tmp_path / "mask.nii")
+    save(stored(image), tmp_path / "image.nii", scale=(2, 5))
+    done = good("supervoxels", "image.nii", "-o", "labels.nii", "--size", "6vox", *options, "--report", "r.json",
+                cwd=tmp_path)  # fmt: skip
+    notes = json.loads((tmp_path / "r.json").read_text())["notes"]
+    assert ("99 % of the voxels" in done.stderr) == bool(advice) == bool(notes), done.stderr
+    if not advice:
+        return
+    assert notes[0].endswith(advice), notes
+    low, high = map(float, re.search(r"lie in (\S+) to (\S+),", notes[0]).groups())
+    values = image[..., -1] if channels == 2 else image
+    inside = (values * 2.0 + 5 >= low) & (values * 2.0 + 5 <= high)
+    assert inside.mean() == pytest.approx(0.99, abs=1e-3)
+
+
+def test_values_of_one_kind_are_not_crowded(tmp_path):
+    """Where 99 % have one value there is nothing in them to tell apart."""
+    image = np.zeros(SHAPE, np.uint8)
+    image[3:5, 4:6, 6] = 255
+    save(image, tmp_path / "image.nii")
+    assert good("supervoxels", "image.nii", "-o", "labels.nii", "--size", "6vox", cwd=tmp_path).stderr == ""
 
 
 def test_frame(tmp_path):
