@@ -188,7 +188,7 @@ static void count_labels(int64_t *count, const lob_volume *labels)
 
 static lob_status report_labels(lob_session *s, const settings *set, const work *w)
 {
-    const double *mm = w->image.geometry.spacing_mm;
+    const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
     int64_t *count = calloc((size_t)w->set.count + 1, sizeof *count);
     if (!count) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
     count_labels(count, &w->labels);
@@ -199,7 +199,7 @@ static lob_status report_labels(lob_session *s, const settings *set, const work 
         cJSON_AddNumberToObject(label, "label", w->set.values[i]);
         cJSON_AddNumberToObject(label, "seeds", (double)w->set.voxels[i]);
         cJSON_AddNumberToObject(label, "voxels", (double)count[i + 1]);
-        cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * mm[0] * mm[1] * mm[2]);
+        cJSON_AddNumberToObject(label, "mm3", (double)count[i + 1] * voxel_mm3);
         cJSON_AddItemToArray(labels, label);
         if (count[i + 1] == 0)
             lob_session_note(s, "%s: label %d is nowhere in the result: its seeds are not on data",

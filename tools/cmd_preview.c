@@ -315,10 +315,10 @@ static void volume_text(char *text, size_t size, double mm3)
 static void draw_entry(lob_canvas *canvas, const layout *l, const content *c, int32_t dense, int x,
                        int y)
 {
-    const double *const mm = c->labels.geometry.spacing_mm;
+    const double voxel_mm3 = lob_voxel_mm3(&c->labels.geometry);
     const int swatch = 7 * l->text;
     char volume[32], text[64];
-    volume_text(volume, sizeof volume, (double)c->set.voxels[dense - 1] * mm[0] * mm[1] * mm[2]);
+    volume_text(volume, sizeof volume, (double)c->set.voxels[dense - 1] * voxel_mm3);
     snprintf(text, sizeof text, "%-3" PRId32 " %s%s", c->set.values[dense - 1], volume,
              c->shown[dense] ? "" : " off");
     lob_canvas_box(canvas, x, y, swatch, swatch, c->colour[dense], c->shown[dense] ? 1.0 : 0.3);

@@ -12,7 +12,7 @@
 static lob_status size_bounds(lob_session *s, const lob_components_settings *set,
                               lob_components_options *options, const lob_geometry *geometry)
 {
-    const double *mm = geometry->spacing_mm, voxel_mm3 = mm[0] * mm[1] * mm[2];
+    const double voxel_mm3 = lob_voxel_mm3(geometry);
     const double rounding = 1e-6; /* headers hold spacings as float32 */
     if (isfinite(set->min_size.value)) {
         const double voxels = set->min_size.value / (set->min_size.mm3 ? voxel_mm3 : 1.0);

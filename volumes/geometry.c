@@ -7,6 +7,9 @@
 /* Columns that span less than this share of the box of their lengths are taken for flat. */
 static const double least_volume = 1e-6;
 
+/* Columns at right angles to within this cosine are sheared by nothing but rounding. */
+static const double right_angle = 1e-5;
+
 /* |a| and |b| closer than this are equal, so that rounding never picks between tied directions. */
 static const double tie = 1e-9;
 
@@ -74,6 +77,42 @@ bool lob_geometry_of_affine(lob_geometry *out, const double affine[3][4])
     memcpy(geometry.spacing_mm, lengths, sizeof geometry.spacing_mm);
     *out = geometry;
     return true;
+}
+
+/* Scalar product of two columns. */
+static double product_of(const double m[3][3], int a, int b)
+{
+    return m[0][a] * m[0][b] + m[1][a] * m[1][b] + m[2][a] * m[2][b];
+}
+
+/* The share of the box of their lengths that columns span; 1 where they are taken for orthogonal,
+ * which those of a missing affine, all zero, are too. */
+static double share_of_box(double spanned, double largest_cosine)
+{
+    return largest_cosine > right_angle && spanned > least_volume ? spanned : 1.0;
+}
+
+double lob_voxel_mm3(const lob_geometry *geometry)
+{
+    const double *mm = geometry->spacing_mm;
+    double unit[3][3], cosine = 0.0;
+    unit_columns(unit, geometry->affine, mm);
+    for (int a = 0; a < 3; a++) cosine = fmax(cosine, fabs(product_of(unit, a, (a + 1) % 3)));
+    return mm[0] * mm[1] * mm[2] * share_of_box(fabs(determinant(unit)), cosine);
+}
+
+double lob_face_mm2(const lob_geometry *geometry, int axis)
+{
+    const double *mm = geometry->spacing_mm;
+    const int u = axis == 0 ? 1 : 0, v = axis == 2 ? 1 : 2;
+    double unit[3][3], square = 0.0;
+    unit_columns(unit, geometry->affine, mm);
+    for (int row = 0; row < 3; row++) {
+        const int r = (row + 1) % 3, s = (row + 2) % 3;
+        const double cross = unit[r][u] * unit[s][v] - unit[s][u] * unit[r][v];
+        square += cross * cross;
+    }
+    return mm[u] * mm[v] * share_of_box(sqrt(square), fabs(product_of(unit, u, v)));
 }
 
 void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3])

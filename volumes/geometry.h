@@ -24,6 +24,17 @@ lob_geometry lob_geometry_of_spacing(const double spacing_mm[3]);
  */
 bool lob_geometry_of_affine(lob_geometry *out, const double affine[3][4]);
 
+/*
+ * The volume of a voxel: |det| of the affine's columns. Where these stand at right angles to within
+ * 1e-5, which leaves room for headers' float32s, it is the product of spacing_mm in the order x, y,
+ * z, which |det| is then within 2e-10 of. So it is where the affine is missing or singular.
+ */
+double lob_voxel_mm3(const lob_geometry *geometry);
+
+/* The area of a voxel's face across an axis (0 x, 1 y, 2 z), in the same way: the length of the
+ * other two columns' cross product, or the product of the other two spacings. */
+double lob_face_mm2(const lob_geometry *geometry, int axis);
+
 /* World position in mm of a voxel position (which need not be whole). */
 void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3]);
 

@@ -392,9 +392,8 @@ static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side 
     return s.status;
 }
 
-static void fill_row(lob_overlap *row, const tally *t, const double spacing_mm[3])
+static void fill_row(lob_overlap *row, const tally *t, double mm3)
 {
-    const double mm3 = spacing_mm[0] * spacing_mm[1] * spacing_mm[2];
     const double sum = (double)t->voxels[0] + (double)t->voxels[1], both = (double)t->common;
     row->voxels_a = t->voxels[0];
     row->voxels_b = t->voxels[1];
@@ -428,8 +427,8 @@ lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, co
     st = merge_labels(rows, count, sides);
     if (st == LOB_OK) st = tally_volumes(&tallies, equal, sides, *count, context);
     if (st == LOB_OK) {
-        for (int32_t i = 0; i < *count; i++)
-            fill_row(&(*rows)[i], &tallies[i], a->geometry.spacing_mm);
+        const double mm3 = lob_voxel_mm3(&a->geometry);
+        for (int32_t i = 0; i < *count; i++) fill_row(&(*rows)[i], &tallies[i], mm3);
         if (surfaces) st = measure_surfaces(*rows, *count, sides, tallies, context);
     }
     if (st == LOB_ENOMEM) lob_fail(error, st, "no memory to compare %s with %s", a_name, b_name);

@@ -27,8 +27,9 @@ typedef struct {
  *                  when there is none
  *   count     out  number of rows
  *   equal     out  1 when every voxel carries the same label
- *   a, b      in   one channel, same dims, whole non-negative values of any type; distances and
- *                  volumes take a's spacing
+ *   a, b      in   one channel, same dims, whole non-negative values of any type; volumes take a's
+ *                  geometry, distances a's spacing along axes that they take for orthogonal, so
+ *                  that they are not exact where the affine is sheared
  *   a_name, b_name  in  names for messages, usually the paths
  *   surfaces  in   0: leave the two distances NaN, which saves most of the time
  *

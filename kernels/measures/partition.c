@@ -222,21 +222,34 @@ static lob_status measure_pairs(lob_partition *out, const census *c, const lob_p
     return LOB_OK;
 }
 
+static double face_box(const double mm[3], int axis)
+{
+    return mm[axis == 0 ? 1 : 0] * mm[axis == 2 ? 1 : 2];
+}
+
 /* Isoperimetric quotients, weighted by voxels; summed in the order of labels. */
 static double mean_quotient(const census *c, const scene *s, int64_t voxels)
 {
     const double pi = 3.14159265358979323846;
-    const double *const mm = s->in->labels->geometry.spacing_mm;
+    const lob_geometry *const g = &s->in->labels->geometry;
+    const double *const mm = g->spacing_mm, box = mm[0] * mm[1] * mm[2];
     const double thick = s->axis < 0 ? 1.0 : mm[s->axis]; /* a slice's own, which does not count */
-    double sum = 0.0;
+    /* Of what the spacings span, the share that a voxel, or its face in a slice, fills. */
+    const double share =
+        s->axis < 0 ? lob_voxel_mm3(g) / box : lob_face_mm2(g, s->axis) / face_box(mm, s->axis);
+    double sum = 0.0, face_mm[3];
+    for (int a = 0; a < 3; a++)
+        face_mm[a] =
+            box / (mm[a] * thick) * (s->axis < 0 ? lob_face_mm2(g, a) / face_box(mm, a) : 1.0);
     for (int64_t k = 1; k < s->labels; k++) {
         if (!c->voxels[k]) continue;
         double inside = (double)c->voxels[k], around = 0.0;
         for (int a = 0; a < 3; a++) {
             if (a == s->axis) continue;
             inside *= mm[a];
-            around += (double)c->faces[3 * k + a] * (mm[0] * mm[1] * mm[2] / (mm[a] * thick));
+            around += (double)c->faces[3 * k + a] * face_mm[a];
         }
+        inside *= share;
         const double quotient = s->axis < 0 ? 36 * pi * inside * inside / (around * around * around)
                                             : 4 * pi * inside / (around * around);
         sum += (double)c->voxels[k] * quotient;

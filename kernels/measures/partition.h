@@ -65,7 +65,8 @@ typedef struct {
 
 typedef struct {
     double tolerance; /* of boundary recall, between voxels' centres, >= 0 */
-    bool in_voxels;   /* the tolerance's unit is the voxel, whatever the spacing; else mm */
+    bool in_voxels;   /* the tolerance's unit is the voxel, whatever the spacing; else mm, as if the
+                         axes were orthogonal */
     int slice_axis;   /* -1: 3D, or 2D when a side is 1; 0, 1, 2: every slice across x, y, z by
                          itself, so that slices have no faces in common */
 } lob_partition_options;

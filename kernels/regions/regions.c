@@ -170,8 +170,7 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
                                        const lob_geometry *geometry, const lob_fine_levels *fine,
                                        double slope, double inter)
 {
-    const double *mm = geometry->spacing_mm;
-    lob_region_measures m = {.mm3 = (double)region->voxels * (mm[0] * mm[1] * mm[2]),
+    lob_region_measures m = {.mm3 = (double)region->voxels * lob_voxel_mm3(geometry),
                              .lowest = NAN,
                              .mean = NAN,
                              .highest = NAN,

@@ -143,7 +143,7 @@ static int64_t merge_axes(lob_contact *list, const lob_pair_table table[3])
 }
 
 lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_grid *grid,
-                        const double spacing_mm[3], const double *means, int channels,
+                        const lob_geometry *geometry, const double *means, int channels,
                         int slice_axis, const lob_context *context, lob_error *error)
 {
     *contacts = NULL;
@@ -170,11 +170,12 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
         if (!*contacts) st = LOB_ENOMEM;
     }
     if (st == LOB_OK && pairs > 0) *found = merge_axes(*contacts, tables[0]);
+    const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
+                           lob_face_mm2(geometry, 2)};
     for (int64_t i = 0; i < *found; i++) {
         lob_contact *c = &(*contacts)[i];
-        c->mm2 = (double)c->faces[0] * (spacing_mm[1] * spacing_mm[2]) +
-                 (double)c->faces[1] * (spacing_mm[0] * spacing_mm[2]) +
-                 (double)c->faces[2] * (spacing_mm[0] * spacing_mm[1]);
+        c->mm2 = (double)c->faces[0] * mm2[0] + (double)c->faces[1] * mm2[1] +
+                 (double)c->faces[2] * mm2[2];
         c->difference = means ? difference_of(means, channels, c) : NAN;
     }
     for (int a = 0; a < 3; a++) lob_pair_free(&tables[0][a]);

@@ -45,7 +45,7 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
  *
  *   contacts    out  malloc'ed, in the order of a, then b; NULL when there is none, and on failure
  *   found       out  how many
- *   spacing_mm  in   of the grid, along x, y, z
+ *   geometry    in   of the grid
  *   means       in   of lob_label_means; NULL: no differences
  *   channels    in   of means
  *   slice_axis  in   -1, or the axis whose faces do not count
@@ -54,7 +54,7 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
  * Returns LOB_OK, LOB_EARG (a slice axis or type that there is not) or LOB_ENOMEM.
  */
 lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_grid *grid,
-                        const double spacing_mm[3], const double *means, int channels,
+                        const lob_geometry *geometry, const double *means, int channels,
                         int slice_axis, const lob_context *context, lob_error *error);
 
 /*

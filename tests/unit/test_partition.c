@@ -120,6 +120,32 @@ static const struct {
      .want = {8, 2, 2, NAN, 0, 0, 1, NAN, PI / 4, 0}                     },
 };
 
+/* Voxels of 2 mm3 with faces of 2, 2.5 and 1 mm2, where z leans over along y; and those across x,
+ * of 2 mm2 with sides of 1 and 2.5 mm. */
+static void compactness_is_that_of_sheared_voxels(void **state)
+{
+    (void)state;
+    static const double leaning[3][4] = {
+        {1, 0, 0,   0},
+        {0, 1, 1.5, 0},
+        {0, 0, 2,   0}
+    };
+    uint8_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const double any[3] = {1, 1, 1};
+    lob_volume labels = volume_of(ones, LOB_U8, (lob_dims){2, 2, 2}, any);
+    assert_true(lob_geometry_of_affine(&labels.geometry, leaning));
+    const lob_partition_input in = {
+        .labels = &labels, .label_count = 1, .truth = &labels, .truth_count = 1};
+    const lob_context context = {.threads = 1};
+    for (int axis = -1; axis <= 0; axis++) {
+        const lob_partition_options options = {.slice_axis = axis};
+        lob_partition got;
+        assert_int_equal(lob_partition_measure(&got, &in, &options, &context, NULL), LOB_OK);
+        check_number("eight voxels", "compactness", got.compactness,
+                     axis < 0 ? 36 * PI * 16 * 16 / (44.0 * 44 * 44) : 4 * PI * 16 / (28.0 * 28));
+    }
+}
+
 static void agrees_with_a_pencil(void **state)
 {
     (void)state;
@@ -402,6 +428,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_a_pencil),
+        cmocka_unit_test(compactness_is_that_of_sheared_voxels),
         cmocka_unit_test(agrees_with_the_definitions),
         cmocka_unit_test(explained_variation_is_exact),
         cmocka_unit_test(pairs_are_counted),

@@ -55,8 +55,7 @@ static lob_status contacts_attempt(void *user)
     image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
     lob_status st = lob_label_means(means, &grid, &image, &context, NULL);
     if (st != LOB_OK) return st;
-    st =
-        lob_contacts(&list, &found, &grid, image.geometry.spacing_mm, means, 1, -1, &context, NULL);
+    st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, &context, NULL);
     assert_true((st == LOB_OK) == (list != NULL));
     free(list);
     return st;

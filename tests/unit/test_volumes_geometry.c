@@ -97,6 +97,78 @@ static double next(uint64_t *seed) /* in [-1, 1) */
     return 2.0 * random_double(seed) - 1.0;
 }
 
+static const struct {
+    const char *what;
+    double affine[3][4];
+    double mm3, mm2[3];
+} sizes[] = {
+    {"along the world's axes",       {{-2, 0, 0, 5}, {0, 3, 0, 5}, {0, 0, 5, 5}},  30, {15, 10, 6}                  },
+    {"axes that change places",      {{0, 0, 5, 0}, {2, 0, 0, 0}, {0, 3, 0, 0}},   30, {15, 10, 6}                  },
+    {"z leans over along y",         {{1, 0, 0, 0}, {0, 1, 1.5, 0}, {0, 0, 2, 0}}, 2,  {2, 2.5, 1}                  },
+    {"turned, and y leans over too",
+     {{3, 4, 0, 0}, {4, 7, 0, 0}, {0, 0, 2, 0}},
+     10,                                                                               {2 * 8.06225774829855, 10, 5}},
+    {"as flat as an affine may be",
+     {{1, 1, 0, 0}, {0, 2e-6, 0, 0}, {0, 0, 1, 0}},
+     2e-6,                                                                             {1 + 2e-12, 1, 2e-6}         },
+};
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        lob_geometry g;
+        assert_true(lob_geometry_of_affine(&g, sizes[i].affine));
+        const double mm3 = lob_voxel_mm3(&g);
+        if (!(fabs(mm3 - sizes[i].mm3) <= 1e-12 * sizes[i].mm3))
+            fail_msg("%s: %.17g mm3", sizes[i].what, mm3);
+        for (int axis = 0; axis < 3; axis++) {
+            const double mm2 = lob_face_mm2(&g, axis);
+            if (!(fabs(mm2 - sizes[i].mm2[axis]) <= 1e-12 * sizes[i].mm2[axis]))
+                fail_msg("%s: %.17g mm2 across %d", sizes[i].what, mm2, axis);
+        }
+    }
+}
+
+static bool is_box(const lob_geometry *g)
+{
+    const double *mm = g->spacing_mm;
+    return lob_voxel_mm3(g) == mm[0] * mm[1] * mm[2] && lob_face_mm2(g, 0) == mm[1] * mm[2] &&
+           lob_face_mm2(g, 1) == mm[0] * mm[2] && lob_face_mm2(g, 2) == mm[0] * mm[1];
+}
+
+/* Whether or not a determinant's last bits would say so. */
+static void test_unsheared_sizes_are_products(void **state)
+{
+    (void)state;
+    uint64_t seed = 3;
+    for (int round = 0; round < 500; round++) {
+        double q[4], affine[3][4] = {{0}}, length = 0;
+        for (int i = 0; i < 4; i++) q[i] = next(&seed), length += q[i] * q[i];
+        for (int i = 0; i < 4; i++) q[i] /= sqrt(length);
+        const double w = q[0], x = q[1], y = q[2], z = q[3];
+        const double turn[3][3] = {
+            {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y)    },
+            {2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x)    },
+            {2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)}
+        };
+        for (int column = 0; column < 3; column++) {
+            const double mm = 0.1 + 5 * random_double(&seed);
+            for (int row = 0; row < 3; row++) /* as a header holds it */
+                affine[row][column] = (float)(mm * turn[row][column]);
+        }
+        lob_geometry g;
+        assert_true(lob_geometry_of_affine(&g, affine));
+        if (!is_box(&g)) fail_msg("round %d", round);
+    }
+    lob_geometry none = {
+        .spacing_mm = {0.7, 0.3, 2.1}
+    };
+    assert_true(is_box(&none)); /* no affine */
+    for (int column = 0; column < 3; column++) none.affine[0][column] = none.spacing_mm[column];
+    assert_true(is_box(&none)); /* all in a line */
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -250,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_affines),    cmocka_unit_test(test_spacing),
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_world),
         cmocka_unit_test(test_directions), cmocka_unit_test(test_permutations),
+        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_unsheared_sizes_are_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
