@@ -4,7 +4,7 @@
  * Pairs that follow from others are left out before any piece is looked up. In a tile, pairs
  * follow from pairs in it; across x, from these and earlier ones across x; across y and z, from
  * all of those and earlier ones across the same face; so no two are left out for each other's
- * sake.
+ * sake, whichever are united first.
  *
  * Where there are many directions they are looped over and not unrolled: these kernels wait for
  * memory, instructions too.
@@ -14,13 +14,9 @@
 
 #include "kernels/components/components_runs_cuda.cuh"
 
-#ifndef PART_BITS
-#define PART_BITS 0
-#endif
 enum {
     BORDER_THREADS = 256,
-    WORD_BITS = 5,      /* logarithm of WORD */
-    FEW_LANES = 1 << 16 /* a device has more at once */
+    FEW_LANES = 1 << 15 /* a device has more at once */
 };
 
 /* ---- the forest ---- */
@@ -131,10 +127,9 @@ static __device__ inline bool right_of_face(uint32_t rows)
     return rows >> 16;
 }
 
-/* Rows: of the line, and of the other one; with directions, their planes are looked at instead. */
 template <typename K>
-static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t rows, uint32_t others,
-                                                  int dy, int dz, int y, int z, int w)
+static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t own, int dy, int dz,
+                                                  int y, int z, int w)
 {
     face_pairs c;
     const bool across = goes_across<K>(dy, dz);
@@ -146,8 +141,9 @@ static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t rows, 
         c.ahead = across && plane_word(r, 1, dy, dz, y, z, w - 1) >> 31;
         return c;
     }
-    const uint32_t from = rows & rows_on_side<K>(dy, dz), to = others & rows_on_side<K>(-dy, -dz);
-    c.other = left_of_face(others) && right_of_face(others);
+    const uint32_t all = rows_at_face<K>(r, y + dy, z + dz, w);
+    const uint32_t to = all & rows_on_side<K>(-dy, -dz), from = own & rows_on_side<K>(dy, dz);
+    c.other = left_of_face(all) && right_of_face(all);
     c.left = left_of_face(from) && left_of_face(to);
     c.right = right_of_face(from) && right_of_face(to);
     c.back = across && right_of_face(from) && left_of_face(to);
@@ -156,73 +152,27 @@ static __device__ inline face_pairs pairs_at_face(const runs &r, uint32_t rows, 
 }
 
 /*
- * Lines along y that lanes go over: such a multiple that lanes next to each other have lines next
- * to each other of a tile, wherever a tile has them.
- */
-static __host__ __device__ inline int64_t lines_of_lanes(const runs &r)
-{
-    const int bits = r.tile_y_bits < WORD_BITS ? r.tile_y_bits : WORD_BITS;
-    return (((int64_t)r.ly - 1) >> bits) + 1 << bits;
-}
-
-/* Rows at a face of the lines that a lane and those beside it have. */
-typedef struct {
-    uint32_t here, below;               /* lines (y, z) and (y, z - 1) */
-    uint32_t beside_here, beside_below; /* of the lane before the first, or after the last */
-} lane_rows;
-
-template <typename K>
-static __device__ inline lane_rows rows_of_lanes(const runs &r, int y, int z, int w, bool inside,
-                                                 bool low)
-{
-    lane_rows rows = {0, 0, 0, 0};
-    const int lane = (int)threadIdx.x % WORD, beside = lane == 0 ? -1 : 1;
-    if (inside) rows.here = rows_at_face<K>(r, y, z, w);
-    if (!__any_sync(~0u, rows.here != 0)) return rows;
-    if (inside && low) rows.below = rows_at_face<K>(r, y, z - 1, w);
-    if (r.tile_y_bits <= WORD_BITS || !inside || (lane != 0 && lane != WORD - 1)) return rows;
-    rows.beside_here = rows_at_face<K>(r, y + beside, z, w);
-    if (low) rows.beside_below = rows_at_face<K>(r, y + beside, z - 1, w);
-    return rows;
-}
-
-/* All lanes together: the rows of the line dy away. */
-static __device__ inline uint32_t rows_beside(const lane_rows &rows, int dy, int dz)
-{
-    const int lane = (int)threadIdx.x % WORD, other = lane + dy;
-    const uint32_t own = dz ? rows.below : rows.here;
-    const uint32_t its = dy ? __shfl_sync(~0u, own, other & (WORD - 1)) : own;
-    return 0 <= other && other < WORD ? its : dz ? rows.beside_below : rows.beside_here;
-}
-
-/*
- * All lanes together: unions across x of a line with itself, bit 0, and of its right and left voxel
- * with those of line i before it, bits 1 + 2 i and 2 + 2 i. Those of lines of the same two tiles
- * follow.
+ * Unions across x of a line with itself, bit 0, and of its right and left voxel with those of line
+ * i before it, bits 1 + 2 i and 2 + 2 i. Those of lines of the same two tiles follow.
  */
 template <typename K>
-static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, int w, bool inside)
+static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, int w)
 {
     const int last_y = (1 << r.tile_y_bits) - 1, local_y = y & last_y;
     const int local_z = z & ((1 << r.tile_z_bits) - 1);
-    lane_rows rows = {0, 0, 0, 0};
-    if (!K::directed) {
-        rows = rows_of_lanes<K>(r, y, z, w, inside, local_z > 0 && r.along[2]);
-        if (!__any_sync(~0u, rows.here != 0)) return 0;
-    } else if (!inside)
-        return 0;
+    const uint32_t rows = K::directed ? 0 : rows_at_face<K>(r, y, z, w);
     const bool own = K::directed ? row_word(r, r.plane[0], y, z, w) & 1
-                                 : left_of_face(rows.here) && right_of_face(rows.here);
+                                 : left_of_face(rows) && right_of_face(rows);
     uint32_t wanted = own;
-    constexpr int unrolled = K::directed && has_diagonal<K>() ? 1 : 4;
+    constexpr int unrolled = has_diagonal<K>() ? 1 : 2;
+    if (!K::directed && !rows) return 0;
 #pragma unroll unrolled
     for (int i = 0; i < (K::near == 3 ? 4 : 2); i++) {
         const int dy = before_y(i), dz = before_z(i);
         const bool apart = local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0 ||
                            (dy && !r.along[1]) || (dz && !r.along[2]);
-        const uint32_t others = K::directed ? 0 : rows_beside(rows, dy, dz);
         if (apart && has_diagonal<K>()) continue; /* else all loads are on their way at once */
-        const face_pairs c = pairs_at_face<K>(r, rows.here, others, dy, dz, y, z, w);
+        const face_pairs c = pairs_at_face<K>(r, rows, dy, dz, y, z, w);
         if (!apart && i < 2 && c.other && c.left && c.right) wanted &= ~1u;
         if (c.back && !(own && c.left) && !(c.other && c.right)) wanted |= 2u << 2 * i;
         if (c.ahead && !(own && c.right) && !(c.other && c.left)) wanted |= 4u << 2 * i;
@@ -233,15 +183,14 @@ static __device__ inline uint32_t wanted_across_x(const runs &r, int y, int z, i
 template <typename K>
 static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(runs r)
 {
-    const int64_t lines = lines_of_lanes(r), n = (int64_t)(r.tiles_x - 1) * lines * r.lz;
+    const int64_t faces = r.tiles_x - 1, n = faces * r.ly * r.lz;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     const int lane = (int)threadIdx.x % WORD;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
-        const int64_t rest = i / lines;
-        const int y = (int)(i - rest * lines), z = (int)(rest / (r.tiles_x - 1));
-        const int w = (int)(rest % (r.tiles_x - 1) + 1) * TILE_WORDS;
-        const bool inside = i < n && y < r.ly && r.along[0];
-        uint32_t left = wanted_across_x<K>(r, y, z, w, inside);
+        const int64_t line = i / faces; /* lanes next to each other share rows */
+        const int w = (int)(i - line * faces + 1) * TILE_WORDS;
+        const int z = (int)(line / r.ly), y = (int)(line - (int64_t)z * r.ly);
+        uint32_t left = i < n && r.along[0] ? wanted_across_x<K>(r, y, z, w) : 0;
         while (__any_sync(~0u, left != 0)) {
             uint32_t a = 0, b = 0;
             const bool wanted = left != 0;
@@ -301,25 +250,38 @@ static __device__ inline lob_row_pairs pairs_at_edge(const runs &r, int dy, int 
     return e;
 }
 
-/* Take one of the pairs: its bit, and 1 + dx above WORD_BITS. */
-template <typename K> static __device__ inline uint32_t take_pair(lob_row_pairs *e)
+/* The bit of a word with so many below it; the word has more. */
+static __device__ inline int bit_with(uint32_t word, int below)
 {
-    const bool same = !has_diagonal<K>() || e->same, back = !same && e->back;
-    const uint32_t bits = same ? e->same : back ? e->back : e->ahead, one = bits & -bits;
-    e->same ^= same ? one : 0;
-    e->back ^= back ? one : 0;
-    e->ahead ^= same || back ? 0 : one;
-    return (uint32_t)(__ffs((int)one) - 1) | (same ? 1u : back ? 0u : 2u) << WORD_BITS;
+    int bit = 0;
+#pragma unroll
+    for (int half = WORD / 2; half > 0; half /= 2) {
+        const int low = __popc(word & ((1u << half) - 1));
+        const bool up = below >= low;
+        word = up ? word >> half : word;
+        below -= up ? low : 0;
+        bit += up ? half : 0;
+    }
+    return bit;
+}
+
+/* All lanes together: the lane that has number `rank`; lanes have those before their ends. */
+static __device__ inline int lane_with(int rank, int end)
+{
+    int of = 0;
+#pragma unroll
+    for (int half = WORD / 2; half > 0; half /= 2)
+        of += __shfl_sync(~0u, end, of + half - 1) <= rank ? half : 0;
+    return of;
 }
 
 /*
- * All lanes together: unite a word's pairs with line (y + dy, z + dz), those in columns. Lanes find
- * them unevenly and each waits for long, so that a warp's pairs are listed and taken by all lanes;
- * list: WORD of the warp's.
+ * All lanes together: unite a word's pairs with line (y + dy, z + dz), those in columns. Lanes have
+ * them unevenly and each waits for long, so that a warp's pairs are shared out to all lanes.
  */
 template <typename K>
 static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y, int z, int w,
-                                          int dy, int dz, uint32_t columns, uint32_t *list)
+                                          int dy, int dz, uint32_t columns)
 {
     const int lane = (int)threadIdx.x % WORD;
     uint32_t starts = 0, to_starts = 0;
@@ -341,22 +303,26 @@ static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y,
         if (lane >= apart) end += other;
     }
     const int total = __shfl_sync(~0u, end, WORD - 1);
-    int at = end - mine;
-    for (int first = 0; first < total; first += WORD) {
-        __syncwarp();
-        for (; at < end && at < first + WORD; at++)
-            list[at - first] = (uint32_t)lane << (WORD_BITS + 2) | take_pair<K>(&e);
-        __syncwarp();
-        const bool wanted = first + lane < total;
-        const uint32_t pair = wanted ? list[lane] : 0;
-        const int of = (int)(pair >> (WORD_BITS + 2)), bit = (int)(pair & (WORD - 1));
-        const int dx = has_diagonal<K>() ? (int)(pair >> WORD_BITS & 3) - 1 : 0, to = bit + dx;
+    for (int rank = lane; rank - lane < total; rank += WORD) {
+        const int of = lane_with(rank, end);
+        int below = rank - __shfl_sync(~0u, end - mine, of), dx = 0;
+        uint32_t bits = __shfl_sync(~0u, e.same, of);
+        if (has_diagonal<K>()) {
+            const uint32_t back = __shfl_sync(~0u, e.back, of), same = bits;
+            const uint32_t ahead = __shfl_sync(~0u, e.ahead, of);
+            const int after_same = below - __popc(same), after_back = after_same - __popc(back);
+            dx = after_same < 0 ? 0 : after_back < 0 ? -1 : 1;
+            bits = dx == 0 ? same : dx < 0 ? back : ahead;
+            below = dx == 0 ? below : dx < 0 ? after_same : after_back;
+        }
         const int of_y = __shfl_sync(~0u, y, of), of_z = __shfl_sync(~0u, z, of);
         const int of_w = __shfl_sync(~0u, w, of);
         const uint32_t of_starts = __shfl_sync(~0u, starts, of);
         const uint32_t of_to = __shfl_sync(~0u, to_starts, of);
+        const bool wanted = rank < total;
         uint32_t a = 0, b = 0;
         if (wanted) {
+            const int bit = bit_with(bits, below), to = bit + dx;
             a = id_at(r, of_y, of_z, of_w, of_starts, bit);
             b = to < 0       ? last_id(r, of_y + dy, of_z + dz, of_w - 1)
                 : to >= WORD ? first_id(r, of_y + dy, of_z + dz, of_w + 1)
@@ -366,50 +332,68 @@ static __device__ inline void unite_lines(const runs &r, lob_row_pairs e, int y,
     }
 }
 
+/* The words of all lines that begin a tile along an axis: the faces between tiles. */
+static __host__ __device__ inline int64_t words_at_faces(const runs &r, bool along_z)
+{
+    const int64_t faces = (along_z ? r.tiles_z : r.tiles_y) - 1;
+    return faces * (along_z ? r.ly : r.lz) * r.words;
+}
+
 /*
  * Logarithm of how many lanes share a word of a face, as many columns each, where there are few
  * words: a lane has none to wait for then.
  */
-template <typename K> static __host__ __device__ inline int part_bits(int64_t words)
+static __host__ __device__ inline int part_bits(int64_t words)
 {
-    int bits = has_diagonal<K>() ? PART_BITS : 0;
+    int bits = 0;
     while (1 << bits < WORD && words << bits < FEW_LANES) bits++;
     return bits;
 }
 
-/*
- * Faces between tiles that follow each other along y, or along z: the words of all lines that begin
- * a tile. Edges cross both; where y does, z's kernel takes them.
- */
-template <typename K, bool ALONG_Z>
+/* Lanes for the faces along an axis: whole warps, each of one axis. */
+static __host__ __device__ inline int64_t lanes_at_faces(const runs &r, bool along_z)
+{
+    const int64_t words = words_at_faces(r, along_z);
+    return ((words << part_bits(words)) + WORD - 1) / WORD * WORD;
+}
+
+/* A warp's part of the faces along an axis. Edges cross two faces; those that lie at one along y
+ * are taken with those along z. */
+template <typename K>
+static __device__ inline void join_at_face(const runs &r, bool along_z, int64_t i)
+{
+    const int length = along_z ? r.ly : r.lz; /* lines of a face */
+    const int along_bits = along_z ? r.tile_y_bits : r.tile_z_bits;
+    const int bits = along_z ? r.tile_z_bits : r.tile_y_bits;
+    const int64_t words = words_at_faces(r, along_z);
+    const int shared = part_bits(words), width = WORD >> shared;
+    const int64_t word = i >> shared, rest = word / r.words;
+    const int w = (int)(word - rest * r.words), along = (int)(rest % length);
+    const int face = (int)(rest / length + 1) << bits;
+    const int y = along_z ? along : face, z = along_z ? face : along;
+    const bool inside = word < words, first = (along & ((1 << along_bits) - 1)) == 0;
+    const uint32_t columns = lob_bits_to(width - 1) << (int)(i & ((1 << shared) - 1)) * width;
+#pragma unroll 1
+    for (int k = 0; k < (has_diagonal<K>() ? 3 : 1); k++) {
+        lob_row_pairs e = {0, 0, 0};
+        const int dy = k == 0 ? along_z ? 0 : -1 : k == 1 ? -1 : 1;
+        const int dz = k == 0 && !along_z ? 0 : -1;
+        const int from_y = dy > 0 && !along_z ? y - 1 : y; /* on the face's other side */
+        if (inside && k == 0) e = pairs_across<K>(r, dy, dz, y, z, w, first);
+        if (inside && k > 0 && (along_z || !first)) e = pairs_at_edge<K>(r, dy, from_y, z, w);
+        unite_lines<K>(r, e, from_y, z, w, dy, dz, columns);
+    }
+}
+
+/* Faces between tiles that follow each other along y, and along z. */
+template <typename K>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(runs r)
 {
-    __shared__ uint32_t list[BORDER_THREADS];
-    const int lane = (int)threadIdx.x % WORD;
-    const int length = ALONG_Z ? r.ly : r.lz; /* lines of a face */
-    const int along_bits = ALONG_Z ? r.tile_y_bits : r.tile_z_bits;
-    const int bits = ALONG_Z ? r.tile_z_bits : r.tile_y_bits;
-    const int64_t faces = (ALONG_Z ? r.tiles_z : r.tiles_y) - 1;
-    const int64_t words = faces * length * r.words, step = (int64_t)gridDim.x * blockDim.x;
-    const int shared = part_bits<K>(words), width = WORD >> shared;
-    const int64_t n = words << shared;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i - lane < n; i += step) {
-        const int64_t word = i >> shared, rest = word / r.words;
-        const int w = (int)(word - rest * r.words), along = (int)(rest % length);
-        const int face = (int)(rest / length + 1) << bits;
-        const int y = ALONG_Z ? along : face, z = ALONG_Z ? face : along;
-        const bool inside = i < n, first = (along & ((1 << along_bits) - 1)) == 0;
-        const uint32_t columns = lob_bits_to(width - 1) << (int)(i & ((1 << shared) - 1)) * width;
-#pragma unroll 1
-        for (int k = 0; k < (has_diagonal<K>() ? 3 : 1); k++) {
-            lob_row_pairs e = {0, 0, 0};
-            const int dy = k == 0 ? ALONG_Z ? 0 : -1 : k == 1 ? -1 : 1;
-            const int dz = k == 0 && !ALONG_Z ? 0 : -1;
-            const int from_y = dy > 0 && !ALONG_Z ? y - 1 : y; /* on the face's other side */
-            if (inside && k == 0) e = pairs_across<K>(r, dy, dz, y, z, w, first);
-            if (inside && k > 0 && (ALONG_Z || !first)) e = pairs_at_edge<K>(r, dy, from_y, z, w);
-            unite_lines<K>(r, e, from_y, z, w, dy, dz, columns, list + threadIdx.x - lane);
-        }
+    const int64_t along_y = lanes_at_faces(r, false), n = along_y + lanes_at_faces(r, true);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        const bool along_z = i >= along_y;
+        join_at_face<K>(r, along_z, along_z ? i - along_y : i);
     }
 }
 

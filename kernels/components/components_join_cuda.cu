@@ -44,6 +44,7 @@ static void plan_lines(runs *r, int neighbours, int slice_axis)
     r->tiles = (int64_t)r->tiles_x * r->tiles_y * r->tiles_z;
     r->lines = (int64_t)r->ly * r->lz * r->tiles_x;
     r->row_words = (int64_t)r->ny * r->nz * r->words;
+    r->row_groups = (r->row_words + GROUP_WORDS - 1) / GROUP_WORDS;
 }
 
 static bool wanted(const runs *r, int dx, int dy, int dz)
@@ -58,7 +59,7 @@ static int64_t place_arrays(joining *j, unsigned char *memory)
     runs *r = &j->r;
     unsigned char *at = memory;
     const int64_t row_bytes = r->row_words * (int64_t)sizeof(uint32_t);
-    const int64_t threads = r->tiles * TILE_THREADS;
+    const int64_t threads = r->tiles * TILE_THREADS, groups = r->row_groups;
     j->counts = (wide *)lob_take(&at, 2 * (int64_t)sizeof(wide));
     r->filled = (uint32_t *)lob_take(&at, row_bytes);
     for (int k = 0; k < DIRECTIONS; k++) r->plane[k] = NULL;
@@ -71,18 +72,22 @@ static int64_t place_arrays(joining *j, unsigned char *memory)
     r->code = (uint16_t *)lob_take(&at, threads * r->slots * (int64_t)sizeof(uint16_t));
     r->runs = (uint32_t *)lob_take(&at, r->tiles * (int64_t)sizeof(uint32_t));
     r->line_base = (uint32_t *)lob_take(&at, (r->lines + 1) * (int64_t)sizeof(uint32_t));
-    r->first_bits = r->first_base = NULL;
+    r->first_bits = NULL;
+    r->first_base = NULL;
     if (r->by * r->bz > 1) {
-        r->first_bits = (uint32_t *)lob_take(&at, row_bytes + (int64_t)sizeof(uint32_t));
-        r->first_base = (uint32_t *)lob_take(&at, row_bytes + (int64_t)sizeof(uint32_t));
+        r->first_bits = (bit_group *)lob_take(&at, (groups + 1) * (int64_t)sizeof(bit_group));
+        r->first_base = (uint32_t *)lob_take(&at, (groups + 1) * (int64_t)sizeof(uint32_t));
     }
     j->scan = lob_take(&at, (int64_t)j->scan_bytes);
     return at - memory;
 }
 
-static auto ones_of(const uint32_t *bits)
+/* Exclusive sums of the components' first voxels by groups of bits, with the sum of all. */
+static cudaError_t scan_firsts(void *memory, size_t *bytes, const runs *r, cudaStream_t queue)
 {
-    return thrust::make_transform_iterator(bits, ones{});
+    return cub::DeviceScan::ExclusiveSum(memory, *bytes,
+                                         thrust::make_transform_iterator(r->first_bits, ones{}),
+                                         r->first_base, r->row_groups + 1, queue);
 }
 
 lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice_axis,
@@ -106,13 +111,11 @@ lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice
                         "%.1f thousand million voxels are more than a GPU numbers at once: use "
                         "--max-memory, or --device cpu",
                         (double)dims.nx * (double)dims.ny * (double)dims.nz / 1e9);
-    size_t lines = 0, words = 0;
+    size_t lines = 0, firsts = 0;
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, lines, r->line_base, r->line_base, r->lines + 1,
                                            j->device->stream));
-    if (r->by * r->bz > 1)
-        LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, words, ones_of(r->first_bits), r->first_base,
-                                               r->row_words + 1, j->device->stream));
-    j->scan_bytes = lines > words ? lines : words;
+    if (r->by * r->bz > 1) LOB_CUDA(scan_firsts(NULL, &firsts, r, j->device->stream));
+    j->scan_bytes = lines > firsts ? lines : firsts;
     return LOB_OK;
 }
 
@@ -207,7 +210,7 @@ static lob_status scan(joining *j, uint32_t *values, int64_t n, lob_error *error
 /* Where the number of components lies when they are numbered. */
 static const uint32_t *found_at(const runs *r)
 {
-    return r->first ? r->first_base + r->row_words : r->number + r->pieces;
+    return r->first ? r->first_base + r->row_groups : r->number + r->pieces;
 }
 
 static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_error *error)
@@ -244,27 +247,17 @@ template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
     return fetch(j, &r->pieces, r->line_base + r->lines, error);
 }
 
-/* Shortening pieces' ways pays where many pairs are looked at afterwards. */
-static int64_t shortened(const runs *r, int64_t words_left)
-{
-    return words_left > r->pieces / 64 ? r->pieces : 0;
-}
-
 template <typename K> static lob_status join_borders(joining *j, lob_error *error)
 {
     const runs *r = &j->r;
-    const int64_t x = (int64_t)(r->tiles_x - 1) * lines_of_lanes(*r) * r->lz;
-    const int64_t words_y = (int64_t)(r->tiles_y - 1) * r->lz * r->words;
-    const int64_t words_z = (int64_t)(r->tiles_z - 1) * r->ly * r->words;
-    const int64_t y = words_y << part_bits<K>(words_y), z = words_z << part_bits<K>(words_z);
-    const int64_t short_x = x ? shortened(r, words_y + words_z) : 0;
-    const int64_t short_y = y ? shortened(r, words_z) : 0;
+    const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
+    const int64_t words = words_at_faces(*r, false) + words_at_faces(*r, true);
+    const int64_t others = lanes_at_faces(*r, false) + lanes_at_faces(*r, true);
     LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
     LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_x, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_kernel<K, false>, "joining across y", y, BORDER_THREADS, error));
-    LOB_TRY(launch(j, flatten_kernel, "shortening ways", short_y, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_kernel<K, true>, "joining across z", z, BORDER_THREADS, error));
+    if (x && words > r->pieces / 64) /* shortening pays where many pairs are looked at afterwards */
+        LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
+    LOB_TRY(launch(j, border_kernel<K>, "joining across y and z", others, BORDER_THREADS, error));
     return launch(j, root_kernel, "finding roots", r->pieces + 1, NUMBER_THREADS, error);
 }
 
@@ -274,13 +267,12 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     const bool from_runs = j->options->regions && !j->options->fill_holes; /* want roots counted */
     if (!r->first || from_runs) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
     if (!r->first) return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
-    LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_words + 1) * sizeof(uint32_t),
+    LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_groups + 1) * sizeof(bit_group),
                              j->device->stream));
     LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
                        0, *r, error));
     LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
-    LOB_CUDA(cub::DeviceScan::ExclusiveSum(j->scan, j->scan_bytes, ones_of(r->first_bits),
-                                           r->first_base, r->row_words + 1, j->device->stream));
+    LOB_CUDA(scan_firsts(j->scan, &j->scan_bytes, r, j->device->stream));
     return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
 }
 

@@ -11,7 +11,7 @@
 
 #include "kernels/components/components_runs_cuda.cuh"
 
-enum { NUMBER_THREADS = 256 };
+enum { NUMBER_THREADS = 256, GROUP_BITS = GROUP_WORDS * WORD };
 
 static __device__ inline int64_t grid_first()
 {
@@ -105,23 +105,34 @@ static __global__ void __launch_bounds__(NUMBER_THREADS) mark_kernel(runs r)
     for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
         if (r.parent[i] != (uint32_t)i) continue;
         const wide first = r.first[i];
-        atomicOr(&r.first_bits[first / WORD], 1u << first % WORD);
+        atomicOr(&r.first_bits[first / GROUP_BITS].word[first % GROUP_BITS / WORD],
+                 1u << first % WORD);
     }
 }
 
-/* What a scan over words of bits adds up. */
+/* What a scan over groups of bits adds up. */
 struct ones {
-    __device__ uint32_t operator()(uint32_t word) const
+    __device__ uint32_t operator()(const bit_group &bits) const
     {
-        return (uint32_t)__popc(word);
+        int n = 0;
+#pragma unroll
+        for (int i = 0; i < GROUP_WORDS; i++) n += __popc(bits.word[i]);
+        return (uint32_t)n;
     }
 };
 
 /* The component whose first voxel this is, from 0. */
 static __device__ inline uint32_t rank_of_first(const runs &r, wide first)
 {
-    const uint32_t before = r.first_bits[first / WORD] & ~(~0u << first % WORD);
-    return r.first_base[first / WORD] + (uint32_t)__popc(before);
+    const wide group = first / GROUP_BITS;
+    const int of = (int)(first % GROUP_BITS);
+    uint32_t rank = r.first_base[group];
+#pragma unroll
+    for (int i = 0; i < GROUP_WORDS; i++) {
+        const uint32_t before = i < of / WORD ? ~0u : i == of / WORD ? (1u << of % WORD) - 1 : 0;
+        rank += (uint32_t)__popc(r.first_bits[group].word[i] & before);
+    }
+    return rank;
 }
 
 /* From here on a piece's parent is its component's number. */

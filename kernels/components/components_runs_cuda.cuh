@@ -33,8 +33,13 @@ enum {
     CODE_RANK_BITS = 6, /* a line of a tile has up to 64 runs */
     CODE_OWN = 1 << 15, /* the run stands for itself: the first of its piece in the tile */
     DIRECTIONS = 13,    /* predecessors of a voxel in raster order */
-    MOST_SLOTS = WORD   /* runs of a word */
+    MOST_SLOTS = WORD,  /* runs of a word */
+    GROUP_WORDS = 8     /* that are counted together */
 };
+
+typedef struct {
+    alignas(16) uint32_t word[GROUP_WORDS];
+} bit_group;
 
 typedef struct {
     int32_t nx, ny, nz; /* voxels */
@@ -48,6 +53,7 @@ typedef struct {
     bool along[3];                    /* neighbours may differ in x, y, z */
     bool directed; /* plane holds what is joined; otherwise all foreground neighbours are */
     int64_t tiles, row_words, lines; /* lines: of all tiles */
+    int64_t row_groups;              /* row_words in groups */
 
     uint32_t *filled;            /* row_words: foreground */
     uint32_t *plane[DIRECTIONS]; /* row_words each; NULL: not a direction of the neighbourhood */
@@ -58,8 +64,8 @@ typedef struct {
     uint32_t *parent;            /* pieces; once numbered, the component's number from 1 */
     uint32_t *number;            /* pieces + 1: roots before it; lines of several rows: if asked */
     wide *first;                 /* pieces: bit of the first voxel; where lines are not rows */
-    uint32_t *first_bits;        /* row_words + 1, the last 0: the components' first voxels */
-    uint32_t *first_base;        /* row_words + 1 */
+    bit_group *first_bits;       /* row_groups + 1, the last 0: the components' first voxels */
+    uint32_t *first_base;        /* row_groups + 1: those before the group's */
     int64_t pieces;
 } runs;
 
