@@ -80,6 +80,12 @@ typedef struct {
                                const lob_location *where, const lob_write_options *options,
                                lob_error *error);
 
+    /*
+     * What write would refuse whatever the voxels are: for dims, channels, type and scale. NULL:
+     * nothing.
+     */
+    lob_status (*holds)(const lob_volume *volume, const lob_location *where, lob_error *error);
+
     /* What write would refuse for the name alone; NULL: what lob_output_check(where->file) does. */
     lob_status (*check)(const lob_location *where, bool force, lob_error *error);
 

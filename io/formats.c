@@ -305,6 +305,20 @@ lob_status lob_check_output(const char *path, bool force, lob_error *error)
     return st;
 }
 
+lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_error *error)
+{
+    lob_location where;
+    lob_status st = lob_location_of(&where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    const lob_format *format = lob_format_of_name(&where, error);
+    if (!format)
+        st = LOB_EARG;
+    else if (format->holds)
+        st = format->holds(volume, &where, error);
+    lob_location_free(&where);
+    return st;
+}
+
 void lob_header_fields(const lob_volume *volume, lob_field_fn *field, void *user)
 {
     for (int i = 0; volume->header.format && i < FORMATS; i++)

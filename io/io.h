@@ -92,6 +92,16 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
 lob_status lob_check_output(const char *path, bool force, lob_error *error);
 
 /*
+ * Check, before any work is done, what lob_write would refuse for the kind of volume: a PNG holds
+ * one slice. What it would refuse for the voxels' values comes to light when they are written.
+ *
+ *   volume  in  its dims, channels, type and scale; the rest is not looked at
+ *
+ * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EDATA or LOB_ENOMEM.
+ */
+lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_error *error);
+
+/*
  * The files behind a volume's path, for callers that must know what a call would touch: FILE.h5 of
  * FILE.h5:/dataset, both halves of a .hdr/.img pair.
  *

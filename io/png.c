@@ -11,6 +11,8 @@
 
 enum { MOST_SIDE = 1000000, DEFLATE_MOST = 1032 };
 
+static const char *const png_suffixes[] = {".png", NULL};
+
 /* libpng's message, and where bytes come from or go to. */
 typedef struct {
     char message[160];
@@ -185,6 +187,11 @@ out:
     return st;
 }
 
+bool lob_is_png_name(const char *path)
+{
+    return lob_has_suffix(path, png_suffixes[0]);
+}
+
 static bool png_sniff(const lob_location *where, const lob_input *file)
 {
     (void)where;
@@ -324,8 +331,7 @@ static bool fits_16_bits(const lob_volume *v)
     return true;
 }
 
-static lob_status png_write(const lob_volume *v, const lob_location *where,
-                            const lob_write_options *options, lob_error *error)
+static lob_status png_holds(const lob_volume *v, const lob_location *where, lob_error *error)
 {
     const char *path = where->path;
     if (v->dims.nz != 1)
@@ -337,14 +343,34 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
         return lob_fail(error, LOB_EDATA, "%s: a PNG has sides of at most %d pixels", path,
                         MOST_SIDE);
     if (v->channels != 1 && v->channels != 3)
-        return lob_fail(error, LOB_EDATA, "%s: a PNG holds 1 or 3 channels, this volume has %d",
-                        path, v->channels);
-    const bool plain = lob_type_of(v->type)->is_integer && v->slope == 1.0 && v->inter == 0.0;
-    if (!plain || (v->channels == 3 && v->type != LOB_U8 && v->type != LOB_U16) || !fits_16_bits(v))
         return lob_fail(error, LOB_EDATA,
-                        "%s: a PNG holds whole numbers from 0 to 65535, this volume is %s%s; write "
-                        ".nii.gz instead",
-                        path, lob_type_of(v->type)->name, plain ? " beyond that" : "");
+                        "%s: a PNG holds 1 or 3 channels, this volume has %d; write .nii.gz "
+                        "instead",
+                        path, v->channels);
+    if (v->slope != 1.0 || v->inter != 0.0)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: a PNG holds no scale, and this volume's values are %g times what is "
+                        "stored, plus %g; write .nii.gz instead",
+                        path, v->slope, v->inter);
+    if (!lob_type_of(v->type)->is_integer ||
+        (v->channels == 3 && v->type != LOB_U8 && v->type != LOB_U16))
+        return lob_fail(
+            error, LOB_EDATA, "%s: a PNG holds %s, this volume is %s; write .nii.gz instead", path,
+            v->channels == 3 ? "colours of uint8 or uint16" : "whole numbers from 0 to 65535",
+            lob_type_of(v->type)->name);
+    return LOB_OK;
+}
+
+static lob_status png_write(const lob_volume *v, const lob_location *where,
+                            const lob_write_options *options, lob_error *error)
+{
+    const lob_status st = png_holds(v, where, error);
+    if (st != LOB_OK) return st;
+    if (!fits_16_bits(v))
+        return lob_fail(error, LOB_EDATA,
+                        "%s: a PNG holds whole numbers from 0 to 65535, this volume is %s beyond "
+                        "that; write .nii.gz instead",
+                        where->path, lob_type_of(v->type)->name);
     const size_t bytes = v->type == LOB_U8 ? 1 : 2;
     image_source image = {
         .width = (png_uint_32)v->dims.nx,
@@ -360,12 +386,11 @@ static lob_status png_write(const lob_volume *v, const lob_location *where,
     return write_image(&image, where->file, options->force, options->compress_s, error);
 }
 
-static const char *const png_suffixes[] = {".png", NULL};
-
 const lob_format lob_format_png = {
     .name = "PNG",
     .suffixes = png_suffixes,
     .sniff = png_sniff,
     .read = png_read,
     .write = png_write,
+    .holds = png_holds,
 };

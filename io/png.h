@@ -20,6 +20,9 @@ extern "C" {
 
 extern const lob_format lob_format_png;
 
+/* Does this name ask for a PNG? */
+bool lob_is_png_name(const char *path);
+
 /*
  * Write an RGB image.
  *

@@ -1,4 +1,5 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
+#include "kernels/levels/levels.h"
 #include "kernels/measures/measures.h"
 #include "tools/commands.h"
 #include "tools/compare_supervoxels.h"
@@ -436,6 +437,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
     if (st != LOB_OK || !set->image) return st;
     st = lob_session_read(s, &in->image, set->image, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_same_grid(&in->b, set->b, &in->image, set->image, &s->error);
+    if (st == LOB_OK && in->image.channels > LOB_LEVELS_CHANNELS)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
+                      set->image, in->image.channels, LOB_LEVELS_CHANNELS);
     return st;
 }
 

@@ -131,6 +131,9 @@ out:
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->labels);
+    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_F32, 1, set->strength);
+    if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_U8, 1, set->tie);
     if (st == LOB_OK) st = lob_grid_read(s, &w->seeds, set->seeds, &w->image, set->image);
     if (st != LOB_OK) return st;
     const double start_s = lob_clock_s();
@@ -357,7 +360,10 @@ static lob_status growcut(lob_session *s, settings *set)
 
     /* Labels come last: where they are, the others are complete. */
     if (st == LOB_OK && set->strength) st = lob_session_write(s, &w.strength, set->strength, false);
-    if (st == LOB_OK && set->tie) st = lob_session_write(s, &w.tie, set->tie, true);
+    if (st == LOB_OK && set->tie) {
+        lob_grid_show_mask(&w.tie, set->tie);
+        st = lob_session_write(s, &w.tie, set->tie, true);
+    }
     if (st == LOB_OK) st = lob_session_write(s, &w.labels, set->labels, true);
     free_work(&w);
     return st;
@@ -413,7 +419,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("strength", &set.strength, LOB_FILE_IMAGE,
                    "also write the strength with which each voxel was taken (float32)"),
         OPT_OUTPUT("tie", &set.tie, LOB_FILE_LABELS,
-                   "also write where two labels arrive at the same cost (1)"),
+                   "also write where two labels arrive at the same cost (1, in .png 255)"),
         OPT_INT("tile", &set.tile, "N", 4, 256,
                 "voxels along a tile's side; changes the time, never the result"),
     };

@@ -95,6 +95,11 @@ static lob_status phantom(lob_session *s, const settings *set)
     if (st != LOB_OK) return st;
 
     lob_volume image = LOB_VOLUME_EMPTY, truth = LOB_VOLUME_EMPTY, seeds = LOB_VOLUME_EMPTY;
+    image.dims = options.dims;
+    st = lob_session_check(s, &image, options.type, 1, set->image);
+    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->truth);
+    if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->seeds);
+    if (st != LOB_OK) return st;
     const bool names = set->truth || s->report_path;
     const int64_t bytes = volume_bytes(&options, names + (set->seeds != NULL));
     if (bytes > 0) st = lob_session_take(s, bytes, set->image);

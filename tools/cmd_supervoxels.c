@@ -1,4 +1,5 @@
 /* lobule supervoxels: cut an image into small connected pieces of like intensity and size. */
+#include "io/png.h"
 #include "kernels/supervoxels/contacts.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
 
@@ -194,9 +194,21 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
 
 /* ---- cutting ---- */
 
+/* Can the outputs' formats hold what is going to be in them? As a picture a mean is as the image.
+ */
+static lob_status check_outputs(lob_session *s, const settings *set, const lob_volume *image)
+{
+    lob_status st = LOB_OK;
+    if (set->mean && lob_is_png_name(set->mean)) st = lob_check_volume(image, set->mean, &s->error);
+    if (st == LOB_OK) st = lob_session_check(s, image, LOB_U8, 1, set->boundaries);
+    if (st == LOB_OK) st = lob_session_check(s, image, LOB_I32, 1, set->labels);
+    return st;
+}
+
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = check_outputs(s, set, &w->image);
     if (st == LOB_OK) st = make_options(s, set, w);
     if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
     return st;
@@ -251,8 +263,7 @@ static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lo
 static lob_status paint_means(lob_session *s, const settings *set, work *w,
                               const lob_label_grid *grid)
 {
-    const char *const dot = strrchr(set->mean, '.');
-    const bool picture = dot && strcasecmp(dot, ".png") == 0;
+    const bool picture = lob_is_png_name(set->mean);
     const lob_status st = make_volume(s, &w->mean, w, picture ? w->image.type : LOB_F32,
                                       w->image.channels, set->mean);
     if (st != LOB_OK) return st;
@@ -359,11 +370,14 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
 }
 
 /* Labels come last: where they are, the others are complete. */
-static lob_status write_outputs(lob_session *s, const settings *set, const work *w)
+static lob_status write_outputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = write_tables(s, set, w);
     if (st == LOB_OK) st = lob_session_write(s, &w->mean, set->mean, false);
-    if (st == LOB_OK) st = lob_session_write(s, &w->boundaries, set->boundaries, true);
+    if (st == LOB_OK && set->boundaries) {
+        lob_grid_show_mask(&w->boundaries, set->boundaries);
+        st = lob_session_write(s, &w->boundaries, set->boundaries, true);
+    }
     if (st == LOB_OK) st = lob_session_write(s, &w->labels, set->labels, true);
     return st;
 }
@@ -451,7 +465,8 @@ static int run(const lob_command *self, int argc, char **argv)
             "also write the image with each supervoxel in its mean (float32; .png in the image's "
             "type)"),
         OPT_OUTPUT("boundaries", &set.boundaries, LOB_FILE_LABELS,
-                   "also write the outlines of supervoxels (1): voxels with a face neighbour in "
+                   "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
+                   "neighbour in "
                    "another one, or in none"),
         OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
                    "also write a table of the supervoxels: FILE.tsv, FILE.json, or - for standard "

@@ -42,6 +42,8 @@ lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
     const lob_geometry *geometry = &job->image.geometry;
     lob_components_options *options = &job->options;
     static const lob_type types[] = {LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
+    const lob_status st = lob_session_check(s, &job->image, LOB_I32, 1, set->labels);
+    if (st != LOB_OK) return st;
     if (set->label_of == 1 && job->image.channels != 1)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: has %d channels; --label-of input keeps the values of one: choose it "

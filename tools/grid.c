@@ -1,6 +1,8 @@
 /* Masks and other volumes on an image's grid, and the axes of its slices. */
 #include "tools/grid.h"
 
+#include "io/png.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +61,13 @@ int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t fir
         }
     }
     return inside;
+}
+
+void lob_grid_show_mask(lob_volume *mask, const char *path)
+{
+    uint8_t *voxels = mask->data;
+    if (!path || !lob_is_png_name(path)) return;
+    for (int64_t i = 0; i < lob_voxels(mask); i++) voxels[i] = voxels[i] ? UINT8_MAX : 0;
 }
 
 lob_status lob_grid_empty_mask(lob_session *s, const char *path)

@@ -43,6 +43,14 @@ int64_t lob_grid_mask_bytes(uint8_t *mask, const lob_volume *volume, int64_t fir
 lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const lob_volume *image,
                          const char *image_path);
 
+/*
+ * Make a mask ready for the file it is going to: where that is a PNG, 1 becomes 255, since viewers
+ * show 1 as black.
+ *
+ *   mask  in/out  uint8, of 0 and 1
+ */
+void lob_grid_show_mask(lob_volume *mask, const char *path);
+
 /* The message for a mask without a voxel inside. Returns LOB_EDATA. */
 lob_status lob_grid_empty_mask(lob_session *s, const char *path);
 

@@ -161,6 +161,14 @@ lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, cons
                                   lob_write_options options);
 
 /*
+ * Check, once the inputs' headers are known and before any work is done, that an output's format
+ * can hold what is going to be written: lob_check_volume for a volume of this type and so many
+ * channels on the grid of another, without a scale. Does nothing when path is NULL.
+ */
+lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type type, int channels,
+                             const char *path);
+
+/*
  * Let make write an output: what it writes is remembered for the report and for cleaning up.
  *
  *   volume  in  what the file then holds, for the report; NULL when it is no volume

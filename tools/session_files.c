@@ -71,6 +71,13 @@ void lob_session_close(lob_session *s, lob_plane_input *input)
     input->planes = NULL;
 }
 
+lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type type, int channels,
+                             const char *path)
+{
+    const lob_volume kind = {.dims = like->dims, .type = type, .channels = channels, .slope = 1.0};
+    return path ? lob_check_volume(&kind, path, &s->error) : LOB_OK;
+}
+
 lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
                             lob_make_fn *make, void *user)
 {

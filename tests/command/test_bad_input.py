@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import resource
-import shutil
 import struct
 
 import h5py
@@ -184,12 +182,18 @@ BROKEN = [
     ("strings in HDF5", h5_file(lambda file: file.create_dataset("raw", data=np.array([b"a", b"b"]))), 65, ""),
 ]
 
+CUT = ["supervoxels", "image.nii.gz", "-o", "out.nii.gz", "--size", "8vox"]
 PLACES = {
     "converted": lambda bad: ["convert", bad, "out.nii.gz"],
     "as image": lambda bad: ["growcut", bad, "seeds.nii.gz", "-o", "out.nii.gz"],
     "as seeds": lambda bad: ["growcut", "image.nii.gz", bad, "-o", "out.nii.gz"],
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
     "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
+    "cut": lambda bad: ["supervoxels", bad, "-o", "out.nii.gz", "--size", "8vox"],
+    "as mask of a cut": lambda bad: [*CUT, "--mask", bad],
+    "as truth": lambda bad: ["compare", "--supervoxels", bad, "seeds.nii.gz"],
+    "as supervoxels": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", bad],
+    "as their image": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", bad],
 }
 
 
@@ -359,6 +363,9 @@ NO_FRAME = [
     ("labels to draw", ["preview", "image.nii.gz", "bad.nii", "-o", "out.png"]),
     ("labels to compare", ["compare", "seeds.nii.gz", "bad.nii"]),
     ("the first of two to compare", ["compare", "bad.nii", "seeds.nii.gz", "--values"]),
+    ("a mask to cut in", [*CUT, "--mask", "bad.nii"]),
+    ("supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "bad.nii"]),
+    ("the image of supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", "bad.nii"]),
 ]
 
 
@@ -380,177 +387,41 @@ def test_refused(folder, what, make, arguments, code, part):
     assert contents(folder) == before
 
 
-# ---- outputs that cannot be ---------------------------------------------------------------------
+# ---- what supervoxels and their measures refuse -------------------------------------------------
+
+OTHER = np.ones((3, 3, 3), np.uint8)
+ONES = np.ones(SHAPE, np.uint8)
+CUT_BAD = ["supervoxels", "bad.nii", "-o", "out.nii.gz", "--size", "8vox"]
+MEASURE = ["compare", "--supervoxels", "seeds.nii", "seeds.nii"]
 
 
-def occupy(folder):
-    (folder / "out.nii.gz").write_bytes(b"old")
+def channels(count):
+    return np.zeros((*SHAPE, 1, count), np.uint8)
 
 
-def occupy_folder(folder):
-    (folder / "out.nii.gz").mkdir()
-
-
-def occupy_link(folder):
-    os.symlink("nowhere", folder / "out.nii.gz")
-
-
-def occupy_img(folder):
-    (folder / "out.img").write_bytes(b"old")
-
-
-def nothing(folder):
-    pass
-
-
-OUTPUTS = [
-    ("the output exists", occupy, "out.nii.gz", [], 73, "--force"),
-    ("the output is a folder", occupy_folder, "out.nii.gz", ["--force"], 73, "folder"),
-    ("the output is a link to nowhere", occupy_link, "out.nii.gz", [], 73, "out.nii.gz"),
-    ("the folder is missing", nothing, "no/such/out.nii.gz", [], 73, "folder"),
-    ("a file stands for the folder", nothing, "image.nii/out.nii.gz", [], 73, "image.nii"),
-    ("a device is no output", nothing, "/dev/full", ["--force"], 64, "/dev/full"),
-    ("the other half of a pair exists", occupy_img, "out.hdr", [], 73, "out.img"),
-    ("no format has this suffix", nothing, "out.tiff", [], 64, "out.tiff"),
-    ("no suffix at all", nothing, "out", [], 64, "out"),
-    ("the output is the input", nothing, "image.nii.gz", ["--force"], 64, "image.nii.gz"),
-    ("the output is the input by another way", nothing, "./image.nii.gz", ["--force"], 64, "IMAGE"),
-    ("the output is the seeds", nothing, "seeds.nii.gz", ["--force"], 64, "SEEDS"),
-    ("two outputs of one name", nothing, "out.nii.gz", ["--strength", "./out.nii.gz"], 64, "strength"),
-    ("two halves of one pair", nothing, "out.hdr", ["--strength", "out.img"], 64, "strength"),
-    ("the report is the output", nothing, "out.nii.gz", ["--report", "out.nii.gz"], 64, "report"),
-    ("the report's folder is missing", nothing, "out.nii.gz", ["--report", "no/r.json"], 73, "no"),
-    ("the second output exists", nothing, "out.nii.gz", ["--tie", "image.nii"], 73, "image.nii"),
+REFUSED_SUPERVOXELS = [
+    ("an image of nothing but NaN", np.full(SHAPE, np.nan, np.float32), CUT_BAD, "bad.nii: no voxel is data"),
+    ("a range that holds no voxel", scan_array(), [*CUT_BAD, "--range", "5000,6000"], "bad.nii: no voxel is data"),
+    ("too many channels", channels(17), CUT_BAD, "bad.nii"),
+    ("no colours for CIELAB", scan_array(), [*CUT_BAD, "--lab", "on"], "bad.nii: --lab on needs three channels"),
+    ("a frame that is not there", np.zeros((*SHAPE, 3), np.int16), [*CUT_BAD, "--frame", "3"], "bad.nii: has no frame 3"),
+    ("a mask of another size", OTHER, [*CUT, "--mask", "bad.nii"], "bad.nii"),
+    ("an empty mask", ONES * 0, [*CUT, "--mask", "bad.nii"], "bad.nii: the mask is empty"),
+    ("a mask of two channels", channels(2), [*CUT, "--mask", "bad.nii"], "bad.nii: has 2 channels"),
+    ("a truth of another size", OTHER, ["compare", "--supervoxels", "bad.nii", "seeds.nii"], "bad.nii"),
+    ("a truth that is not whole", ONES * np.float32(0.5), ["compare", "--supervoxels", "bad.nii", "seeds.nii"], "bad.nii"),
+    ("labels of another size", OTHER, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("negative labels", scan_array() - 500, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("labels of two channels", channels(2), ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("no supervoxel", ONES * 0, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii: there is no supervoxel"),
+    ("an image of another size", OTHER, [*MEASURE, "--image", "bad.nii"], "bad.nii"),
+    ("an image of too many channels", channels(70), [*MEASURE, "--image", "bad.nii"], "bad.nii: has 70 channels; at most 64"),
 ]
 
 
-@pytest.mark.parametrize("what, prepare, output, more, code, part", OUTPUTS, ids=[row[0] for row in OUTPUTS])
-def test_output_that_cannot_be(folder, what, prepare, output, more, code, part):
-    prepare(folder)
+@pytest.mark.parametrize("what, bad, arguments, part", REFUSED_SUPERVOXELS, ids=[row[0] for row in REFUSED_SUPERVOXELS])
+def test_supervoxels_refuse(folder, what, bad, arguments, part):
+    save(bad, folder / "bad.nii")
     before = contents(folder)
-    done = lobule("growcut", "image.nii.gz", "seeds.nii.gz", "-o", output, *more, cwd=folder)
-    assert_one_line(done, code, part)
+    assert_one_line(lobule(*arguments, cwd=folder), 65, part)
     assert contents(folder) == before
-
-
-def test_the_output_is_a_link_to_the_input(folder):
-    os.symlink("image.nii.gz", folder / "out.nii.gz")
-    before = contents(folder)
-    done = lobule("convert", "image.nii.gz", "out.nii.gz", "--force", cwd=folder)
-    assert_one_line(done, 64, "out.nii.gz")
-    assert contents(folder) == before
-
-
-def test_the_output_is_the_input_s_other_half(folder):
-    nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "pair.hdr")
-    before = contents(folder)
-    assert_one_line(lobule("convert", "pair.img", "pair.hdr", "--force", cwd=folder), 64, "pair.hdr")
-    assert contents(folder) == before
-
-
-def put_pair(folder, header, image):
-    """A .hdr/.img pair under these names."""
-    nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "made.hdr")
-    for made, name in (("made.hdr", header), ("made.img", image)):
-        if name.endswith(".gz"):
-            (folder / name).write_bytes(gzip.compress((folder / made).read_bytes()))
-            (folder / made).unlink()
-        else:
-            (folder / made).rename(folder / name)
-
-
-OWN_INPUT = [
-    ("the other half, in capitals", ("X.HDR", "X.IMG"), "X.IMG", "X.HDR"),
-    ("the other half is read compressed", ("x.hdr", "x.img.gz"), "x.hdr", "x.img.gz"),
-    ("an HDF5 file by a data set without a slash", None, "a.h5:ITKImage/0/VoxelData", "a.h5"),
-    ("an HDF5 file by a data set", None, "a.h5:/ITKImage/0/VoxelData", "a.h5"),
-    ("another way to write a folder", None, "image.nii", "./image.nii"),
-]
-
-
-@pytest.mark.parametrize("what, names, given, output", OWN_INPUT, ids=[row[0] for row in OWN_INPUT])
-def test_force_does_not_replace_an_input(folder, what, names, given, output):
-    if names:
-        put_pair(folder, *names)
-    good("convert", "image.nii", "a.h5", cwd=folder)
-    before = contents(folder)
-    assert_one_line(lobule("convert", given, output, "--force", cwd=folder), 64, output)
-    assert contents(folder) == before
-
-
-def test_a_pair_may_lie_beside_its_input(folder):
-    put_pair(folder, "x.hdr", "x.img")
-    good("convert", "x.hdr", "x.hdr.gz", cwd=folder)
-    good("convert", "x.hdr", "x.img.gz", "--force", cwd=folder)
-    assert {"x.hdr", "x.img", "x.hdr.gz", "x.img.gz"} < set(contents(folder))
-
-
-def test_a_failed_command_removes_both_halves(folder):
-    before = contents(folder)
-    phantom = ["phantom", "abdomen", "--size", "11,11,11", "--truth", "T.IMG", "-o", "out.nii"]
-    done = lobule(*phantom, cwd=folder, preexec_fn=small_files_only)
-    assert_one_line(done, 74, "out.nii")
-    assert contents(folder) == before
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written(folder):
-    (folder / "locked").mkdir(mode=0o555)
-    done = lobule("convert", "image.nii.gz", "locked/out.nii", cwd=folder)
-    assert_one_line(done, 73, "locked")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(folder):
-    os.chmod(folder / "image.nii.gz", 0)
-    assert_one_line(lobule("info", "image.nii.gz", cwd=folder), 66, "image.nii.gz")
-
-
-# ---- a disk that fills up -----------------------------------------------------------------------
-
-
-def small_files_only():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
-
-
-FULL = [
-    ("NIfTI", "out.nii", []),
-    ("gzip", "out.nii.gz", []),
-    ("a pair, whose voxels are written first", "out.img", []),
-    ("HDF5", "out.h5", []),
-    ("an old file stays", "old.nii", ["--force"]),
-]
-
-
-@pytest.mark.parametrize("what, output, more", FULL, ids=[row[0] for row in FULL])
-def test_full_disk(folder, what, output, more):
-    (folder / "old.nii").write_bytes(b"old")
-    before = contents(folder)
-    done = lobule("convert", "image.nii.gz", output, *more, cwd=folder, preexec_fn=small_files_only)
-    assert_one_line(done, 74, output)
-    assert contents(folder) == before
-
-
-def test_full_disk_for_the_second_output_removes_the_first(folder):
-    """The labels compress to almost nothing, the strength does not and is written first; the report
-    is the last and too large."""
-    before = contents(folder)
-    arguments = ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "out.nii.gz"]
-    done = lobule(*arguments, "--report", "r.json", cwd=folder, preexec_fn=small_files_only)
-    assert_one_line(done, 74, "r.json")
-    done = lobule(*arguments, "--tie", "tie.nii.gz", "--strength", "s.nii", cwd=folder, preexec_fn=small_files_only)
-    assert_one_line(done, 74, "s.nii")
-    assert contents(folder) == before
-
-
-def test_odd_names_are_no_trouble(folder):
-    name = "a b;$(x)'\".nii.gz"
-    shutil.copy(folder / "image.nii.gz", folder / name)
-    assert lobule("convert", name, "-o.nii", cwd=folder).returncode == 64
-    assert lobule("convert", name, "--", "-o.nii", cwd=folder).returncode == 0
-    assert (folder / "-o.nii").exists()
-
-
-def test_a_name_cannot_steer_the_terminal(folder):
-    done = lobule("info", "no\x1b[2J\nsuch.nii", cwd=folder)
-    assert_one_line(done, 66, "no?[2J?such.nii")

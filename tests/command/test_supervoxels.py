@@ -419,6 +419,14 @@ def test_boundaries(tmp_path):
     assert np.array_equal(edges != 0, find_boundaries(labels, connectivity=1, mode="thick"))
 
 
+def test_boundaries_as_a_picture(tmp_path):
+    """White on black: viewers show 1 of 255 as black."""
+    labels, _ = cut(tmp_path, blobs()[:, :, :1], "--size", "6vox", "--boundaries", "edges.png")
+    edges = pictures.imread(tmp_path / "edges.png").T
+    assert set(np.unique(edges)) == {0, 255}
+    assert np.array_equal(edges != 0, find_boundaries(labels[..., 0], connectivity=1, mode="thick"))
+
+
 @pytest.mark.parametrize("word", [None, "x", "y", "z"])
 def test_graph(tmp_path, word):
     image = blobs()
