@@ -237,6 +237,10 @@ static lob_status print_about(lob_session *s, bool help)
 static lob_status prepare(lob_session *s)
 {
     lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
+    if (st == LOB_OK && s->report_path && strcmp(s->report_path, "-") == 0)
+        st = lob_fail(&s->error, LOB_EARG,
+                      "--report -: a report goes to a file, not to standard output; name one, as "
+                      "report.json");
     if (st == LOB_OK) st = check_outputs(s);
     if (st == LOB_OK) st = check_device(s);
     if (st != LOB_OK) return st;
@@ -294,11 +298,16 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     return false;
 }
 
-static void remove_outputs(const lob_session *s)
+/* What a failed command had made goes, and the report does not name it; what replaced an older file
+ * stays. */
+static void remove_outputs(lob_session *s)
 {
-    for (int i = 0; i < s->outputs_written; i++)
+    for (int i = s->outputs_written - 1; i >= 0; i--) {
+        if (!s->written[i].is_new) continue;
         for (int k = 0; k < 2; k++)
-            if (s->written[i].is_new && s->written[i].files[k]) unlink(s->written[i].files[k]);
+            if (s->written[i].files[k]) unlink(s->written[i].files[k]);
+        cJSON_DeleteItemFromArray(s->outputs, i);
+    }
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)
@@ -333,6 +342,7 @@ int lob_session_end(lob_session *s, lob_status status)
     if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
+    if (failed) remove_outputs(s);
 
     lob_error report_error = {.text = ""};
     const lob_status reported =
@@ -341,9 +351,9 @@ int lob_session_end(lob_session *s, lob_status status)
         status = reported;
         s->error = report_error;
         failed = true;
+        remove_outputs(s);
     }
     if (failed) {
-        remove_outputs(s);
         print_line(s, s->error.text);
     } else {
         print_all_notes(s);

@@ -77,9 +77,9 @@ typedef struct {
     double compute_s;           /* when lob_session_compute was called, */
     lob_device_traffic traffic; /* and what the device had copied then */
     struct {
-        char *files[2]; /* as lob_files_of names them */
-        bool is_new;    /* nothing was under these names before */
-    } written[LOB_SESSION_OUTPUTS];
+        char *files[2];             /* as lob_files_of names them */
+        bool is_new;                /* nothing was under these names before */
+    } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
     int outputs_written;
 
     /* the progress bar */
@@ -102,8 +102,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
                        size_t count, int argc, char **argv);
 
 /*
- * End the command: write the report, print the error line if there is one, remove outputs that a
- * failed command had already made, and return the exit code. After SIGINT or SIGTERM it does not
+ * End the command: remove outputs that a failed command had already made, write the report, print
+ * the error line if there is one, and return the exit code. After SIGINT or SIGTERM it does not
  * return but lets the signal end the process.
  */
 int lob_session_end(lob_session *s, lob_status status);

@@ -50,6 +50,7 @@ OUTPUTS = [
     ("two outputs of one name", nothing, "out.nii.gz", ["--strength", "./out.nii.gz"], 64, "strength"),
     ("two halves of one pair", nothing, "out.hdr", ["--strength", "out.img"], 64, "strength"),
     ("the report is the output", nothing, "out.nii.gz", ["--report", "out.nii.gz"], 64, "report"),
+    ("the report to standard output", nothing, "out.nii.gz", ["--report", "-"], 64, "a report goes to a file"),
     ("the report's folder is missing", nothing, "out.nii.gz", ["--report", "no/r.json"], 73, "no"),
     ("the second output exists", nothing, "out.nii.gz", ["--tie", "image.nii"], 73, "image.nii"),
 ]
@@ -223,6 +224,24 @@ def test_full_disk_for_the_second_output_removes_the_first(folder):
     done = lobule(*arguments, "--tie", "tie.nii.gz", "--strength", "s.nii", cwd=folder, preexec_fn=small_files_only)
     assert_one_line(done, 74, "s.nii")
     assert contents(folder) == before
+
+
+# ---- what a failed command leaves ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_failed_command_s_report_lists_what_is_there(folder, force):
+    """More labels than a PNG can tell apart come to light when the table has been written."""
+    board = np.indices((370, 370, 1)).sum(0) % 2
+    save(board.astype(np.uint8), folder / "board.nii")
+    if force:
+        (folder / "table.tsv").write_text("old")
+    arguments = ["components", "board.nii", "-o", "out.png", "--neighbours", "6", "--table", "table.tsv"]
+    done = lobule(*arguments, "--report", "report.json", *(["--force"] if force else []), cwd=folder)
+    assert_one_line(done, 65, "out.png: a PNG holds whole numbers from 0 to 65535, this volume is int32 beyond that")
+    outputs = json.loads((folder / "report.json").read_text())["outputs"]
+    assert [output["path"] for output in outputs] == (["table.tsv"] if force else [])
+    assert (folder / "table.tsv").exists() == force and not (folder / "out.png").exists()
 
 
 def test_odd_names_are_no_trouble(folder):
