@@ -437,9 +437,10 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("method", &set.method, "slic|slico|lsc",
                    "slic weighs distance against intensity, slico finds that weight for each "
                    "supervoxel, lsc works with spectral features"),
-        OPT_LENGTH("size", &set.size, 0, 1e8,
-                   "side of a supervoxel; as 8mm, or 12vox for as many voxels as a cube of 12 has",
-                   .above_low = true),
+        OPT_LENGTH(
+            "size", &set.size, 0, 1e8,
+            "side of a supervoxel; as 8mm, 5um, or 12vox for as many voxels as a cube of 12 has",
+            .above_low = true),
         OPT_INT(
             "count", &set.count, "K", 1, INT32_MAX,
             "about so many supervoxels, where there are slices in each, of what the mask and the "

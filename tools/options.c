@@ -223,14 +223,28 @@ static lob_status take_triple(const parser *p, const lob_option *row, const char
     return take_numbers(p, row, text, 3);
 }
 
+/* Is this micrometres, in ASCII, with the micro sign or with the Greek letter? end: "m" or "m3". */
+static bool is_micro(const char *unit, const char *end)
+{
+    static const char *const prefixes[] = {"u", "\xc2\xb5", "\xce\xbc"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+        const size_t n = strlen(prefixes[i]);
+        if (strncmp(unit, prefixes[i], n) == 0 && strcmp(unit + n, end) == 0) return true;
+    }
+    return false;
+}
+
 static lob_status take_length(const parser *p, const lob_option *row, const char *text)
 {
     char *end;
     lob_length length = {0};
     if (!scan_real(text, &length.value, &end)) return refuse(p, row, text, "is not a length");
+    const bool micro = is_micro(end, "m");
     length.voxels = strcmp(end, "vox") == 0;
-    if (!length.voxels && *end != '\0' && strcmp(end, "mm") != 0)
-        return refuse(p, row, text, "has an unknown unit: write 8mm or 20vox");
+    if (micro)
+        length.value /= 1e3;
+    else if (!length.voxels && *end != '\0' && strcmp(end, "mm") != 0)
+        return refuse(p, row, text, "has an unknown unit: write 8mm, 5um or 20vox");
     const lob_status st = check_range(p, row, text, length.value);
     if (st == LOB_OK) *(lob_length *)row->target = length;
     return st;
@@ -241,9 +255,12 @@ static lob_status take_extent(const parser *p, const lob_option *row, const char
     char *end;
     lob_extent extent = {0};
     if (!scan_real(text, &extent.value, &end)) return refuse(p, row, text, "is not an extent");
-    extent.mm3 = strcmp(end, "mm3") == 0;
-    if (!extent.mm3 && *end != '\0' && strcmp(end, "vox") != 0)
-        return refuse(p, row, text, "has an unknown unit: write 100vox or 50mm3");
+    const bool micro = is_micro(end, "m3");
+    extent.mm3 = micro || strcmp(end, "mm3") == 0;
+    if (micro)
+        extent.value /= 1e9;
+    else if (!extent.mm3 && *end != '\0' && strcmp(end, "vox") != 0)
+        return refuse(p, row, text, "has an unknown unit: write 100vox, 50mm3 or 5um3");
     const lob_status st = check_range(p, row, text, extent.value);
     if (st == LOB_OK) *(lob_extent *)row->target = extent;
     return st;

@@ -34,8 +34,8 @@ typedef enum {
     LOB_OPT_CHOICE, /* int: index of the word in choices */
     LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
-    LOB_OPT_LENGTH, /* lob_length: "8mm", "20vox"; mm without a unit */
-    LOB_OPT_EXTENT, /* lob_extent: "100vox", "50mm3"; voxels without a unit */
+    LOB_OPT_LENGTH, /* lob_length: "8mm", "5um", "20vox"; mm without a unit */
+    LOB_OPT_EXTENT, /* lob_extent: "100vox", "50mm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;

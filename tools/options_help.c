@@ -48,15 +48,18 @@ static void print_row(FILE *to, const lob_option *row)
         snprintf(left + n, sizeof left - n, " %s", row->choices);
     }
 
+    const char *bare = row->kind == LOB_OPT_LENGTH   ? "; a bare number is in mm"
+                       : row->kind == LOB_OPT_EXTENT ? "; a bare number is in voxels"
+                                                     : "";
     lob_option_text(value, sizeof value, row);
     if (row->required && !row->operand)
-        snprintf(text, sizeof text, "%s (required)", row->help);
+        snprintf(text, sizeof text, "%s%s (required)", row->help, bare);
     else if (row->operand && !row->required)
         snprintf(text, sizeof text, "%s (may be left out)", row->help);
     else if (value[0] && row->kind != LOB_OPT_FLAG)
-        snprintf(text, sizeof text, "%s (default: %s)", row->help, value);
+        snprintf(text, sizeof text, "%s%s (default: %s)", row->help, bare, value);
     else
-        snprintf(text, sizeof text, "%s", row->help);
+        snprintf(text, sizeof text, "%s%s", row->help, bare);
 
     fputs(left, to);
     if (strlen(left) + 2 > INDENT)
