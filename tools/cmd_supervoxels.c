@@ -118,6 +118,32 @@ static lob_status make_options(lob_session *s, const settings *set, work *w)
 
 /* ---- report ---- */
 
+/* Sizes that most likely are slips of the hand. */
+static void report_odd_size(lob_session *s, const settings *set, const work *w)
+{
+    const lob_dims dims = w->image.dims;
+    const int across = w->options.slice_axis;
+    const char *const where = across < 0 ? "the volume" : "a slice";
+    bool one = true, under = true, flat = true;
+    for (int a = 0; a < 3; a++) {
+        if (a == across || lob_side(dims, a) == 1) continue;
+        flat = false;
+        one &= w->stats.cells[a] == 1;
+        under &= w->stats.size_mm < w->image.geometry.spacing_mm[a];
+    }
+    const int64_t slices = across < 0 ? 1 : lob_side(dims, across);
+    const double voxels = (double)w->stats.data_voxels / (double)slices;
+    if (set->count > 0 && set->count > voxels)
+        lob_session_note(s, "%s: --count %d is more than the voxels of %s (%.6g)", set->image,
+                         set->count, where, voxels);
+    else if (set->count == 0 && !flat && (one || under))
+        lob_session_note(s, "%s: with --size %.6g%s %s", set->image, set->size.value,
+                         set->size.voxels ? "vox" : "mm",
+                         under        ? "a supervoxel is smaller than a voxel"
+                         : across < 0 ? "all of the volume starts as one supervoxel"
+                                      : "all of a slice starts as one supervoxel");
+}
+
 static void report(lob_session *s, const settings *set, const work *w)
 {
     const lob_supervoxel_stats *stats = &w->stats;
@@ -147,6 +173,7 @@ static void report(lob_session *s, const settings *set, const work *w)
     if (stats->not_finite > 0)
         lob_session_note(s, "%s: %lld voxels are NaN or infinite; they stay without a label",
                          set->image, (long long)stats->not_finite);
+    report_odd_size(s, set, w);
     lob_session_say(s, "%lld supervoxels of %lld voxels, grid of %lld x %lld x %lld cells",
                     (long long)stats->supervoxels, (long long)stats->data_voxels,
                     (long long)stats->cells[0], (long long)stats->cells[1],

@@ -267,6 +267,27 @@ def test_defaults_are_those_of_help(tmp_path):
     assert report["results"]["ratio"] == 0.075
 
 
+ODD_SIZES = [
+    ("larger than the volume", ("--size", "500mm"), "with --size 500mm all of the volume starts as one supervoxel"),
+    ("larger than a slice", ("--size", "90vox", "--slices", "z"), "with --size 90vox all of a slice starts as one"),
+    ("under a voxel", ("--size", "5um"), "with --size 0.005mm a supervoxel is smaller than a voxel"),
+    ("more than the voxels", ("--count", "9270"), "--count 9270 is more than the voxels of the volume (9269)"),
+    ("more than the voxels of a slice", ("--count", "714", "--slices", "z"), "is more than the voxels of a slice (713)"),
+    ("each voxel", ("--size", "1vox"), None),
+    ("one in all", ("--count", "1"), None),
+    ("one a slice", ("--count", "1", "--slices", "z"), None),
+    ("as many as voxels", ("--count", "9269"), None),
+]
+
+
+@pytest.mark.parametrize("what, options, note", ODD_SIZES, ids=[row[0] for row in ODD_SIZES])
+def test_odd_sizes(tmp_path, what, options, note):
+    _, report = cut(tmp_path, blobs(), *options, "--iterations", 1)
+    assert len(report["notes"]) == bool(note), report["notes"]
+    if note:
+        assert report["notes"][0].startswith("image.nii: ") and note in report["notes"][0]
+
+
 def test_until_still(tmp_path):
     flat = np.zeros((20, 20, 20), np.uint8)
     labels, report = cut(tmp_path, flat, "--size", "5vox", "--iterations", 50, "--until-still", affine=np.eye(4))
