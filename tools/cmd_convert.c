@@ -1,5 +1,6 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "tools/commands.h"
+#include "tools/grid.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -9,7 +10,7 @@
 
 typedef struct {
     const char *in, *out;
-    int frame;
+    int frame, channel;
     int type; /* a lob_type, or -1 */
     bool labels, lossy, strip_extensions;
     int level;
@@ -118,8 +119,8 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
         return st;
     }
     if (lost > 0)
-        lob_session_note(s, "%s: %lld voxels were rounded or clamped to fit %s", set->in,
-                         (long long)lost, lob_type_of(type)->name);
+        lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in,
+                         lob_type_of(type)->name, (long long)lost);
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
     lob_session_give(s, lob_voxel_bytes(volume));
     lob_volume_free(volume);
@@ -148,10 +149,10 @@ static lob_status convert(lob_session *s, const settings *set)
 
     lob_volume volume = LOB_VOLUME_EMPTY;
     lob_status st = lob_session_read(s, &volume, set->in, set->frame);
-    if (st != LOB_OK) return st;
+    if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
 
     lob_session_compute(s, "converting");
-    if (set->labels) st = as_labels(s, set, &volume);
+    if (st == LOB_OK && set->labels) st = as_labels(s, set, &volume);
     if (st == LOB_OK && set->type >= 0) st = change_type(s, set, &volume);
     lob_session_computed(s);
 
@@ -170,7 +171,7 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.frame = -1, .type = -1, .level = 6};
+    settings set = {.frame = -1, .channel = -1, .type = -1, .level = 6};
     const lob_option rows[] = {
         OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
@@ -178,6 +179,8 @@ static int run(const lob_command *self, int argc, char **argv)
                        "volume to write; its suffix chooses the format", .required = true),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame to take, from 0; needed when there are several"),
+        OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
+                "channel to take, from 0; left out: all"),
         OPT_CHOICE("type", &set.type, &type_names[1],
                    "voxel type to write, without a scale; left out: voxels as they are stored"),
         OPT_FLAG("lossy", &set.lossy,

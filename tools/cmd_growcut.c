@@ -242,19 +242,19 @@ static void report_stats(lob_session *s, const settings *set, const lob_growcut_
     cJSON_AddBoolToObject(s->results, "fixed_point", stats->fixed_point);
     if (!stats->fixed_point)
         lob_session_note(s,
-                         "%s: stopped after %d rounds, before the fixed point; more would change "
+                         "%s: stopped after round %d, before the fixed point; more would change "
                          "the result",
                          set->image, set->rounds);
 
     if (stats->not_finite > 0)
-        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they stay without a label",
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
                          set->image, (long long)stats->not_finite);
     if (stats->seeds_outside > 0)
         lob_session_note(s,
-                         "%s: %lld seed voxels lie outside the data (mask, range, distance or NaN) "
-                         "and have no effect",
+                         "%s: seed voxels outside the data (mask, range, distance or NaN): %lld; "
+                         "these have no effect",
                          set->seeds, (long long)stats->seeds_outside);
-    lob_session_say(s, "%lld of %lld voxels labelled, %d bits a key", (long long)stats->reached,
+    lob_session_say(s, "voxels labelled: %lld of %lld; bits a key: %d", (long long)stats->reached,
                     (long long)voxels, stats->key_bits);
 }
 

@@ -48,7 +48,7 @@ static void report(lob_session *s, const settings *set, const work *w)
     if (w->set.count == 0) lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
     if (voxels > data)
         lob_session_note(s,
-                         "%s: %lld labelled voxels are NaN or infinite; min, mean, max and sd are "
+                         "%s: NaN or infinite voxels with a label: %lld; min, mean, max and sd are "
                          "of the others",
                          set->image, (long long)(voxels - data));
 }

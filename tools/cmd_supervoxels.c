@@ -171,13 +171,13 @@ static void report(lob_session *s, const settings *set, const work *w)
     if (o->method == LOB_SLIC) cJSON_AddNumberToObject(s->results, "compactness", o->compactness);
     if (o->method == LOB_LSC) cJSON_AddNumberToObject(s->results, "ratio", o->ratio);
     if (stats->not_finite > 0)
-        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they stay without a label",
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these stay without a label",
                          set->image, (long long)stats->not_finite);
     report_odd_size(s, set, w);
-    lob_session_say(s, "%lld supervoxels of %lld voxels, grid of %lld x %lld x %lld cells",
-                    (long long)stats->supervoxels, (long long)stats->data_voxels,
-                    (long long)stats->cells[0], (long long)stats->cells[1],
-                    (long long)stats->cells[2]);
+    lob_session_say(
+        s, "supervoxels: %lld; data voxels: %lld; cells of the grid: %lld x %lld x %lld",
+        (long long)stats->supervoxels, (long long)stats->data_voxels, (long long)stats->cells[0],
+        (long long)stats->cells[1], (long long)stats->cells[2]);
 }
 
 /*

@@ -107,14 +107,14 @@ void lob_components_job_report(lob_session *s, const lob_components_job *job)
         cJSON_AddNumberToObject(s->results, rows[i].name, rows[i].value);
     cJSON_AddStringToObject(s->results, "type", lob_type_of(r->type)->name);
     if (r->not_finite > 0)
-        lob_session_note(s, "%s: %lld voxels are NaN or infinite; they are background", set->image,
+        lob_session_note(s, "%s: NaN or infinite voxels: %lld; these are background", set->image,
                          (long long)r->not_finite);
     if (r->found == 0)
         lob_session_note(s, "%s: has no foreground, so there is no component", set->image);
     else if (r->count == 0)
-        lob_session_note(s, "%s: none of its %lld components is of the size asked for", set->image,
+        lob_session_note(s, "%s: components: %lld, none of the size asked for", set->image,
                          (long long)r->found);
-    lob_session_say(s, "%lld components of %lld, %lld foreground voxels", (long long)r->count,
+    lob_session_say(s, "components: %lld of %lld; foreground voxels: %lld", (long long)r->count,
                     (long long)r->found, (long long)r->foreground);
 }
 

@@ -51,10 +51,7 @@ static lob_status open_on_grid(work *w, slab_input *in, const char *path)
     if (st != LOB_OK) return st;
     const lob_volume *v = &in->file.volume;
     st = lob_same_grid(&w->image.file.volume, w->job.set->image, v, path, &s->error);
-    if (st == LOB_OK && v->channels != 1)
-        st =
-            lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path, v->channels);
-    return st;
+    return st == LOB_OK ? lob_grid_one_channel(s, v, path) : st;
 }
 
 static lob_status open_inputs(work *w)
@@ -296,7 +293,9 @@ static lob_status join(work *w, int64_t planes)
         if (planes == 1) {
             const lob_error reason = s->error;
             return lob_fail(&s->error, st,
-                            "%.800s, one plane at a time; allow more with --max-memory",
+                            s->max_memory > 0
+                                ? "%.800s, one plane at a time"
+                                : "%.800s, one plane at a time; allow more with --max-memory",
                             reason.text);
         }
         s->error.text[0] = '\0';

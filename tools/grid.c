@@ -27,15 +27,22 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices)
     return LOB_OK;
 }
 
+lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path)
+{
+    if (volume->channels == 1) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: has %d channels, and one is needed here; take one out with `lobule "
+                    "convert --channel N`, N from 0 to %d",
+                    path, volume->channels, volume->channels - 1);
+}
+
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
     lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
     if (st != LOB_OK) return st;
     st = lob_same_grid(image, image_path, out, path, &s->error);
-    if (st == LOB_OK && out->channels != 1)
-        st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; one is needed", path,
-                      out->channels);
+    if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
 }

@@ -24,6 +24,9 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
+/* Must a volume have one channel, does it? Returns LOB_OK or LOB_EDATA. */
+lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);
+
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);
 

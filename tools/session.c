@@ -336,12 +336,23 @@ static void print_all_notes(lob_session *s)
     print_notes(s, s->notes);
 }
 
+/* Who runs out of memory knows what was left of --max-memory; a person knows what was given. */
+static void name_limit(lob_session *s)
+{
+    char given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT];
+    const lob_error reason = s->error;
+    if (s->max_memory == 0) return;
+    lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",
+             reason.text, lob_bytes_text(given, s->max_memory), lob_bytes_text(held, s->held));
+}
+
 int lob_session_end(lob_session *s, lob_status status)
 {
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
     if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
+    if (status == LOB_ENOMEM) name_limit(s);
     if (failed) remove_outputs(s);
 
     lob_error report_error = {.text = ""};

@@ -407,7 +407,7 @@ REFUSED_SUPERVOXELS = [
     ("a frame that is not there", np.zeros((*SHAPE, 3), np.int16), [*CUT_BAD, "--frame", "3"], "bad.nii: has no frame 3"),
     ("a mask of another size", OTHER, [*CUT, "--mask", "bad.nii"], "bad.nii"),
     ("an empty mask", ONES * 0, [*CUT, "--mask", "bad.nii"], "bad.nii: the mask is empty"),
-    ("a mask of two channels", channels(2), [*CUT, "--mask", "bad.nii"], "bad.nii: has 2 channels"),
+    ("a mask of two channels", channels(2), [*CUT, "--mask", "bad.nii"], "`lobule convert --channel N`, N from 0 to 1"),
     ("a truth of another size", OTHER, ["compare", "--supervoxels", "bad.nii", "seeds.nii"], "bad.nii"),
     ("a truth that is not whole", ONES * np.float32(0.5), ["compare", "--supervoxels", "bad.nii", "seeds.nii"], "bad.nii"),
     ("labels of another size", OTHER, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),

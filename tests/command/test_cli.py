@@ -107,7 +107,7 @@ MEMORY = [
     ("an image", ["convert", "image.nii", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "leaves 1.0 KiB"]),
     ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "leaves 626 bytes"]),
     ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
-    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut needs"]),
+    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut needs", "is 64.0 KiB,"]),
     ("another type", ["convert", "image.nii", "o.nii", "--type", "float64"], "20KiB", ["o.nii: needs 37.6 KiB"]),
     ("copies", ["compare", "seeds.nii", "seeds.nii.gz"], "12KiB", ["seeds.nii.gz: needs 9.4 KiB"]),
     ("a picture", ["preview", "image.nii", "-o", "p.png"], "100KiB", ["p.png: needs"]),
@@ -191,7 +191,7 @@ def test_quiet_is_silent(folder):
     done = good("growcut", "nan.nii", "seeds.nii", "-o", "out.nii", "--quiet", cwd=folder)
     assert done.stderr == "" and done.stdout == ""
     loud = good("growcut", "nan.nii", "seeds.nii", "-o", "out.nii", "--force", cwd=folder)
-    assert "1 voxels are NaN or infinite" in loud.stderr
+    assert "NaN or infinite voxels: 1;" in loud.stderr
 
 
 def test_verbose_tells_times(folder):

@@ -146,7 +146,7 @@ REFUSED = [
     ("values that are no labels", ["--range=-9,9", "--equal", "--label-of", "input"], 65, "image.nii"),
     ("a channel that is not there", ["--channel", "1"], 65, "no channel 1"),
     ("no memory for a plane", ["--max-memory", "4KiB"], 75, "components: image.nii: needs"),
-    ("too little memory for a plane", ["--max-memory", "9KiB"], 75, "one plane at a time; allow more with --max-memory"),
+    ("too little memory for a plane", ["--max-memory", "9KiB"], 75, "one plane at a time (--max-memory is 9.0 KiB"),
 ]
 
 

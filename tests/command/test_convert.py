@@ -5,7 +5,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import SHAPE, good, load, lobule, save, scan_array, seeds_array
+from conftest import SHAPE, assert_one_line, good, load, lobule, save, scan_array, seeds_array
 
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
 
@@ -43,7 +43,7 @@ def test_ends_of_integer_types(folder, name):
     values[0, 0, :6] = [np.nan, np.inf, -np.inf, 1e30, -1e30, 2.6]
     save(values, folder / "in.nii")
     done = good("convert", "in.nii", "out.nii", "--type", name, "--lossy", cwd=folder)
-    assert "6 voxels were rounded or clamped" in done.stderr
+    assert f"voxels rounded or clamped to fit {name}: 6" in done.stderr
     want = [0, info.max, info.min, info.max, info.min, 3]
     assert load(folder / "out.nii")[0, 0, :6].tolist() == want
 
@@ -108,6 +108,22 @@ def test_frame(folder):
     for frame in range(3):
         good("convert", "frames.nii", "one.nii.gz", "--frame", frame, "--force", cwd=folder)
         assert np.array_equal(load(folder / "one.nii.gz"), frames[..., frame])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+@pytest.mark.parametrize("out", ["one.nii.gz", "one.h5"])
+def test_channel(folder, dtype, out):
+    """A volume of one channel, as if the others had never been: it can be a mask, and again an image."""
+    planes = np.arange(np.prod(SHAPE) * 3).reshape((*SHAPE, 1, 3)).astype(dtype)
+    save(planes, folder / "colour.nii")
+    for channel in range(3):
+        good("convert", "colour.nii", out, "--channel", channel, "--force", cwd=folder)
+        good("convert", out, "back.nii", "--force", cwd=folder)
+        one = load(folder / "back.nii")
+        assert one.dtype == dtype and np.array_equal(one, planes[..., 0, channel])
+    done = good("components", "image.nii", "-o", "labels.nii", "--mask", out, cwd=folder)
+    assert done.stderr == ""
+    assert_one_line(lobule("convert", "colour.nii", out, "--channel", 3, "--force", cwd=folder), 65, "has no channel 3")
 
 
 def test_same_bytes_whatever_the_threads(folder):

@@ -98,6 +98,15 @@ def test_range_is_about_scaled_values(folder):
     assert np.array_equal(labels, np.where(truth() == 2, 2, 0))
 
 
+def test_range_has_decimal_ends(folder):
+    """As float32s, which voxels hold."""
+    image = (np.indices(SHAPE).sum(0) % 10 / 10).astype(np.float32)
+    save(image, folder / "decimals.nii")
+    _, report, _ = grow(folder, "--range", "0.1,0.3", "--max-mm", "1e3", image="decimals.nii")
+    inside = (image >= np.float32(0.1)) & (image <= np.float32(0.3))
+    assert report["results"]["data_voxels"] == np.count_nonzero(inside)
+
+
 @pytest.mark.parametrize("limit, spacing", [("6mm", SPACING), ("6", SPACING), ("4vox", np.ones(3)), ("4.5mm", SPACING)])
 def test_max_mm(folder, limit, spacing):
     save(np.full(SHAPE, 100, np.int16), folder / "flat.nii")
@@ -195,7 +204,7 @@ def test_nan_is_left_out_and_counted(folder):
     assert results["not_finite_voxels"] == SHAPE[1] * SHAPE[2] + 1
     assert results["seeds"] == 2 and results["seeds_outside"] == 1
     notes = "\n".join(report["notes"])
-    assert "NaN or infinite" in notes and "1 seed voxels lie outside" in notes and "label 9" in notes
+    assert "NaN or infinite" in notes and "seed voxels outside the data (mask, range, distance or NaN): 1;" in notes and "label 9" in notes
     assert all(note in errors for note in report["notes"])
 
 

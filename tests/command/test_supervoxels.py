@@ -219,6 +219,13 @@ def test_count_is_of_what_is_cut(tmp_path, options):
     assert 300 < count / slices < 600  # more rather than less: cells on the border are cut
 
 
+def test_range_has_decimal_ends(tmp_path):
+    """As float32s, which voxels hold."""
+    image = (np.indices(SHAPE).sum(0) // 5 % 10 / 10).astype(np.float32)
+    labels, _ = cut(tmp_path, image, "--count", 40, "--range", "0.1,0.3")
+    assert_partition(labels, (image >= np.float32(0.1)) & (image <= np.float32(0.3)))
+
+
 def test_size_in_voxels_of_a_slice_is_about_the_slice(tmp_path):
     _, report = cut(tmp_path, blobs(), "--size", "6vox", "--slices", "z")
     assert report["results"]["size_mm"] == pytest.approx(9)
@@ -285,7 +292,7 @@ def test_odd_sizes(tmp_path, what, options, note):
     _, report = cut(tmp_path, blobs(), *options, "--iterations", 1)
     assert len(report["notes"]) == bool(note), report["notes"]
     if note:
-        assert report["notes"][0].startswith("image.nii: ") and note in report["notes"][0]
+        assert "image.nii: " in report["notes"][0] and note in report["notes"][0]
 
 
 def test_until_still(tmp_path):
