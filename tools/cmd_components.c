@@ -247,7 +247,8 @@ static int run(const lob_command *self, int argc, char **argv)
             "largest", &set.largest, "K", 1, INT32_MAX,
             "of the components that are left keep only the K largest; of equal ones, the first"),
         OPT_FLAG("fill-holes", &set.fill_holes,
-                 "give holes inside a component to it: background that reaches no border"),
+                 "give holes inside a component to it: background that reaches no border of the "
+                 "volume (of its slice with --slices; an axis of one voxel has none)"),
         OPT_CHOICE(
             "label-of", &set.label_of, "component|input",
             "what a voxel's label is: its component's number, or, with --equal, its own value"),
@@ -280,14 +281,16 @@ const lob_command lob_command_components = {
         "Components count from 1 in the order in which a raster scan, x fastest, first meets them. "
         "NaN and infinite voxels are background.\n"
         "Sizes are looked at once everything is joined: --min-size and --max-size first, then "
-        "--largest; what is left is numbered without gaps, and then holes are filled.\n"
-        "The table has one row for each component: label; value (with --equal); voxels; "
+        "--largest; what is left is numbered without gaps, and then holes are filled, whatever is "
+        "in them: components just taken out, what is NaN, or where --mask is 0.\n"
+        "The table has one row for each component: label, which with --label-of input several rows "
+        "may share; value (with --equal; of several channels value_0, value_1, ...); voxels; "
         "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
         "(centroid_x_mm, ..., RAS+); with --image, min, mean, max and standard deviation (sd, "
         "divided by the number of voxels) of its intensities; of real values, mean and sd are good "
-        "to a 2^32nd of their range. As TSV the first row holds these names and n/a stands for "
-        "what is missing; as JSON it is an array of objects, and null.\n"
+        "to a 2^32nd of the image's range. As TSV the first row holds these names and n/a stands "
+        "for what is missing; as JSON it is an array of objects, and null.\n"
         "The label volume keeps the image's header. Labels and table are the same bytes on every "
         "machine, device and number of threads.",
     .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"

@@ -10,9 +10,10 @@
  *
  * Clusters start as the cells of a grid that is even in mm. Each iteration gives every voxel to the
  * nearest of the clusters that may have it and then moves the clusters to the means of what they
- * were given. Afterwards every cluster is made one connected piece: its pieces under a quarter of
- * the nominal size join the neighbour whose mean is most similar, the others are labels of their
- * own. What is computed exactly, and how ties fall, is told in supervoxels_voxel.h.
+ * were given. Afterwards every cluster is made one connected piece: its pieces under a share of the
+ * nominal size (the option `smallest`) join the neighbour whose mean is most similar, the others,
+ * and those without a neighbour, are labels of their own. What is computed exactly, and how ties
+ * fall, is told in supervoxels_voxel.h.
  */
 #ifndef LOB_SUPERVOXELS_H
 #define LOB_SUPERVOXELS_H
