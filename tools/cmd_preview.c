@@ -1,4 +1,5 @@
 /* lobule preview: a scan and its labels in one picture. */
+#include "io/png.h"
 #include "tools/commands.h"
 #include "tools/label_list.h"
 #include "tools/mosaic.h"
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MOST_TILES = 400 };
 
@@ -411,12 +411,6 @@ static lob_status draw(lob_session *s, lob_canvas *canvas, const settings *set, 
 
 /* ---- the command ---- */
 
-static bool is_png_name(const char *path)
-{
-    const size_t n = strlen(path), suffix = strlen(".png");
-    return n > suffix && path[n - suffix - 1] != '/' && strcasecmp(path + n - suffix, ".png") == 0;
-}
-
 static void report(lob_session *s, const content *c, const layout *l)
 {
     const int pixels[2] = {l->width, l->height};
@@ -442,7 +436,7 @@ static void report(lob_session *s, const content *c, const layout *l)
 
 static lob_status preview(lob_session *s, const settings *set)
 {
-    if (!is_png_name(set->output))
+    if (!lob_is_png_name(set->output))
         return lob_fail(&s->error, LOB_EARG, "%s: a preview is a PNG; give it a name in .png",
                         set->output);
     content c = {.image = LOB_VOLUME_EMPTY, .labels = LOB_VOLUME_EMPTY};

@@ -123,7 +123,7 @@ def test_real_scans(tmp_path, scan, size):
         most = 80 if "LOBULE_SANITIZED" in os.environ else 192
         scan = tmp_path / "scan.nii.gz"
         nibabel.save(image.slicer[:most, :most, :most], scan)
-    for method in ("slic", "lsc"):
+    for method in ("slic", "slico", "lsc"):
         labels, report = cut(tmp_path, scan, "--size", size, "--method", method, "--iterations", 5)
         assert report["results"]["not_finite_voxels"] == 0
         assert assert_partition(labels, np.ones(labels.shape, bool)) > 4
