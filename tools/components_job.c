@@ -61,7 +61,7 @@ lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
     }
     if (isfinite(set->above)) {
         options->ranged = true;
-        options->range[0] = nextafter(set->above, INFINITY);
+        options->range[0] = lob_next_above(set->above, &job->image);
     }
     options->neighbours = set->neighbours;
     options->slice_axis = lob_grid_slice_axis(set->slices, geometry);

@@ -35,7 +35,10 @@ static double value_at(const lob_data *data, int64_t i)
     if (data->mask && !data->mask[i % lob_voxels(v)]) return NAN;
     lob_values(&value, v->data, v->type, i, 1);
     value = value_of(v, value);
-    return isfinite(value) && value >= data->range[0] && value <= data->range[1] ? value : NAN;
+    return isfinite(value) && value >= lob_as_compared(data->range[0], v) &&
+                   value <= lob_as_compared(data->range[1], v)
+               ? value
+               : NAN;
 }
 
 /* Fill the levels of n ascending values; returns how many there are. */

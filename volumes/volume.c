@@ -33,6 +33,22 @@ int64_t lob_dims_voxels(lob_dims dims)
     return lob_product(dims.nx, dims.ny, dims.nz, 1);
 }
 
+static bool is_plain_float(const lob_volume *volume)
+{
+    return volume->type == LOB_F32 && volume->slope == 1.0 && volume->inter == 0.0;
+}
+
+double lob_as_compared(double number, const lob_volume *volume)
+{
+    return is_plain_float(volume) ? (double)(float)number : number;
+}
+
+double lob_next_above(double number, const lob_volume *volume)
+{
+    return is_plain_float(volume) ? (double)nextafterf((float)number, INFINITY)
+                                  : nextafter(number, INFINITY);
+}
+
 /* A copy of size bytes; NULL when there are none or no memory, *ok false in the second case. */
 static unsigned char *copy_bytes(const unsigned char *bytes, size_t size, bool *ok)
 {

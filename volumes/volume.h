@@ -55,6 +55,16 @@ static inline int64_t lob_voxels(const lob_volume *volume)
     return volume->dims.nx * volume->dims.ny * volume->dims.nz;
 }
 
+/*
+ * A number as it is compared with the volume's values. Values are slope * stored + inter in
+ * doubles, except that float32s that are not scaled stay what they are, and what is compared with
+ * them is rounded to a float32: 0.1 is then the 0.1 that a voxel holds, as numpy has it.
+ */
+double lob_as_compared(double number, const lob_volume *volume);
+
+/* The lowest number that is above another one where these values are compared. */
+double lob_next_above(double number, const lob_volume *volume);
+
 /* The side along an axis: 0 x, 1 y, 2 z. */
 static inline int64_t lob_side(lob_dims dims, int axis)
 {

@@ -9,7 +9,9 @@
  *
  * so that whether two voxels are joined depends on these two alone. Foreground is what is data (in
  * the mask, finite in every channel) and has a value that is not 0 (of several channels: in one of
- * them) or, where a range is given, lies in it (in every channel).
+ * them) or, where a range is given, lies in it (in every channel). Values are compared with a range
+ * as lob_as_compared says: in doubles, those that are stored as float32 and not scaled in float32.
+ * So are sums of differences with the tolerance.
  *
  * Components count from 1 in the order in which a raster scan of the volume first meets them, which
  * is how scipy.ndimage.label, ITK and cc3d number them.

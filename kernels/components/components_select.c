@@ -63,20 +63,20 @@ lob_status lob_components_check(const lob_components_input *in,
 
 /*
  * The largest d with |slope| * d <= tolerance, by bisection over the bits of doubles, which rise
- * with their value from 0 up. Rounding keeps a product's order, so that d <= limit says the same as
- * |slope| * d <= tolerance.
+ * with their value from 0 up. Rounding keeps a product's order, and that to float32 where both are
+ * so compared, so that d <= limit says the same as |slope| * d <= tolerance.
  */
-static double largest_apart(double slope, double tolerance)
+static double largest_apart(const lob_volume *image, double tolerance)
 {
     if (tolerance > DBL_MAX) return INFINITY;
-    const double most = DBL_MAX;
+    const double most = DBL_MAX, bound = lob_as_compared(tolerance, image);
     uint64_t low = 0, high; /* the bits of 0 always do */
     memcpy(&high, &most, sizeof high);
     while (low < high) {
         const uint64_t middle = low + (high - low + 1) / 2;
         double d;
         memcpy(&d, &middle, sizeof d);
-        if (fabs(slope) * d <= tolerance)
+        if (lob_as_compared(fabs(image->slope) * d, image) <= bound)
             low = middle;
         else
             high = middle - 1;
@@ -92,11 +92,9 @@ lob_component_rule lob_component_rule_of(const lob_volume *image,
     return (lob_component_rule){
         .slope = image->slope,
         .inter = image->inter,
-        .low = options->range[0],
-        .high = options->range[1],
-        .limit = options->join == LOB_JOIN_TOLERANCE
-                     ? largest_apart(image->slope, options->tolerance)
-                     : 0,
+        .low = lob_as_compared(options->range[0], image),
+        .high = lob_as_compared(options->range[1], image),
+        .limit = options->join == LOB_JOIN_TOLERANCE ? largest_apart(image, options->tolerance) : 0,
         .ranged = options->ranged,
         .scaled = image->slope != 1 || image->inter != 0,
     };

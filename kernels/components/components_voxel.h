@@ -8,7 +8,7 @@
 /* The options that single voxels are asked about, in stored units where that saves work. */
 typedef struct {
     double slope, inter; /* a voxel's value is slope * stored + inter */
-    double low, high;    /* foreground's range of values, where ranged */
+    double low, high;    /* foreground's range of values, where ranged, as these are compared */
     double limit;        /* tolerance: the largest sum of stored differences that joins */
     bool ranged;
     bool scaled; /* slope and inter are not 1 and 0 */

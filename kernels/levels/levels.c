@@ -42,14 +42,14 @@ static bool ranged(const lob_data *data)
     } while (0)
 
 /* Clear is_data where a channel's value lies outside the range. */
-#define DROP_OUTSIDE(type, ctype, name, integer, lowest, highest)                      \
-    case type: {                                                                       \
-        const ctype *in = (const ctype *)image->data + at;                             \
-        for (int64_t i = 0; i < n; i++) {                                              \
-            const double value = image->slope * (double)in[i * step] + image->inter;   \
-            if (!(value >= data->range[0] && value <= data->range[1])) is_data[i] = 0; \
-        }                                                                              \
-        break;                                                                         \
+#define DROP_OUTSIDE(type, ctype, name, integer, lowest, highest)                    \
+    case type: {                                                                     \
+        const ctype *in = (const ctype *)image->data + at;                           \
+        for (int64_t i = 0; i < n; i++) {                                            \
+            const double value = image->slope * (double)in[i * step] + image->inter; \
+            if (!(value >= low && value <= high)) is_data[i] = 0;                    \
+        }                                                                            \
+        break;                                                                       \
     }
 
 int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_view *view, int64_t x,
@@ -71,6 +71,8 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
             else
                 DROP_NOT_FINITE(double);
         }
+    const double low = lob_as_compared(data->range[0], image);
+    const double high = lob_as_compared(data->range[1], image);
     if (ranged(data))
         for (int c = 0; c < image->channels; c++) {
             const int64_t at = c * voxels + first;

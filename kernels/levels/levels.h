@@ -45,7 +45,8 @@ enum { LOB_LEVELS_CHANNELS = 64 }; /* of an image whose levels are scanned, at m
 typedef struct {
     const lob_volume *image;
     const uint8_t *mask; /* image's grid; 0: not data. May be NULL */
-    double range[2];     /* lowest and highest value that is data; -INFINITY, INFINITY: all */
+    double range[2];     /* lowest and highest value that is data, compared by lob_as_compared;
+                            -INFINITY, INFINITY: all */
 } lob_data;
 
 typedef struct {

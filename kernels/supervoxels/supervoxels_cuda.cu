@@ -222,8 +222,8 @@ static void describe_image(job *j)
     to->ranged = range[0] > -INFINITY || range[1] < INFINITY;
     to->slope = image->slope;
     to->inter = image->inter;
-    to->range[0] = range[0];
-    to->range[1] = range[1];
+    to->range[0] = lob_as_compared(range[0], image);
+    to->range[1] = lob_as_compared(range[1], image);
 }
 
 /*

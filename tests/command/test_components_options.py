@@ -3,10 +3,11 @@
 import json
 import math
 
+import cc3d
 import nibabel
 import numpy as np
 import pytest
-from components_oracle import components, fill_holes, select, table
+from components_oracle import components, fill_holes, renumber, select, table
 from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
 from scipy import ndimage
 
@@ -69,6 +70,51 @@ def test_values_are_scaled(folder):
     assert np.array_equal(labels, components(blobs(), joined="equal", foreground=inside))
     labels, _, _ = run(folder, image="scaled.nii")
     assert np.array_equal(labels, components(blobs(), foreground=blobs() != 2))
+
+
+DECIMALS = np.arange(-9, 10) / 10  # none but 0 and 0.5 is what a float32 holds
+
+
+def decimals(path, dtype=np.float32, scale=None):
+    """All pairs of decimals as rows of two voxels, with zeros between."""
+    image = np.zeros((3 * len(DECIMALS), 2 * len(DECIMALS), 1), dtype)
+    image[::3, ::2, 0], image[1::3, ::2, 0] = DECIMALS[:, None], DECIMALS
+    save(image, path, scale=scale)
+    return image
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_decimal_bounds_are_those_of_numpy(tmp_path, dtype):
+    """0.1 is not above 0.1, whichever of the two types it is stored as."""
+    image = decimals(tmp_path / "image.nii", dtype)
+    for number in DECIMALS:
+        _, report, _ = run(tmp_path, f"--above={number}")
+        assert report["results"]["foreground_voxels"] == np.count_nonzero(image > dtype(number)), number
+        _, report, _ = run(tmp_path, f"--range={number},{number + 0.3:.1f}")
+        inside = (image >= dtype(number)) & (image <= dtype(f"{number + 0.3:.1f}"))
+        assert report["results"]["foreground_voxels"] == np.count_nonzero(inside), number
+
+
+def test_decimal_bounds_of_scaled_values(tmp_path):
+    """Stored float32 times slope, in doubles: nibabel's values, and numpy's comparison."""
+    decimals(tmp_path / "image.nii", scale=(0.5, 0))
+    values = nibabel.load(tmp_path / "image.nii").get_fdata()
+    for number in DECIMALS / 2:
+        _, report, _ = run(tmp_path, f"--above={number}")
+        assert report["results"]["foreground_voxels"] == np.count_nonzero(values > number), number
+
+
+@pytest.mark.parametrize("tolerance", ["0.1", "0.2", "0.3", "0.5", "0.7", "1.3"])
+def test_decimal_tolerances_are_those_of_cc3d(tmp_path, tolerance):
+    """For which a difference of float32s is a float32."""
+    image = decimals(tmp_path / "image.nii")
+    labels, _, _ = run(tmp_path, "--tolerance", tolerance, "--neighbours", "6")
+    one, other = image[::3, ::2, 0], image[1::3, ::2, 0]
+    joined = labels[::3, ::2, 0] == labels[1::3, ::2, 0]
+    want = np.abs(one - other) <= np.float32(tolerance)
+    assert np.array_equal((joined & (one != 0))[other != 0], (want & (one != 0))[other != 0])
+    pieces = cc3d.connected_components(image, connectivity=6, delta=float(tolerance))
+    assert np.array_equal(labels, renumber(pieces.astype(np.int64)))
 
 
 def test_mask(folder):

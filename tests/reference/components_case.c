@@ -106,7 +106,7 @@ static int64_t value_at(const pattern *p, int kind, int64_t values, int64_t x, i
     }
 }
 
-/* The k-th stored value: small whole numbers, or the ends of what the type holds. */
+/* The k-th stored value: small whole numbers, decimals, or the ends of what the type holds. */
 static void put_value(lob_volume *v, int64_t i, int64_t k, int palette)
 {
     const lob_type_info *info = lob_type_of(v->type);
@@ -118,10 +118,10 @@ static void put_value(lob_volume *v, int64_t i, int64_t k, int palette)
         put_number(v, i, k % 2 ? info->highest - (double)k : info->lowest + (double)k);
     } else if (palette == 1) {
         put_number(v, i, ((double)k - 2) * (v->type == LOB_F32 ? 1.7e37 : 1e307));
+    } else if (palette == 2 && !info->is_integer) {
+        put_number(v, i, (double)(k % 100 - 3) * 0.3);
     } else if (palette == 2 && info->lowest < 0) {
         put_number(v, i, (double)(k % 100 - 50));
-    } else if (palette == 2 && !info->is_integer) {
-        put_number(v, i, (double)k * 0.3);
     } else {
         put_number(v, i, (double)(k + 1));
     }
@@ -233,6 +233,12 @@ static void choose_criterion(components_case *c, uint64_t *state)
         o->range[0] = lows[random_below(state, COUNT(lows))];
         o->range[1] = highs[random_below(state, COUNT(highs))];
         if (o->range[1] < o->range[0]) o->range[1] = INFINITY;
+    }
+    if (c->image.type == LOB_F32 && random_chance(state, 60)) { /* put_value's, but as doubles */
+        o->tolerance = (double)random_below(state, 4) * 0.3;
+        o->range[0] = (double)random_below(state, 6) * 0.3;
+        o->range[1] = o->range[0] + (double)random_below(state, 4) * 0.3;
+        o->ranged = random_chance(state, 50);
     }
     o->slice_axis = random_chance(state, 40) ? (int)random_below(state, 3) : -1;
     static const int flat[] = {4, 8}, solid[] = {6, 18, 26};

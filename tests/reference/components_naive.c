@@ -68,6 +68,14 @@ static bool is_finite(const naive *c, int64_t i)
     return true;
 }
 
+/* a <= b, in float32 where voxels are such and not scaled. */
+static bool at_most(double a, double b, const lob_volume *image)
+{
+    if (image->type == LOB_F32 && image->slope == 1 && image->inter == 0)
+        return (float)a <= (float)b;
+    return a <= b;
+}
+
 static bool is_foreground(const naive *c, int64_t i)
 {
     const lob_volume *image = c->in->image;
@@ -75,7 +83,7 @@ static bool is_foreground(const naive *c, int64_t i)
     int inside = 0, not_zero = 0;
     for (int k = 0; k < image->channels; k++) {
         const double value = image->slope * stored_at(image, k, i).number + image->inter;
-        inside += c->o->range[0] <= value && value <= c->o->range[1];
+        inside += at_most(c->o->range[0], value, image) && at_most(value, c->o->range[1], image);
         not_zero += value != 0;
     }
     return c->o->ranged ? inside == image->channels : not_zero > 0;
@@ -94,7 +102,7 @@ static bool joined(const naive *c, int64_t i, int64_t j)
     }
     if (c->o->join == LOB_JOIN_ANY) return true;
     if (c->o->join == LOB_JOIN_EQUAL) return equal;
-    return fabs(image->slope) * sum <= c->o->tolerance;
+    return at_most(fabs(image->slope) * sum, c->o->tolerance, image);
 }
 
 /* Whether an offset is to a neighbour. */

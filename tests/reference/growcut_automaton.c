@@ -51,11 +51,15 @@ static double distance(const world *w, int64_t p, int64_t q)
 static bool is_data_voxel(const world *w, const double *stored, int64_t v)
 {
     const lob_volume *image = w->in->image;
+    const bool floats = image->type == LOB_F32 && image->slope == 1 && image->inter == 0;
+    const double *range = w->options->range;
+    const double low = floats ? (float)range[0] : range[0];
+    const double high = floats ? (float)range[1] : range[1];
     if (w->in->mask && !w->in->mask[v]) return false;
     for (int c = 0; c < image->channels; c++) {
         const double value = image->slope * stored[c * w->n + v] + image->inter;
         if (!isfinite(value)) return false;
-        if (value < w->options->range[0] || value > w->options->range[1]) return false;
+        if (value < low || value > high) return false;
     }
     return true;
 }
