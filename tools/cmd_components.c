@@ -248,7 +248,7 @@ static int run(const lob_command *self, int argc, char **argv)
             "of the components that are left keep only the K largest; of equal ones, the first"),
         OPT_FLAG("fill-holes", &set.fill_holes,
                  "give holes inside a component to it: background that reaches no border of the "
-                 "volume (of its slice with --slices; an axis of one voxel has none)"),
+                 "volume, or with --slices of its slice; an axis of one voxel has none"),
         OPT_CHOICE(
             "label-of", &set.label_of, "component|input",
             "what a voxel's label is: its component's number, or, with --equal, its own value"),

@@ -87,8 +87,9 @@ typedef struct {
  * Components are taken out after the whole volume has been joined: first by min_voxels and
  * max_voxels, then all but the largest; what is left is numbered without gaps. Then holes are
  * filled: a hole is a piece of what has no label now (6 neighbours where components have 26 or 18,
- * 26 where they have 6; 4 and 8 likewise, slice by slice) that touches no face of the volume, or of
- * its slice, and takes the label that most of its faces touch, of equal ones the smallest.
+ * 26 where they have 6; 4 and 8 likewise, slice by slice), be it outside the mask or not finite,
+ * that reaches no border of the volume (of its slice where there are slices; an axis of one voxel
+ * has none). It takes the label that most of its faces touch, of equal ones the smallest.
  *
  * With keep_values all this is done to the numbers, which regions and count go by as well, and then
  * each component's number is written as its value, which must be a whole number from 1: the value

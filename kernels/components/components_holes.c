@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     const lob_pieces *labels;
     bool dropped;
-    int axis;
+    bool along[3]; /* axes with neighbours and borders: of several voxels, and not across slices */
     worker *worker;
     uint8_t *open; /* holes->found: it reaches a border */
     touch *touch;  /* of all holes, with room for more */
@@ -61,16 +61,18 @@ static void mark_row(lob_pieces *holes, int64_t row, void *user)
             clear_range(bits, here.run[i].start, here.run[i].end);
 }
 
-/* Pieces that reach a border of the volume, or of their slice. */
+/* Pieces that reach a border of the volume, or of their slice; all, where there is none. */
 static void find_open(const lob_pieces *holes, const lob_piece_row *row, void *user)
 {
     const hole_search *search = user;
+    const bool *along = search->along;
     const int64_t ny = holes->dims.ny, y = row->row % ny, z = row->row / ny;
-    const bool border = (search->axis != 1 && (y == 0 || y == ny - 1)) ||
-                        (search->axis != 2 && (z == 0 || z == holes->dims.nz - 1));
+    const bool border = !(along[0] || along[1] || along[2]) ||
+                        (along[1] && (y == 0 || y == ny - 1)) ||
+                        (along[2] && (z == 0 || z == holes->dims.nz - 1));
     for (int64_t i = 0; i < row->count; i++) {
-        const bool ends = row->run[i].start == 0 || row->run[i].end == holes->dims.nx;
-        if (border || (search->axis != 0 && ends))
+        const bool end = row->run[i].start == 0 || row->run[i].end == holes->dims.nx;
+        if (border || (along[0] && end))
             __atomic_store_n(&search->open[holes->number[row->base + row->piece[i]]], 1,
                              __ATOMIC_RELAXED);
     }
@@ -177,11 +179,11 @@ static void find_touches(const lob_pieces *holes, const lob_piece_row *row, void
     if (!closed) return;
     /* A closed hole is at no border that counts, but others in its row may be. */
     const int64_t y = row->row % ny, z = row->row / ny;
-    if (search->axis != 0) touch_row(search, holes, row, row->row, true);
-    if (search->axis != 1 && y > 0) touch_row(search, holes, row, row->row - 1, false);
-    if (search->axis != 1 && y + 1 < ny) touch_row(search, holes, row, row->row + 1, false);
-    if (search->axis != 2 && z > 0) touch_row(search, holes, row, row->row - ny, false);
-    if (search->axis != 2 && z + 1 < holes->dims.nz)
+    if (search->along[0]) touch_row(search, holes, row, row->row, true);
+    if (search->along[1] && y > 0) touch_row(search, holes, row, row->row - 1, false);
+    if (search->along[1] && y + 1 < ny) touch_row(search, holes, row, row->row + 1, false);
+    if (search->along[2] && z > 0) touch_row(search, holes, row, row->row - ny, false);
+    if (search->along[2] && z + 1 < holes->dims.nz)
         touch_row(search, holes, row, row->row + ny, false);
 }
 
@@ -230,8 +232,9 @@ lob_status lob_components_holes(lob_pieces *holes, const lob_pieces *labels, boo
     const int n = labels->neighbours, threads = labels->threads;
     const int64_t longest = labels->longest;
     lob_ledger *ledger = labels->ledger;
-    hole_search search = {
-        .labels = labels, .dropped = dropped, .axis = labels->slice_axis, .error = error};
+    hole_search search = {.labels = labels, .dropped = dropped, .error = error};
+    for (int a = 0; a < 3; a++)
+        search.along[a] = a != labels->slice_axis && lob_side(labels->dims, a) > 1;
     *holes = (lob_pieces){.dims = labels->dims,
                           .join = LOB_JOIN_ANY,
                           .neighbours = n == 4   ? 8

@@ -206,6 +206,10 @@ lob_status lob_holes_fill(joining *j, void *labels, lob_type type, lob_error *er
     LOB_TRY(lob_joining_join(j, error));
     if (j->found == 0) return LOB_OK;
     h.r = j->r;
+    /* An axis of one voxel has no border that counts, and no neighbours; without any, no holes. */
+    const lob_dims dims = j->in->image->dims;
+    for (int a = 0; a < 3; a++) h.r.along[a] = j->r.along[a] && lob_side(dims, a) > 1;
+    if (!h.r.along[0] && !h.r.along[1] && !h.r.along[2]) return LOB_OK;
     h.labels = labels;
     h.type = type;
     h.found = j->found;

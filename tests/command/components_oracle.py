@@ -68,13 +68,13 @@ def select(labels, smallest=0, largest=None, count=None, order="raster"):
 
 
 def fill_holes(labels, neighbours=26, axis=None):
-    """What has no label and reaches no face takes the label that most of its faces touch."""
+    """What has no label and reaches no face, across more than one voxel, takes the label that most of its faces touch."""
     background = {26: 6, 18: 6, 6: 26, 8: 4, 4: 8}[neighbours]
     pieces = components((labels == 0).astype(np.uint8), background, axis)
     filled = labels.copy()
     outside = set()
     for a in range(3):
-        if a != axis:
+        if a != axis and labels.shape[a] > 1:
             outside |= set(np.unique(pieces.take([0, -1], a)))
     faces = [s for s in offsets(6) if axis is None or s[axis] == 0]
     for hole in set(range(1, pieces.max() + 1)) - outside:

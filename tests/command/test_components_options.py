@@ -204,6 +204,33 @@ def test_fill_holes_as_scipy_does(tmp_path, neighbours):
         assert np.array_equal(labels, ndimage.binary_fill_holes(one, structure)), seed
 
 
+@pytest.mark.parametrize("name", ["image.png", "image.nii"])
+def test_fill_holes_of_a_picture(tmp_path, name):
+    """One slice has no border across it; neither do several, each by itself."""
+    mask = ndimage.gaussian_filter(np.random.default_rng(4).normal(size=(40, 30)), 1.2) < 0.02
+    save(mask.astype(np.uint8)[..., None], tmp_path / "image.nii")
+    good("convert", "image.nii", "image.png", cwd=tmp_path)
+    every = components(mask[..., None].astype(np.uint8))
+    want = fill_holes(every)
+    assert np.count_nonzero(want) > np.count_nonzero(every), "this tests nothing"
+    for options in ((), ("--slices", "z")):
+        labels, _, _ = run(tmp_path, "--fill-holes", *options, image=name)
+        assert np.array_equal(labels, want), options
+
+
+def test_holes_are_filled_whatever_is_in_them(tmp_path):
+    """What is not finite, what the mask leaves out, what was too small."""
+    image = np.ones((9, 5, 1), np.float32)
+    mask = np.ones((9, 5, 1), np.uint8)
+    image[1, 2], image[3, 2], mask[5, 2], image[7, 2] = np.nan, 5, 0, 0
+    save(image, tmp_path / "image.nii")
+    save(mask, tmp_path / "mask.nii")
+    labels, _, _ = run(tmp_path, "--equal", "--min-size", "2", "--mask", "mask.nii")
+    assert np.count_nonzero(labels == 0) == 4
+    labels, _, _ = run(tmp_path, "--equal", "--min-size", "2", "--mask", "mask.nii", "--fill-holes")
+    assert (labels == 1).all()
+
+
 @pytest.mark.parametrize("neighbours", [6, 18, 26, 4, 8])
 def test_fill_holes_of_several(folder, neighbours):
     for seed in range(6):

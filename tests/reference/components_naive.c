@@ -210,7 +210,8 @@ static void label(naive *c, lob_components_result *result)
     free(all);
 }
 
-/* The label that most faces of the queue's first voxels touch; 0 where they reach a border. */
+/* The label that most faces of the queue's first voxels touch; 0 where they reach a border of an
+ * axis of several voxels. */
 static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
 {
     static const int steps[6][3] = {
@@ -232,7 +233,7 @@ static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
             const int64_t side[3] = {c->dims.nx, c->dims.ny, c->dims.nz};
             const int axis = steps[s][0] ? 0 : steps[s][1] ? 1 : 2;
             const int64_t to = at[axis] + steps[s][axis];
-            if (axis == c->o->slice_axis) continue;
+            if (axis == c->o->slice_axis || side[axis] == 1) continue;
             if (to < 0 || to >= side[axis]) {
                 border = true;
                 continue;

@@ -52,7 +52,7 @@ static void random_cases_in_many_slabs(void **state)
 }
 
 /* One row of voxels, or a plane of 4 columns, and what becomes of it. */
-enum { MOST = 16 };
+enum { MOST = 18 };
 static const struct {
     const char *what;
     int width, height, depth;
@@ -175,12 +175,30 @@ static const struct {
      {1, 1, 1, 1, 0, 1, 1, 1, 1},
      {.fill_holes = true, .neighbours = 8, .slice_axis = 2, .type = LOB_TYPES},
      {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                                       },
-    {"in 3D the same hole reaches the volume's border",
+    {"and in the only slice, whose faces across z are no border",
      3,                                                                       3,
      1,                                                                             LOB_U8,
      {1, 1, 1, 1, 0, 1, 1, 1, 1},
      {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 1, 1, 1, 0, 1, 1, 1, 1}                                                                                                       },
+     {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                                       },
+    {"in two slices they are",
+     3,                                                                       3,
+     2,                                                                             LOB_U8,
+     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+     {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                            },
+    {"a row has borders at its ends alone",
+     6,                                                                       1,
+     1,                                                                             LOB_U8,
+     {0, 1, 0, 1, 1, 0},
+     {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {0, 1, 1, 2, 2, 0}                                                                                                                },
+    {"a slice of one voxel has none, and no holes",
+     3,                                                                       1,
+     1,                                                                             LOB_U8,
+     {1, 0, 1},
+     {.fill_holes = true, .neighbours = 8, .slice_axis = 0, .type = LOB_TYPES},
+     {1, 0, 2}                                                                                                                         },
     {"a component taken out is a hole like others",
      3,                                                                       3,
      1,                                                                             LOB_U8,
