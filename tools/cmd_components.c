@@ -42,36 +42,21 @@ static lob_status check_settings(lob_session *s, settings *set)
 
 /* ---- values of components ---- */
 
-/* Is voxel i foreground? Its values, channel by channel, are put into values. */
-static bool is_foreground(double *values, const lob_components_job *w, int64_t i)
-{
-    const lob_volume *v = &w->image;
-    bool inside = true, nonzero = false;
-    for (int c = 0; c < v->channels; c++) {
-        lob_values(&values[c], v->data, v->type, c * lob_voxels(v) + i, 1);
-        values[c] = v->slope * values[c] + v->inter;
-        inside &= isfinite(values[c]) && values[c] >= w->options.range[0] &&
-                  values[c] <= w->options.range[1];
-        nonzero |= values[c] != 0.0;
-    }
-    return (!w->mask || w->mask[i]) && inside && (w->options.ranged || nonzero);
-}
-
-/* What --equal joined: the values of each component's first voxel that is not of a filled hole. */
+/* What --equal joined: the values of each component's first voxel, not those of a filled hole. */
 static lob_status find_values(lob_session *s, lob_components_job *w)
 {
     const lob_components_result *r = &w->result;
-    const int channels = w->image.channels;
+    const lob_volume *v = &w->image;
     if (!lob_components_job_has_values(w)) return LOB_OK;
-    w->values = calloc((size_t)r->count + 1, (size_t)channels * sizeof *w->values);
+    w->values = calloc((size_t)r->count + 1, (size_t)v->channels * sizeof *w->values);
     if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
     for (int64_t k = 0; k < r->count; k++) {
-        int64_t at = r->regions[k].first;
-        const int32_t label = lob_label_at(r->labels, r->type, at);
-        while ((lob_label_at(r->labels, r->type, at) != label ||
-                !is_foreground(&w->values[k * channels], w, at)) &&
-               at + 1 < lob_voxels(&w->image))
-            at++;
+        const int64_t at = r->member ? r->member[k] : r->regions[k].first;
+        for (int c = 0; c < v->channels; c++) {
+            double *value = &w->values[k * v->channels + c];
+            lob_values(value, v->data, v->type, c * lob_voxels(v) + at, 1);
+            *value = v->slope * *value + v->inter;
+        }
     }
     return LOB_OK;
 }

@@ -184,12 +184,13 @@ static lob_status prepare_values(work *w)
     w->order = malloc(room * sizeof *w->order);
     if (!w->job.values || !w->order)
         return lob_fail(&w->s->error, LOB_ENOMEM, "%s: out of memory", w->job.set->table);
-    for (int64_t i = 0; i < r->count; i++) w->order[i] = (first_voxel){r->regions[i].first, i};
+    for (int64_t i = 0; i < r->count; i++)
+        w->order[i] = (first_voxel){r->member ? r->member[i] : r->regions[i].first, i};
     qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
     return LOB_OK;
 }
 
-/* Take the values of components that begin in the slab at hand. No holes are filled here. */
+/* Take the values of components that begin in the slab at hand. */
 static void take_values(work *w, int64_t n)
 {
     const lob_volume *v = &w->image.slab;

@@ -73,6 +73,8 @@ typedef struct {
     lob_region *regions;       /* count, holes filled; NULL unless asked for */
     lob_region_values *values; /* count, of the intensities; NULL without these or regions */
     lob_fine_levels fine;      /* of the intensities, where there are any */
+    int64_t *member;           /* count: the first voxel of each before holes were filled; NULL
+                                * unless regions are asked for and holes filled */
     int64_t working_bytes;     /* peak of working memory, beyond input and output */
 } lob_components_result;
 
@@ -93,7 +95,9 @@ typedef struct {
  *
  * With keep_values all this is done to the numbers, which regions and count go by as well, and then
  * each component's number is written as its value, which must be a whole number from 1: the value
- * of regions[i] is labels[regions[i].first].
+ * of regions[i] is labels[regions[i].first]. What was foreground in a hole, as a component that was
+ * taken out is, need not have the values of the component that filled it: member tells a voxel that
+ * has.
  *
  * Same bytes on every backend, thread count and memory limit. At most 5 bytes a voxel of working
  * memory for a foreground of natural shape; the more runs along x there are, the more is taken.

@@ -177,16 +177,36 @@ static lob_status measure(call *c, const double share[2])
     return st;
 }
 
-/* A voxel of each label: any does, since all have one value. */
+/* The first voxel of each label. */
 static void find_voxels(const lob_pieces *p, const lob_piece_row *row, void *user)
 {
     int64_t *at = user;
     for (int64_t i = 0; i < row->count; i++) {
         const uint32_t label = p->number[row->base + row->piece[i]];
-        if (label)
-            __atomic_store_n(&at[label - 1], row->row * p->dims.nx + row->run[i].start,
-                             __ATOMIC_RELAXED);
+        const int64_t voxel = row->row * p->dims.nx + row->run[i].start;
+        if (!label) continue;
+        int64_t before = __atomic_load_n(&at[label - 1], __ATOMIC_RELAXED);
+        while (voxel < before && !__atomic_compare_exchange_n(&at[label - 1], &before, voxel, true,
+                                                              __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        }
     }
+}
+
+static lob_status find_members(call *c, int64_t *at, double share)
+{
+    for (int64_t i = 0; i < c->result->count; i++) at[i] = INT64_MAX;
+    return lob_pieces_visit(&c->pieces, find_voxels, at, share, c->error);
+}
+
+/* What the result tells of them, where holes hide it. */
+static lob_status tell_members(call *c, double share)
+{
+    const size_t count = (size_t)c->result->count;
+    c->result->member = malloc((count + 1) * sizeof *c->result->member);
+    if (!c->result->member)
+        return lob_fail(c->error, LOB_ENOMEM, "no memory for the table of %lld components",
+                        (long long)c->result->count);
+    return find_members(c, c->result->member, share);
 }
 
 static lob_status keep_values(call *c, int64_t *largest, double share)
@@ -195,7 +215,7 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
     int64_t *at = NULL;
     lob_status st = lob_ledger_take(&c->ledger, &c->value, count, sizeof *c->value, c->error);
     if (st == LOB_OK) st = lob_ledger_take(&c->ledger, &at, count, sizeof *at, c->error);
-    if (st == LOB_OK) st = lob_pieces_visit(&c->pieces, find_voxels, at, share, c->error);
+    if (st == LOB_OK) st = find_members(c, at, share);
     *largest = 0;
     for (int64_t i = 0; st == LOB_OK && i < count; i++) {
         st = lob_component_kept_value(&c->value[i], c->in->image, at[i], c->error);
@@ -355,6 +375,7 @@ static lob_status run(call *c)
         st = lob_components_holes(&c->holes, &c->pieces, result->count < result->found, fill,
                                   c->error);
     if (st == LOB_OK && c->options->regions) st = measure(c, sum);
+    if (st == LOB_OK && lob_components_tells_members(c->options)) st = tell_members(c, 0.87);
     int64_t largest = result->count;
     if (st == LOB_OK && c->options->keep_values) st = keep_values(c, &largest, 0.9);
     if (st == LOB_OK) st = lob_components_type(&result->type, largest, c->options, c->error);

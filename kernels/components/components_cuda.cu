@@ -60,6 +60,23 @@ static lob_status fetch_sizes(joining *j, decision *d, lob_error *error)
                                error);
 }
 
+/* The first voxel of each component that is kept, in place of the sizes. */
+static lob_status fetch_members(joining *j, decision *d, lob_components_result *result,
+                                lob_error *error)
+{
+    wide *member = (wide *)j->of_pieces;
+    result->member = (int64_t *)malloc(((size_t)result->count + 1) * sizeof *result->member);
+    if (!result->member)
+        return lob_fail(error, LOB_ENOMEM, "no memory for the table of %lld components",
+                        (long long)result->count);
+    LOB_TRY(lob_joining_members(j, member, error));
+    LOB_TRY(lob_device_download(j->device, d->voxels, member, j->found * (int64_t)sizeof *member,
+                                error));
+    for (int64_t i = 0; i < j->found; i++)
+        if (d->label[i]) result->member[d->label[i] - 1] = d->voxels[i];
+    return LOB_OK;
+}
+
 static lob_status fetch_values(joining *j, decision *d, lob_error *error)
 {
     const lob_volume *image = j->in->image;
@@ -95,21 +112,22 @@ static lob_status keep_values(const joining *j, decision *d, int64_t kept, int64
 }
 
 /* label: of each component, in device memory */
-static lob_status decide(joining *j, decision *d, const uint32_t **label, int64_t *kept,
-                         int64_t *largest, lob_error *error)
+static lob_status decide(joining *j, decision *d, const uint32_t **label,
+                         lob_components_result *result, int64_t *largest, lob_error *error)
 {
     const lob_components_options *o = j->options;
     uint32_t *labels = (uint32_t *)((wide *)j->of_pieces + j->found);
     LOB_TRY(decision_alloc(d, j->found, error));
     LOB_TRY(fetch_sizes(j, d, error));
-    LOB_TRY(lob_components_select(d->label, kept, d->voxels, j->found, o, error));
+    LOB_TRY(lob_components_select(d->label, &result->count, d->voxels, j->found, o, error));
     LOB_TRY(lob_device_upload(j->device, labels, d->label, j->found * (int64_t)sizeof *d->label,
                               error));
     *label = labels;
-    *largest = *kept;
+    *largest = result->count;
+    if (lob_components_tells_members(o)) LOB_TRY(fetch_members(j, d, result, error));
     if (!o->keep_values) return LOB_OK;
     LOB_TRY(fetch_values(j, d, error));
-    return keep_values(j, d, *kept, largest, error);
+    return keep_values(j, d, result->count, largest, error);
 }
 
 /* ---- from numbers to values ---- */
@@ -199,7 +217,7 @@ static lob_status label_all(joining *j, decision *d, lob_components_result *resu
     int64_t largest = j->found;
     lob_type type = LOB_I32;
     result->count = j->found;
-    if (j->piece_bytes) LOB_TRY(decide(j, d, &label, &result->count, &largest, error));
+    if (j->piece_bytes) LOB_TRY(decide(j, d, &label, result, &largest, error));
     LOB_TRY(lob_components_type(&type, largest, o, error));
     result->type = o->keep_values ? LOB_I32 : type;
     LOB_TRY(lob_joining_paint(j, j->arrays->labels, result->type, label, false, error));
@@ -214,7 +232,8 @@ static lob_status label_all(joining *j, decision *d, lob_components_result *resu
 static lob_status join_all(joining *j, decision *d, lob_components_result *result, lob_error *error)
 {
     const lob_components_options *o = j->options;
-    const bool tells = lob_components_selects(o) || o->keep_values;
+    const bool tells =
+        lob_components_selects(o) || o->keep_values || lob_components_tells_members(o);
     wide counts[2];
     LOB_TRY(lob_device_enter(j->device, error));
     j->rule = lob_component_rule_of(j->in->image, o);
@@ -254,6 +273,7 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
     decision_free(&d);
     if (st != LOB_OK) {
         cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
+        free(result->member);
         *result = lob_components_result{};
     }
     return st;

@@ -35,7 +35,8 @@ typedef struct {
  *   arrays   in/out  there when this is called, as lob_device_queue tells; labels may be image,
  *                    where the types are the same size and there are no intensities in that place
  *   result   out     labels is NULL, regions and values those of the device: they lie in a block
- *                    of the device's and last until the device is used again; the rest as always
+ *                    of the device's and last until the device is used again; the rest as always,
+ *                    member in ordinary memory, to be freed
  *   in       in      the arrays' addresses are not looked at, but for being NULL or not
  *
  * The device has finished when this returns.

@@ -45,7 +45,7 @@ lob_status lob_joining_unlabelled(joining *j, const void *labels, lob_type type,
 /* The voxels of each component, in device memory (found). */
 lob_status lob_joining_sizes(joining *j, wide *sizes, lob_error *error);
 
-/* The index of a voxel of each component, in device memory (found). */
+/* The index of the first voxel of each component, in device memory (found). */
 lob_status lob_joining_members(joining *j, wide *member, lob_error *error);
 
 /*

@@ -140,6 +140,16 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
     }
 }
 
+/* The first of a component's voxels stays, whichever is met first. */
+static __device__ inline void tell_member(const task &k, uint32_t number, int y, int z, int w,
+                                          uint32_t bits)
+{
+    const wide row = (wide)(((int64_t)z * k.r.ny + y) * k.r.nx);
+    const wide voxel = row + (wide)(w * WORD + __ffs((int)bits) - 1);
+    wide *first = &k.member[number - 1];
+    if (voxel < *(const volatile wide *)first) atomicMin(first, voxel);
+}
+
 /* A thread takes the runs of a word, and adds neighbours of one component together first. */
 template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tell_kernel(task k)
 {
@@ -166,9 +176,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tel
                 const int row_y = y * K::by + i % K::by, row_z = z * K::bz + i / K::by;
                 const uint32_t bits = row_word(r, r.filled, row_y, row_z, w) & columns;
                 voxels += k.sizes ? (wide)__popc(bits) : 0;
-                if (k.member && bits)
-                    k.member[number - 1] = (wide)(((int64_t)row_z * r.ny + row_y) * r.nx) +
-                                           (wide)(w * WORD + __ffs(bits) - 1);
+                if (k.member && bits) tell_member(k, number, row_y, row_z, w, bits);
             }
         }
         /* A large component holds most of a warp: its lanes add up before one of them writes. */
@@ -229,5 +237,6 @@ lob_status lob_joining_members(joining *j, wide *member, lob_error *error)
     task k = {};
     k.r = j->r;
     k.member = member;
+    LOB_CUDA(cudaMemsetAsync(member, 0xff, (size_t)j->found * sizeof *member, j->device->stream));
     return run_task(j, k, error);
 }

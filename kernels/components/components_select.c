@@ -106,6 +106,11 @@ bool lob_components_selects(const lob_components_options *options)
            options->order == LOB_ORDER_SIZE;
 }
 
+bool lob_components_tells_members(const lob_components_options *options)
+{
+    return options->regions && options->fill_holes;
+}
+
 /* Whether the components that pass must be put in order of their sizes. */
 static bool ranks(const lob_components_options *options)
 {
@@ -236,5 +241,6 @@ void lob_components_free(lob_components_result *result)
     free(result->labels);
     free(result->regions);
     free(result->values);
+    free(result->member);
     *result = (lob_components_result){0};
 }

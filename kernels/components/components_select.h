@@ -20,6 +20,9 @@ lob_component_rule lob_component_rule_of(const lob_volume *image,
 /* Whether any is taken out or numbers depend on sizes; otherwise components keep their numbers. */
 bool lob_components_selects(const lob_components_options *options);
 
+/* Whether the result has a member of each component. */
+bool lob_components_tells_members(const lob_components_options *options);
+
 /* Bytes that lob_components_select allocates for so many components, beyond number. */
 int64_t lob_components_select_bytes(int64_t found, const lob_components_options *options);
 

@@ -361,6 +361,8 @@ static const char *differ(const components_case *c, const outcome *a, const outc
         return "labels";
     if (!c->options.regions) return NULL;
     if (levels_differ(&r->fine, &s->fine)) return "fine levels";
+    if (r->member && memcmp(r->member, s->member, (size_t)r->count * sizeof *r->member) != 0)
+        return "members";
     const char *const what = regions_differ(r->regions, s->regions, r->count);
     return what ? what : values_differ(r->values, s->values, r->count);
 }
@@ -596,6 +598,7 @@ int check_components_cases(const lob_backend *backend, const lob_context *contex
                            uint64_t n)
 {
     return check_joined_cases(backend, context, first, n) +
+           check_components_slabs(backend, context, first, n / 4) +
            check_regions_cases(backend, context, first, n / 2);
 }
 

@@ -248,6 +248,25 @@ def test_fill_holes_of_several(folder, neighbours):
         assert report["results"]["foreground_voxels"] == np.count_nonzero(every)
 
 
+def test_values_where_holes_are_filled_with_what_was_taken_out(tmp_path):
+    """A component's value is that of its own voxels, not of one that was taken out inside it."""
+    random = np.random.default_rng(5)
+    image = random.integers(0, 4, (40, 37, 12)).astype(np.int16) + 2
+    image[random.random(image.shape) < 0.55] = 5
+    save(image, tmp_path / "image.nii")
+    options = ["--slices", "axial", "--equal", "--min-size", "4", "--fill-holes", "--table", "table.json"]
+    labels, _, _ = run(tmp_path, *options)
+    kept = select(components(image, 8, 2, "equal"), smallest=4)
+    rows = json.loads((tmp_path / "table.json").read_text())
+    own = [int(image[tuple(np.argwhere(kept == row["label"])[0])]) for row in rows]
+    first = [int(image.ravel("F")[np.flatnonzero(labels.ravel("F") == row["label"])[0]]) for row in rows]
+    assert own != first, "this tests nothing"
+    assert [row["value"] for row in rows] == own
+    labels, _, _ = run(tmp_path, *options, "--label-of", "input")
+    rows = json.loads((tmp_path / "table.json").read_text())
+    assert [row["label"] for row in rows] == own and set(own) == set(np.unique(labels)) - {0}
+
+
 def test_label_of_input(folder):
     labels, report, _ = run(folder, "--equal", "--label-of", "input", "--min-size", "5", "--table", "table.json")
     kept = select(components(blobs(), joined="equal"), smallest=5)

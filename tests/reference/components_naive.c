@@ -318,7 +318,10 @@ lob_status components_naive(lob_components_result *result, const lob_components_
         regions_naive(result->regions, result->values, &result->fine, &measured);
     }
     const lob_status st = write_labels(&c, result);
-    free(c.voxel);
+    if (options->regions && options->fill_holes)
+        result->member = c.voxel;
+    else
+        free(c.voxel);
     free(c.queue);
     free(c.number);
     if (st != LOB_OK) lob_components_free(result);
@@ -402,6 +405,9 @@ const char *components_result_differs(const lob_components_result *a,
     if (!a->regions != !b->regions) return "whether there are regions";
     if (a->regions && memcmp(a->regions, b->regions, (size_t)a->count * sizeof *a->regions) != 0)
         return "regions";
+    if (!a->member != !b->member) return "whether there are members";
+    if (a->member && memcmp(a->member, b->member, (size_t)a->count * sizeof *a->member) != 0)
+        return "members";
     if (!a->values != !b->values) return "whether there are values";
     if (a->values && memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) != 0)
         return "values of regions";

@@ -1,0 +1,56 @@
+/* Components slab by slab, slabs by a backend: what the CPU gives for the volume in one piece. */
+#include "tests/check_backends/check_components.h"
+#include "tests/reference/components_naive.h"
+#include "tests/reference/components_tape.h"
+
+#include <stdio.h>
+
+/* Returns what differs, or NULL. */
+static const char *slabs_differ(const components_case *c, const lob_backend *backend,
+                                const lob_context *context, int64_t planes,
+                                const lob_components_result *want, lob_status expected,
+                                lob_error *error)
+{
+    components_tape t = components_tape_of(c);
+    lob_components_result got;
+    const lob_status st =
+        components_tape_run(&got, &t, planes, backend->components, context, error);
+    const char *what = st != expected ? "status" : NULL;
+    if (st == LOB_OK && !what) {
+        got.labels = t.labels;
+        what = components_result_differs(&got, want, c->n);
+        got.labels = NULL;
+    }
+    lob_components_free(&got);
+    components_tape_free(&t);
+    return what;
+}
+
+int check_components_slabs(const lob_backend *backend, const lob_context *context, uint64_t first,
+                           uint64_t n)
+{
+    enum { MOST_VOXELS = 20000 };
+    const lob_context cpu = {.threads = context->threads};
+    int failures = 0, runs = 0;
+    for (uint64_t i = first; i < first + n; i++) {
+        components_case c;
+        components_case_make(&c, i, MOST_VOXELS);
+        c.options.fill_holes = false; /* needs the whole volume */
+        lob_components_result want;
+        lob_error error = {""};
+        const lob_status st = lob_components_cpu(&want, &c.in, &c.options, &cpu, &error);
+        const int64_t nz = c.image.dims.nz, some[] = {1, nz / 3 + 1, nz};
+        for (size_t k = 0; k < sizeof some / sizeof *some; k++, runs++) {
+            const char *what = slabs_differ(&c, backend, context, some[k], &want, st, &error);
+            if (what)
+                printf("components in slabs of %lld planes: %s: %s differ (cpu: %s; %s)\n",
+                       (long long)some[k], c.shape, what, lob_status_text(st), error.text);
+            failures += what != NULL;
+        }
+        lob_components_free(&want);
+        components_case_free(&c);
+    }
+    printf("components in slabs: %llu cases, %d runs, %d differ\n", (unsigned long long)n, runs,
+           failures);
+    return failures;
+}
