@@ -70,7 +70,7 @@ static __device__ inline void unite_wanted(uint32_t *parent, bool wanted, uint32
     wanted = wanted && a != b;
     const wide pair = wanted ? (wide)a << 32 | b : ~(wide)0;
     const uint32_t lanes = __match_any_sync(~0u, pair);
-    if (wanted && (int)(threadIdx.x % WORD) == __ffs((int)lanes) - 1) unite_pieces(parent, a, b);
+    if (wanted && (int)(threadIdx.x % WORD) == lowest_bit(lanes)) unite_pieces(parent, a, b);
 }
 
 /* The lines before a line, by number: (-1, 0), (0, -1), (-1, -1), (1, -1). */
@@ -195,7 +195,7 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(runs r)
             uint32_t a = 0, b = 0;
             const bool wanted = left != 0;
             if (wanted) {
-                const int bit = __ffs((int)left) - 1, line = (bit - 1) / 2;
+                const int bit = lowest_bit(left), line = (bit - 1) / 2;
                 const int dy = bit ? before_y(line) : 0, dz = bit ? before_z(line) : 0;
                 const bool back = bit & 1;
                 a = back ? first_id(r, y, z, w) : first_id(r, y + dy, z + dz, w);

@@ -76,7 +76,7 @@ static __device__ inline void touch_around(const holes &h, uint32_t hole, int y,
             if (dx > 0) next = lob_bits_ahead(next, row_word(r, r.filled, row_y, row_z, w + 1));
             const int64_t to = ((int64_t)(row_z + dz) * r.ny + row_y + dy) * r.nx + dx;
             for (uint32_t left = bits & ~next; left; left &= left - 1)
-                touch(h, hole, to + (int64_t)w * WORD + __ffs(left) - 1, now);
+                touch(h, hole, to + (int64_t)w * WORD + lowest_bit(left), now);
         }
     }
 }

@@ -135,7 +135,7 @@ template <typename K> struct marks {
     __device__ uint32_t span(const uint32_t mark[words], int axis) const
     {
         const uint32_t its = both ? mark[0] >> axis * places & 0xffff : mark[axis];
-        if (bits) return span_of((uint32_t)__ffs((int)its) - 1, 31 - (uint32_t)__clz((int)its));
+        if (bits) return span_of((uint32_t)lowest_bit(its), 31 - (uint32_t)__clz((int)its));
         return both ? span_of(last - (its >> 8), its & last) : its;
     }
 };
@@ -269,7 +269,7 @@ static __device__ inline void load_word(const runs &r, const place &p, tile_tabl
     const uint32_t starts = starts_word<K>(r, y, z, column);
     t.starts[thread] = starts;
     for (uint32_t left = starts; left; left &= left - 1)
-        *to++ = (uint16_t)(thread * WORD + (uint32_t)__ffs((int)left) - 1);
+        *to++ = (uint16_t)(thread * WORD + (uint32_t)lowest_bit(left));
 }
 
 /*
@@ -315,7 +315,7 @@ static __device__ inline place_sums<K> places_of_run(const runs &r, const tile_w
     for (int i = 0; i < TILE_WORDS; i++) s.columns[i] = thread % TILE_WORDS == i ? columns : 0;
     if constexpr (K::by * K::bz == 1) { /* without a gap */
         s.voxels = (uint32_t)__popc(columns);
-        s.sum[0] = s.voxels * (2 * (x + (uint32_t)__ffs((int)columns) - 1) + s.voxels - 1) / 2;
+        s.sum[0] = s.voxels * (2 * (x + (uint32_t)lowest_bit(columns)) + s.voxels - 1) / 2;
     } else {
         uint32_t bits[K::by * K::bz];
 #pragma unroll
@@ -351,7 +351,7 @@ static __device__ inline value_sums values_of_run(const measuring &m, const plac
     for (int i = 0; i < K::by * K::bz; i++) {
         const int64_t row = ((int64_t)(z + i / K::by) * r.ny + y + i % K::by) * r.nx + x;
         for (uint32_t left = t.row[i][thread] & columns; left; left &= left - 1)
-            add_value(&v, m.values, row + __ffs((int)left) - 1);
+            add_value(&v, m.values, row + lowest_bit(left));
     }
     return v;
 }

@@ -64,7 +64,7 @@ static __device__ inline wide first_of_run(const runs &r, int y, int z, int w, u
         const uint32_t bits = row_word(r, r.filled, row_y, row_z, w) & run;
         if (bits)
             return (wide)(((int64_t)row_z * r.ny + row_y) * r.words + w) * WORD +
-                   (wide)(__ffs(bits) - 1);
+                   (wide)(lowest_bit(bits));
     }
     return ~0ull;
 }

@@ -145,7 +145,7 @@ static __device__ inline void tell_member(const task &k, uint32_t number, int y,
                                           uint32_t bits)
 {
     const wide row = (wide)(((int64_t)z * k.r.ny + y) * k.r.nx);
-    const wide voxel = row + (wide)(w * WORD + __ffs((int)bits) - 1);
+    const wide voxel = row + (wide)(w * WORD + lowest_bit(bits));
     wide *first = &k.member[number - 1];
     if (voxel < *(const volatile wide *)first) atomicMin(first, voxel);
 }
@@ -182,7 +182,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) tel
         /* A large component holds most of a warp: its lanes add up before one of them writes. */
         uint32_t lanes = __ballot_sync(~0u, voxels > 0);
         while (lanes) {
-            const int leader = __ffs(lanes) - 1;
+            const int leader = lowest_bit(lanes);
             const uint32_t number = __shfl_sync(~0u, last, leader);
             const bool same = voxels > 0 && last == number;
             const uint32_t sum = __reduce_add_sync(~0u, same ? (uint32_t)voxels : 0);

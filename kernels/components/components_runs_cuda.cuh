@@ -86,6 +86,13 @@ template <int NEAR, int BY, int BZ, bool DIRECTED, int SLOT_BITS> struct kind {
 
 /* ---- words ---- */
 
+/* The place of the lowest bit that is set; -1: none. __ffs turns the word round to find the highest
+ * one, and turning takes as long as finding. */
+static __device__ inline int lowest_bit(uint32_t word)
+{
+    return 31 - __clz((int)(word & -word));
+}
+
 static __device__ inline uint32_t row_word(const runs &r, const uint32_t *bits, int y, int z, int w)
 {
     const bool inside = (uint32_t)y < (uint32_t)r.ny && (uint32_t)z < (uint32_t)r.nz &&

@@ -185,7 +185,7 @@ static __device__ inline void keep_face_codes(const run_forest &forest, const ru
     if (first && f.y < r.ly && f.z < r.lz)
         r.line_base[line_index(r, p, f.line)] = (uint32_t)(count + after);
     for (uint32_t left = own; left; left &= left - 1)
-        *forest.at((uint32_t)(f.base + __ffs((int)left) - 1) * 4) = forest.is_code | code++;
+        *forest.at((uint32_t)(f.base + lowest_bit(left)) * 4) = forest.is_code | code++;
 }
 
 static __device__ inline void write_codes(const run_forest &forest, uint16_t *code, int total)

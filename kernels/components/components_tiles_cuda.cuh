@@ -307,8 +307,8 @@ static __device__ inline void link_first(const tile_forest<K> &forest, const til
         const uint32_t run = (rest & -rest) - start; /* without a next one: all from start on */
         const bool along_z = left_z & run;
         const uint32_t pairs = (along_z ? left_z : left_y) & run, pair = pairs & -pairs;
-        const int bit = __ffs((int)pair) - 1;
-        const uint32_t node = forest.node_of(t.thread, __ffs((int)start) - 1);
+        const int bit = lowest_bit(pair);
+        const uint32_t node = forest.node_of(t.thread, lowest_bit(start));
         uint32_t parent = node;
         if (pair)
             parent = forest.node_in(along_z ? n->other[0] : n->other[1],
@@ -344,7 +344,7 @@ static __device__ inline void queue_pairs(pair_queue &queue, const tile_forest<K
             other = here ? n.other[i] : other;
             left[i] = here ? left[i] & (left[i] - 1) : left[i];
         }
-        const int bit = from ? __ffs((int)from) - 1 : 0, column = WORD + bit + dx;
+        const int bit = from ? lowest_bit(from) : 0, column = WORD + bit + dx;
         const int to = from ? other + column / WORD - 1 : thread;
         queue.add(from != 0, forest.node_at(thread, bit), forest.node_at(to, column % WORD));
         any = 0;
@@ -361,7 +361,7 @@ static __device__ inline void keep_codes(const tile_forest<K> &forest, int threa
     uint32_t code =
         (uint32_t)(thread / TILE_WORDS << CODE_RANK_BITS) + (uint32_t)__popc(left_roots);
     for (uint32_t left = own; left; left &= left - 1)
-        *forest.at(forest.node_of(thread, __ffs((int)left) - 1)) = forest.is_code | code++;
+        *forest.at(forest.node_of(thread, lowest_bit(left))) = forest.is_code | code++;
 }
 
 /* Rows of bits, runs and joints of a tile's words, in shared memory. Returns where runs start. */
@@ -398,7 +398,7 @@ static __device__ inline void join_tile(const runs &r, const tile_forest<K> &for
     link_first(forest, t, mine, &n);
     __syncthreads();
     for (uint32_t left = mine; left; left &= left - 1)
-        forest.root_of(forest.node_of(t.thread, __ffs((int)left) - 1));
+        forest.root_of(forest.node_of(t.thread, lowest_bit(left)));
     __syncthreads();
     if constexpr (has_diagonal<K>()) {
 #pragma unroll 1
@@ -436,7 +436,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
 
         uint32_t own = 0; /* runs that are roots */
         for (uint32_t left = mine; left; left &= left - 1) {
-            const uint32_t node = forest.node_of(thread, __ffs((int)left) - 1);
+            const uint32_t node = forest.node_of(thread, lowest_bit(left));
             if (forest.root_of(node) == node) own |= left & -left;
         }
         roots[thread] = own;
@@ -452,7 +452,7 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
         __syncthreads();
         uint16_t *code = r.code + tile * TILE_THREADS * K::slots + before;
         for (uint32_t left = mine; left; left &= left - 1) {
-            uint32_t found = forest.parent(forest.node_of(thread, __ffs((int)left) - 1));
+            uint32_t found = forest.parent(forest.node_of(thread, lowest_bit(left)));
             found = found & forest.is_code ? found | CODE_OWN : forest.parent(found);
             *code++ = (uint16_t)found;
         }
