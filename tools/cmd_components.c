@@ -48,6 +48,9 @@ static lob_status find_values(lob_session *s, lob_components_job *w)
     const lob_components_result *r = &w->result;
     const lob_volume *v = &w->image;
     if (!lob_components_job_has_values(w)) return LOB_OK;
+    const lob_status st =
+        lob_session_take(s, r->count * lob_components_job_value_bytes(w), w->set->table);
+    if (st != LOB_OK) return st;
     w->values = calloc((size_t)r->count + 1, (size_t)v->channels * sizeof *w->values);
     if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
     for (int64_t k = 0; k < r->count; k++) {
@@ -113,9 +116,13 @@ static lob_status join(lob_session *s, lob_components_job *w)
     if (st != LOB_OK) return st;
     lob_session_compute(s, "joining");
     st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    if (st == LOB_OK) st = find_values(s, w);
+    st = lob_components_job_explain(s, w, st);
+    if (st != LOB_OK) return st;
+    lob_session_give(s, most - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
+    lob_components_job_hold(s, w);
+    st = find_values(s, w);
     if (st == LOB_OK) lob_session_computed(s);
-    return lob_components_job_explain(s, w, st);
+    return st;
 }
 
 static lob_status write_results(lob_session *s, lob_components_job *job)

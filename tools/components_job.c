@@ -86,6 +86,19 @@ bool lob_components_job_has_values(const lob_components_job *job)
     return job->set->equal && job->set->table;
 }
 
+int64_t lob_components_job_value_bytes(const lob_components_job *job)
+{
+    return lob_components_job_has_values(job) ? job->image.channels * (int64_t)sizeof *job->values
+                                              : 0;
+}
+
+void lob_components_job_hold(lob_session *s, const lob_components_job *job)
+{
+    const lob_components_result *r = &job->result;
+    lob_session_give(s, -r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
+                                              (r->values ? sizeof *r->values : 0)));
+}
+
 void lob_components_job_report(lob_session *s, const lob_components_job *job)
 {
     const lob_components_settings *set = job->set;
@@ -123,6 +136,8 @@ static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_compon
 {
     const int64_t count = job->result.count;
     if (!job->options.keep_values) return LOB_OK;
+    const lob_status st = lob_session_take(s, count * (int64_t)sizeof **labels, job->set->table);
+    if (st != LOB_OK) return st;
     *labels = malloc(((size_t)count + 1) * sizeof **labels);
     if (!*labels) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", job->set->table);
     for (int64_t i = 0; i < count; i++) (*labels)[i] = (int32_t)lround(job->values[i]);

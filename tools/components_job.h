@@ -32,6 +32,12 @@ lob_status lob_components_job_explain(lob_session *s, const lob_components_job *
 /* Does the table want the components' values? */
 bool lob_components_job_has_values(const lob_components_job *job);
 
+/* Bytes of a component's values: one a channel. */
+int64_t lob_components_job_value_bytes(const lob_components_job *job);
+
+/* Count what the result has rows of, which the kernel took, as held by the session. */
+void lob_components_job_hold(lob_session *s, const lob_components_job *job);
+
 /* What was found, for the report, and what a person should know. */
 void lob_components_job_report(lob_session *s, const lob_components_job *job);
 

@@ -32,6 +32,7 @@ typedef struct {
     int64_t planes; /* that there is room for */
     int64_t most_planes;
 
+    /* Taken by the call, as begin_bytes. */
     first_voxel *order; /* in rising order of first; NULL unless values are wanted */
     int64_t next;       /* of order, that has no value yet */
 
@@ -264,8 +265,14 @@ static void undo(work *w)
 
 static lob_status join_once(work *w)
 {
+    const int64_t values = lob_components_job_value_bytes(&w->job);
     const lob_components_stream stream = {
-        .read = read_slab, .begin = begin, .write = write_slab, .user = w};
+        .read = read_slab,
+        .begin = begin,
+        .begin_bytes = values > 0 ? values + (int64_t)sizeof *w->order : 0,
+        .write = write_slab,
+        .user = w,
+    };
     lob_components_result result = {0};
     lob_session_compute(w->s, "joining");
     const lob_status st =
@@ -276,22 +283,59 @@ static lob_status join_once(work *w)
     return w->stopped ? st : lob_components_job_explain(w->s, &w->job, st);
 }
 
+/* The call's tables are the session's now, and what only it needed is gone. */
+static void keep_tables(work *w)
+{
+    free(w->order);
+    w->order = NULL;
+    lob_components_job_hold(w->s, &w->job);
+    if (w->job.values)
+        lob_session_give(w->s, -w->job.result.count * lob_components_job_value_bytes(&w->job));
+}
+
+/* How many planes of these inputs so much memory holds. */
+static int64_t planes_within(const work *w, int64_t memory)
+{
+    const lob_dims dims = w->job.image.dims;
+    return lob_components_stream_planes(dims, slab_bytes(w, 1) / (dims.nx * dims.ny), memory);
+}
+
 /*
- * How many planes the memory allows depends on what is in them, so where it is too little there are
- * fewer the next time.
+ * How many planes to try after so many were too much: at most half, and such that there is room for
+ * tables, which slabs do not make smaller.
+ *
+ *   tables  in  bytes that they needed by the plane that was read last
  */
+static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
+{
+    const lob_session *s = w->s;
+    const lob_dims dims = w->job.image.dims;
+    const int64_t half = (planes + 1) / 2, seen = w->z + planes < dims.nz ? w->z + planes : dims.nz;
+    if (s->max_memory == 0) return half;
+    const double all = (double)tables * (double)dims.nz / (double)seen;
+    const double left = (double)s->context.max_memory - all;
+    const int64_t fit = left > 0 ? planes_within(w, (int64_t)left) : 1;
+    return fit < half ? fit : half;
+}
+
+/* How many planes the memory allows depends on what is in them, so where it is too little there are
+ * fewer the next time. */
 static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
-    for (;; planes = (planes + 1) / 2) {
+    for (;;) {
         lob_session_say(s, "%s: memory does not hold it: %lld of %lld planes at a time",
                         w->job.set->image, (long long)planes, (long long)w->job.image.dims.nz);
+        w->z = 0;
         lob_status st = make_room(w, planes);
         if (st == LOB_OK) st = join_once(w);
+        if (st == LOB_OK) keep_tables(w);
         if (st == LOB_OK) return st;
         undo(w);
         if (w->stopped || st != LOB_ENOMEM) return st;
-        if (planes == 1) {
+        const int64_t tables = w->job.result.working_bytes;
+        give_room(w);
+        if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
             const lob_error reason = s->error;
             return lob_fail(&s->error, st,
                             s->max_memory > 0
@@ -299,8 +343,8 @@ static lob_status join(work *w, int64_t planes)
                                 : "%.800s, one plane at a time; allow more with --max-memory",
                             reason.text);
         }
+        planes = fewer_planes(w, planes, tables);
         s->error.text[0] = '\0';
-        give_room(w);
     }
 }
 
@@ -329,10 +373,11 @@ static lob_status make(lob_session *s, const char *path, void *user)
 static int64_t most_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;
-    const lob_dims dims = w->job.image.dims;
+    const int64_t nz = w->job.image.dims.nz;
     if (device && lob_device_free_bytes(device) / 10 * 9 < memory)
         memory = lob_device_free_bytes(device) / 10 * 9;
-    return lob_components_stream_planes(dims, slab_bytes(w, 1) / (dims.nx * dims.ny), memory);
+    const int64_t planes = planes_within(w, memory);
+    return planes < nz ? planes : (nz + 1) / 2; /* as a whole it has been tried */
 }
 
 lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,

@@ -75,7 +75,7 @@ typedef struct {
     lob_fine_levels fine;      /* of the intensities, where there are any */
     int64_t *member;           /* count: the first voxel of each before holes were filled; NULL
                                 * unless regions are asked for and holes filled */
-    int64_t working_bytes;     /* peak of working memory, beyond input and output */
+    int64_t working_bytes;     /* peak of working memory, beyond input and labels */
 } lob_components_result;
 
 /*
@@ -101,6 +101,8 @@ typedef struct {
  *
  * Same bytes on every backend, thread count and memory limit. At most 5 bytes a voxel of working
  * memory for a foreground of natural shape; the more runs along x there are, the more is taken.
+ * Regions and values, whose number is not known before, are taken from context->max_memory on the
+ * CPU; labels are not.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (more components, or larger
  * values, than options->type or an int32 holds; dims that do not fit), LOB_ENOMEM or LOB_ECANCEL.

@@ -157,20 +157,31 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
     return st;
 }
 
+/* Regions of all labels, and values where there are intensities: the result's, and in the ledger.
+ */
+static lob_status take_table(call *c)
+{
+    lob_components_result *result = c->result;
+    const int64_t rows = result->count;
+    lob_status st =
+        lob_ledger_take(&c->ledger, &result->regions, rows, sizeof *result->regions, c->error);
+    if (st == LOB_OK) memset(result->regions, 0, (size_t)rows * sizeof *result->regions);
+    if (st != LOB_OK || !c->in->intensities) return st;
+    st = lob_ledger_take(&c->ledger, &result->values, rows, sizeof *result->values, c->error);
+    if (st == LOB_OK) memset(result->values, 0, (size_t)rows * sizeof *result->values);
+    return st;
+}
+
 static lob_status measure(call *c, const double share[2])
 {
     lob_components_result *result = c->result;
-    const size_t rows = result->count > 0 ? (size_t)result->count : 1;
-    result->regions = calloc(rows, sizeof *result->regions);
-    if (c->in->intensities) result->values = calloc(rows, sizeof *result->values);
-    if (!result->regions || (c->in->intensities && !result->values))
-        return lob_fail(c->error, LOB_ENOMEM, "no memory for the table of %lld components",
-                        (long long)result->count);
+    lob_status st = take_table(c);
+    if (st != LOB_OK) return st;
     if (c->in->intensities) {
         const lob_extremes all = lob_extremes_of(c->in->intensities, c->pieces.threads);
         result->fine = lob_fine_levels_of(&all, c->in->intensities->type);
     }
-    lob_status st = measure_pieces(c, &c->pieces, share[0]);
+    st = measure_pieces(c, &c->pieces, share[0]);
     if (st == LOB_OK && c->options->fill_holes) st = measure_pieces(c, &c->holes, share[1]);
     if (st == LOB_OK && c->in->intensities)
         st = lob_regions_check_data(result->values, result->count, c->error);

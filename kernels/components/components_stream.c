@@ -30,6 +30,7 @@ typedef struct {
     lob_dims dims;
     int64_t planes, plane; /* of a slab; voxels of a plane */
     lob_ledger ledger;
+    int64_t least; /* bytes of tables that are needed, as far as is known, however thin slabs are */
     double from, to; /* share of the whole that the work in hand takes */
     piece_table pieces;
     bool measures; /* regions of intensities */
@@ -44,6 +45,7 @@ typedef struct {
 /* A slab in work. */
 typedef struct {
     int64_t z, planes, piece; /* piece: its first */
+    int64_t bytes;            /* of numbered, in the ledger */
     lob_components_input in;
     lob_components_result numbered;
 } slab;
@@ -83,7 +85,7 @@ static lob_status read_slab(streaming *s, slab *b, int64_t z)
     return lob_components_check(&b->in, s->options, s->error);
 }
 
-/* Number a slab's components as they come. Its labels are in the ledger until drop_slab. */
+/* Number a slab's components as they come. What is made of it is in the ledger until drop_slab. */
 static lob_status number_slab(streaming *s, slab *b, bool regions)
 {
     lob_components_options options = *s->options;
@@ -93,42 +95,76 @@ static lob_status number_slab(streaming *s, slab *b, bool regions)
     options.regions = regions;
     options.type = LOB_I32;
     const lob_components_input in = {.image = b->in.image, .mask = b->in.mask};
-    lob_status st =
-        lob_ledger_enter(&s->ledger, b->planes * s->plane * (int64_t)sizeof(int32_t), s->error);
+    const int64_t labels = b->planes * s->plane * (int64_t)sizeof(int32_t);
+    lob_status st = lob_ledger_enter(&s->ledger, labels, s->error);
     if (st != LOB_OK) return st;
+    b->bytes = labels;
     const lob_context part = context_within(s);
     st = s->number(&b->numbered, &in, &options, &part, s->error);
     const int64_t peak = s->ledger.now + b->numbered.working_bytes;
     if (peak > s->ledger.peak) s->ledger.peak = peak;
+    if (st != LOB_OK || !regions) return st;
+    const int64_t table = b->numbered.count * (int64_t)sizeof(lob_region);
+    st = lob_ledger_enter(&s->ledger, table, s->error);
+    if (st == LOB_OK) b->bytes += table;
     return st;
 }
 
 static void drop_slab(streaming *s, slab *b)
 {
     lob_components_free(&b->numbered);
-    s->ledger.now -= b->planes * s->plane * (int64_t)sizeof(int32_t);
+    s->ledger.now -= b->bytes;
+    b->bytes = 0;
 }
 
-/* Make one of the tables larger. */
+/* What is asked for of each piece, in bytes. */
+static int64_t piece_bytes(const streaming *s)
+{
+    const lob_components_options *o = s->options;
+    const piece_table *p = &s->pieces;
+    return (int64_t)(sizeof *p->parent + (lob_components_selects(o) ? sizeof *p->voxels : 0) +
+                     (o->keep_values ? sizeof *p->value : 0) +
+                     (o->regions ? sizeof *p->regions : 0) +
+                     (s->measures ? sizeof *p->measured : 0));
+}
+
+/* Make one of the tables larger. A large one is not copied: its pages move. */
 static lob_status grow(streaming *s, void *table, size_t size, int64_t room)
 {
     void **block = table, *grown;
-    const lob_status st = lob_ledger_take(&s->ledger, &grown, room, size, s->error);
+    char asked[LOB_BYTES_TEXT];
+    const int64_t more = (room - (*block ? s->pieces.room : 0)) * (int64_t)size;
+    const lob_status st = lob_ledger_enter(&s->ledger, more, s->error);
     if (st != LOB_OK) return st;
-    if (s->pieces.count > 0) memcpy(grown, *block, (size_t)s->pieces.count * size);
-    lob_ledger_give(&s->ledger, *block, s->pieces.room, size);
-    *block = grown;
-    return LOB_OK;
+    grown = realloc(*block, (size_t)room * size);
+    if (grown) {
+        *block = grown;
+        return LOB_OK;
+    }
+    s->ledger.now -= more;
+    return lob_fail(s->error, LOB_ENOMEM, "no memory for components: %s more were asked for",
+                    lob_bytes_text(asked, more));
+}
+
+/* Give back all but the parents. */
+static void measures_give(streaming *s)
+{
+    piece_table *p = &s->pieces;
+    lob_ledger_give(&s->ledger, p->voxels, p->room, sizeof *p->voxels);
+    lob_ledger_give(&s->ledger, p->value, p->room, sizeof *p->value);
+    lob_ledger_give(&s->ledger, p->regions, p->room, sizeof *p->regions);
+    lob_ledger_give(&s->ledger, p->measured, p->room, sizeof *p->measured);
+    p->voxels = NULL;
+    p->value = NULL;
+    p->regions = NULL;
+    p->measured = NULL;
 }
 
 static void pieces_give(streaming *s)
 {
     piece_table *p = &s->pieces;
+    measures_give(s);
     lob_ledger_give(&s->ledger, p->parent, p->room, sizeof *p->parent);
-    lob_ledger_give(&s->ledger, p->voxels, p->room, sizeof *p->voxels);
-    lob_ledger_give(&s->ledger, p->value, p->room, sizeof *p->value);
-    lob_ledger_give(&s->ledger, p->regions, p->room, sizeof *p->regions);
-    lob_ledger_give(&s->ledger, p->measured, p->room, sizeof *p->measured);
     *p = (piece_table){0};
 }
 
@@ -141,8 +177,9 @@ static lob_status pieces_append(streaming *s, int64_t more)
         return lob_fail(s->error, LOB_EDATA,
                         "components in slabs of %lld planes are more than can be numbered",
                         (long long)s->planes);
+    s->least = count * piece_bytes(s);
     if (count > p->room) {
-        const int64_t room = count + p->room / 2;
+        const int64_t room = count + p->room / 8;
         lob_status st = grow(s, &p->parent, sizeof *p->parent, room);
         if (st == LOB_OK && lob_components_selects(s->options))
             st = grow(s, &p->voxels, sizeof *p->voxels, room);
@@ -191,12 +228,11 @@ static lob_status measure_pieces(streaming *s, const slab *b)
     if (b->in.intensities) {
         const lob_regions_input in = {b->numbered.labels, LOB_I32, count, b->in.image->dims,
                                       b->in.intensities};
-        const int64_t bytes = count * (int64_t)(sizeof(lob_region) + sizeof(lob_region_values));
-        lob_status st = lob_ledger_enter(&s->ledger, bytes, s->error);
-        if (st != LOB_OK) return st;
         lob_context part = context_within(s);
         part.progress = NULL; /* the slab's share has been told */
-        if (part.max_memory > 0 || count > s->plane) part.threads = 1; /* one table */
+        const int64_t bytes = lob_regions_sum_bytes(&in, &part);
+        lob_status st = lob_ledger_enter(&s->ledger, bytes, s->error);
+        if (st != LOB_OK) return st;
         st = lob_regions_sum(regions, s->pieces.measured + b->piece, &s->result->fine, &in, &part,
                              s->error);
         s->ledger.now -= bytes;
@@ -351,23 +387,47 @@ static void fold_pieces(streaming *s)
     s->result->found = found;
 }
 
-/* The table of the components that are kept, in their new order. */
+/* What pieces have for rows becomes the result's: the first `count` of them. */
+static void *hand_over(streaming *s, void *rows, int64_t count, size_t size)
+{
+    s->ledger.now -= (s->pieces.room - count) * (int64_t)size;
+    void *less = realloc(rows, (size_t)(count > 0 ? count : 1) * size);
+    return less ? less : rows;
+}
+
+/*
+ * The table of the components that are kept, in their new order. In raster order a row's new place
+ * is never behind its old one, so the pieces' own table becomes it.
+ */
 static lob_status keep_regions(streaming *s, const int32_t *number)
 {
+    piece_table *p = &s->pieces;
     lob_components_result *result = s->result;
-    const size_t rows = result->count > 0 ? (size_t)result->count : 1;
-    result->regions = calloc(rows, sizeof *result->regions);
-    if (s->measures) result->values = calloc(rows, sizeof *result->values);
-    if (!result->regions || (s->measures && !result->values))
-        return lob_fail(s->error, LOB_ENOMEM, "no memory for the table of %lld components",
-                        (long long)result->count);
+    const int64_t count = result->count;
+    const bool in_place = s->options->order == LOB_ORDER_RASTER && p->regions;
+    lob_region *regions = p->regions;
+    lob_region_values *values = p->measured;
+    if (!in_place) {
+        lob_ledger *ledger = &s->ledger;
+        lob_status st = lob_ledger_take(ledger, &result->regions, count, sizeof *regions, s->error);
+        if (st == LOB_OK && s->measures)
+            st = lob_ledger_take(ledger, &result->values, count, sizeof *values, s->error);
+        if (st != LOB_OK) return st;
+        regions = result->regions;
+        values = result->values;
+    }
     for (int64_t i = 0; i < result->found; i++) {
         if (!number[i]) continue;
-        result->regions[number[i] - 1] = s->pieces.regions[i];
-        if (s->measures) result->values[number[i] - 1] = s->pieces.measured[i];
+        regions[number[i] - 1] = p->regions[i];
+        if (s->measures) values[number[i] - 1] = p->measured[i];
     }
-    if (!s->measures) return LOB_OK;
-    return lob_regions_check_data(result->values, result->count, s->error);
+    if (in_place) {
+        result->regions = hand_over(s, regions, count, sizeof *regions);
+        if (s->measures) result->values = hand_over(s, values, count, sizeof *values);
+        p->regions = NULL;
+        p->measured = NULL;
+    }
+    return s->measures ? lob_regions_check_data(result->values, count, s->error) : LOB_OK;
 }
 
 /* What is written for each component: its number, or the value that it keeps. */
@@ -392,6 +452,7 @@ static lob_status settle(streaming *s, int64_t *largest)
     int32_t *number = NULL;
     fold_pieces(s);
     const int64_t found = result->found, heap = lob_components_select_bytes(found, s->options);
+    s->least = p->count * piece_bytes(s) + found * (int64_t)sizeof *number + heap;
     lob_status st = lob_ledger_take(&s->ledger, &number, found, sizeof *number, s->error);
     if (st == LOB_OK) st = lob_ledger_enter(&s->ledger, heap, s->error);
     if (st != LOB_OK) goto out;
@@ -407,6 +468,7 @@ static lob_status settle(streaming *s, int64_t *largest)
     if (st == LOB_OK) st = choose_labels(s, number, largest);
     for (int64_t i = 0; st == LOB_OK && i < p->count; i++)
         p->parent[i] = (uint32_t)number[p->parent[i]];
+    measures_give(s);
 out:
     lob_ledger_give(&s->ledger, number, found, sizeof *number);
     return st;
@@ -485,6 +547,8 @@ static lob_status run_passes(streaming *s)
         if (st == LOB_OK) st = count_slab(s, z);
     }
     if (st == LOB_OK) st = settle(s, &largest);
+    if (st == LOB_OK)
+        st = lob_ledger_enter(&s->ledger, s->result->count * s->stream->begin_bytes, s->error);
     if (st == LOB_OK && s->stream->begin)
         st = s->stream->begin(s->stream->user, s->result, largest, s->error);
     if (st == LOB_OK) st = lob_ledger_take(&s->ledger, &row, s->dims.nx, sizeof *row, s->error);
@@ -503,10 +567,14 @@ static lob_status run_whole(streaming *s)
     lob_status st = read_slab(s, &b, 0);
     if (st != LOB_OK) return st;
     lob_components_result *result = s->result;
+    const lob_type most = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
+    st = lob_ledger_enter(&s->ledger, b.planes * s->plane * (int64_t)lob_type_of(most)->bytes,
+                          s->error);
+    if (st != LOB_OK) return st;
     s->to = 0.99;
     const lob_context part = context_within(s);
     st = s->number(result, &b.in, s->options, &part, s->error);
-    s->ledger.peak = result->working_bytes;
+    s->ledger.peak = s->ledger.now + result->working_bytes;
     if (st != LOB_OK) return st;
     int64_t largest = 0;
     for (int64_t i = 0; i < b.planes * s->plane; i++) {
@@ -556,6 +624,7 @@ lob_status lob_components_streamed(lob_components_result *result,
     pieces_give(&s);
     result->working_bytes = s.ledger.peak;
     if (st != LOB_OK) lob_components_free(result);
+    if (st == LOB_ENOMEM) result->working_bytes = s.least;
     return st;
 }
 

@@ -29,6 +29,7 @@ typedef struct {
      * once, before the first write. May be NULL. */
     lob_status (*begin)(void *user, const lob_components_result *result, int64_t largest,
                         lob_error *error);
+    int64_t begin_bytes; /* that begin takes for each component, and holds until the call ends */
 
     /* Take planes of labels, which last until this returns. In rising order, each once. */
     lob_status (*write)(void *user, const void *labels, lob_type type, int64_t z, int64_t planes,
@@ -46,15 +47,17 @@ typedef lob_status lob_components_function(lob_components_result *result,
  * Number the components of a volume slab by slab.
  *
  *   result   out  as lob_components_cpu leaves it, but labels stays NULL; working_bytes counts
- *                 tables and a slab's labels, not the slab that the caller reads
+ *                 tables and a slab's labels, not the slab that the caller reads. With LOB_ENOMEM
+ *                 it is what tables need, as far as was found out: no slab is thin enough for less
  *   dims     in   of the whole volume
  *   planes   in   a slab's, from 1; see lob_components_stream_planes
  *   options  in   all but fill_holes, which is LOB_EARG: holes need the whole volume
  *   number   in   numbers a slab
- *   context  in   max_memory bounds tables and the work on a slab
+ *   context  in   max_memory bounds tables, the result's too, a slab's labels and the work on it
  *
  * What is held beside a slab is 4 bytes a component of a slab, 8 more where sizes or values are
- * asked for, a region each where these are, and two planes of the image. Returns as
+ * asked for, a region each where these are (and once more those that are kept, where size is the
+ * order), and two planes of the image. Returns as
  * lob_components_cpu, LOB_EDATA (too many components in slabs; planes that change between passes)
  * or what a function of the stream returned.
  */

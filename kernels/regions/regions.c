@@ -189,13 +189,16 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
 
 #define NONE_WRONG INT64_MAX
 
-/* Measuring a label volume. */
+/* Measuring a label volume. The first worker adds up in the output, each other in a table of its
+ * own. */
 typedef struct {
     const lob_regions_input *in;
     const lob_fine_levels *fine;
     int workers;
-    lob_region *sums;          /* workers * count */
-    lob_region_values *values; /* workers * count; NULL without an image */
+    lob_region *regions;       /* count: the output */
+    lob_region_values *values; /* count: the output; NULL without an image */
+    lob_region *more_regions;  /* (workers - 1) * count */
+    lob_region_values *more_values;
     int64_t rows;
     atomic_llong done; /* rows */
     atomic_int stop;
@@ -215,6 +218,9 @@ static void measure_row(measuring *m, int worker, int64_t row)
     const lob_regions_input *in = m->in;
     const int64_t nx = in->dims.nx, first = row * nx;
     const int64_t y = row % in->dims.ny, z = row / in->dims.ny;
+    const int64_t table = (worker - 1) * in->count;
+    lob_region *regions = worker ? m->more_regions + table : m->regions;
+    lob_region_values *values = worker && in->image ? m->more_values + table : m->values;
     for (int64_t x = 0, end; x < nx; x = end) {
         const int32_t label = lob_label_at(in->labels, in->type, first + x);
         end = x + 1;
@@ -224,10 +230,9 @@ static void measure_row(measuring *m, int worker, int64_t row)
             keep_wrong(m, first + x);
             continue;
         }
-        const int64_t at = worker * in->count + label - 1;
-        lob_region_add_run(&m->sums[at], first + x, x, y, z, end - x);
+        lob_region_add_run(&regions[label - 1], first + x, x, y, z, end - x);
         if (in->image)
-            lob_region_add_run_values(&m->values[at], in->image, m->fine, first + x, end - x);
+            lob_region_add_run_values(&values[label - 1], in->image, m->fine, first + x, end - x);
     }
 }
 
@@ -250,9 +255,9 @@ static void measure_rows(measuring *m, const lob_context *context)
     }
     for (int w = 1; w < m->workers; w++)
         for (int64_t i = 0; i < m->in->count; i++) {
-            const int64_t part = w * m->in->count + i;
-            lob_region_add(&m->sums[i], &m->sums[part]);
-            if (m->values) lob_region_values_add(&m->values[i], &m->values[part]);
+            const int64_t part = (w - 1) * m->in->count + i;
+            lob_region_add(&m->regions[i], &m->more_regions[part]);
+            if (m->values) lob_region_values_add(&m->values[i], &m->more_values[part]);
         }
 }
 
@@ -284,16 +289,25 @@ lob_status lob_regions_refuse_label(int64_t voxel, int64_t count, lob_error *err
                     (long long)count);
 }
 
-/* As many as have tables of their own within the voxels' number of bytes; one always has. */
+static int64_t table_bytes(const lob_regions_input *in)
+{
+    return in->count * (int64_t)(sizeof(lob_region) + (in->image ? sizeof(lob_region_values) : 0));
+}
+
+/* The first, and as many as have tables of their own within the voxels' number of bytes. */
 static int workers_for(const lob_regions_input *in, const lob_context *context)
 {
-    const int64_t row = sizeof(lob_region) + (in->image ? sizeof(lob_region_values) : 0);
-    const int64_t table = in->count * row;
-    int64_t most = 1 + lob_dims_voxels(in->dims) / table;
-    if (context->max_memory > 0 && most > context->max_memory / table)
-        most = context->max_memory / table;
-    if (most < 1) most = 1;
-    return context->threads > most ? (int)most : context->threads > 0 ? context->threads : 1;
+    int64_t more = in->count > 0 ? lob_dims_voxels(in->dims) / table_bytes(in) : 0;
+    if (in->count > 0 && context->max_memory > 0 && more > context->max_memory / table_bytes(in))
+        more = context->max_memory / table_bytes(in);
+    return context->threads > more + 1 ? (int)more + 1
+           : context->threads > 0      ? context->threads
+                                       : 1;
+}
+
+int64_t lob_regions_sum_bytes(const lob_regions_input *in, const lob_context *context)
+{
+    return (workers_for(in, context) - 1) * table_bytes(in);
 }
 
 lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
@@ -305,22 +319,25 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
     measuring m = {.in = in,
                    .fine = fine,
                    .workers = workers_for(in, context),
+                   .regions = regions,
+                   .values = in->image ? values : NULL,
                    .rows = in->dims.ny * in->dims.nz};
-    atomic_init(&m.wrong, NONE_WRONG);
-    m.sums = calloc((size_t)m.workers * count, sizeof *m.sums);
-    if (in->image) m.values = calloc((size_t)m.workers * count, sizeof *m.values);
+    const size_t more = (size_t)(m.workers - 1) * count;
     lob_status st = LOB_OK;
-    if (!m.sums || (in->image && !m.values))
+    atomic_init(&m.wrong, NONE_WRONG);
+    memset(regions, 0, count * sizeof *regions);
+    if (in->image) memset(values, 0, count * sizeof *values);
+    if (more > 0) m.more_regions = calloc(more, sizeof *m.more_regions);
+    if (more > 0 && in->image) m.more_values = calloc(more, sizeof *m.more_values);
+    if (more > 0 && (!m.more_regions || (in->image && !m.more_values)))
         st = lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels", (long long)in->count);
     if (st == LOB_OK) measure_rows(&m, context);
     if (atomic_load(&m.stop)) st = LOB_ECANCEL;
     const int64_t wrong = atomic_load(&m.wrong);
     if (st == LOB_OK && wrong != NONE_WRONG) st = lob_regions_refuse_label(wrong, in->count, error);
-    if (st == LOB_OK && in->image) st = lob_regions_check_data(m.values, in->count, error);
-    if (st == LOB_OK) memcpy(regions, m.sums, count * sizeof *regions);
-    if (st == LOB_OK && in->image) memcpy(values, m.values, count * sizeof *values);
-    free(m.values);
-    free(m.sums);
+    if (st == LOB_OK && in->image) st = lob_regions_check_data(values, in->count, error);
+    free(m.more_values);
+    free(m.more_regions);
     return st;
 }
 

@@ -58,8 +58,10 @@ typedef struct {
  *   regions  out  count; all zero for a label that does not occur
  *   values   out  count; all zero for a label without data. NULL without an image
  *   fine     out  how fine levels stand for values; may be NULL without an image
+ *   context  in   max_memory bounds what is taken beside the output: on the CPU as much again for
+ *                 each thread but the first, which are fewer where that is too much
  *
- * Same bytes on every backend and thread count.
+ * Same bytes on every backend and thread count; on error regions and values are unspecified.
  * Returns LOB_OK, LOB_EARG, LOB_EDATA (a side past 2^31 - 1 voxels, more than 2^32 voxels in a
  * region with an image, a label outside 0..count), LOB_ENOMEM or LOB_ECANCEL.
  */

@@ -34,6 +34,9 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
                            const lob_fine_levels *fine, const lob_regions_input *in,
                            const lob_context *context, lob_error *error);
 
+/* Bytes that lob_regions_sum takes beside its output: within context->max_memory. */
+int64_t lob_regions_sum_bytes(const lob_regions_input *in, const lob_context *context);
+
 /* Places are 32-bit numbers. Returns LOB_OK or LOB_EDATA. */
 lob_status lob_regions_check_sides(lob_dims dims, lob_error *error);
 

@@ -2,6 +2,7 @@
 #include "alloc_fail.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -34,7 +35,7 @@ int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(
 void __wrap_free(void *block);
 
 /* Atomic because threads of the code under test allocate too. */
-static atomic_llong count, fail_at, live;
+static atomic_llong count, fail_at, live, bytes, peak;
 
 /* Under the address sanitizer a size that no machine has must fail as it does without. */
 const char *__asan_default_options(void);
@@ -48,9 +49,19 @@ static bool fails(void)
     return atomic_fetch_add(&count, 1) + 1 == atomic_load(&fail_at);
 }
 
+static void add_bytes(int64_t more)
+{
+    const long long now = atomic_fetch_add(&bytes, more) + more;
+    long long most = atomic_load(&peak);
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {
+    }
+}
+
 static void *counted(void *block)
 {
-    if (block) atomic_fetch_add(&live, 1);
+    if (!block) return NULL;
+    atomic_fetch_add(&live, 1);
+    add_bytes((int64_t)malloc_usable_size(block));
     return block;
 }
 
@@ -67,8 +78,10 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *block, size_t size)
 {
     if (fails()) return NULL;
+    const int64_t before = block ? (int64_t)malloc_usable_size(block) : 0;
     void *moved = __real_realloc(block, size);
-    if (!block) counted(moved);
+    if (!block) return counted(moved);
+    if (moved) add_bytes((int64_t)malloc_usable_size(moved) - before);
     return moved;
 }
 
@@ -116,7 +129,10 @@ int __wrap_asprintf(char **text, const char *format, ...)
 
 void __wrap_free(void *block)
 {
-    if (block) atomic_fetch_sub(&live, 1);
+    if (block) {
+        atomic_fetch_sub(&live, 1);
+        add_bytes(-(int64_t)malloc_usable_size(block));
+    }
     __real_free(block);
 }
 
@@ -134,6 +150,21 @@ int64_t alloc_fail_count(void)
 int64_t alloc_fail_live(void)
 {
     return atomic_load(&live);
+}
+
+int64_t alloc_fail_bytes(void)
+{
+    return atomic_load(&bytes);
+}
+
+void alloc_fail_peak_begin(void)
+{
+    atomic_store(&peak, atomic_load(&bytes));
+}
+
+int64_t alloc_fail_peak(void)
+{
+    return atomic_load(&peak);
 }
 
 int64_t alloc_fail_sweep(const char *what, alloc_fail_attempt *attempt, void *user)

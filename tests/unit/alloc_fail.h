@@ -20,6 +20,13 @@ int64_t alloc_fail_count(void);
 /* Blocks allocated and not freed since the program began. */
 int64_t alloc_fail_live(void);
 
+/* Bytes in these blocks, as large as the allocator made them. */
+int64_t alloc_fail_bytes(void);
+
+/* The most bytes at a time since alloc_fail_peak_begin. */
+void alloc_fail_peak_begin(void);
+int64_t alloc_fail_peak(void);
+
 /*
  * Call attempt with its first, second, third ... allocation failing, until none is left to fail.
  * An attempt sets up nothing that outlives it, checks what its subject promises on failure, and

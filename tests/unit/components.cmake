@@ -13,4 +13,5 @@ lobule_unit_test(test_components_calls test_components_calls.c)
 lobule_alloc_fail(test_components_calls)
 
 lobule_unit_test(test_regions test_regions.c)
+lobule_alloc_fail(test_regions)
 target_link_libraries(test_regions PRIVATE components_reference)

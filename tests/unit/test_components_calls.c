@@ -260,7 +260,7 @@ static lob_status drop_planes(void *user, const void *labels, lob_type type, int
 static lob_status streamed_attempt(void *user)
 {
     const trial *t = user;
-    const lob_components_stream stream = {read_planes, NULL, drop_planes, user};
+    const lob_components_stream stream = {.read = read_planes, .write = drop_planes, .user = user};
     const lob_context context = {.threads = 2};
     lob_components_result r;
     lob_error error = {.text = ""};
@@ -270,6 +270,67 @@ static lob_status streamed_attempt(void *user)
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
     lob_components_free(&r);
     return st;
+}
+
+/* A call whose memory is counted: all of it is labels, or in working_bytes, but for small change.
+ */
+static lob_status measured_call(lob_components_result *r, const trial *t,
+                                const lob_context *context, int64_t *taken)
+{
+    const lob_components_stream stream = {
+        .read = read_planes, .write = drop_planes, .user = (void *)t};
+    const int64_t before = alloc_fail_bytes();
+    alloc_fail_peak_begin();
+    const lob_status st =
+        t->planes ? lob_components_streamed(r, &stream, t->c.image.dims, t->planes, &t->options,
+                                            lob_components_cpu, context, NULL)
+                  : lob_components_cpu(r, &t->c.in, &t->options, context, NULL);
+    *taken = alloc_fail_peak() - before;
+    return st;
+}
+
+static void all_that_is_taken_is_told(void **state)
+{
+    (void)state;
+    enum { SMALL_CHANGE = 1 << 16 };
+    lob_components_options table = defaults, sized = everything();
+    table.join = LOB_JOIN_EQUAL;
+    table.neighbours = 6;
+    table.regions = true;
+    sized.fill_holes = false;
+    const lob_components_options options[] = {table, sized, everything()};
+    const int64_t slabs[] = {0, 1, 12, 60}; /* 0: not in slabs */
+    trial t;
+    cube_make(&t.c, 60);
+    for (size_t o = 0; o < COUNT(options); o++)
+        for (size_t k = 0; k < COUNT(slabs); k++) {
+            const int64_t planes = slabs[k];
+            if (options[o].fill_holes && planes > 0 && planes < 60) continue;
+            lob_context context = {.threads = 2};
+            lob_components_result r;
+            int64_t taken;
+            t.options = options[o];
+            t.planes = planes;
+            const int64_t labels = planes == 0 ? 4 * t.c.n : 0;
+            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            const int64_t needed = r.working_bytes, table_bytes = r.count * (64 + 48);
+            lob_components_free(&r);
+            if (taken > needed + labels + SMALL_CHANGE)
+                fail_msg("options %d, %d planes: %lld bytes were taken, %lld are told of", (int)o,
+                         (int)planes, (long long)taken, (long long)needed);
+            assert_true(needed > table_bytes && table_bytes > 2 * SMALL_CHANGE);
+
+            context.max_memory = needed;
+            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            assert_true(taken <= needed + labels + SMALL_CHANGE);
+            lob_components_free(&r);
+            context.max_memory = table_bytes;
+            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_ENOMEM);
+            assert_true(taken <= table_bytes + labels + SMALL_CHANGE);
+            if (planes == 1) assert_true(r.working_bytes > table_bytes / 2);
+            lob_components_free(&r);
+        }
+    free(t.c.voxels);
 }
 
 static void an_allocation_that_fails_leaves_nothing(void **state)
@@ -297,6 +358,7 @@ int main(void)
         cmocka_unit_test(progress_rises_and_cancels),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(natural_shapes_take_little),
+        cmocka_unit_test(all_that_is_taken_is_told),
         cmocka_unit_test(an_allocation_that_fails_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

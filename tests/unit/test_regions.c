@@ -1,4 +1,5 @@
 /* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
+#include "alloc_fail.h"
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
@@ -348,6 +349,37 @@ static void the_first_wrong_label_is_named(void **state)
     }
 }
 
+/* Many labels, whose table is larger than small change. */
+static void tables_of_threads_are_within_the_memory(void **state)
+{
+    (void)state;
+    enum { SIDE = 30, N = SIDE * SIDE * SIDE, VOXELS = 512, SMALL_CHANGE = 256 };
+    static int32_t labels[N];
+    static lob_region want[N], got[N];
+    static lob_region_values want_values[N], got_values[N];
+    for (int i = 0; i < N; i++) labels[i] = 1 + i / VOXELS;
+    lob_volume image = LOB_VOLUME_EMPTY;
+    image.type = LOB_I32;
+    image.data = labels;
+    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    const lob_regions_input in = {labels, LOB_I32, 1 + (N - 1) / VOXELS, image.dims, &image};
+    const size_t n = (size_t)in.count;
+    const int64_t table = in.count * (int64_t)(sizeof *got + sizeof *got_values);
+    const lob_context one = {.threads = 1};
+    assert_int_equal(lob_regions_cpu(want, want_values, NULL, &in, &one, NULL), LOB_OK);
+    for (int tables = 0; tables < 3; tables++) {
+        const lob_context context = {.threads = 3, .max_memory = tables * table + 1};
+        const int64_t before = alloc_fail_bytes();
+        alloc_fail_peak_begin();
+        assert_int_equal(lob_regions_cpu(got, got_values, NULL, &in, &context, NULL), LOB_OK);
+        const int64_t taken = alloc_fail_peak() - before;
+        assert_true(taken <= context.max_memory + SMALL_CHANGE);
+        if (tables > 0) assert_true(taken >= tables * table); /* as many threads as may be */
+        assert_memory_equal(got, want, n * sizeof *want);
+        assert_memory_equal(got_values, want_values, n * sizeof *want_values);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +390,7 @@ int main(void)
         cmocka_unit_test(values_add_up_in_any_order),
         cmocka_unit_test(bad_input_has_its_line),
         cmocka_unit_test(the_first_wrong_label_is_named),
+        cmocka_unit_test(tables_of_threads_are_within_the_memory),
         cmocka_unit_test(random_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
