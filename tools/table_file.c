@@ -2,21 +2,11 @@
 #include "tools/table_file.h"
 
 #include "io/file.h"
+#include "tools/number_text.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void lob_number_text(char text[32], double value)
-{
-    text[0] = '\0';
-    if (!isfinite(value)) return;
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value + 0.0); /* no negative zero */
-        if (strtod(text, NULL) == value) return;
-    }
-}
 
 /* A table on its way: text gathers in a buffer before it is written. */
 typedef struct {
@@ -27,15 +17,21 @@ typedef struct {
     char text[1 << 16];
     size_t used;
     lob_status status;
-    lob_error *error;
+    lob_session *session;
 } printer;
 
 static void flush(printer *p)
 {
+    lob_error *error = &p->session->error;
+    if (p->status == LOB_OK) p->status = lob_session_cancelled(p->session);
     if (p->status == LOB_OK && p->file)
-        p->status = lob_output_write(p->file, p->text, p->used, p->error);
-    if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used)
-        p->status = lob_fail(p->error, LOB_EIO, "standard output: %s", strerror(errno));
+        p->status = lob_output_write(p->file, p->text, p->used, error);
+    if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
+        const int reason = errno; /* a signal that stops us may be it */
+        p->status = lob_session_cancelled(p->session);
+        if (p->status == LOB_OK)
+            p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
+    }
     p->used = 0;
 }
 
@@ -132,8 +128,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
         lob_fail(&s->error, st, "%s: out of memory", path);
         goto out;
     }
-    *p = (printer){.table = table, .values = values, .json = ends_in(path, ".json")};
-    p->error = &s->error;
+    *p = (printer){.table = table, .values = values, .json = ends_in(path, ".json"), .session = s};
     if (strcmp(path, "-") == 0) {
         put_table(p);
         st = p->status;

@@ -27,7 +27,4 @@ lob_status lob_table_check(lob_session *s, const char *path);
  */
 lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path);
 
-/* The shortest text of a number, of 15 to 17 digits; empty for what is not finite. */
-void lob_number_text(char text[32], double value);
-
 #endif

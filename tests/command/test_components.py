@@ -1,6 +1,8 @@
 """lobule components against scipy, cc3d and the textbook: the same arrays, label numbers included."""
 
 import json
+import signal
+import subprocess
 
 import cc3d
 import h5py
@@ -8,7 +10,7 @@ import nibabel
 import numpy as np
 import pytest
 from components_oracle import components, renumber
-from conftest import AFFINE, SHARED, good, load, save
+from conftest import AFFINE, PROGRAM, SHARED, good, load, save
 from scipy import ndimage
 
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (64, 3, 2), (65, 5, 3), (130, 4, 3), (1, 1, 1), (23, 19, 11)]
@@ -241,3 +243,20 @@ def test_the_plane_names_follow_the_affine(tmp_path):
         labels, report = run(tmp_path, "turned.nii", "--slices", plane, "--neighbours", 8)
         assert report["results"]["slice_axis"] == axis
         assert_same(labels, with_scipy(mask, 8, axis))
+
+
+def test_signal_while_the_table_is_written(tmp_path):
+    image = (np.random.default_rng(7).random((60, 60, 40)) < 0.1).astype(np.uint8)
+    save(image, tmp_path / "image.nii")
+    rows = ndimage.label(image)[1]
+    child = subprocess.Popen(
+        [PROGRAM, "components", "image.nii", "-o", "labels.nii", "--neighbours", "6", "--table", "-"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+    )  # fmt: skip
+    start = child.stdout.read(1)  # the pipe holds a small part of the rest
+    child.send_signal(signal.SIGTERM)
+    rest, errors = child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGTERM
+    assert errors == b"lobule components: cancelled\n"
+    assert 1 < (start + rest).count(b"\n") < rows / 2
+    assert not (tmp_path / "labels.nii").exists()

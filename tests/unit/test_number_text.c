@@ -1,0 +1,72 @@
+/* Numbers of tables against the definition: of 15, 16 and 17 digits the first that reads back. */
+#include "tools/number_text.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void same_as_defined(double value)
+{
+    char want[32] = "", got[32];
+    for (int digits = 15; digits <= 17 && isfinite(value); digits++) {
+        snprintf(want, sizeof want, "%.*g", digits, value + 0.0); /* no negative zero */
+        if (strtod(want, NULL) == value) break;
+    }
+    lob_number_text(got, value);
+    if (strcmp(got, want) != 0) fail_msg("%a: \"%s\", not \"%s\"", value, got, want);
+}
+
+/* A value, its neighbours, and all of them below 0. */
+static void around(double value)
+{
+    const double at[] = {value, nextafter(value, INFINITY), nextafter(value, -INFINITY)};
+    for (int i = 0; i < 3; i++) {
+        same_as_defined(at[i]);
+        same_as_defined(-at[i]);
+    }
+}
+
+static void numbers_at_the_ends_of_ranges(void **state)
+{
+    (void)state;
+    static const double special[] = {
+        0.0,      NAN,        INFINITY,          5e-324,           0x1p53, 0x1p63,
+        0x1p64,   1e300,      1.0 / 3,           2.0 / 3,          0.1,    0.3,
+        1e15 - 1, 1e15 - 0.5, 999999999999999.9, 123456789012345.6};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) around(special[i]);
+    for (int power = -20; power <= 20; power++) around(pow(10.0, power));
+    for (int power = -60; power <= 80; power++) around(ldexp(1.0, power));
+    for (int n = -2000; n <= 2000; n++) same_as_defined(n);
+}
+
+static void numbers_of_every_length(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    for (int i = 0; i < 40000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint64_t bits = random >> 11;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const int digits = (int)(random >> 33) % 18, places = (int)(random >> 45) % 22;
+        const double whole = (double)(bits % (uint64_t)pow(10.0, digits));
+        same_as_defined(whole / pow(10.0, places));      /* decimals */
+        same_as_defined(whole / (double)(1 + i % 97));   /* means */
+        same_as_defined(ldexp((double)bits, -(i % 90))); /* any bits */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_at_the_ends_of_ranges),
+        cmocka_unit_test(numbers_of_every_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
