@@ -32,9 +32,9 @@ typedef struct {
     int64_t planes; /* that there is room for */
     int64_t most_planes;
 
-    /* Taken by the call, as begin_bytes. */
-    first_voxel *order; /* in rising order of first; NULL unless values are wanted */
-    int64_t next;       /* of order, that has no value yet */
+    int64_t value_bytes; /* that values and order have taken */
+    first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
+    int64_t next;        /* of order, that has no value yet */
 
     lob_volume labels; /* over the image's header; without data */
     lob_plane_writer *writer;
@@ -180,6 +180,11 @@ static lob_status prepare_values(work *w)
 {
     const lob_components_result *r = &w->job.result;
     if (!lob_components_job_has_values(&w->job)) return LOB_OK;
+    const int64_t bytes =
+        r->count * (lob_components_job_value_bytes(&w->job) + (int64_t)sizeof *w->order);
+    const lob_status st = lob_session_take(w->s, bytes, w->job.set->table);
+    if (st != LOB_OK) return st;
+    w->value_bytes = bytes;
     const size_t room = (size_t)r->count + 1;
     w->job.values = calloc(room * (size_t)w->job.image.channels, sizeof *w->job.values);
     w->order = malloc(room * sizeof *w->order);
@@ -258,6 +263,8 @@ static void undo(work *w)
     w->writer = NULL;
     free(w->job.values);
     free(w->order);
+    lob_session_give(w->s, w->value_bytes);
+    w->value_bytes = 0;
     w->job.values = NULL;
     w->order = NULL;
     w->next = 0;
@@ -265,14 +272,8 @@ static void undo(work *w)
 
 static lob_status join_once(work *w)
 {
-    const int64_t values = lob_components_job_value_bytes(&w->job);
     const lob_components_stream stream = {
-        .read = read_slab,
-        .begin = begin,
-        .begin_bytes = values > 0 ? values + (int64_t)sizeof *w->order : 0,
-        .write = write_slab,
-        .user = w,
-    };
+        .read = read_slab, .begin = begin, .write = write_slab, .user = w};
     lob_components_result result = {0};
     lob_session_compute(w->s, "joining");
     const lob_status st =
@@ -281,16 +282,6 @@ static lob_status join_once(work *w)
     lob_session_computed(w->s);
     w->job.result = result;
     return w->stopped ? st : lob_components_job_explain(w->s, &w->job, st);
-}
-
-/* The call's tables are the session's now, and what only it needed is gone. */
-static void keep_tables(work *w)
-{
-    free(w->order);
-    w->order = NULL;
-    lob_components_job_hold(w->s, &w->job);
-    if (w->job.values)
-        lob_session_give(w->s, -w->job.result.count * lob_components_job_value_bytes(&w->job));
 }
 
 /* How many planes of these inputs so much memory holds. */
@@ -329,7 +320,7 @@ static lob_status join(work *w, int64_t planes)
         w->z = 0;
         lob_status st = make_room(w, planes);
         if (st == LOB_OK) st = join_once(w);
-        if (st == LOB_OK) keep_tables(w);
+        if (st == LOB_OK) lob_components_job_hold(s, &w->job);
         if (st == LOB_OK) return st;
         undo(w);
         if (w->stopped || st != LOB_ENOMEM) return st;

@@ -547,10 +547,10 @@ static lob_status run_passes(streaming *s)
         if (st == LOB_OK) st = count_slab(s, z);
     }
     if (st == LOB_OK) st = settle(s, &largest);
-    if (st == LOB_OK)
-        st = lob_ledger_enter(&s->ledger, s->result->count * s->stream->begin_bytes, s->error);
     if (st == LOB_OK && s->stream->begin)
         st = s->stream->begin(s->stream->user, s->result, largest, s->error);
+    s->ledger.most = s->context->max_memory;
+    if (st == LOB_OK) st = lob_ledger_enter(&s->ledger, 0, s->error);
     if (st == LOB_OK) st = lob_ledger_take(&s->ledger, &row, s->dims.nx, sizeof *row, s->error);
     for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);

@@ -26,10 +26,10 @@ typedef struct {
                        lob_error *error);
 
     /* What is going to be written: the result without labels, and the largest of these. Called
-     * once, before the first write. May be NULL. */
+     * once, before the first write. It may lower the context's max_memory by what it takes, which
+     * is looked at again afterwards. May be NULL. */
     lob_status (*begin)(void *user, const lob_components_result *result, int64_t largest,
                         lob_error *error);
-    int64_t begin_bytes; /* that begin takes for each component, and holds until the call ends */
 
     /* Take planes of labels, which last until this returns. In rising order, each once. */
     lob_status (*write)(void *user, const void *labels, lob_type type, int64_t z, int64_t planes,
