@@ -96,7 +96,8 @@ void lob_components_job_hold(lob_session *s, const lob_components_job *job)
 {
     const lob_components_result *r = &job->result;
     lob_session_give(s, -r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
-                                              (r->values ? sizeof *r->values : 0)));
+                                              (r->values ? sizeof *r->values : 0) +
+                                              (r->member ? sizeof *r->member : 0)));
 }
 
 void lob_components_job_report(lob_session *s, const lob_components_job *job)

@@ -212,12 +212,11 @@ static lob_status find_members(call *c, int64_t *at, double share)
 /* What the result tells of them, where holes hide it. */
 static lob_status tell_members(call *c, double share)
 {
-    const size_t count = (size_t)c->result->count;
-    c->result->member = malloc((count + 1) * sizeof *c->result->member);
-    if (!c->result->member)
-        return lob_fail(c->error, LOB_ENOMEM, "no memory for the table of %lld components",
-                        (long long)c->result->count);
-    return find_members(c, c->result->member, share);
+    int64_t **member = &c->result->member;
+    const lob_status st =
+        lob_ledger_take(&c->ledger, member, c->result->count, sizeof **member, c->error);
+    if (st != LOB_OK) return st;
+    return find_members(c, *member, share);
 }
 
 static lob_status keep_values(call *c, int64_t *largest, double share)
