@@ -204,7 +204,7 @@ def test_nan_is_left_out_and_counted(folder):
     assert results["not_finite_voxels"] == SHAPE[1] * SHAPE[2] + 1
     assert results["seeds"] == 2 and results["seeds_outside"] == 1
     notes = "\n".join(report["notes"])
-    assert "NaN or infinite voxels: 1;" in notes and "label 9" in notes
+    assert "NaN or infinite voxels: 210;" in notes and "label 9" in notes
     assert "seed voxels outside the data (mask, range, distance or NaN): 1;" in notes
     assert all(note in errors for note in report["notes"])
 
