@@ -16,6 +16,7 @@
 
 #include "kernels/components/components.h"
 #include "kernels/components/components_bits.h"
+#include "kernels/stages.h"
 
 #include <stdatomic.h>
 
@@ -39,21 +40,6 @@ lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_
 
 /* Free what lob_ledger_take gave; NULL is fine. */
 void lob_ledger_give(lob_ledger *ledger, void *block, int64_t count, size_t size);
-
-/* Progress over stages: rows done of those of this stage, which ends at share `to` of the whole. */
-typedef struct {
-    const lob_context *context;
-    double from, to;
-    int64_t rows;
-    atomic_llong done;
-    atomic_int stop;
-} lob_stages;
-
-/* Begin a stage of so many rows that ends at this share of the whole. */
-void lob_stages_next(lob_stages *stages, int64_t rows, double to);
-
-/* Tell of rows done; any thread may, and thread 0 passes it on. Returns whether to stop. */
-bool lob_stages_tell(lob_stages *stages, int64_t rows);
 
 /*
  * Rem's union-find: climb from the node with the larger parent, hanging those on the way under the

@@ -361,6 +361,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                 .voxels = lob_voxels(in->image),
                 .labels = labels};
     const lob_level_rows rows = {levels_again, &e};
+    lob_stages stages = {.context = context, .to = 0.9}; /* where iterations end at most */
     st = make_planes(&e, &found, error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
@@ -373,10 +374,11 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
     lob_budget_give(&e.budget, e.plane_bytes);
     e.planes = NULL;
     if (st == LOB_OK)
-        st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, error);
+        st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, &stages,
+                               error);
     if (st == LOB_OK)
         st = lob_pieces_join(labels, &found.supervoxels, found.pieces, &rows, &e.plan.rule,
-                             e.threads, &e.budget, error);
+                             e.threads, &e.budget, &stages, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
 out:

@@ -18,6 +18,7 @@ typedef struct {
     _Atomic int32_t *pick;  /* pieces + 1: the best of a small set's neighbours so far; 0: none */
     _Atomic uint32_t *size; /* pieces + 1: voxels of sets */
     _Atomic uint64_t *sums; /* pieces + 1, channels each: levels of sets */
+    lob_stages *stages;
     uint8_t *busy; /* rows: 0 where no small set has a voxel. It stays so: a set that is small yet
                       is made of sets that were */
 } joiner;
@@ -60,7 +61,8 @@ static bool add_rows(const joiner *j, const lob_level_rows *source)
         fits = levels != NULL;
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++) {
-            if (!levels) continue;
+            if (!levels || lob_stages_stopped(j->stages)) continue;
+            if (row % LOB_PIECES_TOLD == 0) lob_stages_tell(j->stages, LOB_PIECES_TOLD);
             source->levels(source->user, levels, row);
             add_row(j, levels, row);
         }
@@ -140,11 +142,17 @@ static bool join_round(const joiner *j)
 {
     const int64_t rows = j->ny * j->nz;
     const int channels = j->rule->channels;
+    lob_stages *stages = j->stages;
     bool any = false;
     for (int64_t p = 1; p <= j->pieces; p++) SET(j->pick[p], 0);
+    lob_stages_next(stages, rows, stages->to + (1.0 - stages->to) / 2);
 #pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t row = 0; row < rows; row++)
+    for (int64_t row = 0; row < rows; row++) {
+        if (lob_stages_stopped(stages)) continue;
+        if (row % LOB_PIECES_TOLD == 0) lob_stages_tell(stages, LOB_PIECES_TOLD);
         if (j->busy[row]) j->busy[row] = meet_neighbours(j, row);
+    }
+    if (lob_stages_stopped(stages)) return false;
 
     for (int64_t p = 1; p <= j->pieces; p++) {
         const int32_t pick = GET(j->pick[p]);
@@ -184,7 +192,7 @@ static int64_t number_sets(joiner *j)
 
 lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                            const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
-                           lob_budget *budget, lob_error *error)
+                           lob_budget *budget, lob_stages *stages, lob_error *error)
 {
     *count = pieces;
     if (rule->small <= 1) return LOB_OK;
@@ -194,7 +202,8 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                 .ny = rule->side[1],
                 .nz = rule->side[2],
                 .pieces = pieces,
-                .threads = threads};
+                .threads = threads,
+                .stages = stages};
     const size_t n = (size_t)pieces + 1, sums = (size_t)rule->channels * sizeof *j.sums;
     const size_t lines = (size_t)(j.ny * j.nz);
     const int64_t bytes =
@@ -211,11 +220,11 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
 
     memset(j.busy, 1, lines);
     for (size_t p = 0; p < n; p++) j.set[p] = (int32_t)p;
+    lob_stages_next(stages, j.ny * j.nz, 0.95);
     if (!add_rows(&j, rows)) goto out;
-    st = LOB_OK;
-    while (join_round(&j))
-        ;
-    *count = number_sets(&j);
+    while (!lob_stages_stopped(stages) && join_round(&j)) continue;
+    st = lob_stages_stopped(stages) ? LOB_ECANCEL : LOB_OK;
+    if (st == LOB_OK) *count = number_sets(&j);
 out:
     lob_budget_give(budget, bytes);
     free(j.set);

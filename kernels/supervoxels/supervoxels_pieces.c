@@ -173,7 +173,7 @@ static void replace_labels(const grid *g, const slab *slabs, int count, const in
 }
 
 lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
-                             int threads, lob_budget *budget, lob_error *error)
+                             int threads, lob_budget *budget, lob_stages *stages, lob_error *error)
 {
     grid g = {.labels = labels, .nx = rule->side[0], .ny = rule->side[1], .nz = rule->side[2]};
     const int64_t rows = g.ny * g.nz;
@@ -189,12 +189,15 @@ lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervo
         slabs[i].end = rows * (i + 1) / count;
     }
 
+    lob_stages_next(stages, rows, 0.93);
 #pragma omp parallel for schedule(static, 1) num_threads(count) reduction(&& : fits)
     for (int i = 0; i < count; i++)
-        for (int64_t row = slabs[i].first; row < slabs[i].end && fits; row++)
+        for (int64_t row = slabs[i].first; row < slabs[i].end && fits; row++) {
+            if (row % LOB_PIECES_TOLD == 0 && lob_stages_tell(stages, LOB_PIECES_TOLD)) break;
             fits = scan_row(&g, &slabs[i], row);
+        }
 
-    lob_status st = fits ? LOB_OK : LOB_ENOMEM;
+    lob_status st = !fits ? LOB_ENOMEM : lob_stages_stopped(stages) ? LOB_ECANCEL : LOB_OK;
     for (int i = 0; i < count; i++) {
         if (fits && slabs[i].found > 0) resize(&slabs[i], slabs[i].found);
         slabs[i].base = found;

@@ -2,7 +2,10 @@
 #ifndef LOB_SUPERVOXELS_PIECES_H
 #define LOB_SUPERVOXELS_PIECES_H
 
+#include "kernels/stages.h"
 #include "kernels/supervoxels/supervoxels_voxel.h"
+
+enum { LOB_PIECES_TOLD = 64 }; /* rows between tellings */
 
 /* What counts against the memory limit. */
 typedef struct {
@@ -32,10 +35,10 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
  *
  * No array has the volume's size: a piece is known by its first row's run until another run meets
  * it, so what is held grows with the pieces.
- * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces) or LOB_ENOMEM.
+ * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
-                             int threads, lob_budget *budget, lob_error *error);
+                             int threads, lob_budget *budget, lob_stages *stages, lob_error *error);
 
 /* Where levels come from once more, so that planes need not be kept: levels of row number `row`
  * (counted through y, then z), channel after channel, nx each. Called by several threads. */
@@ -51,10 +54,10 @@ typedef struct {
  *   labels  in/out  pieces 1..pieces in raster order; out: 1..count in raster order
  *   count   out
  *
- * Returns LOB_OK, LOB_EDATA (a piece could have 2^32 voxels) or LOB_ENOMEM.
+ * Returns LOB_OK, LOB_EDATA (a piece could have 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                            const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,
-                           lob_budget *budget, lob_error *error);
+                           lob_budget *budget, lob_stages *stages, lob_error *error);
 
 #endif

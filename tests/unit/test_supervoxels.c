@@ -422,6 +422,31 @@ static void progress_and_cancel(void **state)
     lob_volume_free(&c.image);
 }
 
+/* Connectivity begins where iterations end, and hears of a wish to stop as they do. */
+static void connectivity_is_cancelled(void **state)
+{
+    (void)state;
+    supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
+    int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+    c.in.image = &c.image;
+    c.options.size_mm = 5;
+    for (int threads = 1; threads <= 3; threads++) {
+        listener all = {.stop_after = 0};
+        lob_context context = {.threads = threads, .progress = listen, .user = &all};
+        assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
+                         LOB_OK);
+        for (int before = 1; before <= 6; before++) {
+            listener l = {.stop_after = all.calls - before};
+            context.user = &l;
+            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
+                             LOB_ECANCEL);
+            assert_true(l.last > 0.9 && l.last < 1 && l.calls == l.stop_after);
+        }
+    }
+    free(labels);
+    lob_volume_free(&c.image);
+}
+
 static void memory_as_promised(void **state)
 {
     (void)state;
@@ -463,6 +488,7 @@ int main(void)
         cmocka_unit_test(still_is_still),
         cmocka_unit_test(bad_options_are_told),
         cmocka_unit_test(progress_and_cancel),
+        cmocka_unit_test(connectivity_is_cancelled),
         cmocka_unit_test(memory_as_promised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
