@@ -308,6 +308,7 @@ static lob_status find_contacts(lob_session *s, const settings *set, work *w,
     const lob_status st =
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
+    lob_session_give(s, -w->contact_count * (int64_t)sizeof *w->contacts);
     return name_image(s, set, st);
 }
 
@@ -321,6 +322,9 @@ static lob_status measure_regions(lob_session *s, const settings *set, work *w,
         .dims = grid->dims,
         .image = w->image.channels == 1 ? &w->image : NULL,
     };
+    const size_t each = sizeof *w->regions + (in.image ? sizeof *w->values : 0);
+    const lob_status st = lob_session_take(s, grid->count * (int64_t)each, set->table);
+    if (st != LOB_OK) return st;
     w->regions = calloc((size_t)grid->count, sizeof *w->regions);
     if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
     if (!w->regions || (in.image && !w->values)) return no_memory(s, set->table);
@@ -340,6 +344,8 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     lob_session_compute(s, "measuring");
     if (set->mean || set->graph) {
         const size_t each = (size_t)w->image.channels * sizeof *w->means;
+        st = lob_session_take(s, grid.count * (int64_t)each, set->labels);
+        if (st != LOB_OK) return st;
         w->means = calloc((size_t)grid.count, each);
         if (!w->means) return no_memory(s, set->labels);
         st =

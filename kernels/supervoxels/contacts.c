@@ -3,6 +3,7 @@
 
 #include "kernels/measures/pair_table.h"
 #include "kernels/regions/regions.h"
+#include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -15,6 +16,18 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
     const int channels = image->channels;
     const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
     const size_t rows = (size_t)(grid->count > 0 ? grid->count : 1);
+    const int64_t table = (int64_t)(rows * (sizeof(lob_region) + sizeof(lob_region_values)));
+    lob_context left = *context;
+    if (context->max_memory > 0) {
+        char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
+        left.max_memory = context->max_memory - table;
+        if (left.max_memory <= 0)
+            return lob_fail(error, LOB_ENOMEM,
+                            "means of %lld labels need %s of memory, more than the %s left for "
+                            "them; allow more, or cut larger supervoxels",
+                            (long long)grid->count, lob_bytes_text(needed, table),
+                            lob_bytes_text(allowed, context->max_memory));
+    }
     lob_region *regions = malloc(rows * sizeof *regions);
     lob_region_values *values = malloc(rows * sizeof *values);
     lob_status st = LOB_OK;
@@ -27,7 +40,7 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
         plane.channels = 1;
         plane.data = (char *)image->data + c * bytes;
         const lob_regions_input in = {grid->labels, grid->type, grid->count, grid->dims, &plane};
-        st = lob_regions_cpu(regions, values, &fine, &in, context, error);
+        st = lob_regions_cpu(regions, values, &fine, &in, &left, error);
         for (int64_t k = 0; k < grid->count && st == LOB_OK; k++)
             means[k * channels + c] = lob_region_measure(&regions[k], &values[k], &image->geometry,
                                                          &fine, image->slope, image->inter)
@@ -165,7 +178,8 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
     lob_status st = count_all(tables, grid, slice_axis, threads);
     for (int a = 0; a < 3; a++) pairs += tables[0][a].used;
     if (st == LOB_OK && pairs > 0) {
-        const bool fits = pairs <= left / (int64_t)sizeof **contacts;
+        /* Sorting takes as much again. */
+        const bool fits = pairs <= left / (2 * (int64_t)sizeof **contacts);
         *contacts = fits ? malloc((size_t)pairs * sizeof **contacts) : NULL;
         if (!*contacts) st = LOB_ENOMEM;
     }
@@ -180,9 +194,19 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
     }
     for (int a = 0; a < 3; a++) lob_pair_free(&tables[0][a]);
     free(tables);
-    return st == LOB_OK ? st
-                        : lob_fail(error, st, "no memory for the contacts of %lld labels",
-                                   (long long)grid->count);
+    if (st != LOB_OK) {
+        char allowed[LOB_BYTES_TEXT];
+        if (context->max_memory > 0)
+            return lob_fail(error, st,
+                            "contacts of %lld labels need more than the %s of memory left for "
+                            "them; allow more, or cut larger supervoxels",
+                            (long long)grid->count, lob_bytes_text(allowed, context->max_memory));
+        return lob_fail(error, st, "no memory for the contacts of %lld labels",
+                        (long long)grid->count);
+    }
+    lob_contact *less = *found > 0 ? realloc(*contacts, (size_t)*found * sizeof *less) : NULL;
+    if (less) *contacts = less;
+    return LOB_OK;
 }
 
 /* ---- painting ---- */

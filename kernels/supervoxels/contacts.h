@@ -35,7 +35,7 @@ typedef struct {
  *   image    in   of the grid's dims
  *
  * The sums are those of kernels/regions/regions.h, whose statuses it returns; 112 bytes a label are
- * taken beside the result, and as many again for each thread that adds up.
+ * taken beside the result, and as many again for each thread but the first, within max_memory.
  */
 lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_volume *image,
                            const lob_context *context, lob_error *error);
