@@ -150,6 +150,10 @@ static lob_status convert(lob_session *s, const settings *set)
     lob_volume volume = LOB_VOLUME_EMPTY;
     lob_status st = lob_session_read(s, &volume, set->in, set->frame);
     if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
+    const lob_type type = set->labels      ? LOB_I32
+                          : set->type >= 0 ? (lob_type)set->type
+                                           : volume.type;
+    if (st == LOB_OK) st = lob_session_check(s, &volume, type, volume.channels, set->out);
 
     lob_session_compute(s, "converting");
     if (st == LOB_OK && set->labels) st = as_labels(s, set, &volume);

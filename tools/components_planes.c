@@ -235,7 +235,7 @@ static lob_status begin(void *user, const lob_components_result *result, int64_t
                                     &w->write_options, &w->s->error);
     w->write_s += lob_clock_s() - start_s;
     lob_session_compute(w->s, "joining");
-    w->stopped = st != LOB_OK;
+    w->stopped = st != LOB_OK && st != LOB_ENOMEM; /* thinner slabs leave more */
     return st;
 }
 
@@ -328,11 +328,9 @@ static lob_status join(work *w, int64_t planes)
         give_room(w);
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
             const lob_error reason = s->error;
-            return lob_fail(&s->error, st,
-                            s->max_memory > 0
-                                ? "%.800s, one plane at a time"
-                                : "%.800s, one plane at a time; allow more with --max-memory",
-                            reason.text);
+            return lob_fail(&s->error, st, "%.800s%s%s", reason.text,
+                            planes == 1 ? ", one plane at a time" : "",
+                            s->max_memory > 0 ? "" : "; allow more with --max-memory");
         }
         planes = fewer_planes(w, planes, tables);
         s->error.text[0] = '\0';

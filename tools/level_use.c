@@ -139,7 +139,8 @@ lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, i
     spread->exact = levels.exact;
     spread->level_step = levels.level_step;
 
-    const int64_t room = 4 * (int64_t)MOST;
+    const int64_t most = 4 * (int64_t)MOST;
+    const int64_t room = levels.data_voxels < most ? levels.data_voxels : most;
     double *values = malloc((size_t)room * sizeof *values);
     if (!values) return LOB_ENOMEM;
     const int64_t n = sample_channel(values, room, data, widest, levels.data_voxels);

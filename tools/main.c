@@ -6,6 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 static const lob_command *const commands[] = {
     &lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
     &lob_command_stats,   &lob_command_info,       &lob_command_convert,
@@ -61,6 +65,10 @@ static int help(void)
 int main(int argc, char **argv)
 {
     static const char *const ask_help[] = {"--help", "-h"};
+#ifdef __GLIBC__
+    /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
     if (argc < 2) {
         fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);

@@ -342,8 +342,12 @@ static void name_limit(lob_session *s)
     char given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT];
     const lob_error reason = s->error;
     if (s->max_memory == 0) return;
-    lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",
-             reason.text, lob_bytes_text(given, s->max_memory), lob_bytes_text(held, s->held));
+    lob_bytes_text(given, s->max_memory);
+    if (s->held == 0) /* given back already, where less at a time has been tried */
+        lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s)", reason.text, given);
+    else
+        lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",
+                 reason.text, given, lob_bytes_text(held, s->held));
 }
 
 int lob_session_end(lob_session *s, lob_status status)

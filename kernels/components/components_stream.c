@@ -121,14 +121,15 @@ static void drop_slab(streaming *s, slab *b)
 static int64_t piece_bytes(const streaming *s)
 {
     const lob_components_options *o = s->options;
-    const piece_table *p = &s->pieces;
-    return (int64_t)(sizeof *p->parent + (lob_components_selects(o) ? sizeof *p->voxels : 0) +
-                     (o->keep_values ? sizeof *p->value : 0) +
-                     (o->regions ? sizeof *p->regions : 0) +
-                     (s->measures ? sizeof *p->measured : 0));
+    size_t bytes = sizeof *s->pieces.parent;
+    if (lob_components_selects(o)) bytes += sizeof *s->pieces.voxels;
+    if (o->keep_values) bytes += sizeof *s->pieces.value;
+    if (o->regions) bytes += sizeof *s->pieces.regions;
+    if (s->measures) bytes += sizeof *s->pieces.measured;
+    return (int64_t)bytes;
 }
 
-/* Make one of the tables larger. A large one is not copied: its pages move. */
+/* Make one of the tables larger. A block with pages of its own is not copied: they move. */
 static lob_status grow(streaming *s, void *table, size_t size, int64_t room)
 {
     void **block = table, *grown;
@@ -397,7 +398,7 @@ static void *hand_over(streaming *s, void *rows, int64_t count, size_t size)
 
 /*
  * The table of the components that are kept, in their new order. In raster order a row's new place
- * is never behind its old one, so the pieces' own table becomes it.
+ * is never after its old one, so the pieces' own table becomes it.
  */
 static lob_status keep_regions(streaming *s, const int32_t *number)
 {

@@ -27,7 +27,7 @@ typedef struct {
 
     /* What is going to be written: the result without labels, and the largest of these. Called
      * once, before the first write. It may lower the context's max_memory by what it takes, which
-     * is looked at again afterwards. May be NULL. */
+     * the slabs that follow have to do with. May be NULL. */
     lob_status (*begin)(void *user, const lob_components_result *result, int64_t largest,
                         lob_error *error);
 
@@ -55,9 +55,10 @@ typedef lob_status lob_components_function(lob_components_result *result,
  *   number   in   numbers a slab
  *   context  in   max_memory bounds tables, the result's too, a slab's labels and the work on it
  *
- * What is held beside a slab is 4 bytes a component of a slab, 8 more where sizes or values are
- * asked for, a region each where these are (and once more those that are kept, where size is the
- * order), and two planes of the image. Returns as
+ * What is held beside a slab is two planes of the image, and 4 bytes a component of a slab, 8 more
+ * for its size and 8 for its value, a region each and the sums of its intensities, as far as these
+ * are asked for; regions that are kept once more, where size is the order; and in between 4 bytes
+ * for each component of the whole, with what choosing among them takes. Returns as
  * lob_components_cpu, LOB_EDATA (too many components in slabs; planes that change between passes)
  * or what a function of the stream returned.
  */

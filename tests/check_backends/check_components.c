@@ -361,6 +361,7 @@ static const char *differ(const components_case *c, const outcome *a, const outc
         return "labels";
     if (!c->options.regions) return NULL;
     if (levels_differ(&r->fine, &s->fine)) return "fine levels";
+    if (!r->member != !s->member) return "whether there are members";
     if (r->member && memcmp(r->member, s->member, (size_t)r->count * sizeof *r->member) != 0)
         return "members";
     const char *const what = regions_differ(r->regions, s->regions, r->count);

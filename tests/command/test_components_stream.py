@@ -130,6 +130,20 @@ def test_any_amount_of_memory_and_threads(folder, tmp_path, memory, threads):
     assert_same(folder, tmp_path, "image.nii.gz", options, memory=memory)
 
 
+def test_room_for_the_values_of_many_channels(tmp_path):
+    """They are known late, and where slabs leave no room for them thinner ones do."""
+    random = np.random.default_rng(1)
+    image = np.zeros((30, 30, 40, 1, 32), np.float32)
+    image[..., 0] = random.integers(0, 9, (30, 30, 40, 1)) * (random.random((30, 30, 40, 1)) < 0.5)
+    save(image, tmp_path / "image.nii")
+    command = ("components", "image.nii", "--equal", "--neighbours", "6", "--device", "cpu")
+    good(*command, "-o", "whole.nii", "--table", "whole.tsv", cwd=tmp_path)
+    done = good(*command, "-o", "parts.nii", "--table", "parts.tsv", "--max-memory", "5250KiB", "-v", cwd=tmp_path)
+    assert done.stderr.count("planes at a time") > 1
+    assert (tmp_path / "parts.nii").read_bytes() == (tmp_path / "whole.nii").read_bytes()
+    assert (tmp_path / "parts.tsv").read_bytes() == (tmp_path / "whole.tsv").read_bytes()
+
+
 def test_it_says_so(folder, tmp_path):
     out = tmp_path / "labels.nii"
     done = good("components", "image.nii", "-o", out, "--max-memory", LITTLE, "--verbose", cwd=folder)
