@@ -271,6 +271,19 @@ lob_write_options lob_sane_write_options(const lob_write_options *options, doubl
     return chosen;
 }
 
+/* The format that a path to be written asks for, and where it leads: the caller's to free, unless
+ * this fails. */
+static lob_status format_to_write(const lob_format **format, lob_location *where, const char *path,
+                                  lob_error *error)
+{
+    const lob_status st = lob_location_of(where, path);
+    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    *format = lob_format_of_name(where, error);
+    if (*format) return LOB_OK;
+    lob_location_free(where);
+    return LOB_EARG;
+}
+
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error)
 {
@@ -281,40 +294,34 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
         lob_product(voxels, volume->channels, 16, 1) < 0)
         return lob_fail(error, LOB_EARG, "%s: there is no volume to write", path);
 
+    const lob_format *format;
     lob_location where;
-    lob_status st = lob_location_of(&where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-    const lob_format *format = lob_format_of_name(&where, error);
-    st = format ? format->write(volume, &where, &chosen, error) : LOB_EARG;
+    lob_status st = format_to_write(&format, &where, path, error);
+    if (st != LOB_OK) return st;
+    st = format->write(volume, &where, &chosen, error);
     lob_location_free(&where);
     return st;
 }
 
 lob_status lob_check_output(const char *path, bool force, lob_error *error)
 {
+    const lob_format *format;
     lob_location where;
-    lob_status st = lob_location_of(&where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-    const lob_format *format = lob_format_of_name(&where, error);
-    if (!format)
-        st = LOB_EARG;
-    else
-        st = format->check ? format->check(&where, force, error)
-                           : lob_output_check(where.file, force, error);
+    lob_status st = format_to_write(&format, &where, path, error);
+    if (st != LOB_OK) return st;
+    st = format->check ? format->check(&where, force, error)
+                       : lob_output_check(where.file, force, error);
     lob_location_free(&where);
     return st;
 }
 
 lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_error *error)
 {
+    const lob_format *format;
     lob_location where;
-    lob_status st = lob_location_of(&where, path);
-    if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
-    const lob_format *format = lob_format_of_name(&where, error);
-    if (!format)
-        st = LOB_EARG;
-    else if (format->holds)
-        st = format->holds(volume, &where, error);
+    lob_status st = format_to_write(&format, &where, path, error);
+    if (st != LOB_OK) return st;
+    if (format->holds) st = format->holds(volume, &where, error);
     lob_location_free(&where);
     return st;
 }
