@@ -4,7 +4,6 @@
 #include "tools/components_job.h"
 #include "tools/grid.h"
 #include "tools/table_file.h"
-#include "volumes/labels.h"
 
 #include <float.h>
 #include <math.h>
@@ -46,21 +45,15 @@ static lob_status check_settings(lob_session *s, settings *set)
 static lob_status find_values(lob_session *s, lob_components_job *w)
 {
     const lob_components_result *r = &w->result;
-    const lob_volume *v = &w->image;
+    const size_t channels = (size_t)w->image.channels;
     if (!lob_components_job_has_values(w)) return LOB_OK;
     const lob_status st =
         lob_session_take(s, r->count * lob_components_job_value_bytes(w), w->set->table);
     if (st != LOB_OK) return st;
-    w->values = calloc((size_t)r->count + 1, (size_t)v->channels * sizeof *w->values);
+    w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
     if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
-    for (int64_t k = 0; k < r->count; k++) {
-        const int64_t at = r->member ? r->member[k] : r->regions[k].first;
-        for (int c = 0; c < v->channels; c++) {
-            double *value = &w->values[k * v->channels + c];
-            lob_values(value, v->data, v->type, c * lob_voxels(v) + at, 1);
-            *value = v->slope * *value + v->inter;
-        }
-    }
+    for (int64_t k = 0; k < r->count; k++)
+        lob_components_job_take_value(w, k, &w->image, lob_components_job_member(w, k));
     return LOB_OK;
 }
 

@@ -92,6 +92,22 @@ int64_t lob_components_job_value_bytes(const lob_components_job *job)
                                               : 0;
 }
 
+int64_t lob_components_job_member(const lob_components_job *job, int64_t component)
+{
+    const lob_components_result *r = &job->result;
+    return r->member ? r->member[component] : r->regions[component].first;
+}
+
+void lob_components_job_take_value(lob_components_job *job, int64_t component, const lob_volume *v,
+                                   int64_t at)
+{
+    double *value = &job->values[component * v->channels];
+    for (int c = 0; c < v->channels; c++) {
+        lob_values(&value[c], v->data, v->type, c * lob_voxels(v) + at, 1);
+        value[c] = v->slope * value[c] + v->inter;
+    }
+}
+
 void lob_components_job_hold(lob_session *s, const lob_components_job *job)
 {
     const lob_components_result *r = &job->result;

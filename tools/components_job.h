@@ -35,6 +35,13 @@ bool lob_components_job_has_values(const lob_components_job *job);
 /* Bytes of a component's values: one a channel. */
 int64_t lob_components_job_value_bytes(const lob_components_job *job);
 
+/* A voxel that has a component's values. */
+int64_t lob_components_job_member(const lob_components_job *job, int64_t component);
+
+/* Take a component's values from voxel `at` of the image, or of a slab of it. */
+void lob_components_job_take_value(lob_components_job *job, int64_t component, const lob_volume *v,
+                                   int64_t at);
+
 /* Count what the result has rows of, which the kernel took, as held by the session. */
 void lob_components_job_hold(lob_session *s, const lob_components_job *job);
 

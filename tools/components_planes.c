@@ -191,24 +191,20 @@ static lob_status prepare_values(work *w)
     if (!w->job.values || !w->order)
         return lob_fail(&w->s->error, LOB_ENOMEM, "%s: out of memory", w->job.set->table);
     for (int64_t i = 0; i < r->count; i++)
-        w->order[i] = (first_voxel){r->member ? r->member[i] : r->regions[i].first, i};
+        w->order[i] = (first_voxel){lob_components_job_member(&w->job, i), i};
     qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
     return LOB_OK;
 }
 
 /* Take the values of components that begin in the slab at hand. */
-static void take_values(work *w, int64_t n)
+static void take_values(work *w)
 {
     const lob_volume *v = &w->image.slab;
-    const int64_t plane = v->dims.nx * v->dims.ny, from = w->z * plane, voxels = n * plane;
+    const int64_t from = w->z * v->dims.nx * v->dims.ny;
     for (; w->order && w->next < w->job.result.count; w->next++) {
         const first_voxel *at = &w->order[w->next];
-        if (at->first - from >= voxels) return;
-        for (int c = 0; c < v->channels; c++) {
-            double *value = &w->job.values[at->number * v->channels + c];
-            lob_values(value, v->data, v->type, c * voxels + at->first - from, 1);
-            *value = v->slope * *value + v->inter;
-        }
+        if (at->first - from >= lob_voxels(v)) return;
+        lob_components_job_take_value(&w->job, at->number, v, at->first - from);
     }
 }
 
@@ -245,7 +241,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
     work *w = user;
     (void)type, (void)z, (void)error;
     lob_session_computed(w->s);
-    take_values(w, n);
+    take_values(w);
     const double start_s = lob_clock_s();
     const lob_status st = lob_plane_writer_put(w->writer, labels, n, &w->s->error);
     w->write_s += lob_clock_s() - start_s;
