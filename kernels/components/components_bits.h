@@ -7,16 +7,9 @@
 #ifndef LOB_COMPONENTS_BITS_H
 #define LOB_COMPONENTS_BITS_H
 
+#include "kernels/clones.h"
 #include "kernels/components/components_voxel.h"
 #include "volumes/volume.h"
-
-/* A function that is compiled once more for machines with vectors and counts of bits. */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define LOB_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define LOB_CLONES
-#endif
 
 /* Columns [start, end) of a row, joined along x. */
 typedef struct {

@@ -207,17 +207,25 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
     lob_levels_settle(levels, span, all, data->image);
 }
 
-#define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                                  \
-    case type: {                                                                                 \
-        const ctype *in = (const ctype *)image->data + at;                                       \
-        if (levels->exact)                                                                       \
-            for (int64_t i = 0; i < n; i++)                                                      \
-                out[i] = is_data[i] ? (uint16_t)((uint64_t)in[i * step] - levels->low_bits) : 0; \
-        else                                                                                     \
-            for (int64_t i = 0; i < n; i++)                                                      \
-                out[i] = is_data[i] ? mapped(levels, (double)in[i * step]) : 0;                  \
-        break;                                                                                   \
+/* One channel's levels, of voxels a step apart; of exact ones the low 16 bits are all there is. */
+#define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                           \
+    case type: {                                                                          \
+        const ctype *in = (const ctype *)image->data + at;                                \
+        if (levels->exact)                                                                \
+            EACH_VOXEL((uint16_t)((uint16_t)in[i * step] - low) & (uint16_t)-is_data[i]); \
+        else                                                                              \
+            EACH_VOXEL(mapped(levels, is_data[i] ? (double)in[i * step] : levels->low));  \
+        break;                                                                            \
     }
+
+/* Whatever lies side by side is made as vectors. */
+#define EACH_VOXEL(level)                                                       \
+    do {                                                                        \
+        if (step == 1)                                                          \
+            _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = level; \
+        else                                                                    \
+            for (int64_t i = 0; i < n; i++) out[i] = level;                     \
+    } while (0)
 
 void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *levels,
                     const lob_data *data, int channel, const lob_view *view, int64_t x, int64_t y,
@@ -226,6 +234,7 @@ void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *lev
     const lob_volume *image = data->image;
     const int64_t at = channel * lob_voxels(image) + lob_view_index(view, x, y, z);
     const int64_t step = view->stride[0];
+    const uint16_t low = (uint16_t)levels->low_bits;
     switch (image->type) {
         LOB_TYPE_LIST(ROW_LEVELS)
     case LOB_TYPES:

@@ -12,8 +12,8 @@
  */
 LOB_BOTH uint16_t lob_level_mapped(double stored, double low, double per_unit)
 {
-    const double level = (stored * 0.5 - low * 0.5) * (2 * per_unit) + 0.5;
-    return level < 65535.0 ? (uint16_t)level : 65535;
+    const int32_t level = (int32_t)((stored * 0.5 - low * 0.5) * (2 * per_unit) + 0.5);
+    return (uint16_t)(level < 65535 ? level : 65535);
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Supervoxels on the CPU: planes, iterations over slabs of rows, and connectivity. */
+/* Supervoxels on the CPU: iterations over slabs of rows, and connectivity. */
+#include "kernels/supervoxels/supervoxels_levels.h"
 #include "kernels/supervoxels/supervoxels_pieces.h"
 #include "kernels/supervoxels/supervoxels_rows.h"
 
@@ -23,78 +24,43 @@ typedef struct {
     int threads;
     int64_t voxels;
     int32_t *labels;
-    uint16_t *planes;
-    int64_t *sums;  /* clusters times lob_cluster_sums: of the last iteration */
-    float *largest; /* slico: clusters */
+    int64_t *sums;  /* clusters times lob_cluster_sums: of the last iteration; NULL: nobody asks */
+    float *largest; /* slico: clusters; with sums */
     float *centres;
     int32_t *boxes;
     float weights[LOB_CLUSTER_SUMS];
     int axis; /* that slabs follow each other along: 1 or 2 */
     int slabs;
     slab *slab;
-    int64_t plane_bytes, cluster_bytes;
+    int64_t cluster_bytes;
     double done, share; /* of the work: before this pass, and of it */
     atomic_int stop;
 } engine;
 
-/* ---- planes ---- */
+/* ---- the image ---- */
 
 enum { STRETCH = 1024 };
 
-/* Levels of the data of a row, channel after channel, `stride` apart; 0 elsewhere. */
-static void fill_levels(const engine *e, uint16_t *out, int64_t stride, const uint8_t *is_data,
-                        int64_t at, int64_t n)
-{
-    const lob_supervoxel_plan *plan = &e->plan;
-    const lob_dims d = e->in->image->dims;
-    const lob_view view = lob_view_whole(d);
-    const lob_data data = {.image = e->in->image};
-    if (plan->rule.lab) {
-        const uint8_t *rgb = (const uint8_t *)e->in->image->data + at;
-        for (int64_t i = 0; i < n; i++) {
-            uint16_t lab[3] = {0};
-            if (is_data[i])
-                lob_lab(lab, rgb[i], rgb[e->voxels + i], rgb[2 * e->voxels + i], plan->linear,
-                        plan->root);
-            for (int c = 0; c < 3; c++) out[c * stride + i] = lab[c];
-        }
-        return;
-    }
-    for (int c = 0; c < plan->rule.channels; c++) {
-        uint16_t *level = out + c * stride;
-        lob_levels_row(level, is_data, &plan->levels, &data, c, &view, at % d.nx, at / d.nx % d.ny,
-                       at / d.nx / d.ny, n);
-        for (int64_t i = 0; i < n; i++)
-            level[i] = is_data[i] ? (uint16_t)(level[i] - plan->lowest[c]) : 0;
-    }
-}
-
-/* Planes, and 1 in labels where voxels are data. */
-static void fill_planes(engine *e, const lob_data *data, const lob_view *view)
+/* 1 in labels where voxels are data, 0 elsewhere. */
+static void mark_data(engine *e, const lob_data *data, const lob_view *view)
 {
     const lob_dims d = view->dims;
 #pragma omp parallel for schedule(static) num_threads(e->threads)
     for (int64_t row = 0; row < d.ny * d.nz; row++)
         for (int64_t x = 0; x < d.nx; x += STRETCH) {
             uint8_t is_data[STRETCH];
-            const int64_t at = row * d.nx + x, n = d.nx - x < STRETCH ? d.nx - x : STRETCH;
+            const int64_t n = d.nx - x < STRETCH ? d.nx - x : STRETCH;
             lob_levels_data_row(is_data, data, view, x, row % d.ny, row / d.ny, n);
-            for (int64_t i = 0; i < n; i++) e->labels[at + i] = is_data[i];
-            fill_levels(e, e->planes + at, e->voxels, is_data, at, n);
+            for (int64_t i = 0; i < n; i++) e->labels[row * d.nx + x + i] = is_data[i];
         }
 }
 
-/* The same levels again, a row of them: data is what has a label. */
-static void levels_again(const void *user, uint16_t *out, int64_t row)
+/* Levels of a row for pieces: data is what has a label. */
+static void row_levels(const void *user, uint16_t *out, int64_t row)
 {
     const engine *e = user;
-    const int64_t nx = e->in->image->dims.nx;
-    for (int64_t x = 0; x < nx; x += STRETCH) {
-        uint8_t is_data[STRETCH];
-        const int64_t at = row * nx + x, n = nx - x < STRETCH ? nx - x : STRETCH;
-        for (int64_t i = 0; i < n; i++) is_data[i] = e->labels[at + i] != 0;
-        fill_levels(e, out + x, nx, is_data, at, n);
-    }
+    const int64_t nx = e->in->image->dims.nx, at = row * nx;
+    lob_supervoxel_levels(out, nx, &e->plan, e->in->image, e->labels + at, at, nx);
 }
 
 /* ---- memory ---- */
@@ -128,7 +94,7 @@ static int64_t block_cells(const engine *e, const lob_cell_block *block)
 static lob_status take_clusters(engine *e, lob_error *error)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    const bool contrasts = rule->method == LOB_SLICO;
+    const bool contrasts = rule->method == LOB_SLICO, kept = e->options->until_still;
     const size_t n = (size_t)rule->clusters,
                  sums = (size_t)lob_cluster_sums(rule) * sizeof *e->sums;
     const size_t floats = (size_t)lob_cluster_floats(rule) * sizeof *e->centres;
@@ -136,17 +102,18 @@ static lob_status take_clusters(engine *e, lob_error *error)
     e->slab = calloc((size_t)e->threads, sizeof *e->slab);
     if (!e->slab) return LOB_ENOMEM;
     lay_slabs(e);
-    e->cluster_bytes = (int64_t)(n * (sums + floats + box + contrast));
+    e->cluster_bytes = (int64_t)(n * (floats + box + (kept ? sums + contrast : 0)));
     for (int i = 0; i < e->slabs; i++)
         e->cluster_bytes += lob_supervoxel_rows_bytes(rule) +
                             block_cells(e, &e->slab[i].share.block) * (int64_t)(sums + contrast);
     const lob_status st = lob_budget_take(&e->budget, e->cluster_bytes, error);
     if (st != LOB_OK) return st;
-    e->sums = malloc(n * sums);
     e->centres = calloc(n, floats);
     e->boxes = malloc(n * box);
-    if (contrasts) e->largest = malloc(n * contrast);
-    if (!e->sums || !e->centres || !e->boxes || (contrasts && !e->largest)) return LOB_ENOMEM;
+    if (kept) e->sums = malloc(n * sums);
+    if (kept && contrasts) e->largest = malloc(n * contrast);
+    if (!e->centres || !e->boxes) return LOB_ENOMEM;
+    if (kept && (!e->sums || (contrasts && !e->largest))) return LOB_ENOMEM;
     e->scene.centres = e->centres;
     e->scene.boxes = e->boxes;
     for (int i = 0; i < e->slabs; i++) {
@@ -211,8 +178,8 @@ static void pass_over_slab(engine *e, const slab *s, pass what)
     const int32_t step = along_z ? 1 : most, other_step = along_z ? most : 1;
     const int64_t cells = block_cells(e, &s->share.block);
     if (what != LABEL) {
-        memset(s->share.sums, 0, (size_t)(cells * lob_cluster_sums(rule)) * sizeof *e->sums);
-        if (s->share.largest) memset(s->share.largest, 0, (size_t)cells * sizeof *e->largest);
+        memset(s->share.sums, 0, (size_t)(cells * lob_cluster_sums(rule)) * sizeof *s->share.sums);
+        if (s->share.largest) memset(s->share.largest, 0, (size_t)cells * sizeof(float));
     }
     for (int32_t i = s->first; i < s->end; i += step) {
         const int32_t n = s->end - i < step ? s->end - i : step;
@@ -253,43 +220,50 @@ static void gather(const engine *e, int64_t *sums, float *largest, int32_t k)
     }
 }
 
-/* Move every cluster to its new sums. Returns whether any of them changed. */
+/* Keep cluster k's sums for the next iteration. Returns whether they are others than before. */
+static bool keep_sums(engine *e, const int64_t *sums, float largest, int32_t k)
+{
+    const int n = lob_cluster_sums(&e->plan.rule);
+    int64_t *kept = e->sums + (int64_t)k * n;
+    const bool changed = memcmp(kept, sums, (size_t)n * sizeof *sums) != 0 ||
+                         (e->largest && e->largest[k] != largest);
+    memcpy(kept, sums, (size_t)n * sizeof *sums);
+    if (e->largest) e->largest[k] = largest;
+    return changed;
+}
+
+/* Move every cluster to its new sums. Returns whether any of them changed, where sums are kept. */
 static bool settle(engine *e, bool first)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    const int n = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
+    const int floats = lob_cluster_floats(rule);
     bool changed = false;
 #pragma omp parallel for schedule(static) num_threads(e->threads) reduction(|| : changed)
     for (int32_t k = 0; k < rule->clusters; k++) {
-        int64_t sums[LOB_CLUSTER_SUMS], *kept = e->sums + (int64_t)k * n;
+        int64_t sums[LOB_CLUSTER_SUMS];
         float largest;
         gather(e, sums, &largest, k);
         if (first) largest = LOB_SLICO_START;
-        if (first || memcmp(kept, sums, (size_t)n * sizeof *sums) != 0) changed = true;
-        memcpy(kept, sums, (size_t)n * sizeof *sums);
-        if (e->largest) {
-            if (first || e->largest[k] != largest) changed = true;
-            e->largest[k] = largest;
-        }
-        if (!(first && rule->method == LOB_LSC))
-            lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k, sums,
-                               largest, e->weights, rule);
+        if (e->sums && keep_sums(e, sums, largest, k)) changed = true;
+        lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k, sums,
+                           largest, e->weights, rule);
     }
     return changed;
 }
 
-/* lsc: weights come from all clusters' sums, and only then centres. */
-static void settle_weights(engine *e)
+/* lsc: weights, from the sums of all clusters. */
+static void find_weights(engine *e)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    const int n = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
+    const int n = lob_cluster_sums(rule);
     int64_t totals[LOB_CLUSTER_SUMS] = {0};
-    for (int32_t k = 0; k < rule->clusters; k++)
-        for (int s = 0; s < n; s++) totals[s] += e->sums[(int64_t)k * n + s];
+    for (int32_t k = 0; k < rule->clusters; k++) {
+        int64_t sums[LOB_CLUSTER_SUMS];
+        float none;
+        gather(e, sums, &none, k);
+        for (int s = 0; s < n; s++) totals[s] += sums[s];
+    }
     lob_lsc_weights(e->weights, totals, rule);
-    for (int32_t k = 0; k < rule->clusters; k++)
-        lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k,
-                           e->sums + (int64_t)k * n, 0, e->weights, rule);
 }
 
 /* Iterate, and leave every data voxel's cluster plus 1 in labels. */
@@ -302,8 +276,8 @@ static lob_status iterate(engine *e, lob_supervoxel_stats *stats)
     e->share = 0.9 / (iterations + 1.0);
     lob_status st = pass_over(e, START);
     if (st != LOB_OK) return st;
+    if (rule->method == LOB_LSC) find_weights(e);
     settle(e, true);
-    if (rule->method == LOB_LSC) settle_weights(e);
 
     stats->iterations = iterations;
     for (int i = 1; i < iterations; i++) {
@@ -316,14 +290,14 @@ static lob_status iterate(engine *e, lob_supervoxel_stats *stats)
     return pass_over(e, LABEL);
 }
 
-static lob_status make_planes(engine *e, lob_supervoxel_stats *stats, lob_error *error)
+/* The plan, and which voxels are data. */
+static lob_status prepare(engine *e, lob_supervoxel_stats *stats, lob_error *error)
 {
     const lob_volume *image = e->in->image;
     const lob_data data = {
         image, e->in->mask, {e->options->range[0], e->options->range[1]}
     };
     const lob_view view = lob_view_whole(image->dims);
-    const int64_t bytes = lob_product(image->channels, e->voxels, sizeof *e->planes, 1);
     lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
     uint16_t span[LOB_SUPERVOXEL_CHANNELS];
     lob_levels levels;
@@ -335,13 +309,7 @@ static lob_status make_planes(engine *e, lob_supervoxel_stats *stats, lob_error 
     stats->size_mm = e->plan.size_mm;
     stats->data_voxels = levels.data_voxels;
     stats->not_finite = levels.not_finite;
-    if (bytes < 0 || bytes > PTRDIFF_MAX) return LOB_ENOMEM;
-    st = lob_budget_take(&e->budget, bytes, error);
-    if (st != LOB_OK) return st;
-    e->plane_bytes = bytes;
-    e->planes = malloc((size_t)bytes);
-    if (!e->planes) return LOB_ENOMEM;
-    fill_planes(e, &data, &view);
+    mark_data(e, &data, &view);
     return LOB_OK;
 }
 
@@ -360,19 +328,16 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                 .threads = context->threads > 0 ? context->threads : 1,
                 .voxels = lob_voxels(in->image),
                 .labels = labels};
-    const lob_level_rows rows = {levels_again, &e};
+    const lob_level_rows rows = {row_levels, &e};
     lob_stages stages = {.context = context, .to = 0.9}; /* where iterations end at most */
-    st = make_planes(&e, &found, error);
+    st = prepare(&e, &found, error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
-    e.scene.planes = e.planes;
+    e.scene.image = in->image;
     e.scene.labels = labels;
     st = take_clusters(&e, error);
     if (st == LOB_OK) st = iterate(&e, &found);
     give_clusters(&e);
-    free(e.planes);
-    lob_budget_give(&e.budget, e.plane_bytes);
-    e.planes = NULL;
     if (st == LOB_OK)
         st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, &stages,
                                error);
@@ -382,7 +347,6 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
 out:
-    free(e.planes);
     lob_supervoxel_plan_free(&e.plan);
     found.working_bytes = e.budget.peak;
     if (stats) *stats = found;

@@ -4,6 +4,8 @@
  */
 #include "kernels/supervoxels/supervoxels_rows.h"
 
+#include "kernels/supervoxels/supervoxels_levels.h"
+
 #include <stdlib.h>
 
 /*
@@ -25,6 +27,8 @@ struct lob_supervoxel_rows {
     int32_t y, ny, z;    /* which rows */
     int32_t from, count; /* which stretch of them */
 
+    uint16_t *plane; /* levels: channels planes like those of level */
+
     /* See load_axis, load_cells and sum_up. */
     float place_x[2][STRETCH], place_y[2][ROWS], place_z[2][1];
     int32_t cell[STRETCH];
@@ -36,21 +40,24 @@ struct lob_supervoxel_rows {
                           lsc: 2 * channels, of waves */
 };
 
-static size_t rows_bytes(const lob_supervoxel_rule *rule)
+static int64_t floats_of(const lob_supervoxel_rule *rule)
 {
-    const int planes = rule->method == LOB_LSC ? 2 * rule->channels : rule->channels;
-    return sizeof(lob_supervoxel_rows) + (size_t)planes * PLANE * sizeof(float);
+    return (rule->method == LOB_LSC ? 2 : 1) * rule->channels * (int64_t)PLANE;
 }
 
 int64_t lob_supervoxel_rows_bytes(const lob_supervoxel_rule *rule)
 {
-    return (int64_t)rows_bytes(rule);
+    return (int64_t)(sizeof(lob_supervoxel_rows) + floats_of(rule) * sizeof(float) +
+                     rule->channels * PLANE * sizeof(uint16_t));
 }
 
 lob_supervoxel_rows *lob_supervoxel_rows_make(const lob_supervoxel_scene *scene)
 {
-    lob_supervoxel_rows *rows = calloc(1, rows_bytes(&scene->plan->rule));
-    if (rows) rows->scene = scene;
+    const lob_supervoxel_rule *rule = &scene->plan->rule;
+    lob_supervoxel_rows *rows = calloc(1, (size_t)lob_supervoxel_rows_bytes(rule));
+    if (!rows) return NULL;
+    rows->scene = scene;
+    rows->plane = (uint16_t *)(rows->level + floats_of(rule));
     return rows;
 }
 
@@ -83,9 +90,7 @@ static int64_t place_of(const lob_supervoxel_rows *rows, int r)
 
 static const uint16_t *plane_at(const lob_supervoxel_rows *rows, int r, int channel)
 {
-    const lob_supervoxel_rule *rule = &rows->scene->plan->rule;
-    const int64_t voxels = (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
-    return rows->scene->planes + channel * voxels + place_of(rows, r);
+    return rows->plane + channel * PLANE + r * STRETCH;
 }
 
 /* Coordinates from `from` on: slic, slico: themselves; lsc: cosines and sines, of the first n. All
@@ -129,12 +134,16 @@ INLINE void load_scaled(float *level, const uint16_t *plane, int32_t n, float sc
     for (int32_t i = 0; i < n; i++) level[i] = (float)plane[i] * scale;
 }
 
-/* The levels of row r, channel after channel. */
+/* The levels of row r, channel after channel, and what distances take of them. */
 INLINE void load_levels(lob_supervoxel_rows *rows, int r, lob_supervoxel_method method)
 {
-    const lob_supervoxel_plan *plan = rows->scene->plan;
+    const lob_supervoxel_scene *scene = rows->scene;
+    const lob_supervoxel_plan *plan = scene->plan;
     const int32_t n = rows->count;
+    const int64_t at = place_of(rows, r);
     float *level = rows->level + r * STRETCH;
+    lob_supervoxel_levels(rows->plane + r * STRETCH, PLANE, plan, scene->image, scene->labels + at,
+                          at, n);
     for (int c = 0; c < plan->rule.channels; c++, level += PLANE) {
         const uint16_t *plane = plane_at(rows, r, c);
         float *cosine = level + c * PLANE, *sine = cosine + PLANE;

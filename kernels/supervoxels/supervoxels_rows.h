@@ -7,10 +7,10 @@
 /* What an iteration reads. */
 typedef struct {
     const lob_supervoxel_plan *plan;
-    const uint16_t *planes; /* channels planes of nx*ny*nz */
-    const int32_t *labels;  /* nx*ny*nz: not 0 where a voxel is data */
-    const float *centres;   /* clusters times lob_cluster_floats */
-    const int32_t *boxes;   /* clusters times 6 */
+    const lob_volume *image;
+    const int32_t *labels; /* nx*ny*nz: not 0 where a voxel is data */
+    const float *centres;  /* clusters times lob_cluster_floats */
+    const int32_t *boxes;  /* clusters times 6 */
 } lob_supervoxel_scene;
 
 /* Cells with their y in y..y+ny-1 and z in z..z+nz-1, numbered among themselves, x first. */

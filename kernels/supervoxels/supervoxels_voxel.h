@@ -92,27 +92,59 @@ LOB_BOTH int32_t lob_cell_first(int32_t cell, int32_t side, int32_t cells)
 enum { LOB_LAB_UNIT = 257, LOB_LAB_ROOTS = 65536 }; /* levels per unit of L, a, b */
 
 /*
- * Levels of L (0..100 units) and of a and b (from -128) of an sRGB colour under D65.
+ * From linear light, 0..65535, to the entry of the table of roots for X, Y or Z. The matrix's rows
+ * are divided by the white point, so each adds up to 65536 and X, Y, Z stay within 0..65535.
+ */
+LOB_BOTH uint32_t lob_lab_x(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (28439u * red + 24655u * green + 12442u * blue + 32768u) >> 16;
+}
+
+LOB_BOTH uint32_t lob_lab_y(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (13938u * red + 46868u * green + 4730u * blue + 32768u) >> 16;
+}
+
+LOB_BOTH uint32_t lob_lab_z(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (1164u * red + 7174u * green + 57198u * blue + 32768u) >> 16;
+}
+
+/* Levels of L (0..100 units) and of a and b (from -128), from the roots of X, Y and Z. */
+LOB_BOTH uint16_t lob_lab_lightness(int32_t y)
+{
+    const int32_t light = (116 * y + 127) / 255 - 16 * LOB_LAB_UNIT;
+    return (uint16_t)(light > 0 ? light : 0);
+}
+
+enum { LOB_LAB_MIDDLE = 128 * LOB_LAB_UNIT * 255 + 127 };
+
+LOB_BOTH uint16_t lob_lab_a(int32_t x, int32_t y)
+{
+    return (uint16_t)((500 * (x - y) + LOB_LAB_MIDDLE) / 255);
+}
+
+LOB_BOTH uint16_t lob_lab_b(int32_t y, int32_t z)
+{
+    return (uint16_t)((200 * (y - z) + LOB_LAB_MIDDLE) / 255);
+}
+
+/*
+ * The levels of an sRGB colour under D65.
  *
  *   lab     out  3
  *   linear  in   256: linear light of a byte, 0..65535
  *   root    in   LOB_LAB_ROOTS: CIE's f(i / 65535) * 65535, the cube root with its straight foot
- *
- * The matrix's rows are divided by the white point, so each adds up to 65536 and X, Y, Z stay
- * within 0..65535.
  */
 LOB_BOTH void lob_lab(uint16_t *lab, uint8_t r, uint8_t g, uint8_t b, const uint16_t *linear,
                       const uint16_t *root)
 {
     const uint32_t red = linear[r], green = linear[g], blue = linear[b];
-    const int32_t x = root[(28439u * red + 24655u * green + 12442u * blue + 32768u) >> 16];
-    const int32_t y = root[(13938u * red + 46868u * green + 4730u * blue + 32768u) >> 16];
-    const int32_t z = root[(1164u * red + 7174u * green + 57198u * blue + 32768u) >> 16];
-    const int32_t light = (116 * y + 127) / 255 - 16 * LOB_LAB_UNIT;
-    const int32_t middle = 128 * LOB_LAB_UNIT * 255 + 127;
-    lab[0] = (uint16_t)(light > 0 ? light : 0);
-    lab[1] = (uint16_t)((500 * (x - y) + middle) / 255);
-    lab[2] = (uint16_t)((200 * (y - z) + middle) / 255);
+    const int32_t x = root[lob_lab_x(red, green, blue)], y = root[lob_lab_y(red, green, blue)],
+                  z = root[lob_lab_z(red, green, blue)];
+    lab[0] = lob_lab_lightness(y);
+    lab[1] = lob_lab_a(x, y);
+    lab[2] = lob_lab_b(y, z);
 }
 
 /* ---- sums ---- */
