@@ -97,10 +97,11 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->listed = take_part<listed_pile>(&at, s->screened ? piles : 0);
     s->before = take_part<wide>(&at, still ? sums : 0);
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
-    s->planes = take_part<uint16_t>(&at, (int64_t)rule->channels * s->runs * RUN);
+    s->plane = take_part<uint4>(&at, s->room > 0 ? s->runs : 0);
     s->data = take_part<uint8_t>(&at, s->runs);
     if (!contrasts) s->largest = s->largest_before = NULL;
     if (!still) s->before = NULL;
+    if (s->room == 0) s->plane = NULL;
     return at - memory;
 }
 

@@ -100,14 +100,16 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     return at - memory;
 }
 
-/* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty. */
+/* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty, and it
+ * keeps to what is left of 4 for all, but where pieces are so many that half a byte is not. */
 static lob_status prepare(joining_pieces *j, int64_t *bytes, int64_t allowed)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
     void *memory = NULL;
     const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
-    const int64_t least = place_parts(j, NULL), plenty = 2 * voxels;
+    const int64_t least = place_parts(j, NULL), left = max(4 * voxels - least, voxels / 2);
+    const int64_t plenty = min(2 * voxels, left);
     const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, allowed);
     if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);
     p->room = plenty / list;

@@ -256,6 +256,13 @@ static __device__ inline void label_brick(const desk &d, const scene &s, place a
     write_run(s, at, label);
 }
 
+/* The low or the high halves of a run's words, by the selector of __byte_perm. */
+template <uint32_t WHICH> static __device__ inline uint4 halves_of(const uint32_t *word)
+{
+    return make_uint4(__byte_perm(word[0], word[1], WHICH), __byte_perm(word[2], word[3], WHICH),
+                      __byte_perm(word[4], word[5], WHICH), __byte_perm(word[6], word[7], WHICH));
+}
+
 /* The first run of a brick. */
 static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t y, uint32_t z)
 {
@@ -276,12 +283,21 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
-#pragma unroll
-        for (int c = 0; c < C; c++)
-            p.packed[i][c] = ((const uint4 *)s.planes)[(int64_t)c * s.runs + p.run[i]];
+        if constexpr (channels_in_labels(C) > 0) {
+            uint32_t word[RUN];
+            read_words(s, place_of_run<FLAT>(p.first, i), word);
+            p.packed[i][0] = halves_of<0x5410>(word);
+            p.packed[i][1] = halves_of<0x7632>(word);
+        }
+        p.packed[i][C - 1] = s.plane[p.run[i]];
         if (z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
     return p;
+}
+
+static __device__ inline void prefetch(const void *at)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
 }
 
 /* Ask for the levels of the next pile, so that they have come nearer when it is its turn. */
@@ -293,10 +309,16 @@ static __device__ inline void prefetch_pile(const scene &s, const listed_pile &n
 #pragma unroll
     for (uint32_t i = 0; i < S::depth; i++) {
         const uint32_t run = first_run(s, x, next.y, min(z + i, s.bricks[2] - 1));
+        prefetch(s.plane + run + threadIdx.x % WARP);
+    }
+    if constexpr (channels_in_labels(C) > 0) {
+        const int32_t first[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
 #pragma unroll
-        for (int c = 0; c < C; c++)
-            asm volatile("prefetch.global.L2 [%0];" ::"l"(
-                (const uint4 *)s.planes + (int64_t)c * s.runs + run + threadIdx.x % WARP));
+        for (int i = 0; i < S::depth; i++) {
+            const place at = place_of_run<FLAT>(first, i);
+            if (at.u < s.side[0] && at.v < s.side[1] && at.w < s.side[2])
+                prefetch(s.labels + voxel_at(s, at));
+        }
     }
 }
 

@@ -8,65 +8,73 @@
 
 #include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
 
-static __device__ inline void to_volume(int32_t *at, const scene &s, int32_t u, int32_t v,
-                                        int32_t w)
+/* A voxel: where it is, and its levels. */
+typedef struct {
+    int32_t at[3]; /* along x, y, z */
+    uint16_t level[LOB_SUPERVOXEL_CHANNELS];
+} plain_voxel;
+
+/* Voxel j of a run that begins at p. */
+static __device__ inline void read_voxel(plain_voxel *voxel, const scene &s, place p, int j)
 {
+    const int64_t i = voxel_at(s, p) + j * s.stride[0];
 #pragma unroll
-    for (int a = 0; a < 3; a++) at[a] = s.axis[0] == a ? u : s.axis[1] == a ? v : w;
+    for (int a = 0; a < 3; a++)
+        voxel->at[a] = s.axis[0] == a ? p.u + j : s.axis[1] == a ? p.v : p.w;
+    for (int c = 0; c < s.rule.channels; c++) voxel->level[c] = level_of(s, c, i);
 }
 
-static __device__ inline float contrast_to(const scene &s, const float *centre, uint32_t run, int j)
+static __device__ inline float contrast_to(const scene &s, const float *centre,
+                                           const plain_voxel &v)
 {
     float contrast = 0;
     for (int c = 0; c < s.rule.channels; c++)
-        contrast =
-            lob_slico_add(contrast, (float)level_of(s, c, run, j) * s.rule.level, centre[3 + c]);
+        contrast = lob_slico_add(contrast, (float)v.level[c] * s.rule.level, centre[3 + c]);
     return contrast;
 }
 
 static __device__ inline float slico_distance(const scene &s, const float *centre,
-                                              const int32_t *at, uint32_t run, int j)
+                                              const plain_voxel &v)
 {
     float along[3];
     for (int a = 0; a < 3; a++)
-        along[a] = lob_slico_along((float)at[a], s.rule.position[a], centre[a]);
+        along[a] = lob_slico_along((float)v.at[a], s.rule.position[a], centre[a]);
     const float near = (along[1] + along[2]) + along[0];
-    return fmaf(contrast_to(s, centre, run, j), centre[3 + s.rule.channels], near);
+    return fmaf(contrast_to(s, centre, v), centre[3 + s.rule.channels], near);
 }
 
 /* A whole number, as all below LOB_SLIC_TOP are in a float. */
-static __device__ inline float slic_distance(const scene &s, const float *centre, const int32_t *at,
-                                             uint32_t run, int j)
+static __device__ inline float slic_distance(const scene &s, const float *centre,
+                                             const plain_voxel &v)
 {
     int32_t distance = 0;
     for (int a = 0; a < 3; a++)
-        distance += lob_slic_along((float)at[a], s.rule.position[a], centre[a]);
+        distance += lob_slic_along((float)v.at[a], s.rule.position[a], centre[a]);
     for (int c = 0; c < s.rule.channels; c++) {
-        const int32_t d = lob_slic_step(level_of(s, c, run, j), &s.rule) - (int32_t)centre[3 + c];
+        const int32_t d = lob_slic_step(v.level[c], &s.rule) - (int32_t)centre[3 + c];
         distance += d * d;
     }
     return (float)distance;
 }
 
-static __device__ inline float lsc_score(const scene &s, const float *centre, const int32_t *at,
-                                         uint32_t run, int j)
+static __device__ inline float lsc_score(const scene &s, const float *centre, const plain_voxel &v)
 {
     float along[3];
-    for (int a = 0; a < 3; a++) along[a] = lob_lsc_along(s.axis_wave[a][at[a]], &centre[2 * a]);
+    for (int a = 0; a < 3; a++) along[a] = lob_lsc_along(s.axis_wave[a][v.at[a]], &centre[2 * a]);
     float score = (along[1] + along[2]) + along[0];
     for (int c = 0; c < s.rule.channels; c++) {
-        const lob_wave wave = level_wave_of(s, c, level_of(s, c, run, j));
+        const lob_wave wave = level_wave_of(s, c, v.level[c]);
         score = lob_lsc_add(score, (float)wave.cosine, (float)wave.sine, &centre[6 + 2 * c]);
     }
     return score;
 }
 
-static __device__ inline float distance_to(const scene &s, const float *centre, const int32_t *at,
-                                           uint32_t run, int j)
+static __device__ inline float distance_to(const scene &s, const float *centre,
+                                           const plain_voxel &v)
 {
-    return s.rule.method == LOB_SLIC    ? slic_distance(s, centre, at, run, j)
-           : s.rule.method == LOB_SLICO ? lob_distance_order(slico_distance(s, centre, at, run, j))
-                                        : lob_distance_order(lsc_score(s, centre, at, run, j));
+    return s.rule.method == LOB_SLIC    ? slic_distance(s, centre, v)
+           : s.rule.method == LOB_SLICO ? lob_distance_order(slico_distance(s, centre, v))
+                                        : lob_distance_order(lsc_score(s, centre, v));
 }
 
 static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
@@ -76,21 +84,22 @@ static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
 }
 
 /* The cluster that voxel j of a run is given; *stray: no box holds it. */
-static __device__ int32_t nearest_cluster(const scene &s, uint32_t run, int j, place p, bool *stray)
+static __device__ int32_t nearest_cluster(const scene &s, place p, int j, bool *stray)
 {
     const lob_supervoxel_rule &rule = s.rule;
     const int floats = lob_cluster_floats(&rule);
-    int32_t at[3], cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
+    int32_t cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
     float best = INFINITY;
+    plain_voxel voxel;
     *stray = true;
-    to_volume(at, s, p.u + j, p.v, p.w);
-    for (int a = 0; a < 3; a++) cell[a] = lob_cell(at[a], rule.side[a], rule.cells[a]);
+    read_voxel(&voxel, s, p, j);
+    for (int a = 0; a < 3; a++) cell[a] = lob_cell(voxel.at[a], rule.side[a], rule.cells[a]);
     for (int32_t z = max(cell[2] - 1, 0); z <= min(cell[2] + 1, rule.cells[2] - 1); z++)
         for (int32_t y = max(cell[1] - 1, 0); y <= min(cell[1] + 1, rule.cells[1] - 1); y++)
             for (int32_t x = max(cell[0] - 1, 0); x <= min(cell[0] + 1, rule.cells[0] - 1); x++) {
                 const int32_t k = (z * rule.cells[1] + y) * rule.cells[0] + x;
-                if (!in_box(s.boxes + (int64_t)k * 6, at)) continue;
-                const float distance = distance_to(s, s.centres + (int64_t)k * floats, at, run, j);
+                if (!in_box(s.boxes + (int64_t)k * 6, voxel.at)) continue;
+                const float distance = distance_to(s, s.centres + (int64_t)k * floats, voxel);
                 if (lob_distance_wins(best, distance)) best = distance, nearest = k, *stray = false;
             }
     return nearest;
@@ -102,8 +111,8 @@ static __device__ inline void add_signed(wide *sum, int64_t value)
 }
 
 /* Add voxels from..end-1 of a run to cluster k. */
-static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, uint32_t run,
-                                                   int from, int end, place p)
+static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, int from, int end,
+                                                   place p)
 {
     const int64_t n = end - from, channels = s.rule.channels;
     wide *sums = s.sums + (int64_t)k * lob_cluster_sums(&s.rule), *features = sums + 4;
@@ -126,15 +135,15 @@ static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, ui
         add_signed(&features[2 * s.axis[2] + 1], n * w.sine);
     }
     for (int c = 0; c < channels; c++) {
-        const uint16_t *plane = s.planes + ((int64_t)c * s.runs + run) * RUN;
         int64_t first = 0, second = 0;
         for (int j = from; j < end; j++) {
+            const uint32_t level = level_of(s, c, voxel_at(s, p) + j * s.stride[0]);
             if (s.rule.method == LOB_LSC) {
-                const lob_wave wave = level_wave_of(s, c, plane[j]);
+                const lob_wave wave = level_wave_of(s, c, level);
                 first += wave.cosine;
                 second += wave.sine;
             } else
-                first += plane[j];
+                first += level;
         }
         if (s.rule.method == LOB_LSC) {
             add_signed(&features[6 + 2 * c], first);
@@ -144,8 +153,11 @@ static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, ui
     }
     if (s.rule.method != LOB_SLICO || s.pass == PASS_START) return;
     const float *centre = s.centres + (int64_t)k * lob_cluster_floats(&s.rule);
-    for (int j = from; j < end; j++)
-        atomicMax(&s.largest[k], __float_as_uint(contrast_to(s, centre, run, j)));
+    for (int j = from; j < end; j++) {
+        plain_voxel voxel;
+        read_voxel(&voxel, s, p, j);
+        atomicMax(&s.largest[k], __float_as_uint(contrast_to(s, centre, voxel)));
+    }
 }
 
 typedef enum { EVERY_VOXEL, STRAYS } which_voxels;
@@ -158,14 +170,14 @@ static __device__ __noinline__ void plain_run(const scene &s, uint32_t run, plac
     int32_t k = -1;
     int from = 0;
     if (p.v >= s.side[1] || p.w >= s.side[2]) return;
-    int32_t *label = s.labels + p.u * s.stride[0] + p.v * s.stride[1] + p.w * s.stride[2];
+    int32_t *label = s.labels + voxel_at(s, p);
 #pragma unroll 1
     for (int j = 0; j <= RUN; j++, label += s.stride[0]) {
         int32_t next = -1;
         bool stray = false;
         if (j < RUN && data >> j & 1)
             next = s.pass == PASS_START ? own_cluster(s, p.u + j, p.v, p.w)
-                                        : nearest_cluster(s, run, j, p, &stray);
+                                        : nearest_cluster(s, p, j, &stray);
         if (which == STRAYS && !stray) next = -1;
         if (s.pass == PASS_LABEL) {
             const bool writes = which == EVERY_VOXEL || stray;
@@ -173,7 +185,7 @@ static __device__ __noinline__ void plain_run(const scene &s, uint32_t run, plac
             continue;
         }
         if (next == k) continue;
-        if (k >= 0) add_to_cluster(s, k, run, from, j, p);
+        if (k >= 0) add_to_cluster(s, k, from, j, p);
         k = next;
         from = j;
     }

@@ -1,5 +1,6 @@
 /*
- * Supervoxels on the device: planes of levels, brick after brick, from the image as it is stored.
+ * Supervoxels on the device: levels for passes over piles, from the image as it is stored, and
+ * which voxels are data.
  *
  * A block takes bricks that follow each other along u. It reads them row after row and writes them
  * brick after brick, both in pieces as large as can be; in between they lie in shared memory.
@@ -73,10 +74,48 @@ template <bool ALL> static __device__ inline uint4 pack(const uint32_t *level, u
                             : make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* What a run has in the planes of its channels: all three of CIELAB, or one. */
+/* Where a run lies: in the image, and in what the block shares. */
+typedef struct {
+    int64_t voxel; /* 0 where the run has none in the volume: that one may be read */
+    uint32_t slot;
+    unsigned inside; /* its voxels in the volume */
+} run_place;
+
+/* A run's levels of channel 0 or 1 among three that are made one by one, into its labels. */
+static __device__ inline void keep_level(const scene &s, const run_place &at, int channel,
+                                         uint4 packed)
+{
+    const uint32_t word[RUN / 2] = {packed.x, packed.y, packed.z, packed.w};
+    uint16_t *to = (uint16_t *)(s.labels + at.voxel) + channel;
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        if (at.inside >> j & 1) to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
+}
+
+/* Both of them. */
+static __device__ inline void keep_levels(const scene &s, const run_place &at, uint4 low,
+                                          uint4 high)
+{
+    const uint32_t a[RUN / 2] = {low.x, low.y, low.z, low.w},
+                           b[RUN / 2] = {high.x, high.y, high.z, high.w};
+    uint32_t *to = (uint32_t *)s.labels + at.voxel, word[RUN];
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        word[j] = __byte_perm(a[j / 2], b[j / 2], j % 2 ? 0x7632 : 0x5410);
+#pragma unroll
+    for (int j = 0; j < RUN; j += 4)
+        if (s.aligned && at.inside >> j & 1)
+            *(uint4 *)(to + j) = make_uint4(word[j], word[j + 1], word[j + 2], word[j + 3]);
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        if (!s.aligned && at.inside >> j & 1) to[j * s.stride[0]] = word[j];
+}
+
+/* What a run has in C channels from one on: all three of CIELAB, or one. */
 template <int C, bool PLAIN, typename T>
-static __device__ inline void fill_run(uint4 *plane, int slots, const scene &s, int channel,
-                                       const eight<T> *v, unsigned data, const uint16_t *linear)
+static __device__ inline void levels_of_run(uint4 *packed, const scene &s, int channel,
+                                            const eight<T> *v, unsigned data,
+                                            const uint16_t *linear)
 {
     uint32_t level[C][RUN];
     if (C == 1)
@@ -91,15 +130,8 @@ static __device__ inline void fill_run(uint4 *plane, int slots, const scene &s, 
             for (int c = 0; c < C; c++) level[c][j] = lab[c];
         }
 #pragma unroll
-    for (int c = 0; c < C; c++) plane[c * slots] = pack<PLAIN>(level[c], data);
+    for (int c = 0; c < C; c++) packed[c] = pack<PLAIN>(level[c], data);
 }
-
-/* Where a run lies: in the image, and in what the block shares. */
-typedef struct {
-    int64_t voxel; /* 0 where the run has none in the volume: that one may be read */
-    uint32_t slot;
-    unsigned inside; /* its voxels in the volume */
-} run_place;
 
 /* A thread's runs, one in each row of the block's bricks; first: the first of these. */
 template <bool FLAT>
@@ -125,12 +157,44 @@ static __device__ inline void place_runs(run_place (&at)[SHARE_V], const scene &
     }
 }
 
-/* C channels at a time. PLAIN: integers as whole runs, all of them data, with exact levels. */
+/*
+ * All channels of a thread's runs, C at a time, to where they belong: labels, or the block's part
+ * of the plane, in which the last channel stays.
+ */
+template <int C, bool PLAIN, typename T>
+static __device__ inline void fill_runs(uint4 *plane, const filling &f,
+                                        const run_place (&at)[SHARE_V],
+                                        const unsigned (&data)[SHARE_V], const uint16_t *linear)
+{
+    const scene &s = f.s;
+    for (int c = 0; c < s.rule.channels; c += C) {
+        const T *from = (const T *)s.image.stored + c * s.image.voxels;
+        eight<T> v[SHARE_V][C];
+#pragma unroll
+        for (int i = 0; i < SHARE_V; i++)
+#pragma unroll
+            for (int k = 0; k < C; k++)
+                v[i][k] = load_eight(from + k * s.image.voxels + at[i].voxel, s.stride[0],
+                                     PLAIN || f.whole, PLAIN ? EVERY : data[i]);
+#pragma unroll
+        for (int i = 0; i < SHARE_V; i++) {
+            uint4 packed[C];
+            levels_of_run<C, PLAIN>(packed, s, c, v[i], data[i], linear);
+            if (C == 3)
+                keep_levels(s, at[i], packed[0], packed[C / 2]);
+            else if (c < channels_in_labels(s.rule.channels))
+                keep_level(s, at[i], c, packed[0]);
+            plane[at[i].slot] = packed[C - 1];
+        }
+    }
+}
+
+/* PLAIN: integers as whole runs, all of them data, with exact levels. */
 template <bool FLAT, int C, typename T, bool PLAIN>
 static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_constant__ filling f)
 {
     typedef share<FLAT> B;
-    __shared__ uint4 plane[C * B::slots];
+    __shared__ uint4 plane[B::slots];
     __shared__ uint8_t bits[B::slots];
     __shared__ uint16_t linear[C == 1 ? 1 : 256];
     const scene &s = f.s;
@@ -146,32 +210,20 @@ static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_con
         data[i] = PLAIN ? at[i].inside : data_of_run<T>(f, at[i].voxel, at[i].inside);
         bits[at[i].slot] = (uint8_t)data[i];
     }
-    if (C > 1) linear[thread] = s.linear[thread];
-    for (int c = 0; c < s.rule.channels; c += C) {
-        const T *from = (const T *)s.image.stored + c * s.image.voxels;
-        eight<T> v[SHARE_V][C];
-#pragma unroll
-        for (int i = 0; i < SHARE_V; i++)
-#pragma unroll
-            for (int k = 0; k < C; k++)
-                v[i][k] = load_eight(from + k * s.image.voxels + at[i].voxel, s.stride[0],
-                                     PLAIN || f.whole, PLAIN ? EVERY : data[i]);
-        if (C > 1 || c > 0) __syncthreads();
-#pragma unroll
-        for (int i = 0; i < SHARE_V; i++)
-            fill_run<C, PLAIN>(&plane[at[i].slot], B::slots, s, c, v[i], data[i], linear);
+    if (C > 1) {
+        linear[thread] = s.linear[thread];
         __syncthreads();
+    }
+    if (s.plane) fill_runs<C, PLAIN, T>(plane, f, at, data, linear);
+    __syncthreads();
 #pragma unroll
-        for (uint32_t i = 0; i < SHARES / WARPS; i++) {
-            const uint32_t brick = i * WARPS + warp, slot = brick * B::brick_slots + lane;
-            const uint32_t u = first[0] + brick % SHARE_U, v = first[1] + brick / SHARE_U;
-            if (u >= s.bricks[0] || v >= s.bricks[1]) continue;
-            const uint32_t run = ((first[2] * s.bricks[1] + v) * s.bricks[0] + u) * WARP + lane;
-            if (c == 0) s.data[run] = bits[slot];
-#pragma unroll
-            for (int k = 0; k < C; k++)
-                ((uint4 *)s.planes)[(int64_t)(c + k) * s.runs + run] = plane[k * B::slots + slot];
-        }
+    for (uint32_t i = 0; i < SHARES / WARPS; i++) {
+        const uint32_t brick = i * WARPS + warp, slot = brick * B::brick_slots + lane;
+        const uint32_t u = first[0] + brick % SHARE_U, v = first[1] + brick / SHARE_U;
+        if (u >= s.bricks[0] || v >= s.bricks[1]) continue;
+        const uint32_t run = ((first[2] * s.bricks[1] + v) * s.bricks[0] + u) * WARP + lane;
+        s.data[run] = bits[slot];
+        if (s.plane) s.plane[run] = plane[slot];
     }
 }
 

@@ -5,9 +5,13 @@
  * flat view, of slices or of a volume one voxel thin, has the axis across it as w and slices follow
  * each other along it. Voxels along u come in runs of 8; 32 runs are a brick: 8x8x4 voxels, or
  * 16x16 of a slice. A warp takes a pile of bricks along w at a time, two in 3D, one of a slice, a
- * lane a run of each. Planes hold brick after brick and in it run after run, so that a warp reads
+ * lane a run of each. A plane holds brick after brick and in it run after run, so that a warp reads
  * 512 bytes in one piece; a byte a run says which of its voxels are data. What a brick has beyond
  * the volume is not data.
+ *
+ * Passes over piles take one channel or three. The last channel's levels are a plane; two before it
+ * lie, 16 bits each, in the labels, voxel by voxel, until the last pass writes labels there: each
+ * of its piles has voxels of its own. Passes over single voxels read the image.
  */
 #ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
 #define LOB_SUPERVOXELS_SCENE_CUDA_CUH
@@ -89,7 +93,7 @@ typedef struct {
     uint32_t runs;                     /* of all bricks */
     bool aligned; /* labels of a run's halves may be written 16 bytes at a time */
 
-    uint16_t *planes;                   /* channels times runs * RUN */
+    uint4 *plane;                       /* runs: levels of the last channel; NULL: nobody asks */
     uint8_t *data;                      /* runs; bit j: voxel j is data */
     float *centres;                     /* clusters times lob_cluster_floats */
     int32_t *boxes;                     /* clusters times 6 */
@@ -121,9 +125,24 @@ typedef struct {
     int32_t u, v, w;
 } place;
 
-static __device__ inline uint32_t level_of(const scene &s, int channel, uint32_t run, int j)
+/* How many channels' levels, from the first on, lie in the labels. */
+static __host__ __device__ constexpr int channels_in_labels(int channels)
 {
-    return s.planes[((int64_t)channel * s.runs + run) * RUN + j];
+    return channels == 3 ? 2 : 0;
+}
+
+/* A voxel's level in a channel, from the image. */
+static __device__ inline uint16_t level_of(const scene &s, int channel, int64_t voxel)
+{
+    const lob_device_image &image = s.image;
+    if (s.rule.lab) {
+        const uint8_t *rgb = (const uint8_t *)image.stored + voxel;
+        uint16_t lab[3];
+        lob_lab(lab, rgb[0], rgb[image.voxels], rgb[2 * image.voxels], s.linear, s.root);
+        return channel == 0 ? lab[0] : channel == 1 ? lab[1] : lab[2];
+    }
+    const uint16_t level = lob_voxel_level(&image, &s.levels, channel * image.voxels + voxel);
+    return (uint16_t)(level - s.lowest[channel]);
 }
 
 static __device__ inline lob_wave level_wave_of(const scene &s, int channel, uint32_t level)
@@ -146,11 +165,35 @@ static __device__ inline bool is_still(const scene &s)
     return s.before && s.iteration > 1 && s.line->changed[(s.iteration - 1) % RING] == 0;
 }
 
+static __device__ inline int64_t voxel_at(const scene &s, place at)
+{
+    return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
+}
+
+/* Read what a run has in labels; 0 beyond the volume. */
+static __device__ inline void read_words(const scene &s, place at, uint32_t *word)
+{
+    const bool there = at.v < s.side[1] && at.w < s.side[2];
+    const uint32_t *from = (const uint32_t *)s.labels + voxel_at(s, at);
+    if (s.aligned) {
+#pragma unroll
+        for (int j = 0; j < RUN; j += 4) {
+            const bool four_there = there && at.u + j < s.side[0];
+            const uint4 four = four_there ? *(const uint4 *)(from + j) : make_uint4(0, 0, 0, 0);
+            word[j] = four.x, word[j + 1] = four.y, word[j + 2] = four.z, word[j + 3] = four.w;
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < RUN; j++)
+            word[j] = there && at.u + j < s.side[0] ? from[j * s.stride[0]] : 0;
+    }
+}
+
 /* Write a run's labels, as far as it lies in the volume. */
 static __device__ inline void write_run(const scene &s, place at, const int32_t *label)
 {
     if (at.v >= s.side[1] || at.w >= s.side[2]) return;
-    int32_t *to = s.labels + at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
+    int32_t *to = s.labels + voxel_at(s, at);
     if (s.aligned) {
 #pragma unroll
         for (int j = 0; j < RUN; j += 4)

@@ -12,6 +12,7 @@
 #include "kernels/supervoxels/supervoxels_cuda.h"
 
 #include <cuda_runtime_api.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,16 +63,34 @@ static void colour(lob_volume *image)
     image->channels = 3;
 }
 
+/* As many channels of 12 bits as are asked for, each with a share of the first's contrast. */
+static void several(lob_volume *image, int channels)
+{
+    const int64_t n = lob_voxels(image);
+    const int16_t *grey = image->data;
+    int16_t *all = malloc((size_t)n * (size_t)channels * sizeof *all);
+    if (!all) exit(75);
+#pragma omp parallel for
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < channels; c++) all[c * n + i] = (int16_t)(grey[i] / (c + 1));
+    free(image->data);
+    image->data = all;
+    image->channels = channels;
+}
+
 static size_t image_bytes(const lob_volume *image)
 {
     return (size_t)lob_voxels(image) * (size_t)image->channels * lob_type_of(image->type)->bytes;
 }
 
-static bool bench_make(bench *b, lob_dims dims, bool colours)
+typedef enum { GREY = 1, COLOURS = 3, FIVE = 5 } bench_channels;
+
+static bool bench_make(bench *b, lob_dims dims, bench_channels channels)
 {
     if (!bench_abdomen(&b->image, NULL, NULL, dims, BENCH_NOISE_PERCENT, 1, b->context->threads))
         return false;
-    if (colours) colour(&b->image);
+    if (channels == COLOURS) colour(&b->image);
+    if (channels == FIVE) several(&b->image, FIVE);
     for (int a = 0; a < 3; a++) b->image.geometry.spacing_mm[a] = 1; /* sizes are in voxels */
     const size_t labels = (size_t)lob_voxels(&b->image) * sizeof *b->want;
     b->want = malloc(labels);
@@ -131,12 +150,12 @@ static timing measure_transfers(const bench *b, const lob_supervoxel_options *o)
     return t;
 }
 
-static bool on_cpu(const bench *b, const lob_supervoxel_options *o)
+static bool on_cpu(const bench *b, lob_supervoxel_stats *stats, const lob_supervoxel_options *o)
 {
     const lob_supervoxel_input in = {.image = &b->image};
     const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {""};
-    const lob_status st = lob_supervoxels_cpu(b->want, NULL, &in, o, &cpu, &error);
+    const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, &cpu, &error);
     if (st != LOB_OK) printf("on the CPU: %s\n", error.text);
     return st == LOB_OK;
 }
@@ -154,6 +173,7 @@ static int64_t count_wrong(const bench *b)
 /* A method with and without connectivity; both are of one table of times. */
 typedef struct {
     timing whole, iterated;
+    lob_supervoxel_stats on_cpu;
     bool same; /* as the CPU's */
 } pair;
 
@@ -161,7 +181,7 @@ static pair measure_pair(const bench *b, const lob_supervoxel_options *o)
 {
     const lob_supervoxel_tuning disconnected = {.disconnected = true};
     pair p = {0};
-    if (!on_cpu(b, o)) return p;
+    if (!on_cpu(b, &p.on_cpu, o)) return p;
     p.iterated = measure(b, o, &disconnected);
     p.whole = measure(b, o, NULL);
     p.same = p.whole.status == LOB_OK && p.iterated.status == LOB_OK && count_wrong(b) == 0;
@@ -205,7 +225,7 @@ static int plain_row(const bench *b)
     const lob_supervoxel_tuning plain = {.plain = true};
     lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
     o.size_mm = 8;
-    if (!on_cpu(b, &o)) return 1;
+    if (!on_cpu(b, NULL, &o)) return 1;
     const timing t = measure(b, &o, &plain);
     const bool same = t.status == LOB_OK && count_wrong(b) == 0;
     printf("voxel by voxel, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
@@ -227,7 +247,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
         if (sides[i] == 1024 ? !options->huge : !options->volumes) continue;
         snprintf(name, sizeof name, "%lld", (long long)sides[i]);
         if (options->volume && !strstr(name, options->volume)) continue;
-        if (!bench_make(&b, dims, false)) return failures + 1;
+        if (!bench_make(&b, dims, GREY)) return failures + 1;
         for (int m = LOB_SLIC; m <= LOB_LSC; m++)
             failures += volume_row(&b, (lob_supervoxel_method)m, name);
         if (sides[i] == 128) failures += plain_row(&b);
@@ -247,7 +267,7 @@ static int bench_large(const lob_context *context, const bench_options *options,
     o.lab = true;
     o.size_mm = 128;
     o.compactness = 0.1;
-    if (!bench_make(&b, (lob_dims){4096, 2048, 1}, true)) return 1;
+    if (!bench_make(&b, (lob_dims){4096, 2048, 1}, COLOURS)) return 1;
     const pair p = measure_pair(&b, &o);
     const timing moved = measure_transfers(&b, &o);
     printf("\n4096 x 2048 colours, slic in CIELAB, cells of 128, 10 iterations: %.3f ms, %.3f "
@@ -283,7 +303,7 @@ static int bench_frames(const lob_context *context, const bench_options *options
             o.size_mm = 16;
             o.ratio = 0.1;
             o.iterations = iterations;
-            if (!bench_make(&b, frames[i].dims, true)) return failures + 1;
+            if (!bench_make(&b, frames[i].dims, COLOURS)) return failures + 1;
             const pair p = measure_pair(&b, &o);
             printf("%5lld x %-4lld %3d %8.3f %9.0f %8.3f %9.0f %9.0f %9.1f  %s\n",
                    (long long)frames[i].dims.nx, (long long)frames[i].dims.ny, iterations,
@@ -296,6 +316,53 @@ static int bench_frames(const lob_context *context, const bench_options *options
     return failures;
 }
 
+/* ---- memory ---- */
+
+enum { MOST_BYTES = 4, FEW_PIECES = 16 }; /* a voxel, where there is at most a piece for so many */
+
+/* Working memory beyond input and output. */
+static int bench_memory(const lob_context *context, const bench_options *options)
+{
+    static const struct {
+        const char *name;
+        lob_dims dims;
+        bench_channels channels;
+        double size;
+    } rows[] = {
+        {"grey",       {256, 256, 256}, GREY,    8 },
+        {"grey",       {256, 256, 256}, GREY,    4 },
+        {"colours",    {1600, 1200, 1}, COLOURS, 16},
+        {"colours",    {128, 128, 128}, COLOURS, 8 },
+        {"5 channels", {128, 128, 128}, FIVE,    8 },
+    };
+    int failures = 0;
+    printf("\nworking memory, bytes a voxel\n%-10s %-16s %4s %-5s %6s %6s %9s\n", "", "", "size",
+           "", "GPU", "CPU", "pieces");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bench b = {.context = context, .options = options};
+        if (!bench_make(&b, rows[i].dims, rows[i].channels)) return failures + 1;
+        const double n = (double)lob_voxels(&b.image);
+        for (int m = LOB_SLIC; m <= LOB_LSC; m++) {
+            lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+            o.method = (lob_supervoxel_method)m;
+            o.size_mm = rows[i].size;
+            o.lab = rows[i].channels == COLOURS;
+            const pair p = measure_pair(&b, &o);
+            const double gpu = (double)p.whole.stats.working_bytes / n,
+                         cpu = (double)p.on_cpu.working_bytes / n,
+                         pieces = (double)p.on_cpu.pieces / n;
+            const bool over = fmax(gpu, cpu) > MOST_BYTES && pieces * FEW_PIECES <= 1;
+            printf("%-10s %4lld x%5lld x%4lld %4g %-5s %6.2f %6.2f %9.3f  %s%s\n", rows[i].name,
+                   (long long)rows[i].dims.nx, (long long)rows[i].dims.ny,
+                   (long long)rows[i].dims.nz, rows[i].size, method_name[m], gpu, cpu, pieces,
+                   verdict(&p), over ? ", TOO MUCH" : "");
+            failures += !p.same || over;
+        }
+        bench_free(&b);
+    }
+    return failures;
+}
+
 int bench_supervoxels(const lob_context *context, const bench_options *options)
 {
     int failures = 0;
@@ -305,6 +372,7 @@ int bench_supervoxels(const lob_context *context, const bench_options *options)
     if (options->flat) {
         failures += bench_large(context, options, copy);
         failures += bench_frames(context, options, copy);
+        failures += bench_memory(context, options);
     }
     return failures;
 }
