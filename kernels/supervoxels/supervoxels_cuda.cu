@@ -433,6 +433,7 @@ static lob_status connect(job *j)
     }
     found.at = pieces.found;
     found.most = pieces.most;
+    found.beside = j->table_bytes;
     LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, within.max_memory, j->error));
     count_bytes(j, found.bytes);
     j->found.pieces = found.pieces;

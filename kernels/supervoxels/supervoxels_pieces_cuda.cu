@@ -100,15 +100,32 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     return at - memory;
 }
 
-/* Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty, and it
- * keeps to what is left of 4 for all, but where pieces are so many that half a byte is not. */
-static lob_status prepare(joining_pieces *j, int64_t *bytes, int64_t allowed)
+/* Where tables for as many pieces as there may be would take much, the host waits to hear how many
+ * there are. */
+static lob_status count_pieces(joining_pieces *j, int64_t voxels)
+{
+    pool *p = &j->p;
+    uint32_t n = 0;
+    if (place_parts(j, NULL) <= 2 * voxels) return LOB_OK;
+    LOB_TRY(lob_device_download(j->device, &n, p->pieces, sizeof n, j->error));
+    p->most = n;
+    return LOB_OK;
+}
+
+/*
+ * Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty, and it
+ * keeps to what is left of 4 for all, but where pieces are so many that half a byte is not.
+ */
+static lob_status prepare(joining_pieces *j, const lob_supervoxel_pieces *found, int64_t *bytes,
+                          int64_t allowed)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
     void *memory = NULL;
     const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
-    const int64_t least = place_parts(j, NULL), left = max(4 * voxels - least, voxels / 2);
+    LOB_TRY(count_pieces(j, voxels));
+    const int64_t least = place_parts(j, NULL);
+    const int64_t left = max(4 * voxels - found->beside - least, voxels / 2);
     const int64_t plenty = min(2 * voxels, left);
     const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, allowed);
     if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);
@@ -212,7 +229,7 @@ lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces
     j.device = device;
     j.error = error;
     lay_pool(&j.p, s, found, device);
-    LOB_TRY(prepare(&j, &found->bytes, most));
+    LOB_TRY(prepare(&j, found, &found->bytes, most));
     LOB_TRY(add_up(&j));
     for (;;) {
         LOB_TRY(join_small(&j, &line));

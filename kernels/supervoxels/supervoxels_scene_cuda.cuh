@@ -220,6 +220,7 @@ int lob_supervoxels_room(const lob_device *device, const scene *s);
 typedef struct {
     const uint32_t *at;  /* in: device address of how many there are */
     int64_t most;        /* in: they are not more than this */
+    int64_t beside;      /* in: bytes that are taken besides */
     int64_t pieces;      /* out: how many there were */
     int64_t supervoxels; /* out: labels that there are then */
     int64_t bytes;       /* out: taken of the block LOB_DEVICE_WORK, whatever that held before */
