@@ -256,6 +256,45 @@ static __device__ inline void label_brick(const desk &d, const scene &s, place a
     write_run(s, at, label);
 }
 
+/* Four words of labels, voxels j..j+3 of a run; 0 beyond the volume. */
+static __device__ inline uint4 read_four(const scene &s, place run, int j)
+{
+    const bool there = run.u + j < s.side[0] && run.v < s.side[1] && run.w < s.side[2];
+    return there ? *(const uint4 *)(s.labels + voxel_at(s, run) + j) : make_uint4(0, 0, 0, 0);
+}
+
+/*
+ * What a lane's run has in labels; 0 beyond the volume. Two lanes, whose runs follow each other
+ * along u or w, read each other's halves, so that what all read at once are whole sectors of 32
+ * bytes. All lanes of a warp come here.
+ */
+template <bool FLAT>
+static __device__ inline void read_words(uint32_t *word, const scene &s, place at)
+{
+    if (!s.aligned) {
+        const bool there = at.v < s.side[1] && at.w < s.side[2];
+        const int32_t *from = s.labels + voxel_at(s, at);
+#pragma unroll
+        for (int j = 0; j < RUN; j++)
+            word[j] = there && at.u + j < s.side[0] ? (uint32_t)from[j * s.stride[0]] : 0;
+        return;
+    }
+    const bool odd = threadIdx.x & 1;
+    place even_run = at, odd_run = at;
+    if (FLAT)
+        even_run.u &= ~RUN, odd_run.u |= RUN;
+    else
+        even_run.w &= ~1, odd_run.w |= 1;
+    const uint4 a = read_four(s, even_run, odd ? 4 : 0), b = read_four(s, odd_run, odd ? 4 : 0);
+    const uint32_t of_even[4] = {a.x, a.y, a.z, a.w}, of_odd[4] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const uint32_t other = __shfl_xor_sync(ALL_LANES, odd ? of_even[j] : of_odd[j], 1);
+        word[j] = odd ? other : of_even[j];
+        word[4 + j] = odd ? of_odd[j] : other;
+    }
+}
+
 /* The low or the high halves of a run's words, by the selector of __byte_perm. */
 template <uint32_t WHICH> static __device__ inline uint4 halves_of(const uint32_t *word)
 {
@@ -285,7 +324,7 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         p.data[i] = s.data[p.run[i]];
         if constexpr (channels_in_labels(C) > 0) {
             uint32_t word[RUN];
-            read_words(s, place_of_run<FLAT>(p.first, i), word);
+            read_words<FLAT>(word, s, place_of_run<FLAT>(p.first, i));
             p.packed[i][0] = halves_of<0x5410>(word);
             p.packed[i][1] = halves_of<0x7632>(word);
         }

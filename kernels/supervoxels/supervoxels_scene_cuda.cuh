@@ -170,25 +170,6 @@ static __device__ inline int64_t voxel_at(const scene &s, place at)
     return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
 }
 
-/* Read what a run has in labels; 0 beyond the volume. */
-static __device__ inline void read_words(const scene &s, place at, uint32_t *word)
-{
-    const bool there = at.v < s.side[1] && at.w < s.side[2];
-    const uint32_t *from = (const uint32_t *)s.labels + voxel_at(s, at);
-    if (s.aligned) {
-#pragma unroll
-        for (int j = 0; j < RUN; j += 4) {
-            const bool four_there = there && at.u + j < s.side[0];
-            const uint4 four = four_there ? *(const uint4 *)(from + j) : make_uint4(0, 0, 0, 0);
-            word[j] = four.x, word[j + 1] = four.y, word[j + 2] = four.z, word[j + 3] = four.w;
-        }
-    } else {
-#pragma unroll
-        for (int j = 0; j < RUN; j++)
-            word[j] = there && at.u + j < s.side[0] ? from[j * s.stride[0]] : 0;
-    }
-}
-
 /* Write a run's labels, as far as it lies in the volume. */
 static __device__ inline void write_run(const scene &s, place at, const int32_t *label)
 {
