@@ -33,8 +33,9 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
  *   labels  in/out  side[0]*side[1]*side[2]
  *   pieces  out     how many
  *
- * No array has the volume's size: a piece is known by its first row's run until another run meets
- * it, so what is held grows with the pieces.
+ * No array has the volume's size: a piece is known by its first run until another run meets it.
+ * Held are 4 bytes a number given so, up to 8 while slabs of rows bring theirs together, and labels
+ * of the rows that later rows touch, some slices a thread but not much above a byte a voxel.
  * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
