@@ -7,17 +7,20 @@
 /*
  * Pieces and sets by number from 1; a set has its lowest piece's number. A noisy image has a piece
  * for every few voxels, so what is kept of one is kept small: voxels are counted in 32 bits, which
- * no cluster outgrows, as the plan has seen to.
+ * no cluster outgrows, as the plan has seen to, and their levels, of 16 bits, add up to no more
+ * than 48.
  */
 typedef struct {
     const lob_supervoxel_rule *rule;
     int32_t *labels;
     int64_t nx, ny, nz, pieces;
     int threads;
-    int32_t *set;           /* pieces + 1: of each piece */
-    _Atomic int32_t *pick;  /* pieces + 1: the best of a small set's neighbours so far; 0: none */
-    _Atomic uint32_t *size; /* pieces + 1: voxels of sets */
-    _Atomic uint64_t *sums; /* pieces + 1, channels each: levels of sets */
+    /* pieces + 1: above 0, a lower piece of the same set. Otherwise the piece is its set's lowest,
+     * and this is less the set's pick, the best of a small set's neighbours so far; 0: none */
+    _Atomic int32_t *link;
+    /* pieces + 1, 1 + channels each: voxels of sets, and their sums of levels below 32 bits */
+    _Atomic uint32_t *size_and_low;
+    _Atomic uint16_t *high; /* pieces + 1, channels each: these sums above 32 bits */
     lob_stages *stages;
     uint8_t *busy; /* rows: 0 where no small set has a voxel. It stays so: a set that is small yet
                       is made of sets that were */
@@ -27,10 +30,47 @@ typedef struct {
 #define SET(atomic, value) atomic_store_explicit(&(atomic), value, memory_order_relaxed)
 #define ADD(atomic, value) atomic_fetch_add_explicit(&(atomic), value, memory_order_relaxed)
 
-/* The piece number 0 is no piece, and is never small. */
-static bool is_small(const joiner *j, int32_t set)
+/* ---- what is known of pieces and sets ---- */
+
+static inline _Atomic uint32_t *size_at(const joiner *j, int64_t piece)
 {
-    return set != 0 && GET(j->size[set]) < j->rule->small;
+    return &j->size_and_low[piece * (1 + j->rule->channels)];
+}
+
+static inline _Atomic uint32_t *low_at(const joiner *j, int64_t piece, int channel)
+{
+    return size_at(j, piece) + 1 + channel;
+}
+
+static inline _Atomic uint16_t *high_at(const joiner *j, int64_t piece, int channel)
+{
+    return &j->high[piece * j->rule->channels + channel];
+}
+
+static inline uint64_t sum_of(const joiner *j, int64_t piece, int channel)
+{
+    return (uint64_t)GET(*high_at(j, piece, channel)) << 32 | GET(*low_at(j, piece, channel));
+}
+
+/* Whoever brings the low bits over their top carries into the high ones. */
+static inline void add_sum(const joiner *j, int64_t piece, int channel, uint64_t sum)
+{
+    const uint32_t low = (uint32_t)sum, before = ADD(*low_at(j, piece, channel), low);
+    const uint64_t high = (sum >> 32) + ((uint64_t)before + low > UINT32_MAX);
+    if (high) ADD(*high_at(j, piece, channel), (uint16_t)high);
+}
+
+/* Between rounds, when every piece points at its set's lowest. Piece 0 is none, and set 0. */
+static inline int32_t set_of(const joiner *j, int32_t piece)
+{
+    const int32_t link = GET(j->link[piece]);
+    return link > 0 ? link : piece;
+}
+
+/* Number 0 is never small. */
+static inline bool is_small(const joiner *j, int32_t set)
+{
+    return set != 0 && GET(*size_at(j, set)) < j->rule->small;
 }
 
 static void add_row(const joiner *j, const uint16_t *levels, int64_t row)
@@ -41,11 +81,11 @@ static void add_row(const joiner *j, const uint16_t *levels, int64_t row)
         const int32_t piece = labels[x];
         end = lob_label_run_end(labels, x, j->nx);
         if (piece == 0) continue;
-        ADD(j->size[piece], (uint32_t)(end - x));
+        ADD(*size_at(j, piece), (uint32_t)(end - x));
         for (int c = 0; c < channels; c++) {
             uint64_t sum = 0;
             for (int64_t i = x; i < end; i++) sum += levels[c * j->nx + i];
-            ADD(j->sums[(int64_t)piece * channels + c], sum);
+            add_sum(j, piece, c, sum);
         }
     }
 }
@@ -71,38 +111,63 @@ static bool add_rows(const joiner *j, const lob_level_rows *source)
     return fits;
 }
 
-static uint64_t key_of(const joiner *j, int32_t set, int32_t other)
+/* ---- picking ---- */
+
+/* A run of a small set's voxels, and the best of what it meets and the set has picked so far. */
+typedef struct {
+    int32_t set, pick; /* 0: none yet */
+    int32_t found;     /* the set's link when the run began */
+    bool measured;     /* are key and mean known? */
+    uint64_t key;      /* of pick */
+    uint32_t mean[LOB_SUPERVOXEL_CHANNELS];
+} suitor;
+
+static inline uint32_t mean_of(const joiner *j, int32_t set, int channel)
 {
-    const int channels = j->rule->channels;
+    return lob_piece_mean((int64_t)sum_of(j, set, channel), GET(*size_at(j, set)));
+}
+
+static inline uint64_t key_of(const joiner *j, const suitor *s, int32_t other)
+{
     uint64_t apart = 0;
-    for (int c = 0; c < channels; c++) {
-        const int64_t a = (int64_t)GET(j->sums[(int64_t)set * channels + c]);
-        const int64_t b = (int64_t)GET(j->sums[(int64_t)other * channels + c]);
-        apart += lob_piece_apart(lob_piece_mean(a, GET(j->size[set])),
-                                 lob_piece_mean(b, GET(j->size[other])));
-    }
+    for (int c = 0; c < j->rule->channels; c++)
+        apart += lob_piece_apart(s->mean[c], mean_of(j, other, c));
     return lob_piece_key(apart, (uint32_t)other);
 }
 
-static void offer(const joiner *j, int32_t set, int32_t other)
+static inline void consider(const joiner *j, suitor *s, int32_t other)
 {
-    int32_t best = GET(j->pick[set]);
-    if (other == best) return;
-    const uint64_t key = key_of(j, set, other);
-    while (best == 0 || key < key_of(j, set, best))
-        if (atomic_compare_exchange_weak_explicit(&j->pick[set], &best, other, memory_order_relaxed,
-                                                  memory_order_relaxed))
+    if (other == s->pick || other == s->set || other == 0) return;
+    if (!s->measured) {
+        s->measured = true;
+        for (int c = 0; c < j->rule->channels; c++) s->mean[c] = mean_of(j, s->set, c);
+        s->key = s->pick ? key_of(j, s, s->pick) : UINT64_MAX;
+    }
+    const uint64_t key = key_of(j, s, other);
+    if (key >= s->key) return;
+    s->key = key;
+    s->pick = other;
+}
+
+/* Make its pick the set's, unless another thread has brought a better one. */
+static inline void offer(const joiner *j, const suitor *s)
+{
+    int32_t link = s->found;
+    if (s->pick == -link) return;
+    while (link == 0 || s->key < key_of(j, s, -link))
+        if (atomic_compare_exchange_weak_explicit(&j->link[s->set], &link, -s->pick,
+                                                  memory_order_relaxed, memory_order_relaxed))
             return;
 }
 
-/* Offer a small set whatever lies beyond voxels x..end-1, which a neighbouring row holds. */
-static void meet_row(const joiner *j, int32_t set, const int32_t *beside, int64_t x, int64_t end)
+/* Consider whatever lies beyond voxels x..end-1, which a neighbouring row holds. */
+static inline void meet_row(const joiner *j, suitor *s, const int32_t *beside, int64_t x,
+                            int64_t end)
 {
     for (int32_t last = 0; x < end; x++) {
         if (beside[x] == last) continue;
         last = beside[x];
-        const int32_t other = j->set[last];
-        if (other != 0 && other != set) offer(j, set, other);
+        consider(j, s, set_of(j, last));
     }
 }
 
@@ -117,34 +182,90 @@ static bool meet_neighbours(const joiner *j, int64_t row)
     for (int64_t x = 0, end; x < nx; x = end) {
         const int32_t piece = labels[x];
         end = lob_label_run_end(labels, x, nx);
-        const int32_t set = j->set[piece];
+        const int32_t set = set_of(j, piece);
         if (!is_small(j, set)) continue;
         any = true;
-        if (slice_axis != 0 && x > 0) meet_row(j, set, labels, x - 1, x);
-        if (slice_axis != 0 && end < nx) meet_row(j, set, labels, end, end + 1);
-        if (slice_axis != 1 && y > 0) meet_row(j, set, labels - nx, x, end);
-        if (slice_axis != 1 && y + 1 < j->ny) meet_row(j, set, labels + nx, x, end);
-        if (slice_axis != 2 && row >= j->ny) meet_row(j, set, labels - plane, x, end);
-        if (slice_axis != 2 && row + j->ny < j->ny * j->nz)
-            meet_row(j, set, labels + plane, x, end);
+        suitor s;
+        s.set = set;
+        s.found = GET(j->link[set]);
+        s.pick = -s.found;
+        s.measured = false;
+        if (slice_axis != 0 && x > 0) meet_row(j, &s, labels, x - 1, x);
+        if (slice_axis != 0 && end < nx) meet_row(j, &s, labels, end, end + 1);
+        if (slice_axis != 1 && y > 0) meet_row(j, &s, labels - nx, x, end);
+        if (slice_axis != 1 && y + 1 < j->ny) meet_row(j, &s, labels + nx, x, end);
+        if (slice_axis != 2 && row >= j->ny) meet_row(j, &s, labels - plane, x, end);
+        if (slice_axis != 2 && row + j->ny < j->ny * j->nz) meet_row(j, &s, labels + plane, x, end);
+        offer(j, &s);
     }
     return any;
 }
 
-static int32_t lowest_of(int32_t *set, int32_t i)
+/* ---- joining ---- */
+
+static int32_t lowest_of(const joiner *j, int32_t piece)
 {
-    while (set[i] != i) i = set[i] = set[set[i]];
-    return i;
+    for (int32_t lower; (lower = GET(j->link[piece])) > 0; piece = lower) {
+        const int32_t next = GET(j->link[lower]);
+        if (next > 0) SET(j->link[piece], next); /* halve the way for the next who asks */
+    }
+    return piece;
+}
+
+/* A set's pick, which it then has no more; 0: none. */
+static int32_t take_pick(const joiner *j, int32_t piece)
+{
+    const int32_t link = GET(j->link[piece]);
+    if (link >= 0) return 0;
+    SET(j->link[piece], 0);
+    return -link;
+}
+
+/* Join what picked with what was picked; the lowest piece stays a set's. Returns whether any did.
+ */
+static bool join_picks(const joiner *j)
+{
+    bool any = false;
+    for (int64_t p = 1; p <= j->pieces; p++) {
+        int32_t pick = take_pick(j, (int32_t)p);
+        any |= pick != 0;
+        /* The lower of two lowest pieces is at most p: its pick is taken. A higher one's place is
+         * to hold another link, so its pick comes next, and is the whole set's by then. */
+        while (pick != 0) {
+            const int32_t a = lowest_of(j, (int32_t)p), b = lowest_of(j, pick);
+            if (a == b) break;
+            const int32_t low = a < b ? a : b, high = a < b ? b : a;
+            pick = take_pick(j, high);
+            SET(j->link[high], low);
+        }
+    }
+    return any;
+}
+
+/* Let every piece point at its set's lowest, and hand on what was measured of it. */
+static void gather_sets(const joiner *j)
+{
+    const int channels = j->rule->channels;
+#pragma omp parallel for schedule(static) num_threads(j->threads)
+    for (int64_t p = 1; p <= j->pieces; p++) {
+        const int32_t first = GET(j->link[p]);
+        if (first <= 0) continue;
+        int32_t lowest = first;
+        for (int32_t lower; (lower = GET(j->link[lowest])) > 0;) lowest = lower;
+        if (lowest != first) SET(j->link[p], lowest);
+        const uint32_t size = GET(*size_at(j, p));
+        if (size == 0) continue; /* handed on in a round before */
+        SET(*size_at(j, p), 0);
+        ADD(*size_at(j, lowest), size);
+        for (int c = 0; c < channels; c++) add_sum(j, lowest, c, sum_of(j, p, c));
+    }
 }
 
 /* Every small set picks, and what picked joins what was picked. Returns whether any did. */
 static bool join_round(const joiner *j)
 {
     const int64_t rows = j->ny * j->nz;
-    const int channels = j->rule->channels;
     lob_stages *stages = j->stages;
-    bool any = false;
-    for (int64_t p = 1; p <= j->pieces; p++) SET(j->pick[p], 0);
     lob_stages_next(stages, rows, stages->to + (1.0 - stages->to) / 2);
 #pragma omp parallel for schedule(static) num_threads(j->threads)
     for (int64_t row = 0; row < rows; row++) {
@@ -152,41 +273,22 @@ static bool join_round(const joiner *j)
         if (row % LOB_PIECES_TOLD == 0) lob_stages_tell(stages, LOB_PIECES_TOLD);
         if (j->busy[row]) j->busy[row] = meet_neighbours(j, row);
     }
-    if (lob_stages_stopped(stages)) return false;
-
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        const int32_t pick = GET(j->pick[p]);
-        if (pick == 0) continue;
-        const int32_t a = lowest_of(j->set, (int32_t)p), b = lowest_of(j->set, pick);
-        if (a < b)
-            j->set[b] = a;
-        else
-            j->set[a] = b;
-        any = true;
-    }
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        const int32_t set = lowest_of(j->set, (int32_t)p);
-        j->set[p] = set;
-        if (set == p) continue;
-        ADD(j->size[set], GET(j->size[p]));
-        SET(j->size[p], 0);
-        for (int c = 0; c < channels; c++) {
-            ADD(j->sums[(int64_t)set * channels + c], GET(j->sums[p * channels + c]));
-            SET(j->sums[p * channels + c], 0);
-        }
-    }
-    return any;
+    if (lob_stages_stopped(stages) || !join_picks(j)) return false;
+    gather_sets(j);
+    return true;
 }
 
 static int64_t number_sets(joiner *j)
 {
     int64_t count = 0;
-    for (int64_t p = 1; p <= j->pieces; p++)
-        /* A set's lowest piece comes first: its entry is a label by now. */
-        j->set[p] = j->set[p] == p ? (int32_t)++count : j->set[j->set[p]];
+    for (int64_t p = 1; p <= j->pieces; p++) {
+        /* A set's lowest piece comes first: its link is a label by now. */
+        const int32_t lowest = GET(j->link[p]);
+        SET(j->link[p], lowest > 0 ? GET(j->link[lowest]) : (int32_t)++count);
+    }
     const int64_t voxels = j->nx * j->ny * j->nz;
 #pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t v = 0; v < voxels; v++) j->labels[v] = j->set[j->labels[v]];
+    for (int64_t v = 0; v < voxels; v++) j->labels[v] = GET(j->link[j->labels[v]]);
     return count;
 }
 
@@ -204,22 +306,21 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                 .pieces = pieces,
                 .threads = threads,
                 .stages = stages};
-    const size_t n = (size_t)pieces + 1, sums = (size_t)rule->channels * sizeof *j.sums;
+    const size_t n = (size_t)pieces + 1, channels = (size_t)rule->channels;
+    const size_t low = (1 + channels) * sizeof *j.size_and_low, high = channels * sizeof *j.high;
     const size_t lines = (size_t)(j.ny * j.nz);
-    const int64_t bytes =
-        (int64_t)(n * (sizeof *j.set + sizeof *j.pick + sizeof *j.size + sums) + lines);
+    const size_t levels = (size_t)threads * channels * (size_t)j.nx * sizeof(uint16_t);
+    const int64_t bytes = (int64_t)(n * (sizeof *j.link + low + high) + lines + levels);
     lob_status st = lob_budget_take(budget, bytes, error);
     if (st != LOB_OK) return st;
     st = LOB_ENOMEM;
-    j.set = malloc(n * sizeof *j.set);
-    j.pick = malloc(n * sizeof *j.pick);
-    j.size = calloc(n, sizeof *j.size);
-    j.sums = calloc(n, sums);
+    j.link = calloc(n, sizeof *j.link);
+    j.size_and_low = calloc(n, low);
+    j.high = calloc(n, high);
     j.busy = malloc(lines);
-    if (!j.set || !j.pick || !j.size || !j.sums || !j.busy) goto out;
+    if (!j.link || !j.size_and_low || !j.high || !j.busy) goto out;
 
     memset(j.busy, 1, lines);
-    for (size_t p = 0; p < n; p++) j.set[p] = (int32_t)p;
     lob_stages_next(stages, j.ny * j.nz, 0.95);
     if (!add_rows(&j, rows)) goto out;
     while (!lob_stages_stopped(stages) && join_round(&j)) continue;
@@ -227,10 +328,9 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
     if (st == LOB_OK) *count = number_sets(&j);
 out:
     lob_budget_give(budget, bytes);
-    free(j.set);
-    free(j.pick);
-    free(j.size);
-    free(j.sums);
+    free(j.link);
+    free(j.size_and_low);
+    free(j.high);
     free(j.busy);
     return st;
 }
