@@ -86,10 +86,12 @@ typedef struct {
  * Levels are those of kernels/levels/levels.h, of the whole image also where it is cut slice by
  * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count.
  *
- * Working memory on the CPU is the larger of two: 2 bytes a voxel and channel, some 100 bytes a
- * cluster and 20 more a channel (lsc: 250 and 40); and afterwards 12 bytes a piece and 8 a channel
- * of it, pieces being as stats counts them. With one channel and 150 voxels a supervoxel that is at
- * most 4 bytes a voxel, unless noise leaves a piece in every 5.
+ * Working memory on the CPU is the largest of three: 70 bytes a cluster and 12 a channel of it
+ * (lsc: 130 and 24; two thirds more with until_still), clusters between two threads counting twice;
+ * then 5 bytes a piece, as stats counts them, and three slices of labels a thread; then 8 bytes a
+ * piece and 6 a channel of it. That is half a byte a voxel with cells of 8 voxels in 3D, and at
+ * most 4 from 64 voxels a supervoxel on, unless noise leaves a piece in every 3.5 voxels (in
+ * every 6.5 with three channels).
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.

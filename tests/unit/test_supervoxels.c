@@ -447,32 +447,68 @@ static void connectivity_is_cancelled(void **state)
     lob_volume_free(&c.image);
 }
 
+/* Steps far enough apart to stand out from the noise, of 12 bits, or as bytes of colours. */
+static supervoxels_case steps(lob_dims dims, int channels, bool bytes)
+{
+    supervoxels_case c = made(dims, (double[]){1, 1, 1}, 300);
+    const uint16_t *noise = c.image.data;
+    uint8_t *data = malloc((size_t)(c.n * channels) * (bytes ? 1 : sizeof *noise));
+    for (int channel = 0; channel < channels; channel++)
+        for (int64_t v = 0; v < c.n; v++) {
+            const int64_t z = v / dims.nx / dims.ny, i = channel * c.n + v;
+            const int64_t level = noise[(v + channel) % c.n] + z / 24 * 4000 / (channel + 1) +
+                                  v % dims.nx / 50 * 2000;
+            if (bytes)
+                data[i] = (uint8_t)(level / 128 % 256);
+            else
+                ((uint16_t *)(void *)data)[i] = (uint16_t)level;
+        }
+    free(c.image.data);
+    c.image.data = data;
+    c.image.channels = channels;
+    c.image.type = bytes ? LOB_U8 : LOB_U16;
+    return c;
+}
+
+/* At most 4 bytes a voxel, from cells of 64 voxels on and for any number of channels. */
 static void memory_as_promised(void **state)
 {
     (void)state;
-    supervoxels_case c = made((lob_dims){128, 128, 96}, (double[]){1, 1, 1}, 300);
-    int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-    uint16_t *voxel = c.image.data;
-    for (int64_t v = 0; v < c.n; v++) /* slabs, far enough apart to stand out from the noise */
-        voxel[v] = (uint16_t)(voxel[v] + v / 128 / 128 / 24 * 4000 + v % 128 / 50 * 2000);
-    c.in.image = &c.image;
-    c.options.size_mm = 8;
-    for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
-        lob_supervoxel_stats stats;
-        c.options.method = (lob_supervoxel_method)method;
-        assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
-        const double bytes = (double)stats.working_bytes / (double)c.n;
-        print_message("method %d: %.2f bytes a voxel, %lld pieces\n", method, bytes,
-                      (long long)stats.pieces);
-        assert_true(bytes <= 4);
-        const lob_context context = {.threads = 2, .max_memory = stats.working_bytes / 2};
-        lob_error error = {""};
-        assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
-                         LOB_ENOMEM);
-        assert_non_null(strstr(error.text, "working memory"));
+    static const struct {
+        lob_dims dims;
+        int channels;
+        bool lab;
+        double size;
+    } rows[] = {
+        {{128, 128, 96}, 1, false, 8 },
+        {{128, 128, 96}, 1, false, 4 },
+        {{800, 600, 1},  3, true,  16},
+        {{64, 64, 96},   3, true,  8 },
+        {{96, 64, 64},   5, false, 8 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        supervoxels_case c = steps(rows[i].dims, rows[i].channels, rows[i].lab);
+        int32_t *labels = malloc((size_t)c.n * sizeof *labels);
+        c.in.image = &c.image;
+        c.options.size_mm = rows[i].size;
+        c.options.lab = rows[i].lab;
+        for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
+            lob_supervoxel_stats stats;
+            c.options.method = (lob_supervoxel_method)method;
+            assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+            const double bytes = (double)stats.working_bytes / (double)c.n;
+            print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
+                          rows[i].channels, rows[i].size, method, bytes, (long long)stats.pieces);
+            assert_true(bytes <= 4);
+            const lob_context context = {.threads = 2, .max_memory = stats.working_bytes / 2};
+            lob_error error = {""};
+            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
+                             LOB_ENOMEM);
+            assert_non_null(strstr(error.text, "working memory"));
+        }
+        free(labels);
+        lob_volume_free(&c.image);
     }
-    free(labels);
-    lob_volume_free(&c.image);
 }
 
 int main(void)
