@@ -295,13 +295,6 @@ static __device__ inline void read_words(uint32_t *word, const scene &s, place a
     }
 }
 
-/* The low or the high halves of a run's words, by the selector of __byte_perm. */
-template <uint32_t WHICH> static __device__ inline uint4 halves_of(const uint32_t *word)
-{
-    return make_uint4(__byte_perm(word[0], word[1], WHICH), __byte_perm(word[2], word[3], WHICH),
-                      __byte_perm(word[4], word[5], WHICH), __byte_perm(word[6], word[7], WHICH));
-}
-
 /* The first run of a brick. */
 static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t y, uint32_t z)
 {
@@ -322,12 +315,9 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
-        if constexpr (channels_in_labels(C) > 0) {
-            uint32_t word[RUN];
-            read_words<FLAT>(word, s, place_of_run<FLAT>(p.first, i));
-            p.packed[i][0] = halves_of<0x5410>(word);
-            p.packed[i][1] = halves_of<0x7632>(word);
-        }
+#pragma unroll
+        for (int c = 0; c < channels_in_labels(C); c++)
+            p.packed[i][c] = kept_levels<FLAT>(s, place_of_run<FLAT>(p.first, i), c);
         p.packed[i][C - 1] = s.plane[p.run[i]];
         if (z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }

@@ -79,37 +79,8 @@ typedef struct {
     int64_t voxel; /* 0 where the run has none in the volume: that one may be read */
     uint32_t slot;
     unsigned inside; /* its voxels in the volume */
+    place run;
 } run_place;
-
-/* A run's levels of channel 0 or 1 among three that are made one by one, into its labels. */
-static __device__ inline void keep_level(const scene &s, const run_place &at, int channel,
-                                         uint4 packed)
-{
-    const uint32_t word[RUN / 2] = {packed.x, packed.y, packed.z, packed.w};
-    uint16_t *to = (uint16_t *)(s.labels + at.voxel) + channel;
-#pragma unroll
-    for (int j = 0; j < RUN; j++)
-        if (at.inside >> j & 1) to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
-}
-
-/* Both of them. */
-static __device__ inline void keep_levels(const scene &s, const run_place &at, uint4 low,
-                                          uint4 high)
-{
-    const uint32_t a[RUN / 2] = {low.x, low.y, low.z, low.w},
-                           b[RUN / 2] = {high.x, high.y, high.z, high.w};
-    uint32_t *to = (uint32_t *)s.labels + at.voxel, word[RUN];
-#pragma unroll
-    for (int j = 0; j < RUN; j++)
-        word[j] = __byte_perm(a[j / 2], b[j / 2], j % 2 ? 0x7632 : 0x5410);
-#pragma unroll
-    for (int j = 0; j < RUN; j += 4)
-        if (s.aligned && at.inside >> j & 1)
-            *(uint4 *)(to + j) = make_uint4(word[j], word[j + 1], word[j + 2], word[j + 3]);
-#pragma unroll
-    for (int j = 0; j < RUN; j++)
-        if (!s.aligned && at.inside >> j & 1) to[j * s.stride[0]] = word[j];
-}
 
 /* What a run has in C channels from one on: all three of CIELAB, or one. */
 template <int C, bool PLAIN, typename T>
@@ -154,6 +125,9 @@ static __device__ inline void place_runs(run_place (&at)[SHARE_V], const scene &
         at[i].voxel = is_in ? voxel + i * S::by * s.stride[1] : 0;
         at[i].slot = (i * SHARE_U + brick) * B::brick_slots + lane;
         at[i].inside = is_in ? (1u << there) - 1 : 0;
+        at[i].run.u = u;
+        at[i].run.v = v + i * S::by;
+        at[i].run.w = w;
     }
 }
 
@@ -161,7 +135,7 @@ static __device__ inline void place_runs(run_place (&at)[SHARE_V], const scene &
  * All channels of a thread's runs, C at a time, to where they belong: labels, or the block's part
  * of the plane, in which the last channel stays.
  */
-template <int C, bool PLAIN, typename T>
+template <bool FLAT, int C, bool PLAIN, typename T>
 static __device__ inline void fill_runs(uint4 *plane, const filling &f,
                                         const run_place (&at)[SHARE_V],
                                         const unsigned (&data)[SHARE_V], const uint16_t *linear)
@@ -180,10 +154,10 @@ static __device__ inline void fill_runs(uint4 *plane, const filling &f,
         for (int i = 0; i < SHARE_V; i++) {
             uint4 packed[C];
             levels_of_run<C, PLAIN>(packed, s, c, v[i], data[i], linear);
-            if (C == 3)
-                keep_levels(s, at[i], packed[0], packed[C / 2]);
-            else if (c < channels_in_labels(s.rule.channels))
-                keep_level(s, at[i], c, packed[0]);
+#pragma unroll
+            for (int k = 0; k < C; k++)
+                if (c + k < channels_in_labels(s.rule.channels))
+                    keep_levels<FLAT>(s, at[i].run, c + k, packed[k]);
             plane[at[i].slot] = packed[C - 1];
         }
     }
@@ -214,7 +188,7 @@ static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_con
         linear[thread] = s.linear[thread];
         __syncthreads();
     }
-    if (s.plane) fill_runs<C, PLAIN, T>(plane, f, at, data, linear);
+    if (s.plane) fill_runs<FLAT, C, PLAIN, T>(plane, f, at, data, linear);
     __syncthreads();
 #pragma unroll
     for (uint32_t i = 0; i < SHARES / WARPS; i++) {

@@ -10,8 +10,8 @@
  * the volume is not data.
  *
  * Passes over piles take one channel or three. The last channel's levels are a plane; two before it
- * lie, 16 bits each, in the labels, voxel by voxel, until the last pass writes labels there: each
- * of its piles has voxels of its own. Passes over single voxels read the image.
+ * lie in the labels until the last pass writes labels there: a pile's in those of its own voxels.
+ * Passes over single voxels read the image.
  */
 #ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
 #define LOB_SUPERVOXELS_SCENE_CUDA_CUH
@@ -168,6 +168,63 @@ static __device__ inline bool is_still(const scene &s)
 static __device__ inline int64_t voxel_at(const scene &s, place at)
 {
     return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
+}
+
+/*
+ * Where a run's levels of a channel lie in the labels: in one piece, where two runs that two lanes
+ * beside each other have are whole. Then the labels of the first of them hold the first channel of
+ * both, those of the second the second, so that what lanes ask for together are whole sectors.
+ * NULL: they are not, and each voxel's label has its levels, 16 bits each.
+ */
+template <bool FLAT>
+static __device__ inline uint4 *kept_in_one(const scene &s, place run, int channel)
+{
+    place second = run, holder = run;
+    const int half = FLAT ? run.u / RUN & 1 : run.w & 1;
+    if (FLAT) {
+        second.u = run.u | RUN;
+        holder.u = channel ? second.u : run.u & ~RUN;
+    } else {
+        second.w = run.w | 1;
+        holder.w = channel ? second.w : run.w & ~1;
+    }
+    const bool whole =
+        s.aligned && second.u + RUN <= s.side[0] && second.v < s.side[1] && second.w < s.side[2];
+    return whole ? (uint4 *)(s.labels + voxel_at(s, holder)) + half : NULL;
+}
+
+/* A run's levels of a channel in the labels; 0 beyond the volume. */
+template <bool FLAT>
+static __device__ inline uint4 kept_levels(const scene &s, place run, int channel)
+{
+    const uint4 *one = kept_in_one<FLAT>(s, run, channel);
+    if (one) return *one;
+    const bool there = run.v < s.side[1] && run.w < s.side[2];
+    const uint16_t *from = (const uint16_t *)(s.labels + voxel_at(s, run)) + channel;
+    uint32_t word[RUN / 2] = {};
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        if (there && run.u + j < s.side[0])
+            word[j / 2] |= (uint32_t)from[2 * j * s.stride[0]] << j % 2 * 16;
+    return make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/* Put them there. */
+template <bool FLAT>
+static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
+{
+    uint4 *one = kept_in_one<FLAT>(s, run, channel);
+    if (one) {
+        *one = packed;
+        return;
+    }
+    const bool there = run.v < s.side[1] && run.w < s.side[2];
+    const uint32_t word[RUN / 2] = {packed.x, packed.y, packed.z, packed.w};
+    uint16_t *to = (uint16_t *)(s.labels + voxel_at(s, run)) + channel;
+#pragma unroll
+    for (int j = 0; j < RUN; j++)
+        if (there && run.u + j < s.side[0])
+            to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
 }
 
 /* Write a run's labels, as far as it lies in the volume. */
