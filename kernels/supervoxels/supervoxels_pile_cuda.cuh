@@ -315,9 +315,8 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
-#pragma unroll
-        for (int c = 0; c < channels_in_labels(C); c++)
-            p.packed[i][c] = kept_levels<FLAT>(s, place_of_run<FLAT>(p.first, i), c);
+        if constexpr (channels_in_labels(C) > 0)
+            read_kept<FLAT>(p.packed[i], s, place_of_run<FLAT>(p.first, i));
         p.packed[i][C - 1] = s.plane[p.run[i]];
         if (z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
@@ -344,9 +343,8 @@ static __device__ inline void prefetch_pile(const scene &s, const listed_pile &n
         const int32_t first[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
 #pragma unroll
         for (int i = 0; i < S::depth; i++) {
-            const place at = place_of_run<FLAT>(first, i);
-            if (at.u < s.side[0] && at.v < s.side[1] && at.w < s.side[2])
-                prefetch(s.labels + voxel_at(s, at));
+            const kept_pair of = pair_of<FLAT>(s, place_of_run<FLAT>(first, i));
+            if (of.whole) prefetch(s.labels + of.voxel + of.half * of.apart);
         }
     }
 }

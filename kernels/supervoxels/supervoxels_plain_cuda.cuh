@@ -8,20 +8,27 @@
 
 #include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
 
-/* A voxel: where it is, and its levels. */
+/* A voxel: where it is, and its levels where they are asked for. */
 typedef struct {
     int32_t at[3]; /* along x, y, z */
     uint16_t level[LOB_SUPERVOXEL_CHANNELS];
 } plain_voxel;
 
 /* Voxel j of a run that begins at p. */
-static __device__ inline void read_voxel(plain_voxel *voxel, const scene &s, place p, int j)
+static __device__ inline void place_voxel(plain_voxel *voxel, const scene &s, place p, int j)
 {
-    const int64_t i = voxel_at(s, p) + j * s.stride[0];
 #pragma unroll
     for (int a = 0; a < 3; a++)
         voxel->at[a] = s.axis[0] == a ? p.u + j : s.axis[1] == a ? p.v : p.w;
-    for (int c = 0; c < s.rule.channels; c++) voxel->level[c] = level_of(s, c, i);
+}
+
+static __device__ inline void read_voxel(plain_voxel *voxel, const scene &s, place p, int j)
+{
+    const int64_t i = voxel_at(s, p) + j * s.stride[0];
+    if (s.rule.lab)
+        read_lab(voxel->level, s, i);
+    else
+        for (int c = 0; c < s.rule.channels; c++) voxel->level[c] = level_of(s, c, i);
 }
 
 static __device__ inline float contrast_to(const scene &s, const float *centre,
@@ -83,24 +90,28 @@ static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
            at[2] >= box[2] && at[2] <= box[5];
 }
 
-/* The cluster that voxel j of a run is given; *stray: no box holds it. */
-static __device__ int32_t nearest_cluster(const scene &s, place p, int j, bool *stray)
+typedef enum { EVERY_VOXEL, STRAYS } which_voxels;
+
+/* The cluster that voxel j of a run is given. Of strays, which no box holds, levels are not asked
+ * for; where only they are wanted, others have -1. */
+static __device__ int32_t nearest_cluster(const scene &s, place p, int j, which_voxels which)
 {
     const lob_supervoxel_rule &rule = s.rule;
     const int floats = lob_cluster_floats(&rule);
     int32_t cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
     float best = INFINITY;
     plain_voxel voxel;
-    *stray = true;
-    read_voxel(&voxel, s, p, j);
+    place_voxel(&voxel, s, p, j);
+    if (which == EVERY_VOXEL) read_voxel(&voxel, s, p, j);
     for (int a = 0; a < 3; a++) cell[a] = lob_cell(voxel.at[a], rule.side[a], rule.cells[a]);
     for (int32_t z = max(cell[2] - 1, 0); z <= min(cell[2] + 1, rule.cells[2] - 1); z++)
         for (int32_t y = max(cell[1] - 1, 0); y <= min(cell[1] + 1, rule.cells[1] - 1); y++)
             for (int32_t x = max(cell[0] - 1, 0); x <= min(cell[0] + 1, rule.cells[0] - 1); x++) {
                 const int32_t k = (z * rule.cells[1] + y) * rule.cells[0] + x;
                 if (!in_box(s.boxes + (int64_t)k * 6, voxel.at)) continue;
+                if (which == STRAYS) return -1;
                 const float distance = distance_to(s, s.centres + (int64_t)k * floats, voxel);
-                if (lob_distance_wins(best, distance)) best = distance, nearest = k, *stray = false;
+                if (lob_distance_wins(best, distance)) best = distance, nearest = k;
             }
     return nearest;
 }
@@ -160,8 +171,6 @@ static __device__ __noinline__ void add_to_cluster(const scene &s, int32_t k, in
     }
 }
 
-typedef enum { EVERY_VOXEL, STRAYS } which_voxels;
-
 /* One pass over one run, or over its voxels that no box holds. */
 static __device__ __noinline__ void plain_run(const scene &s, uint32_t run, place p,
                                               which_voxels which)
@@ -174,13 +183,11 @@ static __device__ __noinline__ void plain_run(const scene &s, uint32_t run, plac
 #pragma unroll 1
     for (int j = 0; j <= RUN; j++, label += s.stride[0]) {
         int32_t next = -1;
-        bool stray = false;
         if (j < RUN && data >> j & 1)
             next = s.pass == PASS_START ? own_cluster(s, p.u + j, p.v, p.w)
-                                        : nearest_cluster(s, p, j, &stray);
-        if (which == STRAYS && !stray) next = -1;
+                                        : nearest_cluster(s, p, j, which);
         if (s.pass == PASS_LABEL) {
-            const bool writes = which == EVERY_VOXEL || stray;
+            const bool writes = which == EVERY_VOXEL || next >= 0;
             if (j < RUN && p.u + j < s.side[0] && writes) *label = next + 1;
             continue;
         }

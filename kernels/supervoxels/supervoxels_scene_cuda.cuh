@@ -131,18 +131,23 @@ static __host__ __device__ constexpr int channels_in_labels(int channels)
     return channels == 3 ? 2 : 0;
 }
 
+/* A voxel's levels in CIELAB, from the image. */
+static __device__ inline void read_lab(uint16_t *lab, const scene &s, int64_t voxel)
+{
+    const uint8_t *rgb = (const uint8_t *)s.image.stored + voxel;
+    lob_lab(lab, rgb[0], rgb[s.image.voxels], rgb[2 * s.image.voxels], s.linear, s.root);
+}
+
 /* A voxel's level in a channel, from the image. */
 static __device__ inline uint16_t level_of(const scene &s, int channel, int64_t voxel)
 {
-    const lob_device_image &image = s.image;
+    uint16_t lab[3];
     if (s.rule.lab) {
-        const uint8_t *rgb = (const uint8_t *)image.stored + voxel;
-        uint16_t lab[3];
-        lob_lab(lab, rgb[0], rgb[image.voxels], rgb[2 * image.voxels], s.linear, s.root);
+        read_lab(lab, s, voxel);
         return channel == 0 ? lab[0] : channel == 1 ? lab[1] : lab[2];
     }
-    const uint16_t level = lob_voxel_level(&image, &s.levels, channel * image.voxels + voxel);
-    return (uint16_t)(level - s.lowest[channel]);
+    const int64_t i = channel * s.image.voxels + voxel;
+    return (uint16_t)(lob_voxel_level(&s.image, &s.levels, i) - s.lowest[channel]);
 }
 
 static __device__ inline lob_wave level_wave_of(const scene &s, int channel, uint32_t level)
@@ -171,34 +176,34 @@ static __device__ inline int64_t voxel_at(const scene &s, place at)
 }
 
 /*
- * Where a run's levels of a channel lie in the labels: in one piece, where two runs that two lanes
- * beside each other have are whole. Then the labels of the first of them hold the first channel of
- * both, those of the second the second, so that what lanes ask for together are whole sectors.
- * NULL: they are not, and each voxel's label has its levels, 16 bits each.
+ * Levels in labels. Two runs, those of two lanes beside each other, share theirs where both are
+ * whole: the labels of the first hold the first channel of both runs, those of the second the
+ * second, so that what lanes ask for together are whole sectors. Elsewhere each label has what its
+ * voxel has, 16 bits a channel. Voxels are counted in 32 bits, as all of a scene can be.
  */
-template <bool FLAT>
-static __device__ inline uint4 *kept_in_one(const scene &s, place run, int channel)
+typedef struct {
+    uint32_t voxel; /* the first of both */
+    uint32_t apart; /* of the runs, in voxels */
+    int half;       /* which of the two the run is */
+    bool whole;
+} kept_pair;
+
+template <bool FLAT> static __device__ inline kept_pair pair_of(const scene &s, place run)
 {
-    place second = run, holder = run;
-    const int half = FLAT ? run.u / RUN & 1 : run.w & 1;
-    if (FLAT) {
-        second.u = run.u | RUN;
-        holder.u = channel ? second.u : run.u & ~RUN;
-    } else {
-        second.w = run.w | 1;
-        holder.w = channel ? second.w : run.w & ~1;
-    }
-    const bool whole =
-        s.aligned && second.u + RUN <= s.side[0] && second.v < s.side[1] && second.w < s.side[2];
-    return whole ? (uint4 *)(s.labels + voxel_at(s, holder)) + half : NULL;
+    const int32_t u = FLAT ? run.u & ~RUN : run.u, w = FLAT ? run.w : run.w & ~1;
+    kept_pair p;
+    p.voxel = (uint32_t)u * (uint32_t)s.stride[0] + (uint32_t)run.v * (uint32_t)s.stride[1] +
+              (uint32_t)w * (uint32_t)s.stride[2];
+    p.apart = FLAT ? RUN : (uint32_t)s.stride[2];
+    p.half = FLAT ? run.u / RUN & 1 : run.w & 1;
+    p.whole = s.aligned && u + (FLAT ? 2 * RUN : RUN) <= s.side[0] && run.v < s.side[1] &&
+              w + (FLAT ? 0 : 1) < s.side[2];
+    return p;
 }
 
-/* A run's levels of a channel in the labels; 0 beyond the volume. */
-template <bool FLAT>
-static __device__ inline uint4 kept_levels(const scene &s, place run, int channel)
+/* A channel's levels of a run that is none of two whole ones; 0 beyond the volume. */
+static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int channel)
 {
-    const uint4 *one = kept_in_one<FLAT>(s, run, channel);
-    if (one) return *one;
     const bool there = run.v < s.side[1] && run.w < s.side[2];
     const uint16_t *from = (const uint16_t *)(s.labels + voxel_at(s, run)) + channel;
     uint32_t word[RUN / 2] = {};
@@ -209,13 +214,28 @@ static __device__ inline uint4 kept_levels(const scene &s, place run, int channe
     return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* Put them there. */
+/* A run's levels of both channels. */
+template <bool FLAT>
+static __device__ inline void read_kept(uint4 *packed, const scene &s, place run)
+{
+    const kept_pair p = pair_of<FLAT>(s, run);
+    const uint4 *from = (const uint4 *)(s.labels + p.voxel) + p.half;
+    if (p.whole) {
+        packed[0] = *from;
+        packed[1] = from[p.apart / 4];
+    } else {
+        packed[0] = kept_apart(s, run, 0);
+        packed[1] = kept_apart(s, run, 1);
+    }
+}
+
+/* Put a channel's there. */
 template <bool FLAT>
 static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
 {
-    uint4 *one = kept_in_one<FLAT>(s, run, channel);
-    if (one) {
-        *one = packed;
+    const kept_pair p = pair_of<FLAT>(s, run);
+    if (p.whole) {
+        ((uint4 *)(s.labels + p.voxel))[p.half + channel * (p.apart / 4)] = packed;
         return;
     }
     const bool there = run.v < s.side[1] && run.w < s.side[2];

@@ -330,7 +330,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
         double size;
     } rows[] = {
         {"grey",       {256, 256, 256}, GREY,    8 },
-        {"grey",       {256, 256, 256}, GREY,    4 },
+        {"grey",       {256, 256, 256}, GREY,    5 },
         {"colours",    {1600, 1200, 1}, COLOURS, 16},
         {"colours",    {128, 128, 128}, COLOURS, 8 },
         {"5 channels", {128, 128, 128}, FIVE,    8 },
