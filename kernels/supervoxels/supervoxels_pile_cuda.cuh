@@ -333,7 +333,8 @@ template <int C, bool FLAT>
 static __device__ inline void prefetch_pile(const scene &s, const listed_pile &next)
 {
     typedef shape<FLAT> S;
-    const uint32_t z = (next.z & ~SOLE) * S::depth, x = min(next.x, s.bricks[0] - 1);
+    const uint32_t z = next.z * S::depth, x = min(next.x, s.bricks[0] - 1);
+    if (next.z & SOLE) return;
 #pragma unroll
     for (uint32_t i = 0; i < S::depth; i++) {
         const uint32_t run = first_run(s, x, next.y, min(z + i, s.bricks[2] - 1));
@@ -343,8 +344,8 @@ static __device__ inline void prefetch_pile(const scene &s, const listed_pile &n
         const int32_t first[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
 #pragma unroll
         for (int i = 0; i < S::depth; i++) {
-            const kept_pair of = pair_of<FLAT>(s, place_of_run<FLAT>(first, i));
-            if (of.whole) prefetch(s.labels + of.voxel + of.half * of.apart);
+            const kept_runs of = runs_of<FLAT>(s, place_of_run<FLAT>(first, i));
+            if (of.whole) prefetch(own_labels<FLAT>(s, of));
         }
     }
 }
@@ -370,6 +371,16 @@ static __device__ inline void label_pile(const scene &s, const int32_t *first, i
     for (int z = 0; z < shape<FLAT>::depth; z++) write_run(s, place_of_run<FLAT>(first, z), label);
 }
 
+/* slic, last pass: a pile all of whose voxels screening has given to one cluster. */
+template <bool FLAT> static __device__ inline void label_sole(const scene &s, const listed_pile &at)
+{
+    typedef shape<FLAT> S;
+    const int32_t first[3] = {(int32_t)at.x * S::bx, (int32_t)at.y * S::by,
+                              (int32_t)(at.z & ~SOLE) * S::bz * S::depth};
+    const int of_spans = __ffs((int)at.clusters) - 1;
+    label_pile<FLAT>(s, first, cluster_of_spans<FLAT>(s, spans_of_pile(s, at), of_spans) + 1);
+}
+
 /* slic, first pass: what screening is to know of a pile. */
 template <int C, bool FLAT>
 static __device__ inline void keep_digest(const scene &s, const pile<LOB_SLIC, C, FLAT> &p,
@@ -390,7 +401,7 @@ static __device__ inline bool do_whole(const desk &d, const scene &s,
     bool whole = sole;
 #pragma unroll
     for (int z = 0; z < shape<FLAT>::depth; z++) whole = whole && p.data[z] == ALL_DATA;
-    if (!__all_sync(ALL_LANES, whole) && !(at.z & SOLE)) return false;
+    if (!__all_sync(ALL_LANES, whole)) return false;
     if (s.pass == PASS_LABEL)
         label_pile<FLAT>(s, p.first, id + 1);
     else if (threadIdx.x % WARP == 0) /* which wrote the digest, if it was written in this pass */
@@ -485,8 +496,12 @@ static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()
         }
         for (; at.x < end; at.x++) {
             if (!listed) next = at, next.x++;
-            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(s, at.x, at.y, at.z & ~SOLE), common,
-                                at, next);
+            if (M == LOB_SLIC && at.z & SOLE) {
+                prefetch_pile<C, FLAT>(s, next);
+                label_sole<FLAT>(s, at);
+                continue;
+            }
+            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(s, at.x, at.y, at.z), common, at, next);
         }
     }
 }

@@ -176,32 +176,47 @@ static __device__ inline int64_t voxel_at(const scene &s, place at)
 }
 
 /*
- * Levels in labels. Two runs, those of two lanes beside each other, share theirs where both are
- * whole: the labels of the first hold the first channel of both runs, those of the second the
- * second, so that what lanes ask for together are whole sectors. Elsewhere each label has what its
- * voxel has, 16 bits a channel. Voxels are counted in 32 bits, as all of a scene can be.
+ * Levels in labels. Runs of lanes beside each other share theirs where all of them are whole: in a
+ * flat view the two runs of two rows of a brick, the labels of the first row holding the first
+ * channel, those of the second the second; else two runs along w in that manner. So what lanes ask
+ * for together lies together. Elsewhere each label has what its voxel has, 16 bits a channel.
+ * Voxels are counted in 32 bits, as all of a scene can be.
  */
 typedef struct {
-    uint32_t voxel; /* the first of both */
-    uint32_t apart; /* of the runs, in voxels */
-    int half;       /* which of the two the run is */
+    uint32_t voxel; /* the first of all */
+    uint32_t apart; /* from the one row to the other, in voxels */
+    uint32_t part;  /* which of them the run is */
     bool whole;
-} kept_pair;
+} kept_runs;
 
-template <bool FLAT> static __device__ inline kept_pair pair_of(const scene &s, place run)
+template <bool FLAT> static __device__ inline kept_runs runs_of(const scene &s, place run)
 {
-    const int32_t u = FLAT ? run.u & ~RUN : run.u, w = FLAT ? run.w : run.w & ~1;
-    kept_pair p;
-    p.voxel = (uint32_t)u * (uint32_t)s.stride[0] + (uint32_t)run.v * (uint32_t)s.stride[1] +
+    const int32_t u = FLAT ? run.u & ~RUN : run.u, v = FLAT ? run.v & ~1 : run.v,
+                  w = FLAT ? run.w : run.w & ~1;
+    kept_runs r;
+    r.voxel = (uint32_t)u * (uint32_t)s.stride[0] + (uint32_t)v * (uint32_t)s.stride[1] +
               (uint32_t)w * (uint32_t)s.stride[2];
-    p.apart = FLAT ? RUN : (uint32_t)s.stride[2];
-    p.half = FLAT ? run.u / RUN & 1 : run.w & 1;
-    p.whole = s.aligned && u + (FLAT ? 2 * RUN : RUN) <= s.side[0] && run.v < s.side[1] &&
-              w + (FLAT ? 0 : 1) < s.side[2];
-    return p;
+    r.apart = (uint32_t)s.stride[FLAT ? 1 : 2];
+    r.part = (uint32_t)(FLAT ? (run.v & 1) * 2 + (run.u / RUN & 1) : run.w & 1);
+    r.whole = s.aligned && u + (FLAT ? 2 * RUN : RUN) <= s.side[0] &&
+              v + (FLAT ? 1 : 0) < s.side[1] && w + (FLAT ? 0 : 1) < s.side[2];
+    return r;
 }
 
-/* A channel's levels of a run that is none of two whole ones; 0 beyond the volume. */
+/* Where a run among them has its levels of a channel. */
+static __device__ inline uint4 *kept_at(const scene &s, const kept_runs &r, int channel)
+{
+    return (uint4 *)(s.labels + r.voxel + channel * r.apart) + r.part;
+}
+
+/* The labels of the run itself. */
+template <bool FLAT>
+static __device__ inline const int32_t *own_labels(const scene &s, const kept_runs &r)
+{
+    return s.labels + r.voxel + (FLAT ? r.part / 2 * r.apart + r.part % 2 * RUN : r.part * r.apart);
+}
+
+/* A channel's levels of a run that is by itself; 0 beyond the volume. */
 static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int channel)
 {
     const bool there = run.v < s.side[1] && run.w < s.side[2];
@@ -218,11 +233,10 @@ static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int c
 template <bool FLAT>
 static __device__ inline void read_kept(uint4 *packed, const scene &s, place run)
 {
-    const kept_pair p = pair_of<FLAT>(s, run);
-    const uint4 *from = (const uint4 *)(s.labels + p.voxel) + p.half;
-    if (p.whole) {
-        packed[0] = *from;
-        packed[1] = from[p.apart / 4];
+    const kept_runs r = runs_of<FLAT>(s, run);
+    if (r.whole) {
+        packed[0] = *kept_at(s, r, 0);
+        packed[1] = *kept_at(s, r, 1);
     } else {
         packed[0] = kept_apart(s, run, 0);
         packed[1] = kept_apart(s, run, 1);
@@ -233,9 +247,9 @@ static __device__ inline void read_kept(uint4 *packed, const scene &s, place run
 template <bool FLAT>
 static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
 {
-    const kept_pair p = pair_of<FLAT>(s, run);
-    if (p.whole) {
-        ((uint4 *)(s.labels + p.voxel))[p.half + channel * (p.apart / 4)] = packed;
+    const kept_runs r = runs_of<FLAT>(s, run);
+    if (r.whole) {
+        *kept_at(s, r, channel) = packed;
         return;
     }
     const bool there = run.v < s.side[1] && run.w < s.side[2];
