@@ -307,6 +307,7 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
 {
     typedef shape<FLAT> S;
     pile<M, C, FLAT> p;
+    p.apart = 0;
     p.first[0] = (int32_t)x * S::bx;
     p.first[1] = (int32_t)y * S::by;
     p.first[2] = (int32_t)z * S::bz * S::depth;
@@ -316,11 +317,26 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
         if constexpr (channels_in_labels(C) > 0)
-            read_kept<FLAT>(p.packed[i], s, place_of_run<FLAT>(p.first, i));
+            if (!read_kept<FLAT>(p.packed[i], s, place_of_run<FLAT>(p.first, i)))
+                p.apart |= 1u << i;
         p.packed[i][C - 1] = s.plane[p.run[i]];
-        if (z * S::depth + (uint32_t)i != w) p.data[i] = 0;
+        if (S::depth > 1 && z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
     return p;
+}
+
+/* Levels that lie by themselves, which are few: read in a branch that is seldom taken, because
+ * loads in one are waited for at its end. */
+template <lob_supervoxel_method M, int C, bool FLAT>
+static __device__ inline void read_apart(pile<M, C, FLAT> *p, const scene &s)
+{
+    if (!__any_sync(ALL_LANES, p->apart != 0)) return;
+#pragma unroll
+    for (int i = 0; i < shape<FLAT>::depth; i++)
+#pragma unroll
+        for (int c = 0; c < channels_in_labels(C); c++)
+            if (p->apart >> i & 1)
+                p->packed[i][c] = kept_apart(s, place_of_run<FLAT>(p->first, i), c);
 }
 
 static __device__ inline void prefetch(const void *at)
@@ -415,7 +431,7 @@ static __device__ inline bool do_whole(const desk &d, const scene &s,
  * and piles with more clusters than there is room for.
  */
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void do_pile(const desk &d, const scene &s, const pile<M, C, FLAT> &p,
+static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, FLAT> p,
                                       const uint8_t *common, const listed_pile &at,
                                       const listed_pile &next)
 {
@@ -423,9 +439,11 @@ static __device__ inline void do_pile(const desk &d, const scene &s, const pile<
     uint32_t cost[depth][RUN], rank[depth][RUN], data = 0;
 #pragma unroll
     for (int z = 0; z < depth; z++) data |= p.data[z];
+    const bool any = __any_sync(ALL_LANES, data != 0);
+    if constexpr (channels_in_labels(C) > 0) read_apart<M, C, FLAT>(&p, s);
     if constexpr (M == LOB_SLIC)
         if (s.pass == PASS_START) keep_digest<C, FLAT>(s, p, at);
-    if (!__any_sync(ALL_LANES, data != 0)) {
+    if (!any) {
         if (s.pass == PASS_LABEL) label_pile<FLAT>(s, p.first, 0);
         return;
     }

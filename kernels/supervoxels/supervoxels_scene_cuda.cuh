@@ -229,18 +229,14 @@ static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int c
     return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* A run's levels of both channels. */
+/* Both channels' levels of a run among others; 0 of one by itself. */
 template <bool FLAT>
-static __device__ inline void read_kept(uint4 *packed, const scene &s, place run)
+static __device__ inline bool read_kept(uint4 *packed, const scene &s, place run)
 {
     const kept_runs r = runs_of<FLAT>(s, run);
-    if (r.whole) {
-        packed[0] = *kept_at(s, r, 0);
-        packed[1] = *kept_at(s, r, 1);
-    } else {
-        packed[0] = kept_apart(s, run, 0);
-        packed[1] = kept_apart(s, run, 1);
-    }
+    packed[0] = r.whole ? *kept_at(s, r, 0) : make_uint4(0, 0, 0, 0);
+    packed[1] = r.whole ? *kept_at(s, r, 1) : make_uint4(0, 0, 0, 0);
+    return r.whole;
 }
 
 /* Put a channel's there. */

@@ -52,6 +52,7 @@ template <lob_supervoxel_method M, int C, bool FLAT> struct pile {
     uint32_t run[depth];    /* of each brick */
     uint32_t data[depth];   /* of its voxels; 0 of a brick beyond the volume */
     uint4 packed[depth][C]; /* and their levels */
+    uint32_t apart;         /* bricks whose run's levels in labels lie by themselves */
 };
 
 /* A warp's shared memory. */
