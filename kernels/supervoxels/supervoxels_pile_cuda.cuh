@@ -295,6 +295,19 @@ static __device__ inline void read_words(uint32_t *word, const scene &s, place a
     }
 }
 
+/* A lane's levels of both channels in labels of a brick; 0 and false: it does not share them. */
+template <bool FLAT>
+static __device__ inline bool read_kept(uint4 *packed, const desk &d, const scene &s,
+                                        const int32_t *corner, int brick)
+{
+    const int32_t first[3] = {corner[0], corner[1], corner[2] + brick * shape<FLAT>::bz};
+    const bool shares = shares_labels<FLAT>(s, first);
+    const int32_t *kept = s.labels + voxel_of_brick(s, first) + d.kept;
+    packed[0] = shares ? *(const uint4 *)kept : make_uint4(0, 0, 0, 0);
+    packed[1] = shares ? *(const uint4 *)(kept + kept_apart_by<FLAT>(s)) : make_uint4(0, 0, 0, 0);
+    return shares;
+}
+
 /* The first run of a brick. */
 static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t y, uint32_t z)
 {
@@ -302,12 +315,12 @@ static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t
 }
 
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, uint32_t y,
-                                                    uint32_t z)
+static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const scene &s, uint32_t x,
+                                                    uint32_t y, uint32_t z)
 {
     typedef shape<FLAT> S;
     pile<M, C, FLAT> p;
-    p.apart = 0;
+    p.by_voxel = 0;
     p.first[0] = (int32_t)x * S::bx;
     p.first[1] = (int32_t)y * S::by;
     p.first[2] = (int32_t)z * S::bz * S::depth;
@@ -317,26 +330,25 @@ static __device__ inline pile<M, C, FLAT> find_pile(const scene &s, uint32_t x, 
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
         if constexpr (channels_in_labels(C) > 0)
-            if (!read_kept<FLAT>(p.packed[i], s, place_of_run<FLAT>(p.first, i)))
-                p.apart |= 1u << i;
+            if (!read_kept<FLAT>(p.packed[i], d, s, p.first, i)) p.by_voxel |= 1u << i;
         p.packed[i][C - 1] = s.plane[p.run[i]];
         if (S::depth > 1 && z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
     return p;
 }
 
-/* Levels that lie by themselves, which are few: read in a branch that is seldom taken, because
- * loads in one are waited for at its end. */
+/* Levels of bricks that do not share labels, most often few: read in a branch that is seldom taken,
+ * because loads in one are waited for at its end. */
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void read_apart(pile<M, C, FLAT> *p, const scene &s)
+static __device__ inline void read_by_voxel(pile<M, C, FLAT> *p, const scene &s)
 {
-    if (!__any_sync(ALL_LANES, p->apart != 0)) return;
+    if (p->by_voxel == 0) return;
 #pragma unroll
     for (int i = 0; i < shape<FLAT>::depth; i++)
 #pragma unroll
         for (int c = 0; c < channels_in_labels(C); c++)
-            if (p->apart >> i & 1)
-                p->packed[i][c] = kept_apart(s, place_of_run<FLAT>(p->first, i), c);
+            if (p->by_voxel >> i & 1)
+                p->packed[i][c] = kept_by_voxel(s, place_of_run<FLAT>(p->first, i), c);
 }
 
 static __device__ inline void prefetch(const void *at)
@@ -346,7 +358,7 @@ static __device__ inline void prefetch(const void *at)
 
 /* Ask for the levels of the next pile, so that they have come nearer when it is its turn. */
 template <int C, bool FLAT>
-static __device__ inline void prefetch_pile(const scene &s, const listed_pile &next)
+static __device__ inline void prefetch_pile(const desk &d, const scene &s, const listed_pile &next)
 {
     typedef shape<FLAT> S;
     const uint32_t z = next.z * S::depth, x = min(next.x, s.bricks[0] - 1);
@@ -360,8 +372,11 @@ static __device__ inline void prefetch_pile(const scene &s, const listed_pile &n
         const int32_t first[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
 #pragma unroll
         for (int i = 0; i < S::depth; i++) {
-            const kept_runs of = runs_of<FLAT>(s, place_of_run<FLAT>(first, i));
-            if (of.whole) prefetch(own_labels<FLAT>(s, of));
+            const int32_t of[3] = {first[0], first[1], first[2] + i * S::bz};
+            const int32_t *kept = s.labels + voxel_of_brick(s, of) + d.kept;
+            if (!shares_labels<FLAT>(s, of)) continue;
+            prefetch(kept);
+            prefetch(kept + kept_apart_by<FLAT>(s));
         }
     }
 }
@@ -440,7 +455,7 @@ static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, 
 #pragma unroll
     for (int z = 0; z < depth; z++) data |= p.data[z];
     const bool any = __any_sync(ALL_LANES, data != 0);
-    if constexpr (channels_in_labels(C) > 0) read_apart<M, C, FLAT>(&p, s);
+    if constexpr (channels_in_labels(C) > 0) read_by_voxel<M, C, FLAT>(&p, s);
     if constexpr (M == LOB_SLIC)
         if (s.pass == PASS_START) keep_digest<C, FLAT>(s, p, at);
     if (!any) {
@@ -449,7 +464,7 @@ static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, 
     }
     if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
     const shortlist list = list_clusters<M, C, FLAT>(d, s, p, at);
-    prefetch_pile<C, FLAT>(s, next);
+    prefetch_pile<C, FLAT>(d, s, next);
     if (list.n > s.room) {
         do_plainly(s, p, EVERY_VOXEL);
         return;
@@ -495,6 +510,9 @@ static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()
     uint8_t *common;
     desk d;
     lay_desk<M, C, FLAT>(&d, &common, (unsigned char *)shared, s.room, (int)warp);
+    const int lane = (int)(threadIdx.x % WARP);
+    d.kept =
+        kept_in_brick<FLAT>(s, shape<FLAT>::x(lane), shape<FLAT>::y(lane), shape<FLAT>::z(lane));
     fill_common_rows<FLAT>(common);
     __syncthreads();
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += step) {
@@ -515,11 +533,12 @@ static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()
         for (; at.x < end; at.x++) {
             if (!listed) next = at, next.x++;
             if (M == LOB_SLIC && at.z & SOLE) {
-                prefetch_pile<C, FLAT>(s, next);
+                prefetch_pile<C, FLAT>(d, s, next);
                 label_sole<FLAT>(s, at);
                 continue;
             }
-            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(s, at.x, at.y, at.z), common, at, next);
+            do_pile<M, C, FLAT>(d, s, find_pile<M, C, FLAT>(d, s, at.x, at.y, at.z), common, at,
+                                next);
         }
     }
 }

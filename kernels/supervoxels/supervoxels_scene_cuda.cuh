@@ -176,48 +176,43 @@ static __device__ inline int64_t voxel_at(const scene &s, place at)
 }
 
 /*
- * Levels in labels. Runs of lanes beside each other share theirs where all of them are whole: in a
- * flat view the two runs of two rows of a brick, the labels of the first row holding the first
- * channel, those of the second the second; else two runs along w in that manner. So what lanes ask
- * for together lies together. Elsewhere each label has what its voxel has, 16 bits a channel.
- * Voxels are counted in 32 bits, as all of a scene can be.
+ * Levels in labels. Where a brick lies wholly in the volume, runs of lanes beside each other share
+ * theirs, so that what lanes ask for together lies together: in a flat view the four runs of two
+ * rows, the labels of the first row holding the first channel, those of the second the second; else
+ * two runs along w in that manner. In other bricks each label has what its voxel has, 16 bits a
+ * channel. Voxels are counted in 32 bits, as all of a scene can be.
  */
-typedef struct {
-    uint32_t voxel; /* the first of all */
-    uint32_t apart; /* from the one row to the other, in voxels */
-    uint32_t part;  /* which of them the run is */
-    bool whole;
-} kept_runs;
-
-template <bool FLAT> static __device__ inline kept_runs runs_of(const scene &s, place run)
-{
-    const int32_t u = FLAT ? run.u & ~RUN : run.u, v = FLAT ? run.v & ~1 : run.v,
-                  w = FLAT ? run.w : run.w & ~1;
-    kept_runs r;
-    r.voxel = (uint32_t)u * (uint32_t)s.stride[0] + (uint32_t)v * (uint32_t)s.stride[1] +
-              (uint32_t)w * (uint32_t)s.stride[2];
-    r.apart = (uint32_t)s.stride[FLAT ? 1 : 2];
-    r.part = (uint32_t)(FLAT ? (run.v & 1) * 2 + (run.u / RUN & 1) : run.w & 1);
-    r.whole = s.aligned && u + (FLAT ? 2 * RUN : RUN) <= s.side[0] &&
-              v + (FLAT ? 1 : 0) < s.side[1] && w + (FLAT ? 0 : 1) < s.side[2];
-    return r;
-}
-
-/* Where a run among them has its levels of a channel. */
-static __device__ inline uint4 *kept_at(const scene &s, const kept_runs &r, int channel)
-{
-    return (uint4 *)(s.labels + r.voxel + channel * r.apart) + r.part;
-}
-
-/* The labels of the run itself. */
 template <bool FLAT>
-static __device__ inline const int32_t *own_labels(const scene &s, const kept_runs &r)
+static __device__ inline bool shares_labels(const scene &s, const int32_t *first)
 {
-    return s.labels + r.voxel + (FLAT ? r.part / 2 * r.apart + r.part % 2 * RUN : r.part * r.apart);
+    typedef shape<FLAT> S;
+    return s.aligned && first[0] + S::bx <= s.side[0] && first[1] + S::by <= s.side[1] &&
+           first[2] + S::bz <= s.side[2];
 }
 
-/* A channel's levels of a run that is by itself; 0 beyond the volume. */
-static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int channel)
+/* Where a run of such a brick has its levels of channel 0: voxels behind the brick's first one. u,
+ * v, w: where it is in the brick. */
+template <bool FLAT>
+static __device__ inline uint32_t kept_in_brick(const scene &s, int u, int v, int w)
+{
+    const uint32_t row = (uint32_t)s.stride[1], slice = (uint32_t)s.stride[2];
+    return FLAT ? (v & ~1) * row + (v & 1) * RUN + u / 2 : v * row + (w & ~1) * slice + (w & 1) * 4;
+}
+
+/* The first voxel of a brick that shares labels: there voxels along u follow each other. */
+static __device__ inline uint32_t voxel_of_brick(const scene &s, const int32_t *first)
+{
+    return first[0] + first[1] * (uint32_t)s.stride[1] + first[2] * (uint32_t)s.stride[2];
+}
+
+/* From the levels of channel 0 to those of channel 1. */
+template <bool FLAT> static __device__ inline uint32_t kept_apart_by(const scene &s)
+{
+    return (uint32_t)s.stride[FLAT ? 1 : 2];
+}
+
+/* A channel's levels of a run of another brick; 0 beyond the volume. */
+static __device__ __noinline__ uint4 kept_by_voxel(const scene &s, place run, int channel)
 {
     const bool there = run.v < s.side[1] && run.w < s.side[2];
     const uint16_t *from = (const uint16_t *)(s.labels + voxel_at(s, run)) + channel;
@@ -229,23 +224,17 @@ static __device__ __noinline__ uint4 kept_apart(const scene &s, place run, int c
     return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* Both channels' levels of a run among others; 0 of one by itself. */
-template <bool FLAT>
-static __device__ inline bool read_kept(uint4 *packed, const scene &s, place run)
-{
-    const kept_runs r = runs_of<FLAT>(s, run);
-    packed[0] = r.whole ? *kept_at(s, r, 0) : make_uint4(0, 0, 0, 0);
-    packed[1] = r.whole ? *kept_at(s, r, 1) : make_uint4(0, 0, 0, 0);
-    return r.whole;
-}
-
-/* Put a channel's there. */
+/* Put a run's levels of a channel where they are looked for. */
 template <bool FLAT>
 static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
 {
-    const kept_runs r = runs_of<FLAT>(s, run);
-    if (r.whole) {
-        *kept_at(s, r, channel) = packed;
+    typedef shape<FLAT> S;
+    const int32_t in[3] = {run.u % S::bx, run.v % S::by, run.w % S::bz};
+    const int32_t first[3] = {run.u - in[0], run.v - in[1], run.w - in[2]};
+    if (shares_labels<FLAT>(s, first)) {
+        *(uint4 *)(s.labels + voxel_of_brick(s, first) +
+                   kept_in_brick<FLAT>(s, in[0], in[1], in[2]) + channel * kept_apart_by<FLAT>(s)) =
+            packed;
         return;
     }
     const bool there = run.v < s.side[1] && run.w < s.side[2];

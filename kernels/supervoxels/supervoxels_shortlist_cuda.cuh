@@ -52,16 +52,17 @@ template <lob_supervoxel_method M, int C, bool FLAT> struct pile {
     uint32_t run[depth];    /* of each brick */
     uint32_t data[depth];   /* of its voxels; 0 of a brick beyond the volume */
     uint4 packed[depth][C]; /* and their levels */
-    uint32_t apart;         /* bricks whose run's levels in labels lie by themselves */
+    uint32_t by_voxel;      /* bricks that do not share labels */
 };
 
-/* A warp's shared memory. */
+/* A warp's shared memory, and what a lane asks for in every pile. */
 typedef struct {
     uint32_t *table;  /* room entries */
     float2 *waves;    /* lsc: cosines and sines of the pile's places */
     uint32_t *packed; /* and as bytes: cosine, sine << 16, biased */
     uint4 *hot;
     uint8_t *rows; /* of bytes of channels */
+    uint32_t kept; /* kept_in_brick, of the lane's run */
 } desk;
 
 /* Keep a value in its register, where the compiler would work it out again for every cluster. */
