@@ -110,8 +110,8 @@ static lob_status take_clusters(engine *e, lob_error *error)
     if (st != LOB_OK) return st;
     e->centres = calloc(n, floats);
     e->boxes = malloc(n * box);
-    if (kept) e->sums = malloc(n * sums);
-    if (kept && contrasts) e->largest = malloc(n * contrast);
+    if (kept) e->sums = calloc(n, sums);
+    if (kept && contrasts) e->largest = calloc(n, contrast);
     if (!e->centres || !e->boxes) return LOB_ENOMEM;
     if (kept && (!e->sums || (contrasts && !e->largest))) return LOB_ENOMEM;
     e->scene.centres = e->centres;
