@@ -51,6 +51,7 @@ typedef struct {
     const uint32_t *found; /* device address of how many there are, in LOB_DEVICE_TABLES */
     int64_t most;          /* there are not more than this */
     int64_t bytes;         /* of working memory, at most */
+    int64_t held;          /* of these, what goes on to be taken: the block LOB_DEVICE_TABLES */
 } lob_components_label_pieces;
 
 /*

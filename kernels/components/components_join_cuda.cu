@@ -370,5 +370,6 @@ lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces,
     pieces->found = found_at(&j.r);
     pieces->most = j.r.pieces;
     pieces->bytes = j.bytes;
+    pieces->held = j.held[LOB_DEVICE_TABLES];
     return LOB_OK;
 }

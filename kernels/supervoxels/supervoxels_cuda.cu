@@ -53,17 +53,17 @@ int64_t lob_supervoxels_budget(const lob_device *device, int64_t bytes, int64_t 
     return most && most < room ? most : room;
 }
 
-/* Of the memory that the caller allows, what the tables leave; 0: he allows all. */
-static int64_t most_without_tables(const job *j)
+/* Of the memory that the caller allows, what is left besides some; 0: he allows all. */
+static int64_t most_beside(const job *j, int64_t taken)
 {
     const int64_t most = j->context->max_memory;
-    return most > 0 && most <= j->table_bytes ? 1 : most > 0 ? most - j->table_bytes : 0;
+    return most > 0 && most <= taken ? 1 : most > 0 ? most - taken : 0;
 }
 
 /* Take the block for working memory, besides the tables. */
 static lob_status take_work(job *j, int64_t bytes, void **memory)
 {
-    const int64_t budget = lob_supervoxels_budget(j->device, bytes, most_without_tables(j));
+    const int64_t budget = lob_supervoxels_budget(j->device, bytes, most_beside(j, j->table_bytes));
     if (bytes > budget) return lob_supervoxels_refuse(bytes, budget, j->voxels, j->error);
     return lob_device_scratch(j->device, LOB_DEVICE_WORK, memory, bytes, j->error);
 }
@@ -420,7 +420,7 @@ static lob_status connect(job *j)
     lob_components_label_pieces pieces = {};
     lob_context within = *context;
     lob_supervoxel_pieces found = {};
-    within.max_memory = most_without_tables(j);
+    within.max_memory = most_beside(j, j->table_bytes);
     LOB_TRY(lob_components_label_pieces_cuda(&pieces, j->arrays->labels, j->in->image->dims,
                                              j->s.rule.slice_axis, &within, j->error));
     count_bytes(j, pieces.bytes);
@@ -433,9 +433,10 @@ static lob_status connect(job *j)
     }
     found.at = pieces.found;
     found.most = pieces.most;
-    found.beside = j->table_bytes;
-    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, within.max_memory, j->error));
-    count_bytes(j, found.bytes);
+    found.beside = j->table_bytes + pieces.held;
+    LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, most_beside(j, found.beside),
+                                        j->error));
+    count_bytes(j, found.bytes + pieces.held);
     j->found.pieces = found.pieces;
     j->found.supervoxels = found.supervoxels;
     return LOB_OK;

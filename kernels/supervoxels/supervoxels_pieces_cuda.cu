@@ -114,7 +114,7 @@ static lob_status count_pieces(joining_pieces *j, int64_t voxels)
 
 /*
  * Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty, and it
- * keeps to what is left of 4 for all, but where pieces are so many that half a byte is not.
+ * keeps to what is left of 4 for all, but half a byte at least.
  */
 static lob_status prepare(joining_pieces *j, const lob_supervoxel_pieces *found, int64_t *bytes,
                           int64_t allowed)

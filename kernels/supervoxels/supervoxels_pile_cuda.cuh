@@ -27,6 +27,7 @@
 #ifndef LOB_SUPERVOXELS_PILE_CUDA_CUH
 #define LOB_SUPERVOXELS_PILE_CUDA_CUH
 
+#include "kernels/supervoxels/supervoxels_kept_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_screen_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_sums_cuda.cuh"
 
@@ -256,56 +257,13 @@ static __device__ inline void label_brick(const desk &d, const scene &s, place a
     write_run(s, at, label);
 }
 
-/* Four words of labels, voxels j..j+3 of a run; 0 beyond the volume. */
-static __device__ inline uint4 read_four(const scene &s, place run, int j)
-{
-    const bool there = run.u + j < s.side[0] && run.v < s.side[1] && run.w < s.side[2];
-    return there ? *(const uint4 *)(s.labels + voxel_at(s, run) + j) : make_uint4(0, 0, 0, 0);
-}
-
-/*
- * What a lane's run has in labels; 0 beyond the volume. Two lanes, whose runs follow each other
- * along u or w, read each other's halves, so that what all read at once are whole sectors of 32
- * bytes. All lanes of a warp come here.
- */
+/* The first voxel of a pile's brick. */
 template <bool FLAT>
-static __device__ inline void read_words(uint32_t *word, const scene &s, place at)
+static __device__ inline void first_of_brick(int32_t *first, const int32_t *corner, int brick)
 {
-    if (!s.aligned) {
-        const bool there = at.v < s.side[1] && at.w < s.side[2];
-        const int32_t *from = s.labels + voxel_at(s, at);
-#pragma unroll
-        for (int j = 0; j < RUN; j++)
-            word[j] = there && at.u + j < s.side[0] ? (uint32_t)from[j * s.stride[0]] : 0;
-        return;
-    }
-    const bool odd = threadIdx.x & 1;
-    place even_run = at, odd_run = at;
-    if (FLAT)
-        even_run.u &= ~RUN, odd_run.u |= RUN;
-    else
-        even_run.w &= ~1, odd_run.w |= 1;
-    const uint4 a = read_four(s, even_run, odd ? 4 : 0), b = read_four(s, odd_run, odd ? 4 : 0);
-    const uint32_t of_even[4] = {a.x, a.y, a.z, a.w}, of_odd[4] = {b.x, b.y, b.z, b.w};
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const uint32_t other = __shfl_xor_sync(ALL_LANES, odd ? of_even[j] : of_odd[j], 1);
-        word[j] = odd ? other : of_even[j];
-        word[4 + j] = odd ? of_odd[j] : other;
-    }
-}
-
-/* A lane's levels of both channels in labels of a brick; 0 and false: it does not share them. */
-template <bool FLAT>
-static __device__ inline bool read_kept(uint4 *packed, const desk &d, const scene &s,
-                                        const int32_t *corner, int brick)
-{
-    const int32_t first[3] = {corner[0], corner[1], corner[2] + brick * shape<FLAT>::bz};
-    const bool shares = shares_labels<FLAT>(s, first);
-    const int32_t *kept = s.labels + voxel_of_brick(s, first) + d.kept;
-    packed[0] = shares ? *(const uint4 *)kept : make_uint4(0, 0, 0, 0);
-    packed[1] = shares ? *(const uint4 *)(kept + kept_apart_by<FLAT>(s)) : make_uint4(0, 0, 0, 0);
-    return shares;
+    first[0] = corner[0];
+    first[1] = corner[1];
+    first[2] = corner[2] + brick * shape<FLAT>::bz;
 }
 
 /* The first run of a brick. */
@@ -329,31 +287,31 @@ static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const scene &
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
         p.data[i] = s.data[p.run[i]];
-        if constexpr (channels_in_labels(C) > 0)
-            if (!read_kept<FLAT>(p.packed[i], d, s, p.first, i)) p.by_voxel |= 1u << i;
+        if constexpr (channels_in_labels(C) > 0) {
+            int32_t first[3];
+            first_of_brick<FLAT>(first, p.first, i);
+            if (!read_kept<FLAT>(p.packed[i], s, first, d.kept)) p.by_voxel |= 1u << i;
+        }
         p.packed[i][C - 1] = s.plane[p.run[i]];
         if (S::depth > 1 && z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
     return p;
 }
 
-/* Levels of bricks that do not share labels, most often few: read in a branch that is seldom taken,
+/* Levels in labels that are not shared, most often few: read in a branch that is seldom taken,
  * because loads in one are waited for at its end. */
 template <lob_supervoxel_method M, int C, bool FLAT>
-static __device__ inline void read_by_voxel(pile<M, C, FLAT> *p, const scene &s)
+static __device__ inline void complete_pile(pile<M, C, FLAT> *p, const scene &s)
 {
     if (p->by_voxel == 0) return;
 #pragma unroll
-    for (int i = 0; i < shape<FLAT>::depth; i++)
-#pragma unroll
-        for (int c = 0; c < channels_in_labels(C); c++)
-            if (p->by_voxel >> i & 1)
-                p->packed[i][c] = kept_by_voxel(s, place_of_run<FLAT>(p->first, i), c);
-}
-
-static __device__ inline void prefetch(const void *at)
-{
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+    for (int i = 0; i < shape<FLAT>::depth; i++) {
+        uint4 packed[2];
+        if (!(p->by_voxel >> i & 1)) continue;
+        read_by_voxel(packed, s, place_of_run<FLAT>(p->first, i));
+        p->packed[i][0] = packed[0];
+        p->packed[i][1] = packed[1];
+    }
 }
 
 /* Ask for the levels of the next pile, so that they have come nearer when it is its turn. */
@@ -369,14 +327,12 @@ static __device__ inline void prefetch_pile(const desk &d, const scene &s, const
         prefetch(s.plane + run + threadIdx.x % WARP);
     }
     if constexpr (channels_in_labels(C) > 0) {
-        const int32_t first[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
+        const int32_t corner[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
 #pragma unroll
         for (int i = 0; i < S::depth; i++) {
-            const int32_t of[3] = {first[0], first[1], first[2] + i * S::bz};
-            const int32_t *kept = s.labels + voxel_of_brick(s, of) + d.kept;
-            if (!shares_labels<FLAT>(s, of)) continue;
-            prefetch(kept);
-            prefetch(kept + kept_apart_by<FLAT>(s));
+            int32_t first[3];
+            first_of_brick<FLAT>(first, corner, i);
+            prefetch_kept<FLAT>(s, first, d.kept);
         }
     }
 }
@@ -455,7 +411,7 @@ static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, 
 #pragma unroll
     for (int z = 0; z < depth; z++) data |= p.data[z];
     const bool any = __any_sync(ALL_LANES, data != 0);
-    if constexpr (channels_in_labels(C) > 0) read_by_voxel<M, C, FLAT>(&p, s);
+    if constexpr (channels_in_labels(C) > 0) complete_pile<M, C, FLAT>(&p, s);
     if constexpr (M == LOB_SLIC)
         if (s.pass == PASS_START) keep_digest<C, FLAT>(s, p, at);
     if (!any) {

@@ -5,6 +5,7 @@
  * A block takes bricks that follow each other along u. It reads them row after row and writes them
  * brick after brick, both in pieces as large as can be; in between they lie in shared memory.
  */
+#include "kernels/supervoxels/supervoxels_kept_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_stored_cuda.cuh"
 
 enum {

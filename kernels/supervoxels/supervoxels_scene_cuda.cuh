@@ -10,8 +10,8 @@
  * the volume is not data.
  *
  * Passes over piles take one channel or three. The last channel's levels are a plane; two before it
- * lie in the labels until the last pass writes labels there: a pile's in those of its own voxels.
- * Passes over single voxels read the image.
+ * lie in the labels until these are written (supervoxels_kept_cuda.cuh). Passes over single voxels
+ * read the image.
  */
 #ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
 #define LOB_SUPERVOXELS_SCENE_CUDA_CUH
@@ -91,7 +91,7 @@ typedef struct {
     uint32_t bricks[3], piles;         /* piles along w */
     uint32_t stretch;                  /* piles of a row that a warp takes one after another */
     uint32_t runs;                     /* of all bricks */
-    bool aligned; /* labels of a run's halves may be written 16 bytes at a time */
+    bool aligned; /* a run's labels may be read and written 16 bytes at a time, half by half */
 
     uint4 *plane;                       /* runs: levels of the last channel; NULL: nobody asks */
     uint8_t *data;                      /* runs; bit j: voxel j is data */
@@ -106,7 +106,7 @@ typedef struct {
     uint32_t *digests;                  /* slic: of piles; supervoxels_screen_cuda.cuh tells what */
     listed_pile *listed;                /* as many, where piles are screened */
     progress_line *line;
-    int32_t *labels;
+    int32_t *labels; /* of three channels two have their levels here, before the last pass */
 
     pass_kind pass;
     int iteration; /* the start is 0 */
@@ -124,12 +124,6 @@ static inline int64_t count_of_piles(const scene *s)
 typedef struct {
     int32_t u, v, w;
 } place;
-
-/* How many channels' levels, from the first on, lie in the labels. */
-static __host__ __device__ constexpr int channels_in_labels(int channels)
-{
-    return channels == 3 ? 2 : 0;
-}
 
 /* A voxel's levels in CIELAB, from the image. */
 static __device__ inline void read_lab(uint16_t *lab, const scene &s, int64_t voxel)
@@ -173,77 +167,6 @@ static __device__ inline bool is_still(const scene &s)
 static __device__ inline int64_t voxel_at(const scene &s, place at)
 {
     return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
-}
-
-/*
- * Levels in labels. Where a brick lies wholly in the volume, runs of lanes beside each other share
- * theirs, so that what lanes ask for together lies together: in a flat view the four runs of two
- * rows, the labels of the first row holding the first channel, those of the second the second; else
- * two runs along w in that manner. In other bricks each label has what its voxel has, 16 bits a
- * channel. Voxels are counted in 32 bits, as all of a scene can be.
- */
-template <bool FLAT>
-static __device__ inline bool shares_labels(const scene &s, const int32_t *first)
-{
-    typedef shape<FLAT> S;
-    return s.aligned && first[0] + S::bx <= s.side[0] && first[1] + S::by <= s.side[1] &&
-           first[2] + S::bz <= s.side[2];
-}
-
-/* Where a run of such a brick has its levels of channel 0: voxels behind the brick's first one. u,
- * v, w: where it is in the brick. */
-template <bool FLAT>
-static __device__ inline uint32_t kept_in_brick(const scene &s, int u, int v, int w)
-{
-    const uint32_t row = (uint32_t)s.stride[1], slice = (uint32_t)s.stride[2];
-    return FLAT ? (v & ~1) * row + (v & 1) * RUN + u / 2 : v * row + (w & ~1) * slice + (w & 1) * 4;
-}
-
-/* The first voxel of a brick that shares labels: there voxels along u follow each other. */
-static __device__ inline uint32_t voxel_of_brick(const scene &s, const int32_t *first)
-{
-    return first[0] + first[1] * (uint32_t)s.stride[1] + first[2] * (uint32_t)s.stride[2];
-}
-
-/* From the levels of channel 0 to those of channel 1. */
-template <bool FLAT> static __device__ inline uint32_t kept_apart_by(const scene &s)
-{
-    return (uint32_t)s.stride[FLAT ? 1 : 2];
-}
-
-/* A channel's levels of a run of another brick; 0 beyond the volume. */
-static __device__ __noinline__ uint4 kept_by_voxel(const scene &s, place run, int channel)
-{
-    const bool there = run.v < s.side[1] && run.w < s.side[2];
-    const uint16_t *from = (const uint16_t *)(s.labels + voxel_at(s, run)) + channel;
-    uint32_t word[RUN / 2] = {};
-#pragma unroll
-    for (int j = 0; j < RUN; j++)
-        if (there && run.u + j < s.side[0])
-            word[j / 2] |= (uint32_t)from[2 * j * s.stride[0]] << j % 2 * 16;
-    return make_uint4(word[0], word[1], word[2], word[3]);
-}
-
-/* Put a run's levels of a channel where they are looked for. */
-template <bool FLAT>
-static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
-{
-    typedef shape<FLAT> S;
-    const int32_t in[3] = {run.u % S::bx, run.v % S::by, run.w % S::bz};
-    const int32_t first[3] = {run.u - in[0], run.v - in[1], run.w - in[2]};
-    if (shares_labels<FLAT>(s, first)) {
-        *(uint4 *)(s.labels + voxel_of_brick(s, first) +
-                   kept_in_brick<FLAT>(s, in[0], in[1], in[2]) + channel * kept_apart_by<FLAT>(s)) =
-            packed;
-        return;
-    }
-    const bool there = run.v < s.side[1] && run.w < s.side[2];
-    const uint32_t word[RUN / 2] = {packed.x, packed.y, packed.z, packed.w};
-    uint16_t *to = (uint16_t *)(s.labels + voxel_at(s, run)) + channel;
-#pragma unroll
-    for (int j = 0; j < RUN; j++)
-        if (there && run.u + j < s.side[0])
-            to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
 }
 
 /* Write a run's labels, as far as it lies in the volume. */

@@ -91,12 +91,42 @@ static int compare(const supervoxels_case *c, const outcome *want, outcome *got,
     return what != NULL;
 }
 
+/* As much memory as a run took is enough; with half of that it says so, or does it all the same. */
+static int check_limited(const lob_backend *backend, const lob_context *context,
+                         const supervoxels_case *c, const outcome *want, int64_t needed)
+{
+    lob_context limited = *context;
+    int failures = 0;
+    const int64_t limits[] = {needed, needed / 2 + 1}; /* 0 would be no limit */
+    for (int i = 0; i < 2; i++) {
+        limited.max_memory = limits[i];
+        outcome got = run(backend, c, &limited);
+        const bool refused = i > 0 && got.status == LOB_ENOMEM;
+        const bool over = !refused && got.stats.working_bytes > limits[i];
+        if (over)
+            printf("supervoxels: %s: given %lld bytes it took %lld\n", c->shape,
+                   (long long)limits[i], (long long)got.stats.working_bytes);
+        if (refused && !strstr(got.error.text, "working memory")) {
+            printf("supervoxels: %s: %s tells of no memory\n", c->shape, got.error.text);
+            failures++;
+        }
+        failures += over;
+        if (refused)
+            free(got.labels);
+        else
+            failures += compare(c, want, &got, "short of memory");
+    }
+    return failures;
+}
+
 static int check_case(const lob_backend *backend, const lob_context *context, supervoxels_case *c,
                       int *worked)
 {
     const lob_context cpu = {.threads = context->threads};
     outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    const int64_t needed = got.status == LOB_OK ? got.stats.working_bytes : 0;
     int failures = compare(c, &want, &got, backend->name);
+    if (needed > 0 && c->n % 3 == 0) failures += check_limited(backend, context, c, &want, needed);
     *worked += want.status == LOB_OK;
 #ifdef LOB_WITH_CUDA
     if (context->device && c->options.method == LOB_SLIC) {

@@ -38,7 +38,8 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, int chann
 
 static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
 {
-    static const int64_t sides[] = {1, 2, 3, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 37, 41};
+    static const int64_t sides[] = {1,  2,  3,  5,  7,  8,  11, 12, 13, 16,
+                                    17, 19, 20, 23, 29, 31, 32, 36, 37, 41};
     int64_t choices = 0, *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
     while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
     for (int a = 0; a < 3; a++)
@@ -217,6 +218,11 @@ static const struct {
     {"cells of many piles",  {40, 32, 27},    {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 20,  .3,   9, true },
     {"cells of many piles",  {203, 190, 1},   {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 50,  .1,   6, false},
     {"cells of many piles",  {198, 64, 3},    {1, 1, 1},   BLOBS,     1, LOB_SLIC,  2,  33,  .3,   9, true },
+    {"whole bricks",         {52, 49, 1},     {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 9,   .1,   5, false},
+    {"whole bricks",         {160, 160, 1},   {1, 1, 1},   BLOBS,     3, LOB_SLIC,  -1, 50,  .3,   6, true },
+    {"whole bricks",         {100, 37, 3},    {1, 1, 1},   NOISE,     3, LOB_LSC,   2,  8,   .05,  4, false},
+    {"whole bricks",         {36, 3, 35},     {1, 1, 1},   NOISE,     3, LOB_SLICO, 1,  7,   .05,  4, false},
+    {"whole bricks",         {44, 27, 15},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 6,   .05,  4, false},
 };
 
 bool supervoxels_case_fixed(supervoxels_case *c, int number)
