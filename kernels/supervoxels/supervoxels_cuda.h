@@ -14,13 +14,14 @@ extern "C" {
 /*
  * As lob_supervoxels_cpu, on context->device, which must be open.
  *
- * Working memory on the device is the larger of two: levels of 2 bytes a voxel with one channel or
- * three (with three, two channels' lie in the labels until these are written) and 70 bytes a
- * cluster and 12 a channel of it (lsc: 130 and 24; half as much again with until_still); and
- * afterwards 20 bytes a piece and 12 a channel of it, with a list of contacts that takes what these
- * leave of 4 bytes a voxel, 2 at most and half a byte at least. So it is at most 4 bytes a voxel
- * from 64 voxels a supervoxel on (lsc: 80), unless noise leaves a piece in every 9 voxels (in every
- * 16 with three channels).
+ * Working memory on the device is the larger of two: with one channel or three 2.1 bytes a voxel
+ * (of whole bricks of 8x8x4, in slices of 16x16; of three channels two lie in the labels until
+ * these are written), and 80 bytes a cluster and 12 a channel of it (lsc: 130 and 24; half as much
+ * again with until_still); and afterwards 30 bytes a piece and 12 a channel of it, with a list of
+ * contacts that takes what these leave of 4 bytes a voxel, 2 at most and half a byte at least. So
+ * with one channel or three it is at most 4 bytes a voxel from 64 voxels a supervoxel on (lsc:
+ * 110), unless a volume is thinner than bricks, or noise leaves a piece in every 12 voxels (in
+ * every 20 with three channels).
  *
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
  * free memory than this needs; the message tells both figures and the size that would fit.

@@ -114,7 +114,7 @@ static lob_status count_pieces(joining_pieces *j, int64_t voxels)
 
 /*
  * Memory, its first part cleared. The list may have any room: 2 bytes a voxel are plenty, and it
- * keeps to what is left of 4 for all, but half a byte at least.
+ * keeps to what is left of 4 for all, parts being rounded up, but half a byte at least.
  */
 static lob_status prepare(joining_pieces *j, const lob_supervoxel_pieces *found, int64_t *bytes,
                           int64_t allowed)
@@ -125,7 +125,7 @@ static lob_status prepare(joining_pieces *j, const lob_supervoxel_pieces *found,
     const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, list = (int64_t)sizeof *p->list;
     LOB_TRY(count_pieces(j, voxels));
     const int64_t least = place_parts(j, NULL);
-    const int64_t left = max(4 * voxels - found->beside - least, voxels / 2);
+    const int64_t left = max(4 * voxels - found->beside - least - 256, voxels / 2);
     const int64_t plenty = min(2 * voxels, left);
     const int64_t budget = lob_supervoxels_budget(j->device, least + plenty, allowed);
     if (least > budget) return lob_supervoxels_refuse(least, budget, voxels, error);

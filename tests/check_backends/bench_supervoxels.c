@@ -318,7 +318,7 @@ static int bench_frames(const lob_context *context, const bench_options *options
 
 /* ---- memory ---- */
 
-enum { MOST_BYTES = 4, FEW_PIECES = 16 }; /* a voxel, where there is at most a piece for so many */
+enum { MOST_BYTES = 4, FEW_PIECES = 20 }; /* a voxel, where there is at most a piece for so many */
 
 /* Working memory beyond input and output. */
 static int bench_memory(const lob_context *context, const bench_options *options)
@@ -332,6 +332,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
         {"grey",       {256, 256, 256}, GREY,    8 },
         {"grey",       {256, 256, 256}, GREY,    5 },
         {"colours",    {1600, 1200, 1}, COLOURS, 16},
+        {"colours",    {961, 641, 1},   COLOURS, 16},
         {"colours",    {128, 128, 128}, COLOURS, 8 },
         {"5 channels", {128, 128, 128}, FIVE,    8 },
     };
