@@ -113,7 +113,7 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
  * Levels of a row in one channel.
  *
  *   out      out  n; 0 where is_data is 0
- *   is_data  in   n, from lob_levels_data_row
+ *   is_data  in   n, 1 or 0, as lob_levels_data_row has them
  */
 void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *levels,
                     const lob_data *data, int channel, const lob_view *view, int64_t x, int64_t y,

@@ -88,10 +88,11 @@ typedef struct {
  *
  * Working memory on the CPU is the largest of three: 70 bytes a cluster and 12 a channel of it
  * (lsc: 130 and 24; two thirds more with until_still), clusters between two threads counting twice;
- * then 5 bytes a piece, as stats counts them, and three slices of labels a thread; then 8 bytes a
- * piece and 6 a channel of it. That is half a byte a voxel with cells of 8 voxels in 3D, and at
- * most 4 from 64 voxels a supervoxel on, unless noise leaves a piece in every 3.5 voxels (in
- * every 6.5 with three channels).
+ * then 5 to 8 bytes for each number given to what looks like a piece, somewhat more than there are
+ * pieces, and two slices of labels a thread; then 8 bytes a piece and 6 a channel of it. With cells
+ * of 8 voxels in 3D that is half a byte a voxel. With up to three channels, and without
+ * until_still, it is at most 4 from 64 voxels a supervoxel on, unless a supervoxel in many lies
+ * between threads, or noise leaves a piece in every 3.5 voxels (in every 6.5 with three channels).
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.

@@ -106,8 +106,8 @@ static lob_status too_many(lob_error *error)
 static int32_t new_number(const grid *g, slab *s)
 {
     if (s->found == s->room) {
-        const int64_t room = s->room ? s->room + s->room / 4 : 256;
-        s->status = room > INT32_MAX ? LOB_EDATA : resize(g, s, room);
+        const int64_t most = INT32_MAX, more = s->room ? s->room + s->room / 4 : 256;
+        s->status = s->room == most ? LOB_EDATA : resize(g, s, more < most ? more : most);
         if (s->status != LOB_OK) return -1;
     }
     s->parent[s->found] = (int32_t)s->found;
@@ -159,8 +159,8 @@ static bool scan_row(const grid *g, slab *s, int64_t row)
 }
 
 /*
- * Slabs of rows, few enough that the rows they keep are small beside the volume: with several, each
- * has at least 8 times the rows within reach, and keeps at most twice those and one.
+ * Slabs of rows, few enough that the rows they keep are small beside the volume: where there are
+ * several, each has at least 8 times the rows within reach, and keeps at most twice those and one.
  */
 static lob_status lay_slabs(grid *g)
 {

@@ -35,14 +35,15 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
  *
  * No array has the volume's size: a piece is known by its first run until another run meets it.
  * Held are 4 bytes a number given so, up to 8 while slabs of rows bring theirs together, and labels
- * of the rows that later rows touch, some slices a thread but not much above a byte a voxel.
+ * of the rows that later rows touch: two slices a thread, of a share of the volume, but where that
+ * has few slices itself, 4 bytes a voxel at most.
  * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxel_rule *rule,
                              int threads, lob_budget *budget, lob_stages *stages, lob_error *error);
 
-/* Where levels come from once more, so that planes need not be kept: levels of row number `row`
- * (counted through y, then z), channel after channel, nx each. Called by several threads. */
+/* Where levels come from: those of row number `row` (counted through y, then z), channel after
+ * channel, nx each. Called by several threads. */
 typedef struct {
     void (*levels)(const void *user, uint16_t *out, int64_t row);
     const void *user;
@@ -55,7 +56,7 @@ typedef struct {
  *   labels  in/out  pieces 1..pieces in raster order; out: 1..count in raster order
  *   count   out
  *
- * Returns LOB_OK, LOB_EDATA (a piece could have 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.
+ * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
                            const lob_level_rows *rows, const lob_supervoxel_rule *rule, int threads,

@@ -470,21 +470,24 @@ static supervoxels_case steps(lob_dims dims, int channels, bool bytes)
     return c;
 }
 
-/* At most 4 bytes a voxel, from cells of 64 voxels on and for any number of channels. */
+/* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and what is told
+ * is enough, and a byte less is not. */
 static void memory_as_promised(void **state)
 {
     (void)state;
     static const struct {
         lob_dims dims;
         int channels;
-        bool lab;
+        bool lab, until_still;
         double size;
     } rows[] = {
-        {{128, 128, 96}, 1, false, 8 },
-        {{128, 128, 96}, 1, false, 4 },
-        {{800, 600, 1},  3, true,  16},
-        {{64, 64, 96},   3, true,  8 },
-        {{96, 64, 64},   5, false, 8 },
+        {{128, 128, 96}, 1, false, false, 8 },
+        {{128, 128, 96}, 1, false, false, 4 },
+        {{96, 96, 96},   1, false, true,  5 },
+        {{800, 600, 1},  3, true,  false, 16},
+        {{800, 600, 1},  3, true,  false, 8 },
+        {{96, 96, 96},   3, true,  false, 4 },
+        {{96, 64, 64},   5, false, false, 8 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         supervoxels_case c = steps(rows[i].dims, rows[i].channels, rows[i].lab);
@@ -492,16 +495,21 @@ static void memory_as_promised(void **state)
         c.in.image = &c.image;
         c.options.size_mm = rows[i].size;
         c.options.lab = rows[i].lab;
+        c.options.until_still = rows[i].until_still;
+        c.options.iterations = 3;
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
             lob_supervoxel_stats stats;
+            lob_error error = {""};
             c.options.method = (lob_supervoxel_method)method;
             assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
                           rows[i].channels, rows[i].size, method, bytes, (long long)stats.pieces);
             assert_true(bytes <= 4);
-            const lob_context context = {.threads = 2, .max_memory = stats.working_bytes / 2};
-            lob_error error = {""};
+            lob_context context = {.threads = 2, .max_memory = stats.working_bytes};
+            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
+                             LOB_OK);
+            context.max_memory--;
             assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
                              LOB_ENOMEM);
             assert_non_null(strstr(error.text, "working memory"));
