@@ -22,7 +22,6 @@ typedef struct {
     lob_supervoxel_scene scene;
     lob_budget budget;
     int threads;
-    int64_t voxels;
     int32_t *labels;
     int64_t *sums;  /* clusters times lob_cluster_sums: of the last iteration; NULL: nobody asks */
     float *largest; /* slico: clusters; with sums */
@@ -326,7 +325,6 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                 .context = context,
                 .budget = {.limit = context->max_memory},
                 .threads = context->threads > 0 ? context->threads : 1,
-                .voxels = lob_voxels(in->image),
                 .labels = labels};
     const lob_level_rows rows = {row_levels, &e};
     lob_stages stages = {.context = context, .to = 0.9}; /* where iterations end at most */
