@@ -49,6 +49,7 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
 /* What numbering the pieces of labels left behind. */
 typedef struct {
     const uint32_t *found; /* device address of how many there are, in LOB_DEVICE_TABLES */
+    uint32_t *table;       /* device: most + 1 words there; only found, the last, is still needed */
     int64_t most;          /* there are not more than this */
     int64_t bytes;         /* of working memory, at most */
     int64_t held;          /* of these, what goes on to be taken: the block LOB_DEVICE_TABLES */

@@ -90,8 +90,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) holes_kernel(holes h)
         const place p = place_of_tile(r, tile);
         const int y = line_y(r, p, line), z = line_z(r, p, line);
         const int w = p.tile_x * TILE_WORDS + thread % TILE_WORDS;
-        const uint16_t *code =
-            r.code + tile * TILE_THREADS * r.slots + r.offset[tile * TILE_THREADS + thread];
+        const uint16_t *code = r.code + r.offset[tile * TILE_THREADS + thread];
         for (uint32_t left = starts_word<K>(r, y, z, w); left; left &= left - 1) {
             const uint32_t hole = r.parent[id_of_code(r, p, *code++)] - 1;
             const uint32_t next = left & (left - 1), start = left & -left;

@@ -20,6 +20,8 @@ typedef struct {
     wide *counts;                           /* device: foreground, not finite */
     int64_t piece_bytes; /* asked for besides, for each piece: found is not known before */
     void *of_pieces;     /* device: pieces + 1 of them */
+    uint32_t *spare;     /* device: to write over between making bits and writing labels */
+    int64_t spare_words; /* in it */
     void *scan;          /* device: working memory of scans */
     size_t scan_bytes;
     int64_t found; /* components */

@@ -31,6 +31,7 @@ static void plan_lines(runs *r, int neighbours, int slice_axis)
     r->bz = full && !r->directed && r->along[2] ? 2 : 1;
     /* two runs of a word that are not joined along x have a voxel between them */
     r->slots = r->directed || !r->along[0] ? WORD : WORD / 2;
+    r->line_slots = r->slots == WORD ? r->nx : r->words * r->slots;
     r->ly = (r->ny + r->by - 1) / r->by;
     r->lz = (r->nz + r->bz - 1) / r->bz;
     const int all = 2 * TILE_SIDE_BITS;
@@ -60,6 +61,7 @@ static int64_t place_arrays(joining *j, unsigned char *memory)
     unsigned char *at = memory;
     const int64_t row_bytes = r->row_words * (int64_t)sizeof(uint32_t);
     const int64_t threads = r->tiles * TILE_THREADS, groups = r->row_groups;
+    const int64_t codes = (int64_t)r->ly * r->lz * r->line_slots;
     j->counts = (wide *)lob_take(&at, 2 * (int64_t)sizeof(wide));
     r->filled = (uint32_t *)lob_take(&at, row_bytes);
     for (int k = 0; k < DIRECTIONS; k++) r->plane[k] = NULL;
@@ -68,8 +70,8 @@ static int64_t place_arrays(joining *j, unsigned char *memory)
             for (int dx = -1; dx <= (dz || dy ? 1 : -1); dx++)
                 if (r->directed && wanted(r, dx, dy, dz))
                     r->plane[direction_of(dx, dy, dz)] = (uint32_t *)lob_take(&at, row_bytes);
-    r->offset = (uint16_t *)lob_take(&at, threads * (int64_t)sizeof(uint16_t));
-    r->code = (uint16_t *)lob_take(&at, threads * r->slots * (int64_t)sizeof(uint16_t));
+    r->offset = (uint32_t *)lob_take(&at, threads * (int64_t)sizeof(uint32_t));
+    r->code = (uint16_t *)lob_take(&at, codes * (int64_t)sizeof(uint16_t));
     r->runs = (uint32_t *)lob_take(&at, r->tiles * (int64_t)sizeof(uint32_t));
     r->line_base = (uint32_t *)lob_take(&at, (r->lines + 1) * (int64_t)sizeof(uint32_t));
     r->first_bits = NULL;
@@ -178,11 +180,12 @@ static lob_status allocate_pieces(joining *j, lob_error *error)
     const int64_t firsts = r->by * r->bz > 1 ? n * (int64_t)sizeof(wide) : 0;
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, r->number, r->number, n, j->device->stream));
     const int64_t more = n * j->piece_bytes, slack = 5 * 256;
-    const int64_t bytes = 2 * ids + firsts + more + (int64_t)scan + slack;
+    const int64_t numbers = n <= j->spare_words ? 0 : ids;
+    const int64_t bytes = ids + numbers + firsts + more + (int64_t)scan + slack;
     LOB_TRY(lob_joining_block(j, LOB_DEVICE_TABLES, bytes, &memory, error));
     unsigned char *at = (unsigned char *)memory;
     r->parent = (uint32_t *)lob_take(&at, ids);
-    r->number = (uint32_t *)lob_take(&at, ids);
+    r->number = numbers ? (uint32_t *)lob_take(&at, numbers) : j->spare;
     r->first = firsts ? (wide *)lob_take(&at, firsts) : NULL;
     j->of_pieces = lob_take(&at, more);
     if (scan > j->scan_bytes) j->scan = at;
@@ -210,7 +213,7 @@ static lob_status scan(joining *j, uint32_t *values, int64_t n, lob_error *error
 /* Where the number of components lies when they are numbered. */
 static const uint32_t *found_at(const runs *r)
 {
-    return r->first ? r->first_base + r->row_groups : r->number + r->pieces;
+    return r->first ? r->first_base + r->row_groups : r->parent + r->pieces;
 }
 
 static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_error *error)
@@ -266,14 +269,15 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     runs *r = &j->r;
     const bool from_runs = j->options->regions && !j->options->fill_holes; /* want roots counted */
     if (!r->first || from_runs) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
-    if (!r->first) return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
+    if (!r->first)
+        return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
     LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_groups + 1) * sizeof(bit_group),
                              j->device->stream));
     LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
                        0, *r, error));
     LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
     LOB_CUDA(scan_firsts(j->scan, &j->scan_bytes, r, j->device->stream));
-    return launch(j, number_kernel, "numbering", r->pieces, NUMBER_THREADS, error);
+    return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
 }
 
 template <typename K> static lob_status join(joining *j, lob_error *error)
@@ -355,6 +359,8 @@ lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces,
     options.neighbours = slice_axis < 0 ? 6 : 4;
     arrays.image = arrays.labels = labels;
     quiet.progress = NULL;
+    j.spare = (uint32_t *)labels;
+    j.spare_words = lob_voxels(&image);
     j.device = context->device;
     j.in = &in;
     j.options = &options;
@@ -368,6 +374,7 @@ lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces,
     LOB_TRY(check_count(&j, error));
     LOB_TRY(lob_joining_paint(&j, labels, LOB_I32, NULL, false, error));
     pieces->found = found_at(&j.r);
+    pieces->table = j.r.parent;
     pieces->most = j.r.pieces;
     pieces->bytes = j.bytes;
     pieces->held = j.held[LOB_DEVICE_TABLES];

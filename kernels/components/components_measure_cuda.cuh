@@ -261,7 +261,8 @@ static __device__ inline void load_word(const runs &r, const place &p, tile_tabl
     const int line = (int)thread / TILE_WORDS;
     const int column = p.tile_x * TILE_WORDS + (int)thread % TILE_WORDS;
     const int y = line_y(r, p, line), z = line_z(r, p, line);
-    uint16_t *to = t.place() + r.offset[p.tile * TILE_THREADS + thread];
+    const uint32_t *const offset = r.offset + p.tile * TILE_THREADS;
+    uint16_t *to = t.place() + (offset[thread] - offset[0]);
 #pragma unroll
     for (int i = 0; i < K::by * K::bz; i++)
         t.row[i][thread] =
@@ -392,12 +393,13 @@ template <typename K, bool VALUES>
 static __device__ inline void go_on(const runs &r, const place &p, tile_table<K, VALUES> &t)
 {
     const uint32_t line = threadIdx.x;
+    const uint32_t *const offset = r.offset + p.tile * TILE_THREADS;
     __syncthreads();
     if (line <= TILE_LINES) t.before[line] -= (uint32_t)t.most;
     if (line < TILE_LINES) t.id[line] += (uint32_t)t.most;
     __syncthreads();
     if (line < TILE_LINES && (int32_t)t.before[line] <= 0 && (int32_t)t.before[line + 1] > 0)
-        t.from = r.offset[p.tile * TILE_THREADS + line * TILE_WORDS];
+        t.from = offset[line * TILE_WORDS] - offset[0];
     __syncthreads();
 }
 
@@ -423,8 +425,9 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
 {
     const runs &r = m.r;
     const uint32_t none = ~0u, lane = threadIdx.x % WORD;
+    const uint32_t first = r.offset[p.tile * TILE_THREADS];
     uint32_t frequent = none, run = t.from + threadIdx.x;
-    const uint16_t *code = r.code + p.tile * TILE_THREADS * r.slots + run;
+    const uint16_t *code = r.code + first + run;
     uint32_t next = run < runs_here ? *code : 0; /* is on its way while another is added */
     place_sums<K> sums = {};
     value_sums values;

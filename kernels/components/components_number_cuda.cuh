@@ -79,10 +79,9 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS) fir
     const int bits = K::bz > 1 ? r.tile_y_bits : 0;
     for (int64_t tile = blockIdx.x; tile < r.tiles; tile += gridDim.x) {
         const int64_t word = tile * TILE_THREADS + thread;
-        const uint16_t *const codes = r.code + tile * TILE_THREADS * K::slots;
-        const uint16_t *code = codes + r.offset[word];
+        const uint16_t *code = r.code + r.offset[word];
         const uint16_t *const end =
-            codes + (thread + 1 < TILE_THREADS ? r.offset[word + 1] : r.runs[tile]);
+            r.code + (thread + 1 < TILE_THREADS ? r.offset[word + 1] : codes_end(r, tile));
         bool early = false;
         for (const uint16_t *c = code; c < end; c++) early |= code_line(*c) >> bits == line >> bits;
         if (!early) continue;
@@ -135,10 +134,15 @@ static __device__ inline uint32_t rank_of_first(const runs &r, wide first)
     return rank;
 }
 
-/* From here on a piece's parent is its component's number. */
+/* From here on a piece's parent is its component's number; behind the last, where lines are rows,
+ * is how many there are. */
 static __global__ void __launch_bounds__(NUMBER_THREADS) number_kernel(runs r)
 {
-    for (int64_t i = grid_first(); i < r.pieces; i += grid_step()) {
+    for (int64_t i = grid_first(); i <= r.pieces; i += grid_step()) {
+        if (i == r.pieces) {
+            r.parent[i] = r.first ? 0 : r.number[i];
+            break;
+        }
         const uint32_t root = r.parent[i];
         r.parent[i] = 1 + (r.first ? rank_of_first(r, r.first[root]) : r.number[root]);
     }

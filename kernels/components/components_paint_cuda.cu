@@ -16,7 +16,7 @@ typedef struct {
 /* What a block knows of its tile, by the thread that has a word. */
 typedef struct {
     uint32_t *starts; /* TILE_THREADS */
-    uint32_t *offset; /* TILE_THREADS: runs before the word's */
+    uint32_t *offset; /* TILE_THREADS: runs of the tile before the word's */
     uint32_t *filled; /* TILE_THREADS for each row of a line */
     uint32_t *base;   /* TILE_LINES: pieces before the line's */
     uint32_t *label;  /* TILE_THREADS * slots: of runs */
@@ -24,7 +24,7 @@ typedef struct {
 
 static __device__ inline uint32_t number_of_run(const runs &r, const place &p, int64_t run)
 {
-    return r.parent[id_of_code(r, p, r.code[p.tile * TILE_THREADS * r.slots + run])];
+    return r.parent[id_of_run(r, p, run)];
 }
 
 /* A warp takes the rows of a word, a lane a voxel of each. */
@@ -113,13 +113,13 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
         if (thread % TILE_WORDS == 0 && y < r.ly && z < r.lz)
             l.base[line] = r.line_base[line_index(r, p, line)];
         l.starts[thread] = starts_word<K>(r, y, z, w);
-        l.offset[thread] = r.offset[tile * TILE_THREADS + thread];
+        l.offset[thread] = r.offset[tile * TILE_THREADS + thread] - r.offset[tile * TILE_THREADS];
 #pragma unroll
         for (int i = 0; i < K::by * K::bz; i++)
             l.filled[i * TILE_THREADS + thread] =
                 row_word(r, r.filled, y * K::by + i % K::by, z * K::bz + i / K::by, w);
         __syncthreads();
-        const uint16_t *code = r.code + tile * TILE_THREADS * r.slots;
+        const uint16_t *const code = r.code + r.offset[tile * TILE_THREADS];
 #pragma unroll 4
         for (int i = thread; i < runs_here; i += TILE_THREADS) {
             const uint32_t found = code[i];

@@ -49,7 +49,7 @@ typedef struct {
     int32_t tile_y_bits, tile_z_bits; /* logarithms of a tile's lines along y and z */
     int32_t near;                     /* neighbours differ in up to so many coordinates */
     int32_t by, bz;                   /* rows of a line along y and z */
-    int32_t slots;                    /* runs that a word can have */
+    int32_t slots, line_slots;        /* runs that a word and a line can have */
     bool along[3];                    /* neighbours may differ in x, y, z */
     bool directed; /* plane holds what is joined; otherwise all foreground neighbours are */
     int64_t tiles, row_words, lines; /* lines: of all tiles */
@@ -57,11 +57,11 @@ typedef struct {
 
     uint32_t *filled;            /* row_words: foreground */
     uint32_t *plane[DIRECTIONS]; /* row_words each; NULL: not a direction of the neighbourhood */
-    uint16_t *offset;            /* tiles * TILE_THREADS: runs of the tile before the word's own */
-    uint16_t *code;              /* tiles * TILE_THREADS * slots: of the tile's runs */
+    uint32_t *offset;            /* tiles * TILE_THREADS: where in code those of a word begin */
+    uint16_t *code;              /* ly * lz * line_slots: runs of tile after tile */
     uint32_t *runs;              /* tiles */
     uint32_t *line_base;         /* lines + 1 */
-    uint32_t *parent;            /* pieces; once numbered, the component's number from 1 */
+    uint32_t *parent;            /* pieces + 1; once numbered, the component's number from 1 */
     uint32_t *number;            /* pieces + 1: roots before it; lines of several rows: if asked */
     wide *first;                 /* pieces: bit of the first voxel; where lines are not rows */
     bit_group *first_bits;       /* row_groups + 1, the last 0: the components' first voxels */
@@ -293,6 +293,17 @@ static __device__ inline int line_z(const runs &r, const place &p, int line)
     return (p.tile_z << r.tile_z_bits) + (line >> r.tile_y_bits);
 }
 
+/* Where a tile's codes begin: those before it have room for as many as their lines can have. */
+static __device__ inline uint32_t codes_before(const runs &r, const place &p)
+{
+    const uint32_t y = (uint32_t)p.tile_y << r.tile_y_bits, z = (uint32_t)p.tile_z << r.tile_z_bits;
+    const uint32_t ly = (uint32_t)r.ly, lz = (uint32_t)r.lz;
+    const uint32_t deep = min(1u << r.tile_z_bits, lz - z);
+    const uint32_t high = min(1u << r.tile_y_bits, ly - y);
+    const uint32_t across = (uint32_t)p.tile_x * TILE_WORDS * (uint32_t)r.slots;
+    return (z * ly + deep * y) * (uint32_t)r.line_slots + deep * high * across;
+}
+
 /* Index into line_base. */
 static __device__ inline int64_t line_index(const runs &r, const place &p, int line)
 {
@@ -317,10 +328,16 @@ static __device__ inline uint32_t id_of_code(const runs &r, const place &p, uint
     return r.line_base[line_index(r, p, code_line(code))] + code_rank(code);
 }
 
-/* The piece of a run, as the tile's runs are counted. */
+/* Behind a tile's last code. */
+static __device__ inline int64_t codes_end(const runs &r, int64_t tile)
+{
+    return (int64_t)r.offset[tile * TILE_THREADS] + r.runs[tile];
+}
+
+/* The piece of a run, as codes are counted. */
 static __device__ inline uint32_t id_of_run(const runs &r, const place &p, int64_t run)
 {
-    return id_of_code(r, p, r.code[p.tile * TILE_THREADS * r.slots + run]);
+    return id_of_code(r, p, r.code[run]);
 }
 
 /* The piece to which a voxel of a word belongs. */
@@ -328,9 +345,8 @@ static __device__ inline uint32_t id_at(const runs &r, int y, int z, int w, uint
                                         int bit)
 {
     const place p = place_of(r, y, z, w);
-    return id_of_run(r, p,
-                     r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)] +
-                         __popc(starts & lob_bits_to(bit)) - 1);
+    const int64_t first = r.offset[p.tile * TILE_THREADS + thread_of(r, y, z, w)];
+    return id_of_run(r, p, first + __popc(starts & lob_bits_to(bit)) - 1);
 }
 
 /* Those of the first and of the last run of a word, which must have one. */
@@ -345,7 +361,7 @@ static __device__ inline uint32_t last_id(const runs &r, int y, int z, int w)
     const place p = place_of(r, y, z, w);
     const int next = thread_of(r, y, z, w) + 1;
     const int64_t end =
-        next < TILE_THREADS ? r.offset[p.tile * TILE_THREADS + next] : r.runs[p.tile];
+        next < TILE_THREADS ? r.offset[p.tile * TILE_THREADS + next] : codes_end(r, p.tile);
     return id_of_run(r, p, end - 1);
 }
 

@@ -216,7 +216,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_faces_kernel(runs
     f.base = (int)sum_before((uint32_t)f.runs, t.of_warp, &all);
     const int total = (int)all;
     t.base[thread] = (uint16_t)f.base;
-    r.offset[tile * TILE_THREADS + thread] = (uint16_t)f.base;
+    r.offset[tile * TILE_THREADS + thread] = codes_before(r, p) + (uint32_t)f.base;
     if (thread == 0) r.runs[tile] = all;
     keep_needed(t, &f);
     __syncthreads();
@@ -230,7 +230,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_faces_kernel(runs
     __syncthreads();
     keep_face_codes(forest, r, p, t, f);
     __syncthreads();
-    write_codes(forest, r.code + tile * TILE_THREADS * MOST_SLOTS, total);
+    write_codes(forest, r.code + codes_before(r, p), total);
 }
 
 #endif

@@ -446,11 +446,12 @@ template <typename K> static __global__ void __launch_bounds__(TILE_THREADS, 3) 
         if (inside && first)
             r.line_base[line_index(r, t.at, line)] =
                 (uint32_t)(__popc(own) + __popc(roots[thread + 1]));
-        r.offset[tile * TILE_THREADS + thread] = (uint16_t)before;
+        const uint32_t codes = codes_before(r, t.at) + before;
+        r.offset[tile * TILE_THREADS + thread] = codes;
         if (thread == 0) r.runs[tile] = total;
         keep_codes(forest, thread, own, first ? 0 : roots[thread - 1]);
         __syncthreads();
-        uint16_t *code = r.code + tile * TILE_THREADS * K::slots + before;
+        uint16_t *code = r.code + codes;
         for (uint32_t left = mine; left; left &= left - 1) {
             uint32_t found = forest.parent(forest.node_of(thread, lowest_bit(left)));
             found = found & forest.is_code ? found | CODE_OWN : forest.parent(found);
