@@ -5,7 +5,7 @@
 #ifndef LOB_SUPERVOXELS_CONTACTS_CUDA_CUH
 #define LOB_SUPERVOXELS_CONTACTS_CUDA_CUH
 
-#include "kernels/supervoxels/supervoxels_tiles_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_unlisted_cuda.cuh"
 
 enum { PAIR_BITS = 11 }; /* logarithm of places for contacts */
 
@@ -13,11 +13,6 @@ enum { PAIR_BITS = 11 }; /* logarithm of places for contacts */
 
 /* A mean that has to be worked out again; real ones take 20 bits. */
 static constexpr uint32_t STALE_MEAN = ~0u;
-
-static __device__ inline bool is_small(const pool &p, int32_t set)
-{
-    return (int64_t)p.n[set] < p.s.rule.small;
-}
 
 /* b, which small a touches, is the best for a so far if no other key is lower. `least` is one that
  * a had before: a stale one only costs an atomic too many. */
@@ -30,12 +25,12 @@ static __device__ inline void keep_least(const pool &p, int32_t a, int32_t b, ui
 
 /*
  * What a block knows of the contacts in its tile. A small voxel meets at most six sets. Contacts
- * that share a place push each other out, and may be listed twice.
+ * that share a place push each other out, and may be offered twice.
  */
 enum { FRESH_PAIRS = WARP - 1 + 6 * WARP };
 typedef struct {
     wide seen[1 << PAIR_BITS];                /* the last contact of each place; 0: none */
-    wide fresh[WARPS][FRESH_PAIRS];           /* contacts that a warp has yet to list */
+    wide fresh[WARPS][FRESH_PAIRS];           /* contacts that a warp has yet to offer */
     uint16_t small[WARPS][WARP * RUN + WARP]; /* voxels of small sets that it has yet to look at */
     int pairs[WARPS], voxels[WARPS];          /* how many of both */
 } contact_table;
@@ -67,6 +62,17 @@ static __device__ inline void list_pairs(const pool &p, contact_table *t, int pa
     if (lane < take && at < (wide)p.room) p.list[at] = pair;
 }
 
+/* Pick among the last `take` contacts of a warp, which has `pairs`. */
+static __device__ inline void pick_pairs(const pool &p, const contact_table *t, int pairs, int take)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    if (lane >= take) return;
+    const wide pair = t->fresh[warp][pairs - take + lane];
+    pick(p, (int32_t)(pair >> 32), (int32_t)(uint32_t)pair);
+}
+
+/* ---- looking at the volume ---- */
+
 /* What lies beyond the faces of a voxel: sets, 0 where there is none. Returns the voxel's own. */
 static __device__ inline int32_t sets_around(int32_t *beyond, const pool &p, corner c)
 {
@@ -81,9 +87,9 @@ static __device__ inline int32_t sets_around(int32_t *beyond, const pool &p, cor
     beyond[4] = across != 2 && c.z > 0 ? at[-plane] : 0;
     beyond[5] = across != 2 && c.z + 1 < p.nz ? at[plane] : 0;
     if (!p.apart) {
-        a = p.set[a];
+        a = set_of(p, a);
 #pragma unroll
-        for (int i = 0; i < 6; i++) beyond[i] = p.set[beyond[i]];
+        for (int i = 0; i < 6; i++) beyond[i] = set_of(p, beyond[i]);
     }
     return a;
 }
@@ -140,8 +146,9 @@ static __device__ inline corner small_voxel(const pool &p, const contact_table *
     return c;
 }
 
-/* Look at a warp's voxels, a lane one of them, and list contacts, as long as there are enough of
+/* Look at a warp's voxels, a lane one of them, and offer contacts, as long as there are enough of
  * both for all lanes; last: as long as there are any. */
+template <bool LISTED>
 static __device__ inline void look_around(const pool &p, contact_table *t, corner tile, bool last)
 {
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
@@ -156,7 +163,7 @@ static __device__ inline void look_around(const pool &p, contact_table *t, corne
         const int enough = last && !more ? 1 : WARP;
         while (pairs >= enough) {
             const int of_them = min(pairs, (int)WARP);
-            list_pairs(p, t, pairs, of_them);
+            LISTED ? list_pairs(p, t, pairs, of_them) : pick_pairs(p, t, pairs, of_them);
             pairs -= of_them;
         }
         __syncwarp();
@@ -165,8 +172,10 @@ static __device__ inline void look_around(const pool &p, contact_table *t, corne
     }
 }
 
-/* Every small set is offered all that touch it; the pairs are listed. */
-static __global__ void __launch_bounds__(THREADS, 5) contacts_kernel(const __grid_constant__ pool p)
+/* Every small set is offered all that touch it; the pairs are listed, or kept as picks. */
+template <bool LISTED>
+static __global__ void __launch_bounds__(THREADS, LISTED ? 5 : 3)
+    contacts_kernel(const __grid_constant__ pool p)
 {
     __shared__ contact_table table;
     contact_table *const t = &table;
@@ -190,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS, 5) contacts_kernel(const __gri
                     (uint16_t)((step * WARP + lane) * RUN + __ffs((int)left) - 1);
         }
         __syncwarp();
-        look_around(p, t, tile, last);
+        look_around<LISTED>(p, t, tile, last);
     }
 }
 

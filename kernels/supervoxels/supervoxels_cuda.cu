@@ -433,6 +433,8 @@ static lob_status connect(job *j)
     }
     found.at = pieces.found;
     found.most = pieces.most;
+    found.table = pieces.table;
+    found.unlisted = j->tuning.unlisted;
     found.beside = j->table_bytes + pieces.held;
     LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, most_beside(j, found.beside),
                                         j->error));

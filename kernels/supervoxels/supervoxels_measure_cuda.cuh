@@ -126,7 +126,16 @@ template <level_source FROM> static __device__ inline int channels_of(const pool
     return FROM == FROM_ANY ? p.s.rule.channels : FROM == FROM_LAB ? 3 : 1;
 }
 
-template <int C, level_source FROM>
+/* WIDE: sums are, which is known of a kernel. */
+template <bool WIDE> static __device__ inline void add_to_piece(const pool &p, int64_t i, wide sum)
+{
+    if (WIDE)
+        atomicAdd(&p.sums[i], sum);
+    else
+        add_sum(p, i, sum);
+}
+
+template <int C, level_source FROM, bool WIDE>
 static __device__ inline void add_tally(const pool &p, const sum_table &t, int channel,
                                         const tally<C> &of)
 {
@@ -145,7 +154,7 @@ static __device__ inline void add_tally(const pool &p, const sum_table &t, int c
     if (channel == 0) atomicAdd(&p.n[of.piece], of.n);
 #pragma unroll
     for (int c = 0; c < C; c++)
-        atomicAdd(&p.sums[(int64_t)of.piece * channels + channel + c], (wide)sum[c]);
+        add_to_piece<WIDE>(p, (int64_t)of.piece * channels + channel + c, sum[c]);
 }
 
 /* A byte for each of four voxels: 1 or 0. */
@@ -179,12 +188,12 @@ static __device__ inline tally<C> tally_of(int32_t piece, unsigned voxels,
 }
 
 /* Keep what is of the same piece; what was kept of another is added where it belongs. */
-template <int C, level_source FROM>
+template <int C, level_source FROM, bool WIDE>
 static __device__ inline void keep_tally(const pool &p, const sum_table &t, int channel,
                                          tally<C> *kept, const tally<C> &of)
 {
     if (kept->piece != of.piece) {
-        add_tally<C, FROM>(p, t, channel, *kept);
+        add_tally<C, FROM, WIDE>(p, t, channel, *kept);
         *kept = of;
         return;
     }
@@ -213,7 +222,7 @@ static __device__ inline int32_t label_at(const piece_run &r, int j)
  * The steps of a thread, for C channels from one on. Its runs lie one behind the other, and mostly
  * begin and end in the pieces of the one before: these it keeps until others come.
  */
-template <int C, level_source FROM>
+template <int C, level_source FROM, bool WIDE>
 static __device__ inline void add_steps(const pool &p, const sum_table &t, corner tile, int channel,
                                         const uint16_t *linear)
 {
@@ -229,25 +238,26 @@ static __device__ inline void add_steps(const pool &p, const sum_table &t, corne
         if (label[0] == 0 && begins == 0) continue;
         uint32_t word[C][RUN / 2];
         words_of<C, FROM>(word, p, r, channel, linear);
-        keep_tally<C, FROM>(p, t, channel, &first,
-                            tally_of<C, FROM>(label[0], voxels_from(1, begins), word));
+        keep_tally<C, FROM, WIDE>(p, t, channel, &first,
+                                  tally_of<C, FROM>(label[0], voxels_from(1, begins), word));
         if (begins == 0) continue;
         const int last_begin = 31 - __clz((int)begins);
-        keep_tally<C, FROM>(p, t, channel, &last,
-                            tally_of<C, FROM>(label[RUN - 1], EVERY & ~0u << last_begin, word));
+        keep_tally<C, FROM, WIDE>(
+            p, t, channel, &last,
+            tally_of<C, FROM>(label[RUN - 1], EVERY & ~0u << last_begin, word));
         for (unsigned left = begins & ~(1u << last_begin); left; left &= left - 1) {
             const int begin = __ffs((int)left) - 1;
-            add_tally<C, FROM>(
+            add_tally<C, FROM, WIDE>(
                 p, t, channel,
                 tally_of<C, FROM>(label_at(r.run, begin), voxels_from(1u << begin, begins), word));
         }
     }
-    add_tally<C, FROM>(p, t, channel, first);
-    add_tally<C, FROM>(p, t, channel, last);
+    add_tally<C, FROM, WIDE>(p, t, channel, first);
+    add_tally<C, FROM, WIDE>(p, t, channel, last);
 }
 
 /* Sums of all pieces, C channels at a time, into zeros. */
-template <int C, level_source FROM>
+template <int C, level_source FROM, bool WIDE>
 static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
                                                   : C == 1         ? 4
                                                                    : 2)
@@ -261,7 +271,7 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
     for (int i = thread; i < (2 + channels) << SUM_BITS; i += THREADS) shared[i] = 0;
     if (FROM == FROM_LAB) linear[thread] = p.s.linear[thread];
     __syncthreads();
-    for (int c = 0; c < channels; c += C) add_steps<C, FROM>(p, t, tile, c, linear);
+    for (int c = 0; c < channels; c += C) add_steps<C, FROM, WIDE>(p, t, tile, c, linear);
     __syncthreads();
     for (int i = thread; i < 1 << SUM_BITS; i += THREADS) {
         const int64_t piece = t.piece[i];
@@ -269,7 +279,7 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
         atomicAdd(&p.n[piece], t.n[i]);
 #pragma unroll 1
         for (int c = 0; c < channels; c++)
-            atomicAdd(&p.sums[piece * channels + c], (wide)t.sums[i * channels + c]);
+            add_to_piece<WIDE>(p, piece * channels + c, t.sums[i * channels + c]);
     }
 }
 

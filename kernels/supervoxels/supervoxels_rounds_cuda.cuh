@@ -2,7 +2,7 @@
  * Rounds in which small sets join what they picked, all in one kernel whose blocks wait for each
  * other. They work on lists of small sets and of contacts: what touches a small set is known from
  * its own side, and a set that is small yet is made of sets that were. So no list ever needs more
- * than the first look found.
+ * than the first look found. And numbers of sets.
  */
 #ifndef LOB_SUPERVOXELS_ROUNDS_CUDA_CUH
 #define LOB_SUPERVOXELS_ROUNDS_CUDA_CUH
@@ -51,20 +51,8 @@ static __device__ inline int64_t all_threads()
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-static __device__ inline int32_t set_now(const int32_t *set, int32_t i)
-{
-    return ((volatile const int32_t *)set)[i];
-}
-
-/* Sets only ever get lower, so a stale one leads on all the same. */
-static __device__ inline int32_t lowest_of(const int32_t *set, int32_t i)
-{
-    for (int32_t next; (next = set_now(set, i)) != i;) i = next;
-    return i;
-}
-
-/* The same for a batch, side by side: a step takes as long as memory does. 0 is no piece. */
-static __device__ inline void find_lowest(const int32_t *set, int32_t (&i)[BATCH])
+/* lowest_of for a batch, side by side: a step takes as long as memory does. 0 is no piece. */
+static __device__ inline void find_lowest(const pool &p, int32_t (&i)[BATCH])
 {
     bool on[BATCH];
 #pragma unroll
@@ -73,39 +61,41 @@ static __device__ inline void find_lowest(const int32_t *set, int32_t (&i)[BATCH
         int32_t next[BATCH];
         any = false;
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) next[k] = on[k] ? set_now(set, i[k]) : i[k];
+        for (int k = 0; k < BATCH; k++) next[k] = on[k] ? link_now(p, i[k]) : 0;
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
-            on[k] = next[k] != i[k];
-            i[k] = next[k];
+            on[k] = next[k] > 0;
+            i[k] = on[k] ? next[k] : i[k];
             any = any || on[k];
         }
     }
 }
 
 /* Join each a with its b; where they are equal nothing is to be done. */
-static __device__ inline void unite(int32_t *set, int32_t (&a)[BATCH], int32_t (&b)[BATCH])
+static __device__ inline void unite(const pool &p, int32_t (&a)[BATCH], int32_t (&b)[BATCH])
 {
     for (bool any = true; any;) {
         int32_t of_a[BATCH], of_b[BATCH], was[BATCH];
         any = false;
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
-            of_a[k] = a[k] != b[k] ? set_now(set, a[k]) : a[k];
-            of_b[k] = a[k] != b[k] ? set_now(set, b[k]) : b[k];
+            of_a[k] = a[k] != b[k] ? link_now(p, a[k]) : 0;
+            of_b[k] = a[k] != b[k] ? link_now(p, b[k]) : 0;
         }
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
-            const bool found = of_a[k] == a[k] && of_b[k] == b[k];
+            const bool found = of_a[k] == 0 && of_b[k] == 0;
+            if (of_a[k] == 0) of_a[k] = a[k];
+            if (of_b[k] == 0) of_b[k] = b[k];
             a[k] = max(of_a[k], of_b[k]);
             b[k] = min(of_a[k], of_b[k]);
-            was[k] = found && a[k] != b[k] ? atomicCAS(&set[a[k]], a[k], b[k]) : -1;
+            was[k] = found && a[k] != b[k] ? atomicCAS(&p.link[a[k]], 0, b[k]) : -1;
         }
 #pragma unroll
         for (int k = 0; k < BATCH; k++) {
-            if (was[k] == a[k])
+            if (was[k] == 0)
                 a[k] = b[k];
-            else if (was[k] >= 0)
+            else if (was[k] > 0)
                 a[k] = was[k]; /* somebody else joined it: try again from there */
             any = any || a[k] != b[k];
         }
@@ -159,7 +149,7 @@ static __device__ inline void join_sets(const pool &p, share *own)
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
             if (pick[i] != set[i]) p.small[first_of_thread() + left++ * all_threads()] = set[i];
-        unite(p.set, set, pick);
+        unite(p, set, pick);
     }
     own->small = left;
 }
@@ -168,21 +158,19 @@ static __device__ inline void join_sets(const pool &p, share *own)
 static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t set, uint32_t n)
 {
     const int channels = p.s.rule.channels;
-    const wide *const from = p.sums + (int64_t)piece * channels;
-    wide *const to = p.sums + (int64_t)set * channels;
-    uint32_t *const mean = p.mean + (int64_t)set * channels;
-    p.set[piece] = set;
+    const int64_t from = (int64_t)piece * channels, to = (int64_t)set * channels;
+    p.link[piece] = set;
     atomicAdd(&p.n[set], n);
 #pragma unroll 1
     for (int c = 0; c < channels; c += BATCH) {
         wide sum[BATCH];
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? from[c + i] : 0;
+        for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? p.sums[from + c + i] : 0;
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
             if (c + i < channels) {
-                atomicAdd(&to[c + i], sum[i]);
-                mean[c + i] = STALE_MEAN;
+                atomicAdd(&p.sums[to + c + i], sum[i]);
+                p.mean[to + c + i] = STALE_MEAN;
             }
     }
 }
@@ -206,7 +194,7 @@ static __device__ inline void gather_sets(const pool &p, const share &own)
             n[i] = set[i] ? *(volatile uint32_t *)&p.n[set[i]] : 0;
             of_pick[i] = set[i] ? *(volatile uint32_t *)&p.n[pick[i]] : 0;
         }
-        find_lowest(p.set, lowest);
+        find_lowest(p, lowest);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) {
             if (set[i] == 0) continue;
@@ -236,7 +224,7 @@ static __device__ inline void renew_means(const pool &p, const share &own)
         int32_t set[BATCH];
         read_small(set, p, own, k);
 #pragma unroll
-        for (int i = 0; i < BATCH; i++) set[i] = set[i] ? p.set[set[i]] : 0;
+        for (int i = 0; i < BATCH; i++) set[i] = set[i] ? set_of(p, set[i]) : 0;
 #pragma unroll 1
         for (int c = 0; c < channels; c++) {
             uint32_t n[BATCH];
@@ -303,7 +291,7 @@ static __device__ inline bool offer_again(const pool &p, share *own)
             pair[i] = k + i < own->pairs ? list[(k + i) * all_threads()] : 0;
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
-            a[i] = p.set[pair[i] >> 32], b[i] = p.set[(uint32_t)pair[i]];
+            a[i] = set_of(p, (int64_t)(pair[i] >> 32)), b[i] = set_of(p, (uint32_t)pair[i]);
 #pragma unroll
         for (int i = 0; i < BATCH; i++) small[i] = a[i] != b[i] && is_small(p, a[i]);
 #pragma unroll
@@ -348,7 +336,8 @@ static __device__ inline uint32_t sum_of_block(uint32_t mine, uint32_t *of_warp)
     return sum;
 }
 
-/* A set's lowest piece comes first: sets are counted in the order of these. */
+/* A set's lowest piece comes first: sets are counted in the order of these. Pieces' labels, below
+ * 0, take the place of their links. */
 static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint32_t *met)
 {
     const int64_t pieces = *p.pieces;
@@ -356,7 +345,7 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
     const int64_t first = 1 + blockIdx.x * share;
     const int64_t end = min(first + share, pieces + 1);
     uint32_t roots = 0, before = 0;
-    for (int64_t i = first + threadIdx.x; i < end; i += ROUND_THREADS) roots += p.set[i] == i;
+    for (int64_t i = first + threadIdx.x; i < end; i += ROUND_THREADS) roots += p.link[i] <= 0;
     roots = sum_of_block(roots, of_warp);
     if (threadIdx.x == 0) p.roots[blockIdx.x] = roots;
     meet(p, met);
@@ -364,17 +353,16 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
     before = sum_of_block(before, of_warp);
     for (int64_t from = first; from < end; from += ROUND_THREADS) {
         const int64_t i = from + threadIdx.x;
-        const bool root = i < end && p.set[i] == i;
+        const bool root = i < end && p.link[i] <= 0;
         uint32_t all = 0;
         const uint32_t rank = rank_in_block(root, of_warp, &all);
-        if (root) p.number[i] = (int32_t)(before + rank + 1);
+        if (root) p.link[i] = -(int32_t)(before + rank + 1);
         before += all;
     }
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
         p.line->count = (int32_t)before;
         p.line->pieces = (int32_t)pieces;
         p.line->finished = 1;
-        p.number[0] = 0;
     }
     meet(p, met);
     for (int64_t from = first_of_thread(); from <= pieces; from += BATCH * all_threads()) {
@@ -384,15 +372,14 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
             const int64_t i = from + k * all_threads();
             lowest[k] = piece[k] = i <= pieces ? (int32_t)i : 0;
         }
-        find_lowest(p.set, lowest);
+        find_lowest(p, lowest); /* or one on the way that has its label */
 #pragma unroll
         for (int k = 0; k < BATCH; k++)
-            if (lowest[k] != piece[k]) p.number[piece[k]] = p.number[lowest[k]];
+            if (lowest[k] != piece[k]) p.link[piece[k]] = link_now(p, lowest[k]);
     }
 }
 
-/* Rounds as long as there are contacts, then numbers; or one round, where the list is not complete.
- */
+/* Rounds as long as there are contacts, then numbers; nothing where the list is not complete. */
 static __global__ void __launch_bounds__(ROUND_THREADS, 1)
     rounds_kernel(const __grid_constant__ pool p)
 {
@@ -401,11 +388,11 @@ static __global__ void __launch_bounds__(ROUND_THREADS, 1)
     share own = {share_of(p.line->small), share_of(listed)};
     uint32_t met = 0;
     bool any = listed > 0;
+    if (listed > p.room) return;
     for (int round = 0; any; round++) {
         join_sets(p, &own);
         meet(p, &met);
         gather_sets(p, own);
-        if (listed > p.room) return;
         meet(p, &met);
         renew_means(p, own);
         any = offer_again(p, &own);

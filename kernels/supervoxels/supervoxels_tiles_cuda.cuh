@@ -32,6 +32,12 @@ typedef struct {
     int32_t pieces;         /* that there were */
 } pieces_line;
 
+/*
+ * Pieces count from 1, and a set of pieces is known by its lowest. A piece's link is above 0 where
+ * it leads to a lower piece of the same set. Otherwise the piece is its set's lowest, and the link
+ * is 0, or, where contacts are not listed, less the piece that the set has picked. In the end every
+ * link is less the piece's label.
+ */
 typedef struct {
     scene s;
     int32_t nx, ny, nz;
@@ -44,19 +50,67 @@ typedef struct {
     int64_t most;           /* pieces: there is memory for so many */
     const uint32_t *pieces; /* how many there are */
     pieces_line *line;
-    int32_t *set;         /* most + 1: of each piece; a set has its lowest piece's number */
+    int32_t *link;        /* most + 1: of pieces */
     uint32_t *n;          /* most + 1: voxels of sets, */
-    wide *sums;           /* times channels: and of their levels */
-    uint32_t *mean;       /* most + 1, times channels: lob_piece_mean, or STALE_MEAN */
-    wide *key;            /* most + 1: the best of a small set's neighbours so far */
-    int32_t *number;      /* most + 1: labels of pieces, in the keys' place after these */
-    int32_t *small;       /* most + 1: sets that are small */
+    wide *sums;           /* times channels: and of their levels; NULL: in the next two */
+    uint32_t *low;        /* the same: sums below 32 bits, */
+    uint32_t *high;       /* as halves of words: and above, where they take 16 */
     uint32_t *small_bits; /* most / 32 + 1: bits of pieces whose sets are small */
     uint32_t *roots;      /* what blocks count */
+    bool apart;           /* every piece is a set of its own still */
+    bool listed;          /* contacts are, and what follows is there */
+    wide *key;            /* most + 1: the best of a small set's neighbours so far */
+    uint32_t *mean;       /* most + 1, times channels: lob_piece_mean, or STALE_MEAN */
+    int32_t *small;       /* most + 1: sets that are small */
     wide *list;           /* room: small set << 32 | its neighbour */
     int64_t room;
-    bool apart; /* every piece is a set of its own still */
 } pool;
+
+/* ---- what is known of pieces and sets ---- */
+
+/* Whoever brings the low bits over their top carries into the high ones. */
+static __device__ inline void add_sum(const pool &p, int64_t i, wide sum)
+{
+    if (p.sums) {
+        atomicAdd(&p.sums[i], sum);
+        return;
+    }
+    const uint32_t low = (uint32_t)sum, before = atomicAdd(&p.low[i], low);
+    const uint32_t high = (uint32_t)(sum >> 32) + (low > ~before);
+    if (high) atomicAdd(&p.high[i / 2], high << i % 2 * 16);
+}
+
+static __device__ inline wide sum_of(const pool &p, int64_t i)
+{
+    if (p.sums) return p.sums[i];
+    return (wide)(p.high[i / 2] >> i % 2 * 16 & UINT16_MAX) << 32 | p.low[i];
+}
+
+/* Between rounds, when every piece points at its set's lowest. Piece 0 is none, and set 0. */
+static __device__ inline int32_t set_of(const pool &p, int64_t piece)
+{
+    const int32_t link = p.link[piece];
+    return link > 0 ? link : (int32_t)piece;
+}
+
+static __device__ inline bool is_small(const pool &p, int32_t set)
+{
+    return (int64_t)p.n[set] < p.s.rule.small;
+}
+
+static __device__ inline int32_t link_now(const pool &p, int32_t i)
+{
+    return *(volatile const int32_t *)&p.link[i];
+}
+
+/* Links only ever lead lower, so a stale one leads on all the same. */
+static __device__ inline int32_t lowest_of(const pool &p, int32_t i)
+{
+    for (int32_t next; (next = link_now(p, i)) > 0;) i = next;
+    return i;
+}
+
+/* ---- runs ---- */
 
 /* A run, as far as its row goes. */
 typedef struct {
