@@ -223,6 +223,8 @@ static const struct {
     {"whole bricks",         {100, 37, 3},    {1, 1, 1},   NOISE,     3, LOB_LSC,   2,  8,   .05,  4, false},
     {"whole bricks",         {36, 3, 35},     {1, 1, 1},   NOISE,     3, LOB_SLICO, 1,  7,   .05,  4, false},
     {"whole bricks",         {44, 27, 15},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 6,   .05,  4, false},
+    {"a list too short",     {40, 33, 28},    {1, 1, 1},   BLOBS,     1, LOB_SLIC,  -1, 15,  .01,  5, false},
+    {"a list too short",     {41, 37, 31},    {1, 1, 1},   OUTLIER,   3, LOB_SLIC,  -1, 5,   .02,  6, false},
 };
 
 bool supervoxels_case_fixed(supervoxels_case *c, int number)
