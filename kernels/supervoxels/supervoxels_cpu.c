@@ -64,15 +64,18 @@ static void row_levels(const void *user, uint16_t *out, int64_t row)
 
 /* ---- memory ---- */
 
-/* Slabs lie along the axis with most cells; each holds a layer of cells that it shares with the
- * next, so they are kept at least two cells thick. */
-static void lay_slabs(engine *e)
+static int64_t block_cells(const engine *e, const lob_cell_block *block)
+{
+    return (int64_t)e->plan.rule.cells[0] * block->ny * block->nz;
+}
+
+/* Slabs lie along the axis with most cells. Returns the bytes that they take, for a cell so many.
+ */
+static int64_t lay_slabs(engine *e, int64_t cell_bytes)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    e->axis = rule->cells[2] >= rule->cells[1] ? 2 : 1;
     const int32_t side = rule->side[e->axis], cells = rule->cells[e->axis];
-    const int32_t most = cells > 2 ? cells / 2 : 1;
-    e->slabs = e->threads < most ? e->threads : most;
+    int64_t bytes = 0;
     for (int i = 0; i < e->slabs; i++) {
         slab *s = &e->slab[i];
         s->first = (int32_t)((int64_t)side * i / e->slabs);
@@ -82,12 +85,29 @@ static void lay_slabs(engine *e)
         const int32_t from = low > 0 ? low - 1 : 0, to = high + 1 < cells ? high + 1 : high;
         s->share.block = e->axis == 2 ? (lob_cell_block){0, rule->cells[1], from, to - from + 1}
                                       : (lob_cell_block){from, to - from + 1, 0, rule->cells[2]};
+        bytes += lob_supervoxel_rows_bytes(rule) + block_cells(e, &s->share.block) * cell_bytes;
     }
+    return bytes;
 }
 
-static int64_t block_cells(const engine *e, const lob_cell_block *block)
+/*
+ * As many slabs as there are threads. Each holds a layer of cells that it shares with the next, so
+ * they are at least two cells thick; and fewer where they would take more than 4 bytes a voxel with
+ * what is taken besides, or more than is allowed.
+ */
+static void plan_slabs(engine *e, int64_t beside, int64_t cell_bytes)
 {
-    return (int64_t)e->plan.rule.cells[0] * block->ny * block->nz;
+    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const int64_t voxels = (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
+    const int64_t limit = e->budget.limit, promised = 4 * voxels;
+    const int64_t most = limit && limit < promised ? limit : promised;
+    e->axis = rule->cells[2] >= rule->cells[1] ? 2 : 1;
+    const int32_t thick = rule->cells[e->axis] / 2;
+    e->slabs = e->threads < thick ? e->threads : thick > 1 ? thick : 1;
+    for (;; e->slabs--) {
+        e->cluster_bytes = beside + lay_slabs(e, cell_bytes);
+        if (e->slabs == 1 || e->cluster_bytes <= most) return;
+    }
 }
 
 static lob_status take_clusters(engine *e, lob_error *error)
@@ -100,11 +120,8 @@ static lob_status take_clusters(engine *e, lob_error *error)
     const size_t contrast = contrasts ? sizeof *e->largest : 0, box = 6 * sizeof *e->boxes;
     e->slab = calloc((size_t)e->threads, sizeof *e->slab);
     if (!e->slab) return LOB_ENOMEM;
-    lay_slabs(e);
-    e->cluster_bytes = (int64_t)(n * (floats + box + (kept ? sums + contrast : 0)));
-    for (int i = 0; i < e->slabs; i++)
-        e->cluster_bytes += lob_supervoxel_rows_bytes(rule) +
-                            block_cells(e, &e->slab[i].share.block) * (int64_t)(sums + contrast);
+    plan_slabs(e, (int64_t)(n * (floats + box + (kept ? sums + contrast : 0))),
+               (int64_t)(sums + contrast));
     const lob_status st = lob_budget_take(&e->budget, e->cluster_bytes, error);
     if (st != LOB_OK) return st;
     e->centres = calloc(n, floats);

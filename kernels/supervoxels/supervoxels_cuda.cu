@@ -74,6 +74,15 @@ static void count_bytes(job *j, int64_t bytes)
         j->found.working_bytes = bytes + j->table_bytes;
 }
 
+/* Do the labels, until these are written, hold so many sums? */
+static bool in_labels(const job *j, int64_t sums)
+{
+    const scene *s = &j->s;
+    return (s->room == 0 || channels_in_labels(s->rule.channels) == 0) &&
+           sums * (int64_t)sizeof *s->sums <= j->voxels * (int64_t)sizeof *s->labels &&
+           (uintptr_t)s->labels % sizeof *s->sums == 0;
+}
+
 /* Everything that iterations work with, from at on, or added up. */
 static int64_t place_parts(job *j, unsigned char *memory)
 {
@@ -84,8 +93,9 @@ static int64_t place_parts(job *j, unsigned char *memory)
     const int64_t piles = count_of_piles(s);
     const bool still = j->options->until_still;
     const bool digested = rule->method == LOB_SLIC && s->room > 0;
+    const bool spared = in_labels(j, still ? 2 * sums : sums);
     unsigned char *at = memory;
-    s->sums = take_part<wide>(&at, sums); /* what begins with zeros comes first */
+    s->sums = take_part<wide>(&at, spared ? 0 : sums); /* what begins with zeros comes first */
     s->largest = take_part<uint32_t>(&at, contrasts);
     s->weights = take_part<float>(&at, LOB_CLUSTER_SUMS);
     s->totals = take_part<wide>(&at, LOB_CLUSTER_SUMS);
@@ -95,11 +105,12 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->spans = take_part<cell_span>(&at, (int64_t)s->bricks[0] + s->bricks[1] + s->piles);
     s->digests = take_part<uint32_t>(&at, digested ? piles * 2 * rule->channels : 0);
     s->listed = take_part<listed_pile>(&at, s->screened ? piles : 0);
-    s->before = take_part<wide>(&at, still ? sums : 0);
+    s->before = take_part<wide>(&at, still && !spared ? sums : 0);
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
     s->plane = take_part<uint4>(&at, s->room > 0 ? s->runs : 0);
     s->data = take_part<uint8_t>(&at, s->runs);
     if (!contrasts) s->largest = s->largest_before = NULL;
+    if (spared) s->sums = (wide *)s->labels, s->before = s->sums + sums;
     if (!still) s->before = NULL;
     if (s->room == 0) s->plane = NULL;
     return at - memory;
@@ -168,9 +179,14 @@ static lob_status prepare(job *j)
     LOB_TRY(take_work(j, bytes, &memory));
     place_parts(j, (unsigned char *)memory);
     count_bytes(j, bytes);
-    const unsigned char *const end = (const unsigned char *)j->s.centres;
+    const scene *s = &j->s;
+    const unsigned char *const end = (const unsigned char *)s->centres;
     LOB_CUDA(
         cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory), j->device->stream));
+    if (s->sums != memory) {
+        const size_t sums = (size_t)s->rule.clusters * (size_t)lob_cluster_sums(&s->rule);
+        LOB_CUDA(cudaMemsetAsync(s->sums, 0, sums * sizeof *s->sums, j->device->stream));
+    }
     return LOB_OK;
 }
 

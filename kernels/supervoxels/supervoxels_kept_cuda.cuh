@@ -13,12 +13,6 @@
 
 #include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
 
-/* How many channels' levels, from the first on, lie in the labels. */
-static __host__ __device__ constexpr int channels_in_labels(int channels)
-{
-    return channels == 3 ? 2 : 0;
-}
-
 /* first: a brick's first voxel. */
 template <bool FLAT>
 static __device__ inline bool shares_labels(const scene &s, const int32_t *first)

@@ -11,7 +11,7 @@
  *
  * Passes over piles take one channel or three. The last channel's levels are a plane; two before it
  * lie in the labels until these are written (supervoxels_kept_cuda.cuh). Passes over single voxels
- * read the image.
+ * read the image. Labels without levels hold the clusters' sums until then, if there is room.
  */
 #ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
 #define LOB_SUPERVOXELS_SCENE_CUDA_CUH
@@ -98,7 +98,7 @@ typedef struct {
     float *centres;                     /* clusters times lob_cluster_floats */
     int32_t *boxes;                     /* clusters times 6 */
     cell_span *spans;                   /* of piles along u, then v, then w */
-    wide *sums;                         /* clusters times lob_cluster_sums */
+    wide *sums;                         /* clusters times lob_cluster_sums; perhaps in labels */
     wide *before;                       /* the same of the iteration before; NULL: nobody asks */
     uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
     float *weights;                     /* lsc */
@@ -106,7 +106,7 @@ typedef struct {
     uint32_t *digests;                  /* slic: of piles; supervoxels_screen_cuda.cuh tells what */
     listed_pile *listed;                /* as many, where piles are screened */
     progress_line *line;
-    int32_t *labels; /* of three channels two have their levels here, before the last pass */
+    int32_t *labels; /* before the last pass: two of three channels' levels, or sums */
 
     pass_kind pass;
     int iteration; /* the start is 0 */
@@ -114,6 +114,12 @@ typedef struct {
     bool screened; /* slic: piles are, before passes but the first */
     float margin;  /* slic: more than floats may be wrong by when they tell two clusters apart */
 } scene;
+
+/* How many channels' levels, from the first on, lie in the labels where there is a plane. */
+static __host__ __device__ constexpr int channels_in_labels(int channels)
+{
+    return channels == 3 ? 2 : 0;
+}
 
 static inline int64_t count_of_piles(const scene *s)
 {

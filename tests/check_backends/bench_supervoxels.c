@@ -355,8 +355,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
             o.size_mm = rows[i].size;
             o.compactness = rows[i].compactness;
             o.lab = rows[i].channels == COLOURS;
-            const bool small = rows[i].size < 5; /* which lsc's clusters alone take much for */
-            if (m == LOB_LSC && (small || o.compactness != 0.05)) continue;
+            if (m == LOB_LSC && o.compactness != 0.05) continue;
             const pair p = measure_pair(&b, &o);
             const double gpu = (double)p.whole.stats.working_bytes / n,
                          cpu = (double)p.on_cpu.working_bytes / n,

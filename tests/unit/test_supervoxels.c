@@ -470,8 +470,27 @@ static supervoxels_case steps(lob_dims dims, int channels, bool bytes)
     return c;
 }
 
+/* Given less memory than it took, a run keeps to that, to the same labels, or says that it cannot.
+ */
+static void keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *labels, int threads)
+{
+    const lob_context context = {.threads = threads, .max_memory = limit};
+    lob_supervoxel_stats stats;
+    lob_error error = {""};
+    int32_t *got = malloc((size_t)c->n * sizeof *got);
+    const lob_status st = lob_supervoxels_cpu(got, &stats, &c->in, &c->options, &context, &error);
+    if (st == LOB_OK) {
+        assert_true(stats.working_bytes <= limit);
+        assert_memory_equal(got, labels, (size_t)c->n * sizeof *got);
+    } else {
+        assert_int_equal(st, LOB_ENOMEM);
+        assert_non_null(strstr(error.text, "working memory"));
+    }
+    free(got);
+}
+
 /* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and what is told
- * is enough, and a byte less is not. */
+ * is enough. */
 static void memory_as_promised(void **state)
 {
     (void)state;
@@ -480,14 +499,17 @@ static void memory_as_promised(void **state)
         int channels;
         bool lab, until_still;
         double size;
+        int threads;
     } rows[] = {
-        {{128, 128, 96}, 1, false, false, 8 },
-        {{128, 128, 96}, 1, false, false, 4 },
-        {{96, 96, 96},   1, false, true,  5 },
-        {{800, 600, 1},  3, true,  false, 16},
-        {{800, 600, 1},  3, true,  false, 8 },
-        {{96, 96, 96},   3, true,  false, 4 },
-        {{96, 64, 64},   5, false, false, 8 },
+        {{128, 128, 96}, 1, false, false, 8,  2 },
+        {{128, 128, 96}, 1, false, false, 4,  2 },
+        {{60, 61, 62},   1, false, false, 4,  16},
+        {{96, 96, 96},   1, false, true,  5,  2 },
+        {{800, 600, 1},  3, true,  false, 16, 2 },
+        {{400, 335, 1},  3, true,  false, 16, 16},
+        {{800, 600, 1},  3, true,  false, 8,  2 },
+        {{96, 96, 96},   3, true,  false, 4,  2 },
+        {{96, 64, 64},   5, false, false, 8,  2 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         supervoxels_case c = steps(rows[i].dims, rows[i].channels, rows[i].lab);
@@ -499,20 +521,20 @@ static void memory_as_promised(void **state)
         c.options.iterations = 3;
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
             lob_supervoxel_stats stats;
-            lob_error error = {""};
             c.options.method = (lob_supervoxel_method)method;
-            assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+            assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
                           rows[i].channels, rows[i].size, method, bytes, (long long)stats.pieces);
             assert_true(bytes <= 4);
-            lob_context context = {.threads = 2, .max_memory = stats.working_bytes};
-            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
+            lob_context context = {.threads = rows[i].threads, .max_memory = stats.working_bytes};
+            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
                              LOB_OK);
-            context.max_memory--;
-            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, &error),
+            keeps_to(stats.working_bytes - 1, &c, labels, rows[i].threads);
+            keeps_to(stats.working_bytes / 2, &c, labels, rows[i].threads);
+            context.max_memory = 1000;
+            assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
                              LOB_ENOMEM);
-            assert_non_null(strstr(error.text, "working memory"));
         }
         free(labels);
         lob_volume_free(&c.image);
