@@ -51,15 +51,15 @@ typedef struct {
     const uint32_t *found; /* device address of how many there are, in LOB_DEVICE_TABLES */
     uint32_t *table;       /* device: most + 1 words there; only found, the last, is still needed */
     int64_t most;          /* there are not more than this */
-    int64_t bytes;         /* of working memory, at most */
-    int64_t held;          /* of these, what goes on to be taken: the block LOB_DEVICE_TABLES */
+    int64_t work;          /* in/out: bytes taken of LOB_DEVICE_WORK, at most */
+    int64_t tables;        /* and of LOB_DEVICE_TABLES */
 } lob_components_label_pieces;
 
 /*
  * Replace labels by the numbers of their connected pieces, for who goes on with them on the device:
  * the host does not wait for how many there are, nor for the end.
  *
- *   pieces      out
+ *   pieces      in/out  work is what the caller took, to count with the rest; the others are set
  *   labels      in/out  device address; nx*ny*nz. Equal ones are joined through faces (not across
  *                       slices); 0 stays 0, pieces count from 1 in raster order
  *   slice_axis  in      -1: in 3D; else as in lob_components_options

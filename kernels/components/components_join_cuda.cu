@@ -359,6 +359,7 @@ lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces,
     options.neighbours = slice_axis < 0 ? 6 : 4;
     arrays.image = arrays.labels = labels;
     quiet.progress = NULL;
+    j.held[LOB_DEVICE_WORK] = pieces->work;
     j.spare = (uint32_t *)labels;
     j.spare_words = lob_voxels(&image);
     j.device = context->device;
@@ -376,7 +377,7 @@ lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces,
     pieces->found = found_at(&j.r);
     pieces->table = j.r.parent;
     pieces->most = j.r.pieces;
-    pieces->bytes = j.bytes;
-    pieces->held = j.held[LOB_DEVICE_TABLES];
+    pieces->work = j.held[LOB_DEVICE_WORK];
+    pieces->tables = j.held[LOB_DEVICE_TABLES];
     return LOB_OK;
 }

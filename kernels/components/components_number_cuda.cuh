@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(NUMBER_THREADS) number_kernel(runs r)
 {
     for (int64_t i = grid_first(); i <= r.pieces; i += grid_step()) {
         if (i == r.pieces) {
-            r.parent[i] = r.first ? 0 : r.number[i];
+            if (!r.first) r.parent[i] = r.number[i];
             break;
         }
         const uint32_t root = r.parent[i];

@@ -163,7 +163,10 @@ static __device__ inline void look_around(const pool &p, contact_table *t, corne
         const int enough = last && !more ? 1 : WARP;
         while (pairs >= enough) {
             const int of_them = min(pairs, (int)WARP);
-            LISTED ? list_pairs(p, t, pairs, of_them) : pick_pairs(p, t, pairs, of_them);
+            if (LISTED)
+                list_pairs(p, t, pairs, of_them);
+            else
+                pick_pairs(p, t, pairs, of_them);
             pairs -= of_them;
         }
         __syncwarp();
@@ -174,7 +177,7 @@ static __device__ inline void look_around(const pool &p, contact_table *t, corne
 
 /* Every small set is offered all that touch it; the pairs are listed, or kept as picks. */
 template <bool LISTED>
-static __global__ void __launch_bounds__(THREADS, LISTED ? 5 : 3)
+static __global__ void __launch_bounds__(THREADS, LISTED ? 5 : 3) /* keys take registers */
     contacts_kernel(const __grid_constant__ pool p)
 {
     __shared__ contact_table table;

@@ -92,22 +92,24 @@ static int64_t lay_slabs(engine *e, int64_t cell_bytes)
 
 /*
  * As many slabs as there are threads. Each holds a layer of cells that it shares with the next, so
- * they are at least two cells thick; and fewer where they would take more than 4 bytes a voxel with
- * what is taken besides, or more than is allowed.
+ * they are at least two cells thick. There are fewer where that keeps to what is allowed, or to 4
+ * bytes a voxel with what is taken besides; but where a single one takes more than these, only to
+ * what is allowed.
  */
 static void plan_slabs(engine *e, int64_t beside, int64_t cell_bytes)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
     const int64_t voxels = (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
-    const int64_t limit = e->budget.limit, promised = 4 * voxels;
-    const int64_t most = limit && limit < promised ? limit : promised;
+    int64_t most = e->budget.limit ? e->budget.limit : INT64_MAX;
+    beside += e->budget.held;
     e->axis = rule->cells[2] >= rule->cells[1] ? 2 : 1;
+    e->slabs = 1;
+    if (beside + lay_slabs(e, cell_bytes) <= 4 * voxels && 4 * voxels < most) most = 4 * voxels;
     const int32_t thick = rule->cells[e->axis] / 2;
     e->slabs = e->threads < thick ? e->threads : thick > 1 ? thick : 1;
-    for (;; e->slabs--) {
-        e->cluster_bytes = beside + lay_slabs(e, cell_bytes);
-        if (e->slabs == 1 || e->cluster_bytes <= most) return;
-    }
+    int64_t bytes;
+    while ((bytes = beside + lay_slabs(e, cell_bytes)) > most && e->slabs > 1) e->slabs--;
+    e->cluster_bytes = bytes - e->budget.held;
 }
 
 static lob_status take_clusters(engine *e, lob_error *error)
@@ -346,6 +348,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
     const lob_level_rows rows = {row_levels, &e};
     lob_stages stages = {.context = context, .to = 0.9}; /* where iterations end at most */
     st = prepare(&e, &found, error);
+    if (st == LOB_OK) st = lob_budget_take(&e.budget, lob_supervoxel_plan_bytes(&e.plan), error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
     e.scene.image = in->image;

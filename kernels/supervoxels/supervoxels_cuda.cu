@@ -25,7 +25,8 @@ typedef struct {
     lob_supervoxel_kept *kept;
     scene s;
     int64_t voxels;
-    int64_t table_bytes;              /* taken for the next three */
+    int64_t work_bytes;               /* taken of the block for working memory, at most */
+    int64_t table_bytes;              /* and for the next three */
     lob_wave *axis_wave, *level_wave; /* on the device */
     uint16_t *lab;
     cudaEvent_t passed[2]; /* ends of the last passes; made when somebody watches */
@@ -65,13 +66,14 @@ static lob_status take_work(job *j, int64_t bytes, void **memory)
 {
     const int64_t budget = lob_supervoxels_budget(j->device, bytes, most_beside(j, j->table_bytes));
     if (bytes > budget) return lob_supervoxels_refuse(bytes, budget, j->voxels, j->error);
+    if (bytes > j->work_bytes) j->work_bytes = bytes;
     return lob_device_scratch(j->device, LOB_DEVICE_WORK, memory, bytes, j->error);
 }
 
-static void count_bytes(job *j, int64_t bytes)
+/* What working memory comes to, with so many bytes of other blocks: none of these gets smaller. */
+static void count_bytes(job *j, int64_t of_others)
 {
-    if (bytes + j->table_bytes > j->found.working_bytes)
-        j->found.working_bytes = bytes + j->table_bytes;
+    j->found.working_bytes = j->work_bytes + j->table_bytes + of_others;
 }
 
 /* Do the labels, until these are written, hold so many sums? */
@@ -93,9 +95,9 @@ static int64_t place_parts(job *j, unsigned char *memory)
     const int64_t piles = count_of_piles(s);
     const bool still = j->options->until_still;
     const bool digested = rule->method == LOB_SLIC && s->room > 0;
-    const bool spared = in_labels(j, still ? 2 * sums : sums);
+    const bool now = in_labels(j, sums), both = in_labels(j, 2 * sums);
     unsigned char *at = memory;
-    s->sums = take_part<wide>(&at, spared ? 0 : sums); /* what begins with zeros comes first */
+    s->sums = take_part<wide>(&at, now ? 0 : sums); /* what begins with zeros comes first */
     s->largest = take_part<uint32_t>(&at, contrasts);
     s->weights = take_part<float>(&at, LOB_CLUSTER_SUMS);
     s->totals = take_part<wide>(&at, LOB_CLUSTER_SUMS);
@@ -105,12 +107,13 @@ static int64_t place_parts(job *j, unsigned char *memory)
     s->spans = take_part<cell_span>(&at, (int64_t)s->bricks[0] + s->bricks[1] + s->piles);
     s->digests = take_part<uint32_t>(&at, digested ? piles * 2 * rule->channels : 0);
     s->listed = take_part<listed_pile>(&at, s->screened ? piles : 0);
-    s->before = take_part<wide>(&at, still && !spared ? sums : 0);
+    s->before = take_part<wide>(&at, still && !both ? sums : 0);
     s->largest_before = take_part<uint32_t>(&at, still ? contrasts : 0);
     s->plane = take_part<uint4>(&at, s->room > 0 ? s->runs : 0);
     s->data = take_part<uint8_t>(&at, s->runs);
     if (!contrasts) s->largest = s->largest_before = NULL;
-    if (spared) s->sums = (wide *)s->labels, s->before = s->sums + sums;
+    if (now) s->sums = (wide *)s->labels;
+    if (both) s->before = s->sums + sums;
     if (!still) s->before = NULL;
     if (s->room == 0) s->plane = NULL;
     return at - memory;
@@ -178,12 +181,12 @@ static lob_status prepare(job *j)
     const int64_t bytes = place_parts(j, NULL);
     LOB_TRY(take_work(j, bytes, &memory));
     place_parts(j, (unsigned char *)memory);
-    count_bytes(j, bytes);
+    count_bytes(j, 0);
     const scene *s = &j->s;
     const unsigned char *const end = (const unsigned char *)s->centres;
     LOB_CUDA(
         cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory), j->device->stream));
-    if (s->sums != memory) {
+    if ((void *)s->sums == s->labels) {
         const size_t sums = (size_t)s->rule.clusters * (size_t)lob_cluster_sums(&s->rule);
         LOB_CUDA(cudaMemsetAsync(s->sums, 0, sums * sizeof *s->sums, j->device->stream));
     }
@@ -437,9 +440,11 @@ static lob_status connect(job *j)
     lob_context within = *context;
     lob_supervoxel_pieces found = {};
     within.max_memory = most_beside(j, j->table_bytes);
+    pieces.work = j->work_bytes;
     LOB_TRY(lob_components_label_pieces_cuda(&pieces, j->arrays->labels, j->in->image->dims,
                                              j->s.rule.slice_axis, &within, j->error));
-    count_bytes(j, pieces.bytes);
+    j->work_bytes = pieces.work;
+    count_bytes(j, pieces.tables);
     if (context->progress && context->progress(context->user, CONNECTED)) return LOB_ECANCEL;
     if (j->s.rule.small <= 1) {
         uint32_t n = 0;
@@ -450,11 +455,12 @@ static lob_status connect(job *j)
     found.at = pieces.found;
     found.most = pieces.most;
     found.table = pieces.table;
-    found.unlisted = j->tuning.unlisted;
-    found.beside = j->table_bytes + pieces.held;
+    found.beside = j->table_bytes + pieces.tables;
+    found.list = j->tuning.list;
     LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, most_beside(j, found.beside),
                                         j->error));
-    count_bytes(j, found.bytes + pieces.held);
+    if (found.bytes > j->work_bytes) j->work_bytes = found.bytes;
+    count_bytes(j, pieces.tables);
     j->found.pieces = found.pieces;
     j->found.supervoxels = found.supervoxels;
     return LOB_OK;

@@ -14,22 +14,25 @@ extern "C" {
 /*
  * As lob_supervoxels_cpu, on context->device, which must be open.
  *
- * Working memory on the device is the largest of three:
+ * Working memory on the device is tables of 64 kB for lsc and 132 kB for CIELAB, and the largest of
+ * three, after which a block keeps its size:
  *
  *   iterating  with one channel or three 2.1 bytes a voxel, of whole bricks of 8x8x4, in slices of
  *              16x16; 45 bytes a cluster and 4 a channel of it (lsc: 50 and 8). What else there is
  *              lies in the labels, until these are written: two of three channels, or the clusters'
  *              sums. With three channels these are 32 bytes a cluster and 8 a channel of it (lsc:
  *              80 and 16; all twice with until_still)
- *   numbering  2.7 bytes a voxel, 3 where sides are odd, and 4 for each number given to what looks
- *              like a piece, somewhat more than there are pieces
+ *   numbering  2.7 bytes a voxel, 3 where rows are shorter than 50, 4 where they are shorter than
+ *              16, and 4 for each number given to what looks like a piece, somewhat more than there
+ *              are pieces
  *   joining    24 bytes a piece and 12 a channel of it, with a list of contacts that takes what
  *              these leave of 4 bytes a voxel, 2 at most. Where they leave less than half a byte, 8
  *              bytes a piece and 6 a channel do
  *
- * So it is at most 4 bytes a voxel from 64 voxels a supervoxel on (three channels: lsc 110, others
- * until still 90), unless a volume is thinner than bricks or has fewer than 16384 voxels, or noise
- * leaves a piece in every 4 voxels (6.5 with three channels, 10 with five).
+ * So it is at most 4 bytes a voxel from 64 voxels a supervoxel on (three channels: 75, lsc 110,
+ * until still 95, lsc until still 180), unless a volume is thinner than bricks, has rows shorter
+ * than 16 or fewer than 100000 voxels, or noise leaves a piece in every 4 voxels (6.5 with three
+ * channels, 10 with five).
  *
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
  * free memory than this needs; the message tells both figures and the size that would fit.
@@ -66,7 +69,8 @@ typedef struct {
 typedef struct {
     bool plain;        /* every voxel by itself */
     bool screened;     /* slic: piles of bricks are screened however few they are */
-    bool unlisted;     /* contacts of small pieces are looked for in every round */
+    int64_t list;      /* contacts of small pieces that are listed, at most; -1: none, every round
+                          looks at the volume; 0: as many as there is room for */
     bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
 } lob_supervoxel_tuning;
 

@@ -15,6 +15,7 @@ typedef struct {
     int32_t *labels;
     int64_t nx, ny, nz, pieces;
     int threads;
+    int readers; /* threads that have a row of levels */
     /* pieces + 1: above 0, a lower piece of the same set. Otherwise the piece is its set's lowest,
      * and this is less the set's pick, the best of a small set's neighbours so far; 0: none */
     _Atomic int32_t *link;
@@ -95,7 +96,7 @@ static bool add_rows(const joiner *j, const lob_level_rows *source)
 {
     const int64_t rows = j->ny * j->nz;
     bool fits = true;
-#pragma omp parallel num_threads(j->threads) reduction(&& : fits)
+#pragma omp parallel num_threads(j->readers) reduction(&& : fits)
     {
         uint16_t *levels = malloc((size_t)(j->rule->channels * j->nx) * sizeof *levels);
         fits = levels != NULL;
@@ -309,7 +310,10 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
     const size_t n = (size_t)pieces + 1, channels = (size_t)rule->channels;
     const size_t low = (1 + channels) * sizeof *j.size_and_low, high = channels * sizeof *j.high;
     const size_t lines = (size_t)(j.ny * j.nz);
-    const size_t levels = (size_t)threads * channels * (size_t)j.nx * sizeof(uint16_t);
+    /* their rows take a fourth of a byte a voxel at most */
+    const int64_t readers = (int64_t)(lines / (8 * channels));
+    j.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
+    const size_t levels = (size_t)j.readers * channels * (size_t)j.nx * sizeof(uint16_t);
     const int64_t bytes = (int64_t)(n * (sizeof *j.link + low + high) + lines + levels);
     lob_status st = lob_budget_take(budget, bytes, error);
     if (st != LOB_OK) return st;

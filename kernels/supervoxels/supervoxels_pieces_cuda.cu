@@ -84,7 +84,7 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     pool *p = &j->p;
     unsigned char *at = memory;
     const int64_t n = p->most + 1, channels = p->s.rule.channels;
-    const int64_t listed = p->listed ? n : 0, unlisted = n - listed;
+    const int64_t listed = p->listed ? n : 0, unlisted = p->listed ? 0 : n;
     p->line = take_part<pieces_line>(&at, 1);
     p->n = take_part<uint32_t>(&at, n);
     p->sums = take_part<wide>(&at, listed * channels);
@@ -122,7 +122,8 @@ static lob_status plan_parts(joining_pieces *j, const lob_supervoxel_pieces *fou
 {
     enum { FOR_SMALL = 1 << 16, ROUNDED = 256 };
     pool *p = &j->p;
-    const int64_t voxels = (int64_t)p->nx * p->ny * p->nz, plenty = 2 * voxels;
+    const int64_t voxels = (int64_t)p->nx * p->ny * p->nz;
+    const int64_t plenty = (2 * voxels / ROUNDED + 1) * ROUNDED;
     const int64_t promised = max(4 * voxels, (int64_t)FOR_SMALL) - found->beside;
     if (p->listed && place_parts(j, NULL) > plenty) LOB_TRY(count_pieces(j));
     const int64_t tables = place_parts(j, NULL), wanted = min(tables + plenty, promised);
@@ -130,6 +131,7 @@ static lob_status plan_parts(joining_pieces *j, const lob_supervoxel_pieces *fou
     const int64_t list = (min(wanted, budget) - tables) / ROUNDED * ROUNDED;
     p->listed = p->listed && list >= voxels / 2;
     p->room = p->listed ? list / (int64_t)sizeof *p->list : 0;
+    if (found->list > 0 && found->list < p->room) p->room = found->list;
     if (!p->listed) LOB_TRY(count_pieces(j));
     *bytes = place_parts(j, NULL);
     budget = lob_supervoxels_budget(j->device, *bytes, allowed);
@@ -193,7 +195,7 @@ static void lay_pool(pool *p, const scene *s, const lob_supervoxel_pieces *found
     p->most = found->most;
     p->pieces = found->at;
     p->apart = true;
-    p->listed = !found->unlisted;
+    p->listed = found->list >= 0;
     lay_tiles(p, device);
 }
 

@@ -226,12 +226,17 @@ static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
     }
 }
 
+static int64_t coordinates_of(const lob_supervoxel_rule *rule)
+{
+    return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
+}
+
 static lob_status make_waves(lob_supervoxel_plan *plan, const lob_supervoxel_options *options,
                              int32_t range)
 {
     lob_supervoxel_rule *rule = &plan->rule;
     const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
-    const int64_t coordinates = (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
+    const int64_t coordinates = coordinates_of(rule);
     double square = 0;
 
     rule->shift = 0;
@@ -287,6 +292,14 @@ static double most_of_cluster(const lob_supervoxel_rule *rule)
         if (a != rule->slice_axis) most *= side < three_cells ? side : three_cells;
     }
     return most;
+}
+
+int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan)
+{
+    const int64_t levels = (int64_t)plan->level_waves * LOB_WAVE_ENTRIES;
+    const int64_t waves = plan->axis_wave ? coordinates_of(&plan->rule) + levels : 0;
+    const int64_t light = plan->linear ? 256 + LOB_LAB_ROOTS : 0;
+    return waves * (int64_t)sizeof(lob_wave) + light * (int64_t)sizeof *plan->linear;
 }
 
 lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,

@@ -53,6 +53,9 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
                                     const lob_supervoxel_options *options, const lob_levels *levels,
                                     const lob_extremes *extremes, lob_error *error);
 
+/* What its tables take. */
+int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan);
+
 /* Free the tables and leave the plan all zero. */
 void lob_supervoxel_plan_free(lob_supervoxel_plan *plan);
 

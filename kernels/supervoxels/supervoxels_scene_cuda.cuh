@@ -207,7 +207,7 @@ typedef struct {
     const uint32_t *at;  /* in: device address of how many there are */
     int64_t most;        /* in: they are not more than this */
     uint32_t *table;     /* in: device; most + 1 words that may be written over */
-    bool unlisted;       /* in: look at the volume in every round */
+    int64_t list;        /* in: as in lob_supervoxel_tuning */
     int64_t beside;      /* in: bytes that are taken besides */
     int64_t pieces;      /* out: how many there were */
     int64_t supervoxels; /* out: labels that there are then */

@@ -26,7 +26,8 @@ typedef struct {
     wide listed;            /* contacts that there are, whether the list has room for them or not */
     uint32_t small;         /* sets that are */
     uint32_t arrived;       /* at meetings of blocks, in total */
-    uint32_t going[ROUNDS]; /* did a round leave contacts of small sets? */
+    uint32_t going[ROUNDS]; /* did a round leave contacts of small sets? Without lists: the first,
+                               did a set pick? */
     uint32_t finished;      /* labels are numbered */
     int32_t count;          /* of them */
     int32_t pieces;         /* that there were */
@@ -58,7 +59,7 @@ typedef struct {
     uint32_t *small_bits; /* most / 32 + 1: bits of pieces whose sets are small */
     uint32_t *roots;      /* what blocks count */
     bool apart;           /* every piece is a set of its own still */
-    bool listed;          /* contacts are, and what follows is there */
+    bool listed;          /* contacts are; where not, nobody asks for what follows */
     wide *key;            /* most + 1: the best of a small set's neighbours so far */
     uint32_t *mean;       /* most + 1, times channels: lob_piece_mean, or STALE_MEAN */
     int32_t *small;       /* most + 1: sets that are small */

@@ -37,12 +37,22 @@ static __device__ inline void pick(const pool &p, int32_t a, int32_t b)
 
 /* ---- joining ---- */
 
+/* lowest_of, which halves the way for the next who asks. */
+static __device__ inline int32_t lowest_halving(const pool &p, int32_t i)
+{
+    for (int32_t next; (next = link_now(p, i)) > 0; i = next) {
+        const int32_t after = link_now(p, next);
+        if (after > 0) *(volatile int32_t *)&p.link[i] = after;
+    }
+    return i;
+}
+
 /* Join a set with its pick. Who makes the higher of two lowest pieces point at the lower takes the
  * place of its pick, which is the whole set's by then, and so goes on with it. */
 static __device__ inline void join_with(const pool &p, int32_t piece, int32_t pick)
 {
     while (pick != 0) {
-        const int32_t a = lowest_of(p, piece), b = lowest_of(p, pick);
+        const int32_t a = lowest_halving(p, piece), b = lowest_halving(p, pick);
         if (a == b) return;
         const int32_t low = min(a, b), high = max(a, b), its = link_now(p, high);
         if (its > 0 || atomicCAS(&p.link[high], its, low) != its) continue;

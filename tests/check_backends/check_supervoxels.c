@@ -44,24 +44,29 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
 }
 
 #ifdef LOB_WITH_CUDA
-/* As large volumes, with piles screened, and as many pieces, with no list of contacts. */
+/*
+ * As large volumes, with piles screened, and as many pieces, with no list of contacts or one that
+ * is too short; and with labels that do not lie as allocated.
+ */
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
     const lob_supervoxel_tuning tuning = {.screened = c->options.method == LOB_SLIC,
-                                          .unlisted = true};
+                                          .list = c->n % 2 ? -1 : 1};
     const lob_volume *image = c->in.image;
-    const size_t labels = (size_t)c->n * sizeof(int32_t);
+    const size_t labels = (size_t)c->n * sizeof(int32_t),
+                 moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;
     const size_t stored = (size_t)c->n * (size_t)image->channels * lob_type_of(image->type)->bytes;
     void *device_image = bench_to_device(image->data, stored), *device_labels = NULL;
     uint8_t *device_mask = c->in.mask ? bench_to_device(c->in.mask, (size_t)c->n) : NULL;
     outcome o = {.labels = malloc(labels)};
     if (!o.labels) exit(75);
-    must(cudaMalloc(&device_labels, labels), "cudaMalloc");
-    const lob_supervoxel_arrays arrays = {device_image, device_mask, device_labels};
+    must(cudaMalloc(&device_labels, labels + moved), "cudaMalloc");
+    const lob_supervoxel_arrays arrays = {device_image, device_mask,
+                                          (int32_t *)((unsigned char *)device_labels + moved)};
     o.status = lob_supervoxels_cuda_arrays(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
                                            context, &o.error);
     if (o.status == LOB_OK)
-        must(cudaMemcpy(o.labels, device_labels, labels, cudaMemcpyDeviceToHost), "download");
+        must(cudaMemcpy(o.labels, arrays.labels, labels, cudaMemcpyDeviceToHost), "download");
     cudaFree(device_image);
     cudaFree(device_mask);
     cudaFree(device_labels);
