@@ -29,9 +29,9 @@ extern "C" {
  *              these leave of 4 bytes a voxel, 2 at most. Where they leave less than half a byte, 8
  *              bytes a piece and 6 a channel do
  *
- * So it is at most 4 bytes a voxel from 64 voxels a supervoxel on (three channels: 75, lsc 110,
- * until still 95, lsc until still 180), unless a volume is thinner than bricks, has rows shorter
- * than 16 or fewer than 100000 voxels, or noise leaves a piece in every 4 voxels (6.5 with three
+ * So it is at most 4 bytes a voxel from 64 voxels a supervoxel on (three channels: 75, lsc 150,
+ * until still 95, lsc until still 200), unless a volume is thinner than bricks, has rows shorter
+ * than 16 or fewer than 250000 voxels, or noise leaves a piece in every 5 voxels (7 with three
  * channels, 10 with five).
  *
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less

@@ -340,7 +340,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
         {"colours",    {1600, 1200, 1}, COLOURS, 16, 0.05 },
         {"colours",    {961, 641, 1},   COLOURS, 16, 0.05 },
         {"colours",    {128, 128, 128}, COLOURS, 8,  0.05 },
-        {"colours",    {128, 128, 128}, COLOURS, 5,  0.1  },
+        {"colours",    {128, 128, 128}, COLOURS, 6,  0.1  },
         {"5 channels", {128, 128, 128}, FIVE,    8,  0.05 },
     };
     int failures = 0;
