@@ -86,15 +86,15 @@ typedef struct {
  * Levels are those of kernels/levels/levels.h, of the whole image also where it is cut slice by
  * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count.
  *
- * Working memory on the CPU is tables of 64 kB for lsc and 132 kB for CIELAB, and the largest of
+ * Working memory on the CPU is tables (lsc 16 kB, CIELAB 132 kB, both 164 kB) and the largest of
  * three: 75 bytes a cluster and 12 a channel of it (lsc: 130 and 24; two thirds more with
- * until_still), clusters between two threads counting twice, and some 50 to 200 kB a thread, fewer
- * of which iterate where all this is more than 4 bytes a voxel or than is allowed; then 5 to 8
- * bytes for each number given to what looks like a piece, somewhat more than there are pieces, and
- * two slices of labels a thread; then 8 bytes a piece and 6 a channel of it. With cells of 8 voxels
- * in 3D that is half a byte a voxel. With up to three channels, and without until_still, it is at
- * most 4 from 64 voxels a supervoxel on, unless an image has fewer than 100000 voxels (500000 in
- * CIELAB), or noise leaves a piece in every 3.5 (6.5 with three channels).
+ * until_still), clusters between two threads counting twice, and some 50 to 200 kB a thread; then 5
+ * to 8 bytes for each number given to what looks like a piece, somewhat more than there are pieces,
+ * and two slices of labels a thread; then 8 bytes a piece and 6 a channel of it. Fewer threads
+ * iterate where they keep so to what is allowed, or to 4 bytes a voxel. With cells of 8 voxels in
+ * 3D it is half a byte a voxel. With up to three channels, and without until_still, it is at most 4
+ * from 64 voxels a supervoxel on, unless an image has fewer than 100000 voxels (500000 in CIELAB),
+ * or noise leaves a piece in every 3.5 (6.5 with three channels).
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.

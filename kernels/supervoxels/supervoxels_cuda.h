@@ -14,7 +14,7 @@ extern "C" {
 /*
  * As lob_supervoxels_cpu, on context->device, which must be open.
  *
- * Working memory on the device is tables of 64 kB for lsc and 132 kB for CIELAB, and the largest of
+ * Working memory on the device is tables (32 kB for lsc, 132 kB for CIELAB) and the largest of
  * three, after which a block keeps its size:
  *
  *   iterating  with one channel or three 2.1 bytes a voxel, of whole bricks of 8x8x4, in slices of
@@ -22,17 +22,17 @@ extern "C" {
  *              lies in the labels, until these are written: two of three channels, or the clusters'
  *              sums. With three channels these are 32 bytes a cluster and 8 a channel of it (lsc:
  *              80 and 16; all twice with until_still)
- *   numbering  2.7 bytes a voxel, 3 where rows are shorter than 50, 4 where they are shorter than
- *              16, and 4 for each number given to what looks like a piece, somewhat more than there
- *              are pieces
+ *   numbering  2 bytes a voxel, some 24 for every 32 voxels of a row that are begun (in all 2.7 a
+ *              voxel in long rows, 3.3 in those of 33), and 4 for each number given to what looks
+ *              like a piece, somewhat more than there are pieces
  *   joining    24 bytes a piece and 12 a channel of it, with a list of contacts that takes what
  *              these leave of 4 bytes a voxel, 2 at most. Where they leave less than half a byte, 8
  *              bytes a piece and 6 a channel do
  *
- * So it is at most 4 bytes a voxel from 64 voxels a supervoxel on (three channels: 75, lsc 150,
- * until still 95, lsc until still 200), unless a volume is thinner than bricks, has rows shorter
- * than 16 or fewer than 250000 voxels, or noise leaves a piece in every 5 voxels (7 with three
- * channels, 10 with five).
+ * So with up to five channels it is at most 4 bytes a voxel from 64 voxels a supervoxel on (with
+ * three: 75, lsc 150, until still 95, lsc until still 200), unless a volume is thinner than bricks,
+ * has rows shorter than 16 or fewer than 250000 voxels, or noise leaves a piece in every 5 voxels
+ * (7 with three channels, 10 with five).
  *
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
  * free memory than this needs; the message tells both figures and the size that would fit.
@@ -80,7 +80,7 @@ typedef struct {
  *   arrays   in/out  there when this is called, as lob_device_queue tells; in->image->data and
  *                    in->mask are not looked at
  *   kept     in/out  all zero at first; free with lob_supervoxel_kept_free. NULL: nothing is kept
- *   tuning   in      NULL: all false
+ *   tuning   in      NULL: all false and 0
  *
  * The device has finished when this returns.
  */

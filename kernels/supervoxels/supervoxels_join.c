@@ -310,7 +310,7 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
     const size_t n = (size_t)pieces + 1, channels = (size_t)rule->channels;
     const size_t low = (1 + channels) * sizeof *j.size_and_low, high = channels * sizeof *j.high;
     const size_t lines = (size_t)(j.ny * j.nz);
-    /* their rows take a fourth of a byte a voxel at most */
+    /* more than one take no more than a fourth of a byte a voxel */
     const int64_t readers = (int64_t)(lines / (8 * channels));
     j.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
     const size_t levels = (size_t)j.readers * channels * (size_t)j.nx * sizeof(uint16_t);

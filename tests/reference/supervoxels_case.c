@@ -226,7 +226,7 @@ static const struct {
     {"whole bricks",         {100, 37, 3},    {1, 1, 1},   NOISE,     3, LOB_LSC,   2,  8,   .05,  4, false},
     {"whole bricks",         {36, 3, 35},     {1, 1, 1},   NOISE,     3, LOB_SLICO, 1,  7,   .05,  4, false},
     {"whole bricks",         {44, 27, 15},    {1, 1, 1},   NOISE,     3, LOB_LSC,   -1, 6,   .05,  4, false},
-    {"sums past 32 bits",    {97, 64, 41},    {1, 1, 1},   BRIGHT,    1, LOB_SLIC,  -1, 45,  .001, 3, false},
+    {"sums past 32 bits",    {97, 63, 41},    {1, 1, 1},   BRIGHT,    1, LOB_SLIC,  -1, 45,  .001, 3, false},
 };
 
 bool supervoxels_case_fixed(supervoxels_case *c, int number)
