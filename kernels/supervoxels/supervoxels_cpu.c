@@ -99,12 +99,12 @@ static int64_t lay_slabs(engine *e, int64_t cell_bytes)
 static void plan_slabs(engine *e, int64_t beside, int64_t cell_bytes)
 {
     const lob_supervoxel_rule *rule = &e->plan.rule;
-    const int64_t voxels = (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
+    const int64_t promised = 4 * (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
     int64_t most = e->budget.limit ? e->budget.limit : INT64_MAX;
     beside += e->budget.held;
     e->axis = rule->cells[2] >= rule->cells[1] ? 2 : 1;
     e->slabs = 1;
-    if (beside + lay_slabs(e, cell_bytes) <= 4 * voxels && 4 * voxels < most) most = 4 * voxels;
+    if (beside + lay_slabs(e, cell_bytes) <= promised && promised < most) most = promised;
     const int32_t thick = rule->cells[e->axis] / 2;
     e->slabs = e->threads < thick ? e->threads : thick > 1 ? thick : 1;
     int64_t bytes;

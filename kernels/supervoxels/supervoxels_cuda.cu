@@ -119,22 +119,16 @@ static int64_t place_parts(job *j, unsigned char *memory)
     return at - memory;
 }
 
-static int64_t coordinates_of(const lob_supervoxel_rule *rule)
-{
-    return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
-}
-
 /* The plan's tables in device memory, from at on, or added up. */
-enum { LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
 static int64_t place_tables(job *j, unsigned char *memory)
 {
     scene *s = &j->s;
     const lob_supervoxel_rule *rule = &s->rule;
     const bool lsc = rule->method == LOB_LSC;
     unsigned char *at = memory;
-    j->axis_wave = take_part<lob_wave>(&at, lsc ? coordinates_of(rule) : 0);
+    j->axis_wave = take_part<lob_wave>(&at, lsc ? lob_supervoxel_coordinates(rule) : 0);
     j->level_wave = take_part<lob_wave>(&at, lsc ? 2 * LOB_WAVE_ENTRIES : 0);
-    j->lab = take_part<uint16_t>(&at, rule->lab ? LAB_ENTRIES : 0);
+    j->lab = take_part<uint16_t>(&at, rule->lab ? LOB_LAB_ENTRIES : 0);
     for (int64_t a = 0, before = 0; a < 3; before += rule->side[a], a++)
         s->axis_wave[a] = j->axis_wave + before;
     s->level_wave = j->level_wave;
@@ -160,11 +154,11 @@ static lob_status send_tables(job *j, lob_supervoxel_kept *kept)
     place_tables(j, (unsigned char *)memory);
     if (plan->rule.lab)
         LOB_TRY(lob_device_upload(device, j->lab, plan->linear,
-                                  LAB_ENTRIES * (int64_t)sizeof *j->lab, j->error));
+                                  LOB_LAB_ENTRIES * (int64_t)sizeof *j->lab, j->error));
     if (plan->rule.method == LOB_LSC) {
         const int64_t wave = (int64_t)sizeof(lob_wave);
         LOB_TRY(lob_device_upload(device, j->axis_wave, plan->axis_wave,
-                                  coordinates_of(&plan->rule) * wave, j->error));
+                                  lob_supervoxel_coordinates(&plan->rule) * wave, j->error));
         LOB_TRY(lob_device_upload(device, j->level_wave, plan->level_wave,
                                   plan->level_waves * LOB_WAVE_ENTRIES * wave, j->error));
     }

@@ -226,17 +226,12 @@ static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
     }
 }
 
-static int64_t coordinates_of(const lob_supervoxel_rule *rule)
-{
-    return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
-}
-
 static lob_status make_waves(lob_supervoxel_plan *plan, const lob_supervoxel_options *options,
                              int32_t range)
 {
     lob_supervoxel_rule *rule = &plan->rule;
     const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
-    const int64_t coordinates = coordinates_of(rule);
+    const int64_t coordinates = lob_supervoxel_coordinates(rule);
     double square = 0;
 
     rule->shift = 0;
@@ -270,7 +265,7 @@ static double lab_root(double t)
 
 static lob_status make_lab(lob_supervoxel_plan *plan)
 {
-    plan->linear = malloc((256 + LOB_LAB_ROOTS) * sizeof *plan->linear);
+    plan->linear = malloc(LOB_LAB_ENTRIES * sizeof *plan->linear);
     if (!plan->linear) return LOB_ENOMEM;
     plan->root = plan->linear + 256;
     for (int i = 0; i < 256; i++) {
@@ -297,8 +292,8 @@ static double most_of_cluster(const lob_supervoxel_rule *rule)
 int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan)
 {
     const int64_t levels = (int64_t)plan->level_waves * LOB_WAVE_ENTRIES;
-    const int64_t waves = plan->axis_wave ? coordinates_of(&plan->rule) + levels : 0;
-    const int64_t light = plan->linear ? 256 + LOB_LAB_ROOTS : 0;
+    const int64_t waves = plan->axis_wave ? lob_supervoxel_coordinates(&plan->rule) + levels : 0;
+    const int64_t light = plan->linear ? LOB_LAB_ENTRIES : 0;
     return waves * (int64_t)sizeof(lob_wave) + light * (int64_t)sizeof *plan->linear;
 }
 

@@ -53,6 +53,15 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
                                     const lob_supervoxel_options *options, const lob_levels *levels,
                                     const lob_extremes *extremes, lob_error *error);
 
+/* Entries of linear and root. */
+enum { LOB_LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
+
+/* Entries of axis_wave. */
+static inline int64_t lob_supervoxel_coordinates(const lob_supervoxel_rule *rule)
+{
+    return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
+}
+
 /* What its tables take. */
 int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan);
 

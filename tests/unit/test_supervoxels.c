@@ -541,6 +541,7 @@ static void memory_as_promised(void **state)
             assert_true(keeps_to(stats.working_bytes, &c, labels, rows[i].threads));
             keeps_to(stats.working_bytes / 2, &c, labels, rows[i].threads);
             const int64_t alone = needs_alone(&c, labels);
+            assert_false(keeps_to(alone / 2, &c, labels, rows[i].threads));
             if (rows[i].threads > 2) /* whose clusters take more than their pieces */
                 assert_true(keeps_to(alone, &c, labels, rows[i].threads));
         }
