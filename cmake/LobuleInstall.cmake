@@ -19,7 +19,7 @@ set(LOBULE_PUBLIC_HEADERS
     kernels/measures/measures.h
     kernels/phantom/phantom.h
     kernels/regions/regions.h
-    kernels/supervoxels/contacts.h
+    kernels/contacts/contacts.h
     kernels/supervoxels/supervoxels.h
     volumes/both.h
     volumes/geometry.h

@@ -49,9 +49,9 @@ typedef struct {
     bool (*sniff)(const lob_location *where, const lob_input *file);
 
     /*
-     * Read. out is LOB_VOLUME_EMPTY; on failure lob_read frees whatever is in it. file is open and
-     * is closed by lob_read. options is never NULL; info may be. Sets info->format and inflate_s,
-     * and calls lob_info_add_file for each file read.
+     * Read. out is an empty volume; on failure lob_read frees whatever is in it. file is open
+     * and is closed by lob_read. options is never NULL; info may be. Sets info->format and
+     * inflate_s, and calls lob_info_add_file for each file read.
      */
     lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
                        const lob_read_options *options, lob_file_info *info, lob_error *error);

@@ -16,6 +16,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
+lob_read_options lob_read_defaults(void)
+{
+    return (lob_read_options){.frame = LOB_FRAME_UNSAID, .threads = 1};
+}
+
+lob_write_options lob_write_defaults(void)
+{
+    return (lob_write_options){.threads = 1, .level = 6};
+}
+
 /* In the order in which they are asked about a file: NIfTI last, since its mark is the weakest. */
 static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nifti};
 
@@ -244,8 +254,8 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {
-    static const lob_read_options defaults = LOB_READ_DEFAULTS;
-    *out = (lob_volume)LOB_VOLUME_EMPTY;
+    const lob_read_options defaults = lob_read_defaults();
+    *out = lob_volume_empty();
     if (info) *info = (lob_file_info){0};
     if (!options) options = &defaults;
     const double start_s = lob_clock_s();
@@ -263,7 +273,7 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
 
 lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s)
 {
-    static const lob_write_options defaults = LOB_WRITE_DEFAULTS;
+    const lob_write_options defaults = lob_write_defaults();
     lob_write_options chosen = options ? *options : defaults;
     if (chosen.level < 1 || chosen.level > 9) chosen.level = defaults.level;
     if (chosen.threads < 1) chosen.threads = 1;

@@ -281,7 +281,7 @@ static void planes_close(void *state)
 /* Start the child again, for planes that have gone by. */
 static lob_status start_again(planes *p, lob_error *error)
 {
-    lob_volume again = LOB_VOLUME_EMPTY;
+    lob_volume again = lob_volume_empty();
     int64_t slab = 0;
     if (p->running) lob_sandbox_finish(&p->box, NULL);
     p->running = false;

@@ -24,10 +24,8 @@ typedef struct {
     bool header_only;   /* leave data NULL and do not read the voxels */
 } lob_read_options;
 
-#define LOB_READ_DEFAULTS         \
-    {                             \
-        .frame = -1, .threads = 1 \
-    }
+/* The only frame, as much memory as is free, one thread. */
+lob_read_options lob_read_defaults(void);
 
 /* What reading a file brought to light; the report and `lobule info` show it. */
 typedef struct {
@@ -43,9 +41,9 @@ typedef struct {
 /*
  * Read a volume.
  *
- *   out      out  overwritten, so it must hold nothing; LOB_VOLUME_EMPTY on failure
+ *   out      out  overwritten, so it must hold nothing; an empty volume on failure
  *   path     in   a file, or FILE.h5:/dataset
- *   options  in   NULL for LOB_READ_DEFAULTS
+ *   options  in   NULL for lob_read_defaults()
  *   info     out  may be NULL
  *
  * The format is found by looking at the content, never by the name alone. No read outside the file,
@@ -67,10 +65,8 @@ typedef struct {
     double *compress_s;    /* out: the wall time that compressing took is added; may be NULL */
 } lob_write_options;
 
-#define LOB_WRITE_DEFAULTS       \
-    {                            \
-        .threads = 1, .level = 6 \
-    }
+/* An existing file is kept, one thread, gzip level 6. */
+lob_write_options lob_write_defaults(void);
 
 /*
  * Write a volume. The suffix chooses the format: .nii .nii.gz .hdr .img (and both with .gz) .h5

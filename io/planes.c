@@ -72,11 +72,11 @@ static void count_time(lob_file_info *info, double start_s, double inflate_s)
 lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *path,
                            const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
-    const lob_read_options defaults = LOB_READ_DEFAULTS;
+    const lob_read_options defaults = lob_read_defaults();
     lob_read_options chosen = options ? *options : defaults;
     chosen.header_only = false;
     if (chosen.threads < 1) chosen.threads = 1;
-    *out = (lob_volume)LOB_VOLUME_EMPTY;
+    *out = lob_volume_empty();
     *planes = NULL;
     if (info) *info = (lob_file_info){0};
     const double start_s = lob_clock_s();

@@ -16,9 +16,9 @@ typedef struct lob_planes lob_planes;
  *
  *   planes   out  NULL on failure
  *   out      out  as lob_read leaves it, but its data stays NULL; the caller frees it, and may
- *                 before closing; LOB_VOLUME_EMPTY on failure
+ *                 before closing; an empty volume on failure
  *   options  in   as for lob_read; header_only is of no use, and max_memory bounds what is held of
- *                 the volume at a time. NULL for LOB_READ_DEFAULTS
+ *                 the volume at a time. NULL for lob_read_defaults()
  *   info     out  may be NULL, else it must stay until lob_planes_close: what is wrong beyond the
  *                 header comes to light with the last plane, and reading adds to the times
  *

@@ -16,10 +16,11 @@ typedef struct {
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);
-    lob_status (*supervoxels)(int32_t *labels, lob_supervoxel_stats *stats,
-                              const lob_supervoxel_input *in, const lob_supervoxel_options *options,
-                              const lob_context *context, lob_error *error);
-    lob_status (*components)(lob_components_result *result, const lob_components_input *in,
+    lob_status (*supervoxels)(int32_t *labels, lob_supervoxels_stats *stats,
+                              const lob_supervoxels_input *in,
+                              const lob_supervoxels_options *options, const lob_context *context,
+                              lob_error *error);
+    lob_status (*components)(lob_components_output *result, const lob_components_input *in,
                              const lob_components_options *options, const lob_context *context,
                              lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,

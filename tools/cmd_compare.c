@@ -437,9 +437,9 @@ static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
     if (st != LOB_OK || !set->image) return st;
     st = lob_session_read(s, &in->image, set->image, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_same_grid(&in->b, set->b, &in->image, set->image, &s->error);
-    if (st == LOB_OK && in->image.channels > LOB_LEVELS_CHANNELS)
+    if (st == LOB_OK && in->image.channels > LOB_LEVELS_MAX_CHANNELS)
         st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
-                      set->image, in->image.channels, LOB_LEVELS_CHANNELS);
+                      set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
     return st;
 }
 
@@ -457,7 +457,7 @@ static lob_status measure_supervoxels(lob_session *s, const settings *set, input
 
 static lob_status compare(lob_session *s, const settings *set)
 {
-    inputs in = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY};
+    inputs in = {lob_volume_empty(), lob_volume_empty(), lob_volume_empty()};
     lob_status st = check_settings(s, set);
     if (st == LOB_OK) st = read_inputs(s, set, &in);
     if (st == LOB_OK) {

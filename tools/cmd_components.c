@@ -44,7 +44,7 @@ static lob_status check_settings(lob_session *s, settings *set)
 /* What --equal joined: the values of each component's first voxel, not those of a filled hole. */
 static lob_status find_values(lob_session *s, lob_components_job *w)
 {
-    const lob_components_result *r = &w->result;
+    const lob_components_output *r = &w->result;
     const size_t channels = (size_t)w->image.channels;
     if (!lob_components_job_has_values(w)) return LOB_OK;
     const lob_status st =
@@ -71,7 +71,7 @@ static void make_labels(lob_volume *labels, lob_components_job *w)
     labels->frames = 1;
     labels->frame = 0;
     free(w->image.data);
-    w->image = (lob_volume)LOB_VOLUME_EMPTY;
+    w->image = lob_volume_empty();
     w->result.labels = NULL;
 }
 
@@ -120,7 +120,7 @@ static lob_status join(lob_session *s, lob_components_job *w)
 
 static lob_status write_results(lob_session *s, lob_components_job *job)
 {
-    lob_volume labels = LOB_VOLUME_EMPTY;
+    lob_volume labels = lob_volume_empty();
     lob_components_job_report(s, job);
     lob_status st = lob_components_job_table(s, job);
     if (st != LOB_OK) return st;
@@ -134,15 +134,15 @@ static lob_status write_results(lob_session *s, lob_components_job *job)
 static lob_status in_memory(lob_session *s, const settings *set)
 {
     work w = {
-        .job = {.set = set, .image = LOB_VOLUME_EMPTY},
-          .intensities = LOB_VOLUME_EMPTY
+        .job = {.set = set, .image = lob_volume_empty()},
+          .intensities = lob_volume_empty()
     };
     lob_status st = read_inputs(s, &w);
     if (st == LOB_OK) st = join(s, &w.job);
     if (st == LOB_OK) st = write_results(s, &w.job);
     lob_volume_free(&w.job.image);
     lob_volume_free(&w.intensities);
-    lob_components_free(&w.job.result);
+    lob_components_output_free(&w.job.result);
     free(w.job.values);
     free(w.mask);
     return st;

@@ -90,7 +90,7 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
     const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
     if (volume->type == type && !scaled) return LOB_OK;
 
-    lob_volume out = LOB_VOLUME_EMPTY;
+    lob_volume out = lob_volume_empty();
     lob_status st =
         lob_session_take(s, lob_product(n, (int64_t)lob_type_of(type)->bytes, 1, 1), set->out);
     if (st != LOB_OK) return st;
@@ -147,7 +147,7 @@ static lob_status convert(lob_session *s, const settings *set)
     if (set->lossy && set->type < 0)
         return lob_fail(&s->error, LOB_EARG, "--lossy is about --type, which is not given");
 
-    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_volume volume = lob_volume_empty();
     lob_status st = lob_session_read(s, &volume, set->in, set->frame);
     if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
     const lob_type type = set->labels      ? LOB_I32
@@ -160,7 +160,7 @@ static lob_status convert(lob_session *s, const settings *set)
     if (st == LOB_OK && set->type >= 0) st = change_type(s, set, &volume);
     lob_session_computed(s);
 
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.labels = set->labels;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;

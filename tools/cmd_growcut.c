@@ -58,7 +58,7 @@ static bool is_seed(const work *w, int64_t i)
 static lob_status read_seed_strength(lob_session *s, const settings *set, work *w)
 {
     if (!set->seed_strength) return LOB_OK;
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     lob_status st = lob_grid_read(s, &v, set->seed_strength, &w->image, set->image);
     if (st != LOB_OK) return st;
 
@@ -345,11 +345,11 @@ static void free_work(work *w)
 
 static lob_status growcut(lob_session *s, settings *set)
 {
-    work w = {LOB_VOLUME_EMPTY,
-              LOB_VOLUME_EMPTY,
-              LOB_VOLUME_EMPTY,
-              LOB_VOLUME_EMPTY,
-              LOB_VOLUME_EMPTY,
+    work w = {lob_volume_empty(),
+              lob_volume_empty(),
+              lob_volume_empty(),
+              lob_volume_empty(),
+              lob_volume_empty(),
               {0},
               NULL,
               NULL};

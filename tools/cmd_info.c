@@ -130,7 +130,7 @@ static void print_text(const cJSON *value, int indent)
 
 static lob_status print_info(lob_session *s, const char *path, bool json)
 {
-    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_volume volume = lob_volume_empty();
     lob_file_info info = {.format = NULL};
     const lob_status st = lob_session_read_header(s, &volume, path, &info);
     if (st != LOB_OK) return st;

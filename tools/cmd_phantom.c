@@ -94,7 +94,7 @@ static lob_status phantom(lob_session *s, const settings *set)
     lob_status st = choose(s, &options, set);
     if (st != LOB_OK) return st;
 
-    lob_volume image = LOB_VOLUME_EMPTY, truth = LOB_VOLUME_EMPTY, seeds = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty(), truth = lob_volume_empty(), seeds = lob_volume_empty();
     image.dims = options.dims;
     st = lob_session_check(s, &image, options.type, 1, set->image);
     if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->truth);

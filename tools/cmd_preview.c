@@ -439,7 +439,7 @@ static lob_status preview(lob_session *s, const settings *set)
     if (!lob_is_png_name(set->output))
         return lob_fail(&s->error, LOB_EARG, "%s: a preview is a PNG; give it a name in .png",
                         set->output);
-    content c = {.image = LOB_VOLUME_EMPTY, .labels = LOB_VOLUME_EMPTY};
+    content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_canvas canvas = {.rgb = NULL};
     layout *const l = malloc(sizeof *l);
     lob_status st = l ? LOB_OK : LOB_ENOMEM;

@@ -97,7 +97,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 static lob_status stats(lob_session *s, const settings *set)
 {
-    work w = {LOB_VOLUME_EMPTY, LOB_VOLUME_EMPTY, {0}, NULL, NULL};
+    work w = {lob_volume_empty(), lob_volume_empty(), {0}, NULL, NULL};
     lob_status st = lob_table_check(s, set->table);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);

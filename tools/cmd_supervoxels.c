@@ -1,6 +1,6 @@
 /* lobule supervoxels: cut an image into small connected pieces of like intensity and size. */
 #include "io/png.h"
-#include "kernels/supervoxels/contacts.h"
+#include "kernels/contacts/contacts.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "tools/level_use.h"
@@ -32,8 +32,8 @@ typedef struct {
 typedef struct {
     lob_volume image, labels;
     uint8_t *mask; /* NULL: everything may be cut */
-    lob_supervoxel_options options;
-    lob_supervoxel_stats stats;
+    lob_supervoxels_options options;
+    lob_supervoxels_stats stats;
 
     /* on request */
     lob_volume mean, boundaries;
@@ -96,11 +96,11 @@ static double side_mm(lob_length size, int slice_axis, const lob_volume *image)
 
 static lob_status make_options(lob_session *s, const settings *set, work *w)
 {
-    lob_supervoxel_options *o = &w->options;
-    *o = (lob_supervoxel_options)LOB_SUPERVOXEL_DEFAULTS;
+    lob_supervoxels_options *o = &w->options;
+    *o = lob_supervoxels_defaults();
     const lob_status st = choose_lab(s, set, &o->lab, &w->image);
     if (st != LOB_OK) return st;
-    o->method = (lob_supervoxel_method)set->method;
+    o->method = (lob_supervoxels_method)set->method;
     o->slice_axis = lob_grid_slice_axis(set->slices, &w->image.geometry);
     if (set->count > 0)
         o->count = set->count;
@@ -146,8 +146,8 @@ static void report_odd_size(lob_session *s, const settings *set, const work *w)
 
 static void report(lob_session *s, const settings *set, const work *w)
 {
-    const lob_supervoxel_stats *stats = &w->stats;
-    const lob_supervoxel_options *o = &w->options;
+    const lob_supervoxels_stats *stats = &w->stats;
+    const lob_supervoxels_options *o = &w->options;
     const struct {
         const char *name;
         double value;
@@ -189,13 +189,13 @@ static void report(lob_session *s, const settings *set, const work *w)
 static lob_status report_crowding(lob_session *s, const settings *set, const work *w)
 {
     enum { FEW_LEVELS = 64 };
-    const lob_supervoxel_options *o = &w->options;
+    const lob_supervoxels_options *o = &w->options;
     const lob_data data = {
         .image = &w->image, .mask = w->mask, .range = {o->range[0], o->range[1]}
     };
     static const char *const weights[] = {" or a smaller --compactness", "",
                                           " or a smaller --ratio"};
-    static const lob_supervoxel_options usual = LOB_SUPERVOXEL_DEFAULTS;
+    const lob_supervoxels_options usual = lob_supervoxels_defaults();
     lob_value_spread spread;
     if (o->lab) return LOB_OK; /* its units are fixed */
     const double start_s = lob_clock_s();
@@ -257,7 +257,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     st = lob_volume_like(&w->labels, &w->image, LOB_I32, 1);
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: no memory for the result", set->image);
 
-    const lob_supervoxel_input in = {.image = &w->image, .mask = w->mask};
+    const lob_supervoxels_input in = {.image = &w->image, .mask = w->mask};
     lob_session_compute(s, "cutting");
     st = s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
                                  &s->error);
@@ -417,10 +417,10 @@ static lob_status write_outputs(lob_session *s, const settings *set, work *w)
 
 static lob_status supervoxels(lob_session *s, const settings *set)
 {
-    work w = {.image = LOB_VOLUME_EMPTY,
-              .labels = LOB_VOLUME_EMPTY,
-              .mean = LOB_VOLUME_EMPTY,
-              .boundaries = LOB_VOLUME_EMPTY};
+    work w = {.image = lob_volume_empty(),
+              .labels = lob_volume_empty(),
+              .mean = lob_volume_empty(),
+              .boundaries = lob_volume_empty()};
     lob_status st = check_settings(s, set);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
@@ -443,7 +443,7 @@ static lob_status supervoxels(lob_session *s, const settings *set)
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    const lob_supervoxel_options defaults = LOB_SUPERVOXEL_DEFAULTS;
+    const lob_supervoxels_options defaults = lob_supervoxels_defaults();
     settings set = {
         .frame = -1,
         .method = LOB_SLIC,

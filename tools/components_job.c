@@ -49,7 +49,7 @@ lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
                         "%s: has %d channels; --label-of input keeps the values of one: choose it "
                         "with --channel N",
                         set->image, job->image.channels);
-    *options = (lob_components_options)LOB_COMPONENTS_DEFAULTS;
+    *options = lob_components_defaults();
     if (set->equal) options->join = LOB_JOIN_EQUAL;
     if (isfinite(set->tolerance)) {
         options->join = LOB_JOIN_TOLERANCE;
@@ -65,7 +65,7 @@ lob_status lob_components_job_options(lob_session *s, lob_components_job *job)
     }
     options->neighbours = set->neighbours;
     options->slice_axis = lob_grid_slice_axis(set->slices, geometry);
-    options->order = (lob_component_order)set->order;
+    options->order = (lob_components_order)set->order;
     options->largest = set->largest;
     options->fill_holes = set->fill_holes;
     options->keep_values = set->label_of == 1;
@@ -94,7 +94,7 @@ int64_t lob_components_job_value_bytes(const lob_components_job *job)
 
 int64_t lob_components_job_member(const lob_components_job *job, int64_t component)
 {
-    const lob_components_result *r = &job->result;
+    const lob_components_output *r = &job->result;
     return r->member ? r->member[component] : r->regions[component].first;
 }
 
@@ -110,7 +110,7 @@ void lob_components_job_take_value(lob_components_job *job, int64_t component, c
 
 void lob_components_job_hold(lob_session *s, const lob_components_job *job)
 {
-    const lob_components_result *r = &job->result;
+    const lob_components_output *r = &job->result;
     lob_session_give(s, -r->count * (int64_t)((r->regions ? sizeof *r->regions : 0) +
                                               (r->values ? sizeof *r->values : 0) +
                                               (r->member ? sizeof *r->member : 0)));
@@ -119,7 +119,7 @@ void lob_components_job_hold(lob_session *s, const lob_components_job *job)
 void lob_components_job_report(lob_session *s, const lob_components_job *job)
 {
     const lob_components_settings *set = job->set;
-    const lob_components_result *r = &job->result;
+    const lob_components_output *r = &job->result;
     const struct {
         const char *name;
         double value;

@@ -19,7 +19,7 @@ typedef struct {
     const uint8_t *mask;
     const lob_volume *measured; /* the table's intensities; NULL: none */
     lob_components_options options;
-    lob_components_result result;
+    lob_components_output result;
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
 } lob_components_job;
 

@@ -178,7 +178,7 @@ static int by_first(const void *a, const void *b)
 /* Room for the values that components have, and the order in which they will be met. */
 static lob_status prepare_values(work *w)
 {
-    const lob_components_result *r = &w->job.result;
+    const lob_components_output *r = &w->job.result;
     if (!lob_components_job_has_values(&w->job)) return LOB_OK;
     const int64_t bytes =
         r->count * (lob_components_job_value_bytes(&w->job) + (int64_t)sizeof *w->order);
@@ -208,7 +208,7 @@ static void take_values(work *w)
     }
 }
 
-static lob_status begin(void *user, const lob_components_result *result, int64_t largest,
+static lob_status begin(void *user, const lob_components_output *result, int64_t largest,
                         lob_error *error)
 {
     work *w = user;
@@ -270,7 +270,7 @@ static lob_status join_once(work *w)
 {
     const lob_components_stream stream = {
         .read = read_slab, .begin = begin, .write = write_slab, .user = w};
-    lob_components_result result = {0};
+    lob_components_output result = {0};
     lob_session_compute(w->s, "joining");
     const lob_status st =
         lob_components_streamed(&result, &stream, w->job.image.dims, w->planes, &w->job.options,
@@ -370,8 +370,8 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
 {
     work w = {
         .s = s,
-        .job = {.set = set, .image = LOB_VOLUME_EMPTY},
-        .write_options = LOB_WRITE_DEFAULTS
+        .job = {.set = set, .image = lob_volume_empty()},
+        .write_options = lob_write_defaults()
     };
     w.write_options.labels = true;
     w.write_options.force = s->force;
@@ -388,6 +388,6 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
     lob_session_close(s, &w.image.file);
     lob_session_close(s, &w.mask.file);
     lob_session_close(s, &w.intensities.file);
-    lob_components_free(&w.job.result);
+    lob_components_output_free(&w.job.result);
     return st;
 }

@@ -88,7 +88,7 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
                          const char *image_path)
 {
     if (!path) return LOB_OK;
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     lob_status st = lob_grid_read(s, &v, path, image, image_path);
     if (st != LOB_OK) return st;
 

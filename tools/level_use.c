@@ -120,11 +120,11 @@ static int64_t sample_channel(double *values, int64_t room, const lob_data *data
 lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, int threads)
 {
     const lob_volume *v = data->image;
-    lob_extremes all[LOB_LEVELS_CHANNELS];
+    lob_extremes all[LOB_LEVELS_MAX_CHANNELS];
     lob_levels levels;
-    uint16_t span[LOB_LEVELS_CHANNELS];
+    uint16_t span[LOB_LEVELS_MAX_CHANNELS];
     *spread = (lob_value_spread){0};
-    if (v->channels > LOB_LEVELS_CHANNELS) return LOB_OK;
+    if (v->channels > LOB_LEVELS_MAX_CHANNELS) return LOB_OK;
     const lob_view view = lob_view_whole(v->dims);
     lob_levels_extremes(all, &levels, data, &view, threads);
     lob_levels_settle(&levels, span, all, v);

@@ -38,8 +38,8 @@ typedef struct {
  *   data     in  image, mask and range as the levels are going to be made from
  *   threads  in  >= 1; the result does not depend on it
  *
- * Returns LOB_OK or LOB_ENOMEM. An image with more than LOB_LEVELS_CHANNELS channels is not looked
- * at: it counts as one without data.
+ * Returns LOB_OK or LOB_ENOMEM. An image with more than LOB_LEVELS_MAX_CHANNELS channels is not
+ * looked at: it counts as one without data.
  */
 lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, int threads);
 

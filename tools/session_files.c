@@ -161,7 +161,7 @@ lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, i
 lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
                              bool labels)
 {
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.labels = labels;
     return lob_session_write_with(s, volume, path, options);
 }

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+lob_volume lob_volume_empty(void)
+{
+    return (lob_volume){.slope = 1.0, .channels = 1, .frames = 1};
+}
+
 /* How far apart corners may lie, as a share of the smallest spacing. */
 static const double corner_tolerance = 0.05;
 
@@ -63,7 +68,7 @@ static unsigned char *copy_bytes(const unsigned char *bytes, size_t size, bool *
 
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels)
 {
-    *out = (lob_volume)LOB_VOLUME_EMPTY;
+    *out = lob_volume_empty();
     const int64_t bytes =
         lob_product(lob_dims_voxels(like->dims), channels, (int64_t)lob_type_of(type)->bytes, 1);
     if (bytes < 1 || (uint64_t)bytes > SIZE_MAX) return LOB_ENOMEM;
@@ -101,7 +106,7 @@ void lob_volume_free(lob_volume *volume)
     free(volume->data);
     free(volume->header.bytes);
     free(volume->header.extensions);
-    *volume = (lob_volume)LOB_VOLUME_EMPTY;
+    *volume = lob_volume_empty();
 }
 
 /* The end of a name that is too long for a message that has more to say. */

@@ -38,10 +38,8 @@ typedef struct {
     int64_t frame;  /* which one, from 0 */
 } lob_volume;
 
-#define LOB_VOLUME_EMPTY                         \
-    {                                            \
-        .slope = 1.0, .channels = 1, .frames = 1 \
-    }
+/* A volume without voxels: one channel, one frame, slope 1, inter 0, the rest zero. */
+lob_volume lob_volume_empty(void);
 
 /* a * b * c * d, or -1 when a factor is negative or the product exceeds INT64_MAX. */
 int64_t lob_product(int64_t a, int64_t b, int64_t c, int64_t d);
@@ -88,7 +86,7 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
  */
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels);
 
-/* Free data, header and extensions and leave LOB_VOLUME_EMPTY; an empty volume is fine. */
+/* Free data, header and extensions and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);
 
 /*

@@ -30,35 +30,33 @@ extern "C" {
 #endif
 
 typedef enum { LOB_JOIN_ANY, LOB_JOIN_EQUAL, LOB_JOIN_TOLERANCE } lob_join;
-typedef enum { LOB_ORDER_RASTER, LOB_ORDER_SIZE } lob_component_order;
+typedef enum { LOB_ORDER_RASTER, LOB_ORDER_SIZE } lob_components_order;
 
 typedef struct {
     lob_join join;
-    double tolerance;          /* image units, >= 0 */
-    bool ranged;               /* foreground is what lies in range; else what is not 0 */
-    double range[2];           /* lowest and highest value, both inside */
-    int neighbours;            /* 6, 18 or 26; 4 or 8 when slice_axis >= 0 */
-    int slice_axis;            /* -1: in 3D; 0, 1, 2: no joining across x, y, z */
-    lob_component_order order; /* size: the largest first, equal sizes by first voxel */
-    int64_t min_voxels;        /* components with fewer are taken out; 0, 1: none */
-    int64_t max_voxels;        /* components with more are taken out; 0: none */
-    int64_t largest;           /* of those left only so many, by size; 0: all */
-    bool fill_holes;           /* then background that reaches no border joins its surroundings */
-    bool keep_values;          /* equal, one channel: the labels written are values, see below */
-    bool regions;              /* measure the components */
+    double tolerance;           /* image units, >= 0 */
+    bool ranged;                /* foreground is what lies in range; else what is not 0 */
+    double range[2];            /* lowest and highest value, both inside */
+    int neighbours;             /* 6, 18 or 26; 4 or 8 when slice_axis >= 0 */
+    int slice_axis;             /* -1: in 3D; 0, 1, 2: no joining across x, y, z */
+    lob_components_order order; /* size: the largest first, equal sizes by first voxel */
+    int64_t min_voxels;         /* components with fewer are taken out; 0, 1: none */
+    int64_t max_voxels;         /* components with more are taken out; 0: none */
+    int64_t largest;            /* of those left only so many, by size; 0: all */
+    bool fill_holes;            /* then background that reaches no border joins its surroundings */
+    bool keep_values;           /* equal, one channel: the labels written are values, see below */
+    bool regions;               /* measure the components */
     lob_type type; /* LOB_U8, LOB_I16 or LOB_I32; LOB_TYPES: the first that holds them */
 } lob_components_options;
 
-#define LOB_COMPONENTS_DEFAULTS                                                                   \
-    {                                                                                             \
-        .join = LOB_JOIN_ANY, .range = {-INFINITY, INFINITY}, .neighbours = 26, .slice_axis = -1, \
-        .type = LOB_TYPES                                                                         \
-    }
+/* Any foreground neighbours of 26 in 3D, nothing taken out; labels of the first type that holds
+ * them. */
+lob_components_options lob_components_defaults(void);
 
-enum { LOB_COMPONENTS_CHANNELS = 64 };
+enum { LOB_COMPONENTS_MAX_CHANNELS = 64 };
 
 typedef struct {
-    const lob_volume *image;       /* any type, 1..LOB_COMPONENTS_CHANNELS channels */
+    const lob_volume *image;       /* any type, 1..LOB_COMPONENTS_MAX_CHANNELS channels */
     const uint8_t *mask;           /* nx*ny*nz; 0: not foreground. May be NULL */
     const lob_volume *intensities; /* for regions: one channel on the same grid. May be NULL */
 } lob_components_input;
@@ -76,12 +74,12 @@ typedef struct {
     int64_t *member;           /* count: the first voxel of each before holes were filled; NULL
                                 * unless regions are asked for and holes filled */
     int64_t working_bytes;     /* peak of working memory, beyond input and labels */
-} lob_components_result;
+} lob_components_output;
 
 /*
  * Number the components.
  *
- *   result   out  free with lob_components_free; empty on failure
+ *   result   out  free with lob_components_output_free; empty on failure
  *   in       in   see above
  *   options  in   see above
  *   context  in   threads, memory, progress
@@ -107,12 +105,12 @@ typedef struct {
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (more components, or larger
  * values, than options->type or an int32 holds; dims that do not fit), LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_components_cpu(lob_components_result *result, const lob_components_input *in,
+lob_status lob_components_cpu(lob_components_output *result, const lob_components_input *in,
                               const lob_components_options *options, const lob_context *context,
                               lob_error *error);
 
 /* Free the arrays and leave everything 0. */
-void lob_components_free(lob_components_result *result);
+void lob_components_output_free(lob_components_output *result);
 
 #ifdef __cplusplus
 }

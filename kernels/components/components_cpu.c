@@ -1,6 +1,6 @@
 /* Connected components on the CPU: from an image to labels, through runs that are joined. */
-#include "kernels/components/components_pieces.h"
 #include "kernels/components/components_select.h"
+#include "kernels/components/join/join_slabs.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
 #include "volumes/labels.h"
@@ -12,12 +12,12 @@
 typedef struct {
     const lob_components_input *in;
     const lob_components_options *options;
-    lob_components_result *result;
+    lob_components_output *result;
     lob_error *error;
     lob_component_rule rule;
     lob_pieces pieces, holes;
     lob_ledger ledger;
-    lob_stages stages;
+    lob_progress stages;
     atomic_llong foreground, not_finite;
     int64_t *voxels; /* a piece each, then a component */
     int32_t *value;  /* keep_values: a label's */
@@ -128,7 +128,7 @@ static void add_regions(const lob_pieces *p, const lob_piece_row *row, void *use
 /* Add the pieces of one kind to the regions of their labels. */
 static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
 {
-    lob_components_result *result = c->result;
+    lob_components_output *result = c->result;
     pieces_sums sums = {.call = c};
     int64_t labelled = 0;
     lob_status st = lob_ledger_take(&c->ledger, &sums.rank, p->total, sizeof *sums.rank, c->error);
@@ -161,7 +161,7 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
  */
 static lob_status take_table(call *c)
 {
-    lob_components_result *result = c->result;
+    lob_components_output *result = c->result;
     const int64_t rows = result->count;
     lob_status st =
         lob_ledger_take(&c->ledger, &result->regions, rows, sizeof *result->regions, c->error);
@@ -174,7 +174,7 @@ static lob_status take_table(call *c)
 
 static lob_status measure(call *c, const double share[2])
 {
-    lob_components_result *result = c->result;
+    lob_components_output *result = c->result;
     lob_status st = take_table(c);
     if (st != LOB_OK) return st;
     if (c->in->intensities) {
@@ -320,7 +320,7 @@ static int32_t label_of(const call *c, const lob_piece_row *row, int64_t i)
     return c->value && number ? c->value[number - 1] : (int32_t)number;
 }
 
-LOB_CLONES static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
+LOB_SIMD_CLONES static void write_row(const lob_pieces *p, const lob_piece_row *row, void *user)
 {
     const call *c = user;
     const uint64_t *filled = p->filled + row->row * p->words;
@@ -376,7 +376,7 @@ static lob_status write_labels(call *c, double share)
 static lob_status run(call *c)
 {
     static const double find[2] = {0.25, 0.5}, fill[2] = {0.55, 0.75}, sum[2] = {0.8, 0.85};
-    lob_components_result *result = c->result;
+    lob_components_output *result = c->result;
     lob_status st = lob_pieces_find(&c->pieces, find, c->error);
     result->foreground = atomic_load(&c->foreground);
     result->not_finite = atomic_load(&c->not_finite);
@@ -393,11 +393,11 @@ static lob_status run(call *c)
     return st;
 }
 
-lob_status lob_components_cpu(lob_components_result *result, const lob_components_input *in,
+lob_status lob_components_cpu(lob_components_output *result, const lob_components_input *in,
                               const lob_components_options *options, const lob_context *context,
                               lob_error *error)
 {
-    *result = (lob_components_result){0};
+    *result = (lob_components_output){0};
     lob_status st = lob_components_check(in, options, error);
     if (st != LOB_OK) return st;
     call c = {
@@ -428,6 +428,6 @@ lob_status lob_components_cpu(lob_components_result *result, const lob_component
     if (options->fill_holes) lob_pieces_free(&c.holes);
     lob_pieces_free(&c.pieces);
     result->working_bytes = c.ledger.peak;
-    if (st != LOB_OK) lob_components_free(result);
+    if (st != LOB_OK) lob_components_output_free(result);
     return st;
 }

@@ -61,7 +61,7 @@ static lob_status fetch_sizes(joining *j, decision *d, lob_error *error)
 }
 
 /* The first voxel of each component that is kept, in place of the sizes. */
-static lob_status fetch_members(joining *j, decision *d, lob_components_result *result,
+static lob_status fetch_members(joining *j, decision *d, lob_components_output *result,
                                 lob_error *error)
 {
     wide *member = (wide *)j->of_pieces;
@@ -113,7 +113,7 @@ static lob_status keep_values(const joining *j, decision *d, int64_t kept, int64
 
 /* label: of each component, in device memory */
 static lob_status decide(joining *j, decision *d, const uint32_t **label,
-                         lob_components_result *result, int64_t *largest, lob_error *error)
+                         lob_components_output *result, int64_t *largest, lob_error *error)
 {
     const lob_components_options *o = j->options;
     uint32_t *labels = (uint32_t *)((wide *)j->of_pieces + j->found);
@@ -179,7 +179,7 @@ static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob
 /* ---- the calls ---- */
 
 /* Of labels as they are written: with holes filled, or where memory is short. */
-static lob_status measure_labels(joining *j, lob_components_result *result, lob_error *error)
+static lob_status measure_labels(joining *j, lob_components_output *result, lob_error *error)
 {
     const lob_region *regions = NULL;
     const lob_region_values *values = NULL;
@@ -200,7 +200,7 @@ static lob_status measure_labels(joining *j, lob_components_result *result, lob_
     return LOB_OK;
 }
 
-static lob_status measure(joining *j, lob_components_result *result, const uint32_t *label,
+static lob_status measure(joining *j, lob_components_output *result, const uint32_t *label,
                           lob_error *error)
 {
     bool measured = false;
@@ -209,7 +209,7 @@ static lob_status measure(joining *j, lob_components_result *result, const uint3
 }
 
 /* From numbered pieces to labels; holes and regions go by numbers, values come last. */
-static lob_status label_all(joining *j, decision *d, lob_components_result *result,
+static lob_status label_all(joining *j, decision *d, lob_components_output *result,
                             lob_error *error)
 {
     const lob_components_options *o = j->options;
@@ -229,7 +229,7 @@ static lob_status label_all(joining *j, decision *d, lob_components_result *resu
     return o->keep_values ? rename_labels(j, d, result->count, type, error) : LOB_OK;
 }
 
-static lob_status join_all(joining *j, decision *d, lob_components_result *result, lob_error *error)
+static lob_status join_all(joining *j, decision *d, lob_components_output *result, lob_error *error)
 {
     const lob_components_options *o = j->options;
     const bool tells =
@@ -255,12 +255,12 @@ static lob_status join_all(joining *j, decision *d, lob_components_result *resul
 }
 
 lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
-                                      lob_components_result *result, const lob_components_input *in,
+                                      lob_components_output *result, const lob_components_input *in,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error)
 {
     joining j = {};
-    *result = lob_components_result{};
+    *result = lob_components_output{};
     if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_components_check(in, options, error));
     j.device = context->device;
@@ -274,7 +274,7 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
     if (st != LOB_OK) {
         cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
         free(result->member);
-        *result = lob_components_result{};
+        *result = lob_components_output{};
     }
     return st;
 }
@@ -336,7 +336,7 @@ static lob_status send(lob_components_arrays *arrays, const sizes *z,
 }
 
 /* The labels and the table, if there is one, in memory of the host's. */
-static lob_status receive(lob_components_result *result, const lob_components_arrays *arrays,
+static lob_status receive(lob_components_output *result, const lob_components_arrays *arrays,
                           int64_t voxels, bool wanted, lob_device *device, lob_error *error)
 {
     const bool with_values = wanted && arrays->intensities;
@@ -356,14 +356,14 @@ static lob_status receive(lob_components_result *result, const lob_components_ar
     return lob_device_download(device, result->labels, arrays->labels, bytes, error);
 }
 
-lob_status lob_components_cuda(lob_components_result *result, const lob_components_input *in,
+lob_status lob_components_cuda(lob_components_output *result, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error)
 {
     lob_components_arrays arrays = {};
     sizes z = {};
     lob_device *device = context->device;
-    *result = lob_components_result{};
+    *result = lob_components_output{};
     if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_components_check(in, options, error));
     LOB_TRY(measure_arrays(&z, in, options, device, error));
@@ -372,6 +372,6 @@ lob_status lob_components_cuda(lob_components_result *result, const lob_componen
     lob_status st = receive(result, &arrays, z.voxels, options->regions, device, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
-    if (st != LOB_OK) lob_components_free(result);
+    if (st != LOB_OK) lob_components_output_free(result);
     return st;
 }

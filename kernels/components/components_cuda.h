@@ -17,7 +17,7 @@ extern "C" {
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
  * free memory than this needs; the message tells both figures and the size that would fit.
  */
-lob_status lob_components_cuda(lob_components_result *result, const lob_components_input *in,
+lob_status lob_components_cuda(lob_components_output *result, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error);
 
@@ -42,7 +42,7 @@ typedef struct {
  * The device has finished when this returns.
  */
 lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
-                                      lob_components_result *result, const lob_components_input *in,
+                                      lob_components_output *result, const lob_components_input *in,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error);
 

@@ -3,8 +3,8 @@
 #define LOB_COMPONENTS_JOB_CUDA_CUH
 
 #include "kernels/components/components_cuda.h"
-#include "kernels/components/components_runs_cuda.cuh"
 #include "kernels/components/components_select.h"
+#include "kernels/components/join/runs_cuda.cuh"
 
 /* A call. */
 typedef struct {
@@ -68,7 +68,7 @@ lob_status lob_joining_paint(joining *j, void *labels, lob_type type, const uint
  *   label     in      as above
  *   measured  out     false where there is no memory for it: nothing has been done
  */
-lob_status lob_joining_measure(joining *j, lob_components_result *result, const uint32_t *label,
+lob_status lob_joining_measure(joining *j, lob_components_output *result, const uint32_t *label,
                                bool *measured, lob_error *error);
 
 /* Give holes in labels, in device memory, the label around them. */

@@ -8,6 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+lob_components_options lob_components_defaults(void)
+{
+    return (lob_components_options){
+        .join = LOB_JOIN_ANY,
+        .range = {-INFINITY, INFINITY},
+        .neighbours = 26,
+        .slice_axis = -1,
+        .type = LOB_TYPES
+    };
+}
+
 static lob_status check_image(const lob_components_input *in, const lob_components_options *options,
                               lob_error *error)
 {
@@ -16,9 +27,9 @@ static lob_status check_image(const lob_components_input *in, const lob_componen
         return lob_fail(error, LOB_EDATA, "%lld x %lld x %lld voxels cannot be numbered",
                         (long long)image->dims.nx, (long long)image->dims.ny,
                         (long long)image->dims.nz);
-    if (image->channels < 1 || image->channels > LOB_COMPONENTS_CHANNELS)
+    if (image->channels < 1 || image->channels > LOB_COMPONENTS_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; components take up to %d",
-                        image->channels, LOB_COMPONENTS_CHANNELS);
+                        image->channels, LOB_COMPONENTS_MAX_CHANNELS);
     if (options->keep_values && image->channels != 1)
         return lob_fail(error, LOB_EARG, "values can be kept of one channel, not of %d",
                         image->channels);
@@ -236,11 +247,11 @@ lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int
         label, lob_component_value(stored, image->slope, image->inter), error);
 }
 
-void lob_components_free(lob_components_result *result)
+void lob_components_output_free(lob_components_output *result)
 {
     free(result->labels);
     free(result->regions);
     free(result->values);
     free(result->member);
-    *result = (lob_components_result){0};
+    *result = (lob_components_output){0};
 }

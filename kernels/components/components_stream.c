@@ -1,8 +1,8 @@
 /* Components slab by slab: numbers of slabs joined across seams, then written through a table. */
 #include "kernels/components/components_stream.h"
 
-#include "kernels/components/components_pieces.h"
 #include "kernels/components/components_select.h"
+#include "kernels/components/join/join_slabs.h"
 #include "kernels/regions/regions_sum.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
@@ -21,7 +21,7 @@ typedef struct {
 } piece_table;
 
 typedef struct {
-    lob_components_result *result;
+    lob_components_output *result;
     const lob_components_stream *stream;
     const lob_components_options *options;
     lob_components_function *number;
@@ -47,7 +47,7 @@ typedef struct {
     int64_t z, planes, piece; /* piece: its first */
     int64_t bytes;            /* of numbered, in the ledger */
     lob_components_input in;
-    lob_components_result numbered;
+    lob_components_output numbered;
 } slab;
 
 static int tell(void *user, double done)
@@ -112,7 +112,7 @@ static lob_status number_slab(streaming *s, slab *b, bool regions)
 
 static void drop_slab(streaming *s, slab *b)
 {
-    lob_components_free(&b->numbered);
+    lob_components_output_free(&b->numbered);
     s->ledger.now -= b->bytes;
     b->bytes = 0;
 }
@@ -403,7 +403,7 @@ static void *hand_over(streaming *s, void *rows, int64_t count, size_t size)
 static lob_status keep_regions(streaming *s, const int32_t *number)
 {
     piece_table *p = &s->pieces;
-    lob_components_result *result = s->result;
+    lob_components_output *result = s->result;
     const int64_t count = result->count;
     const bool in_place = s->options->order == LOB_ORDER_RASTER && p->regions;
     lob_region *regions = p->regions;
@@ -449,7 +449,7 @@ static lob_status choose_labels(streaming *s, int32_t *number, int64_t *largest)
 static lob_status settle(streaming *s, int64_t *largest)
 {
     piece_table *p = &s->pieces;
-    lob_components_result *result = s->result;
+    lob_components_output *result = s->result;
     int32_t *number = NULL;
     fold_pieces(s);
     const int64_t found = result->found, heap = lob_components_select_bytes(found, s->options);
@@ -567,7 +567,7 @@ static lob_status run_whole(streaming *s)
     slab b;
     lob_status st = read_slab(s, &b, 0);
     if (st != LOB_OK) return st;
-    lob_components_result *result = s->result;
+    lob_components_output *result = s->result;
     const lob_type most = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
     st = lob_ledger_enter(&s->ledger, b.planes * s->plane * (int64_t)lob_type_of(most)->bytes,
                           s->error);
@@ -591,13 +591,13 @@ static lob_status run_whole(streaming *s)
     return st;
 }
 
-lob_status lob_components_streamed(lob_components_result *result,
+lob_status lob_components_streamed(lob_components_output *result,
                                    const lob_components_stream *stream, lob_dims dims,
                                    int64_t planes, const lob_components_options *options,
                                    lob_components_function *number, const lob_context *context,
                                    lob_error *error)
 {
-    *result = (lob_components_result){0};
+    *result = (lob_components_output){0};
     const int64_t voxels = lob_dims_voxels(dims);
     if (voxels < 1 || planes < 1)
         return lob_fail(error, LOB_EARG, "there are no planes to number components of");
@@ -624,7 +624,7 @@ lob_status lob_components_streamed(lob_components_result *result,
     seam_give(&s);
     pieces_give(&s);
     result->working_bytes = s.ledger.peak;
-    if (st != LOB_OK) lob_components_free(result);
+    if (st != LOB_OK) lob_components_output_free(result);
     if (st == LOB_ENOMEM) result->working_bytes = s.least;
     return st;
 }

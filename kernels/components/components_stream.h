@@ -28,7 +28,7 @@ typedef struct {
     /* What is going to be written: the result without labels, and the largest of these. Called
      * once, before the first write. It may lower the context's max_memory by what it takes, which
      * the slabs that follow have to do with. May be NULL. */
-    lob_status (*begin)(void *user, const lob_components_result *result, int64_t largest,
+    lob_status (*begin)(void *user, const lob_components_output *result, int64_t largest,
                         lob_error *error);
 
     /* Take planes of labels, which last until this returns. In rising order, each once. */
@@ -38,7 +38,7 @@ typedef struct {
 } lob_components_stream;
 
 /* A backend's slot. */
-typedef lob_status lob_components_function(lob_components_result *result,
+typedef lob_status lob_components_function(lob_components_output *result,
                                            const lob_components_input *in,
                                            const lob_components_options *options,
                                            const lob_context *context, lob_error *error);
@@ -62,7 +62,7 @@ typedef lob_status lob_components_function(lob_components_result *result,
  * lob_components_cpu, LOB_EDATA (too many components in slabs; planes that change between passes)
  * or what a function of the stream returned.
  */
-lob_status lob_components_streamed(lob_components_result *result,
+lob_status lob_components_streamed(lob_components_output *result,
                                    const lob_components_stream *stream, lob_dims dims,
                                    int64_t planes, const lob_components_options *options,
                                    lob_components_function *number, const lob_context *context,

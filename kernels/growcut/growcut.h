@@ -60,14 +60,11 @@ typedef struct {
     int key_bits;        /* 32 or 64; 0: 32, and 64 where 32 would not hold the result */
 } lob_growcut_options;
 
-#define LOB_GROWCUT_DEFAULTS                                                                \
-    {                                                                                       \
-        .rule = LOB_RULE_STRENGTH, .norm = LOB_NORM_L2, .neighbours = 26, .slice_axis = -1, \
-        .range = {-INFINITY, INFINITY}, .max_cost = INFINITY                                \
-    }
+/* The strength rule over 26 neighbours in 3D, Euclidean distance of levels, no limits. */
+lob_growcut_options lob_growcut_defaults(void);
 
 typedef struct {
-    const lob_volume *image; /* any type, any number of channels up to LOB_GROWCUT_CHANNELS */
+    const lob_volume *image; /* any type, any number of channels up to LOB_GROWCUT_MAX_CHANNELS */
     const lob_volume *seeds; /* dense labels (lob_labels_dense): LOB_U8, LOB_I16 or LOB_I32 */
     int32_t labels;          /* largest dense label, >= 1 */
     const uint8_t *mask;     /* nx*ny*nz; 0: not data, neither labelled nor crossed. May be NULL */
@@ -75,7 +72,7 @@ typedef struct {
     const float *seed_strength;
 } lob_growcut_input;
 
-enum { LOB_GROWCUT_CHANNELS = LOB_LEVELS_CHANNELS };
+enum { LOB_GROWCUT_MAX_CHANNELS = LOB_LEVELS_MAX_CHANNELS };
 
 typedef struct {
     /* nx*ny*nz of the seeds' type; 0: not data or not reached. Not the seeds' array */

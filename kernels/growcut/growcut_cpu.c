@@ -1,5 +1,5 @@
 /* GrowCut on the CPU: the whole volume as one job of the tile engine, or every slice as one. */
-#include "kernels/growcut/growcut_tiles.h"
+#include "kernels/growcut/cpu/growcut_tiles.h"
 
 #include <math.h>
 #include <omp.h>
@@ -81,7 +81,7 @@ static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growc
 static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *options,
                             lob_growcut_stats *stats, lob_error *error)
 {
-    uint16_t span[LOB_GROWCUT_CHANNELS];
+    uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
     lob_levels_scan(&job->levels, span, &job->data, &job->view, job->threads);
     job->rule = lob_growcut_rule_of(options, &job->levels, span, job->in->image, &job->view);
     uint32_t *cost = lob_growcut_costs(&job->rule);

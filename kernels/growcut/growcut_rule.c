@@ -8,6 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+lob_growcut_options lob_growcut_defaults(void)
+{
+    return (lob_growcut_options){
+        .rule = LOB_RULE_STRENGTH,
+        .norm = LOB_NORM_L2,
+        .neighbours = 26,
+        .slice_axis = -1,
+        .range = {-INFINITY, INFINITY},
+        .max_cost = INFINITY
+    };
+}
+
 enum { MOST_FRACTION = 6 };
 
 /* Neighbours of a voxel, at most `reach` axes apart: 6/18/26 in 3D, 4/8 where the view is flat. */
@@ -48,7 +60,7 @@ static double dearest_levels(const lob_growcut_options *options, const lob_growc
 static void choose_distances(lob_growcut_rule *rule, const uint16_t *span, int channels,
                              lob_norm norm)
 {
-    const uint16_t none[LOB_GROWCUT_CHANNELS] = {0};
+    const uint16_t none[LOB_GROWCUT_MAX_CHANNELS] = {0};
     if (channels > 1 && norm == LOB_NORM_ALPHAMAX) rule->fraction = 1;
     rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, rule->fraction);
     while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MOST_FRACTION &&
@@ -168,9 +180,9 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
         return lob_fail(error, LOB_EARG, "a tile has 4..256 voxels a side");
     if (options->key_bits != 0 && options->key_bits != 32 && options->key_bits != 64)
         return lob_fail(error, LOB_EARG, "keys have 32 or 64 bits");
-    if (image->channels < 1 || image->channels > LOB_GROWCUT_CHANNELS)
+    if (image->channels < 1 || image->channels > LOB_GROWCUT_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; GrowCut takes up to %d",
-                        image->channels, LOB_GROWCUT_CHANNELS);
+                        image->channels, LOB_GROWCUT_MAX_CHANNELS);
     if (memcmp(&image->dims, &seeds->dims, sizeof image->dims) != 0)
         return lob_fail(error, LOB_EDATA, "image and seeds have different sides");
     if (seeds->type != LOB_U8 && seeds->type != LOB_I16 && seeds->type != LOB_I32)

@@ -179,7 +179,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 #pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
     {
         uint8_t is_data[ROW];
-        lob_extremes mine[LOB_LEVELS_CHANNELS] = {0};
+        lob_extremes mine[LOB_LEVELS_MAX_CHANNELS] = {0};
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++)
             for (int64_t x = 0; x < view->dims.nx; x += ROW) {
@@ -202,7 +202,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
                      int threads)
 {
-    lob_extremes all[LOB_LEVELS_CHANNELS];
+    lob_extremes all[LOB_LEVELS_MAX_CHANNELS];
     lob_levels_extremes(all, levels, data, view, threads);
     lob_levels_settle(levels, span, all, data->image);
 }

@@ -39,7 +39,7 @@ static inline int64_t lob_view_index(const lob_view *view, int64_t x, int64_t y,
     return view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
 }
 
-enum { LOB_LEVELS_CHANNELS = 64 }; /* of an image whose levels are scanned, at most */
+enum { LOB_LEVELS_MAX_CHANNELS = 64 }; /* of an image whose levels are scanned, at most */
 
 /* What makes a voxel of an image data. */
 typedef struct {
@@ -93,7 +93,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
  *   levels   out  without data: data_voxels 0, not_finite, per_unit 1 and level_step |slope| are
  *                 set, the rest is 0
  *   span     out  one an image channel: highest minus lowest level of its data; 0 without data
- *   data     in   the image has 1..LOB_LEVELS_CHANNELS channels, which is not checked here
+ *   data     in   the image has 1..LOB_LEVELS_MAX_CHANNELS channels, which is not checked here
  *   threads  in   >= 1; the result does not depend on it
  */
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,

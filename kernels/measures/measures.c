@@ -419,7 +419,7 @@ lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, co
                         a_name, a->dims.nx, a->dims.ny, a->dims.nz, b_name, b->dims.nx, b->dims.ny,
                         b->dims.nz);
 
-    side sides[2] = {{.volume = LOB_VOLUME_EMPTY}, {.volume = LOB_VOLUME_EMPTY}};
+    side sides[2] = {{.volume = lob_volume_empty()}, {.volume = lob_volume_empty()}};
     tally *tallies = NULL;
     lob_status st = load_side(&sides[0], a, a_name, error);
     if (st == LOB_OK) st = load_side(&sides[1], b, b_name, error);

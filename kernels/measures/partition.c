@@ -439,7 +439,7 @@ static lob_status measure_variation(lob_partition *out, const scene *s, int64_t 
         };
         const lob_view view = lob_view_whole(s->dims);
         lob_levels levels;
-        uint16_t span[LOB_LEVELS_CHANNELS], widest = 0;
+        uint16_t span[LOB_LEVELS_MAX_CHANNELS], widest = 0;
         for (int64_t i = 0; i < s->voxels; i++)
             s->set[i] = lob_label_at(s->in->labels->data, s->in->labels->type, i) != 0;
         lob_levels_scan(&levels, span, &data, &view, s->context->threads);
@@ -479,9 +479,9 @@ static lob_status check(const lob_partition_input *in, const lob_partition_optio
         return lob_fail(error, LOB_EDATA, "the volumes have different dimensions");
     if (!is_label_type(in->labels->type) || !is_label_type(in->truth->type))
         return lob_fail(error, LOB_EDATA, "labels are uint8, int16 or int32");
-    if (in->image && in->image->channels > LOB_LEVELS_CHANNELS)
+    if (in->image && in->image->channels > LOB_LEVELS_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; at most %d are measured",
-                        in->image->channels, LOB_LEVELS_CHANNELS);
+                        in->image->channels, LOB_LEVELS_MAX_CHANNELS);
     return LOB_OK;
 }
 

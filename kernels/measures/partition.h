@@ -80,8 +80,8 @@ typedef struct {
  * each thread 24 to 72 bytes a pair of a supervoxel and a region that meet.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (dims or types that do not fit,
- * a label above its count, no voxel with a supervoxel, an image of more than LOB_LEVELS_CHANNELS
- * channels), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
+ * a label above its count, no voxel with a supervoxel, an image of more than
+ * LOB_LEVELS_MAX_CHANNELS channels), LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */
 lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *in,
                                  const lob_partition_options *options, const lob_context *context,

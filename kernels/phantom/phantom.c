@@ -274,7 +274,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
 {
     lob_volume *const outputs[3] = {image, truth, seeds};
     for (int i = 0; i < 3; i++)
-        if (outputs[i]) *outputs[i] = (lob_volume)LOB_VOLUME_EMPTY;
+        if (outputs[i]) *outputs[i] = lob_volume_empty();
     lob_status st = check(options, error);
     if (st != LOB_OK) return st;
 
@@ -290,7 +290,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
     if (st != LOB_OK) return st;
     j.model = model;
 
-    lob_volume like = LOB_VOLUME_EMPTY;
+    lob_volume like = lob_volume_empty();
     like.dims = options->dims;
     like.geometry = centred(options->dims, options->spacing_mm);
     const lob_type types[3] = {options->type, lob_label_type(j.labels), lob_label_type(j.labels)};

@@ -28,10 +28,10 @@
 extern "C" {
 #endif
 
-typedef enum { LOB_SLIC, LOB_SLICO, LOB_LSC } lob_supervoxel_method;
+typedef enum { LOB_SLIC, LOB_SLICO, LOB_LSC } lob_supervoxels_method;
 
 typedef struct {
-    lob_supervoxel_method method;
+    lob_supervoxels_method method;
     int slice_axis; /* -1: in 3D; 0, 1, 2: every slice across x, y, z as an image of its own */
     double size_mm; /* side of a supervoxel; 0: from count. Give one of the two */
     int64_t count;  /* supervoxels asked for of the data (of a slice, where there are slices, and on
@@ -47,20 +47,17 @@ typedef struct {
     bool lab;           /* three 8-bit channels are sRGB and are compared in CIELAB */
     double range[2];    /* voxels whose value lies outside [lo, hi] are not data */
     double smallest;    /* pieces under this share of the nominal size join a neighbour; [0, 1] */
-} lob_supervoxel_options;
+} lob_supervoxels_options;
 
-#define LOB_SUPERVOXEL_DEFAULTS                                                    \
-    {                                                                              \
-        .method = LOB_SLIC, .slice_axis = -1, .compactness = 0.05, .ratio = 0.075, \
-        .iterations = 10, .range = {-INFINITY, INFINITY}, .smallest = 0.25         \
-    }
+/* SLIC in 3D, 10 iterations, compactness 0.05, ratio 0.075. Neither size_mm nor count is set. */
+lob_supervoxels_options lob_supervoxels_defaults(void);
 
-enum { LOB_SUPERVOXEL_CHANNELS = 16 };
+enum { LOB_SUPERVOXELS_MAX_CHANNELS = 16 };
 
 typedef struct {
-    const lob_volume *image; /* any type, 1..LOB_SUPERVOXEL_CHANNELS channels */
+    const lob_volume *image; /* any type, 1..LOB_SUPERVOXELS_MAX_CHANNELS channels */
     const uint8_t *mask;     /* nx*ny*nz; 0: not data. May be NULL */
-} lob_supervoxel_input;
+} lob_supervoxels_input;
 
 typedef struct {
     int64_t supervoxels; /* labels 1..supervoxels occur */
@@ -70,7 +67,7 @@ typedef struct {
     int64_t pieces;        /* connected pieces before small ones were joined */
     int iterations;        /* done; the last of them changed nothing where it ended early */
     int64_t working_bytes; /* peak of working memory, beyond input and output */
-} lob_supervoxel_stats;
+} lob_supervoxels_stats;
 
 /*
  * Cut an image into supervoxels.
@@ -99,9 +96,9 @@ typedef struct {
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
  * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
-                               const lob_supervoxel_input *in,
-                               const lob_supervoxel_options *options, const lob_context *context,
+lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
+                               const lob_supervoxels_input *in,
+                               const lob_supervoxels_options *options, const lob_context *context,
                                lob_error *error);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* Supervoxels on the CPU: iterations over slabs of rows, and connectivity. */
-#include "kernels/supervoxels/supervoxels_levels.h"
-#include "kernels/supervoxels/supervoxels_pieces.h"
-#include "kernels/supervoxels/supervoxels_rows.h"
+#include "kernels/supervoxels/assign/assign_levels.h"
+#include "kernels/supervoxels/assign/assign_rows.h"
+#include "kernels/supervoxels/connect/fragments.h"
 
 #include <omp.h>
 #include <stdatomic.h>
@@ -15,10 +15,10 @@ typedef struct {
 } slab;
 
 typedef struct {
-    const lob_supervoxel_input *in;
-    const lob_supervoxel_options *options;
+    const lob_supervoxels_input *in;
+    const lob_supervoxels_options *options;
     const lob_context *context;
-    lob_supervoxel_plan plan;
+    lob_supervoxels_plan plan;
     lob_supervoxel_scene scene;
     lob_budget budget;
     int threads;
@@ -73,7 +73,7 @@ static int64_t block_cells(const engine *e, const lob_cell_block *block)
  */
 static int64_t lay_slabs(engine *e, int64_t cell_bytes)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int32_t side = rule->side[e->axis], cells = rule->cells[e->axis];
     int64_t bytes = 0;
     for (int i = 0; i < e->slabs; i++) {
@@ -98,7 +98,7 @@ static int64_t lay_slabs(engine *e, int64_t cell_bytes)
  */
 static void plan_slabs(engine *e, int64_t beside, int64_t cell_bytes)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int64_t promised = 4 * (int64_t)rule->side[0] * rule->side[1] * rule->side[2];
     int64_t most = e->budget.limit ? e->budget.limit : INT64_MAX;
     beside += e->budget.held;
@@ -114,7 +114,7 @@ static void plan_slabs(engine *e, int64_t beside, int64_t cell_bytes)
 
 static lob_status take_clusters(engine *e, lob_error *error)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const bool contrasts = rule->method == LOB_SLICO, kept = e->options->until_still;
     const size_t n = (size_t)rule->clusters,
                  sums = (size_t)lob_cluster_sums(rule) * sizeof *e->sums;
@@ -190,7 +190,7 @@ static void pass_over_rows(engine *e, const slab *s, pass what, int32_t y, int32
 
 static void pass_over_slab(engine *e, const slab *s, pass what)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const bool along_z = e->axis == 2;
     const int32_t other = rule->side[along_z ? 1 : 2], most = lob_supervoxel_rows_most(rule);
     const int32_t step = along_z ? 1 : most, other_step = along_z ? most : 1;
@@ -222,7 +222,7 @@ static lob_status pass_over(engine *e, pass what)
 /* Cluster k's sums over all slabs, the largest contrast in *largest. */
 static void gather(const engine *e, int64_t *sums, float *largest, int32_t k)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int n = lob_cluster_sums(rule);
     const int32_t cx = k % rule->cells[0], cy = k / rule->cells[0] % rule->cells[1],
                   cz = k / rule->cells[0] / rule->cells[1];
@@ -253,7 +253,7 @@ static bool keep_sums(engine *e, const int64_t *sums, float largest, int32_t k)
 /* Move every cluster to its new sums. Returns whether any of them changed, where sums are kept. */
 static bool settle(engine *e, bool first)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int floats = lob_cluster_floats(rule);
     bool changed = false;
 #pragma omp parallel for schedule(static) num_threads(e->threads) reduction(|| : changed)
@@ -272,7 +272,7 @@ static bool settle(engine *e, bool first)
 /* lsc: weights, from the sums of all clusters. */
 static void find_weights(engine *e)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int n = lob_cluster_sums(rule);
     int64_t totals[LOB_CLUSTER_SUMS] = {0};
     for (int32_t k = 0; k < rule->clusters; k++) {
@@ -285,9 +285,9 @@ static void find_weights(engine *e)
 }
 
 /* Iterate, and leave every data voxel's cluster plus 1 in labels. */
-static lob_status iterate(engine *e, lob_supervoxel_stats *stats)
+static lob_status iterate(engine *e, lob_supervoxels_stats *stats)
 {
-    const lob_supervoxel_rule *rule = &e->plan.rule;
+    const lob_supervoxels_rule *rule = &e->plan.rule;
     const int iterations = e->options->iterations;
     for (int64_t i = 0; i < rule->clusters; i++)
         memcpy(e->boxes + i * 6, (int32_t[6]){0, 0, 0, -1, -1, -1}, 6 * sizeof *e->boxes);
@@ -309,19 +309,20 @@ static lob_status iterate(engine *e, lob_supervoxel_stats *stats)
 }
 
 /* The plan, and which voxels are data. */
-static lob_status prepare(engine *e, lob_supervoxel_stats *stats, lob_error *error)
+static lob_status prepare(engine *e, lob_supervoxels_stats *stats, lob_error *error)
 {
     const lob_volume *image = e->in->image;
     const lob_data data = {
         image, e->in->mask, {e->options->range[0], e->options->range[1]}
     };
     const lob_view view = lob_view_whole(image->dims);
-    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
-    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
+    uint16_t span[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels;
     lob_levels_extremes(extremes, &levels, &data, &view, e->threads);
     lob_levels_settle(&levels, span, extremes, image);
-    lob_status st = lob_supervoxel_plan_make(&e->plan, e->in, e->options, &levels, extremes, error);
+    lob_status st =
+        lob_supervoxels_plan_make(&e->plan, e->in, e->options, &levels, extremes, error);
     if (st != LOB_OK) return st;
     for (int a = 0; a < 3; a++) stats->cells[a] = e->plan.rule.cells[a];
     stats->size_mm = e->plan.size_mm;
@@ -331,12 +332,12 @@ static lob_status prepare(engine *e, lob_supervoxel_stats *stats, lob_error *err
     return LOB_OK;
 }
 
-lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
-                               const lob_supervoxel_input *in,
-                               const lob_supervoxel_options *options, const lob_context *context,
+lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
+                               const lob_supervoxels_input *in,
+                               const lob_supervoxels_options *options, const lob_context *context,
                                lob_error *error)
 {
-    lob_supervoxel_stats found = {0};
+    lob_supervoxels_stats found = {0};
     lob_status st = lob_supervoxels_check(in, options, error);
     if (st != LOB_OK) return st;
     engine e = {.in = in,
@@ -346,9 +347,9 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
                 .threads = context->threads > 0 ? context->threads : 1,
                 .labels = labels};
     const lob_level_rows rows = {row_levels, &e};
-    lob_stages stages = {.context = context, .to = 0.9}; /* where iterations end at most */
+    lob_progress stages = {.context = context, .to = 0.9}; /* where iterations end at most */
     st = prepare(&e, &found, error);
-    if (st == LOB_OK) st = lob_budget_take(&e.budget, lob_supervoxel_plan_bytes(&e.plan), error);
+    if (st == LOB_OK) st = lob_budget_take(&e.budget, lob_supervoxels_plan_bytes(&e.plan), error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
     e.scene.image = in->image;
@@ -365,7 +366,7 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxel_stats *stats,
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
 out:
-    lob_supervoxel_plan_free(&e.plan);
+    lob_supervoxels_plan_free(&e.plan);
     found.working_bytes = e.budget.peak;
     if (stats) *stats = found;
     return st;

@@ -1,6 +1,6 @@
 /* Supervoxels on the device: the plan, the order of the work, and the way of the arrays. */
 #include "kernels/components/components_cuda.h"
-#include "kernels/supervoxels/supervoxels_scene_cuda.cuh"
+#include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 #include "volumes/bytes.h"
 
 #include <math.h>
@@ -17,12 +17,12 @@ enum { MANY_PILES = 1 << 14 };
 
 typedef struct {
     lob_device *device;
-    const lob_supervoxel_arrays *arrays;
-    const lob_supervoxel_input *in;
-    const lob_supervoxel_options *options;
-    lob_supervoxel_tuning tuning;
+    const lob_supervoxels_arrays *arrays;
+    const lob_supervoxels_input *in;
+    const lob_supervoxels_options *options;
+    lob_supervoxels_tuning tuning;
     const lob_context *context;
-    lob_supervoxel_kept *kept;
+    lob_supervoxels_cache *kept;
     scene s;
     int64_t voxels;
     int64_t work_bytes;               /* taken of the block for working memory, at most */
@@ -30,7 +30,7 @@ typedef struct {
     lob_wave *axis_wave, *level_wave; /* on the device */
     uint16_t *lab;
     cudaEvent_t passed[2]; /* ends of the last passes; made when somebody watches */
-    lob_supervoxel_stats found;
+    lob_supervoxels_stats found;
     lob_error *error;
 } job;
 
@@ -89,7 +89,7 @@ static bool in_labels(const job *j, int64_t sums)
 static int64_t place_parts(job *j, unsigned char *memory)
 {
     scene *s = &j->s;
-    const lob_supervoxel_rule *rule = &s->rule;
+    const lob_supervoxels_rule *rule = &s->rule;
     const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t contrasts = rule->method == LOB_SLICO ? clusters : 0;
     const int64_t piles = count_of_piles(s);
@@ -123,7 +123,7 @@ static int64_t place_parts(job *j, unsigned char *memory)
 static int64_t place_tables(job *j, unsigned char *memory)
 {
     scene *s = &j->s;
-    const lob_supervoxel_rule *rule = &s->rule;
+    const lob_supervoxels_rule *rule = &s->rule;
     const bool lsc = rule->method == LOB_LSC;
     unsigned char *at = memory;
     j->axis_wave = take_part<lob_wave>(&at, lsc ? lob_supervoxel_coordinates(rule) : 0);
@@ -139,9 +139,9 @@ static int64_t place_tables(job *j, unsigned char *memory)
 
 /* Into the block for lists, which components of equal labels leave alone: to last for the call, and
  * for the next if nobody else wants it. */
-static lob_status send_tables(job *j, lob_supervoxel_kept *kept)
+static lob_status send_tables(job *j, lob_supervoxels_cache *kept)
 {
-    const lob_supervoxel_plan *plan = &kept->plan;
+    const lob_supervoxels_plan *plan = &kept->plan;
     lob_device *device = j->device;
     void *memory = NULL;
     j->table_bytes = place_tables(j, NULL);
@@ -195,7 +195,7 @@ static lob_status prepare(job *j)
  */
 static void lay_view(scene *s)
 {
-    const lob_supervoxel_rule *rule = &s->rule;
+    const lob_supervoxels_rule *rule = &s->rule;
     static const int axes[4][3] = {
   /* clusters are numbered along u before v */
         {1, 2, 0},
@@ -244,7 +244,7 @@ static void describe_image(job *j)
  * What slic's clusters must be apart by to be told apart in floats: distances are rounded once an
  * axis, and products of places, which are the larger the longer the axes, lose their last bits.
  */
-static float margin_of(const lob_supervoxel_rule *rule)
+static float margin_of(const lob_supervoxels_rule *rule)
 {
     float margin = 64;
     for (int a = 0; a < 3; a++) {
@@ -255,7 +255,7 @@ static float margin_of(const lob_supervoxel_rule *rule)
 }
 
 /* The scene of a plan; false: its runs, or its voxels as pieces of one each, cannot be counted. */
-static bool describe(job *j, const lob_supervoxel_plan *plan)
+static bool describe(job *j, const lob_supervoxels_plan *plan)
 {
     scene *s = &j->s;
     s->rule = plan->rule;
@@ -285,7 +285,7 @@ static bool describe(job *j, const lob_supervoxel_plan *plan)
 
 /* ---- the plan ---- */
 
-static bool same_options(const lob_supervoxel_options *a, const lob_supervoxel_options *b)
+static bool same_options(const lob_supervoxels_options *a, const lob_supervoxels_options *b)
 {
     return a->method == b->method && a->slice_axis == b->slice_axis && a->size_mm == b->size_mm &&
            a->count == b->count && a->compactness == b->compactness && a->ratio == b->ratio &&
@@ -300,8 +300,8 @@ static bool same_image(const lob_volume *a, const lob_volume *b)
                0;
 }
 
-static bool same_levels(const lob_supervoxel_kept *kept, const lob_levels *levels,
-                        const lob_extremes *extremes, const lob_supervoxel_options *options)
+static bool same_levels(const lob_supervoxels_cache *kept, const lob_levels *levels,
+                        const lob_extremes *extremes, const lob_supervoxels_options *options)
 {
     const bool as_many = levels->data_voxels == kept->levels.data_voxels;
     if (levels->data_voxels == 0 || (options->count > 0 && !as_many)) return false;
@@ -320,7 +320,7 @@ static bool same_levels(const lob_supervoxel_kept *kept, const lob_levels *level
 static lob_status find_levels(job *j, lob_levels *levels, lob_extremes *extremes)
 {
     const lob_volume *image = j->in->image;
-    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    uint16_t span[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_device_view whole = {};
     void *work = NULL;
     if (j->options->lab && !j->s.image.mask && !j->s.image.ranged) {
@@ -340,10 +340,10 @@ static lob_status find_levels(job *j, lob_levels *levels, lob_extremes *extremes
 }
 
 /* The plan in kept: the one it has, where that still does, or a new one. */
-static lob_status make_plan(job *j, lob_supervoxel_kept *kept)
+static lob_status make_plan(job *j, lob_supervoxels_cache *kept)
 {
     const int channels = j->in->image->channels;
-    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
     LOB_TRY(find_levels(j, &levels, extremes));
     j->found.data_voxels = levels.data_voxels;
@@ -351,8 +351,8 @@ static lob_status make_plan(job *j, lob_supervoxel_kept *kept)
     if (kept->made && same_options(&kept->options, j->options) &&
         same_image(&kept->image, j->in->image) && same_levels(kept, &levels, extremes, j->options))
         return LOB_OK;
-    lob_supervoxel_kept_free(kept);
-    LOB_TRY(lob_supervoxel_plan_make(&kept->plan, j->in, j->options, &levels, extremes, j->error));
+    lob_supervoxels_cache_free(kept);
+    LOB_TRY(lob_supervoxels_plan_make(&kept->plan, j->in, j->options, &levels, extremes, j->error));
     kept->made = true;
     kept->options = *j->options;
     kept->image = *j->in->image;
@@ -362,10 +362,10 @@ static lob_status make_plan(job *j, lob_supervoxel_kept *kept)
     return LOB_OK;
 }
 
-void lob_supervoxel_kept_free(lob_supervoxel_kept *kept)
+void lob_supervoxels_cache_free(lob_supervoxels_cache *kept)
 {
-    if (kept->made) lob_supervoxel_plan_free(&kept->plan);
-    *kept = lob_supervoxel_kept{};
+    if (kept->made) lob_supervoxels_plan_free(&kept->plan);
+    *kept = lob_supervoxels_cache{};
 }
 
 /* ---- the work ---- */
@@ -460,12 +460,12 @@ static lob_status connect(job *j)
     return LOB_OK;
 }
 
-static lob_status run(job *j, lob_supervoxel_kept *kept)
+static lob_status run(job *j, lob_supervoxels_cache *kept)
 {
     lob_error *error = j->error;
     describe_image(j);
     LOB_TRY(make_plan(j, kept));
-    const lob_supervoxel_plan *plan = &kept->plan;
+    const lob_supervoxels_plan *plan = &kept->plan;
     for (int a = 0; a < 3; a++) j->found.cells[a] = plan->rule.cells[a];
     j->found.size_mm = plan->size_mm;
     if (!describe(j, plan))
@@ -479,14 +479,15 @@ static lob_status run(job *j, lob_supervoxel_kept *kept)
     return lob_device_wait(j->device, error);
 }
 
-lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
-                                       lob_supervoxel_stats *stats, const lob_supervoxel_input *in,
-                                       const lob_supervoxel_options *options,
-                                       lob_supervoxel_kept *kept,
-                                       const lob_supervoxel_tuning *tuning,
+lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
+                                       lob_supervoxels_stats *stats,
+                                       const lob_supervoxels_input *in,
+                                       const lob_supervoxels_options *options,
+                                       lob_supervoxels_cache *kept,
+                                       const lob_supervoxels_tuning *tuning,
                                        const lob_context *context, lob_error *error)
 {
-    lob_supervoxel_kept own = {};
+    lob_supervoxels_cache own = {};
     job j = {};
     if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_supervoxels_check(in, options, error));
@@ -503,7 +504,7 @@ lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
     if (st != LOB_OK) cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
     for (int i = 0; i < 2; i++)
         if (j.passed[i]) cudaEventDestroy(j.passed[i]);
-    lob_supervoxel_kept_free(&own);
+    lob_supervoxels_cache_free(&own);
     if (stats) *stats = j.found;
     return st;
 }
@@ -511,7 +512,7 @@ lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
 /* ---- arrays in ordinary memory ---- */
 
 /* Room on the device for the arrays, and the image and mask sent there. */
-static lob_status send(lob_supervoxel_arrays *arrays, const lob_supervoxel_input *in,
+static lob_status send(lob_supervoxels_arrays *arrays, const lob_supervoxels_input *in,
                        lob_device *device, lob_error *error)
 {
     const lob_volume *image = in->image;
@@ -544,14 +545,14 @@ static lob_status send(lob_supervoxel_arrays *arrays, const lob_supervoxel_input
     return lob_device_upload(device, to_mask, in->mask, mask, error);
 }
 
-lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxel_stats *stats,
-                                const lob_supervoxel_input *in,
-                                const lob_supervoxel_options *options, const lob_context *context,
+lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
+                                const lob_supervoxels_input *in,
+                                const lob_supervoxels_options *options, const lob_context *context,
                                 lob_error *error)
 {
-    lob_supervoxel_arrays arrays = {};
+    lob_supervoxels_arrays arrays = {};
     lob_device *device = context->device;
-    if (stats) *stats = lob_supervoxel_stats{};
+    if (stats) *stats = lob_supervoxels_stats{};
     if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_supervoxels_check(in, options, error));
     LOB_TRY(send(&arrays, in, device, error));

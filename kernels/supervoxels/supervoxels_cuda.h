@@ -37,9 +37,9 @@ extern "C" {
  * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
  * free memory than this needs; the message tells both figures and the size that would fit.
  */
-lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxel_stats *stats,
-                                const lob_supervoxel_input *in,
-                                const lob_supervoxel_options *options, const lob_context *context,
+lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
+                                const lob_supervoxels_input *in,
+                                const lob_supervoxels_options *options, const lob_context *context,
                                 lob_error *error);
 
 /* Device addresses of what the input's and the output's arrays hold. */
@@ -47,7 +47,7 @@ typedef struct {
     const void *image;
     const uint8_t *mask; /* NULL: none */
     int32_t *labels;
-} lob_supervoxel_arrays;
+} lob_supervoxels_arrays;
 
 /*
  * A plan to be used again as long as images and options stay alike: of a film's frames, say. Its
@@ -57,13 +57,13 @@ typedef struct {
 typedef struct {
     bool made;
     uint64_t sent; /* what the count of that block's uses was when the tables were sent; 0: never */
-    const lob_device *device;       /* where to */
-    lob_supervoxel_options options; /* what it was made for, as the next three */
-    lob_volume image;               /* without data */
+    const lob_device *device;        /* where to */
+    lob_supervoxels_options options; /* what it was made for, as the next three */
+    lob_volume image;                /* without data */
     lob_levels levels;
-    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
-    lob_supervoxel_plan plan;
-} lob_supervoxel_kept;
+    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
+    lob_supervoxels_plan plan;
+} lob_supervoxels_cache;
 
 /* Decides the time, not the result. */
 typedef struct {
@@ -72,26 +72,27 @@ typedef struct {
     int64_t list;      /* contacts of small pieces that are listed, at most; -1: none, every round
                           looks at the volume; 0: as many as there is room for */
     bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
-} lob_supervoxel_tuning;
+} lob_supervoxels_tuning;
 
 /*
  * The same, device to device.
  *
  *   arrays   in/out  there when this is called, as lob_device_queue tells; in->image->data and
  *                    in->mask are not looked at
- *   kept     in/out  all zero at first; free with lob_supervoxel_kept_free. NULL: nothing is kept
+ *   kept     in/out  all zero at first; free with lob_supervoxels_cache_free. NULL: nothing is kept
  *   tuning   in      NULL: all false and 0
  *
  * The device has finished when this returns.
  */
-lob_status lob_supervoxels_cuda_arrays(const lob_supervoxel_arrays *arrays,
-                                       lob_supervoxel_stats *stats, const lob_supervoxel_input *in,
-                                       const lob_supervoxel_options *options,
-                                       lob_supervoxel_kept *kept,
-                                       const lob_supervoxel_tuning *tuning,
+lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
+                                       lob_supervoxels_stats *stats,
+                                       const lob_supervoxels_input *in,
+                                       const lob_supervoxels_options *options,
+                                       lob_supervoxels_cache *kept,
+                                       const lob_supervoxels_tuning *tuning,
                                        const lob_context *context, lob_error *error);
 
-void lob_supervoxel_kept_free(lob_supervoxel_kept *kept);
+void lob_supervoxels_cache_free(lob_supervoxels_cache *kept);
 
 #ifdef __cplusplus
 }

@@ -5,9 +5,22 @@
 
 #include <stdlib.h>
 
+lob_supervoxels_options lob_supervoxels_defaults(void)
+{
+    return (lob_supervoxels_options){
+        .method = LOB_SLIC,
+        .slice_axis = -1,
+        .compactness = 0.05,
+        .ratio = 0.075,
+        .iterations = 10,
+        .range = {-INFINITY, INFINITY},
+        .smallest = 0.25
+    };
+}
+
 static const double QUARTER_TURN = 1.57079632679489661923;
 
-static lob_status check_options(const lob_supervoxel_options *options, lob_error *error)
+static lob_status check_options(const lob_supervoxels_options *options, lob_error *error)
 {
     if (options->method != LOB_SLIC && options->method != LOB_SLICO && options->method != LOB_LSC)
         return lob_fail(error, LOB_EARG, "there is no supervoxel method number %d",
@@ -32,15 +45,15 @@ static lob_status check_options(const lob_supervoxel_options *options, lob_error
     return LOB_OK;
 }
 
-lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
-                                 const lob_supervoxel_options *options, lob_error *error)
+lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
+                                 const lob_supervoxels_options *options, lob_error *error)
 {
     const lob_volume *image = in->image;
     const lob_status st = check_options(options, error);
     if (st != LOB_OK) return st;
-    if (image->channels < 1 || image->channels > LOB_SUPERVOXEL_CHANNELS)
+    if (image->channels < 1 || image->channels > LOB_SUPERVOXELS_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; supervoxels take up to %d",
-                        image->channels, LOB_SUPERVOXEL_CHANNELS);
+                        image->channels, LOB_SUPERVOXELS_MAX_CHANNELS);
     if (options->lab && (image->channels != 3 || image->type != LOB_U8))
         return lob_fail(error, LOB_EARG,
                         "CIELAB needs three channels of uint8, red, green and blue; the image has "
@@ -59,7 +72,7 @@ lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
 
 /* ---- grid ---- */
 
-static bool across_slices(const lob_supervoxel_options *options, int axis)
+static bool across_slices(const lob_supervoxels_options *options, int axis)
 {
     return axis == options->slice_axis;
 }
@@ -99,10 +112,10 @@ static double size_for_count(const double side[3], const double spacing_mm[3], b
     return size;
 }
 
-static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
-                           const lob_supervoxel_options *options, lob_error *error)
+static lob_status lay_grid(lob_supervoxels_plan *plan, const lob_volume *image,
+                           const lob_supervoxels_options *options, lob_error *error)
 {
-    lob_supervoxel_rule *rule = &plan->rule;
+    lob_supervoxels_rule *rule = &plan->rule;
     const double *spacing_mm = image->geometry.spacing_mm;
     double side[3], clusters = 1, nominal = 1;
     bool free_axis[3];
@@ -137,15 +150,15 @@ static lob_status lay_grid(lob_supervoxel_plan *plan, const lob_volume *image,
 /* ---- weights ---- */
 
 /* Along an axis of one voxel or across slices nothing is ever apart. */
-static bool is_still(const lob_supervoxel_rule *rule, int axis)
+static bool is_still(const lob_supervoxels_rule *rule, int axis)
 {
     return rule->side[axis] == 1 || axis == rule->slice_axis;
 }
 
-static lob_status weigh_positions(lob_supervoxel_plan *plan, const lob_volume *image,
+static lob_status weigh_positions(lob_supervoxels_plan *plan, const lob_volume *image,
                                   double compactness, lob_error *error)
 {
-    lob_supervoxel_rule *rule = &plan->rule;
+    lob_supervoxels_rule *rule = &plan->rule;
     for (int a = 0; a < 3; a++) {
         rule->position[a] = 0;
         if (is_still(rule, a)) continue;
@@ -159,7 +172,7 @@ static lob_status weigh_positions(lob_supervoxel_plan *plan, const lob_volume *i
 }
 
 /* The most that a distance of slic comes to, for positions and levels scaled by `scale`. */
-static double largest_distance(const lob_supervoxel_rule *rule, double range, double scale)
+static double largest_distance(const lob_supervoxels_rule *rule, double range, double scale)
 {
     const double levels = range * scale + 1;
     double square = rule->channels * levels * levels;
@@ -171,7 +184,7 @@ static double largest_distance(const lob_supervoxel_rule *rule, double range, do
 }
 
 /* slic: the finest steps of levels, by powers of 2, with which distances stay in their bits. */
-static void choose_steps(lob_supervoxel_rule *rule, int32_t range)
+static void choose_steps(lob_supervoxels_rule *rule, int32_t range)
 {
     int shift = -15;
     while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_TOP) shift++;
@@ -188,7 +201,7 @@ static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
 }
 
 /* Planes start at each channel's lowest level. Returns the largest level of any plane. */
-static int32_t settle_planes(lob_supervoxel_plan *plan, const lob_extremes *extremes)
+static int32_t settle_planes(lob_supervoxels_plan *plan, const lob_extremes *extremes)
 {
     const lob_levels *levels = &plan->levels;
     int32_t range = 1;
@@ -216,7 +229,7 @@ static void fill_level_wave(lob_wave *wave, int32_t top)
         wave[i] = wave_at(QUARTER_TURN * (i < top ? i : top) / top);
 }
 
-static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
+static void fill_axis_waves(lob_wave *wave, const lob_supervoxels_rule *rule)
 {
     for (int a = 0; a < 3; wave += rule->side[a], a++) {
         const bool still = is_still(rule, a);
@@ -226,10 +239,10 @@ static void fill_axis_waves(lob_wave *wave, const lob_supervoxel_rule *rule)
     }
 }
 
-static lob_status make_waves(lob_supervoxel_plan *plan, const lob_supervoxel_options *options,
+static lob_status make_waves(lob_supervoxels_plan *plan, const lob_supervoxels_options *options,
                              int32_t range)
 {
-    lob_supervoxel_rule *rule = &plan->rule;
+    lob_supervoxels_rule *rule = &plan->rule;
     const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
     const int64_t coordinates = lob_supervoxel_coordinates(rule);
     double square = 0;
@@ -263,7 +276,7 @@ static double lab_root(double t)
     return t > knee * knee * knee ? cbrt(t) : t / (3 * knee * knee) + 4.0 / 29;
 }
 
-static lob_status make_lab(lob_supervoxel_plan *plan)
+static lob_status make_lab(lob_supervoxels_plan *plan)
 {
     plan->linear = malloc(LOB_LAB_ENTRIES * sizeof *plan->linear);
     if (!plan->linear) return LOB_ENOMEM;
@@ -279,7 +292,7 @@ static lob_status make_lab(lob_supervoxel_plan *plan)
 }
 
 /* The most voxels that a cluster may have: it spans at most three cells along an axis. */
-static double most_of_cluster(const lob_supervoxel_rule *rule)
+static double most_of_cluster(const lob_supervoxels_rule *rule)
 {
     double most = 1;
     for (int a = 0; a < 3; a++) {
@@ -289,7 +302,7 @@ static double most_of_cluster(const lob_supervoxel_rule *rule)
     return most;
 }
 
-int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan)
+int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan)
 {
     const int64_t levels = (int64_t)plan->level_waves * LOB_WAVE_ENTRIES;
     const int64_t waves = plan->axis_wave ? lob_supervoxel_coordinates(&plan->rule) + levels : 0;
@@ -297,11 +310,12 @@ int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan)
     return waves * (int64_t)sizeof(lob_wave) + light * (int64_t)sizeof *plan->linear;
 }
 
-lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
-                                    const lob_supervoxel_options *options, const lob_levels *levels,
-                                    const lob_extremes *extremes, lob_error *error)
+lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
+                                     const lob_supervoxels_options *options,
+                                     const lob_levels *levels, const lob_extremes *extremes,
+                                     lob_error *error)
 {
-    *plan = (lob_supervoxel_plan){
+    *plan = (lob_supervoxels_plan){
         .levels = *levels,
         .rule = {.method = options->method,
                  .channels = in->image->channels,
@@ -331,14 +345,14 @@ lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervo
     if (options->method == LOB_SLIC) choose_steps(&plan->rule, range);
     if (st == LOB_OK && options->lab) st = make_lab(plan);
     if (st == LOB_OK && options->method == LOB_LSC) st = make_waves(plan, options, range);
-    if (st != LOB_OK) lob_supervoxel_plan_free(plan);
+    if (st != LOB_OK) lob_supervoxels_plan_free(plan);
     return st;
 }
 
-void lob_supervoxel_plan_free(lob_supervoxel_plan *plan)
+void lob_supervoxels_plan_free(lob_supervoxels_plan *plan)
 {
     free(plan->axis_wave);
     free(plan->level_wave);
     free(plan->linear);
-    *plan = (lob_supervoxel_plan){0};
+    *plan = (lob_supervoxels_plan){0};
 }

@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 typedef struct {
-    lob_supervoxel_rule rule;
-    lob_levels levels;                        /* of the whole image; not used where rule.lab */
-    uint16_t lowest[LOB_SUPERVOXEL_CHANNELS]; /* plane = level - lowest; 0 where rule.lab */
+    lob_supervoxels_rule rule;
+    lob_levels levels;                             /* of the whole image; not used where rule.lab */
+    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS]; /* plane = level - lowest; 0 where rule.lab */
     double size_mm;
 
     /*
@@ -30,43 +30,44 @@ typedef struct {
     lob_wave *axis_wave, *level_wave;
     int level_waves;
     uint16_t *linear, *root;
-} lob_supervoxel_plan;
+} lob_supervoxels_plan;
 
 /*
  * Options within their ranges, and an image that fits? Before its voxels are looked at.
  * Returns LOB_OK, LOB_EARG or LOB_EDATA.
  */
-lob_status lob_supervoxels_check(const lob_supervoxel_input *in,
-                                 const lob_supervoxel_options *options, lob_error *error);
+lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
+                                 const lob_supervoxels_options *options, lob_error *error);
 
 /*
  * Make the plan of a call that lob_supervoxels_check let pass.
  *
- *   plan      out  free with lob_supervoxel_plan_free; holds nothing on failure
+ *   plan      out  free with lob_supervoxels_plan_free; holds nothing on failure
  *   levels    in   of the whole image, settled from the extremes (lob_levels_settle)
  *   extremes  in   one an image channel, of its data
  *
  * Returns LOB_OK, LOB_EARG (size and spacing that a float does not bear), LOB_EDATA (no data, more
  * than 2^31 - 2 clusters, or such as might have 2^32 voxels) or LOB_ENOMEM.
  */
-lob_status lob_supervoxel_plan_make(lob_supervoxel_plan *plan, const lob_supervoxel_input *in,
-                                    const lob_supervoxel_options *options, const lob_levels *levels,
-                                    const lob_extremes *extremes, lob_error *error);
+lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
+                                     const lob_supervoxels_options *options,
+                                     const lob_levels *levels, const lob_extremes *extremes,
+                                     lob_error *error);
 
 /* Entries of linear and root. */
 enum { LOB_LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
 
 /* Entries of axis_wave. */
-static inline int64_t lob_supervoxel_coordinates(const lob_supervoxel_rule *rule)
+static inline int64_t lob_supervoxel_coordinates(const lob_supervoxels_rule *rule)
 {
     return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
 }
 
 /* What its tables take. */
-int64_t lob_supervoxel_plan_bytes(const lob_supervoxel_plan *plan);
+int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan);
 
 /* Free the tables and leave the plan all zero. */
-void lob_supervoxel_plan_free(lob_supervoxel_plan *plan);
+void lob_supervoxels_plan_free(lob_supervoxels_plan *plan);
 
 #ifdef __cplusplus
 }

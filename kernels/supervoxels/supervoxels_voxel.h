@@ -1,6 +1,6 @@
 /*
  * What supervoxels are, in the arithmetic that the CPU and CUDA share: grid, boxes, distances,
- * means, and the rule by which small pieces join. lob_supervoxel_rule holds the constants that the
+ * means, and the rule by which small pieces join. lob_supervoxels_rule holds the constants that the
  * host works out once (supervoxels_plan.h), small enough to be handed to a kernel by value.
  *
  * Planes. Each channel is a plane of uint16 levels from 0: a level of kernels/levels less the
@@ -35,12 +35,12 @@
 enum {
     LOB_WAVE_TOP = 2047,     /* cosines and sines of lsc are whole numbers in -top..top */
     LOB_WAVE_ENTRIES = 4096, /* of a table over levels */
-    LOB_CLUSTER_SUMS = 4 + 6 + 2 * LOB_SUPERVOXEL_CHANNELS, /* at most, of a cluster */
-    LOB_CLUSTER_FLOATS = 6 + 2 * LOB_SUPERVOXEL_CHANNELS    /* at most, of a centre */
+    LOB_CLUSTER_SUMS = 4 + 6 + 2 * LOB_SUPERVOXELS_MAX_CHANNELS, /* at most, of a cluster */
+    LOB_CLUSTER_FLOATS = 6 + 2 * LOB_SUPERVOXELS_MAX_CHANNELS    /* at most, of a centre */
 };
 
 typedef struct {
-    lob_supervoxel_method method;
+    lob_supervoxels_method method;
     int channels;
     int slice_axis;       /* -1: none */
     int32_t side[3];      /* voxels along x, y, z */
@@ -58,10 +58,10 @@ typedef struct {
     double level_gain[2]; /* lsc: of channel 0 and all others not Lab; of a and b */
     float least_weight;   /* lsc: of a cluster, a voxel: weights below are taken for it */
     int64_t small;        /* pieces with fewer voxels join a neighbour */
-} lob_supervoxel_rule;
+} lob_supervoxels_rule;
 
 /* Which of level_gain and of the level waves a channel has. */
-LOB_BOTH int lob_supervoxel_wave(const lob_supervoxel_rule *rule, int channel)
+LOB_BOTH int lob_supervoxel_wave(const lob_supervoxels_rule *rule, int channel)
 {
     return rule->lab && channel > 0;
 }
@@ -156,12 +156,12 @@ LOB_BOTH void lob_lab(uint16_t *lab, uint8_t r, uint8_t g, uint8_t b, const uint
  * Features of lsc, whole numbers: 2a and 2a + 1 are cosine and sine of axis a; 6 + 2c and 7 + 2c
  * those of channel c.
  */
-LOB_BOTH int lob_cluster_features(const lob_supervoxel_rule *rule)
+LOB_BOTH int lob_cluster_features(const lob_supervoxels_rule *rule)
 {
     return rule->method == LOB_LSC ? 6 + 2 * rule->channels : rule->channels;
 }
 
-LOB_BOTH int lob_cluster_sums(const lob_supervoxel_rule *rule)
+LOB_BOTH int lob_cluster_sums(const lob_supervoxels_rule *rule)
 {
     return 4 + lob_cluster_features(rule);
 }
@@ -173,7 +173,7 @@ LOB_BOTH int lob_cluster_sums(const lob_supervoxel_rule *rule)
  *                squared contrasts
  *   lsc          [f] the factor of feature f
  */
-LOB_BOTH int lob_cluster_floats(const lob_supervoxel_rule *rule)
+LOB_BOTH int lob_cluster_floats(const lob_supervoxels_rule *rule)
 {
     return rule->method == LOB_LSC     ? 6 + 2 * rule->channels
            : rule->method == LOB_SLICO ? 4 + rule->channels
@@ -198,7 +198,7 @@ LOB_BOTH float lob_mean(int64_t sum, double share)
  * those beside it. Within the grid, and empty only of a cluster that never had a mean.
  */
 LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t cell, int axis,
-                               const lob_supervoxel_rule *rule)
+                               const lob_supervoxels_rule *rule)
 {
     const int32_t side = rule->side[axis], cells = rule->cells[axis];
     const float step = rule->step[axis];
@@ -232,7 +232,7 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
  */
 #define LOB_SLIC_TOP (INT32_C(1) << 24)
 
-LOB_BOTH int32_t lob_slic_step(uint32_t level, const lob_supervoxel_rule *rule)
+LOB_BOTH int32_t lob_slic_step(uint32_t level, const lob_supervoxels_rule *rule)
 {
     const int down = rule->step_shift > 0 ? rule->step_shift : 0, up = down - rule->step_shift;
     return (int32_t)(level << up >> down);
@@ -246,7 +246,7 @@ LOB_BOTH int32_t lob_slic_along(float x, float position, float centre)
     return (int32_t)fmaf(d, d, 0.5f);
 }
 
-LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supervoxel_rule *rule)
+LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supervoxels_rule *rule)
 {
     const double share = lob_share(sums[0]);
     const float half = rule->level < 1 ? rule->level / 2 : 0.5f; /* a step's levels lie above it */
@@ -304,7 +304,7 @@ LOB_BOTH bool lob_distance_wins(float first, float second)
 }
 
 LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest,
-                               const lob_supervoxel_rule *rule)
+                               const lob_supervoxels_rule *rule)
 {
     const double share = lob_share(sums[0]);
     for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], share) * rule->position[a];
@@ -349,7 +349,7 @@ LOB_BOTH float lob_lsc_along(lob_wave wave, const float *factors)
     return fmaf((float)wave.sine, factors[1], (float)wave.cosine * factors[0]);
 }
 
-LOB_BOTH double lob_lsc_gain(const lob_supervoxel_rule *rule, int feature)
+LOB_BOTH double lob_lsc_gain(const lob_supervoxels_rule *rule, int feature)
 {
     return feature < 6 ? rule->position_gain
                        : rule->level_gain[lob_supervoxel_wave(rule, (feature - 6) / 2)];
@@ -357,14 +357,14 @@ LOB_BOTH double lob_lsc_gain(const lob_supervoxel_rule *rule, int feature)
 
 /* The factors of the weight, from the sums over all clusters after iteration 0. */
 LOB_BOTH void lob_lsc_weights(float *weights, const int64_t *totals,
-                              const lob_supervoxel_rule *rule)
+                              const lob_supervoxels_rule *rule)
 {
     for (int f = 0; f < lob_cluster_features(rule); f++)
         weights[f] = (float)(lob_lsc_gain(rule, f) * ((double)totals[4 + f] / (double)totals[0]));
 }
 
 LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *weights,
-                             const lob_supervoxel_rule *rule)
+                             const lob_supervoxels_rule *rule)
 {
     const int features = lob_cluster_features(rule);
     const double least = (double)sums[0] * (double)rule->least_weight;
@@ -393,7 +393,7 @@ LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *we
  */
 LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const int64_t *sums,
                                  float largest, const float *weights,
-                                 const lob_supervoxel_rule *rule)
+                                 const lob_supervoxels_rule *rule)
 {
     if (sums[0] == 0) return;
     const double share = lob_share(sums[0]);

@@ -198,7 +198,7 @@ enum { VOLUMES = sizeof volumes / sizeof *volumes };
 
 typedef struct {
     float ms;
-    lob_components_result result;
+    lob_components_output result;
     lob_status status;
     lob_error error;
 } timing;
@@ -221,7 +221,7 @@ static timing measure(const bench *b, const lob_components_options *o)
 }
 
 /* Whether labels and regions on the device are the CPU's. */
-static bool same_as_cpu(const bench *b, const timing *t, const lob_components_result *want)
+static bool same_as_cpu(const bench *b, const timing *t, const lob_components_output *want)
 {
     const size_t bytes = (size_t)lob_voxels(&b->image) * sizeof *b->labels;
     const size_t rows = (size_t)want->count * sizeof(lob_region);
@@ -238,8 +238,8 @@ static bool same_as_cpu(const bench *b, const timing *t, const lob_components_re
 
 static int bench_row(const bench *b, lob_join join, double tolerance, int neighbours)
 {
-    lob_components_options o = LOB_COMPONENTS_DEFAULTS;
-    lob_components_result want;
+    lob_components_options o = lob_components_defaults();
+    lob_components_output want;
     lob_error error = {""};
     const lob_context cpu = {.threads = b->context->threads};
     const lob_components_input in = {.image = &b->image};
@@ -265,7 +265,7 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     if (b->table)
         fprintf(b->table, "%s\t%d\t%lld\t%.4f\n", b->name, neighbours, (long long)want.count,
                 (double)t.ms);
-    lob_components_free(&want);
+    lob_components_output_free(&want);
     return !same;
 }
 
@@ -282,7 +282,7 @@ static void keep_volume(const bench *b)
 static bool bench_alloc(bench *b, lob_dims dims)
 {
     const size_t n = (size_t)lob_dims_voxels(dims);
-    b->image = (lob_volume)LOB_VOLUME_EMPTY;
+    b->image = lob_volume_empty();
     b->image.dims = dims;
     b->image.data = malloc(n);
     b->labels = malloc(n * sizeof *b->labels);
@@ -328,7 +328,7 @@ static int bench_huge(const lob_context *context, const bench_options *options)
     bench b = {.context = context, .options = options, .name = "lattice"};
     const int64_t want = dims.nx / 4 * (dims.ny / 4) * (dims.nz / 4);
     int failures = 0;
-    b.image = (lob_volume)LOB_VOLUME_EMPTY;
+    b.image = lob_volume_empty();
     b.image.dims = dims;
     b.image.data = malloc((size_t)lob_dims_voxels(dims));
     if (!b.image.data) return 1;
@@ -340,7 +340,7 @@ static int bench_huge(const lob_context *context, const bench_options *options)
     b.device_image = bench_to_device(b.image.data, (size_t)lob_dims_voxels(dims));
     must(cudaMalloc(&b.device_labels, (size_t)lob_dims_voxels(dims) * 4), "cudaMalloc");
     for (int k = 0; k < 2; k++) {
-        lob_components_options o = LOB_COMPONENTS_DEFAULTS;
+        lob_components_options o = lob_components_defaults();
         o.neighbours = k ? 6 : 26;
         o.type = LOB_I32;
         o.regions = true;

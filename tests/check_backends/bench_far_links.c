@@ -26,7 +26,7 @@ typedef struct {
     const flat_case *row;
     int neighbours;
     lob_volume image;
-    lob_components_result want; /* the CPU's */
+    lob_components_output want; /* the CPU's */
     uint8_t *pixels, *links;    /* on the device */
     uint32_t *labels, *changed; /* on the device */
     uint32_t *got;
@@ -110,7 +110,7 @@ static const flat_case rows[] = {
 
 static lob_components_options options_of(const flat_bench *b)
 {
-    lob_components_options o = LOB_COMPONENTS_DEFAULTS;
+    lob_components_options o = lob_components_defaults();
     o.join = LOB_JOIN_TOLERANCE;
     o.tolerance = b->row->threshold;
     o.ranged = true; /* every pixel belongs to a component */
@@ -136,13 +136,13 @@ static float components_ms(flat_bench *b)
     const lob_components_options o = options_of(b);
     const lob_components_input in = {.image = &b->image};
     const lob_components_arrays arrays = {.image = b->pixels, .labels = b->labels};
-    lob_components_result result = {0};
+    lob_components_output result = {0};
     lob_error error = {""};
     bench_clock clock = bench_start(b->context);
     const lob_status st = lob_components_cuda_arrays(&arrays, &result, &in, &o, b->context, &error);
     const float ms = bench_stop_ms(&clock);
     if (st != LOB_OK) printf("%s: %s\n", b->row->name, error.text);
-    lob_components_free(&result);
+    lob_components_output_free(&result);
     return ms;
 }
 
@@ -196,7 +196,7 @@ static int bench_row(const lob_context *context, const flat_case *row, int neigh
 {
     const size_t n = (size_t)row->nx * (size_t)row->ny;
     flat_bench b = {.context = context, .row = row, .neighbours = neighbours};
-    b.image = (lob_volume)LOB_VOLUME_EMPTY;
+    b.image = lob_volume_empty();
     b.image.dims = (lob_dims){row->nx, row->ny, 1};
     b.image.channels = row->channels;
     b.image.data = malloc(n * (size_t)row->channels);
@@ -221,7 +221,7 @@ static int bench_row(const lob_context *context, const flat_case *row, int neigh
         cudaFree(b.changed);
     } else
         printf("%s on the CPU: %s\n", row->name, error.text);
-    lob_components_free(&b.want);
+    lob_components_output_free(&b.want);
     free(b.got);
     lob_volume_free(&b.image);
     return failures;

@@ -212,7 +212,7 @@ static int both_rules(bench *b, int slice_axis, int times)
 {
     int failures = 0;
     for (int rule = 0; rule < 2; rule++) {
-        lob_growcut_options o = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options o = lob_growcut_defaults();
         o.rule = rule ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
         o.slice_axis = slice_axis;
         o.neighbours = slice_axis < 0 ? 26 : 8;
@@ -265,7 +265,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
     static const double steps[] = {2, 5, 10, 15, 20, 30, 60};
     static const int caps[] = {0, 16, 32}, warps[] = {28, 24, 20};
     int failures = 0;
-    lob_growcut_options o = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options o = lob_growcut_defaults();
     o.slice_axis = slice_axis;
     o.neighbours = slice_axis < 0 ? 26 : 8;
     if (!on_cpu(b, &o)) return 1;
@@ -325,7 +325,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
         const lob_dims dims = {side, side, 1};
         if (!phantom(&b, dims, BENCH_NOISE_PERCENT, 3) || !make_colours(&b)) return failures + 1;
         send(&b);
-        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options options = lob_growcut_defaults();
         options.slice_axis = 2;
         options.neighbours = 8;
         if (!on_cpu(&b, &options)) return failures + 1;

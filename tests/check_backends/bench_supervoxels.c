@@ -22,7 +22,7 @@ typedef struct {
     const lob_context *context;
     const bench_options *options;
     lob_volume image;
-    lob_supervoxel_arrays arrays;
+    lob_supervoxels_arrays arrays;
     void *device_image, *device_labels;
     int32_t *want, *got; /* labels: the CPU's, the device's */
     double copy;         /* bytes a second */
@@ -31,7 +31,7 @@ typedef struct {
 /* What a timed call came to. */
 typedef struct {
     float ms;
-    lob_supervoxel_stats stats;
+    lob_supervoxels_stats stats;
     lob_status status;
     lob_error error;
 } timing;
@@ -98,7 +98,7 @@ static bool bench_make(bench *b, lob_dims dims, bench_channels channels)
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, image_bytes(&b->image));
     must(cudaMalloc(&b->device_labels, labels), "cudaMalloc");
-    b->arrays = (lob_supervoxel_arrays){.image = b->device_image, .labels = b->device_labels};
+    b->arrays = (lob_supervoxels_arrays){.image = b->device_image, .labels = b->device_labels};
     return true;
 }
 
@@ -113,11 +113,11 @@ static void bench_free(bench *b)
 
 /* ---- running ---- */
 
-static timing measure(const bench *b, const lob_supervoxel_options *o,
-                      const lob_supervoxel_tuning *tuning)
+static timing measure(const bench *b, const lob_supervoxels_options *o,
+                      const lob_supervoxels_tuning *tuning)
 {
-    const lob_supervoxel_input in = {.image = &b->image};
-    lob_supervoxel_kept kept = {0};
+    const lob_supervoxels_input in = {.image = &b->image};
+    lob_supervoxels_cache kept = {0};
     float ms[BENCH_MOST_TIMES];
     timing t = {.error = {""}};
     const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
@@ -128,15 +128,15 @@ static timing measure(const bench *b, const lob_supervoxel_options *o,
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    lob_supervoxel_kept_free(&kept);
+    lob_supervoxels_cache_free(&kept);
     if (t.status == LOB_OK) t.ms = bench_median(ms, most);
     return t;
 }
 
 /* From ordinary memory and back to it. */
-static timing measure_transfers(const bench *b, const lob_supervoxel_options *o)
+static timing measure_transfers(const bench *b, const lob_supervoxels_options *o)
 {
-    const lob_supervoxel_input in = {.image = &b->image};
+    const lob_supervoxels_input in = {.image = &b->image};
     float ms[BENCH_MOST_TIMES];
     timing t = {.error = {""}};
     const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
@@ -150,9 +150,9 @@ static timing measure_transfers(const bench *b, const lob_supervoxel_options *o)
     return t;
 }
 
-static bool on_cpu(const bench *b, lob_supervoxel_stats *stats, const lob_supervoxel_options *o)
+static bool on_cpu(const bench *b, lob_supervoxels_stats *stats, const lob_supervoxels_options *o)
 {
-    const lob_supervoxel_input in = {.image = &b->image};
+    const lob_supervoxels_input in = {.image = &b->image};
     const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {""};
     const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, &cpu, &error);
@@ -173,13 +173,13 @@ static int64_t count_wrong(const bench *b)
 /* A method with and without connectivity; both are of one table of times. */
 typedef struct {
     timing whole, iterated;
-    lob_supervoxel_stats on_cpu;
+    lob_supervoxels_stats on_cpu;
     bool same; /* as the CPU's */
 } pair;
 
-static pair measure_pair(const bench *b, const lob_supervoxel_options *o)
+static pair measure_pair(const bench *b, const lob_supervoxels_options *o)
 {
-    const lob_supervoxel_tuning disconnected = {.disconnected = true};
+    const lob_supervoxels_tuning disconnected = {.disconnected = true};
     pair p = {0};
     if (!on_cpu(b, &p.on_cpu, o)) return p;
     p.iterated = measure(b, o, &disconnected);
@@ -196,15 +196,15 @@ static const char *verdict(const pair *p)
 /* ---- volumes ---- */
 
 /* Bytes that must be moved: planes once an iteration and once to begin with, labels three times. */
-static double least_bytes(const bench *b, const lob_supervoxel_options *o)
+static double least_bytes(const bench *b, const lob_supervoxels_options *o)
 {
     const double n = (double)lob_voxels(&b->image);
     return n * b->image.channels * 2.0 * (o->iterations + 1) + 3 * 4.0 * n;
 }
 
-static int volume_row(const bench *b, lob_supervoxel_method method, const char *name)
+static int volume_row(const bench *b, lob_supervoxels_method method, const char *name)
 {
-    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    lob_supervoxels_options o = lob_supervoxels_defaults();
     o.method = method;
     o.size_mm = 8;
     const pair p = measure_pair(b, &o);
@@ -222,8 +222,8 @@ static int volume_row(const bench *b, lob_supervoxel_method method, const char *
 /* Voxels by themselves give the same; how much piles of bricks are worth. */
 static int plain_row(const bench *b)
 {
-    const lob_supervoxel_tuning plain = {.plain = true};
-    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    const lob_supervoxels_tuning plain = {.plain = true};
+    lob_supervoxels_options o = lob_supervoxels_defaults();
     o.size_mm = 8;
     if (!on_cpu(b, NULL, &o)) return 1;
     const timing t = measure(b, &o, &plain);
@@ -249,7 +249,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
         if (options->volume && !strstr(name, options->volume)) continue;
         if (!bench_make(&b, dims, GREY)) return failures + 1;
         for (int m = LOB_SLIC; m <= LOB_LSC; m++)
-            failures += volume_row(&b, (lob_supervoxel_method)m, name);
+            failures += volume_row(&b, (lob_supervoxels_method)m, name);
         if (sides[i] == 128) failures += plain_row(&b);
         bench_free(&b);
     }
@@ -263,7 +263,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
 static int bench_large(const lob_context *context, const bench_options *options, double copy)
 {
     bench b = {.context = context, .options = options, .copy = copy};
-    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    lob_supervoxels_options o = lob_supervoxels_defaults();
     o.lab = true;
     o.size_mm = 128;
     o.compactness = 0.1;
@@ -297,7 +297,7 @@ static int bench_frames(const lob_context *context, const bench_options *options
     for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
         for (int iterations = 5; iterations <= 10; iterations += 5) {
             bench b = {.context = context, .options = options, .copy = copy};
-            lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+            lob_supervoxels_options o = lob_supervoxels_defaults();
             o.method = LOB_LSC;
             o.lab = true;
             o.size_mm = 16;
@@ -351,8 +351,8 @@ static int bench_memory(const lob_context *context, const bench_options *options
         if (!bench_make(&b, rows[i].dims, rows[i].channels)) return failures + 1;
         const double n = (double)lob_voxels(&b.image);
         for (int m = LOB_SLIC; m <= LOB_LSC; m++) {
-            lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
-            o.method = (lob_supervoxel_method)m;
+            lob_supervoxels_options o = lob_supervoxels_defaults();
+            o.method = (lob_supervoxels_method)m;
             o.size_mm = rows[i].size;
             o.compactness = rows[i].compactness;
             o.lab = rows[i].channels == COLOURS;

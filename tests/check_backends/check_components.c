@@ -163,7 +163,7 @@ static void make_volume(lob_volume *volume, lob_dims d, int channels, const uint
 {
     const int64_t n = lob_dims_voxels(d);
     const bool odd = random_chance(random, 30), deep = random_chance(random, 20);
-    *volume = (lob_volume)LOB_VOLUME_EMPTY;
+    *volume = lob_volume_empty();
     volume->type = (lob_type)random_below(random, LOB_TYPES);
     volume->dims = d;
     volume->channels = channels;
@@ -182,7 +182,7 @@ static lob_components_options random_options(uint64_t *random, int channels)
 {
     static const int around[] = {6, 18, 26}, flat[] = {4, 8};
     static const lob_type types[] = {LOB_TYPES, LOB_TYPES, LOB_TYPES, LOB_U8, LOB_I16, LOB_I32};
-    lob_components_options o = LOB_COMPONENTS_DEFAULTS;
+    lob_components_options o = lob_components_defaults();
     o.join = (lob_join)random_below(random, 3);
     o.tolerance = (double)random_below(random, 4) * 0.5;
     o.slice_axis = random_chance(random, 35) ? (int)random_below(random, 3) : -1;
@@ -257,7 +257,7 @@ enum { CROWDED = 2 * sizeof crowded / sizeof *crowded };
 
 static void store_bytes(lob_volume *volume, lob_dims d, const pattern_args *args)
 {
-    *volume = (lob_volume)LOB_VOLUME_EMPTY;
+    *volume = lob_volume_empty();
     volume->type = LOB_U8;
     volume->dims = d;
     volume->data = malloc((size_t)lob_dims_voxels(d));
@@ -273,7 +273,7 @@ static void crowded_make(components_case *c, int number)
     uint64_t random = (uint64_t)number + 1;
     const pattern_args of_image = {d, &random, crowded[row].percent, crowded[row].classes},
                        of_other = {d, &random, 90, 200};
-    *c = (components_case){.n = lob_dims_voxels(d), .options = LOB_COMPONENTS_DEFAULTS};
+    *c = (components_case){.n = lob_dims_voxels(d), .options = lob_components_defaults()};
     store_bytes(&c->image, d, &of_image);
     if (values) store_bytes(&c->other, d, &of_other);
     c->in = (lob_components_input){.image = &c->image, .intensities = values ? &c->other : NULL};
@@ -337,7 +337,7 @@ static bool levels_differ(const lob_fine_levels *a, const lob_fine_levels *b)
 typedef struct {
     lob_status status;
     lob_error error;
-    lob_components_result result;
+    lob_components_output result;
 } outcome;
 
 static outcome run(const lob_backend *backend, const components_case *c, const lob_context *context)
@@ -349,7 +349,7 @@ static outcome run(const lob_backend *backend, const components_case *c, const l
 
 static const char *differ(const components_case *c, const outcome *a, const outcome *b)
 {
-    const lob_components_result *r = &a->result, *s = &b->result;
+    const lob_components_output *r = &a->result, *s = &b->result;
     if (a->status != b->status) return "status";
     if (a->status != LOB_OK) return NULL;
     if (r->type != s->type) return "types";
@@ -407,7 +407,7 @@ static int check_limited(const lob_backend *backend, const components_case *c, c
                    (long long)limited.max_memory, (long long)needed, wrong,
                    lob_status_text(got.status), text);
         failures += wrong != NULL;
-        lob_components_free(&got.result);
+        lob_components_output_free(&got.result);
     }
     return failures;
 }
@@ -426,8 +426,8 @@ static int check_case(const lob_backend *backend, const lob_context *context, co
                lob_status_text(got.status), got.error.text);
     int failures = what != NULL;
     if (limited && got.status == LOB_OK) failures += check_limited(backend, c, &got, context, sum);
-    lob_components_free(&want.result);
-    lob_components_free(&got.result);
+    lob_components_output_free(&want.result);
+    lob_components_output_free(&got.result);
     case_free(c);
     return failures;
 }
@@ -461,7 +461,7 @@ static outcome find_large(components_case *c, const lob_context *cpu, uint64_t n
         c->options.type = LOB_TYPES;
         outcome o = run(lob_backends[0], c, cpu);
         if (o.status == LOB_OK && c->n > MOST_VOXELS / 2 && o.result.count > 300) return o;
-        lob_components_free(&o.result);
+        lob_components_output_free(&o.result);
         case_free(c);
     }
 }
@@ -475,10 +475,10 @@ static int repeat_components(const lob_backend *backend, const lob_context *cont
     for (int i = 0; i < repeats; i++) {
         outcome got = run(backend, &c, context);
         failures += differ(&c, &want, &got) != NULL;
-        lob_components_free(&got.result);
+        lob_components_output_free(&got.result);
     }
     printf("components: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
-    lob_components_free(&want.result);
+    lob_components_output_free(&want.result);
     case_free(&c);
     return failures;
 }
@@ -553,7 +553,7 @@ static int check_regions_case(const lob_backend *backend, const lob_context *con
         measured_free(&want);
         measured_free(&got);
     }
-    lob_components_free(&o.result);
+    lob_components_output_free(&o.result);
     case_free(&c);
     return what != NULL;
 }
@@ -588,7 +588,7 @@ static int repeat_regions(const lob_backend *backend, const lob_context *context
     }
     printf("regions: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
     measured_free(&want);
-    lob_components_free(&o.result);
+    lob_components_output_free(&o.result);
     case_free(&c);
     return failures;
 }

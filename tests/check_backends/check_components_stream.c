@@ -8,11 +8,11 @@
 /* Returns what differs, or NULL. */
 static const char *slabs_differ(const components_case *c, const lob_backend *backend,
                                 const lob_context *context, int64_t planes,
-                                const lob_components_result *want, lob_status expected,
+                                const lob_components_output *want, lob_status expected,
                                 lob_error *error)
 {
     components_tape t = components_tape_of(c);
-    lob_components_result got;
+    lob_components_output got;
     const lob_status st =
         components_tape_run(&got, &t, planes, backend->components, context, error);
     const char *what = st != expected ? "status" : NULL;
@@ -21,7 +21,7 @@ static const char *slabs_differ(const components_case *c, const lob_backend *bac
         what = components_result_differs(&got, want, c->n);
         got.labels = NULL;
     }
-    lob_components_free(&got);
+    lob_components_output_free(&got);
     components_tape_free(&t);
     return what;
 }
@@ -36,7 +36,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
         components_case c;
         components_case_make(&c, i, MOST_VOXELS);
         c.options.fill_holes = false; /* needs the whole volume */
-        lob_components_result want;
+        lob_components_output want;
         lob_error error = {""};
         const lob_status st = lob_components_cpu(&want, &c.in, &c.options, &cpu, &error);
         const int64_t nz = c.image.dims.nz, some[] = {1, nz / 3 + 1, nz};
@@ -47,7 +47,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
                        (long long)some[k], c.shape, what, lob_status_text(st), error.text);
             failures += what != NULL;
         }
-        lob_components_free(&want);
+        lob_components_output_free(&want);
         components_case_free(&c);
     }
     printf("components in slabs: %llu cases, %d runs, %d differ\n", (unsigned long long)n, runs,

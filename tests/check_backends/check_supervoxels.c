@@ -20,7 +20,7 @@ enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
 typedef struct {
     lob_status status;
     lob_error error;
-    lob_supervoxel_stats stats;
+    lob_supervoxels_stats stats;
     int32_t *labels;
 } outcome;
 
@@ -50,8 +50,8 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
  */
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
-    const lob_supervoxel_tuning tuning = {.screened = c->options.method == LOB_SLIC,
-                                          .list = c->n % 2 ? -1 : 1};
+    const lob_supervoxels_tuning tuning = {.screened = c->options.method == LOB_SLIC,
+                                           .list = c->n % 2 ? -1 : 1};
     const lob_volume *image = c->in.image;
     const size_t labels = (size_t)c->n * sizeof(int32_t),
                  moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;
@@ -61,8 +61,8 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     outcome o = {.labels = malloc(labels)};
     if (!o.labels) exit(75);
     must(cudaMalloc(&device_labels, labels + moved), "cudaMalloc");
-    const lob_supervoxel_arrays arrays = {device_image, device_mask,
-                                          (int32_t *)((unsigned char *)device_labels + moved)};
+    const lob_supervoxels_arrays arrays = {device_image, device_mask,
+                                           (int32_t *)((unsigned char *)device_labels + moved)};
     o.status = lob_supervoxels_cuda_arrays(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
                                            context, &o.error);
     if (o.status == LOB_OK)
@@ -76,7 +76,7 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
 
 static void print_outcome(const char *who, const outcome *o)
 {
-    const lob_supervoxel_stats *s = &o->stats;
+    const lob_supervoxels_stats *s = &o->stats;
     printf("  %s: %s %s; %lld supervoxels of %lld pieces, %lld data voxels, %lld not finite, %d "
            "iterations\n",
            who, lob_status_text(o->status), o->error.text, (long long)s->supervoxels,

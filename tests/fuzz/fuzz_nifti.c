@@ -21,7 +21,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
     snprintf(copy, sizeof copy, "%s", name);
     const lob_location where = {copy, copy, NULL};
     const lob_read_options options = {frame, MEMORY, 1, header_only};
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     lob_file_info info = {0};
     lob_error error = {""};
     const lob_status st = lob_format_nifti.read(&v, &where, file, &options, &info, &error);

@@ -151,7 +151,7 @@ static void must(lob_status status)
 static lob_volume empty_of(lob_dims dims, lob_type type, int channels)
 {
     static const double mm[3] = {0.5, 1, 2};
-    lob_volume like = LOB_VOLUME_EMPTY, v;
+    lob_volume like = lob_volume_empty(), v;
     like.dims = dims;
     like.geometry = lob_geometry_of_spacing(mm);
     must(lob_volume_like(&v, &like, type, channels));
@@ -267,11 +267,11 @@ void components_case_make(components_case *c, uint64_t number, int64_t most_voxe
 {
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 11;
     lob_dims dims;
-    *c = (components_case){.number = number, .options = LOB_COMPONENTS_DEFAULTS};
+    *c = (components_case){.number = number, .options = lob_components_defaults()};
     choose_sides(&dims, &state, most_voxels);
     c->n = dims.nx * dims.ny * dims.nz;
     make_image(c, dims, &state);
-    c->intensities = (lob_volume)LOB_VOLUME_EMPTY;
+    c->intensities = lob_volume_empty();
     c->in.image = &c->image;
     if (random_chance(&state, 25)) {
         c->mask = malloc((size_t)c->n);

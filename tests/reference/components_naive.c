@@ -185,7 +185,7 @@ static int64_t select_components(const naive *c, int32_t *renumber, const sized 
 }
 
 /* Number, select and renumber; number[] becomes labels. */
-static void label(naive *c, lob_components_result *result)
+static void label(naive *c, lob_components_output *result)
 {
     sized *all = must(malloc((size_t)(c->n + 1) * sizeof *all));
     int32_t *renumber = must(malloc((size_t)(c->n + 1) * sizeof *renumber));
@@ -268,7 +268,7 @@ static void fill_holes(naive *c, int64_t labels)
 }
 
 /* Labels as they are written, in the narrowest type or the one asked for. */
-static lob_status write_labels(const naive *c, lob_components_result *result)
+static lob_status write_labels(const naive *c, lob_components_output *result)
 {
     int32_t *value = must(calloc((size_t)result->count + 1, sizeof *value));
     int32_t largest = 0;
@@ -299,11 +299,11 @@ static lob_status write_labels(const naive *c, lob_components_result *result)
     return st;
 }
 
-lob_status components_naive(lob_components_result *result, const lob_components_input *in,
+lob_status components_naive(lob_components_output *result, const lob_components_input *in,
                             const lob_components_options *options)
 {
     naive c = {.in = in, .o = options, .dims = in->image->dims, .n = lob_voxels(in->image)};
-    *result = (lob_components_result){0};
+    *result = (lob_components_output){0};
     c.number = must(malloc((size_t)c.n * sizeof *c.number));
     c.queue = must(malloc((size_t)c.n * sizeof *c.queue));
     c.voxel = must(malloc((size_t)c.n * sizeof *c.voxel));
@@ -324,7 +324,7 @@ lob_status components_naive(lob_components_result *result, const lob_components_
         free(c.voxel);
     free(c.queue);
     free(c.number);
-    if (st != LOB_OK) lob_components_free(result);
+    if (st != LOB_OK) lob_components_output_free(result);
     return st;
 }
 
@@ -392,8 +392,8 @@ void regions_naive(lob_region *regions, lob_region_values *values, lob_fine_leve
     }
 }
 
-const char *components_result_differs(const lob_components_result *a,
-                                      const lob_components_result *b, int64_t voxels)
+const char *components_result_differs(const lob_components_output *a,
+                                      const lob_components_output *b, int64_t voxels)
 {
     if (a->found != b->found) return "the number of components found";
     if (a->count != b->count) return "the number of components left";

@@ -5,7 +5,7 @@
 #include "kernels/components/components.h"
 
 /* As lob_components_cpu, for small volumes. Ends the program where there is no memory. */
-lob_status components_naive(lob_components_result *result, const lob_components_input *in,
+lob_status components_naive(lob_components_output *result, const lob_components_input *in,
                             const lob_components_options *options);
 
 /* As lob_regions_cpu. */
@@ -16,7 +16,7 @@ void regions_naive(lob_region *regions, lob_region_values *values, lob_fine_leve
  * NULL when two results are the same in all but working_bytes, else what differs. A result without
  * an image has fine levels of 0.
  */
-const char *components_result_differs(const lob_components_result *a,
-                                      const lob_components_result *b, int64_t voxels);
+const char *components_result_differs(const lob_components_output *a,
+                                      const lob_components_output *b, int64_t voxels);
 
 #endif

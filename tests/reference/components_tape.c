@@ -45,7 +45,7 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
     return st;
 }
 
-static lob_status begin_labels(void *user, const lob_components_result *result, int64_t largest,
+static lob_status begin_labels(void *user, const lob_components_output *result, int64_t largest,
                                lob_error *error)
 {
     components_tape *t = user;
@@ -72,10 +72,10 @@ static lob_status write_planes(void *user, const void *labels, lob_type type, in
 components_tape components_tape_of(const components_case *c)
 {
     return (components_tape){
-        .c = c, .image = LOB_VOLUME_EMPTY, .intensities = LOB_VOLUME_EMPTY, .fail_at = -1};
+        .c = c, .image = lob_volume_empty(), .intensities = lob_volume_empty(), .fail_at = -1};
 }
 
-lob_status components_tape_run(lob_components_result *result, components_tape *t, int64_t planes,
+lob_status components_tape_run(lob_components_output *result, components_tape *t, int64_t planes,
                                lob_components_function *number, const lob_context *context,
                                lob_error *error)
 {

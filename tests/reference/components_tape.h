@@ -24,7 +24,7 @@ components_tape components_tape_of(const components_case *c);
  * Afterwards the tape has the labels. Returns besides what lob_components_streamed does
  * LOB_EINTERNAL, when planes are asked for or written out of order.
  */
-lob_status components_tape_run(lob_components_result *result, components_tape *t, int64_t planes,
+lob_status components_tape_run(lob_components_output *result, components_tape *t, int64_t planes,
                                lob_components_function *number, const lob_context *context,
                                lob_error *error);
 

@@ -42,7 +42,7 @@ static double norm_of(const double *e, int channels, lob_norm norm)
 
 static double distance(const world *w, int64_t p, int64_t q)
 {
-    double e[LOB_GROWCUT_CHANNELS];
+    double e[LOB_GROWCUT_MAX_CHANNELS];
     for (int c = 0; c < w->in->image->channels; c++)
         e[c] = w->value[c * w->n + p] - w->value[c * w->n + q];
     return norm_of(e, w->in->image->channels, w->options->norm);
@@ -70,8 +70,8 @@ static void make_levels(world *w)
     const lob_volume *image = w->in->image;
     const int channels = image->channels;
     lob_values(w->value, image->data, image->type, 0, channels * w->n);
-    double low[LOB_GROWCUT_CHANNELS], high[LOB_GROWCUT_CHANNELS], least = INFINITY,
-                                                                  most = -INFINITY;
+    double low[LOB_GROWCUT_MAX_CHANNELS], high[LOB_GROWCUT_MAX_CHANNELS], least = INFINITY,
+                                                                          most = -INFINITY;
     for (int64_t v = 0; v < w->n; v++) w->is_data[v] = is_data_voxel(w, w->value, v);
     for (int c = 0; c < channels; c++) {
         low[c] = INFINITY, high[c] = -INFINITY;
@@ -84,7 +84,7 @@ static void make_levels(world *w)
     }
     const bool exact = lob_type_of(image->type)->is_integer && most - least <= 65535;
     const double scale = exact || most <= least ? 1.0 : 65535 / (most - least);
-    double span[LOB_GROWCUT_CHANNELS];
+    double span[LOB_GROWCUT_MAX_CHANNELS];
     for (int c = 0; c < channels; c++) {
         for (int64_t v = 0; v < w->n; v++)
             w->value[c * w->n + v] = floor((w->value[c * w->n + v] - least) * scale + 0.5);

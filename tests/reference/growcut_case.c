@@ -130,7 +130,7 @@ static void make_options(growcut_case *c, uint64_t *state, growcut_variety varie
 {
     static const int solid[] = {6, 18, 26}, flat[] = {4, 8};
     lob_growcut_options *o = &c->options;
-    *o = (lob_growcut_options)LOB_GROWCUT_DEFAULTS;
+    *o = lob_growcut_defaults();
     c->wants_strength = c->wants_tie = true;
     o->rule = (lob_growcut_kind)random_below(state, 2);
     o->norm = (lob_norm)random_below(state, 4);
@@ -180,7 +180,7 @@ void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
     memset(c, 0, sizeof *c);
     c->number = number;
-    c->image = c->seeds = (lob_volume)LOB_VOLUME_EMPTY;
+    c->image = c->seeds = lob_volume_empty();
     choose_sides(&c->image.dims, &state, most_side);
     const double spacing[3] = {0.5 + random_double(&state), 0.5 + random_double(&state),
                                1 + 3 * random_double(&state)};

@@ -92,7 +92,7 @@ int64_t growcut_naive(const lob_growcut_output *out, bool *fixed_point, const lo
         image, in->mask, {options->range[0], options->range[1]}
     };
     const lob_view view = lob_view_whole(image->dims);
-    uint16_t span[LOB_GROWCUT_CHANNELS];
+    uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
     lob_levels levels;
     w.levels = malloc((size_t)(w.n * image->channels) * sizeof *w.levels);
     w.is_data = malloc((size_t)w.n);

@@ -116,9 +116,9 @@ static void make_options(supervoxels_case *c, uint64_t *state)
     static const double compactness[] = {1e-6, 0.01, 0.05, 0.05, 0.3, 20, 1e6};
     static const double ratios[] = {1e-4, 0.03, 0.075, 0.075, 0.4, 3, 1000};
     static const double smallest[] = {0, 0.25, 0.25, 0.25, 0.7, 1};
-    lob_supervoxel_options *o = &c->options;
+    lob_supervoxels_options *o = &c->options;
     const lob_dims d = c->image.dims;
-    o->method = (lob_supervoxel_method)random_below(state, 3);
+    o->method = (lob_supervoxels_method)random_below(state, 3);
     if (random_chance(state, 30)) o->slice_axis = (int)random_below(state, 3);
     if (random_chance(state, 60))
         o->size_mm = 0.3 + 9 * random_double(state) * random_double(state);
@@ -140,7 +140,7 @@ static void make_options(supervoxels_case *c, uint64_t *state)
 static void describe(supervoxels_case *c, const char *kind, int pattern)
 {
     static const char *const methods[] = {"slic", "slico", "lsc"};
-    const lob_supervoxel_options *o = &c->options;
+    const lob_supervoxels_options *o = &c->options;
     const double *mm = c->image.geometry.spacing_mm;
     snprintf(c->shape, sizeof c->shape,
              "%s %llu: %lldx%lldx%lld (%g x %g x %g mm) %s %s x%d%s, %s, axis %d, size %g, count "
@@ -158,8 +158,8 @@ static void begin(supervoxels_case *c, uint64_t number)
 {
     memset(c, 0, sizeof *c);
     c->number = number;
-    c->image = (lob_volume)LOB_VOLUME_EMPTY;
-    c->options = (lob_supervoxel_options)LOB_SUPERVOXEL_DEFAULTS;
+    c->image = lob_volume_empty();
+    c->options = lob_supervoxels_defaults();
 }
 
 void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side)
@@ -178,7 +178,7 @@ void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_si
         make_mask(c, random_chance(&state, 40), holes, &state);
     }
     make_options(c, &state);
-    c->in = (lob_supervoxel_input){&c->image, c->mask};
+    c->in = (lob_supervoxels_input){&c->image, c->mask};
     describe(c, "case", pattern);
 }
 
@@ -188,7 +188,7 @@ static const struct {
     lob_dims dims;
     double mm[3];
     int pattern, channels;
-    lob_supervoxel_method method;
+    lob_supervoxels_method method;
     int slice_axis;
     double size_mm, weight; /* compactness and ratio */
     int iterations;
@@ -254,7 +254,7 @@ bool supervoxels_case_fixed(supervoxels_case *c, int number)
                false, &state);
     c->options.until_still = fixed[number].boxed;
     if (fixed[number].boxed) make_mask(c, true, 0, &state);
-    c->in = (lob_supervoxel_input){&c->image, c->mask};
+    c->in = (lob_supervoxels_input){&c->image, c->mask};
     snprintf(what, sizeof what, "%s, fixed case", fixed[number].what);
     describe(c, what, fixed[number].pattern);
     return true;
@@ -266,7 +266,7 @@ void supervoxels_case_free(supervoxels_case *c)
     free(c->mask);
 }
 
-bool supervoxels_stats_equal(const lob_supervoxel_stats *a, const lob_supervoxel_stats *b)
+bool supervoxels_stats_equal(const lob_supervoxels_stats *a, const lob_supervoxels_stats *b)
 {
     return a->supervoxels == b->supervoxels && a->pieces == b->pieces &&
            memcmp(a->cells, b->cells, sizeof a->cells) == 0 && a->size_mm == b->size_mm &&

@@ -8,8 +8,8 @@ typedef struct {
     uint64_t number; /* what the case was made from: the same number makes the same case */
     lob_volume image;
     uint8_t *mask;
-    lob_supervoxel_input in;
-    lob_supervoxel_options options;
+    lob_supervoxels_input in;
+    lob_supervoxels_options options;
     int64_t n;
     char shape[512]; /* and options in one line, for messages */
 } supervoxels_case;
@@ -27,6 +27,6 @@ bool supervoxels_case_fixed(supervoxels_case *c, int number);
 void supervoxels_case_free(supervoxels_case *c);
 
 /* Numbers of two calls that have to agree: all but working_bytes. */
-bool supervoxels_stats_equal(const lob_supervoxel_stats *a, const lob_supervoxel_stats *b);
+bool supervoxels_stats_equal(const lob_supervoxels_stats *a, const lob_supervoxels_stats *b);
 
 #endif

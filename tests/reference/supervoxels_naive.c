@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEATURES = 6 + 2 * LOB_SUPERVOXEL_CHANNELS };
+enum { FEATURES = 6 + 2 * LOB_SUPERVOXELS_MAX_CHANNELS };
 
 typedef struct {
     bool alive; /* has had voxels */
@@ -19,8 +19,8 @@ typedef struct {
 } cluster;
 
 typedef struct {
-    lob_supervoxel_plan plan;
-    lob_supervoxel_rule rule;
+    lob_supervoxels_plan plan;
+    lob_supervoxels_rule rule;
     int64_t n;
     uint8_t *is_data;
     uint16_t *planes;
@@ -334,10 +334,10 @@ static int32_t flood(int32_t *piece, const scene *s)
 
 /* Pieces that have been joined; known by the lowest of them, and empty under any other's number. */
 typedef struct {
-    uint64_t n, sum[LOB_SUPERVOXEL_CHANNELS];
-    int64_t mean[LOB_SUPERVOXEL_CHANNELS]; /* levels in sixteenths */
-    int32_t picked, lowest;                /* picked 0: nothing */
-    float least;                           /* how far what was picked is from it */
+    uint64_t n, sum[LOB_SUPERVOXELS_MAX_CHANNELS];
+    int64_t mean[LOB_SUPERVOXELS_MAX_CHANNELS]; /* levels in sixteenths */
+    int32_t picked, lowest;                     /* picked 0: nothing */
+    float least;                                /* how far what was picked is from it */
 } piece_set;
 
 static void measure(piece_set *sets, const scene *s, const int32_t *set, int32_t pieces)
@@ -435,7 +435,7 @@ static void make_planes(scene *s, const lob_data *data, const lob_view *view)
     }
 }
 
-static int iterate(scene *s, const lob_supervoxel_options *options)
+static int iterate(scene *s, const lob_supervoxels_options *options)
 {
     int done = 0;
     for (int64_t v = 0; v < s->n; v++) s->label[v] = s->is_data[v] ? own_cluster(s, v) : -1;
@@ -450,8 +450,8 @@ static int iterate(scene *s, const lob_supervoxel_options *options)
     return done;
 }
 
-static void connect(int32_t *labels, lob_supervoxel_stats *stats, const scene *s,
-                    const lob_supervoxel_options *options)
+static void connect(int32_t *labels, lob_supervoxels_stats *stats, const scene *s,
+                    const lob_supervoxels_options *options)
 {
     int32_t *piece = malloc((size_t)s->n * sizeof *piece);
     double nominal = 1;
@@ -463,20 +463,21 @@ static void connect(int32_t *labels, lob_supervoxel_stats *stats, const scene *s
     free(piece);
 }
 
-lob_status supervoxels_naive(int32_t *labels, lob_supervoxel_stats *stats,
-                             const lob_supervoxel_input *in, const lob_supervoxel_options *options)
+lob_status supervoxels_naive(int32_t *labels, lob_supervoxels_stats *stats,
+                             const lob_supervoxels_input *in,
+                             const lob_supervoxels_options *options)
 {
     const lob_data data = {
         in->image, in->mask, {options->range[0], options->range[1]}
     };
     const lob_view view = lob_view_whole(in->image->dims);
-    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
-    uint16_t span[LOB_SUPERVOXEL_CHANNELS];
+    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
+    uint16_t span[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels;
     scene s = {.n = lob_voxels(in->image)};
     lob_levels_extremes(extremes, &levels, &data, &view, 1);
     lob_levels_settle(&levels, span, extremes, in->image);
-    const lob_status st = lob_supervoxel_plan_make(&s.plan, in, options, &levels, extremes, NULL);
+    const lob_status st = lob_supervoxels_plan_make(&s.plan, in, options, &levels, extremes, NULL);
     if (st != LOB_OK) return st;
     s.rule = s.plan.rule;
     s.is_data = calloc((size_t)s.n, 1);
@@ -485,13 +486,13 @@ lob_status supervoxels_naive(int32_t *labels, lob_supervoxel_stats *stats,
     s.clusters = calloc((size_t)s.rule.clusters, sizeof *s.clusters);
     make_planes(&s, &data, &view);
 
-    *stats = (lob_supervoxel_stats){.size_mm = s.plan.size_mm, .not_finite = levels.not_finite};
+    *stats = (lob_supervoxels_stats){.size_mm = s.plan.size_mm, .not_finite = levels.not_finite};
     for (int64_t v = 0; v < s.n; v++) stats->data_voxels += s.is_data[v];
     for (int a = 0; a < 3; a++) stats->cells[a] = s.rule.cells[a];
     stats->iterations = iterate(&s, options);
     connect(labels, stats, &s, options);
 
     free(s.is_data), free(s.planes), free(s.label), free(s.clusters);
-    lob_supervoxel_plan_free(&s.plan);
+    lob_supervoxels_plan_free(&s.plan);
     return LOB_OK;
 }

@@ -9,7 +9,8 @@
  * As lob_supervoxels_cpu, of options that fit; working_bytes is 0. The constants and tables are
  * the plan's; everything else is worked out here. LOB_EDATA where there is no data.
  */
-lob_status supervoxels_naive(int32_t *labels, lob_supervoxel_stats *stats,
-                             const lob_supervoxel_input *in, const lob_supervoxel_options *options);
+lob_status supervoxels_naive(int32_t *labels, lob_supervoxels_stats *stats,
+                             const lob_supervoxels_input *in,
+                             const lob_supervoxels_options *options);
 
 #endif

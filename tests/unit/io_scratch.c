@@ -96,7 +96,7 @@ lob_volume noise_volume(lob_type type, lob_dims dims, int channels)
         {0.15, 0.9, -0.3, -126.25},
         {-0.1, 0.4, 2.5,  -72    }
     };
-    lob_volume like = LOB_VOLUME_EMPTY, out;
+    lob_volume like = lob_volume_empty(), out;
     like.dims = dims;
     assert_true(lob_geometry_of_affine(&like.geometry, affine));
     assert_int_equal(lob_volume_like(&out, &like, type, channels), LOB_OK);

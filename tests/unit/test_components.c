@@ -19,11 +19,11 @@ static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
 {
     components_case c;
     components_case_make(&c, number, most_voxels);
-    lob_components_result want;
+    lob_components_output want;
     const lob_status expected = components_naive(&want, &c.in, &c.options);
     for (int threads = 1; threads <= most_threads; threads++) {
         const lob_context context = {.threads = threads};
-        lob_components_result got;
+        lob_components_output got;
         lob_error error = {.text = ""};
         const lob_status st = lob_components_cpu(&got, &c.in, &c.options, &context, &error);
         if (st != expected)
@@ -33,9 +33,9 @@ static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
             fail_msg("%s: %s with the line \"%s\"", c.shape, lob_status_text(st), error.text);
         const char *differs = st == LOB_OK ? components_result_differs(&got, &want, c.n) : NULL;
         if (differs) fail_msg("%s: %d threads: %s differ", c.shape, threads, differs);
-        lob_components_free(&got);
+        lob_components_output_free(&got);
     }
-    lob_components_free(&want);
+    lob_components_output_free(&want);
     components_case_free(&c);
 }
 
@@ -61,56 +61,69 @@ static const struct {
     lob_components_options options;
     int32_t want[MOST];
 } small[] = {
-    {"nothing but background",                                             4, 1, 1, LOB_U8,  {0}, LOB_COMPONENTS_DEFAULTS, {0}         },
-    {"one voxel",                                                          1, 1, 1, LOB_U8,  {7}, LOB_COMPONENTS_DEFAULTS, {1}         },
+    {"nothing but background",
+     4, 1,
+     1, LOB_U8,
+     {0},
+     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {0}                                                   },
+    {"one voxel",
+     1, 1,
+     1, LOB_U8,
+     {7},
+     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {1}                                                   },
     {"a diagonal in the plane is one with 26 neighbours",
-     2,                                                                       2,
-     1,                                                                             LOB_I16,
+     2, 2,
+     1, LOB_I16,
      {1, 0, 0, 1},
-     LOB_COMPONENTS_DEFAULTS,                                                                                              {1, 0, 0, 1}},
+     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {1, 0, 0, 1}                                          },
     {"and two with 6",
-     2,                                                                       2,
-     1,                                                                             LOB_I16,
+     2, 2,
+     1, LOB_I16,
      {1, 0, 0, 1},
      {.neighbours = 6, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 2}                                                                                                                      },
+     {1, 0, 0, 2}                                          },
     {"opposite corners of a cube are two with 18",
-     2,                                                                       2,
-     2,                                                                             LOB_U8,
+     2, 2,
+     2, LOB_U8,
      {1, 0, 0, 0, 0, 0, 0, 1},
      {.neighbours = 18, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 0, 0, 0, 0, 2}                                                                                                          },
+     {1, 0, 0, 0, 0, 0, 0, 2}                              },
     {"across slices nothing joins",
-     2,                                                                       1,
-     2,                                                                             LOB_U8,
+     2, 1,
+     2, LOB_U8,
      {1, 1, 1, 1},
      {.neighbours = 8, .slice_axis = 2, .type = LOB_TYPES},
-     {1, 1, 2, 2}                                                                                                                      },
+     {1, 1, 2, 2}                                          },
     {"nor along x, where slices lie across it",
-     2,                                                                       1,
-     2,                                                                             LOB_U8,
+     2, 1,
+     2, LOB_U8,
      {1, 1, 1, 1},
      {.neighbours = 4, .slice_axis = 0, .type = LOB_TYPES},
-     {1, 2, 1, 2}                                                                                                                      },
+     {1, 2, 1, 2}                                          },
     {"numbers follow the first voxels, which a late join does not change",
-     4,                                                                       2,
-     1,                                                                             LOB_U8,
+     4, 2,
+     1, LOB_U8,
      {0, 1, 0, 1, 1, 0, 1, 1},
      {.neighbours = 4, .slice_axis = 2, .type = LOB_TYPES},
-     {0, 1, 0, 2, 3, 0, 2, 2}                                                                                                          },
+     {0, 1, 0, 2, 3, 0, 2, 2}                              },
     {"negative values are foreground",
-     3,                                                                       1,
-     1,                                                                             LOB_I8,
+     3, 1,
+     1, LOB_I8,
      {-1, 0, -128},
-     LOB_COMPONENTS_DEFAULTS,                                                                                              {1, 0, 2}   },
+     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {1, 0, 2}                                             },
     {"NaN and infinity are not",
-     4,                                                                       1,
-     1,                                                                             LOB_F32,
+     4, 1,
+     1, LOB_F32,
      {NAN, 2, INFINITY, -INFINITY},
-     LOB_COMPONENTS_DEFAULTS,                                                                                              {0, 1, 0, 0}},
+     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
+     {0, 1, 0, 0}                                          },
     {"0.0 and -0.0 are equal, and in a range with 0",
-     3,                                                                       1,
-     1,                                                                             LOB_F64,
+     3, 1,
+     1, LOB_F64,
      {0.0, -0.0, 1},
      {.join = LOB_JOIN_EQUAL,
       .ranged = true,
@@ -118,90 +131,90 @@ static const struct {
       .neighbours = 26,
       .slice_axis = -1,
       .type = LOB_TYPES},
-     {1, 1, 2}                                                                                                                         },
+     {1, 1, 2}                                             },
     {"a range holds its ends",
-     5,                                                                       1,
-     1,                                                                             LOB_I16,
+     5, 1,
+     1, LOB_I16,
      {-3, -2, 0, 4, 5},
      {.ranged = true, .range = {-2, 4}, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 1, 0}                                                                                                                   },
+     {0, 1, 1, 1, 0}                                       },
     {"also such as voxels hold to a float32 alone",
-     5,                                                                       1,
-     1,                                                                             LOB_F32,
+     5, 1,
+     1, LOB_F32,
      {0.09, 0.1, 0.2, 0.3, 0.31},
      {.ranged = true, .range = {0.1, 0.3}, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 1, 0}                                                                                                                   },
+     {0, 1, 1, 1, 0}                                       },
     {"and so do tolerances of differences that are rounded to one",
-     4,                                                                       1,
-     1,                                                                             LOB_F32,
+     4, 1,
+     1, LOB_F32,
      {0.1, 0.2, -0.5, -0.9},
      {.join = LOB_JOIN_TOLERANCE,
       .tolerance = 0.7,
       .neighbours = 26,
       .slice_axis = -1,
       .type = LOB_TYPES},
-     {1, 1, 1, 1}                                                                                                                      },
+     {1, 1, 1, 1}                                          },
     {"a chain of small steps is one, whatever its ends",
-     5,                                                                       1,
-     1,                                                                             LOB_U8,
+     5, 1,
+     1, LOB_U8,
      {10, 12, 14, 17, 19},
      {.join = LOB_JOIN_TOLERANCE,
       .tolerance = 2,
       .neighbours = 26,
       .slice_axis = -1,
       .type = LOB_TYPES},
-     {1, 1, 1, 2, 2}                                                                                                                   },
+     {1, 1, 1, 2, 2}                                       },
     {"the largest of equal sizes is the first",
-     5,                                                                       1,
-     1,                                                                             LOB_U8,
+     5, 1,
+     1, LOB_U8,
      {1, 0, 1, 0, 1},
      {.largest = 1, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 0, 0}                                                                                                                   },
+     {1, 0, 0, 0, 0}                                       },
     {"by size the largest comes first",
-     6,                                                                       1,
-     1,                                                                             LOB_U8,
+     6, 1,
+     1, LOB_U8,
      {1, 0, 1, 1, 0, 1},
      {.order = LOB_ORDER_SIZE, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {2, 0, 1, 1, 0, 3}                                                                                                                },
+     {2, 0, 1, 1, 0, 3}                                    },
     {"sizes are limited before the largest are chosen",
-     9,                                                                       1,
-     1,                                                                             LOB_U8,
+     9, 1,
+     1, LOB_U8,
      {1, 1, 1, 0, 1, 1, 0, 1, 0},
      {.max_voxels = 2, .largest = 1, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 0, 0, 0, 1, 1, 0, 0, 0}                                                                                                       },
+     {0, 0, 0, 0, 1, 1, 0, 0, 0}                           },
     {"a ring's hole is filled in its slice",
-     3,                                                                       3,
-     1,                                                                             LOB_U8,
+     3, 3,
+     1, LOB_U8,
      {1, 1, 1, 1, 0, 1, 1, 1, 1},
      {.fill_holes = true, .neighbours = 8, .slice_axis = 2, .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                                       },
+     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
     {"and in the only slice, whose faces across z are no border",
-     3,                                                                       3,
-     1,                                                                             LOB_U8,
+     3, 3,
+     1, LOB_U8,
      {1, 1, 1, 1, 0, 1, 1, 1, 1},
      {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                                       },
+     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
     {"in two slices they are",
-     3,                                                                       3,
-     2,                                                                             LOB_U8,
+     3, 3,
+     2, LOB_U8,
      {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
      {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                            },
+     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
     {"a row has borders at its ends alone",
-     6,                                                                       1,
-     1,                                                                             LOB_U8,
+     6, 1,
+     1, LOB_U8,
      {0, 1, 0, 1, 1, 0},
      {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 2, 2, 0}                                                                                                                },
+     {0, 1, 1, 2, 2, 0}                                    },
     {"a slice of one voxel has none, and no holes",
-     3,                                                                       1,
-     1,                                                                             LOB_U8,
+     3, 1,
+     1, LOB_U8,
      {1, 0, 1},
      {.fill_holes = true, .neighbours = 8, .slice_axis = 0, .type = LOB_TYPES},
-     {1, 0, 2}                                                                                                                         },
+     {1, 0, 2}                                             },
     {"a component taken out is a hole like others",
-     3,                                                                       3,
-     1,                                                                             LOB_U8,
+     3, 3,
+     1, LOB_U8,
      {2, 2, 2, 2, 9, 2, 2, 2, 2},
      {.join = LOB_JOIN_EQUAL,
       .min_voxels = 2,
@@ -209,30 +222,30 @@ static const struct {
       .neighbours = 8,
       .slice_axis = 2,
       .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                                                                                                       },
+     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
     {"a hole between two goes to the one with more of its faces",
-     3,                                                                       3,
-     1,                                                                             LOB_U8,
+     3, 3,
+     1, LOB_U8,
      {1, 1, 2, 1, 0, 2, 1, 1, 2},
      {.join = LOB_JOIN_EQUAL,
       .fill_holes = true,
       .neighbours = 8,
       .slice_axis = 2,
       .type = LOB_TYPES},
-     {1, 1, 2, 1, 1, 2, 1, 1, 2}                                                                                                       },
+     {1, 1, 2, 1, 1, 2, 1, 1, 2}                           },
     {"and with as many to the smaller number",
-     3,                                                                       3,
-     1,                                                                             LOB_U8,
+     3, 3,
+     1, LOB_U8,
      {2, 2, 1, 2, 0, 1, 2, 1, 1},
      {.join = LOB_JOIN_EQUAL,
       .fill_holes = true,
       .neighbours = 8,
       .slice_axis = 2,
       .type = LOB_TYPES},
-     {1, 1, 2, 1, 1, 2, 1, 2, 2}                                                                                                       },
+     {1, 1, 2, 1, 1, 2, 1, 2, 2}                           },
     {"values are kept, of the components that are",
-     6,                                                                       1,
-     1,                                                                             LOB_I32,
+     6, 1,
+     1, LOB_I32,
      {9, 9, 70000, 9, 0, 4},
      {.join = LOB_JOIN_EQUAL,
       .keep_values = true,
@@ -240,7 +253,7 @@ static const struct {
       .neighbours = 26,
       .slice_axis = -1,
       .type = LOB_TYPES},
-     {9, 9, 70000, 0, 0, 0}                                                                                                            },
+     {9, 9, 70000, 0, 0, 0}                                },
 };
 
 static void small_rows(void **state)
@@ -248,7 +261,7 @@ static void small_rows(void **state)
     (void)state;
     for (size_t r = 0; r < COUNT(small); r++) {
         double store[MOST];
-        lob_volume image = LOB_VOLUME_EMPTY;
+        lob_volume image = lob_volume_empty();
         image.type = small[r].type;
         image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
         image.data = store;
@@ -256,7 +269,7 @@ static void small_rows(void **state)
         for (int64_t i = 0; i < n; i++) put_number(&image, i, small[r].in[i]);
         const lob_components_input in = {.image = &image};
         const lob_context context = {.threads = 2};
-        lob_components_result got, naive;
+        lob_components_output got, naive;
         lob_error error = {.text = ""};
         const lob_status st = lob_components_cpu(&got, &in, &small[r].options, &context, &error);
         if (st != LOB_OK) fail_msg("%s: %s", small[r].what, error.text);
@@ -268,8 +281,8 @@ static void small_rows(void **state)
             if (lob_label_at(naive.labels, naive.type, i) != small[r].want[i])
                 fail_msg("%s: the reference differs at voxel %lld", small[r].what, (long long)i);
         }
-        lob_components_free(&naive);
-        lob_components_free(&got);
+        lob_components_output_free(&naive);
+        lob_components_output_free(&got);
     }
 }
 
@@ -278,24 +291,24 @@ static void large_integers_are_exact(void **state)
 {
     (void)state;
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
-    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty();
     image.type = LOB_U64;
     image.dims = (lob_dims){4, 1, 1};
     image.data = values;
     const lob_components_input in = {.image = &image};
     const lob_context context = {.threads = 1};
-    lob_components_options options = LOB_COMPONENTS_DEFAULTS;
-    lob_components_result got;
+    lob_components_options options = lob_components_defaults();
+    lob_components_output got;
     options.join = LOB_JOIN_EQUAL;
     assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
     assert_int_equal(got.count, 3);
-    lob_components_free(&got);
+    lob_components_output_free(&got);
     options.join = LOB_JOIN_TOLERANCE;
     for (int tolerance = 0; tolerance < 2; tolerance++) {
         options.tolerance = tolerance;
         assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
         assert_int_equal(got.count, 3 - tolerance);
-        lob_components_free(&got);
+        lob_components_output_free(&got);
     }
 }
 
@@ -317,7 +330,7 @@ static void the_type_follows_the_count(void **state)
         {32768, LOB_I16,   LOB_I16, LOB_EDATA},
     };
     for (size_t r = 0; r < COUNT(rows); r++) {
-        lob_volume image = LOB_VOLUME_EMPTY;
+        lob_volume image = lob_volume_empty();
         image.type = LOB_U8;
         image.dims = (lob_dims){2, rows[r].components, 1};
         uint8_t *data = calloc((size_t)lob_voxels(&image), 1);
@@ -325,10 +338,10 @@ static void the_type_follows_the_count(void **state)
         image.data = data;
         const lob_components_input in = {.image = &image};
         const lob_context context = {.threads = 3};
-        lob_components_options options = LOB_COMPONENTS_DEFAULTS;
+        lob_components_options options = lob_components_defaults();
         options.neighbours = 6;
         options.type = rows[r].asked;
-        lob_components_result got;
+        lob_components_output got;
         lob_error error = {.text = ""};
         assert_int_equal(lob_components_cpu(&got, &in, &options, &context, &error), rows[r].status);
         if (rows[r].status == LOB_OK) {
@@ -338,7 +351,7 @@ static void the_type_follows_the_count(void **state)
             assert_non_null(strstr(error.text, lob_type_of(rows[r].asked)->name));
             assert_null(got.labels);
         }
-        lob_components_free(&got);
+        lob_components_output_free(&got);
         free(data);
     }
 }
@@ -366,11 +379,11 @@ static int64_t turned_index(lob_dims d, const turning *t, int64_t i)
     return to[0] + lob_side(d, t->order[0]) * (to[1] + lob_side(d, t->order[1]) * to[2]);
 }
 
-static lob_components_result components_of(const lob_components_input *in,
+static lob_components_output components_of(const lob_components_input *in,
                                            const lob_components_options *options)
 {
     const lob_context context = {.threads = 3};
-    lob_components_result result;
+    lob_components_output result;
     assert_int_equal(lob_components_cpu(&result, in, options, &context, NULL), LOB_OK);
     return result;
 }
@@ -378,7 +391,7 @@ static lob_components_result components_of(const lob_components_input *in,
 /* Options of a case that say nothing about order or sizes. */
 static lob_components_options plain(const components_case *c)
 {
-    lob_components_options o = LOB_COMPONENTS_DEFAULTS;
+    lob_components_options o = lob_components_defaults();
     o.join = c->options.join;
     o.tolerance = c->options.tolerance;
     o.ranged = c->options.ranged;
@@ -439,13 +452,13 @@ static void turned_volumes_have_the_same_parts(void **state)
         }
         const lob_components_input in = {.image = &c.image, .mask = c.mask};
         const lob_components_input turned_in = {.image = &turned, .mask = mask};
-        lob_components_result a = components_of(&in, &options);
-        lob_components_result b = components_of(&turned_in, &turned_options);
+        lob_components_output a = components_of(&in, &options);
+        lob_components_output b = components_of(&turned_in, &turned_options);
         assert_int_equal(a.count, b.count);
         assert_int_equal(a.foreground, b.foreground);
         assert_refines("turned", &c, a.labels, a.count, b.labels, t);
-        lob_components_free(&a);
-        lob_components_free(&b);
+        lob_components_output_free(&a);
+        lob_components_output_free(&b);
         lob_volume_free(&turned);
         free(mask);
         components_case_free(&c);
@@ -463,7 +476,7 @@ static void more_neighbours_join_more(void **state)
         options.slice_axis = -1;
         options.regions = true;
         const lob_components_input in = {.image = &c.image, .mask = c.mask};
-        lob_components_result r[3];
+        lob_components_output r[3];
         for (int k = 0; k < 3; k++) {
             options.neighbours = solid[k];
             r[k] = components_of(&in, &options);
@@ -474,7 +487,7 @@ static void more_neighbours_join_more(void **state)
                 assert_refines("fewer neighbours", &c, r[k - 1].labels, r[k - 1].count, r[k].labels,
                                NULL);
         }
-        for (int k = 0; k < 3; k++) lob_components_free(&r[k]);
+        for (int k = 0; k < 3; k++) lob_components_output_free(&r[k]);
         components_case_free(&c);
     }
 }

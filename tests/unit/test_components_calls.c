@@ -33,14 +33,14 @@ static void cube_make(cube *c, int64_t side)
         random = random * 1664525 + 1013904223;
         c->voxels[i] = random >> 30 ? (uint8_t)(1 + (random >> 20) % 2) : 0;
     }
-    c->image = (lob_volume)LOB_VOLUME_EMPTY;
+    c->image = lob_volume_empty();
     c->image.data = c->voxels;
     c->image.type = LOB_U8;
     c->image.dims = (lob_dims){side, side, side};
     c->in = (lob_components_input){.image = &c->image, .intensities = &c->image};
 }
 
-static const lob_components_options defaults = LOB_COMPONENTS_DEFAULTS;
+static lob_components_options defaults; /* lob_components_defaults() */
 
 /* Everything that takes memory of its own. */
 static lob_components_options everything(void)
@@ -82,7 +82,7 @@ static void bad_options_have_their_line(void **state)
     const lob_context context = {.threads = 1};
     for (size_t i = 0; i < n; i++) {
         lob_error error = {.text = ""};
-        lob_components_result r;
+        lob_components_output r;
         const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], &context, &error);
         if (st != LOB_EARG || error.text[0] == '\0' || r.labels)
             fail_msg("row %d: %s: %s", (int)i, lob_status_text(st), error.text);
@@ -98,14 +98,14 @@ static void bad_images_have_their_line(void **state)
     const lob_context context = {.threads = 1};
     enum { CHANNELS, NO_DIMS, HUGE_DIMS, OTHER_INTENSITIES, BAD };
     lob_volume images[BAD] = {c.image, c.image, c.image, c.image}, other = c.image;
-    images[CHANNELS].channels = LOB_COMPONENTS_CHANNELS + 1;
+    images[CHANNELS].channels = LOB_COMPONENTS_MAX_CHANNELS + 1;
     images[NO_DIMS].dims.ny = 0;
     images[HUGE_DIMS].dims = (lob_dims){INT64_MAX / 2, 3, 1};
     other.dims.nz = 3;
     for (int i = 0; i < BAD; i++) {
         lob_components_input in = {.image = &images[i]};
         lob_error error = {.text = ""};
-        lob_components_result r;
+        lob_components_output r;
         if (i == OTHER_INTENSITIES) in.intensities = &other;
         assert_int_equal(lob_components_cpu(&r, &in, &defaults, &context, &error), LOB_EDATA);
         assert_true(error.text[0] != '\0');
@@ -118,7 +118,7 @@ static void values_that_cannot_be_kept(void **state)
 {
     (void)state;
     double value = 0;
-    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty();
     image.type = LOB_F64;
     image.dims = (lob_dims){1, 1, 1};
     image.data = &value;
@@ -130,16 +130,16 @@ static void values_that_cannot_be_kept(void **state)
     const double bad[] = {-1, 0.5, 2147483648.0};
     for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error error = {.text = ""};
-        lob_components_result r;
+        lob_components_output r;
         value = bad[i];
         assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "cannot be kept"));
     }
     value = 2147483647;
-    lob_components_result r;
+    lob_components_output r;
     assert_int_equal(lob_components_cpu(&r, &in, &options, &context, NULL), LOB_OK);
     assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
-    lob_components_free(&r);
+    lob_components_output_free(&r);
 }
 
 static void progress_rises_and_cancels(void **state)
@@ -153,12 +153,12 @@ static void progress_rises_and_cancels(void **state)
             for (int tenth = 0; tenth <= 11; tenth++) {
                 told t = {.stop_at = tenth / 10.0};
                 const lob_context context = {.threads = threads, .progress = listen, .user = &t};
-                lob_components_result r;
+                lob_components_output r;
                 const lob_status st = lob_components_cpu(&r, &c.in, &options[o], &context, NULL);
                 assert_int_equal(st, tenth <= 10 ? LOB_ECANCEL : LOB_OK);
                 if (st == LOB_OK) assert_true(t.last == 1.0);
                 if (st != LOB_OK) assert_null(r.labels);
-                lob_components_free(&r);
+                lob_components_output_free(&r);
             }
     free(c.voxels);
 }
@@ -171,14 +171,14 @@ static void memory_is_bounded(void **state)
     const lob_components_options options[] = {defaults, everything()};
     for (size_t o = 0; o < COUNT(options); o++) {
         lob_context context = {.threads = 2};
-        lob_components_result r;
+        lob_components_output r;
         assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
         const int64_t needed = r.working_bytes;
         assert_true(needed > c.n / 8);
-        lob_components_free(&r);
+        lob_components_output_free(&r);
         context.max_memory = needed;
         assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
-        lob_components_free(&r);
+        lob_components_output_free(&r);
         for (context.max_memory = 1; context.max_memory < needed;
              context.max_memory += 1 + needed / 50) {
             lob_error error = {.text = ""};
@@ -206,11 +206,11 @@ static void natural_shapes_take_little(void **state)
     options[1].fill_holes = false;
     for (size_t o = 0; o < COUNT(options); o++) {
         const lob_context context = {.threads = 2};
-        lob_components_result r;
+        lob_components_output r;
         assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
         if (r.working_bytes > 5 * c.n)
             fail_msg("%.2f bytes a voxel", (double)r.working_bytes / (double)c.n);
-        lob_components_free(&r);
+        lob_components_output_free(&r);
     }
     free(c.voxels);
 }
@@ -226,13 +226,13 @@ static lob_status whole_attempt(void *user)
 {
     const trial *t = user;
     const lob_context context = {.threads = 2};
-    lob_components_result r;
+    lob_components_output r;
     lob_error error = {.text = ""};
     const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, &context, &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK) == (r.labels != NULL));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
-    lob_components_free(&r);
+    lob_components_output_free(&r);
     return st;
 }
 
@@ -262,19 +262,19 @@ static lob_status streamed_attempt(void *user)
     const trial *t = user;
     const lob_components_stream stream = {.read = read_planes, .write = drop_planes, .user = user};
     const lob_context context = {.threads = 2};
-    lob_components_result r;
+    lob_components_output r;
     lob_error error = {.text = ""};
     const lob_status st = lob_components_streamed(
         &r, &stream, t->c.image.dims, t->planes, &t->options, lob_components_cpu, &context, &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
-    lob_components_free(&r);
+    lob_components_output_free(&r);
     return st;
 }
 
 /* A call whose memory is counted: all of it is labels, or in working_bytes, but for small change.
  */
-static lob_status measured_call(lob_components_result *r, const trial *t,
+static lob_status measured_call(lob_components_output *r, const trial *t,
                                 const lob_context *context, int64_t *taken)
 {
     const lob_components_stream stream = {
@@ -307,14 +307,14 @@ static void all_that_is_taken_is_told(void **state)
             const int64_t planes = slabs[k];
             if (options[o].fill_holes && planes > 0 && planes < 60) continue;
             lob_context context = {.threads = 2};
-            lob_components_result r;
+            lob_components_output r;
             int64_t taken;
             t.options = options[o];
             t.planes = planes;
             const int64_t labels = planes == 0 ? 4 * t.c.n : 0;
             assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
             const int64_t needed = r.working_bytes, table_bytes = r.count * (64 + 48);
-            lob_components_free(&r);
+            lob_components_output_free(&r);
             if (taken > needed + labels + SMALL_CHANGE)
                 fail_msg("options %d, %d planes: %lld bytes were taken, %lld are told of", (int)o,
                          (int)planes, (long long)taken, (long long)needed);
@@ -323,12 +323,12 @@ static void all_that_is_taken_is_told(void **state)
             context.max_memory = needed;
             assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
             assert_true(taken <= needed + labels + SMALL_CHANGE);
-            lob_components_free(&r);
+            lob_components_output_free(&r);
             context.max_memory = table_bytes;
             assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_ENOMEM);
             assert_true(taken <= table_bytes + labels + SMALL_CHANGE);
             if (planes == 1) assert_true(r.working_bytes > table_bytes / 2);
-            lob_components_free(&r);
+            lob_components_output_free(&r);
         }
     free(t.c.voxels);
 }
@@ -351,6 +351,7 @@ static void an_allocation_that_fails_leaves_nothing(void **state)
 
 int main(void)
 {
+    defaults = lob_components_defaults();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_have_their_line),
         cmocka_unit_test(bad_images_have_their_line),

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-static lob_status streamed(lob_components_result *result, components_tape *t, int64_t planes,
+static lob_status streamed(lob_components_output *result, components_tape *t, int64_t planes,
                            const lob_context *context, lob_error *error)
 {
     return components_tape_run(result, t, planes, lob_components_cpu, context, error);
@@ -26,11 +26,11 @@ static int64_t largest_of(const void *labels, lob_type type, int64_t n)
     return largest;
 }
 
-static void compare_case(const components_case *c, const lob_components_result *want,
+static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int64_t planes)
 {
     components_tape t = components_tape_of(c);
-    lob_components_result got;
+    lob_components_output got;
     lob_error error = {.text = ""};
     const lob_context context = {.threads = 1 + (int)(c->number % 3)};
     const bool refused = c->options.fill_holes && planes < c->image.dims.nz;
@@ -47,7 +47,7 @@ static void compare_case(const components_case *c, const lob_components_result *
         assert_int_equal(t.largest, largest_of(t.labels, t.type, c->n));
         got.labels = NULL;
     }
-    lob_components_free(&got);
+    lob_components_output_free(&got);
     components_tape_free(&t);
 }
 
@@ -57,12 +57,12 @@ static void random_cases(void **state)
     for (uint64_t number = 50000; number < 50400; number++) {
         components_case c;
         components_case_make(&c, number, number % 40 ? 2500 : 20000);
-        lob_components_result want;
+        lob_components_output want;
         const lob_status expected = components_naive(&want, &c.in, &c.options);
         const int64_t nz = c.image.dims.nz, some[] = {1, 2, 3, nz / 2 + 1, nz, nz + 7};
         for (size_t k = 0; k < sizeof some / sizeof *some; k++)
             compare_case(&c, &want, expected, some[k]);
-        lob_components_free(&want);
+        lob_components_output_free(&want);
         components_case_free(&c);
     }
 }
@@ -72,7 +72,7 @@ static void make_plain(components_case *c, bool regions)
 {
     for (uint64_t number = 60000;; number++) {
         components_case_make(c, number, 6000);
-        c->options = (lob_components_options)LOB_COMPONENTS_DEFAULTS;
+        c->options = lob_components_defaults();
         c->options.regions = regions;
         if (c->image.dims.nz >= 8 && c->image.type == LOB_U8 && c->image.channels == 1 &&
             c->image.dims.nx > 8)
@@ -89,13 +89,13 @@ static void a_read_that_fails_ends_the_call(void **state)
     const lob_context context = {.threads = 2};
     for (int64_t at = 0; at < 2 * c.image.dims.nz; at++) {
         components_tape t = components_tape_of(&c);
-        lob_components_result got;
+        lob_components_output got;
         lob_error error = {.text = ""};
         t.fail_at = at;
         assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EIO);
         assert_string_equal(error.text, "planes cannot be read");
         assert_null(got.regions);
-        lob_components_free(&got);
+        lob_components_output_free(&got);
         components_tape_free(&t);
     }
     components_case_free(&c);
@@ -114,13 +114,13 @@ static void planes_that_change_are_noticed(void **state)
         memset(c.image.data, some ? 0 : 1, (size_t)c.n);
         components_tape t = components_tape_of(&c);
         const lob_context context = {.threads = 1};
-        lob_components_result got;
+        lob_components_output got;
         lob_error error = {.text = ""};
         t.change_at = (int)c.image.dims.nz + 1;
         t.change_to_some = some;
         assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "changed"));
-        lob_components_free(&got);
+        lob_components_output_free(&got);
         components_tape_free(&t);
     }
     components_case_free(&c);
@@ -132,12 +132,12 @@ static void memory_is_bounded(void **state)
     components_case c;
     make_plain(&c, true);
     lob_context context = {.threads = 1};
-    lob_components_result got;
+    lob_components_output got;
     components_tape t = components_tape_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
     const int64_t needed = got.working_bytes;
     assert_true(needed >= c.image.dims.nx * c.image.dims.ny * 2 * 4);
-    lob_components_free(&got);
+    lob_components_output_free(&got);
     components_tape_free(&t);
     int64_t least = 0;
     for (int64_t most = 1; most <= needed; most += 1 + needed / 97) {
@@ -152,13 +152,13 @@ static void memory_is_bounded(void **state)
             assert_int_equal(st, LOB_ENOMEM);
             assert_non_null(strstr(error.text, "allowed"));
         }
-        lob_components_free(&got);
+        lob_components_output_free(&got);
         components_tape_free(&t);
     }
     context.max_memory = needed;
     t = components_tape_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
-    lob_components_free(&got);
+    lob_components_output_free(&got);
     components_tape_free(&t);
     components_case_free(&c);
 }
@@ -184,11 +184,11 @@ static void progress_rises_and_cancels(void **state)
             told heard = {.stop_at = step < 4 ? 0.3 * step : 2};
             const lob_context context = {.threads = 2, .progress = listen, .user = &heard};
             components_tape t = components_tape_of(&c);
-            lob_components_result got;
+            lob_components_output got;
             const lob_status st = streamed(&got, &t, planes, &context, NULL);
             assert_int_equal(st, step < 4 ? LOB_ECANCEL : LOB_OK);
             if (st == LOB_OK) assert_true(heard.last == 1.0);
-            lob_components_free(&got);
+            lob_components_output_free(&got);
             components_tape_free(&t);
         }
     components_case_free(&c);

@@ -1,5 +1,5 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
-#include "kernels/supervoxels/contacts.h"
+#include "kernels/contacts/contacts.h"
 #include "tests/reference/random.h"
 #include "volumes/labels.h"
 
@@ -49,7 +49,7 @@ static scene make_scene(uint64_t number)
 {
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
     uint64_t state = number * 977 + 5;
-    scene s = {.image = LOB_VOLUME_EMPTY};
+    scene s = {.image = lob_volume_empty()};
     s.grid.dims = (lob_dims){1 + random_below(&state, 9), 1 + random_below(&state, 9),
                              1 + random_below(&state, 7)};
     s.grid.type = types[random_below(&state, 3)];
@@ -192,7 +192,7 @@ static void means_are_stored_as_the_type_holds(void **state)
         };
         uint64_t voxel = 0;
         double got;
-        lob_volume out = LOB_VOLUME_EMPTY;
+        lob_volume out = lob_volume_empty();
         out.data = &voxel;
         out.type = cases[i].type;
         out.dims = grid.dims;

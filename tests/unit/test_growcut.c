@@ -40,7 +40,7 @@ static growcut_rounding rounding_of(const growcut_case *c)
         &c->image, c->mask, {c->options.range[0], c->options.range[1]}
     };
     const lob_view view = lob_view_whole(c->image.dims);
-    uint16_t span[LOB_GROWCUT_CHANNELS];
+    uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
     lob_levels levels;
     lob_levels_scan(&levels, span, &data, &view, 1);
     const lob_growcut_rule rule = lob_growcut_rule_of(&c->options, &levels, span, &c->image, &view);
@@ -124,11 +124,11 @@ static void automaton_on_faint_colours(void **state)
         uint64_t random = number;
         for (int i = 0; i < 3 * 120; i++) image[i] = (uint8_t)(random_next(&random) % 5);
         for (int l = 1; l <= 3; l++) seeds[random_next(&random) % 120] = (uint8_t)l;
-        c.image = c.seeds = (lob_volume)LOB_VOLUME_EMPTY;
+        c.image = c.seeds = lob_volume_empty();
         c.image.data = image, c.image.channels = 3, c.seeds.data = seeds;
         c.image.dims = c.seeds.dims = (lob_dims){5, 6, 4};
         c.image.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
-        c.options = (lob_growcut_options)LOB_GROWCUT_DEFAULTS;
+        c.options = lob_growcut_defaults();
         c.options.rule = number % 2 ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
         c.options.norm = number % 3 ? LOB_NORM_L2 : LOB_NORM_ALPHAMAX;
         c.in = (lob_growcut_input){&c.image, &c.seeds, 3, NULL, NULL};
@@ -390,10 +390,10 @@ static void rules(void **state)
                 seeds[v] = (uint8_t)(rows[i].seeds[v] - '0');
                 want[v] = (uint8_t)(rows[i].want[v] - '0');
             }
-            lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+            lob_volume im = lob_volume_empty(), se = lob_volume_empty();
             im.data = image, im.type = LOB_U8, im.dims = rows[i].dims;
             se.data = seeds, se.type = LOB_U8, se.dims = rows[i].dims;
-            lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+            lob_growcut_options options = lob_growcut_defaults();
             options.rule = rows[i].rule;
             options.neighbours = rows[i].neighbours;
             options.slice_axis = rows[i].slice_axis;
@@ -417,10 +417,10 @@ static void wide_keys_when_needed(void **state)
     int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
     for (int i = 0; i < N; i++) image[i] = (uint16_t)(i % 2 ? 60000 : 0);
     seeds[0] = 40000;
-    lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
     im.data = image, im.type = LOB_U16, se.data = seeds, se.type = LOB_I32;
     im.dims = se.dims = (lob_dims){N, 1, 1};
-    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 40000, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
@@ -447,7 +447,7 @@ static void penalty_beyond_the_range(void **state)
     uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
     static const uint8_t want[N] = {2, 2, 2, 2, 1, 1, 1, 1, 1};
     for (int i = 0; i < N; i++) image[i] = 1e-9 * (i % 3);
-    lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
     im.data = image, im.type = LOB_F64, se.data = seeds, se.type = LOB_U8;
     im.dims = se.dims = (lob_dims){N, 1, 1};
     im.geometry = lob_geometry_of_spacing((double[3]){2, 2, 2});
@@ -456,7 +456,7 @@ static void penalty_beyond_the_range(void **state)
     const lob_context context = {.threads = 1};
     static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
     for (size_t i = 0; i < sizeof penalties / sizeof *penalties; i++) {
-        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
         assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
@@ -472,10 +472,10 @@ static void strength_never_vanishes(void **state)
     uint8_t image[N], seeds[N] = {1}, labels[N];
     float strength[N];
     for (int i = 0; i < N; i++) image[i] = (uint8_t)(i % 2);
-    lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
     im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
     im.dims = se.dims = (lob_dims){N, 1, 1};
-    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 1, NULL, NULL};
     const lob_growcut_output out = {labels, strength, NULL};
@@ -516,10 +516,10 @@ static void stopped_after_rounds(void **state)
             image[v] = (uint8_t)(cases[i].image[v] - '0');
             seeds[v] = (uint8_t)(cases[i].seeds[v] - '0');
         }
-        lob_volume im = LOB_VOLUME_EMPTY, se = LOB_VOLUME_EMPTY;
+        lob_volume im = lob_volume_empty(), se = lob_volume_empty();
         im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
         im.dims = se.dims = (lob_dims){N, 1, 1};
-        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.rounds = cases[i].rounds;
         const lob_growcut_input in = {&im, &se, 2, NULL, NULL};

@@ -31,7 +31,7 @@ static void long_row_make(long_row *r)
     r->tie = malloc(LENGTH);
     for (int i = 0; i < LENGTH; i++) r->image[i] = (uint16_t)(i % 2 ? 60000 : 0);
     r->seeds[0] = LABEL;
-    r->image_volume = r->seeds_volume = (lob_volume)LOB_VOLUME_EMPTY;
+    r->image_volume = r->seeds_volume = lob_volume_empty();
     r->image_volume.data = r->image, r->image_volume.type = LOB_U16;
     r->seeds_volume.data = r->seeds, r->seeds_volume.type = LOB_I32;
     r->image_volume.dims = r->seeds_volume.dims = (lob_dims){LENGTH, 1, 1};
@@ -56,7 +56,7 @@ static void progress_rises_over_all_passes(void **state)
             long_row_make(&r);
             told t = {.stop_at = 2};
             const lob_context context = {.threads = 1, .progress = listen, .user = &t};
-            lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+            lob_growcut_options options = lob_growcut_defaults();
             options.rule = LOB_RULE_DISTANCE;
             options.tile = 16;
             options.key_bits = key_bits;
@@ -110,7 +110,7 @@ static void cube_make(cube *c, int64_t side)
         c->image[v] = (uint8_t)(v * v % 97);
         c->seeds[v] = v % (side * side) == 0; /* one in every slice across z */
     }
-    c->image_volume = c->seeds_volume = (lob_volume)LOB_VOLUME_EMPTY;
+    c->image_volume = c->seeds_volume = lob_volume_empty();
     c->image_volume.data = c->image, c->image_volume.type = LOB_U8;
     c->seeds_volume.data = c->seeds, c->seeds_volume.type = LOB_U8;
     c->image_volume.dims = c->seeds_volume.dims = (lob_dims){side, side, side};
@@ -126,7 +126,7 @@ static void cube_free(cube *c)
 
 static lob_growcut_options options_of(int slice_axis)
 {
-    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options options = lob_growcut_defaults();
     options.slice_axis = slice_axis;
     options.neighbours = slice_axis < 0 ? 26 : 8;
     return options;
@@ -225,7 +225,7 @@ static void bad_options(void **state)
     lob_growcut_output out = growcut_output_make(&c);
     const lob_context context = {.threads = 1};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options options = lob_growcut_defaults();
         options.range[1] = 100;
         memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
         lob_error line = {""};
@@ -240,12 +240,12 @@ static void bad_options(void **state)
         {4,  3 }
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+        lob_growcut_options options = lob_growcut_defaults();
         options.neighbours = wrong[i][0];
         options.slice_axis = wrong[i][1];
         assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &options, &context, NULL), LOB_EARG);
     }
-    lob_growcut_options backwards = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options backwards = lob_growcut_defaults();
     backwards.rounds = -1;
     assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &backwards, &context, NULL), LOB_EARG);
     growcut_output_free(&out);

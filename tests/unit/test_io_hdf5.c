@@ -19,7 +19,7 @@
 static void write_or_fail(const lob_volume *v, const char *path, int threads)
 {
     lob_error error = {{0}};
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.force = true;
     options.threads = threads;
     if (lob_write(v, path, &options, &error) != LOB_OK) fail_msg("%s", error.text);
@@ -28,8 +28,8 @@ static void write_or_fail(const lob_volume *v, const char *path, int threads)
 static lob_volume read_or_fail(const char *path, int threads)
 {
     lob_error error = {{0}};
-    lob_volume v = LOB_VOLUME_EMPTY;
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_volume v = lob_volume_empty();
+    lob_read_options options = lob_read_defaults();
     lob_file_info info = {0};
     options.threads = threads;
     if (lob_read(&v, path, &options, &info, &error) != LOB_OK) fail_msg("%s", error.text);
@@ -124,8 +124,8 @@ static void a_scaled_volume_becomes_its_values(void **state)
 static void header_only_reads_no_voxels(void **state)
 {
     (void)state;
-    lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 2), back = LOB_VOLUME_EMPTY;
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 2), back = lob_volume_empty();
+    lob_read_options options = lob_read_defaults();
     options.header_only = true;
     options.max_memory = 1;
     write_or_fail(&v, scratch("h.h5"), 1);
@@ -140,9 +140,9 @@ static void header_only_reads_no_voxels(void **state)
 static void memory_is_asked_for_first(void **state)
 {
     (void)state;
-    lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1), back = LOB_VOLUME_EMPTY;
+    lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1), back = lob_volume_empty();
     lob_error error = {{0}};
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_read_options options = lob_read_defaults();
     write_or_fail(&v, scratch("m.h5"), 1);
     options.max_memory = 5 * 7 * 11 * 2 - 1;
     assert_int_equal(lob_read(&back, scratch("m.h5"), &options, NULL, &error), LOB_ENOMEM);
@@ -160,7 +160,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
     (void)state;
     lob_volume v = noise_volume(LOB_U8, (lob_dims){100, 100, 20}, 1);
     lob_error error = {{0}};
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.force = true;
     struct rlimit before, limit;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -201,9 +201,9 @@ static void many_threads_read_and_write_at_once(void **state)
 #pragma omp parallel for num_threads(4) schedule(dynamic, 1) reduction(+ : bad)
     for (int i = 0; i < 24; i++) {
         char path[512], name[32];
-        lob_volume back = LOB_VOLUME_EMPTY;
-        lob_write_options write = LOB_WRITE_DEFAULTS;
-        lob_read_options read = LOB_READ_DEFAULTS;
+        lob_volume back = lob_volume_empty();
+        lob_write_options write = lob_write_defaults();
+        lob_read_options read = lob_read_defaults();
         write.threads = read.threads = 2;
         write.force = true;
         snprintf(name, sizeof name, "p%d.h5", i);

@@ -202,7 +202,7 @@ static void what_leads_astray_is_refused(void **state)
         H5Fclose(file);
         for (int named = 0; named < 2; named++) {
             char path[600];
-            lob_volume v = LOB_VOLUME_EMPTY;
+            lob_volume v = lob_volume_empty();
             lob_error error = {{0}};
             const char *says = named ? refused[i].asked : refused[i].automatic;
             snprintf(path, sizeof path, "%s%s", scratch("r.h5"), named ? ":/raw" : "");
@@ -225,7 +225,7 @@ static void a_user_block_is_skipped(void **state)
     H5Dclose(put_set(file, "raw", H5T_NATIVE_UINT8, 3, small, H5P_DEFAULT));
     H5Fclose(file);
     H5Pclose(plist);
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     assert_int_equal(lob_read(&v, scratch("block.h5"), NULL, NULL, NULL), LOB_OK);
     lob_volume_free(&v);
 }
@@ -233,9 +233,9 @@ static void a_user_block_is_skipped(void **state)
 /* Read whatever it is; it must end soon, cleanly, and leave no process behind. */
 static lob_status survive(const char *path)
 {
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     lob_error error = {{0}};
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_read_options options = lob_read_defaults();
     options.max_memory = 1 << 30;
     options.frame = 0;
     struct timespec before, after;

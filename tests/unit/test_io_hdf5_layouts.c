@@ -178,10 +178,10 @@ static void check_layout(const layout *l, hid_t plist, bool variable)
     const char *t = strchr(l->axes, 't');
     const int64_t frames = t ? (int64_t)l->extent[t - l->axes] : 1;
     for (int64_t frame = 0; frame < frames; frame++) {
-        lob_volume v = LOB_VOLUME_EMPTY;
+        lob_volume v = lob_volume_empty();
         lob_error error = {{0}};
         lob_file_info info = {0};
-        lob_read_options options = LOB_READ_DEFAULTS;
+        lob_read_options options = lob_read_defaults();
         if (frames > 1) {
             assert_int_equal(lob_read(&v, scratch("layout.h5"), &options, &info, &error),
                              LOB_EDATA);
@@ -278,7 +278,7 @@ static void storage_makes_no_difference(void **state)
                              v.data, 3, extent, plist));
             H5Fclose(file);
             H5Pclose(plist);
-            lob_volume back = LOB_VOLUME_EMPTY;
+            lob_volume back = lob_volume_empty();
             lob_error error = {{0}};
             if (lob_read(&back, scratch("store.h5"), NULL, NULL, &error) != LOB_OK)
                 fail_msg("%s: %s", storage_names[how], error.text);
@@ -305,7 +305,7 @@ static void chunks_never_written_hold_the_fill_value(void **state)
     H5Dclose(set);
     H5Fclose(file);
     H5Pclose(plist);
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     assert_int_equal(lob_read(&v, scratch("fill.h5"), NULL, NULL, NULL), LOB_OK);
     for (int64_t i = 0; i < 5 * 7 * 11; i++)
         assert_int_equal(((int16_t *)v.data)[i], i == (2 * 7 + 3) * 11 + 4 ? one : fill);
@@ -348,7 +348,7 @@ static void odd_types_become_ours(void **state)
         H5Dclose(put_set(file, "x", rows[i].stored, is_enum ? rows[i].stored : H5T_NATIVE_DOUBLE,
                          is_enum ? (const void *)yes_no : numbers, 2, extent, H5P_DEFAULT));
         H5Fclose(file);
-        lob_volume v = LOB_VOLUME_EMPTY;
+        lob_volume v = lob_volume_empty();
         lob_error error = {{0}};
         if (lob_read(&v, scratch("odd.h5"), NULL, NULL, &error) != LOB_OK)
             fail_msg("%s: %s", rows[i].what, error.text);
@@ -400,7 +400,7 @@ static void one_data_set_is_chosen_or_all_are_listed(void **state)
     H5Fclose(file);
     for (size_t i = 0; i < COUNT(choices); i++) {
         char path[600];
-        lob_volume v = LOB_VOLUME_EMPTY;
+        lob_volume v = lob_volume_empty();
         lob_error error = {{0}};
         snprintf(path, sizeof path, "%s%s", scratch("several.h5"), choices[i].inside);
         const lob_status st = lob_read(&v, path, NULL, NULL, &error);
@@ -419,7 +419,7 @@ static void the_only_solid_data_set_is_preferred(void **state)
     H5Dclose(put_set(file, "b", type, 0, NULL, 3, (const hsize_t[]){4, 6, 9}, H5P_DEFAULT));
     H5Dclose(put_set(file, "c", type, 0, NULL, 2, (const hsize_t[]){4, 6}, H5P_DEFAULT));
     H5Fclose(file);
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     assert_int_equal(lob_read(&v, scratch("solid.h5"), NULL, NULL, NULL), LOB_OK);
     assert_int_equal(v.dims.nx, 9);
     lob_volume_free(&v);
@@ -492,9 +492,9 @@ static void itk_images_lie_where_itk_says(void **state)
     for (size_t i = 0; i < COUNT(rows); i++)
         for (size_t k = 0; k < COUNT(insides); k++) {
             char path[600];
-            lob_volume v = LOB_VOLUME_EMPTY;
+            lob_volume v = lob_volume_empty();
             lob_error error = {{0}};
-            lob_read_options options = LOB_READ_DEFAULTS;
+            lob_read_options options = lob_read_defaults();
             put_itk(scratch("itk.h5"), rows[i].n, rows[i].components, NULL);
             snprintf(path, sizeof path, "%s%s", scratch("itk.h5"), insides[k]);
             if (rows[i].frames > 1) options.frame = 3;
@@ -531,7 +531,7 @@ static void itk_images_with_parts_missing_are_refused(void **state)
     (void)state;
     static const char *const parts[] = {"Origin", "Spacing", "Directions"};
     for (size_t i = 0; i < COUNT(parts); i++) {
-        lob_volume v = LOB_VOLUME_EMPTY;
+        lob_volume v = lob_volume_empty();
         lob_error error = {{0}};
         put_itk(scratch("part.h5"), 3, 0, parts[i]);
         assert_int_equal(lob_read(&v, scratch("part.h5"), NULL, NULL, &error), LOB_EDATA);
@@ -575,8 +575,8 @@ static void metadata_goes_from_file_to_file(void **state)
     H5Fclose(file);
 
     char before[1024] = "", after[1024] = "", stripped[1024] = "";
-    lob_volume v = LOB_VOLUME_EMPTY;
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_volume v = lob_volume_empty();
+    lob_write_options options = lob_write_defaults();
     assert_int_equal(lob_read(&v, scratch("meta.h5"), NULL, NULL, NULL), LOB_OK);
     lob_header_fields(&v, collect, before);
     assert_int_equal(lob_write(&v, scratch("meta2.h5"), &options, NULL), LOB_OK);

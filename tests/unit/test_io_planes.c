@@ -42,7 +42,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     lob_planes *planes;
     lob_error error = {""};
     lob_file_info info, whole_info;
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_read_options options = lob_read_defaults();
     options.frame = frame;
     options.threads = 2;
     if (lob_read(&whole, path, &options, &whole_info, &error) != LOB_OK)

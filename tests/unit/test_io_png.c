@@ -26,7 +26,7 @@ static lob_volume flat_volume(lob_type type, int channels)
 
 static lob_status write_png(const lob_volume *v, const char *path, lob_error *error)
 {
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.force = true;
     return lob_write(v, path, &options, error);
 }
@@ -46,7 +46,7 @@ static void what_fits_comes_back(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(kept); i++) {
-        lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = LOB_VOLUME_EMPTY;
+        lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = lob_volume_empty();
         lob_error error = {{0}};
         lob_file_info info = {0};
         if (write_png(&v, scratch("a.png"), &error) != LOB_OK) fail_msg("%s", error.text);
@@ -71,7 +71,7 @@ static void what_fits_comes_back(void **state)
 static void labels_of_wider_types_are_stored_in_16_bits(void **state)
 {
     (void)state;
-    lob_volume v = flat_volume(LOB_I32, 1), back = LOB_VOLUME_EMPTY;
+    lob_volume v = flat_volume(LOB_I32, 1), back = lob_volume_empty();
     for (int i = 0; i < W * H; i++) ((int32_t *)v.data)[i] = i * 1872;
     assert_int_equal(write_png(&v, scratch("l.png"), NULL), LOB_OK);
     assert_int_equal(lob_read(&back, scratch("l.png"), NULL, NULL, NULL), LOB_OK);
@@ -104,7 +104,7 @@ static void what_does_not_fit_is_refused(void **state)
     const int files = scratch_files();
     for (size_t i = 0; i < COUNT(refused); i++) {
         lob_error error = {{0}};
-        lob_volume like = LOB_VOLUME_EMPTY, v;
+        lob_volume like = lob_volume_empty(), v;
         like.dims = (lob_dims){W, H, refused[i].nz};
         like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
         assert_int_equal(lob_volume_like(&v, &like, refused[i].type, refused[i].channels), LOB_OK);
@@ -223,7 +223,7 @@ static void every_kind_is_read(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
-        lob_volume v = LOB_VOLUME_EMPTY;
+        lob_volume v = lob_volume_empty();
         lob_error error = {{0}};
         lob_file_info info = {0};
         put_kind(k, scratch("kind.png"));
@@ -254,7 +254,7 @@ static void files_cut_anywhere_are_refused(void **state)
         put_kind(&kinds[i], scratch("whole.png"));
         unsigned char *bytes = slurp(scratch("whole.png"), &size);
         for (size_t n = 0; n < size; n++) {
-            lob_volume v = LOB_VOLUME_EMPTY;
+            lob_volume v = lob_volume_empty();
             lob_error error = {{0}};
             spill(scratch("cut.png"), bytes, n);
             const lob_status st = lob_read(&v, scratch("cut.png"), NULL, NULL, &error);
@@ -276,7 +276,7 @@ static void files_changed_anywhere_do_no_harm(void **state)
         for (size_t n = 8; n < size; n++) {
             const unsigned char was = bytes[n];
             bytes[n] ^= (unsigned char)(1 + n * 29 % 255);
-            lob_volume v = LOB_VOLUME_EMPTY;
+            lob_volume v = lob_volume_empty();
             spill(scratch("hurt.png"), bytes, size);
             const lob_status st = lob_read(&v, scratch("hurt.png"), NULL, NULL, NULL);
             assert_true(st == LOB_OK || st == LOB_EDATA);
@@ -304,11 +304,11 @@ static void a_header_alone_gets_no_memory(void **state)
     for (int i = 0; i < 4; i++) bytes[29 + i] = (unsigned char)(crc >> (24 - 8 * i));
     spill(scratch("bomb.png"), bytes, size);
     free(bytes);
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     lob_error error = {{0}};
     assert_int_equal(lob_read(&v, scratch("bomb.png"), NULL, NULL, &error), LOB_EDATA);
     assert_non_null(strstr(error.text, "more pixels"));
-    lob_read_options options = LOB_READ_DEFAULTS;
+    lob_read_options options = lob_read_defaults();
     options.max_memory = W * H * 2 - 1;
     assert_int_equal(lob_read(&v, scratch("whole.png"), &options, NULL, &error), LOB_ENOMEM);
     options.header_only = true;
@@ -333,7 +333,7 @@ static void previews_are_written_by_name(void **state)
     assert_int_equal(lob_png_write_rgb(scratch("none/q.png"), rgb, W, H, true, &spent, &error),
                      LOB_ECREATE);
     assert_true(spent > 0);
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     assert_int_equal(lob_read(&v, scratch("p.png"), NULL, NULL, &error), LOB_OK);
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < W * H; i++)

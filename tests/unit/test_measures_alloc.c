@@ -28,7 +28,7 @@ static lob_status compare_attempt(void *user)
     (void)user;
     uint8_t a[60] = {[7] = 1, [8] = 1, [20] = 9, [59] = 4};
     uint8_t b[60] = {[8] = 1, [9] = 1, [21] = 9, [33] = 200};
-    lob_volume va = LOB_VOLUME_EMPTY;
+    lob_volume va = lob_volume_empty();
     va.data = a;
     va.type = LOB_U8;
     va.dims = (lob_dims){5, 4, 3};
@@ -52,7 +52,7 @@ static lob_status growcut_attempt(void *user)
 {
     uint8_t image[60], seeds[60] = {[7] = 1, [8] = 1, [20] = 2}, labels[60], tie[60];
     for (int i = 0; i < 60; i++) image[i] = (uint8_t)(i % 7);
-    lob_volume im = LOB_VOLUME_EMPTY;
+    lob_volume im = lob_volume_empty();
     im.data = image;
     im.type = LOB_U8;
     im.dims = (lob_dims){5, 4, 3};
@@ -60,7 +60,7 @@ static lob_status growcut_attempt(void *user)
     lob_volume se = im;
     se.data = seeds;
     const lob_context context = {.threads = 2};
-    lob_growcut_options options = LOB_GROWCUT_DEFAULTS;
+    lob_growcut_options options = lob_growcut_defaults();
     options.slice_axis = *(int *)user;
     options.neighbours = options.slice_axis < 0 ? 26 : 8;
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};

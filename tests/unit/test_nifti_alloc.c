@@ -86,7 +86,7 @@ typedef struct {
 static lob_status write_once(void *user)
 {
     const writing *w = user;
-    lob_write_options options = LOB_WRITE_DEFAULTS;
+    lob_write_options options = lob_write_defaults();
     options.labels = true;
     options.threads = 2;
     lob_error error = {""};

@@ -36,7 +36,7 @@ static void write_file(const lob_volume *v, const char *path, lob_write_options 
     if (lob_write(v, path, &options, &error) != LOB_OK) fail_msg("%s", error.text);
 }
 
-static const lob_write_options plain = LOB_WRITE_DEFAULTS;
+static const lob_write_options plain = {.threads = 1, .level = 6};
 
 static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 2304};
 
@@ -126,7 +126,7 @@ static void containers(void **state)
 static void gz_bytes_do_not_depend_on_threads(void **state)
 {
     (void)state;
-    lob_volume like = LOB_VOLUME_EMPTY, v;
+    lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){200, 150, 40};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 2});
     assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 1), LOB_OK);
@@ -228,7 +228,7 @@ static void labels_change_listed_fields_only(void **state)
 static void labels_are_whole_and_of_one_channel(void **state)
 {
     (void)state;
-    lob_volume like = LOB_VOLUME_EMPTY, v;
+    lob_volume like = lob_volume_empty(), v;
     lob_write_options w = plain;
     w.labels = true;
     w.force = true;
@@ -326,7 +326,7 @@ static void a_new_header_tells_the_geometry(void **state)
         {LOB_F32, 3, 16,   5},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
-        lob_volume like = LOB_VOLUME_EMPTY, v;
+        lob_volume like = lob_volume_empty(), v;
         like.dims = (lob_dims){4, 3, 2};
         assert_true(lob_geometry_of_affine(&like.geometry, affine));
         assert_int_equal(lob_volume_like(&v, &like, cases[i].type, cases[i].channels), LOB_OK);
@@ -367,7 +367,7 @@ static void long_sides_need_nifti_2(void **state)
 {
     (void)state;
     static image_file file;
-    lob_volume like = LOB_VOLUME_EMPTY, v;
+    lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){40000, 2, 1};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
     assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 1), LOB_OK);

@@ -18,7 +18,7 @@
 
 static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
 {
-    lob_volume v = LOB_VOLUME_EMPTY;
+    lob_volume v = lob_volume_empty();
     v.data = data;
     v.type = type;
     v.dims = dims;

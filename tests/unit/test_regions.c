@@ -34,7 +34,7 @@ static void random_labels(void **state)
         c.options.keep_values = false;
         c.options.type = LOB_TYPES;
         const lob_context one = {.threads = 1};
-        lob_components_result r;
+        lob_components_output r;
         assert_int_equal(lob_components_cpu(&r, &c.in, &c.options, &one, NULL), LOB_OK);
         const lob_regions_input in = {r.labels, r.type, r.count, c.image.dims, c.in.intensities};
         const size_t rows = (size_t)r.count;
@@ -55,7 +55,7 @@ static void random_labels(void **state)
         measured += r.count > 0 && c.in.intensities != NULL;
         free(values);
         free(regions);
-        lob_components_free(&r);
+        lob_components_output_free(&r);
         components_case_free(&c);
     }
     assert_true(measured > 300);
@@ -178,7 +178,7 @@ static void measures(void **state)
     (void)state;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         double store[MOST];
-        lob_volume image = LOB_VOLUME_EMPTY;
+        lob_volume image = lob_volume_empty();
         image.type = rows[r].type;
         image.dims = (lob_dims){rows[r].n, 1, 1};
         image.data = store;
@@ -303,7 +303,7 @@ static void bad_input_has_its_line(void **state)
     (void)state;
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
-    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty();
     image.type = LOB_U8;
     image.data = voxels;
     image.dims = (lob_dims){2, 2, 1};
@@ -358,7 +358,7 @@ static void tables_of_threads_are_within_the_memory(void **state)
     static lob_region want[N], got[N];
     static lob_region_values want_values[N], got_values[N];
     for (int i = 0; i < N; i++) labels[i] = 1 + i / VOXELS;
-    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty();
     image.type = LOB_I32;
     image.data = labels;
     image.dims = (lob_dims){SIDE, SIDE, SIDE};

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-static lob_status cut(int32_t *labels, lob_supervoxel_stats *stats, const supervoxels_case *c,
+static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const supervoxels_case *c,
                       int threads)
 {
     const lob_context context = {.threads = threads};
@@ -29,7 +29,7 @@ static lob_status compare(const supervoxels_case *c, int threads)
 {
     const size_t bytes = (size_t)c->n * sizeof(int32_t);
     int32_t *got = malloc(bytes), *want = malloc(bytes);
-    lob_supervoxel_stats found, told;
+    lob_supervoxels_stats found, told;
     const lob_status st = cut(got, &found, c, threads);
     const lob_status expected = supervoxels_naive(want, &told, &c->in, &c->options);
     if (st != expected) fail_msg("%s: %s", c->shape, lob_status_text(st));
@@ -74,7 +74,7 @@ static void same_at_any_thread_count(void **state)
         supervoxels_case_make(&c, number, 41);
         const size_t bytes = (size_t)c.n * sizeof(int32_t);
         int32_t *one = malloc(bytes), *many = malloc(bytes);
-        lob_supervoxel_stats a, b;
+        lob_supervoxels_stats a, b;
         const lob_status st = cut(one, &a, &c, 1);
         for (int threads = 2; threads <= 5 && st == LOB_OK; threads++) {
             assert_int_equal(cut(many, &b, &c, threads), LOB_OK);
@@ -152,7 +152,7 @@ static void labels_are_whole(void **state)
         supervoxels_case c;
         supervoxels_case_make(&c, number, 31);
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-        lob_supervoxel_stats stats;
+        lob_supervoxels_stats stats;
         if (cut(labels, &stats, &c, 2) == LOB_OK) check_labels(&c, labels, stats.supervoxels);
         free(labels);
         supervoxels_case_free(&c);
@@ -164,7 +164,7 @@ static void labels_are_whole(void **state)
 /* uint16 noise about a level, one channel. */
 static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double noise)
 {
-    supervoxels_case c = {.image = LOB_VOLUME_EMPTY, .options = LOB_SUPERVOXEL_DEFAULTS};
+    supervoxels_case c = {.image = lob_volume_empty(), .options = lob_supervoxels_defaults()};
     uint64_t state = 77;
     c.image.type = LOB_U16;
     c.image.dims = dims;
@@ -186,8 +186,8 @@ static void cubes_in_mm(void **state)
     c.in.image = &c.image;
     for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-        lob_supervoxel_stats stats;
-        c.options.method = (lob_supervoxel_method)method;
+        lob_supervoxels_stats stats;
+        c.options.method = (lob_supervoxels_method)method;
         c.options.size_mm = 20;
         if (method == LOB_SLICO) c.options.iterations = 3;
         assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
@@ -237,9 +237,9 @@ static void counts_come_near(void **state)
         {{5, 4, 3},       {1, 1, 1}, 9999, -1, {5, 4, 3},    1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
-        lob_volume image = LOB_VOLUME_EMPTY;
-        lob_supervoxel_plan plan;
+        lob_supervoxels_options o = lob_supervoxels_defaults();
+        lob_volume image = lob_volume_empty();
+        lob_supervoxels_plan plan;
         const lob_extremes extremes = {.any = true};
         lob_levels levels = {.exact = true, .per_unit = 1};
         image.dims = cases[i].dims;
@@ -247,13 +247,13 @@ static void counts_come_near(void **state)
         image.geometry = lob_geometry_of_spacing(cases[i].mm);
         o.count = cases[i].count;
         o.slice_axis = cases[i].slice_axis;
-        const lob_supervoxel_input in = {&image, NULL};
-        assert_int_equal(lob_supervoxel_plan_make(&plan, &in, &o, &levels, &extremes, NULL), 0);
+        const lob_supervoxels_input in = {&image, NULL};
+        assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, &extremes, NULL), 0);
         for (int a = 0; a < 3; a++)
             if (plan.rule.cells[a] != cases[i].cells[a])
                 fail_msg("case %zu: %d cells along axis %d at %g mm", i, plan.rule.cells[a], a,
                          plan.size_mm);
-        lob_supervoxel_plan_free(&plan);
+        lob_supervoxels_plan_free(&plan);
     }
 }
 
@@ -291,9 +291,9 @@ static void colours_as_cie_says(void **state)
 {
     (void)state;
     uint8_t rgb[3] = {255, 0, 0};
-    lob_volume image = LOB_VOLUME_EMPTY;
-    lob_supervoxel_plan plan;
-    lob_supervoxel_options o = LOB_SUPERVOXEL_DEFAULTS;
+    lob_volume image = lob_volume_empty();
+    lob_supervoxels_plan plan;
+    lob_supervoxels_options o = lob_supervoxels_defaults();
     const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = 1};
     image.data = rgb;
     image.channels = 3;
@@ -301,9 +301,9 @@ static void colours_as_cie_says(void **state)
     image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
     o.lab = true;
     o.size_mm = 1;
-    const lob_supervoxel_input in = {&image, NULL};
+    const lob_supervoxels_input in = {&image, NULL};
     assert_int_equal(lob_supervoxels_check(&in, &o, NULL), LOB_OK);
-    assert_int_equal(lob_supervoxel_plan_make(&plan, &in, &o, &levels, NULL, NULL), LOB_OK);
+    assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL), LOB_OK);
     double worst = 0;
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)
@@ -320,7 +320,7 @@ static void colours_as_cie_says(void **state)
             }
     print_message("CIELAB is at most %.4f units off\n", worst);
     assert_true(worst < 0.08);
-    lob_supervoxel_plan_free(&plan);
+    lob_supervoxels_plan_free(&plan);
 }
 
 /* ---- calls ---- */
@@ -334,8 +334,8 @@ static void still_is_still(void **state)
     for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
         int32_t *early = malloc((size_t)c.n * sizeof *early);
         int32_t *late = malloc((size_t)c.n * sizeof *late);
-        lob_supervoxel_stats a, b;
-        c.options.method = (lob_supervoxel_method)method;
+        lob_supervoxels_stats a, b;
+        c.options.method = (lob_supervoxels_method)method;
         c.options.iterations = 2000;
         c.options.until_still = true;
         assert_int_equal(cut(early, &a, &c, 2), LOB_OK);
@@ -363,7 +363,7 @@ static void bad_options_are_told(void **state)
 {
     (void)state;
     supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
-    lob_supervoxel_options good = LOB_SUPERVOXEL_DEFAULTS;
+    lob_supervoxels_options good = lob_supervoxels_defaults();
     int32_t labels[120];
     good.size_mm = 2;
     c.in.image = &c.image;
@@ -383,9 +383,9 @@ static void bad_options_are_told(void **state)
     REFUSED(LOB_EARG, smallest = 1.5);
     REFUSED(LOB_EARG, slice_axis = 3);
     REFUSED(LOB_EARG, lab = true); /* of one channel */
-    REFUSED(LOB_EARG, method = (lob_supervoxel_method)3);
+    REFUSED(LOB_EARG, method = (lob_supervoxels_method)3);
     REFUSED(LOB_EDATA, range[1] = 4); /* nothing is that low */
-    c.image.channels = LOB_SUPERVOXEL_CHANNELS + 1;
+    c.image.channels = LOB_SUPERVOXELS_MAX_CHANNELS + 1;
     REFUSED(LOB_EDATA, size_mm = 2);
     c.image.channels = 1;
     lob_volume_free(&c.image);
@@ -475,7 +475,7 @@ static supervoxels_case steps(lob_dims dims, int channels, bool bytes)
 static bool keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *labels, int threads)
 {
     const lob_context context = {.threads = threads, .max_memory = limit};
-    lob_supervoxel_stats stats;
+    lob_supervoxels_stats stats;
     lob_error error = {""};
     int32_t *got = malloc((size_t)c->n * sizeof *got);
     const lob_status st = lob_supervoxels_cpu(got, &stats, &c->in, &c->options, &context, &error);
@@ -493,7 +493,7 @@ static bool keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *la
 /* What a single thread takes, which is enough for it, and a byte less is not. */
 static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
 {
-    lob_supervoxel_stats stats;
+    lob_supervoxels_stats stats;
     assert_int_equal(cut(labels, &stats, c, 1), LOB_OK);
     assert_true(keeps_to(stats.working_bytes, c, labels, 1));
     assert_false(keeps_to(stats.working_bytes - 1, c, labels, 1));
@@ -531,8 +531,8 @@ static void memory_as_promised(void **state)
         c.options.until_still = rows[i].until_still;
         c.options.iterations = 3;
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
-            lob_supervoxel_stats stats;
-            c.options.method = (lob_supervoxel_method)method;
+            lob_supervoxels_stats stats;
+            c.options.method = (lob_supervoxels_method)method;
             assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",

@@ -1,7 +1,7 @@
 /* Supervoxels and contacts when any one allocation fails: no leak, no crash, and a status that says
  * so. */
 #include "alloc_fail.h"
-#include "kernels/supervoxels/contacts.h"
+#include "kernels/contacts/contacts.h"
 #include "tests/reference/supervoxels_case.h"
 
 #include <setjmp.h>
@@ -43,7 +43,7 @@ static lob_status contacts_attempt(void *user)
     int64_t found;
     double means[500];
     uint8_t labels[500];
-    lob_volume image = LOB_VOLUME_EMPTY;
+    lob_volume image = lob_volume_empty();
     (void)user;
     for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
     const lob_label_grid grid = {

@@ -16,16 +16,16 @@ typedef struct {
 } wish;
 
 /* The plan of an image of uint16 whose channels all have levels 0..range; false: refused. */
-static bool planned(lob_supervoxel_plan *plan, const wish *w)
+static bool planned(lob_supervoxels_plan *plan, const wish *w)
 {
     lob_volume image = {
         .dims = {40, 30, 20},
           .channels = w->channels, .type = LOB_U16, .slope = 1
     };
-    lob_supervoxel_options options = LOB_SUPERVOXEL_DEFAULTS;
-    const lob_supervoxel_input in = {.image = &image};
+    lob_supervoxels_options options = lob_supervoxels_defaults();
+    const lob_supervoxels_input in = {.image = &image};
     const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = lob_voxels(&image)};
-    lob_extremes extremes[LOB_SUPERVOXEL_CHANNELS];
+    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_error error = {""};
     for (int a = 0; a < 3; a++) image.geometry.spacing_mm[a] = w->spacing_mm[a];
     for (int c = 0; c < w->channels; c++)
@@ -33,11 +33,11 @@ static bool planned(lob_supervoxel_plan *plan, const wish *w)
     options.size_mm = w->size_mm;
     options.compactness = w->compactness;
     options.slice_axis = w->slice_axis;
-    return lob_supervoxel_plan_make(plan, &in, &options, &levels, extremes, &error) == LOB_OK;
+    return lob_supervoxels_plan_make(plan, &in, &options, &levels, extremes, &error) == LOB_OK;
 }
 
 /* The largest distance that a voxel of the box can have, with steps `finer` times as fine. */
-static double largest(const lob_supervoxel_rule *rule, int32_t range, double finer)
+static double largest(const lob_supervoxels_rule *rule, int32_t range, double finer)
 {
     const double levels = ldexp(range, -rule->step_shift) * finer;
     double sum = rule->channels * levels * levels;
@@ -47,12 +47,12 @@ static double largest(const lob_supervoxel_rule *rule, int32_t range, double fin
 }
 
 /* A cluster of voxels that all have one level lies at that level's step. */
-static void flat_clusters_lie_at_their_step(const lob_supervoxel_rule *rule, int32_t range)
+static void flat_clusters_lie_at_their_step(const lob_supervoxels_rule *rule, int32_t range)
 {
     for (int i = 0; i <= 16; i++) {
         const int64_t level = (int64_t)range * i / 16, n = 7 + i;
-        int64_t sums[4 + LOB_SUPERVOXEL_CHANNELS] = {n};
-        float centre[3 + LOB_SUPERVOXEL_CHANNELS];
+        int64_t sums[4 + LOB_SUPERVOXELS_MAX_CHANNELS] = {n};
+        float centre[3 + LOB_SUPERVOXELS_MAX_CHANNELS];
         for (int c = 0; c < rule->channels; c++) sums[4 + c] = n * level;
         lob_slic_centre(centre, sums, rule);
         for (int c = 0; c < rule->channels; c++)
@@ -76,7 +76,7 @@ static void distances_fit_and_steps_are_fine(void **state)
             .size_mm = 6,
             .slice_axis = i / 225 ? 2 : -1
         };
-        lob_supervoxel_plan plan;
+        lob_supervoxels_plan plan;
         if (!planned(&plan, &w)) continue;
         made++;
         assert_true(largest(&plan.rule, w.range, 1) < LOB_SLIC_TOP);
@@ -85,7 +85,7 @@ static void distances_fit_and_steps_are_fine(void **state)
             assert_true(largest(&plan.rule, w.range, 2) > LOB_SLIC_TOP / 16.0);
         assert_int_equal(plan.rule.top_step, lob_slic_step((uint32_t)w.range, &plan.rule));
         flat_clusters_lie_at_their_step(&plan.rule, w.range);
-        lob_supervoxel_plan_free(&plan);
+        lob_supervoxels_plan_free(&plan);
     }
     assert_true(made > 400);
 }
@@ -100,10 +100,10 @@ static void thickness_of_slices_does_not_matter(void **state)
             4000, 1, 3, {0.7, 0.7, i ? 5 : 0.7},
                2.1, 2
         };
-        lob_supervoxel_plan plan;
+        lob_supervoxels_plan plan;
         assert_true(planned(&plan, &w));
         shift[i] = plan.rule.step_shift;
-        lob_supervoxel_plan_free(&plan);
+        lob_supervoxels_plan_free(&plan);
     }
     assert_int_equal(shift[0], shift[1]);
 }

@@ -16,7 +16,7 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 
 static lob_volume grid(lob_dims dims)
 {
-    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_volume volume = lob_volume_empty();
     volume.dims = dims;
     volume.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
     return volume;

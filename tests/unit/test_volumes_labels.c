@@ -33,7 +33,7 @@ static void store(void *data, lob_type type, int64_t at, double value)
 
 static lob_volume make(lob_type type, lob_dims dims)
 {
-    lob_volume like = LOB_VOLUME_EMPTY, out;
+    lob_volume like = lob_volume_empty(), out;
     like.dims = dims;
     like.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
     assert_int_equal(lob_volume_like(&out, &like, type, 1), LOB_OK);
@@ -509,7 +509,7 @@ static void test_pack(void **state)
         {LOB_I32, LOB_U8,  0      },
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        lob_volume volume = LOB_VOLUME_EMPTY;
+        lob_volume volume = lob_volume_empty();
         const int32_t step = rows[r].from == LOB_U8 ? 255 : rows[r].largest;
         volume.type = rows[r].from;
         volume.dims = (lob_dims){N, 1, 1};

@@ -62,7 +62,7 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 /* A volume of nothing but a grid, and a header that nobody frees. */
 static lob_volume grid(lob_dims dims, double x_mm, double y_mm, double z_mm)
 {
-    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_volume volume = lob_volume_empty();
     volume.dims = dims;
     volume.geometry = lob_geometry_of_spacing((double[3]){x_mm, y_mm, z_mm});
     return volume;
@@ -99,7 +99,7 @@ static void test_like(void **state)
     assert_memory_equal(out.header.extensions, extension_bytes, sizeof extension_bytes);
 
     lob_volume_free(&out);
-    const lob_volume empty = LOB_VOLUME_EMPTY;
+    const lob_volume empty = lob_volume_empty();
     assert_null(out.data);
     assert_null(out.header.bytes);
     assert_null(out.header.extensions);

@@ -10,7 +10,7 @@
 int main(void)
 {
     lob_error error = {{0}};
-    lob_volume volume = LOB_VOLUME_EMPTY;
+    lob_volume volume = lob_volume_empty();
     const lob_status st = lob_read(&volume, "no-such-file.nii", NULL, NULL, &error);
     if (st != LOB_ENOINPUT || lob_status_exit_code(st) != 66) {
         fprintf(stderr, "reading a missing file gave: %s: %s\n", lob_status_text(st), error.text);

@@ -1,3 +1,0 @@
-/* The tile engine with 32-bit keys. */
-#define KEY_BITS 32
-#include "kernels/growcut/growcut_tiles_tmpl.h"

@@ -1,0 +1,13 @@
+/* Functions that are compiled once more for processors with wider vectors; which one runs is chosen
+ * when the program starts, and results are the same. */
+#ifndef LOB_SIMD_CLONES_H
+#define LOB_SIMD_CLONES_H
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define LOB_SIMD_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define LOB_SIMD_CLONES
+#endif
+
+#endif
