@@ -22,7 +22,7 @@ static lob_status open_other_half(lob_input *in, char **name, const char *path, 
     for (int attempt = 0; attempt < 2; attempt++) {
         char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
         if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
-        lob_error why = {""}; /* of no interest when the other spelling is there */
+        lob_error why = {.text = ""}; /* of no interest when the other spelling is there */
         const lob_status st = lob_input_open(in, other, &why);
         if (st != LOB_ENOINPUT) {
             *name = other;

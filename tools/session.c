@@ -189,7 +189,7 @@ lob_status lob_session_device(lob_session *s)
     }
     if (!any) return st;
     snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", s->error.text);
-    s->error.text[0] = '\0';
+    s->error = (lob_error){.text = ""};
     return LOB_OK;
 }
 
@@ -212,6 +212,26 @@ static void fill_common(lob_session *s)
     _Static_assert(LOB_COUNT(rows) <= LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
     s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows)};
+}
+
+/* What the library's hints are on the command line. */
+static const char *const advice[LOB_HINTS] = {
+    [LOB_HINT_USE_CPU] = "use --device cpu",
+    [LOB_HINT_BUILD_GPU] = "use --device cpu, or, if its compute capability is 8.0 or later, build "
+                           "with its CMAKE_CUDA_ARCHITECTURES",
+    [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
+    [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
+    [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
+    [LOB_HINT_REPLACE] = "use --force to replace it",
+    [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+};
+
+/* Put the hint of an error into words behind its text. */
+static void put_advice(lob_error *error)
+{
+    const lob_error reason = *error;
+    if (reason.hint != LOB_HINT_NONE)
+        lob_fail(error, LOB_OK, "%.900s: %s", reason.text, advice[reason.hint]);
 }
 
 static bool finish_stdout(lob_error *error)
@@ -292,6 +312,7 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     const lob_status st = about ? print_about(s, help) : prepare(s);
     if (st == LOB_OK && !about) return true;
 
+    put_advice(&s->error);
     if (st != LOB_OK) print_line(s, s->error.text);
     release(s);
     s->exit_code = lob_status_exit_code(st);
@@ -356,6 +377,7 @@ int lob_session_end(lob_session *s, lob_status status)
     if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
+    put_advice(&s->error);
     if (status == LOB_ENOMEM) name_limit(s);
     if (failed) remove_outputs(s);
 

@@ -26,14 +26,30 @@ int lob_status_exit_code(lob_status status)
     return (unsigned)status < ROWS ? rows[status].exit_code : 70;
 }
 
-lob_status lob_fail(lob_error *error, lob_status status, const char *format, ...)
+static void write_error(lob_error *error, lob_hint hint, const char *format, va_list arguments)
 {
-    if (!error) return status;
-    va_list arguments;
-    va_start(arguments, format);
+    if (!error) return;
+    error->hint = hint;
     vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
     for (char *c = error->text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+lob_status lob_fail(lob_error *error, lob_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_error(error, LOB_HINT_NONE, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, const char *format,
+                         ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    write_error(error, hint, format, arguments);
+    va_end(arguments);
     return status;
 }

@@ -27,6 +27,20 @@ typedef enum {
 #undef LOB_STATUS_ENUM
 } lob_status;
 
+/* What a caller could change so that a failed call succeeds. A program adds its own words for it:
+ * the command line names the option. */
+typedef enum {
+    LOB_HINT_NONE,
+    LOB_HINT_USE_CPU,      /* compute on the CPU */
+    LOB_HINT_BUILD_GPU,    /* compute on the CPU, or build for this GPU's compute capability */
+    LOB_HINT_LESS_MEMORY,  /* allow less working memory, so that the work is cut up; or the CPU */
+    LOB_HINT_MORE_MEMORY,  /* allow more working memory than is free */
+    LOB_HINT_RAISE_MEMORY, /* allow more working memory than the caller did */
+    LOB_HINT_REPLACE,      /* allow an existing output to be replaced */
+    LOB_HINT_CHOOSE_FRAME, /* choose one of the file's time frames */
+    LOB_HINTS
+} lob_hint;
+
 /*
  * One line for a person: which file, what is wrong, what to try. Functions that can fail in more
  * ways than a status tells take a pointer to one as their last argument; it may be NULL. The text
@@ -34,6 +48,7 @@ typedef enum {
  */
 typedef struct {
     char text[1024];
+    lob_hint hint;
 } lob_error;
 
 /* The status's own text, never NULL; "unknown status" for a value outside the list. */
@@ -50,6 +65,14 @@ int lob_status_exit_code(lob_status status);
 lob_status lob_fail(lob_error *error, lob_status status, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+
+/* The same with a hint; lob_fail sets LOB_HINT_NONE. */
+lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, const char *format,
+                         ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 4, 5)))
 #endif
     ;
 

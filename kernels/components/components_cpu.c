@@ -16,7 +16,7 @@ typedef struct {
     lob_error *error;
     lob_component_rule rule;
     lob_pieces pieces, holes;
-    lob_ledger ledger;
+    lob_budget budget;
     lob_progress stages;
     atomic_llong foreground, not_finite;
     int64_t *voxels; /* a piece each, then a component */
@@ -60,10 +60,10 @@ static void add_voxels(const lob_pieces *p, const lob_piece_row *row, void *user
 static lob_status select_sized(call *c, double share)
 {
     lob_pieces *p = &c->pieces;
-    lob_ledger *ledger = &c->ledger;
+    lob_budget *budget = &c->budget;
     int32_t *label = NULL;
     const int64_t order = lob_components_select_bytes(p->found, c->options);
-    lob_status st = lob_ledger_take(ledger, &c->voxels, p->total, sizeof *c->voxels, c->error);
+    lob_status st = lob_budget_alloc(budget, &c->voxels, p->total, sizeof *c->voxels, c->error);
     if (st != LOB_OK) return st;
     memset(c->voxels, 0, (size_t)p->total * sizeof *c->voxels);
     st = lob_pieces_visit(p, add_voxels, c->voxels, share, c->error);
@@ -73,17 +73,17 @@ static lob_status select_sized(call *c, double share)
         c->voxels[i] = 0;
         c->voxels[p->number[i]] += voxels;
     }
-    if (st == LOB_OK) st = lob_ledger_take(ledger, &label, p->found, sizeof *label, c->error);
-    if (st == LOB_OK) st = lob_ledger_enter(ledger, order, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &label, p->found, sizeof *label, c->error);
+    if (st == LOB_OK) st = lob_budget_hold(budget, order, c->error);
     if (st == LOB_OK) {
         st = lob_components_select(label, &c->result->count, c->voxels, p->found, c->options,
                                    c->error);
-        ledger->now -= order;
+        lob_budget_release(budget, order);
     }
     for (int64_t i = 0; st == LOB_OK && i < p->total; i++)
         p->number[i] = (uint32_t)label[p->number[i]];
-    lob_ledger_give(ledger, label, p->found, sizeof *label);
-    lob_ledger_give(ledger, c->voxels, p->total, sizeof *c->voxels);
+    lob_budget_free(budget, label, p->found, sizeof *label);
+    lob_budget_free(budget, c->voxels, p->total, sizeof *c->voxels);
     c->voxels = NULL;
     return st;
 }
@@ -131,15 +131,15 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
     lob_components_output *result = c->result;
     pieces_sums sums = {.call = c};
     int64_t labelled = 0;
-    lob_status st = lob_ledger_take(&c->ledger, &sums.rank, p->total, sizeof *sums.rank, c->error);
+    lob_status st = lob_budget_alloc(&c->budget, &sums.rank, p->total, sizeof *sums.rank, c->error);
     if (st != LOB_OK) return st;
     for (int64_t i = 0; i < p->total; i++) {
         sums.rank[i] = (uint32_t)labelled;
         labelled += p->number[i] != 0;
     }
-    st = lob_ledger_take(&c->ledger, &sums.part, labelled, sizeof *sums.part, c->error);
+    st = lob_budget_alloc(&c->budget, &sums.part, labelled, sizeof *sums.part, c->error);
     if (st == LOB_OK && result->values)
-        st = lob_ledger_take(&c->ledger, &sums.values, labelled, sizeof *sums.values, c->error);
+        st = lob_budget_alloc(&c->budget, &sums.values, labelled, sizeof *sums.values, c->error);
     if (st == LOB_OK) {
         memset(sums.part, 0, (size_t)labelled * sizeof *sums.part);
         if (sums.values) memset(sums.values, 0, (size_t)labelled * sizeof *sums.values);
@@ -151,23 +151,23 @@ static lob_status measure_pieces(call *c, const lob_pieces *p, double share)
         if (sums.values)
             lob_region_values_add(&result->values[p->number[i] - 1], &sums.values[sums.rank[i]]);
     }
-    lob_ledger_give(&c->ledger, sums.values, labelled, sizeof *sums.values);
-    lob_ledger_give(&c->ledger, sums.part, labelled, sizeof *sums.part);
-    lob_ledger_give(&c->ledger, sums.rank, p->total, sizeof *sums.rank);
+    lob_budget_free(&c->budget, sums.values, labelled, sizeof *sums.values);
+    lob_budget_free(&c->budget, sums.part, labelled, sizeof *sums.part);
+    lob_budget_free(&c->budget, sums.rank, p->total, sizeof *sums.rank);
     return st;
 }
 
-/* Regions of all labels, and values where there are intensities: the result's, and in the ledger.
+/* Regions of all labels, and values where there are intensities: the result's, and in the budget.
  */
 static lob_status take_table(call *c)
 {
     lob_components_output *result = c->result;
     const int64_t rows = result->count;
     lob_status st =
-        lob_ledger_take(&c->ledger, &result->regions, rows, sizeof *result->regions, c->error);
+        lob_budget_alloc(&c->budget, &result->regions, rows, sizeof *result->regions, c->error);
     if (st == LOB_OK) memset(result->regions, 0, (size_t)rows * sizeof *result->regions);
     if (st != LOB_OK || !c->in->intensities) return st;
-    st = lob_ledger_take(&c->ledger, &result->values, rows, sizeof *result->values, c->error);
+    st = lob_budget_alloc(&c->budget, &result->values, rows, sizeof *result->values, c->error);
     if (st == LOB_OK) memset(result->values, 0, (size_t)rows * sizeof *result->values);
     return st;
 }
@@ -214,7 +214,7 @@ static lob_status tell_members(call *c, double share)
 {
     int64_t **member = &c->result->member;
     const lob_status st =
-        lob_ledger_take(&c->ledger, member, c->result->count, sizeof **member, c->error);
+        lob_budget_alloc(&c->budget, member, c->result->count, sizeof **member, c->error);
     if (st != LOB_OK) return st;
     return find_members(c, *member, share);
 }
@@ -223,15 +223,15 @@ static lob_status keep_values(call *c, int64_t *largest, double share)
 {
     const int64_t count = c->result->count;
     int64_t *at = NULL;
-    lob_status st = lob_ledger_take(&c->ledger, &c->value, count, sizeof *c->value, c->error);
-    if (st == LOB_OK) st = lob_ledger_take(&c->ledger, &at, count, sizeof *at, c->error);
+    lob_status st = lob_budget_alloc(&c->budget, &c->value, count, sizeof *c->value, c->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &at, count, sizeof *at, c->error);
     if (st == LOB_OK) st = find_members(c, at, share);
     *largest = 0;
     for (int64_t i = 0; st == LOB_OK && i < count; i++) {
         st = lob_component_kept_value(&c->value[i], c->in->image, at[i], c->error);
         if (st == LOB_OK && c->value[i] > *largest) *largest = c->value[i];
     }
-    lob_ledger_give(&c->ledger, at, count, sizeof *at);
+    lob_budget_free(&c->budget, at, count, sizeof *at);
     return st;
 }
 
@@ -357,7 +357,7 @@ static lob_status take_labels(call *c)
         return LOB_OK;
     }
     c->result->labels =
-        lob_pages(lob_product(voxels, (int64_t)lob_type_of(c->result->type)->bytes, 1, 1));
+        lob_alloc_pages(lob_product(voxels, (int64_t)lob_type_of(c->result->type)->bytes, 1, 1));
     if (c->result->labels) return LOB_OK;
     return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
 }
@@ -406,8 +406,8 @@ lob_status lob_components_cpu(lob_components_output *result, const lob_component
         .result = result,
         .error = error,
         .rule = lob_component_rule_of(in->image, options),
-        .ledger = {.most = context->max_memory},
-        .stages = {.context = context},
+        .budget = {.who = "components", .limit = context->max_memory},
+        .stages = {.context = context                  },
     };
     c.pieces = (lob_pieces){.dims = in->image->dims,
                             .join = options->join,
@@ -417,17 +417,17 @@ lob_status lob_components_cpu(lob_components_output *result, const lob_component
                             .slice_axis = options->slice_axis,
                             .threads = context->threads > 0 ? context->threads : 1,
                             .may_spread = options->type == LOB_I32 || options->type == LOB_TYPES,
-                            .ledger = &c.ledger,
+                            .budget = &c.budget,
                             .stages = &c.stages,
                             .mark = mark_row,
                             .user = &c};
     st = run(&c);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
-    lob_ledger_give(&c.ledger, c.value, result->count, sizeof *c.value);
+    lob_budget_free(&c.budget, c.value, result->count, sizeof *c.value);
     if (options->fill_holes) lob_pieces_free(&c.holes);
     lob_pieces_free(&c.pieces);
-    result->working_bytes = c.ledger.peak;
+    result->working_bytes = c.budget.peak;
     if (st != LOB_OK) lob_components_output_free(result);
     return st;
 }

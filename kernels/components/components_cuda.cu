@@ -87,7 +87,8 @@ static lob_status fetch_values(joining *j, decision *d, lob_error *error)
     g.member = (wide *)j->of_pieces;
     LOB_TRY(lob_joining_members(j, g.member, error));
     LOB_TRY(lob_launch(j->device, gather_kernel, "reading values",
-                       lob_blocks(j->device, g.n, GATHER_THREADS), GATHER_THREADS, 0, g, error));
+                       lob_grid_blocks(j->device, g.n, GATHER_THREADS), GATHER_THREADS, 0, g,
+                       error));
     return lob_device_download(j->device, d->stored, g.member, g.n * (int64_t)sizeof *d->stored,
                                error);
 }
@@ -168,11 +169,11 @@ static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob
     LOB_TRY(lob_device_upload(j->device, values, d->value, bytes, error));
     if (narrow) n.label = at;
     LOB_TRY(lob_launch(j->device, rename_kernel, "writing values",
-                       lob_blocks(j->device, n.voxels, GATHER_THREADS), GATHER_THREADS, 0, n,
+                       lob_grid_blocks(j->device, n.voxels, GATHER_THREADS), GATHER_THREADS, 0, n,
                        error));
     if (narrow)
         LOB_CUDA(cudaMemcpyAsync(labels, at, (size_t)narrow, cudaMemcpyDeviceToDevice,
-                                 j->device->stream));
+                                 lob_device_cuda_stream(j->device)));
     return LOB_OK;
 }
 
@@ -272,7 +273,8 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
     const lob_status st = join_all(&j, &d, result, error);
     decision_free(&d);
     if (st != LOB_OK) {
-        cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
+        cudaStreamSynchronize(
+            lob_device_cuda_stream(j.device)); /* nothing of it stays on the way */
         free(result->member);
         *result = lob_components_output{};
     }
@@ -296,7 +298,7 @@ static lob_status measure_arrays(sizes *z, const lob_components_input *in,
 {
     const bool narrow = options->type != LOB_TYPES && !options->keep_values;
     const lob_type widest = narrow ? options->type : LOB_I32;
-    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS), slack = 4 * 256;
+    const int64_t slack = 4 * 256;
     const bool same = in->intensities && in->intensities->data == in->image->data;
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     z->voxels = lob_voxels(in->image);
@@ -307,21 +309,23 @@ static lob_status measure_arrays(sizes *z, const lob_components_input *in,
     const int64_t most = INT64_MAX / 8;
     if (z->image < 0 || z->intensities < 0 || z->labels < 0 || z->image > most ||
         z->intensities > most || z->labels > most)
-        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volume is too large for a GPU");
     z->total = z->image + z->mask + z->intensities + z->labels + slack;
+    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, z->total);
     if (z->total <= room) return LOB_OK;
-    return lob_fail(error, LOB_ENOMEM,
-                    "the volumes take %s and the GPU has %s free, enough for %.1f million voxels "
-                    "without what joining takes: use --device cpu",
-                    lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
-                    (double)z->voxels / (double)z->total * (double)room / 1e6);
+    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "the volumes take %s and the GPU has %s free, enough for %.1f million "
+                         "voxels without what joining takes",
+                         lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
+                         (double)z->voxels / (double)z->total * (double)room / 1e6);
 }
 
 static lob_status send(lob_components_arrays *arrays, const sizes *z,
                        const lob_components_input *in, lob_device *device, lob_error *error)
 {
     void *block = NULL;
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
     unsigned char *at = (unsigned char *)block;
     void *image = lob_take(&at, z->image), *mask = lob_take(&at, z->mask);
     void *intensities = lob_take(&at, z->intensities);

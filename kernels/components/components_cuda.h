@@ -32,7 +32,7 @@ typedef struct {
 /*
  * The same, device to device.
  *
- *   arrays   in/out  there when this is called, as lob_device_queue tells; labels may be image,
+ *   arrays   in/out  there when this is called, as lob_device_stream tells; labels may be image,
  *                    where the types are the same size and there are no intensities in that place
  *   result   out     labels is NULL, regions and values those of the device: they lie in a block
  *                    of the device's and last until the device is used again; the rest as always,

@@ -29,7 +29,7 @@ typedef struct {
     lob_error *error;
     lob_dims dims;
     int64_t planes, plane; /* of a slab; voxels of a plane */
-    lob_ledger ledger;
+    lob_budget budget;
     int64_t least; /* bytes of tables that are needed, as far as is known, however thin slabs are */
     double from, to; /* share of the whole that the work in hand takes */
     piece_table pieces;
@@ -45,7 +45,7 @@ typedef struct {
 /* A slab in work. */
 typedef struct {
     int64_t z, planes, piece; /* piece: its first */
-    int64_t bytes;            /* of numbered, in the ledger */
+    int64_t bytes;            /* of numbered, in the budget */
     lob_components_input in;
     lob_components_output numbered;
 } slab;
@@ -61,7 +61,7 @@ static lob_context context_within(streaming *s)
 {
     lob_context part = *s->context;
     if (part.max_memory > 0)
-        part.max_memory = part.max_memory > s->ledger.now ? part.max_memory - s->ledger.now : 1;
+        part.max_memory = part.max_memory > s->budget.held ? part.max_memory - s->budget.held : 1;
     if (part.progress) {
         part.progress = tell;
         part.user = s;
@@ -85,7 +85,7 @@ static lob_status read_slab(streaming *s, slab *b, int64_t z)
     return lob_components_check(&b->in, s->options, s->error);
 }
 
-/* Number a slab's components as they come. What is made of it is in the ledger until drop_slab. */
+/* Number a slab's components as they come. What is made of it is in the budget until drop_slab. */
 static lob_status number_slab(streaming *s, slab *b, bool regions)
 {
     lob_components_options options = *s->options;
@@ -96,16 +96,16 @@ static lob_status number_slab(streaming *s, slab *b, bool regions)
     options.type = LOB_I32;
     const lob_components_input in = {.image = b->in.image, .mask = b->in.mask};
     const int64_t labels = b->planes * s->plane * (int64_t)sizeof(int32_t);
-    lob_status st = lob_ledger_enter(&s->ledger, labels, s->error);
+    lob_status st = lob_budget_hold(&s->budget, labels, s->error);
     if (st != LOB_OK) return st;
     b->bytes = labels;
     const lob_context part = context_within(s);
     st = s->number(&b->numbered, &in, &options, &part, s->error);
-    const int64_t peak = s->ledger.now + b->numbered.working_bytes;
-    if (peak > s->ledger.peak) s->ledger.peak = peak;
+    const int64_t peak = s->budget.held + b->numbered.working_bytes;
+    if (peak > s->budget.peak) s->budget.peak = peak;
     if (st != LOB_OK || !regions) return st;
     const int64_t table = b->numbered.count * (int64_t)sizeof(lob_region);
-    st = lob_ledger_enter(&s->ledger, table, s->error);
+    st = lob_budget_hold(&s->budget, table, s->error);
     if (st == LOB_OK) b->bytes += table;
     return st;
 }
@@ -113,7 +113,7 @@ static lob_status number_slab(streaming *s, slab *b, bool regions)
 static void drop_slab(streaming *s, slab *b)
 {
     lob_components_output_free(&b->numbered);
-    s->ledger.now -= b->bytes;
+    lob_budget_release(&s->budget, b->bytes);
     b->bytes = 0;
 }
 
@@ -135,14 +135,14 @@ static lob_status grow(streaming *s, void *table, size_t size, int64_t room)
     void **block = table, *grown;
     char asked[LOB_BYTES_TEXT];
     const int64_t more = (room - (*block ? s->pieces.room : 0)) * (int64_t)size;
-    const lob_status st = lob_ledger_enter(&s->ledger, more, s->error);
+    const lob_status st = lob_budget_hold(&s->budget, more, s->error);
     if (st != LOB_OK) return st;
     grown = realloc(*block, (size_t)room * size);
     if (grown) {
         *block = grown;
         return LOB_OK;
     }
-    s->ledger.now -= more;
+    lob_budget_release(&s->budget, more);
     return lob_fail(s->error, LOB_ENOMEM, "no memory for components: %s more were asked for",
                     lob_bytes_text(asked, more));
 }
@@ -151,10 +151,10 @@ static lob_status grow(streaming *s, void *table, size_t size, int64_t room)
 static void measures_give(streaming *s)
 {
     piece_table *p = &s->pieces;
-    lob_ledger_give(&s->ledger, p->voxels, p->room, sizeof *p->voxels);
-    lob_ledger_give(&s->ledger, p->value, p->room, sizeof *p->value);
-    lob_ledger_give(&s->ledger, p->regions, p->room, sizeof *p->regions);
-    lob_ledger_give(&s->ledger, p->measured, p->room, sizeof *p->measured);
+    lob_budget_free(&s->budget, p->voxels, p->room, sizeof *p->voxels);
+    lob_budget_free(&s->budget, p->value, p->room, sizeof *p->value);
+    lob_budget_free(&s->budget, p->regions, p->room, sizeof *p->regions);
+    lob_budget_free(&s->budget, p->measured, p->room, sizeof *p->measured);
     p->voxels = NULL;
     p->value = NULL;
     p->regions = NULL;
@@ -165,7 +165,7 @@ static void pieces_give(streaming *s)
 {
     piece_table *p = &s->pieces;
     measures_give(s);
-    lob_ledger_give(&s->ledger, p->parent, p->room, sizeof *p->parent);
+    lob_budget_free(&s->budget, p->parent, p->room, sizeof *p->parent);
     *p = (piece_table){0};
 }
 
@@ -232,11 +232,11 @@ static lob_status measure_pieces(streaming *s, const slab *b)
         lob_context part = context_within(s);
         part.progress = NULL; /* the slab's share has been told */
         const int64_t bytes = lob_regions_sum_bytes(&in, &part);
-        lob_status st = lob_ledger_enter(&s->ledger, bytes, s->error);
+        lob_status st = lob_budget_hold(&s->budget, bytes, s->error);
         if (st != LOB_OK) return st;
         st = lob_regions_sum(regions, s->pieces.measured + b->piece, &s->result->fine, &in, &part,
                              s->error);
-        s->ledger.now -= bytes;
+        lob_budget_release(&s->budget, bytes);
         if (st != LOB_OK) return st;
     } else if (count > 0) {
         memcpy(regions, b->numbered.regions, (size_t)count * sizeof *regions);
@@ -258,22 +258,22 @@ static lob_status seam_make(streaming *s, const lob_volume *image)
     s->seam.dims.nz = 2;
     s->rule = lob_component_rule_of(image, s->options);
     if (s->options->slice_axis == 2) return LOB_OK; /* nothing joins across planes */
-    lob_status st = lob_ledger_take(&s->ledger, &s->edge, s->plane, sizeof *s->edge, s->error);
+    lob_status st = lob_budget_alloc(&s->budget, &s->edge, s->plane, sizeof *s->edge, s->error);
     if (st == LOB_OK && s->options->join != LOB_JOIN_ANY) {
-        st = lob_ledger_take(&s->ledger, &s->together, lob_bit_words(s->dims.nx),
-                             sizeof *s->together, s->error);
+        st = lob_budget_alloc(&s->budget, &s->together, lob_bit_words(s->dims.nx),
+                              sizeof *s->together, s->error);
         if (st == LOB_OK)
-            st = lob_ledger_take(&s->ledger, &s->seam.data, 2 * s->plane * image->channels,
-                                 lob_type_of(image->type)->bytes, s->error);
+            st = lob_budget_alloc(&s->budget, &s->seam.data, 2 * s->plane * image->channels,
+                                  lob_type_of(image->type)->bytes, s->error);
     }
     return st;
 }
 
 static void seam_give(streaming *s)
 {
-    lob_ledger_give(&s->ledger, s->edge, s->plane, sizeof *s->edge);
-    lob_ledger_give(&s->ledger, s->together, lob_bit_words(s->dims.nx), sizeof *s->together);
-    lob_ledger_give(&s->ledger, s->seam.data, 2 * s->plane * s->seam.channels,
+    lob_budget_free(&s->budget, s->edge, s->plane, sizeof *s->edge);
+    lob_budget_free(&s->budget, s->together, lob_bit_words(s->dims.nx), sizeof *s->together);
+    lob_budget_free(&s->budget, s->seam.data, 2 * s->plane * s->seam.channels,
                     lob_type_of(s->seam.type)->bytes);
 }
 
@@ -391,7 +391,7 @@ static void fold_pieces(streaming *s)
 /* What pieces have for rows becomes the result's: the first `count` of them. */
 static void *hand_over(streaming *s, void *rows, int64_t count, size_t size)
 {
-    s->ledger.now -= (s->pieces.room - count) * (int64_t)size;
+    lob_budget_release(&s->budget, (s->pieces.room - count) * (int64_t)size);
     void *less = realloc(rows, (size_t)(count > 0 ? count : 1) * size);
     return less ? less : rows;
 }
@@ -409,10 +409,11 @@ static lob_status keep_regions(streaming *s, const int32_t *number)
     lob_region *regions = p->regions;
     lob_region_values *values = p->measured;
     if (!in_place) {
-        lob_ledger *ledger = &s->ledger;
-        lob_status st = lob_ledger_take(ledger, &result->regions, count, sizeof *regions, s->error);
+        lob_budget *budget = &s->budget;
+        lob_status st =
+            lob_budget_alloc(budget, &result->regions, count, sizeof *regions, s->error);
         if (st == LOB_OK && s->measures)
-            st = lob_ledger_take(ledger, &result->values, count, sizeof *values, s->error);
+            st = lob_budget_alloc(budget, &result->values, count, sizeof *values, s->error);
         if (st != LOB_OK) return st;
         regions = result->regions;
         values = result->values;
@@ -454,8 +455,8 @@ static lob_status settle(streaming *s, int64_t *largest)
     fold_pieces(s);
     const int64_t found = result->found, heap = lob_components_select_bytes(found, s->options);
     s->least = p->count * piece_bytes(s) + found * (int64_t)sizeof *number + heap;
-    lob_status st = lob_ledger_take(&s->ledger, &number, found, sizeof *number, s->error);
-    if (st == LOB_OK) st = lob_ledger_enter(&s->ledger, heap, s->error);
+    lob_status st = lob_budget_alloc(&s->budget, &number, found, sizeof *number, s->error);
+    if (st == LOB_OK) st = lob_budget_hold(&s->budget, heap, s->error);
     if (st != LOB_OK) goto out;
     if (lob_components_selects(s->options)) {
         st = lob_components_select(number, &result->count, p->voxels, found, s->options, s->error);
@@ -464,14 +465,14 @@ static lob_status settle(streaming *s, int64_t *largest)
         if (found > INT32_MAX) st = lob_components_type(&result->type, found, s->options, s->error);
         for (int64_t i = 0; st == LOB_OK && i < found; i++) number[i] = (int32_t)(i + 1);
     }
-    s->ledger.now -= heap;
+    lob_budget_release(&s->budget, heap);
     if (st == LOB_OK && s->options->regions) st = keep_regions(s, number);
     if (st == LOB_OK) st = choose_labels(s, number, largest);
     for (int64_t i = 0; st == LOB_OK && i < p->count; i++)
         p->parent[i] = (uint32_t)number[p->parent[i]];
     measures_give(s);
 out:
-    lob_ledger_give(&s->ledger, number, found, sizeof *number);
+    lob_budget_free(&s->budget, number, found, sizeof *number);
     return st;
 }
 
@@ -550,14 +551,14 @@ static lob_status run_passes(streaming *s)
     if (st == LOB_OK) st = settle(s, &largest);
     if (st == LOB_OK && s->stream->begin)
         st = s->stream->begin(s->stream->user, s->result, largest, s->error);
-    s->ledger.most = s->context->max_memory;
-    if (st == LOB_OK) st = lob_ledger_enter(&s->ledger, 0, s->error);
-    if (st == LOB_OK) st = lob_ledger_take(&s->ledger, &row, s->dims.nx, sizeof *row, s->error);
+    s->budget.limit = s->context->max_memory;
+    if (st == LOB_OK) st = lob_budget_hold(&s->budget, 0, s->error);
+    if (st == LOB_OK) st = lob_budget_alloc(&s->budget, &row, s->dims.nx, sizeof *row, s->error);
     for (int64_t z = 0; st == LOB_OK && z < s->dims.nz; z += s->planes) {
         st = next_share(s, s->to + 0.5 / (double)slabs);
         if (st == LOB_OK) st = write_slab(s, z, &piece, row);
     }
-    lob_ledger_give(&s->ledger, row, s->dims.nx, sizeof *row);
+    lob_budget_free(&s->budget, row, s->dims.nx, sizeof *row);
     return st;
 }
 
@@ -569,13 +570,13 @@ static lob_status run_whole(streaming *s)
     if (st != LOB_OK) return st;
     lob_components_output *result = s->result;
     const lob_type most = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
-    st = lob_ledger_enter(&s->ledger, b.planes * s->plane * (int64_t)lob_type_of(most)->bytes,
-                          s->error);
+    st = lob_budget_hold(&s->budget, b.planes * s->plane * (int64_t)lob_type_of(most)->bytes,
+                         s->error);
     if (st != LOB_OK) return st;
     s->to = 0.99;
     const lob_context part = context_within(s);
     st = s->number(result, &b.in, s->options, &part, s->error);
-    s->ledger.peak = s->ledger.now + result->working_bytes;
+    s->budget.peak = s->budget.held + result->working_bytes;
     if (st != LOB_OK) return st;
     int64_t largest = 0;
     for (int64_t i = 0; i < b.planes * s->plane; i++) {
@@ -608,22 +609,24 @@ lob_status lob_components_streamed(lob_components_output *result,
                         "filling holes needs the whole volume at once, about %s of memory beside "
                         "the image; allow more memory or leave holes as they are",
                         lob_bytes_text(needed, voxels < INT64_MAX / 16 ? 9 * voxels : voxels));
-    streaming s = {.result = result,
-                   .stream = stream,
-                   .options = options,
-                   .number = number,
-                   .context = context,
-                   .error = error,
-                   .dims = dims,
-                   .planes = planes < dims.nz ? planes : dims.nz,
-                   .plane = dims.nx * dims.ny,
-                   .ledger = {.most = context->max_memory}};
+    streaming s = {
+        .result = result,
+        .stream = stream,
+        .options = options,
+        .number = number,
+        .context = context,
+        .error = error,
+        .dims = dims,
+        .planes = planes < dims.nz ? planes : dims.nz,
+        .plane = dims.nx * dims.ny,
+        .budget = {.who = "components", .limit = context->max_memory}
+    };
     lob_status st = planes < dims.nz ? run_passes(&s) : run_whole(&s);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     seam_give(&s);
     pieces_give(&s);
-    result->working_bytes = s.ledger.peak;
+    result->working_bytes = s.budget.peak;
     if (st != LOB_OK) lob_components_output_free(result);
     if (st == LOB_ENOMEM) result->working_bytes = s.least;
     return st;

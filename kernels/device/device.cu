@@ -1,5 +1,5 @@
 /* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
-#include "kernels/device/device_private.h"
+#include "kernels/device/device_struct.h"
 
 #include "volumes/clock.h"
 
@@ -54,12 +54,11 @@ static lob_status count_devices(int *count, lob_error *error)
     if (result == cudaSuccess && *count > 0) return LOB_OK;
     (void)cudaGetLastError();
     if (result == cudaErrorInsufficientDriver)
-        return lob_fail(
-            error, LOB_EDEVICE,
-            "no NVIDIA driver, or one too old for this build (CUDA %d.%d): use --device cpu",
-            CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
+                             "no NVIDIA driver, or one too old for this build (CUDA %d.%d)",
+                             CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     if (result == cudaErrorNoDevice || result == cudaSuccess)
-        return lob_fail(error, LOB_EDEVICE, "no CUDA GPU in this machine: use --device cpu");
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "no CUDA GPU in this machine");
     return lob_device_check(result, "cudaGetDeviceCount", error);
 }
 
@@ -72,10 +71,8 @@ static lob_status try_device(int n, int64_t *free_bytes, lob_error *error)
     const cudaError_t result = cudaFuncGetAttributes(&attributes, (const void *)probe_kernel);
     if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction) {
         (void)cudaGetLastError();
-        return lob_fail(error, LOB_EDEVICE,
-                        "GPU %d is too old for this build: use --device cpu, or, if its compute "
-                        "capability is 8.0 or later, build with its CMAKE_CUDA_ARCHITECTURES",
-                        n);
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_BUILD_GPU,
+                             "GPU %d is too old for this build", n);
     }
     LOB_CUDA(result);
     LOB_CUDA(cudaMemGetInfo(&bytes, &total));
@@ -123,9 +120,8 @@ static lob_status fill_in(lob_device *device, lob_error *error)
         cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->number));
     LOB_CUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device->number));
     if (!cooperative)
-        return lob_fail(error, LOB_EDEVICE,
-                        "GPU %d cannot run blocks that wait for each other: use --device cpu",
-                        device->number);
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
+                             "GPU %d cannot run blocks that wait for each other", device->number);
     device->capability = 10 * properties.major + properties.minor;
     device->multiprocessors = properties.multiProcessorCount;
     device->total_bytes = (int64_t)properties.totalGlobalMem;
@@ -136,8 +132,9 @@ static lob_status fill_in(lob_device *device, lob_error *error)
         LOB_CUDA(cudaMallocHost((void **)&device->staging[i], STAGING_BYTES));
         LOB_CUDA(cudaEventCreateWithFlags(&device->staged[i], cudaEventDisableTiming));
     }
-    LOB_CUDA(cudaHostAlloc((void **)&device->line, sizeof *device->line, cudaHostAllocMapped));
-    memset((void *)device->line, 0, sizeof *device->line);
+    LOB_CUDA(
+        cudaHostAlloc((void **)&device->mailbox, sizeof *device->mailbox, cudaHostAllocMapped));
+    memset((void *)device->mailbox, 0, sizeof *device->mailbox);
     return LOB_OK;
 }
 
@@ -172,12 +169,29 @@ void lob_device_close(lob_device *device)
             if (device->staged[i]) cudaEventDestroy(device->staged[i]);
             if (device->staging[i]) cudaFreeHost(device->staging[i]);
         }
-        if (device->line) cudaFreeHost((void *)device->line);
+        if (device->mailbox) cudaFreeHost((void *)device->mailbox);
         for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
         if (device->stream) cudaStreamDestroy(device->stream);
     }
     (void)cudaGetLastError();
     free(device);
+}
+
+/* ---- facts ---- */
+
+lob_device_mailbox *lob_device_mailbox_of(const lob_device *device)
+{
+    return device->mailbox;
+}
+
+int lob_device_multiprocessors(const lob_device *device)
+{
+    return device->multiprocessors;
+}
+
+int64_t lob_device_shared_bytes(const lob_device *device)
+{
+    return device->shared_bytes;
 }
 
 const char *lob_device_name(const lob_device *device)
@@ -211,24 +225,38 @@ int64_t lob_device_free_bytes(const lob_device *device)
     return bytes;
 }
 
-int64_t lob_device_room(const lob_device *device, lob_device_block block)
-{
-    /* Something stays for the driver, which needs memory of its own for kernels. */
-    const int64_t bytes = free_now(device) - DRIVER_BYTES;
-    return (bytes > 0 ? bytes : 0) + device->block_bytes[block];
-}
-
 int64_t lob_device_total_bytes(const lob_device *device)
 {
     return device->total_bytes;
 }
 
-lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
-                              int64_t size, lob_error *error)
+/* ---- blocks ---- */
+
+int64_t lob_device_block_capacity(const lob_device *device, lob_device_block block, int64_t wanted)
+{
+    const int64_t held = device->block_bytes[block];
+    if (wanted <= held) return held;
+    /* Something stays for the driver, which needs memory of its own for kernels. */
+    const int64_t bytes = free_now(device) - DRIVER_BYTES;
+    return (bytes > 0 ? bytes : 0) + held;
+}
+
+void *lob_device_block_held(const lob_device *device, lob_device_block block)
+{
+    return device->block[block];
+}
+
+uint64_t lob_device_block_uses(const lob_device *device, lob_device_block block)
+{
+    return device->block_uses[block];
+}
+
+lob_status lob_device_block_take(lob_device *device, lob_device_block block, void **memory,
+                                 int64_t size, lob_error *error)
 {
     *memory = NULL;
     LOB_TRY(lob_device_enter(device, error));
-    device->asked[block]++;
+    device->block_uses[block]++;
     if (size > device->block_bytes[block]) {
         LOB_CUDA(cudaStreamSynchronize(device->stream));
         LOB_CUDA(cudaFree(device->block[block]));
@@ -240,6 +268,8 @@ lob_status lob_device_scratch(lob_device *device, lob_device_block block, void *
     *memory = device->block[block];
     return LOB_OK;
 }
+
+/* ---- copies ---- */
 
 lob_device_traffic lob_device_traffic_of(const lob_device *device)
 {
@@ -295,7 +325,7 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     return LOB_OK;
 }
 
-void *lob_device_queue(const lob_device *device)
+void *lob_device_stream(const lob_device *device)
 {
     return device->stream;
 }
@@ -304,5 +334,12 @@ lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));
     LOB_CUDA(cudaStreamSynchronize(device->stream));
+    return LOB_OK;
+}
+
+lob_status lob_device_fill(lob_device *device, void *memory, unsigned char value, int64_t bytes,
+                           lob_error *error)
+{
+    LOB_CUDA(cudaMemsetAsync(memory, value, (size_t)bytes, device->stream));
     return LOB_OK;
 }

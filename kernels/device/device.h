@@ -43,32 +43,6 @@ int64_t lob_device_free_bytes(const lob_device *device);
 int64_t lob_device_total_bytes(const lob_device *device);
 
 /*
- * A device keeps blocks: for inputs and outputs, for what an algorithm works with, and for what is
- * only known to be needed while it works: tables of what it found, and lists.
- */
-typedef enum {
-    LOB_DEVICE_ARRAYS,
-    LOB_DEVICE_WORK,
-    LOB_DEVICE_TABLES,
-    LOB_DEVICE_LISTS,
-    LOB_DEVICE_BLOCKS
-} lob_device_block;
-
-/*
- * Memory of the device, at least size bytes, aligned to 256, not cleared. A block is kept for the
- * next caller: asking for it again may move it and forgets what it held.
- *
- *   memory  out  device address
- *
- * Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE.
- */
-lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
-                              int64_t size, lob_error *error);
-
-/* The largest size that asking for a block could get now. */
-int64_t lob_device_room(const lob_device *device, lob_device_block block);
-
-/*
  * Copy between ordinary memory and the device, in order with the device's other work. The host's
  * side may be used again when the call returns. The end of an upload, up to 32 MiB, may still be on
  * its way then, from buffers of the device's own.
@@ -90,12 +64,12 @@ typedef struct {
 lob_device_traffic lob_device_traffic_of(const lob_device *device);
 
 /*
- * The device's queue of work, a cudaStream_t, for who brings CUDA code of his own. It does not wait
- * for the default stream: before a call is given arrays on the device, what they hold must have
- * been written in this queue, or waited for (cudaMemcpy from pageable memory may return before the
- * bytes have come).
+ * The device's stream, a cudaStream_t, for programs with CUDA code of their own. It does not wait
+ * for the default stream: before a call is given arrays on the device, their contents must have
+ * been written in this stream, or waited for (cudaMemcpy from pageable memory may return before the
+ * bytes have arrived).
  */
-void *lob_device_queue(const lob_device *device);
+void *lob_device_stream(const lob_device *device);
 
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */
 lob_status lob_device_wait(lob_device *device, lob_error *error);

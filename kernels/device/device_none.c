@@ -5,7 +5,7 @@
 
 static lob_status none(lob_error *error)
 {
-    return lob_fail(error, LOB_EDEVICE, "built without CUDA: use --device cpu");
+    return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "built without CUDA");
 }
 
 lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error)
@@ -56,20 +56,6 @@ lob_device_traffic lob_device_traffic_of(const lob_device *device)
     return (lob_device_traffic){0};
 }
 
-lob_status lob_device_scratch(lob_device *device, lob_device_block block, void **memory,
-                              int64_t size, lob_error *error)
-{
-    (void)device, (void)block, (void)size;
-    *memory = NULL;
-    return none(error);
-}
-
-int64_t lob_device_room(const lob_device *device, lob_device_block block)
-{
-    (void)device, (void)block;
-    return 0;
-}
-
 lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
                              lob_error *error)
 {
@@ -84,7 +70,7 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     return none(error);
 }
 
-void *lob_device_queue(const lob_device *device)
+void *lob_device_stream(const lob_device *device)
 {
     (void)device;
     return NULL;

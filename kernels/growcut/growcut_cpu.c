@@ -133,7 +133,7 @@ static void grow_round(slices *all)
     for (int64_t s = 0; s < all->count; s++) {
         if (all->grown[s] || atomic_load_explicit(&all->stop, memory_order_relaxed)) continue;
         lob_growcut_stats part = {0};
-        lob_error line = {""};
+        lob_error line = {.text = ""};
         const lob_status st = grow_slice(all, s, &part, &line);
         if (st == LOB_ENOMEM && all->patient) continue;
         part.working_bytes *= all->at_once;

@@ -17,7 +17,7 @@ typedef struct {
     growcut_job job;
     lob_view view;  /* of all planes */
     int64_t slices; /* planes in all */
-    int64_t budget; /* bytes that working memory may take; 0 until it matters */
+    int64_t budget; /* bytes that working memory may take, as last asked for */
     lob_growcut_stats sums;
     lob_growcut_counts counts;
     lob_error *error;
@@ -109,24 +109,18 @@ static lob_status refuse(const call *c, int64_t bytes)
     const int64_t voxels = (int64_t)job->view.side[0] * job->view.side[1] * job->view.side[2];
     const double fits = (double)voxels / (double)bytes * (double)c->budget / 1e6;
     char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
-    return lob_fail(c->error, LOB_ENOMEM,
-                    "GrowCut needs %s of working memory on the GPU for %.1f million voxels, and %s "
-                    "are allowed and free, enough for %.1f million: use --device cpu",
-                    lob_bytes_text(needed, bytes), (double)voxels / 1e6,
-                    lob_bytes_text(room, c->budget), fits);
+    return lob_fail_hint(c->error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "GrowCut needs %s of working memory on the GPU for %.1f million voxels, "
+                         "and %s are allowed and free, enough for %.1f million",
+                         lob_bytes_text(needed, bytes), (double)voxels / 1e6,
+                         lob_bytes_text(room, c->budget), fits);
 }
 
-/* Asks the driver what is free, which takes long, only where the block that is held will not do. */
 static bool fits(call *c, int64_t bytes)
 {
-    const lob_device *device = c->job.device;
-    const int64_t most = c->job.context->max_memory;
-    const bool allowed = most == 0 || bytes <= most;
-    if (c->budget == 0 && allowed && bytes <= device->block_bytes[LOB_DEVICE_WORK]) return true;
-    if (c->budget == 0) {
-        const int64_t room = lob_device_room(device, LOB_DEVICE_WORK);
-        c->budget = most && most < room ? most : room;
-    }
+    const int64_t max = c->job.context->max_memory;
+    const int64_t capacity = lob_device_block_capacity(c->job.device, LOB_DEVICE_WORK, bytes);
+    c->budget = max && max < capacity ? max : capacity;
     return bytes <= c->budget;
 }
 
@@ -185,7 +179,7 @@ static lob_status make_rules(call *c, batch *b)
     const int64_t later = work_bytes(job, first_bits(job)), bytes = scan > later ? scan : later;
     if (!fits(c, bytes)) return refuse(c, bytes);
     void *work = NULL;
-    LOB_TRY(lob_device_scratch(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
+    LOB_TRY(lob_device_block_take(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
     LOB_TRY(lob_levels_scan_cuda(job->device, b->extremes, b->data, b->not_finite, &job->image,
                                  &job->view, work, c->error));
     job->data_voxels = 0;
@@ -292,8 +286,8 @@ static lob_status begin(call *c)
     const int64_t most = INT32_MAX, n = lob_dims_voxels(c->view.dims);
     if (!describe_image(job) || n < 0 || n / 64 > most || c->view.dims.nx > most ||
         c->view.dims.ny > most || c->view.dims.nz > most)
-        return lob_fail(c->error, LOB_ENOMEM,
-                        "the volume is too large for a GPU: use --device cpu");
+        return lob_fail_hint(c->error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volume is too large for a GPU");
     return LOB_OK;
 }
 
@@ -364,16 +358,15 @@ static lob_status send(lob_growcut_arrays *arrays, const sizes *z, const lob_gro
                        lob_device *device, lob_error *error)
 {
     void *block = NULL;
-    const bool held = z->total <= device->block_bytes[LOB_DEVICE_ARRAYS];
-    const int64_t room = held ? z->total : lob_device_room(device, LOB_DEVICE_ARRAYS);
+    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, z->total);
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     if (z->total > room)
-        return lob_fail(error, LOB_ENOMEM,
-                        "the volumes take %s and the GPU has %s free, enough for %.1f million "
-                        "voxels without GrowCut's own: use --device cpu",
-                        lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
-                        (double)z->voxels / (double)z->total * (double)room / 1e6);
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volumes take %s and the GPU has %s free, enough for %.1f million "
+                             "voxels without GrowCut's own",
+                             lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
+                             (double)z->voxels / (double)z->total * (double)room / 1e6);
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
     unsigned char *at = (unsigned char *)block;
     unsigned char *image = place_array(&at, z->image), *seeds = place_array(&at, z->label);
     unsigned char *mask = place_array(&at, z->mask);
@@ -406,7 +399,8 @@ lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *st
     if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_growcut_check(in, options, error));
     if (!measure(&z, out, in))
-        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volume is too large for a GPU");
     LOB_TRY(send(&arrays, &z, in, device, error));
     LOB_TRY(lob_growcut_cuda_arrays(&arrays, stats, NULL, in, options, NULL, context, error));
     LOB_TRY(receive(out, &arrays, &z, device, error));

@@ -58,10 +58,9 @@ typedef struct {
  * The same, device to device.
  *
  *   arrays   in/out  what of in and out holds voxels, there when this is called, as
- *                    lob_device_queue tells; in->image->data is not looked at, in->seeds->data only
- *                    together with in->seed_strength
- *   counts   out     may be NULL
- *   tuning   in      NULL: LOB_GROWCUT_TUNING
+ *                    lob_device_stream tells; in->image->data is not looked at, in->seeds->data
+ * only together with in->seed_strength counts   out     may be NULL tuning   in      NULL:
+ * LOB_GROWCUT_TUNING
  *
  * The device has finished when this returns.
  */

@@ -223,7 +223,8 @@ static void (*dense_kernel_of(const scan *s))(scan)
 
 static lob_status launch_scan(lob_device *device, const scan *s, int64_t planes, lob_error *error)
 {
-    const int64_t at_once = 8 * (int64_t)device->multiprocessors, channels = s->image.channels;
+    const int64_t at_once = 8 * (int64_t)lob_device_multiprocessors(device),
+                  channels = s->image.channels;
     const int64_t chunks = planes * s->chunks;
     void (*const kernel)(scan) = dense_kernel_of(s);
     if (!kernel)
@@ -286,8 +287,10 @@ lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int6
     s.counts = s.high + n;
     const size_t bytes = (size_t)lob_levels_scan_bytes(planes, image->channels);
     LOB_TRY(lob_device_enter(device, error));
-    LOB_CUDA(cudaMemsetAsync(s.low, 0xff, (size_t)n * sizeof(wide), device->stream));
-    LOB_CUDA(cudaMemsetAsync(s.high, 0, bytes - (size_t)n * sizeof(wide), device->stream));
+    LOB_CUDA(
+        cudaMemsetAsync(s.low, 0xff, (size_t)n * sizeof(wide), lob_device_cuda_stream(device)));
+    LOB_CUDA(cudaMemsetAsync(s.high, 0, bytes - (size_t)n * sizeof(wide),
+                             lob_device_cuda_stream(device)));
     LOB_TRY(launch_scan(device, &s, planes, error));
     wide *found = (wide *)malloc(bytes);
     if (!found)

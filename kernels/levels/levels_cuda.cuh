@@ -2,20 +2,9 @@
 #ifndef LOB_LEVELS_CUDA_CUH
 #define LOB_LEVELS_CUDA_CUH
 
-#include "kernels/device/device_private.h"
+#include "kernels/device/device_image.cuh"
 #include "kernels/levels/levels.h"
 #include "kernels/levels/levels_voxel.h"
-
-/* An image in device memory, and what makes its voxels data. */
-typedef struct {
-    const void *stored;  /* channels * voxels */
-    const uint8_t *mask; /* may be NULL */
-    int64_t voxels;
-    int channels;
-    lob_type type;
-    bool ranged;
-    double slope, inter, range[2];
-} lob_device_image;
 
 /* The mapping of one plane, as kernels read it. */
 typedef struct {
@@ -24,12 +13,16 @@ typedef struct {
     int exact;
 } lob_device_levels;
 
-/* The voxels of a view that are scanned together: all of it, or slice after slice. */
-typedef struct {
-    int64_t offset, stride[3]; /* as in lob_view */
-    uint32_t side[3];
-    bool flat; /* every slice along the view's z is a plane of its own; otherwise there is one */
-} lob_device_view;
+static inline lob_device_levels lob_device_levels_of(uint64_t low_bits, double low, double per_unit,
+                                                     bool exact)
+{
+    lob_device_levels to = {};
+    to.low_bits = low_bits;
+    to.low = low;
+    to.per_unit = per_unit;
+    to.exact = exact;
+    return to;
+}
 
 /* Find the levels' extremes of each plane.
  *
@@ -43,52 +36,6 @@ lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int6
                                 const lob_device_view *view, void *work, lob_error *error);
 
 int64_t lob_levels_scan_bytes(int64_t planes, int channels);
-
-/* Stored integers sign-extended; of other types nothing. */
-static __device__ inline uint64_t lob_stored_bits(const lob_device_image *image, int64_t i)
-{
-#define BITS_OF(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                               \
-        return integer ? (uint64_t)((const ctype *)image->stored)[i] : 0;
-    switch (image->type) {
-        LOB_TYPE_LIST(BITS_OF)
-    case LOB_TYPES:
-        break;
-    }
-#undef BITS_OF
-    return 0;
-}
-
-static __device__ inline double lob_stored_value(const lob_device_image *image, int64_t i)
-{
-#define VALUE_OF(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                \
-        return (double)((const ctype *)image->stored)[i];
-    switch (image->type) {
-        LOB_TYPE_LIST(VALUE_OF)
-    case LOB_TYPES:
-        break;
-    }
-#undef VALUE_OF
-    return 0.0;
-}
-
-enum { LOB_VOXEL_OUTSIDE, LOB_VOXEL_DATA, LOB_VOXEL_NOT_FINITE };
-
-/* What voxel v of the volume is; lob_levels_data_row says the same of a row. */
-static __device__ inline int lob_voxel_state(const lob_device_image *image, int64_t v)
-{
-    if (image->mask && !image->mask[v]) return LOB_VOXEL_OUTSIDE;
-    const bool real = image->type == LOB_F32 || image->type == LOB_F64;
-    for (int c = 0; real && c < image->channels; c++)
-        if (!isfinite(lob_stored_value(image, v + c * image->voxels))) return LOB_VOXEL_NOT_FINITE;
-    for (int c = 0; image->ranged && c < image->channels; c++) {
-        const double stored = lob_stored_value(image, v + c * image->voxels);
-        const double value = image->slope * stored + image->inter;
-        if (!(value >= image->range[0] && value <= image->range[1])) return LOB_VOXEL_OUTSIDE;
-    }
-    return LOB_VOXEL_DATA;
-}
 
 static __device__ inline uint16_t lob_voxel_level(const lob_device_image *image,
                                                   const lob_device_levels *levels, int64_t i)

@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finishing f)
 static lob_status finish(const finishing &f, lob_device *device, lob_error *error)
 {
     return lob_launch(device, finish_kernel, "finishing regions",
-                      lob_blocks(device, f.count, ROW_THREADS), ROW_THREADS, 0, f, error);
+                      lob_grid_blocks(device, f.count, ROW_THREADS), ROW_THREADS, 0, f, error);
 }
 
 static lob_status explain(int64_t count, const wide counter[COUNTERS], lob_error *error)
@@ -118,7 +118,7 @@ lob_status lob_region_values_end(value_sums *sums, int64_t count, lob_device *de
 {
     wide counter[COUNTERS];
     const finishing f = {NULL, sums, count, (wide *)work + 1};
-    LOB_CUDA(cudaMemsetAsync(work, 0xff, sizeof counter, device->stream));
+    LOB_CUDA(cudaMemsetAsync(work, 0xff, sizeof counter, lob_device_cuda_stream(device)));
     LOB_TRY(finish(f, device, error));
     LOB_TRY(lob_device_download(device, counter, work, sizeof counter, error));
     return explain(count, counter, error);
@@ -133,8 +133,8 @@ static lob_status check_input(const lob_regions_input *in, const lob_context *co
     if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
     LOB_TRY(lob_regions_check(in, error));
     if (in->dims.nx > side || in->dims.ny > side || in->dims.nz > side)
-        return lob_fail(error, LOB_ENOMEM,
-                        "a side of the volume is too long for a GPU: use --device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "a side of the volume is too long for a GPU");
     return LOB_OK;
 }
 
@@ -154,11 +154,10 @@ static void describe(scene *s, const void *labels, const lob_regions_input *in)
 static lob_status refuse(const lob_regions_input *in, int64_t bytes, int64_t room, lob_error *error)
 {
     char needed[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
-    return lob_fail(error, LOB_ENOMEM,
-                    "measuring %lld labels takes %s on the GPU, and %s are allowed and free: use "
-                    "--device cpu",
-                    (long long)in->count, lob_bytes_text(needed, bytes),
-                    lob_bytes_text(left, room));
+    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "measuring %lld labels takes %s on the GPU, and %s are allowed and free",
+                         (long long)in->count, lob_bytes_text(needed, bytes),
+                         lob_bytes_text(left, room));
 }
 
 /* Both blocks; the table's own bytes are output. */
@@ -170,14 +169,15 @@ static lob_status allocate(scene *s, int64_t *taken, const lob_regions_input *in
     const int64_t sums = in->image ? in->count * (int64_t)sizeof(value_sums) : 0;
     const int64_t table_bytes = rows + sums;
     const int64_t bytes = in->image ? lob_region_values_bytes() : COUNTER_BYTES;
-    const int64_t most = context->max_memory, room = lob_device_room(device, LOB_DEVICE_TABLES);
+    const int64_t most = context->max_memory,
+                  room = lob_device_block_capacity(device, LOB_DEVICE_TABLES, INT64_MAX);
     void *memory = NULL;
     if (most && bytes > most) return refuse(in, bytes, most, error);
     if (table_bytes + bytes > room) return refuse(in, table_bytes + bytes, room, error);
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_WORK, &memory, bytes, error));
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_WORK, &memory, bytes, error));
     s->wrong = (wide *)memory;
     s->crowded = s->wrong + 1;
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_TABLES, &memory, table_bytes, error));
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_TABLES, &memory, table_bytes, error));
     s->regions = (lob_region *)memory;
     s->sums = in->image ? (value_sums *)(s->regions + in->count) : NULL;
     *taken = bytes;
@@ -223,9 +223,9 @@ lob_status lob_regions_cuda_arrays(const lob_region **regions, const lob_region_
     if (in->image)
         LOB_TRY(
             lob_region_values_begin(&s.values, &levels, in->image, image, device, s.wrong, error));
-    LOB_CUDA(cudaMemsetAsync(s.wrong, 0xff, sizeof counter, device->stream));
+    LOB_CUDA(cudaMemsetAsync(s.wrong, 0xff, sizeof counter, lob_device_cuda_stream(device)));
     LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
-                       lob_blocks(device, s.count, ROW_THREADS), ROW_THREADS, 0, s, error));
+                       lob_grid_blocks(device, s.count, ROW_THREADS), ROW_THREADS, 0, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
     LOB_TRY(finish({s.regions, s.sums, s.count, s.crowded}, device, error));
@@ -246,10 +246,10 @@ static lob_status send(const void **labels, const void **image, const lob_region
     const int64_t of_image =
         in->image ? lob_product(voxels, (int64_t)lob_type_of(in->image->type)->bytes, 1, 1) : 0;
     const int64_t second = (of_labels + 255) / 256 * 256;
-    const int64_t room = lob_device_room(device, LOB_DEVICE_ARRAYS);
+    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, INT64_MAX);
     void *block = NULL;
     if (of_image < 0 || second + of_image > room) return refuse(in, second + of_image, room, error);
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, second + of_image, error));
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, second + of_image, error));
     *labels = block;
     *image = (unsigned char *)block + second;
     LOB_TRY(lob_device_upload(device, block, in->labels, of_labels, error));

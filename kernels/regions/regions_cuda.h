@@ -29,7 +29,7 @@ lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_
  *   taken    out  bytes of working memory, without the regions; may be NULL
  *   labels   in   device address; in->labels is not looked at
  *   image    in   device address; in->image->data is not looked at, but in->image being NULL is.
- *                 Both are there when this is called, as lob_device_queue tells
+ *                 Both are there when this is called, as lob_device_stream tells
  *
  * The device has finished when this returns.
  */

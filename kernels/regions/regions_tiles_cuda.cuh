@@ -9,6 +9,7 @@
 #ifndef LOB_REGIONS_TILES_CUDA_CUH
 #define LOB_REGIONS_TILES_CUDA_CUH
 
+#include "kernels/device/hash_table.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
 #include "volumes/labels.h"
 
@@ -135,7 +136,7 @@ static __device__ inline void add_to_region(const scene &s, const corner &o, int
 static __device__ inline void add_sums(const scene &s, const corner &o, table *t,
                                        value_sums *values, int32_t label, const tile_sums &sums)
 {
-    const int row = lob_place_of_key<ROW_BITS, PROBES>(t->label, (uint32_t)label);
+    const int row = lob::hash_slot<ROW_BITS, PROBES>(t->label, (uint32_t)label);
     if (row >= 0)
         add_to_row(t, values, row, sums);
     else

@@ -124,7 +124,7 @@ static lob_status take_clusters(engine *e, lob_error *error)
     if (!e->slab) return LOB_ENOMEM;
     plan_slabs(e, (int64_t)(n * (floats + box + (kept ? sums + contrast : 0))),
                (int64_t)(sums + contrast));
-    const lob_status st = lob_budget_take(&e->budget, e->cluster_bytes, error);
+    const lob_status st = lob_budget_hold(&e->budget, e->cluster_bytes, error);
     if (st != LOB_OK) return st;
     e->centres = calloc(n, floats);
     e->boxes = malloc(n * box);
@@ -157,7 +157,7 @@ static void give_clusters(engine *e)
     free(e->largest);
     free(e->centres);
     free(e->boxes);
-    lob_budget_give(&e->budget, e->cluster_bytes);
+    lob_budget_release(&e->budget, e->cluster_bytes);
     e->slab = NULL;
     e->sums = NULL;
     e->largest = e->centres = NULL;
@@ -340,16 +340,18 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
     lob_supervoxels_stats found = {0};
     lob_status st = lob_supervoxels_check(in, options, error);
     if (st != LOB_OK) return st;
-    engine e = {.in = in,
-                .options = options,
-                .context = context,
-                .budget = {.limit = context->max_memory},
-                .threads = context->threads > 0 ? context->threads : 1,
-                .labels = labels};
+    engine e = {
+        .in = in,
+        .options = options,
+        .context = context,
+        .budget = {.who = "supervoxels", .limit = context->max_memory},
+        .threads = context->threads > 0 ? context->threads : 1,
+        .labels = labels
+    };
     const lob_level_rows rows = {row_levels, &e};
     lob_progress stages = {.context = context, .to = 0.9}; /* where iterations end at most */
     st = prepare(&e, &found, error);
-    if (st == LOB_OK) st = lob_budget_take(&e.budget, lob_supervoxels_plan_bytes(&e.plan), error);
+    if (st == LOB_OK) st = lob_budget_hold(&e.budget, lob_supervoxels_plan_bytes(&e.plan), error);
     if (st != LOB_OK) goto out;
     e.scene.plan = &e.plan;
     e.scene.image = in->image;

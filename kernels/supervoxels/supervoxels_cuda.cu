@@ -39,18 +39,17 @@ typedef struct {
 lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error)
 {
     char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
-    return lob_fail(error, LOB_ENOMEM,
-                    "supervoxels need %s of working memory on the GPU for %.1f million voxels, and "
-                    "%s are allowed and free, enough for %.1f million: use --device cpu",
-                    lob_bytes_text(needed, bytes), (double)voxels / 1e6,
-                    lob_bytes_text(room, budget),
-                    (double)voxels / (double)bytes * (double)budget / 1e6);
+    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "supervoxels need %s of working memory on the GPU for %.1f million "
+                         "voxels, and %s are allowed and free, enough for %.1f million",
+                         lob_bytes_text(needed, bytes), (double)voxels / 1e6,
+                         lob_bytes_text(room, budget),
+                         (double)voxels / (double)bytes * (double)budget / 1e6);
 }
 
 int64_t lob_supervoxels_budget(const lob_device *device, int64_t bytes, int64_t most)
 {
-    const int64_t held = device->block_bytes[LOB_DEVICE_WORK];
-    const int64_t room = bytes <= held ? held : lob_device_room(device, LOB_DEVICE_WORK);
+    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_WORK, bytes);
     return most && most < room ? most : room;
 }
 
@@ -67,7 +66,7 @@ static lob_status take_work(job *j, int64_t bytes, void **memory)
     const int64_t budget = lob_supervoxels_budget(j->device, bytes, most_beside(j, j->table_bytes));
     if (bytes > budget) return lob_supervoxels_refuse(bytes, budget, j->voxels, j->error);
     if (bytes > j->work_bytes) j->work_bytes = bytes;
-    return lob_device_scratch(j->device, LOB_DEVICE_WORK, memory, bytes, j->error);
+    return lob_device_block_take(j->device, LOB_DEVICE_WORK, memory, bytes, j->error);
 }
 
 /* What working memory comes to, with so many bytes of other blocks: none of these gets smaller. */
@@ -146,11 +145,12 @@ static lob_status send_tables(job *j, lob_supervoxels_cache *kept)
     void *memory = NULL;
     j->table_bytes = place_tables(j, NULL);
     if (j->table_bytes == 0) return LOB_OK;
-    if (kept->device == device && kept->sent && kept->sent == device->asked[LOB_DEVICE_LISTS]) {
-        place_tables(j, (unsigned char *)device->block[LOB_DEVICE_LISTS]);
+    if (kept->device == device && kept->sent &&
+        kept->sent == lob_device_block_uses(device, LOB_DEVICE_LISTS)) {
+        place_tables(j, (unsigned char *)lob_device_block_held(device, LOB_DEVICE_LISTS));
         return LOB_OK;
     }
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_LISTS, &memory, j->table_bytes, j->error));
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_LISTS, &memory, j->table_bytes, j->error));
     place_tables(j, (unsigned char *)memory);
     if (plan->rule.lab)
         LOB_TRY(lob_device_upload(device, j->lab, plan->linear,
@@ -163,7 +163,7 @@ static lob_status send_tables(job *j, lob_supervoxels_cache *kept)
                                   plan->level_waves * LOB_WAVE_ENTRIES * wave, j->error));
     }
     kept->device = device;
-    kept->sent = device->asked[LOB_DEVICE_LISTS];
+    kept->sent = lob_device_block_uses(device, LOB_DEVICE_LISTS);
     return LOB_OK;
 }
 
@@ -178,11 +178,12 @@ static lob_status prepare(job *j)
     count_bytes(j, 0);
     const scene *s = &j->s;
     const unsigned char *const end = (const unsigned char *)s->centres;
-    LOB_CUDA(
-        cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory), j->device->stream));
+    LOB_CUDA(cudaMemsetAsync(memory, 0, (size_t)(end - (unsigned char *)memory),
+                             lob_device_cuda_stream(j->device)));
     if ((void *)s->sums == s->labels) {
         const size_t sums = (size_t)s->rule.clusters * (size_t)lob_cluster_sums(&s->rule);
-        LOB_CUDA(cudaMemsetAsync(s->sums, 0, sums * sizeof *s->sums, j->device->stream));
+        LOB_CUDA(
+            cudaMemsetAsync(s->sums, 0, sums * sizeof *s->sums, lob_device_cuda_stream(j->device)));
     }
     return LOB_OK;
 }
@@ -379,7 +380,7 @@ static lob_status tell(job *j, int pass, int passes)
     lob_error *error = j->error;
     const lob_context *context = j->context;
     if (!context->progress) return LOB_OK;
-    LOB_CUDA(cudaEventRecord(j->passed[pass % 2], j->device->stream));
+    LOB_CUDA(cudaEventRecord(j->passed[pass % 2], lob_device_cuda_stream(j->device)));
     if (pass > 0) LOB_CUDA(cudaEventSynchronize(j->passed[(pass - 1) % 2]));
     return context->progress(context->user, ITERATED * pass / passes) ? LOB_ECANCEL : LOB_OK;
 }
@@ -469,7 +470,8 @@ static lob_status run(job *j, lob_supervoxels_cache *kept)
     for (int a = 0; a < 3; a++) j->found.cells[a] = plan->rule.cells[a];
     j->found.size_mm = plan->size_mm;
     if (!describe(j, plan))
-        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volume is too large for a GPU");
     LOB_TRY(send_tables(j, kept));
     LOB_TRY(prepare(j));
     for (int i = 0; i < 2 && j->context->progress; i++)
@@ -501,7 +503,9 @@ lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
     j.error = error;
     j.voxels = lob_voxels(in->image);
     const lob_status st = run(&j, kept ? kept : &own);
-    if (st != LOB_OK) cudaStreamSynchronize(j.device->stream); /* nothing of it stays on the way */
+    if (st != LOB_OK)
+        cudaStreamSynchronize(
+            lob_device_cuda_stream(j.device)); /* nothing of it stays on the way */
     for (int i = 0; i < 2; i++)
         if (j.passed[i]) cudaEventDestroy(j.passed[i]);
     lob_supervoxels_cache_free(&own);
@@ -524,17 +528,17 @@ static lob_status send(lob_supervoxels_arrays *arrays, const lob_supervoxels_inp
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
     void *block = NULL;
     if (stored < 0 || labels < 0 || stored > most || labels > most)
-        return lob_fail(error, LOB_ENOMEM, "the volume is too large for a GPU: use --device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volume is too large for a GPU");
     const int64_t total = stored + labels + mask + slack;
-    const bool held = total <= device->block_bytes[LOB_DEVICE_ARRAYS];
-    const int64_t room = held ? total : lob_device_room(device, LOB_DEVICE_ARRAYS);
+    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, total);
     if (total > room)
-        return lob_fail(error, LOB_ENOMEM,
-                        "the volumes take %s and the GPU has %s free, enough for %.1f million "
-                        "voxels without what supervoxels need: use --device cpu",
-                        lob_bytes_text(taken, total), lob_bytes_text(left, room),
-                        (double)voxels / (double)total * (double)room / 1e6);
-    LOB_TRY(lob_device_scratch(device, LOB_DEVICE_ARRAYS, &block, total, error));
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "the volumes take %s and the GPU has %s free, enough for %.1f million "
+                             "voxels without what supervoxels need",
+                             lob_bytes_text(taken, total), lob_bytes_text(left, room),
+                             (double)voxels / (double)total * (double)room / 1e6);
+    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, total, error));
     unsigned char *at = (unsigned char *)block;
     unsigned char *to_image = take_part<unsigned char>(&at, stored);
     uint8_t *to_mask = take_part<uint8_t>(&at, mask);

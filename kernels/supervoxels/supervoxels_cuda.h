@@ -77,7 +77,7 @@ typedef struct {
 /*
  * The same, device to device.
  *
- *   arrays   in/out  there when this is called, as lob_device_queue tells; in->image->data and
+ *   arrays   in/out  there when this is called, as lob_device_stream tells; in->image->data and
  *                    in->mask are not looked at
  *   kept     in/out  all zero at first; free with lob_supervoxels_cache_free. NULL: nothing is kept
  *   tuning   in      NULL: all false and 0

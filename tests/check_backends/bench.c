@@ -29,7 +29,7 @@ float bench_median(float *ms, int n)
 
 bench_clock bench_start(const lob_context *context)
 {
-    bench_clock clock = {.queue = lob_device_queue(context->device)};
+    bench_clock clock = {.queue = lob_device_stream(context->device)};
     must(cudaEventCreate(&clock.before), "cudaEventCreate");
     must(cudaEventCreate(&clock.after), "cudaEventCreate");
     must(cudaEventRecord(clock.before, clock.queue), "cudaEventRecord");
@@ -91,7 +91,7 @@ bool bench_abdomen(lob_volume *image, lob_volume *truth, lob_volume *seeds, lob_
                    double noise, uint64_t random_seed, int threads)
 {
     lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     o.dims = dims;
     o.noise = noise;
     o.random_seed = random_seed;

@@ -30,7 +30,7 @@ typedef struct {
 bench_clock bench_start(const lob_context *context);
 float bench_stop_ms(bench_clock *clock);
 
-/* Copy n bytes to the device and wait until they are there: see lob_device_queue. */
+/* Copy n bytes to the device and wait until they are there: see lob_device_stream. */
 void bench_upload(void *to, const void *bytes, size_t n);
 
 /* A device copy of host bytes; free it with cudaFree. */

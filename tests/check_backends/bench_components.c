@@ -240,7 +240,7 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
 {
     lob_components_options o = lob_components_defaults();
     lob_components_output want;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_context cpu = {.threads = b->context->threads};
     const lob_components_input in = {.image = &b->image};
     const double n = (double)lob_voxels(&b->image);

@@ -137,7 +137,7 @@ static float components_ms(flat_bench *b)
     const lob_components_input in = {.image = &b->image};
     const lob_components_arrays arrays = {.image = b->pixels, .labels = b->labels};
     lob_components_output result = {0};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     bench_clock clock = bench_start(b->context);
     const lob_status st = lob_components_cuda_arrays(&arrays, &result, &in, &o, b->context, &error);
     const float ms = bench_stop_ms(&clock);
@@ -207,7 +207,7 @@ static int bench_row(const lob_context *context, const flat_case *row, int neigh
     const lob_components_options o = options_of(&b);
     const lob_components_input in = {.image = &b.image};
     const lob_context cpu = {.threads = context->threads};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     int failures = 1;
     if (lob_components_cpu(&b.want, &in, &o, &cpu, &error) == LOB_OK) {
         b.pixels = bench_to_device(b.image.data, n * (size_t)row->channels);

@@ -144,7 +144,7 @@ static bool on_cpu(bench *b, const lob_growcut_options *options)
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     const lob_growcut_output out = {b->want, NULL, NULL};
     const lob_context cpu = {.threads = b->context->threads};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, &cpu, &error);
     if (st != LOB_OK) printf("%s on the CPU: %s\n", b->name, error.text);
     return st == LOB_OK;
@@ -153,7 +153,7 @@ static bool on_cpu(bench *b, const lob_growcut_options *options)
 static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
                         const lob_growcut_options *options, const lob_growcut_tuning *tuning)
 {
-    cudaStream_t queue = lob_device_queue(b->context->device);
+    cudaStream_t queue = lob_device_stream(b->context->device);
     must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
     bench_clock clock = bench_start(b->context);
     t->status = lob_growcut_cuda_arrays(&b->arrays, &t->stats, &t->counts, in, options, tuning,

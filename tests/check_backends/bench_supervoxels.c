@@ -154,7 +154,7 @@ static bool on_cpu(const bench *b, lob_supervoxels_stats *stats, const lob_super
 {
     const lob_supervoxels_input in = {.image = &b->image};
     const lob_context cpu = {.threads = b->context->threads};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, &cpu, &error);
     if (st != LOB_OK) printf("on the CPU: %s\n", error.text);
     return st == LOB_OK;

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         .repeats = 100,
         .bench = {.times = 9, .dims = {512, 512, 300}}
     };
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     lob_context context = {.threads = cores > 0 ? (int)cores : 1};
     if (!parse(&c, argc, argv)) return usage();

@@ -37,7 +37,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
         components_case_make(&c, i, MOST_VOXELS);
         c.options.fill_holes = false; /* needs the whole volume */
         lob_components_output want;
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         const lob_status st = lob_components_cpu(&want, &c.in, &c.options, &cpu, &error);
         const int64_t nz = c.image.dims.nz, some[] = {1, nz / 3 + 1, nz};
         for (size_t k = 0; k < sizeof some / sizeof *some; k++, runs++) {

@@ -23,7 +23,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
     const lob_read_options options = {frame, MEMORY, 1, header_only};
     lob_volume v = lob_volume_empty();
     lob_file_info info = {0};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_status st = lob_format_nifti.read(&v, &where, file, &options, &info, &error);
     if (st == LOB_OK) {
         size_t listed = 0;

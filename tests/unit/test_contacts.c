@@ -211,7 +211,7 @@ static void too_little_memory_is_told(void **state)
     const lob_context context = {.threads = 2, .max_memory = 100};
     lob_contact *list;
     int64_t found;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     assert_int_equal(
         lob_contacts(&list, &found, &s.grid, &s.image.geometry, NULL, 0, -1, &context, &error),
         LOB_ENOMEM);

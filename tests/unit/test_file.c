@@ -30,7 +30,7 @@ static void assert_content(const char *path, const char *want)
 
 static void begin(lob_output *out, const char *path, bool force, const char *text)
 {
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     if (lob_output_begin(out, path, force, &error) != LOB_OK ||
         lob_output_write(out, text, strlen(text), &error) != LOB_OK)
         fail_msg("%s", error.text);
@@ -85,7 +85,7 @@ static void an_old_file_stays_without_force(void **state)
     const char *path = scratch("a.nii");
     spill(path, "old", 3);
     lob_output out;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     assert_int_equal(lob_output_check(path, false, &error), LOB_ECREATE);
     assert_int_equal(lob_output_begin(&out, path, false, &error), LOB_ECREATE);
     assert_non_null(strstr(error.text, "--force"));
@@ -104,7 +104,7 @@ static void a_file_that_appears_meanwhile_stays(void **state)
     (void)state;
     const char *path = scratch("a.nii");
     lob_output out;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     begin(&out, path, false, "new");
     spill(path, "theirs", 6);
     assert_int_equal(lob_output_commit(&out, &error), LOB_ECREATE);
@@ -186,7 +186,7 @@ static void impossible_places_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         lob_output out;
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         if (lob_output_begin(&out, cases[i].path, true, &error) != LOB_ECREATE ||
             !strstr(error.text, cases[i].says))
             fail_msg("%s: %s", cases[i].path, error.text);
@@ -205,7 +205,7 @@ static void a_folder_without_permission_is_refused(void **state)
     snprintf(locked, sizeof locked, "%s", scratch("locked"));
     assert_int_equal(mkdir(locked, 0500), 0);
     lob_output out;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     char path[1100];
     snprintf(path, sizeof path, "%s/a.nii", locked);
     assert_int_equal(lob_output_begin(&out, path, false, &error), LOB_ECREATE);
@@ -222,7 +222,7 @@ static void a_size_limit_is_an_error_and_no_death(void **state)
     if (child == 0) {
         const struct rlimit limit = {1000, 1000};
         lob_output out;
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         char bytes[4096] = "";
         if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
         if (lob_output_begin(&out, path, false, &error) != LOB_OK) _exit(3);
@@ -317,7 +317,7 @@ static void inputs(void **state)
 {
     (void)state;
     lob_input in;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const char *path = scratch("a");
     assert_int_equal(lob_input_open(&in, path, &error), LOB_ENOINPUT);
     assert_non_null(strstr(error.text, path));

@@ -426,7 +426,7 @@ static void wide_keys_when_needed(void **state)
     const lob_growcut_output out = {labels, NULL, NULL};
     const lob_context context = {.threads = 1};
     lob_growcut_stats stats;
-    lob_error line = {""};
+    lob_error line = {.text = ""};
     assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_OK);
     assert_int_equal(stats.key_bits, 64);
     assert_int_equal(stats.reached, N);

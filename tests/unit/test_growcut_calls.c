@@ -165,7 +165,7 @@ static void memory_limit_counts_everything(void **state)
     cube_make(&c, 40);
     for (int axis = -1; axis < 3; axis += 3) {
         lob_growcut_stats free_run, bound;
-        lob_error line = {""};
+        lob_error line = {.text = ""};
         assert_int_equal(within(&c, axis, 1, 0, &free_run, &line), LOB_OK);
         const int64_t peak = free_run.working_bytes;
         assert_int_equal(within(&c, axis, 1, peak, &bound, &line), LOB_OK);
@@ -186,7 +186,7 @@ static void slices_share_the_limit(void **state)
     cube c;
     cube_make(&c, 24);
     lob_growcut_stats alone, many;
-    lob_error line = {""};
+    lob_error line = {.text = ""};
     assert_int_equal(within(&c, 2, 1, 0, &alone, &line), LOB_OK);
     uint8_t *want = malloc((size_t)c.n);
     memcpy(want, c.labels, (size_t)c.n);
@@ -228,7 +228,7 @@ static void bad_options(void **state)
         lob_growcut_options options = lob_growcut_defaults();
         options.range[1] = 100;
         memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
-        lob_error line = {""};
+        lob_error line = {.text = ""};
         if (lob_growcut_cpu(&out, NULL, &c.in, &options, &context, &line) != LOB_EARG ||
             !line.text[0])
             fail_msg("%s was taken", bad[i].what);

@@ -35,7 +35,7 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
                                   int threads, size_t *size)
 {
     lob_output out;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
     double compress_s = 0;
     assert_int_equal(
@@ -193,7 +193,7 @@ static void damage_is_found(void **state)
     unsigned char *gz = small_file(bytes, 1, &size);
     lob_gzip_rest rest;
     for (size_t cut = 0; cut < size; cut++) { /* the last 8 leave every byte, but no trailer */
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         unsigned char *exact = malloc(cut + 1);
         memcpy(exact, gz, cut);
         if (inflate_both_ways(out, N, &rest, exact, cut, &error) != LOB_EDATA)
@@ -202,7 +202,7 @@ static void damage_is_found(void **state)
         free(exact);
     }
     for (size_t i = size - 8; i < size; i++) {
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         gz[i] ^= 0x10;
         if (inflate_both_ways(out, N, &rest, gz, size, &error) != LOB_EDATA)
             fail_msg("wrong %s: accepted", i < size - 4 ? "checksum" : "length");

@@ -18,7 +18,7 @@
 
 static void write_or_fail(const lob_volume *v, const char *path, int threads)
 {
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_write_options options = lob_write_defaults();
     options.force = true;
     options.threads = threads;
@@ -27,7 +27,7 @@ static void write_or_fail(const lob_volume *v, const char *path, int threads)
 
 static lob_volume read_or_fail(const char *path, int threads)
 {
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_volume v = lob_volume_empty();
     lob_read_options options = lob_read_defaults();
     lob_file_info info = {0};
@@ -141,7 +141,7 @@ static void memory_is_asked_for_first(void **state)
 {
     (void)state;
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1), back = lob_volume_empty();
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_read_options options = lob_read_defaults();
     write_or_fail(&v, scratch("m.h5"), 1);
     options.max_memory = 5 * 7 * 11 * 2 - 1;
@@ -159,7 +159,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
 {
     (void)state;
     lob_volume v = noise_volume(LOB_U8, (lob_dims){100, 100, 20}, 1);
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_write_options options = lob_write_defaults();
     options.force = true;
     struct rlimit before, limit;

@@ -203,7 +203,7 @@ static void what_leads_astray_is_refused(void **state)
         for (int named = 0; named < 2; named++) {
             char path[600];
             lob_volume v = lob_volume_empty();
-            lob_error error = {{0}};
+            lob_error error = {.text = ""};
             const char *says = named ? refused[i].asked : refused[i].automatic;
             snprintf(path, sizeof path, "%s%s", scratch("r.h5"), named ? ":/raw" : "");
             const lob_status st = lob_read(&v, path, NULL, NULL, &error);
@@ -234,7 +234,7 @@ static void a_user_block_is_skipped(void **state)
 static lob_status survive(const char *path)
 {
     lob_volume v = lob_volume_empty();
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_read_options options = lob_read_defaults();
     options.max_memory = 1 << 30;
     options.frame = 0;

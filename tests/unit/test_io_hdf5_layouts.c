@@ -179,7 +179,7 @@ static void check_layout(const layout *l, hid_t plist, bool variable)
     const int64_t frames = t ? (int64_t)l->extent[t - l->axes] : 1;
     for (int64_t frame = 0; frame < frames; frame++) {
         lob_volume v = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         lob_file_info info = {0};
         lob_read_options options = lob_read_defaults();
         if (frames > 1) {
@@ -279,7 +279,7 @@ static void storage_makes_no_difference(void **state)
             H5Fclose(file);
             H5Pclose(plist);
             lob_volume back = lob_volume_empty();
-            lob_error error = {{0}};
+            lob_error error = {.text = ""};
             if (lob_read(&back, scratch("store.h5"), NULL, NULL, &error) != LOB_OK)
                 fail_msg("%s: %s", storage_names[how], error.text);
             assert_same_volume(storage_names[how], &v, &back);
@@ -349,7 +349,7 @@ static void odd_types_become_ours(void **state)
                          is_enum ? (const void *)yes_no : numbers, 2, extent, H5P_DEFAULT));
         H5Fclose(file);
         lob_volume v = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         if (lob_read(&v, scratch("odd.h5"), NULL, NULL, &error) != LOB_OK)
             fail_msg("%s: %s", rows[i].what, error.text);
         if (v.type != rows[i].type)
@@ -401,7 +401,7 @@ static void one_data_set_is_chosen_or_all_are_listed(void **state)
     for (size_t i = 0; i < COUNT(choices); i++) {
         char path[600];
         lob_volume v = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         snprintf(path, sizeof path, "%s%s", scratch("several.h5"), choices[i].inside);
         const lob_status st = lob_read(&v, path, NULL, NULL, &error);
         if (st != (choices[i].says ? LOB_EDATA : LOB_OK) ||
@@ -493,7 +493,7 @@ static void itk_images_lie_where_itk_says(void **state)
         for (size_t k = 0; k < COUNT(insides); k++) {
             char path[600];
             lob_volume v = lob_volume_empty();
-            lob_error error = {{0}};
+            lob_error error = {.text = ""};
             lob_read_options options = lob_read_defaults();
             put_itk(scratch("itk.h5"), rows[i].n, rows[i].components, NULL);
             snprintf(path, sizeof path, "%s%s", scratch("itk.h5"), insides[k]);
@@ -532,7 +532,7 @@ static void itk_images_with_parts_missing_are_refused(void **state)
     static const char *const parts[] = {"Origin", "Spacing", "Directions"};
     for (size_t i = 0; i < COUNT(parts); i++) {
         lob_volume v = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         put_itk(scratch("part.h5"), 3, 0, parts[i]);
         assert_int_equal(lob_read(&v, scratch("part.h5"), NULL, NULL, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, parts[i]));

@@ -26,7 +26,7 @@ static void expect_planes(const char *what, lob_planes *planes, const lob_volume
     const int64_t plane = plane_bytes(whole);
     const size_t bytes = (size_t)(n * plane);
     unsigned char *got = malloc((size_t)whole->channels * bytes);
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     if (lob_planes_get(planes, got, z, n, &error) != LOB_OK) fail_msg("%s: %s", what, error.text);
     for (int c = 0; c < whole->channels; c++)
         if (memcmp(got + (size_t)c * bytes,
@@ -40,7 +40,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
 {
     lob_volume whole, v;
     lob_planes *planes;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     lob_file_info info, whole_info;
     lob_read_options options = lob_read_defaults();
     options.frame = frame;
@@ -123,7 +123,7 @@ static void every_format(void **state)
             lob_volume v =
                 noise_volume(channels == 1 ? LOB_F32 : LOB_U8, (lob_dims){37, 21, 70}, channels);
             const lob_write_options options = {.force = true, .threads = 2, .level = 1};
-            lob_error error = {""};
+            lob_error error = {.text = ""};
             if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
                 fail_msg("%s: %s", names[i], error.text);
             expect_read(names[i], scratch(names[i]), -1);
@@ -150,7 +150,7 @@ static void the_bytes_of_lob_write(void **state)
                 largest = value > (double)largest ? (int64_t)value : largest;
             }
             lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};
-            lob_error error = {""};
+            lob_error error = {.text = ""};
             if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
                 fail_msg("%s: %s", names[i], error.text);
             size_t want_bytes, got_bytes;
@@ -187,7 +187,7 @@ static void half_a_volume_leaves_nothing(void **state)
         for (int commit = 0; commit < 2; commit++) {
             lob_volume v = noise_volume(LOB_U8, (lob_dims){11, 7, 5}, 1);
             lob_plane_writer *writer;
-            lob_error error = {""};
+            lob_error error = {.text = ""};
             const int files = scratch_files();
             assert_int_equal(
                 lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error), LOB_OK);
@@ -226,7 +226,7 @@ static void what_is_refused(void **state)
 
             lob_volume whole, by_planes;
             lob_planes *planes;
-            lob_error want = {""}, got = {""};
+            lob_error want = {.text = ""}, got = {.text = ""};
             const lob_status st = lob_read(&whole, scratch("bad"), NULL, NULL, &want);
             lob_status same =
                 lob_planes_open(&planes, &by_planes, scratch("bad"), NULL, NULL, &got);

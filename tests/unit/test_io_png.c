@@ -47,7 +47,7 @@ static void what_fits_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(kept); i++) {
         lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         lob_file_info info = {0};
         if (write_png(&v, scratch("a.png"), &error) != LOB_OK) fail_msg("%s", error.text);
         if (lob_read(&back, scratch("a.png"), NULL, &info, &error) != LOB_OK)
@@ -103,7 +103,7 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     const int files = scratch_files();
     for (size_t i = 0; i < COUNT(refused); i++) {
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         lob_volume like = lob_volume_empty(), v;
         like.dims = (lob_dims){W, H, refused[i].nz};
         like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
@@ -224,7 +224,7 @@ static void every_kind_is_read(void **state)
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
         lob_volume v = lob_volume_empty();
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         lob_file_info info = {0};
         put_kind(k, scratch("kind.png"));
         if (lob_read(&v, scratch("kind.png"), NULL, &info, &error) != LOB_OK)
@@ -255,7 +255,7 @@ static void files_cut_anywhere_are_refused(void **state)
         unsigned char *bytes = slurp(scratch("whole.png"), &size);
         for (size_t n = 0; n < size; n++) {
             lob_volume v = lob_volume_empty();
-            lob_error error = {{0}};
+            lob_error error = {.text = ""};
             spill(scratch("cut.png"), bytes, n);
             const lob_status st = lob_read(&v, scratch("cut.png"), NULL, NULL, &error);
             if (st != LOB_EDATA || v.data || !error.text[0])
@@ -305,7 +305,7 @@ static void a_header_alone_gets_no_memory(void **state)
     spill(scratch("bomb.png"), bytes, size);
     free(bytes);
     lob_volume v = lob_volume_empty();
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     assert_int_equal(lob_read(&v, scratch("bomb.png"), NULL, NULL, &error), LOB_EDATA);
     assert_non_null(strstr(error.text, "more pixels"));
     lob_read_options options = lob_read_defaults();
@@ -322,7 +322,7 @@ static void previews_are_written_by_name(void **state)
     (void)state;
     unsigned char rgb[3 * W * H];
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7);
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     double spent = 0;
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error), LOB_OK);
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error),

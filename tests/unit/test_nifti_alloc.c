@@ -49,7 +49,7 @@ static lob_status read_once(void *user)
     const reading *r = user;
     const lob_read_options options = {.frame = 2, .max_memory = r->max_memory};
     lob_volume v;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_status st = lob_read(&v, scratch(r->name), &options, NULL, &error);
     if (st != LOB_OK) {
         assert_null(v.data);
@@ -89,7 +89,7 @@ static lob_status write_once(void *user)
     lob_write_options options = lob_write_defaults();
     options.labels = true;
     options.threads = 2;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const int before = scratch_files();
     const lob_status st = lob_write(w->volume, scratch(w->name), &options, &error);
     assert_int_equal(scratch_files(), before + (st == LOB_OK ? w->files : 0));

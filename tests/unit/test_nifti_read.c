@@ -81,7 +81,7 @@ static void every_type_order_version_and_container(void **state)
                     snprintf(what, sizeof what, "%s, NIfTI-%d, %s, %s", type->name, version,
                              swapped ? "swapped" : "host order", containers[k].open);
                     lob_volume v;
-                    lob_error error = {""};
+                    lob_error error = {.text = ""};
                     lob_file_info info;
                     if (lob_read(&v, scratch(containers[k].open), NULL, &info, &error) != LOB_OK)
                         fail_msg("%s: %s", what, error.text);
@@ -166,7 +166,7 @@ static void frames_and_channels(void **state)
             const char *path = scratch("frames");
             made_file(&file, &m);
             put_file(path, &file, gz);
-            lob_error error = {""};
+            lob_error error = {.text = ""};
             assert_int_equal(lob_read(&v, path, NULL, NULL, &error), LOB_EDATA);
             assert_non_null(strstr(error.text, "4 frames"));
             assert_non_null(strstr(error.text, "--frame"));
@@ -303,7 +303,7 @@ static void geometry_comes_from_the_right_fields(void **state)
                 apply(&m, cases[i].edits);
                 lob_volume v;
                 lob_file_info info;
-                lob_error error = {""};
+                lob_error error = {.text = ""};
                 if (read_made(&v, &m, &info, &error) != LOB_OK)
                     fail_msg("%s: %s", cases[i].what, error.text);
                 for (int a = 0; a < 3; a++)
@@ -405,7 +405,7 @@ static void bad_headers(void **state)
                 made m = make(version, swapped, 4, 5, 4, 3, 1, 1);
                 apply(&m, cases[i].edits);
                 lob_volume v;
-                lob_error error = {""};
+                lob_error error = {.text = ""};
                 const lob_status st = read_made(&v, &m, NULL, &error);
                 if (st != LOB_EDATA || !strstr(error.text, cases[i].says) ||
                     strstr(error.text, scratch("made.nii")) != error.text)
@@ -435,7 +435,7 @@ static void bad_starts(void **state)
         const char *path = scratch("made.nii");
         spill(path, cases[i].bytes, cases[i].n);
         lob_volume v;
-        lob_error error = {""};
+        lob_error error = {.text = ""};
         const lob_status st = lob_read(&v, path, NULL, NULL, &error);
         if (st != LOB_EDATA || !strstr(error.text, cases[i].says))
             fail_msg("%s: %s: %s", cases[i].what, lob_status_text(st), error.text);
@@ -443,7 +443,7 @@ static void bad_starts(void **state)
 
     static image_file file;
     lob_volume v;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const char *path = scratch("made.nii");
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
     made_file(&file, &m);
@@ -522,7 +522,7 @@ static void a_file_cut_anywhere_is_refused(void **state)
             unsigned char *bytes = slurp(path, &n);
             for (size_t cut = 0; cut < n; cut++) {
                 lob_volume v;
-                lob_error error = {""};
+                lob_error error = {.text = ""};
                 spill(path, bytes, cut);
                 const lob_status st = lob_read(&v, path, NULL, NULL, &error);
                 if (st != LOB_EDATA || strstr(error.text, path) != error.text)
@@ -541,7 +541,7 @@ static void bombs_and_limits(void **state)
     (void)state;
     static image_file file;
     lob_volume v;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     for (int gz = 0; gz < 2; gz++) { /* 54 TB declared by a few hundred bytes */
         made m = make(1, false, 4, 5, 4, 3, 1, 1);
         for (int i = 1; i <= 3; i++) lob_nifti_put_int(m.header, LOB_NIFTI_dim, i, 30000);

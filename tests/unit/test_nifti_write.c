@@ -24,14 +24,14 @@ static void put_file(const char *path, const image_file *f, bool gz)
 static lob_volume read_file(const char *path)
 {
     lob_volume v;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     if (lob_read(&v, path, NULL, NULL, &error) != LOB_OK) fail_msg("%s", error.text);
     return v;
 }
 
 static void write_file(const lob_volume *v, const char *path, lob_write_options options)
 {
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     options.force = true;
     if (lob_write(v, path, &options, &error) != LOB_OK) fail_msg("%s", error.text);
 }
@@ -98,7 +98,7 @@ static void containers(void **state)
         lob_volume v = read_file(scratch("in.nii"));
         unlink(scratch("in.nii"));
         for (size_t i = 0; i < COUNT(cases); i++) {
-            lob_error error = {""};
+            lob_error error = {.text = ""};
             write_file(&v, scratch(cases[i].write), plain);
             assert_int_equal(scratch_files(), cases[i].files);
             lob_volume back = read_file(scratch(cases[i].read));
@@ -401,7 +401,7 @@ static void long_sides_need_nifti_2(void **state)
 static void names(void **state)
 {
     (void)state;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     assert_true(lob_is_volume_name("a.nii"));
     assert_true(lob_is_volume_name("folder.d/A.NII.GZ"));
     assert_true(lob_is_volume_name("a.h5:/label"));

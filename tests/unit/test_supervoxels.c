@@ -18,7 +18,7 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const super
                       int threads)
 {
     const lob_context context = {.threads = threads};
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     const lob_status st = lob_supervoxels_cpu(labels, stats, &c->in, &c->options, &context, &error);
     if ((st == LOB_OK) != (error.text[0] == '\0')) fail_msg("%s: '%s'", c->shape, error.text);
     return st;
@@ -476,7 +476,7 @@ static bool keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *la
 {
     const lob_context context = {.threads = threads, .max_memory = limit};
     lob_supervoxels_stats stats;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     int32_t *got = malloc((size_t)c->n * sizeof *got);
     const lob_status st = lob_supervoxels_cpu(got, &stats, &c->in, &c->options, &context, &error);
     if (st == LOB_OK) {

@@ -26,7 +26,7 @@ static bool planned(lob_supervoxels_plan *plan, const wish *w)
     const lob_supervoxels_input in = {.image = &image};
     const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = lob_voxels(&image)};
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     for (int a = 0; a < 3; a++) image.geometry.spacing_mm[a] = w->spacing_mm[a];
     for (int c = 0; c < w->channels; c++)
         extremes[c] = (lob_extremes){true, 0, w->range, 0, (uint64_t)w->range};

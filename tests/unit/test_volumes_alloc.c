@@ -104,7 +104,7 @@ static lob_status dense_attempt(void *user)
     lob_volume volume;
     if (make_labels(&volume, c) != LOB_OK) return LOB_ENOMEM;
     lob_label_set set;
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     const lob_status status = lob_labels_dense(&volume, &set, "a.nii", &error);
     if (status == LOB_OK) {
         assert_int_equal(set.count, c->labels - 1);

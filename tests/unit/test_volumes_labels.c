@@ -170,7 +170,7 @@ static void test_good(void **state)
 
         lob_label_set set;
         memset(&set, 0x5a, sizeof set);
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         const lob_status status = lob_labels_dense(&volume, &set, "a.nii", &error);
         if (status != LOB_OK) fail_msg("%s: %s", what, error.text);
         if (set.count != good[i].count) fail_msg("%s: %d labels", what, set.count);
@@ -255,7 +255,7 @@ static void test_bad(void **state)
 
         lob_label_set set;
         memset(&set, 0x5a, sizeof set);
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         const lob_status status = lob_labels_dense(&volume, &set, "scan.nii", &error);
         if (status != LOB_EDATA) fail_msg("%s: %s", what, lob_status_text(status));
         if (strncmp(error.text, "scan.nii: ", 10) != 0 || !strstr(error.text, bad[i].says))
@@ -352,7 +352,7 @@ static void test_crowds(void **state)
         for (int64_t k = 0; k < voxels; k++) store(volume.data, volume.type, k, crowd_value(i, k));
 
         lob_label_set set;
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         if (lob_labels_dense(&volume, &set, "crowd", &error) != LOB_OK)
             fail_msg("%s: %s", what, error.text);
         if (set.count != crowds[i].count) fail_msg("%s: %d labels", what, set.count);

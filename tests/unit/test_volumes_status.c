@@ -63,7 +63,7 @@ static void test_fail(void **state)
     (void)state;
     assert_int_equal(lob_fail(NULL, LOB_EIO, "nobody %s", "listens"), LOB_EIO);
 
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     assert_int_equal(lob_fail(&error, LOB_EDATA, "%s: %d slices", "a.nii", 3), LOB_EDATA);
     assert_string_equal(error.text, "a.nii: 3 slices");
 

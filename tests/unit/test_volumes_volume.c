@@ -231,7 +231,7 @@ static void test_same_grid(void **state)
         }
         if (grids[i].flip) affine[grids[i].flip - 1][grids[i].flip - 1] *= -1.0;
 
-        lob_error error = {{0}};
+        lob_error error = {.text = ""};
         const lob_status status = lob_same_grid(&a, "scan.nii.gz", &b, "seeds.nii", &error);
         const bool same = grids[i].says[0] == NULL;
         if (status != (same ? LOB_OK : LOB_EDATA))

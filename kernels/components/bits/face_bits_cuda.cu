@@ -205,7 +205,7 @@ static lob_status compare_faces(joining *j, const scene &s, bool plain, lob_erro
 {
     const runs &r = s.r;
     facing<C> f = {s, C(s), 0, MOST_STRETCH, 0, FACES_WARPS, 0};
-    const int64_t plenty = (int64_t)j->device->multiprocessors * PLENTY;
+    const int64_t plenty = (int64_t)lob_device_multiprocessors(j->device) * PLENTY;
     f.groups = (uint32_t)((r.words + GROUP - 1) / GROUP);
     while (f.deep > (uint32_t)r.nz) f.deep /= 2;
     while (f.stretch > LEAST_STRETCH && (int64_t)f.groups * r.ny / f.stretch * r.nz < plenty)

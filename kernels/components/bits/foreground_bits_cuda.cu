@@ -170,10 +170,11 @@ static lob_status fill_quads(joining *j, const scene &s, bool plain, lob_error *
     f.row_voxels = whole ? s.voxels : s.r.nx;
     f.row_words = whole ? s.r.row_words : s.r.words;
     f.stretches = (f.row_voxels + voxels - 1) / voxels;
-    return lob_launch(
-        j->device, plain ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,
-        "finding the foreground", lob_blocks(j->device, f.rows * f.stretches * WORD, BITS_THREADS),
-        BITS_THREADS, 0, f, error);
+    return lob_launch(j->device,
+                      plain ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,
+                      "finding the foreground",
+                      lob_grid_blocks(j->device, f.rows * f.stretches * WORD, BITS_THREADS),
+                      BITS_THREADS, 0, f, error);
 }
 
 template <typename T> static lob_status fill(joining *j, const scene &s, lob_error *error)
@@ -182,8 +183,9 @@ template <typename T> static lob_status fill(joining *j, const scene &s, lob_err
     const bool plain = is_plain(s);
     if (has_quads(s, (int)sizeof(T))) return fill_quads<T>(j, s, plain, error);
     return lob_launch(j->device, plain ? filled_kernel<T, true> : filled_kernel<T, false>,
-                      "finding the foreground", lob_blocks(j->device, rows * WORD, BITS_THREADS),
-                      BITS_THREADS, 0, s, error);
+                      "finding the foreground",
+                      lob_grid_blocks(j->device, rows * WORD, BITS_THREADS), BITS_THREADS, 0, s,
+                      error);
 }
 
 static lob_status fill_any(joining *j, const scene &s, lob_error *error)
@@ -204,7 +206,8 @@ lob_status lob_joining_classify(joining *j, lob_error *error)
     s.tolerance = j->options->join == LOB_JOIN_TOLERANCE;
     s.rule = j->rule;
     s.counts = j->counts;
-    LOB_CUDA(cudaMemsetAsync(j->counts, 0, 2 * sizeof *j->counts, j->device->stream));
+    LOB_CUDA(
+        cudaMemsetAsync(j->counts, 0, 2 * sizeof *j->counts, lob_device_cuda_stream(j->device)));
     const bool faces = s.r.directed && s.r.near == 1 && s.channels == 1;
     const bool plain = faces && is_plain(s); /* then one kernel does both */
     if (!plain) LOB_TRY(fill_any(j, s, error));
@@ -241,5 +244,6 @@ lob_status lob_joining_unlabelled(joining *j, const void *labels, lob_type type,
     const labelled l = {j->r, labels, type};
     const int64_t rows = (int64_t)j->r.ny * j->r.nz;
     return lob_launch(j->device, unlabelled_kernel, "finding the background",
-                      lob_blocks(j->device, rows * WORD, BITS_THREADS), BITS_THREADS, 0, l, error);
+                      lob_grid_blocks(j->device, rows * WORD, BITS_THREADS), BITS_THREADS, 0, l,
+                      error);
 }

@@ -254,8 +254,8 @@ template <typename T> static lob_status compare(joining *j, const scene &s, lob_
     const int64_t rows = (int64_t)s.r.ny * s.r.nz;
     if (s.channels > 1)
         return lob_launch(j->device, channels_kernel<T>, "comparing neighbours",
-                          lob_blocks(j->device, rows * WORD, PLANES_THREADS), PLANES_THREADS, 0, s,
-                          error);
+                          lob_grid_blocks(j->device, rows * WORD, PLANES_THREADS), PLANES_THREADS,
+                          0, s, error);
     if (s.tolerance) return compare_single<T, near_values<R>>(j, s, error);
     return compare_single<T, equal_values<R>>(j, s, error);
 }

@@ -99,9 +99,8 @@ lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice
     runs *r = &j->r;
     *r = runs{};
     if (dims.nx > side || dims.ny > side || dims.nz > side)
-        return lob_fail(error, LOB_ENOMEM,
-                        "a side of the volume is too long for a GPU: use "
-                        "--device cpu");
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                             "a side of the volume is too long for a GPU");
     r->nx = (int32_t)dims.nx;
     r->ny = (int32_t)dims.ny;
     r->nz = (int32_t)dims.nz;
@@ -109,14 +108,14 @@ lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice
     r->directed = directed;
     plan_lines(r, neighbours, slice_axis);
     if (r->tiles > most / (TILE_THREADS * r->slots))
-        return lob_fail(error, LOB_ENOMEM,
-                        "%.1f thousand million voxels are more than a GPU numbers at once: use "
-                        "--max-memory, or --device cpu",
-                        (double)dims.nx * (double)dims.ny * (double)dims.nz / 1e9);
+        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_LESS_MEMORY,
+                             "%.1f thousand million voxels are more than a GPU numbers at once",
+                             (double)dims.nx * (double)dims.ny * (double)dims.nz / 1e9);
     size_t lines = 0, firsts = 0;
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, lines, r->line_base, r->line_base, r->lines + 1,
-                                           j->device->stream));
-    if (r->by * r->bz > 1) LOB_CUDA(scan_firsts(NULL, &firsts, r, j->device->stream));
+                                           lob_device_cuda_stream(j->device)));
+    if (r->by * r->bz > 1)
+        LOB_CUDA(scan_firsts(NULL, &firsts, r, lob_device_cuda_stream(j->device)));
     j->scan_bytes = lines > firsts ? lines : firsts;
     return LOB_OK;
 }
@@ -128,11 +127,11 @@ static lob_status refuse(const joining *j, int64_t bytes, lob_error *error)
     const runs *r = &j->r;
     const double voxels = (double)r->nx * r->ny * r->nz / 1e6;
     char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
-    return lob_fail(error, LOB_ENOMEM,
-                    "components need %s of working memory on the GPU for %.1f million voxels, and "
-                    "%s are allowed and free, enough for %.1f million: use --device cpu",
-                    lob_bytes_text(needed, bytes), voxels, lob_bytes_text(room, j->budget),
-                    voxels / (double)bytes * (double)j->budget);
+    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+                         "components need %s of working memory on the GPU for %.1f million voxels, "
+                         "and %s are allowed and free, enough for %.1f million",
+                         lob_bytes_text(needed, bytes), voxels, lob_bytes_text(room, j->budget),
+                         voxels / (double)bytes * (double)j->budget);
 }
 
 int64_t lob_joining_bytes_with(const joining *j, lob_device_block block, int64_t bytes)
@@ -153,12 +152,11 @@ lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, 
                              lob_error *error)
 {
     const int64_t most = j->context->max_memory, before = lob_joining_bytes_with(j, block, 0);
-    const bool held = bytes <= j->device->block_bytes[block]; /* asking for room takes long */
-    j->budget = held ? before + bytes : before + lob_device_room(j->device, block);
+    j->budget = before + lob_device_block_capacity(j->device, block, bytes);
     if (most && most < j->budget) j->budget = most;
     if (before + bytes > j->budget) return refuse(j, before + bytes, error);
     lob_joining_hold(j, block, bytes);
-    return lob_device_scratch(j->device, block, memory, bytes, error);
+    return lob_device_block_take(j->device, block, memory, bytes, error);
 }
 
 lob_status lob_joining_allocate(joining *j, lob_error *error)
@@ -178,7 +176,8 @@ static lob_status allocate_pieces(joining *j, lob_error *error)
     void *memory = NULL;
     const int64_t n = r->pieces + 1, ids = n * (int64_t)sizeof(uint32_t);
     const int64_t firsts = r->by * r->bz > 1 ? n * (int64_t)sizeof(wide) : 0;
-    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, r->number, r->number, n, j->device->stream));
+    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, r->number, r->number, n,
+                                           lob_device_cuda_stream(j->device)));
     const int64_t more = n * j->piece_bytes, slack = 5 * 256;
     const int64_t numbers = n <= j->spare_words ? 0 : ids;
     const int64_t bytes = ids + numbers + firsts + more + (int64_t)scan + slack;
@@ -198,15 +197,15 @@ static lob_status allocate_pieces(joining *j, lob_error *error)
 static lob_status launch(joining *j, void (*kernel)(runs), const char *name, int64_t n, int threads,
                          lob_error *error)
 {
-    return lob_launch(j->device, kernel, name, lob_blocks(j->device, n, threads), threads, 0, j->r,
-                      error);
+    return lob_launch(j->device, kernel, name, lob_grid_blocks(j->device, n, threads), threads, 0,
+                      j->r, error);
 }
 
 /* In place; n includes an element for the sum. */
 static lob_status scan(joining *j, uint32_t *values, int64_t n, lob_error *error)
 {
     LOB_CUDA(cub::DeviceScan::ExclusiveSum(j->scan, j->scan_bytes, values, values, n,
-                                           j->device->stream));
+                                           lob_device_cuda_stream(j->device)));
     return LOB_OK;
 }
 
@@ -243,7 +242,8 @@ template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
     const auto kernel = tile_kernel_of<K>(&shared);
     LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   shared));
-    LOB_CUDA(cudaMemsetAsync(r->line_base + r->lines, 0, sizeof *r->line_base, j->device->stream));
+    LOB_CUDA(cudaMemsetAsync(r->line_base + r->lines, 0, sizeof *r->line_base,
+                             lob_device_cuda_stream(j->device)));
     LOB_TRY(lob_launch(j->device, kernel, "joining in tiles", r->tiles, TILE_THREADS,
                        (size_t)shared, *r, error));
     LOB_TRY(scan(j, r->line_base, r->lines + 1, error));
@@ -272,11 +272,11 @@ template <typename K> static lob_status number_components(joining *j, lob_error 
     if (!r->first)
         return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
     LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_groups + 1) * sizeof(bit_group),
-                             j->device->stream));
+                             lob_device_cuda_stream(j->device)));
     LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
                        0, *r, error));
     LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
-    LOB_CUDA(scan_firsts(j->scan, &j->scan_bytes, r, j->device->stream));
+    LOB_CUDA(scan_firsts(j->scan, &j->scan_bytes, r, lob_device_cuda_stream(j->device)));
     return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
 }
 

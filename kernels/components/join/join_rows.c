@@ -410,10 +410,10 @@ static lob_status window_take(lob_pieces *p, lob_window *win, lob_error *error)
     for (win->slots = 1; win->slots < back + 1;) win->slots *= 2;
     win->scratch_words = p->words * (p->join == LOB_JOIN_ANY ? NOTHING + 1 : SCRATCH_ROWS);
     lob_status st =
-        lob_ledger_take(p->ledger, &win->scratch, win->scratch_words, sizeof *win->scratch, error);
+        lob_budget_alloc(p->budget, &win->scratch, win->scratch_words, sizeof *win->scratch, error);
     if (st == LOB_OK)
-        st = lob_ledger_take(p->ledger, &win->ranks, win->slots * p->words, sizeof *win->ranks,
-                             error);
+        st = lob_budget_alloc(p->budget, &win->ranks, win->slots * p->words, sizeof *win->ranks,
+                              error);
     if (st == LOB_OK)
         memset(win->scratch + NOTHING * p->words, 0, (size_t)p->words * sizeof *win->scratch);
     return st;
@@ -430,7 +430,7 @@ void lob_windows_give(lob_pieces *p, lob_window *windows, int count)
 {
     for (int t = 0; t < count; t++) {
         lob_window *win = &windows[t];
-        lob_ledger_give(p->ledger, win->scratch, win->scratch_words, sizeof *win->scratch);
-        lob_ledger_give(p->ledger, win->ranks, win->slots * p->words, sizeof *win->ranks);
+        lob_budget_free(p->budget, win->scratch, win->scratch_words, sizeof *win->scratch);
+        lob_budget_free(p->budget, win->ranks, win->slots * p->words, sizeof *win->ranks);
     }
 }

@@ -6,64 +6,12 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /*
  * Slabs a thread, so that those with little in them even out and a slab's nodes stay in caches: as
  * many as there may be while seams are one plane in 8, but some in any case. And a slab's least.
  */
 enum { SLABS_A_THREAD = 4, MORE_SLABS = 16, SLAB_PLANES = 8, SLAB_VOXELS = 1 << 12 };
-
-enum { HUGE_PAGE = 1 << 21 };
-
-void *lob_pages(int64_t bytes)
-{
-    void *block = NULL;
-    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
-    if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
-    if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(block, (size_t)bytes, MADV_HUGEPAGE);
-#endif
-    return block;
-}
-
-lob_status lob_ledger_enter(lob_ledger *ledger, int64_t bytes, lob_error *error)
-{
-    char asked[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
-    if (bytes > INT64_MAX - ledger->now)
-        return lob_fail(error, LOB_ENOMEM, "components are too many to count in bytes");
-    if (ledger->most > 0 && ledger->now + bytes > ledger->most)
-        return lob_fail(
-            error, LOB_ENOMEM, "components need %s of working memory, more than the %s allowed",
-            lob_bytes_text(asked, ledger->now + bytes), lob_bytes_text(allowed, ledger->most));
-    ledger->now += bytes;
-    if (ledger->now > ledger->peak) ledger->peak = ledger->now;
-    return LOB_OK;
-}
-
-lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_t size,
-                           lob_error *error)
-{
-    void **out = block;
-    const int64_t bytes = lob_product(count, (int64_t)size, 1, 1);
-    char asked[LOB_BYTES_TEXT];
-    *out = NULL;
-    if (bytes < 0) return lob_fail(error, LOB_ENOMEM, "components are too many to count in bytes");
-    const lob_status st = lob_ledger_enter(ledger, bytes, error);
-    if (st != LOB_OK) return st;
-    *out = lob_pages(bytes);
-    if (*out) return LOB_OK;
-    ledger->now -= bytes;
-    return lob_fail(error, LOB_ENOMEM, "no memory for components: %s more were asked for",
-                    lob_bytes_text(asked, bytes));
-}
-
-void lob_ledger_give(lob_ledger *ledger, void *block, int64_t count, size_t size)
-{
-    if (block) ledger->now -= count * (int64_t)size;
-    free(block);
-}
 
 /* 6, 18, 26; 4 and 8 leave out what crosses slices. */
 static void list_before(lob_pieces *p)
@@ -99,14 +47,14 @@ static lob_status cut(lob_pieces *p, lob_error *error)
     if (p->slab_rows > most) p->slab_rows = most;
     if (p->slab_rows > rows) p->slab_rows = rows;
     p->slabs = (rows + p->slab_rows - 1) / p->slab_rows;
-    lob_status st = lob_ledger_take(p->ledger, &p->slab, p->slabs, sizeof *p->slab, error);
-    if (st == LOB_OK) st = lob_ledger_take(p->ledger, &p->first, rows, sizeof *p->first, error);
+    lob_status st = lob_budget_alloc(p->budget, &p->slab, p->slabs, sizeof *p->slab, error);
+    if (st == LOB_OK) st = lob_budget_alloc(p->budget, &p->first, rows, sizeof *p->first, error);
     if (st == LOB_OK)
-        st = lob_ledger_take(p->ledger, &p->filled, rows, (size_t)p->words * 8, error);
+        st = lob_budget_alloc(p->budget, &p->filled, rows, (size_t)p->words * 8, error);
     if (st == LOB_OK && p->slice_axis == 0)
         p->starts = p->filled; /* every voxel a run of its own */
     else if (st == LOB_OK && p->join != LOB_JOIN_ANY)
-        st = lob_ledger_take(p->ledger, &p->starts, rows, (size_t)p->words * 8, error);
+        st = lob_budget_alloc(p->budget, &p->starts, rows, (size_t)p->words * 8, error);
     for (int64_t s = 0; st == LOB_OK && s < p->slabs; s++) {
         const int64_t end = (s + 1) * p->slab_rows;
         p->slab[s] = (lob_slab){.row = s * p->slab_rows, .row_end = end < rows ? end : rows};
@@ -175,12 +123,12 @@ static lob_status take_nodes(lob_pieces *p, lob_error *error)
         slab->node = p->spread ? slab->row_end * p->dims.nx - slab->nodes : next;
         next += slab->nodes;
     }
-    if (!p->spread) return lob_ledger_take(p->ledger, &p->node, p->nodes, sizeof *p->node, error);
-    lob_status st = lob_ledger_enter(p->ledger, p->nodes * (int64_t)sizeof *p->node, error);
+    if (!p->spread) return lob_budget_alloc(p->budget, &p->node, p->nodes, sizeof *p->node, error);
+    lob_status st = lob_budget_hold(p->budget, p->nodes * (int64_t)sizeof *p->node, error);
     if (st != LOB_OK) return st;
-    p->node = lob_pages(voxels * (int64_t)sizeof *p->node);
+    p->node = lob_alloc_pages(voxels * (int64_t)sizeof *p->node);
     if (p->node) return LOB_OK;
-    p->ledger->now -= p->nodes * (int64_t)sizeof *p->node;
+    lob_budget_release(p->budget, p->nodes * (int64_t)sizeof *p->node);
     return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %lld voxels",
                     (long long)voxels);
 }
@@ -196,7 +144,7 @@ static lob_status number_pieces(lob_pieces *p, lob_error *error)
         return lob_fail(error, LOB_EDATA, "%lld pieces are more than can be numbered",
                         (long long)p->total);
     const lob_status st =
-        lob_ledger_take(p->ledger, &p->number, p->total, sizeof *p->number, error);
+        lob_budget_alloc(p->budget, &p->number, p->total, sizeof *p->number, error);
     for (int64_t i = 0; st == LOB_OK && i < p->total; i++) p->number[i] = (uint32_t)i;
     return st;
 }
@@ -208,7 +156,7 @@ static lob_status join_all(lob_pieces *p, join_part *join, int64_t from, lob_err
 {
     lob_window *win = NULL;
     const int count = workers(p);
-    lob_status st = lob_ledger_take(p->ledger, &win, count, sizeof *win, error);
+    lob_status st = lob_budget_alloc(p->budget, &win, count, sizeof *win, error);
     if (st != LOB_OK) return st;
     memset(win, 0, (size_t)count * sizeof *win);
     st = lob_windows_take(p, win, count, error);
@@ -220,7 +168,7 @@ static lob_status join_all(lob_pieces *p, join_part *join, int64_t from, lob_err
         if (atomic_load(&p->stages->stop)) st = LOB_ECANCEL;
     }
     lob_windows_give(p, win, count);
-    lob_ledger_give(p->ledger, win, count, sizeof *win);
+    lob_budget_free(p->budget, win, count, sizeof *win);
     return st;
 }
 
@@ -266,10 +214,10 @@ lob_status lob_pieces_visit(const lob_pieces *p, lob_row_visit *visit, void *use
 {
     const int64_t room = p->longest * workers(p);
     lob_run *runs;
-    lob_status st = lob_ledger_take(p->ledger, &runs, room, sizeof *runs, error);
+    lob_status st = lob_budget_alloc(p->budget, &runs, room, sizeof *runs, error);
     if (st != LOB_OK) return st;
     st = visit_rows(p, runs, visit, user, share);
-    lob_ledger_give(p->ledger, runs, room, sizeof *runs);
+    lob_budget_free(p->budget, runs, room, sizeof *runs);
     return st;
 }
 
@@ -281,19 +229,19 @@ lob_status lob_pieces_visit_bits(const lob_pieces *p, lob_row_visit *visit, void
 
 void lob_pieces_hand_over(lob_pieces *p)
 {
-    p->ledger->now -= p->nodes * (int64_t)sizeof *p->node;
+    lob_budget_release(p->budget, p->nodes * (int64_t)sizeof *p->node);
     p->node = NULL;
 }
 
 void lob_pieces_free(lob_pieces *p)
 {
     const size_t row_bytes = (size_t)p->words * 8;
-    if (p->starts != p->filled) lob_ledger_give(p->ledger, p->starts, p->rows, row_bytes);
-    lob_ledger_give(p->ledger, p->filled, p->rows, row_bytes);
-    lob_ledger_give(p->ledger, p->first, p->rows, sizeof *p->first);
-    lob_ledger_give(p->ledger, p->slab, p->slabs, sizeof *p->slab);
-    lob_ledger_give(p->ledger, p->node, p->nodes, sizeof *p->node);
-    lob_ledger_give(p->ledger, p->number, p->total, sizeof *p->number);
+    if (p->starts != p->filled) lob_budget_free(p->budget, p->starts, p->rows, row_bytes);
+    lob_budget_free(p->budget, p->filled, p->rows, row_bytes);
+    lob_budget_free(p->budget, p->first, p->rows, sizeof *p->first);
+    lob_budget_free(p->budget, p->slab, p->slabs, sizeof *p->slab);
+    lob_budget_free(p->budget, p->node, p->nodes, sizeof *p->node);
+    lob_budget_free(p->budget, p->number, p->total, sizeof *p->number);
     p->starts = p->filled = NULL;
     p->first = p->node = p->number = NULL;
     p->slab = NULL;

@@ -14,32 +14,12 @@
 #ifndef LOB_COMPONENTS_PIECES_H
 #define LOB_COMPONENTS_PIECES_H
 
+#include "kernels/budget.h"
 #include "kernels/components/bits/bit_rows.h"
 #include "kernels/components/components.h"
 #include "kernels/progress.h"
 
 #include <stdatomic.h>
-
-/* Memory to free(), or NULL. In huge pages where there are any: first touching takes much less. */
-void *lob_pages(int64_t bytes);
-
-/* Working memory: what is taken now, at most, and how much may be. */
-typedef struct {
-    int64_t now, peak, most; /* most 0: no limit */
-} lob_ledger;
-
-/* Enter memory that others allocate. Returns LOB_OK or LOB_ENOMEM (a line names the limit). */
-lob_status lob_ledger_enter(lob_ledger *ledger, int64_t bytes, lob_error *error);
-
-/*
- * Allocate count elements and enter them. Returns LOB_OK or LOB_ENOMEM (the limit, or no memory; a
- * line says how much was asked for), and *block is NULL then.
- */
-lob_status lob_ledger_take(lob_ledger *ledger, void *block, int64_t count, size_t size,
-                           lob_error *error);
-
-/* Free what lob_ledger_take gave; NULL is fine. */
-void lob_ledger_give(lob_ledger *ledger, void *block, int64_t count, size_t size);
 
 /*
  * Rem's union-find: climb from the node with the larger parent, hanging those on the way under the
@@ -84,7 +64,7 @@ struct lob_pieces {
     int neighbours, slice_axis;
     int threads;
     bool may_spread; /* nodes may take 4 bytes a voxel, most of it not touched */
-    lob_ledger *ledger;
+    lob_budget *budget;
     lob_progress *stages;
 
     /* Make a row's bits: filled, and where joins are not by foreground alone starts. */

@@ -20,7 +20,7 @@
 #define LOB_COMPONENTS_RUNS_CUDA_CUH
 
 #include "kernels/components/bits/row_pairs.h"
-#include "kernels/device/device_private.h"
+#include "kernels/device/cuda_calls.cuh"
 
 typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
 

@@ -103,27 +103,27 @@ static void add_up(hole_search *search)
 
 /* Make room for another thread's touches: by adding up, and where that is not enough, by growing.
  */
-static lob_status make_room(hole_search *search, lob_ledger *ledger)
+static lob_status make_room(hole_search *search, lob_budget *budget)
 {
     if (search->touches + OWN_TOUCHES <= search->room) return LOB_OK;
     add_up(search);
     if (search->touches + OWN_TOUCHES <= search->room / 2) return LOB_OK;
     const int64_t room = 2 * search->room + 2 * OWN_TOUCHES;
     touch *grown;
-    const lob_status st = lob_ledger_take(ledger, &grown, room, sizeof *grown, search->error);
+    const lob_status st = lob_budget_alloc(budget, &grown, room, sizeof *grown, search->error);
     if (st != LOB_OK) return st;
     if (search->touches > 0) memcpy(grown, search->touch, (size_t)search->touches * sizeof *grown);
-    lob_ledger_give(ledger, search->touch, search->room, sizeof *grown);
+    lob_budget_free(budget, search->touch, search->room, sizeof *grown);
     search->touch = grown;
     search->room = room;
     return LOB_OK;
 }
 
-static void hand_in(hole_search *search, worker *mine, lob_ledger *ledger)
+static void hand_in(hole_search *search, worker *mine, lob_budget *budget)
 {
 #pragma omp critical(lob_hole_touches)
     {
-        if (search->status == LOB_OK) search->status = make_room(search, ledger);
+        if (search->status == LOB_OK) search->status = make_room(search, budget);
         if (search->status == LOB_OK && mine->touches > 0)
             memcpy(search->touch + search->touches, mine->touch,
                    (size_t)mine->touches * sizeof *mine->touch);
@@ -132,14 +132,14 @@ static void hand_in(hole_search *search, worker *mine, lob_ledger *ledger)
     mine->touches = 0;
 }
 
-static void add_touch(hole_search *search, worker *mine, lob_ledger *ledger, touch t)
+static void add_touch(hole_search *search, worker *mine, lob_budget *budget, touch t)
 {
     touch *last = mine->touches > 0 ? &mine->touch[mine->touches - 1] : NULL;
     if (last && last->hole == t.hole && last->label == t.label) {
         last->faces += t.faces;
         return;
     }
-    if (mine->touches == OWN_TOUCHES) hand_in(search, mine, ledger);
+    if (mine->touches == OWN_TOUCHES) hand_in(search, mine, budget);
     mine->touch[mine->touches++] = t;
 }
 
@@ -161,7 +161,7 @@ static void touch_row(hole_search *search, const lob_pieces *holes, const lob_pi
         const uint32_t number = holes->number[row->base + row->piece[i]];
         const int32_t label = (int32_t)labels->number[there.base + there.piece[k]];
         if (faces > 0 && label && !search->open[number])
-            add_touch(search, mine, holes->ledger, (touch){number, label, faces});
+            add_touch(search, mine, holes->budget, (touch){number, label, faces});
         if (run.end <= hole.end)
             k++;
         else
@@ -192,7 +192,7 @@ static lob_status choose_labels(lob_pieces *holes, hole_search *search)
 {
     uint32_t *label;
     const lob_status st =
-        lob_ledger_take(holes->ledger, &label, holes->found, sizeof *label, search->error);
+        lob_budget_alloc(holes->budget, &label, holes->found, sizeof *label, search->error);
     if (st != LOB_OK) return st;
     memset(label, 0, (size_t)holes->found * sizeof *label);
     int64_t most = 0;
@@ -203,7 +203,7 @@ static lob_status choose_labels(lob_pieces *holes, hole_search *search)
         if (t.faces > most) most = t.faces;
     }
     for (int64_t i = 0; i < holes->total; i++) holes->number[i] = label[holes->number[i]];
-    lob_ledger_give(holes->ledger, label, holes->found, sizeof *label);
+    lob_budget_free(holes->budget, label, holes->found, sizeof *label);
     return LOB_OK;
 }
 
@@ -211,15 +211,15 @@ static lob_status search_holes(lob_pieces *holes, hole_search *search, const dou
 {
     const double width = share[1] - share[0];
     const double parts[2] = {share[0] + 0.2 * width, share[0] + 0.6 * width};
-    lob_ledger *ledger = holes->ledger;
+    lob_budget *budget = holes->budget;
     lob_status st = lob_pieces_find(holes, parts, search->error);
-    if (st == LOB_OK) st = lob_ledger_take(ledger, &search->open, holes->found, 1, search->error);
+    if (st == LOB_OK) st = lob_budget_alloc(budget, &search->open, holes->found, 1, search->error);
     if (st != LOB_OK) return st;
     memset(search->open, 0, (size_t)holes->found);
     st = lob_pieces_visit(holes, find_open, search, share[0] + 0.7 * width, search->error);
     if (st == LOB_OK) st = lob_pieces_visit(holes, find_touches, search, share[1], search->error);
     for (int t = 0; st == LOB_OK && t < holes->threads; t++)
-        hand_in(search, &search->worker[t], ledger);
+        hand_in(search, &search->worker[t], budget);
     if (st == LOB_OK) st = search->status;
     if (st != LOB_OK) return st;
     add_up(search);
@@ -231,7 +231,7 @@ lob_status lob_components_holes(lob_pieces *holes, const lob_pieces *labels, boo
 {
     const int n = labels->neighbours, threads = labels->threads;
     const int64_t longest = labels->longest;
-    lob_ledger *ledger = labels->ledger;
+    lob_budget *budget = labels->budget;
     hole_search search = {.labels = labels, .dropped = dropped, .error = error};
     for (int a = 0; a < 3; a++)
         search.along[a] = a != labels->slice_axis && lob_side(labels->dims, a) > 1;
@@ -243,22 +243,22 @@ lob_status lob_components_holes(lob_pieces *holes, const lob_pieces *labels, boo
                                                  : 6,
                           .slice_axis = labels->slice_axis,
                           .threads = threads,
-                          .ledger = ledger,
+                          .budget = budget,
                           .stages = labels->stages,
                           .mark = mark_row,
                           .user = &search};
     lob_run *runs;
-    lob_status st = lob_ledger_take(ledger, &runs, longest * threads, sizeof *runs, error);
+    lob_status st = lob_budget_alloc(budget, &runs, longest * threads, sizeof *runs, error);
     if (st == LOB_OK)
-        st = lob_ledger_take(ledger, &search.worker, threads, sizeof *search.worker, error);
+        st = lob_budget_alloc(budget, &search.worker, threads, sizeof *search.worker, error);
     for (int t = 0; st == LOB_OK && t < threads; t++) {
         search.worker[t].run = runs + t * longest;
         search.worker[t].touches = 0;
     }
     if (st == LOB_OK) st = search_holes(holes, &search, share);
-    lob_ledger_give(ledger, search.touch, search.room, sizeof *search.touch);
-    lob_ledger_give(ledger, search.open, holes->found, 1);
-    lob_ledger_give(ledger, search.worker, threads, sizeof *search.worker);
-    lob_ledger_give(ledger, runs, longest * threads, sizeof *runs);
+    lob_budget_free(budget, search.touch, search.room, sizeof *search.touch);
+    lob_budget_free(budget, search.open, holes->found, 1);
+    lob_budget_free(budget, search.worker, threads, sizeof *search.worker);
+    lob_budget_free(budget, runs, longest * threads, sizeof *runs);
     return st;
 }

@@ -149,7 +149,7 @@ template <typename K> static lob_status rank_labels(joining *j, holes *h, lob_er
     wide listed = 0;
     size_t sort = 0;
     void *memory = NULL;
-    cudaStream_t stream = j->device->stream;
+    cudaStream_t stream = lob_device_cuda_stream(j->device);
     LOB_CUDA(cudaMemsetAsync(h->listed, 0, sizeof *h->listed, stream));
     LOB_TRY((go_over<K, LIST_FACES>(j, *h, error)));
     LOB_TRY(lob_device_download(j->device, &listed, h->listed, sizeof listed, error));
@@ -169,7 +169,8 @@ template <typename K> static lob_status rank_labels(joining *j, holes *h, lob_er
     h->faces = sorted;
     h->list = (int64_t)listed;
     return lob_launch(j->device, count_faces_kernel, "counting faces",
-                      lob_blocks(j->device, h->list, HOLES_THREADS), HOLES_THREADS, 0, *h, error);
+                      lob_grid_blocks(j->device, h->list, HOLES_THREADS), HOLES_THREADS, 0, *h,
+                      error);
 }
 
 template <typename K> static lob_status decide(joining *j, holes *h, lob_error *error)
@@ -178,7 +179,8 @@ template <typename K> static lob_status decide(joining *j, holes *h, lob_error *
     LOB_TRY((go_over<K, FIND_EXTREMES>(j, *h, error)));
     LOB_TRY((rank_labels<K>(j, h, error)));
     return lob_launch(j->device, decide_kernel, "labelling holes",
-                      lob_blocks(j->device, h->found, HOLES_THREADS), HOLES_THREADS, 0, *h, error);
+                      lob_grid_blocks(j->device, h->found, HOLES_THREADS), HOLES_THREADS, 0, *h,
+                      error);
 }
 
 static lob_status decide_any(joining *j, holes *h, lob_error *error)
@@ -218,8 +220,9 @@ lob_status lob_holes_fill(joining *j, void *labels, lob_type type, lob_error *er
     h.open = h.highest + j->found;
     h.listed = j->counts;
     const size_t n = (size_t)j->found;
-    LOB_CUDA(cudaMemsetAsync(h.best, 0, n * (size_t)bytes, j->device->stream));
-    LOB_CUDA(cudaMemsetAsync(h.lowest, 0xff, n * sizeof *h.lowest, j->device->stream));
+    LOB_CUDA(cudaMemsetAsync(h.best, 0, n * (size_t)bytes, lob_device_cuda_stream(j->device)));
+    LOB_CUDA(
+        cudaMemsetAsync(h.lowest, 0xff, n * sizeof *h.lowest, lob_device_cuda_stream(j->device)));
     LOB_TRY(decide_any(j, &h, error));
     return lob_joining_paint(j, labels, type, h.lowest, true, error);
 }

@@ -228,7 +228,8 @@ lob_status lob_joining_sizes(joining *j, wide *sizes, lob_error *error)
     task k = {};
     k.r = j->r;
     k.sizes = sizes;
-    LOB_CUDA(cudaMemsetAsync(sizes, 0, (size_t)j->found * sizeof *sizes, j->device->stream));
+    LOB_CUDA(cudaMemsetAsync(sizes, 0, (size_t)j->found * sizeof *sizes,
+                             lob_device_cuda_stream(j->device)));
     return run_task(j, k, error);
 }
 
@@ -237,6 +238,7 @@ lob_status lob_joining_members(joining *j, wide *member, lob_error *error)
     task k = {};
     k.r = j->r;
     k.member = member;
-    LOB_CUDA(cudaMemsetAsync(member, 0xff, (size_t)j->found * sizeof *member, j->device->stream));
+    LOB_CUDA(cudaMemsetAsync(member, 0xff, (size_t)j->found * sizeof *member,
+                             lob_device_cuda_stream(j->device)));
     return run_task(j, k, error);
 }

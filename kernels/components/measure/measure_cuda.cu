@@ -25,8 +25,7 @@ static bool fits(const joining *j, int64_t all, int64_t counted)
 {
     const int64_t most = j->context->max_memory;
     if (most && counted > most) return false;
-    if (all <= j->device->block_bytes[LOB_DEVICE_LISTS]) return true; /* asking takes long */
-    return all <= lob_device_room(j->device, LOB_DEVICE_LISTS);
+    return all <= lob_device_block_capacity(j->device, LOB_DEVICE_LISTS, all);
 }
 
 template <typename K, bool VALUES>
@@ -45,7 +44,7 @@ template <bool VALUES>
 static lob_status add_pieces(joining *j, const measuring &m, lob_error *error)
 {
     const int shared = (int)sizeof(added_table<VALUES>);
-    const int64_t blocks = (int64_t)j->device->multiprocessors * ADD_BLOCKS;
+    const int64_t blocks = (int64_t)lob_device_multiprocessors(j->device) * ADD_BLOCKS;
     const int64_t even = (m.listed / blocks / ADD_THREADS + 1) * ADD_THREADS;
     adding a = {};
     a.m = m;
@@ -67,7 +66,7 @@ lob_status lob_joining_measure(joining *j, lob_components_output *result, const 
     measuring m = {};
     *measured = fits(j, all, lob_joining_bytes_with(j, LOB_DEVICE_LISTS, besides));
     if (!*measured) return LOB_OK;
-    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_LISTS, &memory, all, error));
+    LOB_TRY(lob_device_block_take(j->device, LOB_DEVICE_LISTS, &memory, all, error));
     lob_joining_hold(j, LOB_DEVICE_LISTS, besides);
     unsigned char *at = (unsigned char *)memory;
     m.r = j->r;

@@ -11,6 +11,7 @@
 #define LOB_COMPONENTS_ADD_CUDA_CUH
 
 #include "kernels/components/measure/measure_tiles_cuda.cuh"
+#include "kernels/device/hash_table.cuh"
 
 enum {
     ADD_THREADS = 256,
@@ -133,7 +134,7 @@ template <bool VALUES>
 static __device__ inline void keep_added(const measuring &m, added_table<VALUES> *t,
                                          const added<VALUES> &a, uint32_t lanes)
 {
-    const int slot = lob_place_of_key<added_table<VALUES>::bits, ADD_PROBES>(t->label, a.label);
+    const int slot = lob::hash_slot<added_table<VALUES>::bits, ADD_PROBES>(t->label, a.label);
     __syncwarp(lanes);
     if (slot < 0) {
         add_to_row(m, a);

@@ -108,7 +108,7 @@ template <typename K> struct scene {
     wide *largest;      /* of each plane: cost in units */
     uint32_t *overflow; /* of each plane: a path's cost did not fit */
     control *ctl;
-    lob_device_line *line;
+    lob_device_mailbox *line;
 
     double window_steps, window_levels; /* the window: steps of the usual cost, and levels */
     uint32_t rounds;                    /* stop after these */

@@ -119,8 +119,10 @@ static lob_status grow_rounds(run_state<K> *r, double before, double share)
     scene<K> *s = &r->s;
     const uint32_t last = (uint32_t)job->options->rounds + 1;
     /* Priorities show which tiles the hard seeds' offers reached; soft seeds had set some. */
-    LOB_CUDA(cudaMemsetAsync(s->priority, 0xff, s->tiles * sizeof(K), job->device->stream));
-    LOB_CUDA(cudaMemsetAsync(s->list, 0, s->tiles * sizeof *s->list, job->device->stream));
+    LOB_CUDA(cudaMemsetAsync(s->priority, 0xff, s->tiles * sizeof(K),
+                             lob_device_cuda_stream(job->device)));
+    LOB_CUDA(cudaMemsetAsync(s->list, 0, s->tiles * sizeof *s->list,
+                             lob_device_cuda_stream(job->device)));
     uint32_t round = 0;
     do {
         for (int i = 0; i < ROUNDS_A_TRIP && round < last; i++) {

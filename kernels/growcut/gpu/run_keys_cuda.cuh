@@ -49,7 +49,7 @@ template <typename K> static lob_status watch(run_state<K> *r, double before, do
     bool cancelled = false;
     if (!context->progress) return LOB_OK;
     for (;;) {
-        const cudaError_t state = cudaStreamQuery(job->device->stream);
+        const cudaError_t state = cudaStreamQuery(lob_device_cuda_stream(job->device));
         if (state != cudaErrorNotReady) {
             const lob_status st = lob_device_check(state, "growing", r->error);
             return st != LOB_OK ? st : cancelled ? LOB_ECANCEL : LOB_OK;
@@ -59,11 +59,12 @@ template <typename K> static lob_status watch(run_state<K> *r, double before, do
         if (time_s - begin_s >= awake_s) nanosleep(&nap, NULL);
         if (time_s - told_s < silent_s) continue;
         told_s = time_s;
-        const double reached = (double)job->device->line->done / (double)(job->data_voxels + 1);
+        const double reached =
+            (double)lob_device_mailbox_of(job->device)->done / (double)(job->data_voxels + 1);
         const double part = before + share * (reached < 1 ? reached : 1);
         if (context->progress(context->user, job->done_before + job->done_now * part)) {
             cancelled = true;
-            job->device->line->stop = 1;
+            lob_device_mailbox_of(job->device)->stop = 1;
         }
     }
 }
@@ -84,24 +85,25 @@ static lob_status grow(run_state<K> *r, double before, double share)
                       : r->table_n < TABLE_SHARED ? (uint32_t)r->table_n
                                                   : (uint32_t)TABLE_SHARED;
     const int64_t common = (int64_t)(hall_bytes<K, S>() + s->table_shared * sizeof(K));
-    int64_t warps = (job->device->shared_bytes - common) / s->nest_bytes;
+    int64_t warps = (lob_device_shared_bytes(job->device) - common) / s->nest_bytes;
     if (warps > most_warps<S>()) warps = most_warps<S>();
     if (job->tuning->warps && warps > job->tuning->warps) warps = job->tuning->warps;
     if (warps < 1)
-        return lob_fail(error, LOB_ENOMEM,
-                        "an image of %d channels needs %lld KiB of the GPU's shared memory, and it "
-                        "has %lld: use --device cpu",
-                        job->image.channels, (long long)(common + s->nest_bytes) / 1024,
-                        (long long)job->device->shared_bytes / 1024);
+        return lob_fail_hint(
+            error, LOB_ENOMEM, LOB_HINT_USE_CPU,
+            "an image of %d channels needs %lld KiB of the GPU's shared memory, and it has %lld",
+            job->image.channels, (long long)(common + s->nest_bytes) / 1024,
+            (long long)lob_device_shared_bytes(job->device) / 1024);
     const size_t shared = (size_t)(common + warps * s->nest_bytes);
     const int64_t needed = (s->tiles + warps - 1) / warps;
-    const int most = job->device->multiprocessors, blocks = needed < most ? (int)needed : most;
+    const int most = lob_device_multiprocessors(job->device),
+              blocks = needed < most ? (int)needed : most;
     LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   (int)shared));
-    job->device->line->stop = 0;
-    job->device->line->done = 0;
-    LOB_TRY(lob_launch_together(job->device, kernel, "growing", blocks, (int)warps * WARP, shared,
-                                *s, error));
+    lob_device_mailbox_of(job->device)->stop = 0;
+    lob_device_mailbox_of(job->device)->done = 0;
+    LOB_TRY(lob_launch_cooperative(job->device, kernel, "growing", blocks, (int)warps * WARP,
+                                   shared, *s, error));
     return watch(r, before, share);
 }
 
@@ -293,8 +295,10 @@ static lob_status pass(run_state<K> *r, bool reversed, double before, double sha
     scene<K> *s = &r->s;
     s->reversed = reversed;
     s->levels_known = reversed;
-    LOB_CUDA(cudaMemsetAsync(s->ctl, 0, (size_t)found_bytes(job), job->device->stream));
-    LOB_CUDA(cudaMemsetAsync(s->ctl->least, 0xff, sizeof s->ctl->least, job->device->stream));
+    LOB_CUDA(
+        cudaMemsetAsync(s->ctl, 0, (size_t)found_bytes(job), lob_device_cuda_stream(job->device)));
+    LOB_CUDA(cudaMemsetAsync(s->ctl->least, 0xff, sizeof s->ctl->least,
+                             lob_device_cuda_stream(job->device)));
     LOB_TRY(launch(r, fill_kernel<K, S>, "filling tiles", s->cells, *s));
     LOB_TRY((put_soft_seeds<K, S>(r)));
     if (job->options->rounds)
@@ -343,7 +347,7 @@ template <typename K> static void describe(run_state<K> *r)
     s->label_bits = label_bits_of(job->in->labels);
     s->soft = job->in->seed_strength != NULL;
     s->penalty = job->options->penalty > 0;
-    s->line = job->context->progress ? job->device->line : NULL;
+    s->line = job->context->progress ? lob_device_mailbox_of(job->device) : NULL;
     s->window_steps = job->tuning->window_steps;
     s->window_levels = job->tuning->window_levels;
     s->rounds = job->tuning->rounds > 0 && job->tuning->rounds < UINT32_MAX
@@ -361,7 +365,7 @@ template <typename K> static lob_status prepare(run_state<K> *r)
     make_planes(r);
     const int64_t bytes = lay_out(r, NULL);
     void *base = NULL;
-    LOB_TRY(lob_device_scratch(job->device, LOB_DEVICE_WORK, &base, bytes, r->error));
+    LOB_TRY(lob_device_block_take(job->device, LOB_DEVICE_WORK, &base, bytes, r->error));
     lay_out(r, (unsigned char *)base);
     r->result->working_bytes = bytes;
     r->result->counts.tiles = r->s.tiles;

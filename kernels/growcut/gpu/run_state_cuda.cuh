@@ -181,7 +181,7 @@ template <typename K> static void make_planes(run_state<K> *r)
 /* Enough blocks to fill the device, no more than there is work. */
 static int64_t blocks_for(const growcut_job *job, int64_t items)
 {
-    const int64_t most = 8 * (int64_t)job->device->multiprocessors;
+    const int64_t most = 8 * (int64_t)lob_device_multiprocessors(job->device);
     const int64_t blocks = (items + CELL_THREADS - 1) / CELL_THREADS;
     return blocks < most ? blocks : most;
 }

@@ -96,7 +96,7 @@ int lob_supervoxels_room(const lob_device *device, const scene *s)
 {
     const pile_variant *v = variant_of(s);
     const int room = room_for(s);
-    return v && room > 0 && v->bytes(room) <= device->shared_bytes ? room : 0;
+    return v && room > 0 && v->bytes(room) <= lob_device_shared_bytes(device) ? room : 0;
 }
 
 lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
@@ -105,8 +105,8 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
     const pile_variant *v = plain || s->room == 0 ? NULL : variant_of(s);
     if (!v)
         return lob_launch(device, s->flat ? plain_kernel<true> : plain_kernel<false>,
-                          "a pass over voxels", lob_blocks(device, s->runs, THREADS), THREADS, 0,
-                          *s, error);
+                          "a pass over voxels", lob_grid_blocks(device, s->runs, THREADS), THREADS,
+                          0, *s, error);
     const int64_t bytes = v->bytes(s->room);
     const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
     const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
@@ -119,7 +119,7 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     LOB_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, v->kernel, WARPS * WARP,
                                                            (size_t)bytes));
-    const int64_t resident = (int64_t)device->multiprocessors * (each > 0 ? each : 1);
+    const int64_t resident = (int64_t)lob_device_multiprocessors(device) * (each > 0 ? each : 1);
     return lob_launch(device, v->kernel, "a pass over piles", want < resident ? want : resident,
                       WARPS * WARP, (size_t)bytes, *s, error);
 }
@@ -177,7 +177,7 @@ static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_cons
 lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error)
 {
     return lob_launch(device, begin_kernel, "laying cells",
-                      lob_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
+                      lob_grid_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }
 
 /* Sums over all clusters; each thread keeps to one number of them. */
@@ -247,11 +247,11 @@ lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_e
 {
     if (s->rule.method == LOB_LSC && s->iteration == 0) {
         const int64_t n = (int64_t)s->rule.clusters * lob_cluster_sums(&s->rule);
-        const int64_t blocks = lob_blocks(device, n, THREADS), most = TOTAL_BLOCKS;
+        const int64_t blocks = lob_grid_blocks(device, n, THREADS), most = TOTAL_BLOCKS;
         LOB_TRY(lob_launch(device, totals_kernel, "adding up clusters",
                            blocks < most ? blocks : most, THREADS, 0, *s, error));
         LOB_TRY(lob_launch(device, weights_kernel, "weights", 1, 1, 0, *s, error));
     }
     return lob_launch(device, settle_kernel, "moving clusters",
-                      lob_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
+                      lob_grid_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }

@@ -315,7 +315,7 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
     j.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
     const size_t levels = (size_t)j.readers * channels * (size_t)j.nx * sizeof(uint16_t);
     const int64_t bytes = (int64_t)(n * (sizeof *j.link + low + high) + lines + levels);
-    lob_status st = lob_budget_take(budget, bytes, error);
+    lob_status st = lob_budget_hold(budget, bytes, error);
     if (st != LOB_OK) return st;
     st = LOB_ENOMEM;
     j.link = calloc(n, sizeof *j.link);
@@ -331,7 +331,7 @@ lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
     st = lob_progress_stopped(stages) ? LOB_ECANCEL : LOB_OK;
     if (st == LOB_OK) *count = number_sets(&j);
 out:
-    lob_budget_give(budget, bytes);
+    lob_budget_release(budget, bytes);
     free(j.link);
     free(j.size_and_low);
     free(j.high);

@@ -95,7 +95,7 @@ static int64_t place_parts(joining_pieces *j, unsigned char *memory)
     if (!p->listed) p->sums = NULL, p->link = j->table;
     j->counted = take_part<uint32_t>(&at, 1);
     p->small_bits = take_part<uint32_t>(&at, n / WARP + 1);
-    p->roots = take_part<uint32_t>(&at, j->device->multiprocessors);
+    p->roots = take_part<uint32_t>(&at, lob_device_multiprocessors(j->device));
     p->key = take_part<wide>(&at, listed);
     p->mean = take_part<uint32_t>(&at, listed * channels);
     p->small = take_part<int32_t>(&at, listed);
@@ -143,9 +143,9 @@ static lob_status prepare(joining_pieces *j, int64_t bytes)
 {
     pool *p = &j->p;
     lob_error *error = j->error;
-    cudaStream_t stream = j->device->stream;
+    cudaStream_t stream = lob_device_cuda_stream(j->device);
     void *memory = NULL;
-    LOB_TRY(lob_device_scratch(j->device, LOB_DEVICE_WORK, &memory, bytes, error));
+    LOB_TRY(lob_device_block_take(j->device, LOB_DEVICE_WORK, &memory, bytes, error));
     place_parts(j, (unsigned char *)memory);
     LOB_CUDA(cudaMemsetAsync(memory, 0, (size_t)j->zeros, stream));
     if (p->listed) return LOB_OK;
@@ -169,7 +169,7 @@ static void lay_tiles(pool *p, const lob_device *device)
     const int across = p->s.rule.slice_axis;
     const bool no_y = p->ny == 1 || across == 1, no_z = !no_y && (p->nz == 1 || across == 2);
     const int64_t rows = (int64_t)p->ny * p->nz, along = (p->along + TILE_RUNS - 1) / TILE_RUNS;
-    const int64_t enough = 12 * (int64_t)device->multiprocessors;
+    const int64_t enough = 12 * (int64_t)lob_device_multiprocessors(device);
     p->steps = MOST_STEPS;
     while (p->steps > 1 && rows * along / (p->steps * STEP_ROWS) < enough) p->steps /= 2;
     const int bits = log_of(p->steps * STEP_ROWS);
@@ -223,8 +223,8 @@ static lob_status find_small(joining_pieces *j)
 {
     const pool *p = &j->p;
     return lob_launch(j->device, p->listed ? small_kernel<true> : small_kernel<false>,
-                      "finding small pieces", lob_blocks(j->device, p->most + 1, THREADS), THREADS,
-                      0, *p, j->error);
+                      "finding small pieces", lob_grid_blocks(j->device, p->most + 1, THREADS),
+                      THREADS, 0, *p, j->error);
 }
 
 static lob_status find_contacts(joining_pieces *j)
@@ -241,12 +241,12 @@ static lob_status finish(joining_pieces *j, pieces_line *line)
     const pool *p = &j->p;
     lob_device *device = j->device;
     const int64_t blocks = (p->most + THREADS) / THREADS; /* few pieces keep few blocks waiting */
-    const int64_t most = device->multiprocessors;
-    LOB_TRY(lob_launch_together(device, rounds_kernel, "joining small pieces",
-                                (int)(blocks < most ? blocks : most), ROUND_THREADS,
-                                ROUND_WARPS * sizeof(uint32_t), *p, j->error));
+    const int64_t most = lob_device_multiprocessors(device);
+    LOB_TRY(lob_launch_cooperative(device, rounds_kernel, "joining small pieces",
+                                   (int)(blocks < most ? blocks : most), ROUND_THREADS,
+                                   ROUND_WARPS * sizeof(uint32_t), *p, j->error));
     LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels",
-                       lob_blocks(device, p->runs, THREADS), THREADS, 0, *p, j->error));
+                       lob_grid_blocks(device, p->runs, THREADS), THREADS, 0, *p, j->error));
     return lob_device_download(device, line, p->line, sizeof *line, j->error);
 }
 
@@ -258,9 +258,9 @@ static lob_status join_unlisted(joining_pieces *j)
     lob_device *device = j->device;
     pieces_line line = {};
     p->listed = false;
-    const int64_t blocks = lob_blocks(device, p->most + 1, THREADS);
+    const int64_t blocks = lob_grid_blocks(device, p->most + 1, THREADS);
     do {
-        LOB_CUDA(cudaMemsetAsync(p->line, 0, sizeof line, device->stream));
+        LOB_CUDA(cudaMemsetAsync(p->line, 0, sizeof line, lob_device_cuda_stream(device)));
         LOB_TRY(find_small(j));
         LOB_TRY(find_contacts(j));
         LOB_TRY(lob_launch(device, join_kernel, "joining", blocks, THREADS, 0, *p, error));

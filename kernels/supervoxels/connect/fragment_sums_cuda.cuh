@@ -5,6 +5,7 @@
 #ifndef LOB_SUPERVOXELS_MEASURE_CUDA_CUH
 #define LOB_SUPERVOXELS_MEASURE_CUDA_CUH
 
+#include "kernels/device/hash_table.cuh"
 #include "kernels/supervoxels/connect/fragments_cuda.cuh"
 
 enum {
@@ -141,7 +142,7 @@ static __device__ inline void add_tally(const pool &p, const sum_table &t, int c
 {
     if (of.piece == 0) return;
     const int channels = channels_of<FROM>(p),
-              place = lob_place_of_key<SUM_BITS, PROBES>(t.piece, (uint32_t)of.piece);
+              place = lob::hash_slot<SUM_BITS, PROBES>(t.piece, (uint32_t)of.piece);
     uint32_t sum[C];
 #pragma unroll
     for (int c = 0; c < C; c++) sum[c] = of.sum[c] - of.n * above_level<FROM>(p);

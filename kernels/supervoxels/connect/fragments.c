@@ -6,22 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-lob_status lob_budget_take(lob_budget *budget, int64_t bytes, lob_error *error)
-{
-    char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
-    budget->held += bytes;
-    if (budget->held > budget->peak) budget->peak = budget->held;
-    if (budget->limit == 0 || budget->held <= budget->limit) return LOB_OK;
-    return lob_fail(error, LOB_ENOMEM,
-                    "supervoxels need %s of working memory, more than the %s allowed",
-                    lob_bytes_text(needed, budget->held), lob_bytes_text(allowed, budget->limit));
-}
-
-void lob_budget_give(lob_budget *budget, int64_t bytes)
-{
-    budget->held -= bytes;
-}
-
 /*
  * A slab is a stretch of rows that one thread scans. It numbers what looks like a new piece from 0;
  * runs that turn out to meet an older piece make the younger number point at the older. A number is
@@ -86,7 +70,7 @@ static lob_status resize(const grid *g, slab *s, int64_t room)
 {
     lob_status st;
 #pragma omp critical(lob_pieces_budget)
-    st = lob_budget_take(g->budget, (room - s->room) * (int64_t)sizeof *s->parent, g->error);
+    st = lob_budget_hold(g->budget, (room - s->room) * (int64_t)sizeof *s->parent, g->error);
     if (st != LOB_OK) return st;
     int32_t *parent = realloc(s->parent, (size_t)room * sizeof *parent);
     if (!parent) return LOB_ENOMEM;
@@ -171,7 +155,7 @@ static lob_status lay_slabs(grid *g)
     g->count = (int)(most < g->threads ? most : g->threads);
     const int64_t bytes =
         (g->count * g->kept + (g->count - 1) * g->reach) * g->nx * (int64_t)sizeof *g->rows;
-    const lob_status st = lob_budget_take(g->budget, bytes, g->error);
+    const lob_status st = lob_budget_hold(g->budget, bytes, g->error);
     if (st != LOB_OK) return st;
     g->rows = malloc((size_t)bytes);
     g->slabs = calloc((size_t)g->count, sizeof *g->slabs);
@@ -234,7 +218,7 @@ static lob_status gather(const grid *g, int64_t *found)
         for (int64_t k = 0; k < s->found; k++)
             all->parent[s->base + k] = (int32_t)(s->base + s->parent[k]);
         free(s->parent);
-        lob_budget_give(g->budget, s->room * (int64_t)sizeof *s->parent);
+        lob_budget_release(g->budget, s->room * (int64_t)sizeof *s->parent);
         s->parent = NULL;
         s->room = 0;
     }
@@ -318,6 +302,6 @@ lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervo
     for (int i = 0; g.slabs && i < g.count; i++) free(g.slabs[i].parent);
     free(g.slabs);
     free(g.rows);
-    lob_budget_give(budget, budget->held - held);
+    lob_budget_release(budget, budget->held - held);
     return st;
 }

@@ -2,20 +2,11 @@
 #ifndef LOB_SUPERVOXELS_PIECES_H
 #define LOB_SUPERVOXELS_PIECES_H
 
+#include "kernels/budget.h"
 #include "kernels/progress.h"
 #include "kernels/supervoxels/supervoxels_voxel.h"
 
 enum { LOB_PIECES_TOLD = 64 }; /* rows between tellings */
-
-/* What counts against the memory limit. */
-typedef struct {
-    int64_t limit; /* bytes; 0: none */
-    int64_t held, peak;
-} lob_budget;
-
-/* Take bytes, or say in a line that they are too many. Returns LOB_OK or LOB_ENOMEM. */
-lob_status lob_budget_take(lob_budget *budget, int64_t bytes, lob_error *error);
-void lob_budget_give(lob_budget *budget, int64_t bytes);
 
 /* Where the run of equal labels that starts at x of a row ends. */
 static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t nx)

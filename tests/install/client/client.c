@@ -9,7 +9,7 @@
 
 int main(void)
 {
-    lob_error error = {{0}};
+    lob_error error = {.text = ""};
     lob_volume volume = lob_volume_empty();
     const lob_status st = lob_read(&volume, "no-such-file.nii", NULL, NULL, &error);
     if (st != LOB_ENOINPUT || lob_status_exit_code(st) != 66) {

@@ -1,0 +1,69 @@
+/* Counting working memory, and blocks that fit it. */
+#include "kernels/budget.h"
+
+#include "volumes/bytes.h"
+#include "volumes/volume.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 1 << 21 };
+
+void *lob_alloc_pages(int64_t bytes)
+{
+    void *block = NULL;
+    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
+    if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
+    if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(block, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+static lob_status refuse_count(const lob_budget *budget, lob_error *error)
+{
+    return lob_fail(error, LOB_ENOMEM, "%s need more bytes than can be counted", budget->who);
+}
+
+lob_status lob_budget_hold(lob_budget *budget, int64_t bytes, lob_error *error)
+{
+    char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
+    if (bytes < 0 || bytes > INT64_MAX - budget->held) return refuse_count(budget, error);
+    const int64_t held = budget->held + bytes;
+    if (budget->limit > 0 && held > budget->limit)
+        return lob_fail(error, LOB_ENOMEM, "%s need %s of working memory, more than the %s allowed",
+                        budget->who, lob_bytes_text(needed, held),
+                        lob_bytes_text(allowed, budget->limit));
+    budget->held = held;
+    if (held > budget->peak) budget->peak = held;
+    return LOB_OK;
+}
+
+void lob_budget_release(lob_budget *budget, int64_t bytes)
+{
+    budget->held -= bytes;
+}
+
+lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
+                            lob_error *error)
+{
+    void **out = block;
+    const int64_t bytes = lob_product(count, (int64_t)size, 1, 1);
+    char asked[LOB_BYTES_TEXT];
+    *out = NULL;
+    if (bytes < 0) return refuse_count(budget, error);
+    const lob_status st = lob_budget_hold(budget, bytes, error);
+    if (st != LOB_OK) return st;
+    *out = lob_alloc_pages(bytes);
+    if (*out) return LOB_OK;
+    lob_budget_release(budget, bytes);
+    return lob_fail(error, LOB_ENOMEM, "no memory for %s: %s more were asked for", budget->who,
+                    lob_bytes_text(asked, bytes));
+}
+
+void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size)
+{
+    if (block) lob_budget_release(budget, count * (int64_t)size);
+    free(block);
+}

@@ -1,0 +1,67 @@
+/* Threads of a grid and lanes of a warp, and the barrier that all blocks of a grid wait at. */
+#ifndef LOB_GRID_CUH
+#define LOB_GRID_CUH
+
+#include <stdint.h>
+
+namespace lob
+{
+
+typedef unsigned long long u64; /* the 64-bit type that CUDA's atomics take */
+
+enum { WARP = 32 };
+static constexpr unsigned ALL_LANES = ~0u;
+
+/* ---- loops in which a grid's threads take items in turn ---- */
+
+static __device__ inline int64_t grid_first()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ inline int64_t grid_step()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* ---- warps ---- */
+
+/* The least value of a warp's lanes, in all of them. */
+template <typename T> static __device__ inline T warp_min(T value)
+{
+    for (int apart = WARP / 2; apart > 0; apart /= 2) {
+        const T other = __shfl_xor_sync(ALL_LANES, value, apart);
+        if (other < value) value = other;
+    }
+    return value;
+}
+
+/* ---- blocks of a grid that is launched by lob_launch_cooperative ---- */
+
+/* What this thread wrote before is seen by whoever sees what it writes afterwards. __threadfence
+ * also orders all such fences among each other, which costs time and is not needed. */
+static __device__ inline void memory_fence()
+{
+#ifdef __CUDA_ARCH__
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+#endif
+}
+
+/*
+ * One thread of each block: wait until all blocks have arrived.
+ *
+ *   arrived  in/out  in device memory, 0 before the launch
+ *   passed   in      how many times this block has called, this time included
+ */
+static __device__ inline void grid_barrier(uint32_t *arrived, uint32_t passed)
+{
+    memory_fence();
+    atomicAdd(arrived, 1u);
+    const uint32_t all = passed * gridDim.x;
+    while ((int32_t)(*(volatile uint32_t *)arrived - all) < 0) __nanosleep(20);
+    memory_fence();
+}
+
+} /* namespace lob */
+
+#endif
