@@ -22,7 +22,7 @@ typedef struct {
 } lob_budget;
 
 /*
- * Count bytes as held.
+ * Count bytes as held; a block that became smaller counts as negative bytes.
  *
  * Returns LOB_OK or LOB_ENOMEM (more than the limit, or than can be counted); a refusal counts
  * nothing.

@@ -125,6 +125,7 @@ static lob_status take_clusters(engine *e, lob_error *error)
     plan_slabs(e, (int64_t)(n * (floats + box + (kept ? sums + contrast : 0))),
                (int64_t)(sums + contrast));
     const lob_status st = lob_budget_hold(&e->budget, e->cluster_bytes, error);
+    if (st != LOB_OK) e->cluster_bytes = 0;
     if (st != LOB_OK) return st;
     e->centres = calloc(n, floats);
     e->boxes = malloc(n * box);
