@@ -125,15 +125,15 @@ typedef struct {
 
 static inline uint32_t mean_of(const joiner *j, int32_t set, int channel)
 {
-    return lob_piece_mean((int64_t)sum_of(j, set, channel), GET(*size_at(j, set)));
+    return lob_fragment_mean((int64_t)sum_of(j, set, channel), GET(*size_at(j, set)));
 }
 
 static inline uint64_t key_of(const joiner *j, const suitor *s, int32_t other)
 {
     uint64_t apart = 0;
     for (int c = 0; c < j->rule->channels; c++)
-        apart += lob_piece_apart(s->mean[c], mean_of(j, other, c));
-    return lob_piece_key(apart, (uint32_t)other);
+        apart += lob_fragment_difference(s->mean[c], mean_of(j, other, c));
+    return lob_fragment_key(apart, (uint32_t)other);
 }
 
 static inline void consider(const joiner *j, suitor *s, int32_t other)
