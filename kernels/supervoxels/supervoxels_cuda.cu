@@ -159,7 +159,7 @@ static lob_status send_tables(call *c)
 
 /* Levels of the whole image, which the host waits for. In CIELAB, without a mask or a range, none
  * are needed. */
-static lob_status find_levels(call *c, lob_levels *levels, lob_extremes *extremes)
+static lob_status find_levels(call *c, lob_levels *found, lob_extremes *extremes)
 {
     const lob_volume *image = c->in->image;
     const lob_device_view whole = lob_device_view_of(image->dims);
@@ -167,14 +167,14 @@ static lob_status find_levels(call *c, lob_levels *levels, lob_extremes *extreme
     void *work = NULL;
     if (c->options->lab && !c->s.image.mask && !c->s.image.ranged) {
         for (int k = 0; k < image->channels; k++) extremes[k] = lob_extremes{};
-        levels->data_voxels = c->budget.voxels; /* bytes are always data */
+        found->data_voxels = c->budget.voxels; /* bytes are always data */
         return LOB_OK;
     }
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK,
-                                   lob_levels_scan_bytes(1, image->channels), &work, c->error));
-    LOB_TRY(lob_levels_scan_cuda(c->device, extremes, &levels->data_voxels, &levels->not_finite,
-                                 &c->s.image, &whole, work, c->error));
-    lob_levels_settle(levels, span, extremes, image);
+                                   levels::scan_bytes(1, image->channels), &work, c->error));
+    LOB_TRY(levels::scan_extremes(c->device, extremes, &found->data_voxels, &found->not_finite,
+                                  &c->s.image, &whole, work, c->error));
+    lob_levels_settle(found, span, extremes, image);
     return LOB_OK;
 }
 
@@ -242,10 +242,8 @@ static lob_status fill_params(call *c)
 {
     supervoxels_params *s = &c->s;
     const lob_supervoxels_plan *plan = &c->cache->plan;
-    const lob_levels *levels = &plan->levels;
     s->rule = plan->rule;
-    s->levels =
-        lob_device_levels_of(levels->low_bits, levels->low, levels->per_unit, levels->exact);
+    s->levels = lob_device_levels_of(plan->levels);
     memcpy(s->lowest, plan->lowest, sizeof s->lowest);
     s->labels = c->arrays->labels;
     lay_out_view(s);
