@@ -264,7 +264,7 @@ static bool settle(engine *e, bool first)
         gather(e, sums, &largest, k);
         if (first) largest = LOB_SLICO_START;
         if (e->sums && keep_sums(e, sums, largest, k)) changed = true;
-        lob_cluster_settle(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k, sums,
+        lob_cluster_update(e->centres + (int64_t)k * floats, e->boxes + (int64_t)k * 6, k, sums,
                            largest, e->weights, rule);
     }
     return changed;

@@ -62,11 +62,11 @@ lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
     if (lob_dims_voxels(image->dims) < 0)
         return lob_fail(error, LOB_EDATA, "the image has a side below 1, or too many voxels");
     for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > LOB_SUPERVOXEL_SIDE)
+        if (lob_side(image->dims, a) > LOB_SUPERVOXELS_MAX_SIDE)
             return lob_fail(error, LOB_EDATA,
                             "the image has a side of %lld voxels; up to %d are "
                             "taken",
-                            (long long)lob_side(image->dims, a), LOB_SUPERVOXEL_SIDE);
+                            (long long)lob_side(image->dims, a), LOB_SUPERVOXELS_MAX_SIDE);
     return LOB_OK;
 }
 
@@ -187,11 +187,11 @@ static double largest_distance(const lob_supervoxels_rule *rule, double range, d
 static void choose_steps(lob_supervoxels_rule *rule, int32_t range)
 {
     int shift = -15;
-    while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_TOP) shift++;
+    while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_LIMIT) shift++;
     for (int a = 0; a < 3; a++) rule->position[a] = ldexpf(rule->position[a], -shift);
     rule->step_shift = shift < 31 ? shift : 31;
     rule->level = ldexpf(1, -rule->step_shift);
-    rule->top_step = lob_slic_step((uint32_t)range, rule);
+    rule->max_step = lob_slic_step((uint32_t)range, rule);
 }
 
 static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
@@ -217,25 +217,25 @@ static int32_t settle_planes(lob_supervoxels_plan *plan, const lob_extremes *ext
 
 /* ---- tables ---- */
 
-static lob_wave wave_at(double angle)
+static lob_cos_sin wave_at(double angle)
 {
-    return (lob_wave){(int16_t)lround(cos(angle) * LOB_WAVE_TOP),
-                      (int16_t)lround(sin(angle) * LOB_WAVE_TOP)};
+    return (lob_cos_sin){(int16_t)lround(cos(angle) * LOB_COS_SIN_SCALE),
+                         (int16_t)lround(sin(angle) * LOB_COS_SIN_SCALE)};
 }
 
-static void fill_level_wave(lob_wave *wave, int32_t top)
+static void fill_level_wave(lob_cos_sin *wave, int32_t top)
 {
-    for (int32_t i = 0; i < LOB_WAVE_ENTRIES; i++)
+    for (int32_t i = 0; i < LOB_COS_SIN_ENTRIES; i++)
         wave[i] = wave_at(QUARTER_TURN * (i < top ? i : top) / top);
 }
 
-static void fill_axis_waves(lob_wave *wave, const lob_supervoxels_rule *rule)
+static void fill_axis_waves(lob_cos_sin *wave, const lob_supervoxels_rule *rule)
 {
     for (int a = 0; a < 3; wave += rule->side[a], a++) {
         const bool still = is_still(rule, a);
         const double step = (double)rule->side[a] / rule->cells[a];
         for (int32_t x = 0; x < rule->side[a]; x++)
-            wave[x] = still ? (lob_wave){0, 0} : wave_at(QUARTER_TURN * x / step);
+            wave[x] = still ? (lob_cos_sin){0, 0} : wave_at(QUARTER_TURN * x / step);
     }
 }
 
@@ -243,29 +243,28 @@ static lob_status make_waves(lob_supervoxels_plan *plan, const lob_supervoxels_o
                              int32_t range)
 {
     lob_supervoxels_rule *rule = &plan->rule;
-    const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
+    const double chroma = 2.55, unit = 1.0 / ((double)LOB_COS_SIN_SCALE * LOB_COS_SIN_SCALE);
     const int64_t coordinates = lob_supervoxel_coordinates(rule);
     double square = 0;
 
     rule->shift = 0;
-    while (range >> rule->shift >= LOB_WAVE_ENTRIES) rule->shift++;
+    while (range >> rule->shift >= LOB_COS_SIN_ENTRIES) rule->shift++;
     rule->position_gain = options->ratio * options->ratio * unit;
     rule->level_gain[0] = unit;
     rule->level_gain[1] = chroma * chroma * unit;
-    for (int c = 0; c < rule->channels; c++)
-        square += lob_supervoxel_wave(rule, c) ? chroma * chroma : 1;
+    for (int c = 0; c < rule->channels; c++) square += lob_lsc_table(rule, c) ? chroma * chroma : 1;
     for (int a = 0; a < 3; a++)
         if (!is_still(rule, a)) square += options->ratio * options->ratio;
-    rule->least_weight = (float)(square / 1024);
+    rule->min_weight = (float)(square / 1024);
 
-    plan->level_waves = rule->lab ? 2 : 1;
-    plan->axis_wave = malloc((size_t)coordinates * sizeof *plan->axis_wave);
-    plan->level_wave =
-        malloc((size_t)plan->level_waves * LOB_WAVE_ENTRIES * sizeof *plan->level_wave);
-    if (!plan->axis_wave || !plan->level_wave) return LOB_ENOMEM;
-    fill_axis_waves(plan->axis_wave, rule);
-    fill_level_wave(plan->level_wave, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
-    if (rule->lab) fill_level_wave(plan->level_wave + LOB_WAVE_ENTRIES, range >> rule->shift);
+    plan->level_tables = rule->lab ? 2 : 1;
+    plan->axis_cos_sin = malloc((size_t)coordinates * sizeof *plan->axis_cos_sin);
+    plan->level_cos_sin =
+        malloc((size_t)plan->level_tables * LOB_COS_SIN_ENTRIES * sizeof *plan->level_cos_sin);
+    if (!plan->axis_cos_sin || !plan->level_cos_sin) return LOB_ENOMEM;
+    fill_axis_waves(plan->axis_cos_sin, rule);
+    fill_level_wave(plan->level_cos_sin, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
+    if (rule->lab) fill_level_wave(plan->level_cos_sin + LOB_COS_SIN_ENTRIES, range >> rule->shift);
     return LOB_OK;
 }
 
@@ -304,10 +303,10 @@ static double most_of_cluster(const lob_supervoxels_rule *rule)
 
 int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan)
 {
-    const int64_t levels = (int64_t)plan->level_waves * LOB_WAVE_ENTRIES;
-    const int64_t waves = plan->axis_wave ? lob_supervoxel_coordinates(&plan->rule) + levels : 0;
+    const int64_t levels = (int64_t)plan->level_tables * LOB_COS_SIN_ENTRIES;
+    const int64_t waves = plan->axis_cos_sin ? lob_supervoxel_coordinates(&plan->rule) + levels : 0;
     const int64_t light = plan->linear ? LOB_LAB_ENTRIES : 0;
-    return waves * (int64_t)sizeof(lob_wave) + light * (int64_t)sizeof *plan->linear;
+    return waves * (int64_t)sizeof(lob_cos_sin) + light * (int64_t)sizeof *plan->linear;
 }
 
 lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
@@ -351,8 +350,8 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
 
 void lob_supervoxels_plan_free(lob_supervoxels_plan *plan)
 {
-    free(plan->axis_wave);
-    free(plan->level_wave);
+    free(plan->axis_cos_sin);
+    free(plan->level_cos_sin);
     free(plan->linear);
     *plan = (lob_supervoxels_plan){0};
 }

@@ -21,14 +21,14 @@ typedef struct {
     /*
      * Tables, malloc'ed; NULL where the rule does not need them.
      *
-     *   axis_wave   lsc: side[0] + side[1] + side[2] entries, coordinate x, then y, then z
-     *   level_wave  lsc: level_waves (1, or 2 in CIELAB) tables of LOB_WAVE_ENTRIES;
-     *               entry [lob_supervoxel_wave][level >> shift]
+     *   axis_cos_sin   lsc: side[0] + side[1] + side[2] entries, coordinate x, then y, then z
+     *   level_cos_sin  lsc: level_tables (1, or 2 in CIELAB) tables of LOB_COS_SIN_ENTRIES;
+     *               entry [lob_lsc_table][level >> shift]
      *   linear, root  CIELAB: 256 and LOB_LAB_ROOTS, as lob_lab takes them; root lies behind linear
      *               in one block
      */
-    lob_wave *axis_wave, *level_wave;
-    int level_waves;
+    lob_cos_sin *axis_cos_sin, *level_cos_sin;
+    int level_tables;
     uint16_t *linear, *root;
 } lob_supervoxels_plan;
 
@@ -57,7 +57,7 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
 /* Entries of linear and root. */
 enum { LOB_LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
 
-/* Entries of axis_wave. */
+/* Entries of axis_cos_sin. */
 static inline int64_t lob_supervoxel_coordinates(const lob_supervoxels_rule *rule)
 {
     return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];

@@ -30,11 +30,11 @@
 #include <string.h>
 
 /* Longest side: up to here a float holds every coordinate. */
-#define LOB_SUPERVOXEL_SIDE (1 << 24)
+#define LOB_SUPERVOXELS_MAX_SIDE (1 << 24)
 
 enum {
-    LOB_WAVE_TOP = 2047,     /* cosines and sines of lsc are whole numbers in -top..top */
-    LOB_WAVE_ENTRIES = 4096, /* of a table over levels */
+    LOB_COS_SIN_SCALE = 2047,   /* cosines and sines of lsc are whole numbers in -top..top */
+    LOB_COS_SIN_ENTRIES = 4096, /* of a table over levels */
     LOB_CLUSTER_SUMS = 4 + 6 + 2 * LOB_SUPERVOXELS_MAX_CHANNELS, /* at most, of a cluster */
     LOB_CLUSTER_FLOATS = 6 + 2 * LOB_SUPERVOXELS_MAX_CHANNELS    /* at most, of a centre */
 };
@@ -51,17 +51,17 @@ typedef struct {
                              slico: spacing / size */
     float level;          /* slic: steps a level, 2^-step_shift; slico: 1 / range of levels */
     int step_shift;       /* slic: a level's step is level >> step_shift, or << where below 0 */
-    int32_t top_step;     /* slic: of the largest level */
+    int32_t max_step;     /* slic: of the largest level */
     int shift;            /* lsc: entry of a level's wave is level >> shift */
     bool lab;             /* lsc: channels 1 and 2 have a wave and a gain of their own */
     double position_gain; /* lsc: square of feature per whole number of the tables, of axes */
     double level_gain[2]; /* lsc: of channel 0 and all others not Lab; of a and b */
-    float least_weight;   /* lsc: of a cluster, a voxel: weights below are taken for it */
+    float min_weight;     /* lsc: of a cluster, a voxel: weights below are taken for it */
     int64_t small;        /* pieces with fewer voxels join a neighbour */
 } lob_supervoxels_rule;
 
 /* Which of level_gain and of the level waves a channel has. */
-LOB_BOTH int lob_supervoxel_wave(const lob_supervoxels_rule *rule, int channel)
+LOB_BOTH int lob_lsc_table(const lob_supervoxels_rule *rule, int channel)
 {
     return rule->lab && channel > 0;
 }
@@ -222,7 +222,7 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
 
 /*
  * Squares of whole numbers, in steps of levels that the plan makes as fine as keeps every distance
- * below LOB_SLIC_TOP:
+ * below LOB_SLIC_LIMIT:
  *
  *   distance = the three lob_slic_along, and for each channel (step of level - centre)^2
  *
@@ -230,7 +230,7 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
  * 2sm, and a voxel's nearest cluster is found by integer minimums. A distance takes 24 bits; of the
  * other 8 of a word CUDA takes 6 to say whose it is and 2 to keep what is outside a box apart.
  */
-#define LOB_SLIC_TOP (INT32_C(1) << 24)
+#define LOB_SLIC_LIMIT (INT32_C(1) << 24)
 
 LOB_BOTH int32_t lob_slic_step(uint32_t level, const lob_supervoxels_rule *rule)
 {
@@ -259,7 +259,7 @@ LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supe
 
 /* Squared contrasts (levels times rule->level) below the first are taken for it; the second is what
  * a cluster starts with, for which the authors' code has (10 of 100 units)^2. */
-#define LOB_SLICO_LEAST 1e-4f
+#define LOB_SLICO_MIN   1e-4f
 #define LOB_SLICO_START 1e-2f
 
 /*
@@ -268,7 +268,7 @@ LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supe
  *   contrast = 0; for each channel in turn: contrast = lob_slico_add(contrast, ..)
  *   distance = fmaf(contrast, factor, the three lob_slico_along)
  *
- * and distances are compared as lob_distance_order makes them.
+ * and distances are compared as lob_distance_truncated makes them.
  */
 LOB_BOTH float lob_slico_along(float x, float position, float centre)
 {
@@ -288,7 +288,7 @@ LOB_BOTH float lob_slico_add(float sum, float level, float mean)
  * difference. The bits are free for a number that says whose it is, so that one minimum finds both:
  * of equal ones the lowest cluster, but of equal scores below 0 the highest.
  */
-LOB_BOTH float lob_distance_order(float distance)
+LOB_BOTH float lob_distance_truncated(float distance)
 {
     uint32_t bits;
     memcpy(&bits, &distance, sizeof bits);
@@ -310,7 +310,7 @@ LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest
     for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], share) * rule->position[a];
     for (int c = 0; c < rule->channels; c++)
         centre[3 + c] = lob_mean(sums[4 + c], share) * rule->level;
-    centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_LEAST ? largest : LOB_SLICO_LEAST);
+    centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_MIN ? largest : LOB_SLICO_MIN);
 }
 
 /* ---- lsc ---- */
@@ -331,12 +331,12 @@ LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest
  *   score = the three lob_lsc_along; for each channel in turn: score = lob_lsc_add(score, level's
  *           wave, &centre[6 + 2c])
  *
- * and scores are compared as lob_distance_order makes them. Axes of one voxel and across slices
+ * and scores are compared as lob_distance_truncated makes them. Axes of one voxel and across slices
  * have waves that are 0 throughout.
  */
 typedef struct {
     int16_t cosine, sine;
-} lob_wave;
+} lob_cos_sin;
 
 LOB_BOTH float lob_lsc_add(float sum, float cosine, float sine, const float *factors)
 {
@@ -344,7 +344,7 @@ LOB_BOTH float lob_lsc_add(float sum, float cosine, float sine, const float *fac
 }
 
 /* factors: the two of the axis. */
-LOB_BOTH float lob_lsc_along(lob_wave wave, const float *factors)
+LOB_BOTH float lob_lsc_along(lob_cos_sin wave, const float *factors)
 {
     return fmaf((float)wave.sine, factors[1], (float)wave.cosine * factors[0]);
 }
@@ -352,7 +352,7 @@ LOB_BOTH float lob_lsc_along(lob_wave wave, const float *factors)
 LOB_BOTH double lob_lsc_gain(const lob_supervoxels_rule *rule, int feature)
 {
     return feature < 6 ? rule->position_gain
-                       : rule->level_gain[lob_supervoxel_wave(rule, (feature - 6) / 2)];
+                       : rule->level_gain[lob_lsc_table(rule, (feature - 6) / 2)];
 }
 
 /* The factors of the weight, from the sums over all clusters after iteration 0. */
@@ -367,7 +367,7 @@ LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *we
                              const lob_supervoxels_rule *rule)
 {
     const int features = lob_cluster_features(rule);
-    const double least = (double)sums[0] * (double)rule->least_weight;
+    const double least = (double)sums[0] * (double)rule->min_weight;
     double weight = 0, square = 0;
     for (int f = 0; f < features; f++) weight += (double)weights[f] * (double)sums[4 + f];
     const double share = 1 / (weight > least ? weight : least);
@@ -391,7 +391,7 @@ LOB_BOTH void lob_lsc_centre(float *centre, const int64_t *sums, const float *we
  *                    iteration gave it; LOB_SLICO_START after iteration 0
  *   weights  in      lsc: of lob_lsc_weights
  */
-LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const int64_t *sums,
+LOB_BOTH void lob_cluster_update(float *centre, int32_t *box, int32_t k, const int64_t *sums,
                                  float largest, const float *weights,
                                  const lob_supervoxels_rule *rule)
 {
@@ -415,27 +415,27 @@ LOB_BOTH void lob_cluster_settle(float *centre, int32_t *box, int32_t k, const i
  * Pieces are the connected parts of equal cluster (faces; not across slices), numbered in raster
  * order of their first voxels. A set of pieces is known by the lowest number in it; at first every
  * piece is a set. While there are sets of fewer than rule->small voxels that touch another: each of
- * these picks, of the sets that share a face with it, the one with the least lob_piece_key; all
+ * these picks, of the sets that share a face with it, the one with the least lob_fragment_key; all
  * that picked are joined with what they picked, at once. At least half of those that picked are
  * gone then, so the rounds are few. No two sets that are large already are joined, because along
  * the picks of a chain of small ones there is at most one large, its end. Labels number the sets.
  */
 
 /* Mean level of a piece, to a sixteenth. */
-LOB_BOTH uint32_t lob_piece_mean(int64_t sum, int64_t n)
+LOB_BOTH uint32_t lob_fragment_mean(int64_t sum, int64_t n)
 {
     return (uint32_t)(((uint64_t)sum * 16 + (uint64_t)n / 2) / (uint64_t)n);
 }
 
 /* What one channel adds to the squared difference of two pieces. */
-LOB_BOTH uint64_t lob_piece_apart(uint32_t a, uint32_t b)
+LOB_BOTH uint64_t lob_fragment_difference(uint32_t a, uint32_t b)
 {
     const uint64_t d = a > b ? a - b : b - a;
     return d * d;
 }
 
 /* The lower the key the better the pick: squared difference, as the nearest float, then number. */
-LOB_BOTH uint64_t lob_piece_key(uint64_t apart, uint32_t other)
+LOB_BOTH uint64_t lob_fragment_key(uint64_t apart, uint32_t other)
 {
     const float f = (float)apart;
     uint32_t bits;

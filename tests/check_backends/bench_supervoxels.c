@@ -9,7 +9,7 @@
 
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
-#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/supervoxels/supervoxels_tuning.h"
 
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -117,18 +117,18 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
                       const lob_supervoxels_tuning *tuning)
 {
     const lob_supervoxels_input in = {.image = &b->image};
-    lob_supervoxels_cache kept = {0};
+    lob_supervoxels_cache *const cache = lob_supervoxels_cache_make();
     float ms[BENCH_MOST_TIMES];
     timing t = {.error = {""}};
     const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
     for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
-        t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &kept, tuning,
-                                               b->context, &t.error);
+        t.status = lob_supervoxels_cuda_tuned(&b->arrays, &t.stats, &in, o, cache, tuning,
+                                              b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    lob_supervoxels_cache_free(&kept);
+    lob_supervoxels_cache_free(cache);
     if (t.status == LOB_OK) t.ms = bench_median(ms, most);
     return t;
 }
@@ -222,7 +222,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
 /* Voxels by themselves give the same; how much piles of bricks are worth. */
 static int plain_row(const bench *b)
 {
-    const lob_supervoxels_tuning plain = {.plain = true};
+    const lob_supervoxels_tuning plain = {.voxelwise = true};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     o.size_mm = 8;
     if (!on_cpu(b, NULL, &o)) return 1;

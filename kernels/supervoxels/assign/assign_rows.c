@@ -68,17 +68,17 @@ int32_t lob_supervoxel_rows_most(const lob_supervoxels_rule *rule)
 
 /* ---- what is known of a stretch before any cluster ---- */
 
-static const lob_wave *wave_of_axis(const lob_supervoxels_plan *plan, int axis)
+static const lob_cos_sin *wave_of_axis(const lob_supervoxels_plan *plan, int axis)
 {
-    const lob_wave *wave = plan->axis_wave;
+    const lob_cos_sin *wave = plan->axis_cos_sin;
     for (int a = 0; a < axis; a++) wave += plan->rule.side[a];
     return wave;
 }
 
-static lob_wave wave_of_level(const lob_supervoxels_plan *plan, int channel, uint16_t level)
+static lob_cos_sin wave_of_level(const lob_supervoxels_plan *plan, int channel, uint16_t level)
 {
-    const int table = lob_supervoxel_wave(&plan->rule, channel);
-    return plan->level_wave[table * LOB_WAVE_ENTRIES + (level >> plan->rule.shift)];
+    const int table = lob_lsc_table(&plan->rule, channel);
+    return plan->level_cos_sin[table * LOB_COS_SIN_ENTRIES + (level >> plan->rule.shift)];
 }
 
 /* Where row r of the stretch lies in a volume. */
@@ -102,7 +102,7 @@ INLINE void load_axis(float *place, float *sine, int room, int32_t n, int32_t fr
         for (int32_t i = 0; i < room; i++) place[i] = (float)(from + i);
         return;
     }
-    const lob_wave *wave = wave_of_axis(plan, axis) + from;
+    const lob_cos_sin *wave = wave_of_axis(plan, axis) + from;
     for (int32_t i = 0; i < n; i++) {
         place[i] = wave[i].cosine;
         sine[i] = wave[i].sine;
@@ -153,7 +153,7 @@ INLINE void load_levels(lob_supervoxel_rows *rows, int r, lob_supervoxels_method
             load_scaled(level, plane, n, plan->rule.level);
         else
             for (int32_t i = 0; i < n; i++) {
-                const lob_wave wave = wave_of_level(plan, c, plane[i]);
+                const lob_cos_sin wave = wave_of_level(plan, c, plane[i]);
                 cosine[i] = wave.cosine;
                 sine[i] = wave.sine;
             }
@@ -243,7 +243,7 @@ INLINE void add_channels(float *sum, const float *level, const candidate *k, int
     if (method == LOB_SLICO)
         for (int i = 0; i < LANES; i++) sum[i] = fmaf(contrast[i], k->centre[3 + channels], sum[i]);
     if (method != LOB_SLIC)
-        for (int i = 0; i < LANES; i++) sum[i] = lob_distance_order(sum[i]);
+        for (int i = 0; i < LANES; i++) sum[i] = lob_distance_truncated(sum[i]);
 }
 
 INLINE void keep_nearer(float *best, int32_t *whose, const float *distance, int32_t id,
@@ -283,7 +283,7 @@ INLINE void make_candidate(candidate *k, const lob_supervoxel_rows *rows, const 
  * Hold a cluster against all rows. `method`, and `channels` where it pays, are constants.
  *
  * slic takes (s - m)^2 less s^2, which is the same for all clusters: floats hold all of these whole
- * numbers, which lie within LOB_SLIC_TOP on either side.
+ * numbers, which lie within LOB_SLIC_LIMIT on either side.
  */
 INLINE void hold_against(lob_supervoxel_rows *rows, const candidate *k, int channels,
                          lob_supervoxels_method method)

@@ -8,6 +8,9 @@
 #include "kernels/supervoxels/assign/label_levels_cuda.cuh"
 #include "kernels/supervoxels/stored_levels_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum {
     THREADS = 256,
     WARPS = THREADS / WARP,
@@ -17,15 +20,15 @@ enum {
 };
 
 typedef struct {
-    scene s;
+    supervoxels_params s;
     bool whole;      /* 8 voxels of a row are there, side by side and aligned, wherever one is */
     uint32_t blocks; /* along u */
 } filling;
 
 /* A block's bricks. */
 template <bool FLAT> struct share {
-    typedef shape<FLAT> S;
-    static constexpr int in_row = S::bx / RUN;        /* runs of a brick's row */
+    typedef brick_shape<FLAT> S;
+    static constexpr int in_row = S::bx / STRIP;      /* runs of a brick's row */
     static constexpr int along = SHARE_U * in_row;    /* of a row of all bricks */
     static constexpr int rows = S::by * S::bz;        /* of a brick */
     static constexpr int brick_slots = WARP + in_row; /* so that a row's runs share no bank */
@@ -42,16 +45,16 @@ static __device__ inline unsigned data_of_run(const filling &f, int64_t voxel, u
     const bool real = !std::is_integral<T>::value;
     unsigned data = inside;
     if (image.mask) {
-        const eight<uint8_t> mask = load_eight(image.mask + voxel, stride, f.whole, inside);
+        const strip_values<uint8_t> mask = load_strip(image.mask + voxel, stride, f.whole, inside);
 #pragma unroll
-        for (int j = 0; j < RUN; j++)
+        for (int j = 0; j < STRIP; j++)
             if (!mask.value[j]) data &= ~(1u << j);
     }
     for (int c = 0; (real || image.ranged) && c < image.channels; c++) {
         const T *from = (const T *)image.stored + c * image.voxels + voxel;
-        const eight<T> v = load_eight(from, stride, f.whole, data);
+        const strip_values<T> v = load_strip(from, stride, f.whole, data);
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             const double stored = (double)v.value[j], value = image.slope * stored + image.inter;
             const bool outside =
                 image.ranged && !(value >= image.range[0] && value <= image.range[1]);
@@ -64,9 +67,9 @@ static __device__ inline unsigned data_of_run(const filling &f, int64_t voxel, u
 /* ALL: a run's voxels are data, or none is. */
 template <bool ALL> static __device__ inline uint4 pack(const uint32_t *level, unsigned data)
 {
-    uint32_t word[RUN / 2];
+    uint32_t word[STRIP / 2];
 #pragma unroll
-    for (int j = 0; j < RUN; j += 2) {
+    for (int j = 0; j < STRIP; j += 2) {
         const uint32_t low = ALL || data >> j & 1 ? level[j] : 0;
         const uint32_t high = ALL || data >> j & 2 ? level[j + 1] : 0;
         word[j / 2] = __byte_perm(low, high, 0x5410);
@@ -80,21 +83,21 @@ typedef struct {
     int64_t voxel; /* 0 where the run has none in the volume: that one may be read */
     uint32_t slot;
     unsigned inside; /* its voxels in the volume */
-    place run;
-} run_place;
+    position run;
+} strip_position;
 
 /* What a run has in C channels from one on: all three of CIELAB, or one. */
 template <int C, bool PLAIN, typename T>
-static __device__ inline void levels_of_run(uint4 *packed, const scene &s, int channel,
-                                            const eight<T> *v, unsigned data,
+static __device__ inline void levels_of_run(uint4 *packed, const supervoxels_params &s, int channel,
+                                            const strip_values<T> *v, unsigned data,
                                             const uint16_t *linear)
 {
-    uint32_t level[C][RUN];
+    uint32_t level[C][STRIP];
     if (C == 1)
         levels_of<PLAIN>(level[0], s, channel, v[0]);
     else
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             uint16_t lab[3];
             lob_lab(lab, (uint8_t)v[0].value[j], (uint8_t)v[C / 2].value[j],
                     (uint8_t)v[C - 1].value[j], linear, s.root);
@@ -107,18 +110,18 @@ static __device__ inline void levels_of_run(uint4 *packed, const scene &s, int c
 
 /* A thread's runs, one in each row of the block's bricks; first: the first of these. */
 template <bool FLAT>
-static __device__ inline void place_runs(run_place (&at)[SHARE_V], const scene &s,
+static __device__ inline void place_runs(strip_position (&at)[SHARE_V], const supervoxels_params &s,
                                          const uint32_t *first)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     typedef share<FLAT> B;
     const uint32_t run = threadIdx.x % B::along, row = threadIdx.x / B::along;
     const uint32_t row_v = row % S::by, row_w = row / S::by, brick = run / B::in_row;
     const uint32_t lane = FLAT ? row_v * 2 + run % 2 : row_v * 4 + row_w;
-    const int32_t u = (int32_t)(first[0] * S::bx + run * RUN);
+    const int32_t u = (int32_t)(first[0] * S::bx + run * STRIP);
     const int32_t v = (int32_t)(first[1] * S::by + row_v);
     const int32_t w = (int32_t)(first[2] * S::bz + row_w);
-    const int there = w < s.side[2] ? max(min(s.side[0] - u, RUN), 0) : 0;
+    const int there = w < s.side[2] ? max(min(s.side[0] - u, STRIP), 0) : 0;
     const int64_t voxel = u * s.stride[0] + v * s.stride[1] + w * s.stride[2];
 #pragma unroll
     for (int i = 0; i < SHARE_V; i++) {
@@ -138,19 +141,19 @@ static __device__ inline void place_runs(run_place (&at)[SHARE_V], const scene &
  */
 template <bool FLAT, int C, bool PLAIN, typename T>
 static __device__ inline void fill_runs(uint4 *plane, const filling &f,
-                                        const run_place (&at)[SHARE_V],
+                                        const strip_position (&at)[SHARE_V],
                                         const unsigned (&data)[SHARE_V], const uint16_t *linear)
 {
-    const scene &s = f.s;
+    const supervoxels_params &s = f.s;
     for (int c = 0; c < s.rule.channels; c += C) {
         const T *from = (const T *)s.image.stored + c * s.image.voxels;
-        eight<T> v[SHARE_V][C];
+        strip_values<T> v[SHARE_V][C];
 #pragma unroll
         for (int i = 0; i < SHARE_V; i++)
 #pragma unroll
             for (int k = 0; k < C; k++)
-                v[i][k] = load_eight(from + k * s.image.voxels + at[i].voxel, s.stride[0],
-                                     PLAIN || f.whole, PLAIN ? EVERY : data[i]);
+                v[i][k] = load_strip(from + k * s.image.voxels + at[i].voxel, s.stride[0],
+                                     PLAIN || f.whole, PLAIN ? ALL_VOXELS : data[i]);
 #pragma unroll
         for (int i = 0; i < SHARE_V; i++) {
             uint4 packed[C];
@@ -172,12 +175,12 @@ static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_con
     __shared__ uint4 plane[B::slots];
     __shared__ uint8_t bits[B::slots];
     __shared__ uint16_t linear[C == 1 ? 1 : 256];
-    const scene &s = f.s;
+    const supervoxels_params &s = f.s;
     const uint32_t thread = threadIdx.x, warp = thread / WARP, lane = thread % WARP;
     const uint32_t row = blockIdx.x / f.blocks, rows = (s.bricks[1] + SHARE_V - 1) / SHARE_V;
     const uint32_t first[3] = {(blockIdx.x - row * f.blocks) * SHARE_U, row % rows * SHARE_V,
                                row / rows};
-    run_place at[SHARE_V];
+    strip_position at[SHARE_V];
     unsigned data[SHARE_V];
     place_runs<FLAT>(at, s, first);
 #pragma unroll
@@ -189,7 +192,7 @@ static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_con
         linear[thread] = s.linear[thread];
         __syncthreads();
     }
-    if (s.plane) fill_runs<FLAT, C, PLAIN, T>(plane, f, at, data, linear);
+    if (s.brick_levels) fill_runs<FLAT, C, PLAIN, T>(plane, f, at, data, linear);
     __syncthreads();
 #pragma unroll
     for (uint32_t i = 0; i < SHARES / WARPS; i++) {
@@ -197,15 +200,15 @@ static __global__ void __launch_bounds__(THREADS) planes_kernel(const __grid_con
         const uint32_t u = first[0] + brick % SHARE_U, v = first[1] + brick / SHARE_U;
         if (u >= s.bricks[0] || v >= s.bricks[1]) continue;
         const uint32_t run = ((first[2] * s.bricks[1] + v) * s.bricks[0] + u) * WARP + lane;
-        s.data[run] = bits[slot];
-        if (s.plane) s.plane[run] = plane[slot];
+        s.brick_data[run] = bits[slot];
+        if (s.brick_levels) s.brick_levels[run] = plane[slot];
     }
 }
 
 template <int C, typename T>
 static lob_status fill(lob_device *device, const filling &f, lob_error *error)
 {
-    const scene &s = f.s;
+    const supervoxels_params &s = f.s;
     const int64_t rows = (s.bricks[1] + SHARE_V - 1) / SHARE_V;
     const bool simple = f.whole && !s.image.mask && !s.image.ranged;
     void (*kernel)(const filling) =
@@ -217,11 +220,11 @@ static lob_status fill(lob_device *device, const filling &f, lob_error *error)
                       error);
 }
 
-lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_error *error)
+lob_status make_brick_levels(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
     filling f = {*s, false, (s->bricks[0] + SHARE_U - 1) / SHARE_U};
     const uintptr_t at = (uintptr_t)s->image.stored | (uintptr_t)s->image.mask;
-    f.whole = s->stride[0] == 1 && s->side[0] % RUN == 0 && at % sizeof(uint4) == 0;
+    f.whole = s->stride[0] == 1 && s->side[0] % STRIP == 0 && at % sizeof(uint4) == 0;
     if (s->rule.lab) return fill<3, uint8_t>(device, f, error);
 #define FILL(type_, ctype, name, integer, lowest, highest) \
     case type_:                                            \
@@ -234,3 +237,5 @@ lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_e
 #undef FILL
     return LOB_EINTERNAL;
 }
+
+} /* namespace lob::supervoxels */

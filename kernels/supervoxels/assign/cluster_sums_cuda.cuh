@@ -4,6 +4,9 @@
 
 #include "kernels/supervoxels/assign/nearest_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum {
     ROW_BYTES =
         BRICK_VOXELS + 32,      /* of the right matrix; 32 more keep rows in banks of their own */
@@ -58,7 +61,7 @@ static __device__ inline void turn_bytes(uint32_t *out, const uint32_t *word)
 /* Rows of 1 and of u, v, w within the pile: the block's first warp writes them. */
 template <bool FLAT> static __device__ inline void fill_common_rows(uint8_t *rows)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int lane = (int)threadIdx.x;
     if (lane >= WARP) return;
     const uint2 u = same_bytes((uint32_t)S::x(lane));
@@ -68,17 +71,17 @@ template <bool FLAT> static __device__ inline void fill_common_rows(uint8_t *row
         same_bytes((uint32_t)(S::z(lane) + S::bz))};
 #pragma unroll
     for (int i = 0; i < COMMON_ROWS + DEEPER_ROWS; i++)
-        *(uint2 *)(rows + i * ROW_BYTES + lane * RUN) = row[i];
+        *(uint2 *)(rows + i * ROW_BYTES + lane * STRIP) = row[i];
 }
 
 /* Rows of a channel's levels: low bytes, high bytes. */
 static __device__ inline void write_level_rows(uint8_t *rows, const uint4 &packed)
 {
     const int lane = (int)threadIdx.x % WARP;
-    *(uint2 *)(rows + lane * RUN) = make_uint2(__byte_perm(packed.x, packed.y, 0x6420),
-                                               __byte_perm(packed.z, packed.w, 0x6420));
-    *(uint2 *)(rows + ROW_BYTES + lane * RUN) = make_uint2(__byte_perm(packed.x, packed.y, 0x7531),
-                                                           __byte_perm(packed.z, packed.w, 0x7531));
+    *(uint2 *)(rows + lane * STRIP) = make_uint2(__byte_perm(packed.x, packed.y, 0x6420),
+                                                 __byte_perm(packed.z, packed.w, 0x6420));
+    *(uint2 *)(rows + ROW_BYTES + lane * STRIP) = make_uint2(
+        __byte_perm(packed.x, packed.y, 0x7531), __byte_perm(packed.z, packed.w, 0x7531));
 }
 
 /* Byte `row` of each of four words. */
@@ -102,14 +105,14 @@ template <typename P, bool FLAT>
 static __device__ inline right_lane<P> right_of_lane(const desk &d, const uint8_t *common,
                                                      int brick)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int lane = (int)threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     right_lane<P> r;
 #pragma unroll
     for (int p = 0; p < P::near; p++) {
         const int input = min(p * COLUMNS + g - COMMON_ROWS, P::inputs - 1);
         const int row = input >= 0 ? brick * P::inputs + input : input == -1 ? g + brick : g;
-        r.near[p] = (input < 0 ? common : d.rows) + row * ROW_BYTES + t * RUN;
+        r.near[p] = (input < 0 ? common : d.rows) + row * ROW_BYTES + t * STRIP;
     }
     if (P::far > 0) {
         const uint4 *u = (const uint4 *)(d.packed + S::x(t));
@@ -127,7 +130,7 @@ static __device__ inline uint2 right_of_chunk(const right_lane<P> &r, int produc
 {
     if (product < P::near) return *(const uint2 *)(r.near[product] + chunk * CHUNK);
     if (product > P::near) return r.w;
-    const uint32_t v = r.v[shape<FLAT>::y(4 * chunk)];
+    const uint32_t v = r.v[brick_shape<FLAT>::y(4 * chunk)];
     return threadIdx.x % WARP < 16 ? r.u : same_bytes(v >> 8 * r.row & 255);
 }
 
@@ -143,14 +146,14 @@ static __device__ inline uint32_t one_at(uint32_t shift)
 
 /* One-hot words of ranks base..base+31; returns which of them occur in the warp. */
 template <int N>
-static __device__ inline unsigned make_hot(uint32_t (*word)[RUN], const uint32_t (*rank)[RUN],
+static __device__ inline unsigned make_hot(uint32_t (*word)[STRIP], const uint32_t (*rank)[STRIP],
                                            int base)
 {
     uint32_t any = 0;
 #pragma unroll
     for (int z = 0; z < N; z++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             word[z][j] = one_at(rank[z][j] - (uint32_t)base); /* NOWHERE and others lie above 31 */
             any |= word[z][j];
         }
@@ -175,8 +178,8 @@ static __device__ inline void write_hot(uint4 *hot, const uint32_t *word, unsign
 
 /* A lane's two columns of a product are two sums, or the bytes of one. */
 template <typename P, lob_supervoxels_method M, bool FLAT>
-static __device__ inline void add_product(const scene &s, const int32_t *corner, wide *sums,
-                                          int product, uint32_t first, uint32_t second,
+static __device__ inline void add_product(const supervoxels_params &s, const int32_t *corner,
+                                          u64 *sums, int product, uint32_t first, uint32_t second,
                                           uint32_t voxels)
 {
     const int t = (int)threadIdx.x % 4, features = M == LOB_LSC ? 10 : 4;
@@ -190,21 +193,22 @@ static __device__ inline void add_product(const scene &s, const int32_t *corner,
     }
     if (product == 0 && t < 2) {
         const int view = 2 * t; /* of the second: u is beside the number, w beside v */
-        if (t == 0) atomicAdd(&sums[0], (wide)n);
+        if (t == 0) atomicAdd(&sums[0], (u64)n);
         if (t == 1) add_signed(&sums[1 + of_view<FLAT>(axes, s, 1)], first + n * corner[1]);
         add_signed(&sums[1 + of_view<FLAT>(axes, s, view)],
                    second + n * (view ? corner[2] : corner[0]));
         return;
     }
     const int feature = product * 4 + t - 2;
-    if (feature < P::inputs / 2) atomicAdd(&sums[features + feature], (wide)value);
+    if (feature < P::inputs / 2) atomicAdd(&sums[features + feature], (u64)value);
 }
 
 /* Multiply the one-hot bytes of two groups of each brick, entries from `first` on, and add what
  * comes of it. */
 template <lob_supervoxels_method M, int C, bool FLAT, typename P>
-static __device__ inline void add_pair(const desk &d, const scene &s, const int32_t *corner,
-                                       const right_lane<P> *right, int first, const uint4 *hot)
+static __device__ inline void add_pair(const desk &d, const supervoxels_params &s,
+                                       const int32_t *corner, const right_lane<P> *right, int first,
+                                       const uint4 *hot)
 {
     typedef layout<M, C, FLAT> L;
     constexpr int of_cluster = 4 + (L::lsc ? 6 + 2 * C : C);
@@ -212,7 +216,7 @@ static __device__ inline void add_pair(const desk &d, const scene &s, const int3
     const uint32_t row = 0x01010101u << g;
     int sum[P::count][4] = {};
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++, hot += HOT_PAIRS * WARP)
+    for (int z = 0; z < brick_shape<FLAT>::depth; z++, hot += HOT_PAIRS * WARP)
 #pragma unroll
         for (int chunk = 0; chunk < BRICK_VOXELS / CHUNK; chunk++) {
             const uint4 all = hot[chunk * 4 + t];
@@ -229,7 +233,7 @@ static __device__ inline void add_pair(const desk &d, const scene &s, const int3
             __shfl_sync(ALL_LANES, (uint32_t)sum[0][2 * half] >> g, lane - t); /* column 0 */
         if (voxels == 0) continue;
         const uint32_t id = d.table[(first + 8 * half + g) * L::entry + L::id];
-        wide *const sums = s.sums + (int64_t)id * of_cluster;
+        u64 *const sums = s.sums + (int64_t)id * of_cluster;
 #pragma unroll
         for (int p = 0; p < P::count; p++)
             add_product<P, M, FLAT>(s, corner, sums, p, (uint32_t)sum[p][2 * half] >> g,
@@ -238,16 +242,17 @@ static __device__ inline void add_pair(const desk &d, const scene &s, const int3
 }
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void add_pile(const desk &d, const scene &s, const int32_t *corner,
-                                       const uint8_t *common, const uint32_t (*rank)[RUN], int n)
+static __device__ inline void add_pile(const desk &d, const supervoxels_params &s,
+                                       const int32_t *corner, const uint8_t *common,
+                                       const uint32_t (*rank)[STRIP], int n)
 {
     typedef products_of<layout<M, C, FLAT>, M, C> P;
-    constexpr int depth = shape<FLAT>::depth;
+    constexpr int depth = brick_shape<FLAT>::depth;
     right_lane<P> right[depth];
 #pragma unroll
     for (int z = 0; z < depth; z++) right[z] = right_of_lane<P, FLAT>(d, common, z);
     for (int base = 0; base < n; base += WARP) {
-        uint32_t word[depth][RUN];
+        uint32_t word[depth][STRIP];
         const unsigned any = make_hot<depth>(word, rank, base);
 #pragma unroll
         for (int z = 0; z < depth; z++) write_hot(d.hot + z * HOT_PAIRS * WARP, word[z], any);
@@ -259,5 +264,7 @@ static __device__ inline void add_pile(const desk &d, const scene &s, const int3
         __syncwarp();
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -6,24 +6,27 @@
  * what lanes ask for together lies together: in a flat view the four runs of two rows, the labels
  * of the first row holding channel 0, those of the second channel 1; else two runs along w in that
  * manner. In other bricks a label has what its voxel has, channel 0 in its low half. Voxels are
- * counted in 32 bits, as all of a scene can be.
+ * counted in 32 bits, as all of a supervoxels_params can be.
  */
 #ifndef LOB_SUPERVOXELS_KEPT_CUDA_CUH
 #define LOB_SUPERVOXELS_KEPT_CUDA_CUH
 
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 /* first: a brick's first voxel. */
 template <bool FLAT>
-static __device__ inline bool shares_labels(const scene &s, const int32_t *first)
+static __device__ inline bool shares_labels(const supervoxels_params &s, const int32_t *first)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     return s.aligned && first[0] + S::bx <= s.side[0] && first[1] + S::by <= s.side[1] &&
            first[2] + S::bz <= s.side[2];
 }
 
 /* The labels of such a brick, where voxels along u follow each other. */
-static __device__ inline int32_t *labels_of_brick(const scene &s, const int32_t *first)
+static __device__ inline int32_t *labels_of_brick(const supervoxels_params &s, const int32_t *first)
 {
     return s.labels +
            (first[0] + first[1] * (uint32_t)s.stride[1] + first[2] * (uint32_t)s.stride[2]);
@@ -32,24 +35,25 @@ static __device__ inline int32_t *labels_of_brick(const scene &s, const int32_t 
 /* Where in these a run has its levels of channel 0, two to a label. u, v, w: where the run is in
  * the brick. */
 template <bool FLAT>
-static __device__ inline uint32_t kept_in_brick(const scene &s, int u, int v, int w)
+static __device__ inline uint32_t kept_in_brick(const supervoxels_params &s, int u, int v, int w)
 {
     const uint32_t row = (uint32_t)s.stride[1], slice = (uint32_t)s.stride[2];
-    return FLAT ? (v & ~1) * row + (v & 1) * RUN + u / 2
-                : v * row + (w & ~1) * slice + (w & 1) * (RUN / 2);
+    return FLAT ? (v & ~1) * row + (v & 1) * STRIP + u / 2
+                : v * row + (w & ~1) * slice + (w & 1) * (STRIP / 2);
 }
 
 /* From the levels of channel 0 to those of channel 1. */
-template <bool FLAT> static __device__ inline uint32_t kept_apart_by(const scene &s)
+template <bool FLAT> static __device__ inline uint32_t kept_apart_by(const supervoxels_params &s)
 {
     return (uint32_t)s.stride[FLAT ? 1 : 2];
 }
 
 /* Put a run's levels of a channel there. */
 template <bool FLAT>
-static __device__ inline void keep_levels(const scene &s, place run, int channel, uint4 packed)
+static __device__ inline void keep_levels(const supervoxels_params &s, position run, int channel,
+                                          uint4 packed)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int32_t in[3] = {run.u % S::bx, run.v % S::by, run.w % S::bz};
     const int32_t first[3] = {run.u - in[0], run.v - in[1], run.w - in[2]};
     if (shares_labels<FLAT>(s, first)) {
@@ -58,10 +62,10 @@ static __device__ inline void keep_levels(const scene &s, place run, int channel
         return;
     }
     const bool there = run.v < s.side[1] && run.w < s.side[2];
-    const uint32_t word[RUN / 2] = {packed.x, packed.y, packed.z, packed.w};
+    const uint32_t word[STRIP / 2] = {packed.x, packed.y, packed.z, packed.w};
     uint16_t *to = (uint16_t *)(s.labels + voxel_at(s, run)) + channel;
 #pragma unroll
-    for (int j = 0; j < RUN; j++)
+    for (int j = 0; j < STRIP; j++)
         if (there && run.u + j < s.side[0])
             to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
 }
@@ -69,8 +73,8 @@ static __device__ inline void keep_levels(const scene &s, place run, int channel
 /* A lane's levels of both channels in a brick, and kept, which is kept_in_brick of its run; false,
  * and 0: the brick does not share labels. */
 template <bool FLAT>
-static __device__ inline bool read_kept(uint4 *packed, const scene &s, const int32_t *first,
-                                        uint32_t kept)
+static __device__ inline bool read_kept(uint4 *packed, const supervoxels_params &s,
+                                        const int32_t *first, uint32_t kept)
 {
     const bool shares = shares_labels<FLAT>(s, first);
     const int32_t *from = labels_of_brick(s, first) + kept;
@@ -80,13 +84,14 @@ static __device__ inline bool read_kept(uint4 *packed, const scene &s, const int
 }
 
 /* The same of a run in a brick that does not; 0 beyond the volume. */
-static __device__ __noinline__ void read_by_voxel(uint4 *packed, const scene &s, place run)
+static __device__ __noinline__ void read_by_voxel(uint4 *packed, const supervoxels_params &s,
+                                                  position run)
 {
     const bool there = run.v < s.side[1] && run.w < s.side[2];
     const int32_t *from = s.labels + voxel_at(s, run);
-    uint32_t word[RUN];
+    uint32_t word[STRIP];
 #pragma unroll
-    for (int j = 0; j < RUN; j++)
+    for (int j = 0; j < STRIP; j++)
         word[j] = there && run.u + j < s.side[0] ? (uint32_t)from[j * s.stride[0]] : 0;
     packed[0] =
         make_uint4(__byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410),
@@ -102,12 +107,15 @@ static __device__ inline void prefetch(const void *at)
 }
 
 template <bool FLAT>
-static __device__ inline void prefetch_kept(const scene &s, const int32_t *first, uint32_t kept)
+static __device__ inline void prefetch_kept(const supervoxels_params &s, const int32_t *first,
+                                            uint32_t kept)
 {
     const int32_t *from = labels_of_brick(s, first) + kept;
     if (!shares_labels<FLAT>(s, first)) return;
     prefetch(from);
     prefetch(from + kept_apart_by<FLAT>(s));
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -4,6 +4,9 @@
 
 #include "kernels/supervoxels/assign/shortlist_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 /* Where a lane's places begin in the table's first entry. */
 typedef struct {
     const uint32_t *u, *v, *w;
@@ -11,7 +14,7 @@ typedef struct {
 
 template <bool FLAT> static __device__ inline table_lane table_of_lane(const desk &d)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int lane = (int)threadIdx.x % WARP;
     table_lane t;
     t.u = d.table + S::x(lane);
@@ -27,16 +30,16 @@ static __device__ inline uint4 four_at(const uint32_t *words)
 
 /* slic: least costs and their ranks; OUTSIDE and more where no box holds a voxel. */
 template <int C, bool FLAT>
-static __device__ inline void slic_nearest(uint32_t (*best)[RUN], const desk &d,
-                                           const int32_t (*step)[C][RUN], int n)
+static __device__ inline void slic_nearest(uint32_t (*best)[STRIP], const desk &d,
+                                           const int32_t (*step)[C][STRIP], int n)
 {
     typedef layout<LOB_SLIC, C, FLAT> L;
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const table_lane t = table_of_lane<FLAT>(d);
 #pragma unroll
     for (int z = 0; z < S::depth; z++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) best[z][j] = ~0u;
+        for (int j = 0; j < STRIP; j++) best[z][j] = ~0u;
 #pragma unroll 4
     for (int i = 0; i < n; i++) {
         const int at = i * L::entry;
@@ -45,7 +48,7 @@ static __device__ inline void slic_nearest(uint32_t (*best)[RUN], const desk &d,
         for (int z = 0; z < S::depth; z++)
             row[z] = t.v[at] + (FLAT ? 0 : t.w[at + z * S::bz]) + (uint32_t)i;
 #pragma unroll
-        for (int half = 0; half < RUN; half += 4) {
+        for (int half = 0; half < STRIP; half += 4) {
             const uint4 four = four_at(t.u + at + half);
             const uint32_t u[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
@@ -66,7 +69,7 @@ static __device__ inline void slic_nearest(uint32_t (*best)[RUN], const desk &d,
  * turn. */
 template <lob_supervoxels_method M, int C> struct features_of_run {
     static constexpr int count = M == LOB_LSC ? 2 * C : C;
-    float of[count][RUN];
+    float of[count][STRIP];
 };
 
 /*
@@ -93,16 +96,16 @@ static __device__ inline float nearer(float best, const features_of_run<M, C> &f
 
 /* As above, of N bricks of the pile; infinite where no box holds a voxel. */
 template <lob_supervoxels_method M, int C, bool FLAT, int N>
-static __device__ inline void float_nearest(float (*best)[RUN], const desk &d,
+static __device__ inline void float_nearest(float (*best)[STRIP], const desk &d,
                                             const features_of_run<M, C> *f, int brick, int n)
 {
     typedef layout<M, C, FLAT> L;
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const table_lane t = table_of_lane<FLAT>(d);
 #pragma unroll
     for (int z = 0; z < N; z++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) best[z][j] = INFINITY;
+        for (int j = 0; j < STRIP; j++) best[z][j] = INFINITY;
 #pragma unroll 2
     for (int i = 0; i < n; i++) {
         const int at = i * L::entry;
@@ -116,7 +119,7 @@ static __device__ inline void float_nearest(float (*best)[RUN], const desk &d,
             if (!FLAT) row[z] = row[z] + __uint_as_float(t.w[at + (brick + z) * S::bz]);
         }
 #pragma unroll
-        for (int half = 0; half < RUN; half += 4) {
+        for (int half = 0; half < STRIP; half += 4) {
             const uint4 four = four_at(t.u + at + half);
             const uint32_t u[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
@@ -129,5 +132,7 @@ static __device__ inline void float_nearest(float (*best)[RUN], const desk &d,
         }
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

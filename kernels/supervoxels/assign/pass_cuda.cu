@@ -1,6 +1,9 @@
 /* Supervoxels on the device: passes over the volume, and clusters moving to their means. */
 #include "kernels/supervoxels/assign/warp_tile_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 /* ---- knobs ---- */
 
 enum {
@@ -14,16 +17,17 @@ static const double MOST_BOXES = 72, MOST_BOXES_SLICO = 56;
 /* ---- a pass ---- */
 
 template <bool FLAT>
-static __global__ void __launch_bounds__(THREADS) plain_kernel(const __grid_constant__ scene s)
+static __global__ void __launch_bounds__(THREADS)
+    plain_kernel(const __grid_constant__ supervoxels_params s)
 {
     if (s.pass == PASS_ADD && is_still(s)) return;
-    for (uint32_t run = blockIdx.x * THREADS + threadIdx.x; run < s.runs;
+    for (uint32_t run = blockIdx.x * THREADS + threadIdx.x; run < s.strips;
          run += gridDim.x * THREADS)
         plain_run(s, run, place_of<FLAT>(s, run), EVERY_VOXEL);
 }
 
 /* Cells along an axis whose clusters may have voxels of a pile, at most. */
-static int32_t most_cells(const scene *s, int axis, int32_t side)
+static int32_t most_cells(const supervoxels_params *s, int axis, int32_t side)
 {
     int32_t most = 1;
     for (int64_t first = 0; first < s->side[axis]; first += side) {
@@ -38,11 +42,11 @@ static int32_t most_cells(const scene *s, int axis, int32_t side)
 }
 
 /* Entries for a pile's clusters that are nearly always enough; 0: they never would be. */
-static int room_for(const scene *s)
+static int room_for(const supervoxels_params *s)
 {
-    const int side[3] = {s->flat ? shape<true>::bx : shape<false>::bx,
-                         s->flat ? shape<true>::by : shape<false>::by,
-                         shape<false>::bz * shape<false>::depth};
+    const int side[3] = {s->flat ? brick_shape<true>::bx : brick_shape<false>::bx,
+                         s->flat ? brick_shape<true>::by : brick_shape<false>::by,
+                         brick_shape<false>::bz * brick_shape<false>::depth};
     double boxes = 1;
     int64_t most = 1;
     for (int a = 0; a < (s->flat ? 2 : 3); a++) {
@@ -65,9 +69,9 @@ typedef struct {
     lob_supervoxels_method method;
     int channels;
     bool flat;
-    void (*kernel)(const scene);
+    void (*kernel)(const supervoxels_params);
     int64_t (*bytes)(int room);
-    void (*screen)(const scene); /* before passes but the first; NULL: none */
+    void (*screen)(const supervoxels_params); /* before passes but the first; NULL: none */
 } pile_variant;
 
 template <lob_supervoxels_method M, int C, bool FLAT> static constexpr pile_variant variant()
@@ -83,7 +87,7 @@ template <lob_supervoxels_method M, int C, bool FLAT> static constexpr pile_vari
 /* Other numbers of channels go voxel by voxel. */
 static const pile_variant variants[] = {VARIANTS(LOB_SLIC), VARIANTS(LOB_SLICO), VARIANTS(LOB_LSC)};
 
-static const pile_variant *variant_of(const scene *s)
+static const pile_variant *variant_of(const supervoxels_params *s)
 {
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++)
         if (variants[i].method == s->rule.method && variants[i].channels == s->rule.channels &&
@@ -92,28 +96,27 @@ static const pile_variant *variant_of(const scene *s)
     return NULL;
 }
 
-int lob_supervoxels_room(const lob_device *device, const scene *s)
+int list_capacity_of(const lob_device *device, const supervoxels_params *s)
 {
     const pile_variant *v = variant_of(s);
     const int room = room_for(s);
     return v && room > 0 && v->bytes(room) <= lob_device_shared_bytes(device) ? room : 0;
 }
 
-lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
-                                     lob_error *error)
+lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
-    const pile_variant *v = plain || s->room == 0 ? NULL : variant_of(s);
+    const pile_variant *v = s->list_capacity == 0 ? NULL : variant_of(s);
     if (!v)
         return lob_launch(device, s->flat ? plain_kernel<true> : plain_kernel<false>,
-                          "a pass over voxels", lob_grid_blocks(device, s->runs, THREADS), THREADS,
-                          0, *s, error);
-    const int64_t bytes = v->bytes(s->room);
-    const int64_t stretches = ((int64_t)s->bricks[0] + s->stretch - 1) / s->stretch;
-    const int64_t want = (stretches * s->bricks[1] * s->piles + WARPS - 1) / WARPS;
+                          "a pass over voxels", lob_grid_blocks(device, s->strips, THREADS),
+                          THREADS, 0, *s, error);
+    const int64_t bytes = v->bytes(s->list_capacity);
+    const int64_t stretches = ((int64_t)s->bricks[0] + s->tiles_per_turn - 1) / s->tiles_per_turn;
+    const int64_t want = (stretches * s->bricks[1] * s->tiles_w + WARPS - 1) / WARPS;
     int each = 0;
-    if (s->screened && s->pass != PASS_START)
+    if (s->culled && s->pass != PASS_START)
         LOB_TRY(lob_launch(device, v->screen, "screening piles",
-                           (count_of_piles(s) + SCREEN_PILES - 1) / SCREEN_PILES, SCREEN_THREADS, 0,
+                           (count_of_tiles(s) + SCREEN_PILES - 1) / SCREEN_PILES, SCREEN_THREADS, 0,
                            *s, error));
     LOB_CUDA(cudaFuncSetAttribute((const void *)v->kernel,
                                   cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
@@ -127,9 +130,10 @@ lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool pl
 /* ---- clusters move ---- */
 
 /* Which cells' clusters may have voxels of piles number i of the view's axis a. */
-template <bool FLAT> static __device__ inline cell_span span_of(const scene &s, int a, int32_t i)
+template <bool FLAT>
+static __device__ inline cell_span span_of(const supervoxels_params &s, int a, int32_t i)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth};
     const int32_t last = min((i + 1) * side[a], s.side[a]) - 1;
     const int32_t beside = FLAT && a == 2 ? 0 : 1; /* across slices none may */
@@ -142,17 +146,18 @@ template <bool FLAT> static __device__ inline cell_span span_of(const scene &s, 
     return of;
 }
 
-static __device__ inline void fill_spans(const scene &s, int64_t first, int64_t step)
+static __device__ inline void fill_spans(const supervoxels_params &s, int64_t first, int64_t step)
 {
     cell_span *to = s.spans;
-    const uint32_t piles[3] = {s.bricks[0], s.bricks[1], s.piles};
+    const uint32_t piles[3] = {s.bricks[0], s.bricks[1], s.tiles_w};
     for (int a = 0; a < 3; to += piles[a], a++)
         for (int64_t i = first; i < piles[a]; i += step)
             to[i] = s.flat ? span_of<true>(s, a, (int32_t)i) : span_of<false>(s, a, (int32_t)i);
 }
 
 /* Before the first pass: boxes are the cells, and centres lie in their middles. */
-static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_constant__ scene s)
+static __global__ void __launch_bounds__(THREADS)
+    begin_kernel(const __grid_constant__ supervoxels_params s)
 {
     const lob_supervoxels_rule &rule = s.rule;
     const int floats = lob_cluster_floats(&rule);
@@ -174,34 +179,36 @@ static __global__ void __launch_bounds__(THREADS) begin_kernel(const __grid_cons
     }
 }
 
-lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error)
+lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
     return lob_launch(device, begin_kernel, "laying cells",
                       lob_grid_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }
 
 /* Sums over all clusters; each thread keeps to one number of them. */
-static __global__ void __launch_bounds__(THREADS) totals_kernel(const __grid_constant__ scene s)
+static __global__ void __launch_bounds__(THREADS)
+    totals_kernel(const __grid_constant__ supervoxels_params s)
 {
     const int sums = lob_cluster_sums(&s.rule);
     const int64_t step = (int64_t)gridDim.x * THREADS / sums * sums;
     const int64_t first = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    wide total = 0;
+    u64 total = 0;
     if (first >= step) return;
     for (int64_t i = first; i < (int64_t)s.rule.clusters * sums; i += step) total += s.sums[i];
     atomicAdd(&s.totals[first % sums], total);
 }
 
-static __global__ void weights_kernel(const __grid_constant__ scene s)
+static __global__ void weights_kernel(const __grid_constant__ supervoxels_params s)
 {
     lob_lsc_weights(s.weights, (const int64_t *)s.totals, &s.rule);
 }
 
 /* Did a cluster's sums or largest contrast change? Keeps them for the next time. */
-static __device__ inline bool has_changed(const scene &s, int32_t k, int sums, float largest)
+static __device__ inline bool has_changed(const supervoxels_params &s, int32_t k, int sums,
+                                          float largest)
 {
-    const wide *now = s.sums + (int64_t)k * sums;
-    wide *before = s.before + (int64_t)k * sums;
+    const u64 *now = s.sums + (int64_t)k * sums;
+    u64 *before = s.before + (int64_t)k * sums;
     bool changed = s.iteration == 0;
     for (int f = 0; f < sums; f++) {
         changed = changed || now[f] != before[f];
@@ -214,13 +221,14 @@ static __device__ inline bool has_changed(const scene &s, int32_t k, int sums, f
     return changed;
 }
 
-static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_constant__ scene s)
+static __global__ void __launch_bounds__(THREADS)
+    settle_kernel(const __grid_constant__ supervoxels_params s)
 {
     const bool still = is_still(s);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        s.line->changed[(s.iteration + 2) % RING] = 0;
-        if (!still) s.line->iterations = (uint32_t)s.iteration;
-        s.line->listed = 0;
+        s.counters->changed[(s.iteration + 2) % RING] = 0;
+        if (!still) s.counters->iterations = (uint32_t)s.iteration;
+        s.counters->listed = 0;
     }
     if (still) return;
     const int sums = lob_cluster_sums(&s.rule), floats = lob_cluster_floats(&s.rule);
@@ -229,21 +237,22 @@ static __global__ void __launch_bounds__(THREADS) settle_kernel(const __grid_con
         const int32_t k = (int32_t)i;
         float *centre = s.centres + i * floats;
         int32_t *box = s.boxes + i * 6;
-        wide *sum = s.sums + i * sums;
+        u64 *sum = s.sums + i * sums;
         float largest = LOB_SLICO_START;
         if (s.iteration == 0) {
             for (int f = 0; f < floats; f++) centre[f] = 0;
             for (int a = 0; a < 6; a++) box[a] = a < 3 ? 0 : -1;
         } else if (s.largest)
             largest = __uint_as_float(s.largest[k]);
-        if (s.before && has_changed(s, k, sums, largest)) s.line->changed[s.iteration % RING] = 1;
-        lob_cluster_settle(centre, box, k, (const int64_t *)sum, largest, s.weights, &s.rule);
+        if (s.before && has_changed(s, k, sums, largest))
+            s.counters->changed[s.iteration % RING] = 1;
+        lob_cluster_update(centre, box, k, (const int64_t *)sum, largest, s.weights, &s.rule);
         for (int f = 0; f < sums; f++) sum[f] = 0;
         if (s.largest) s.largest[k] = 0;
     }
 }
 
-lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_error *error)
+lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
     if (s->rule.method == LOB_LSC && s->iteration == 0) {
         const int64_t n = (int64_t)s->rule.clusters * lob_cluster_sums(&s->rule);
@@ -255,3 +264,5 @@ lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_e
     return lob_launch(device, settle_kernel, "moving clusters",
                       lob_grid_blocks(device, s->rule.clusters, THREADS), THREADS, 0, *s, error);
 }
+
+} /* namespace lob::supervoxels */

@@ -12,6 +12,9 @@
 
 #include "kernels/supervoxels/assign/shortlist_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum {
     PARTS = 4, /* lanes of a pile */
     SCREEN_THREADS = 128,
@@ -24,7 +27,7 @@ template <int C> struct digest {
     uint32_t sum[C];
 };
 
-/* ---- digests ---- */
+/* ---- tile_stats ---- */
 
 /* All lanes together. */
 template <int C, bool FLAT>
@@ -33,7 +36,7 @@ static __device__ inline digest<C> digest_of_pile(const pile<LOB_SLIC, C, FLAT> 
     digest<C> of;
     bool whole = true, any = false;
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++) {
+    for (int z = 0; z < brick_shape<FLAT>::depth; z++) {
         whole = whole && p.data[z] == ALL_DATA;
         any = any || p.data[z];
     }
@@ -42,7 +45,7 @@ static __device__ inline digest<C> digest_of_pile(const pile<LOB_SLIC, C, FLAT> 
         uint32_t low, high, sum = 0;
         range_of_levels(&low, &high, p, c);
 #pragma unroll
-        for (int z = 0; z < shape<FLAT>::depth; z++) {
+        for (int z = 0; z < brick_shape<FLAT>::depth; z++) {
             const uint4 &four = p.packed[z][c];
             sum = __dp2a_lo(four.x, 0x0101u, __dp2a_lo(four.y, 0x0101u, sum));
             sum = __dp2a_lo(four.z, 0x0101u, __dp2a_lo(four.w, 0x0101u, sum));
@@ -55,25 +58,28 @@ static __device__ inline digest<C> digest_of_pile(const pile<LOB_SLIC, C, FLAT> 
     return of;
 }
 
-static __device__ inline uint32_t number_of_pile(const scene &s, const listed_pile &at)
+static __device__ inline uint32_t number_of_pile(const supervoxels_params &s, const listed_tile &at)
 {
     return (at.z * s.bricks[1] + at.y) * s.bricks[0] + at.x;
 }
 
-template <int C> static __device__ inline uint32_t *digest_at(const scene &s, uint32_t pile)
+template <int C>
+static __device__ inline uint32_t *digest_at(const supervoxels_params &s, uint32_t pile)
 {
-    return s.digests + (int64_t)pile * (2 * C);
+    return s.tile_stats + (int64_t)pile * (2 * C);
 }
 
 template <int C>
-static __device__ inline void write_digest(const scene &s, uint32_t pile, const digest<C> &of)
+static __device__ inline void write_digest(const supervoxels_params &s, uint32_t pile,
+                                           const digest<C> &of)
 {
     uint32_t *to = digest_at<C>(s, pile);
 #pragma unroll
     for (int c = 0; c < C; c++) to[c] = of.range[c], to[C + c] = of.sum[c];
 }
 
-template <int C> static __device__ inline digest<C> read_digest(const scene &s, uint32_t pile)
+template <int C>
+static __device__ inline digest<C> read_digest(const supervoxels_params &s, uint32_t pile)
 {
     const uint32_t *from = digest_at<C>(s, pile);
     digest<C> of;
@@ -84,20 +90,20 @@ template <int C> static __device__ inline digest<C> read_digest(const scene &s, 
 
 /* One lane: all voxels of the pile, which are data, are of one cluster. */
 template <int C, bool FLAT>
-static __device__ inline void add_whole(const scene &s, const int32_t *first, int32_t id,
-                                        const digest<C> &of)
+static __device__ inline void add_whole(const supervoxels_params &s, const int32_t *first,
+                                        int32_t id, const digest<C> &of)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth}, axes[3] = {0, 1, 2};
     const int64_t voxels = S::depth * BRICK_VOXELS;
-    wide *const sums = s.sums + (int64_t)id * (4 + C);
-    atomicAdd(&sums[0], (wide)voxels);
+    u64 *const sums = s.sums + (int64_t)id * (4 + C);
+    atomicAdd(&sums[0], (u64)voxels);
 #pragma unroll
     for (int a = 0; a < 3; a++)
         atomicAdd(&sums[1 + of_view<FLAT>(axes, s, a)],
-                  (wide)(voxels * first[a] + voxels / 2 * (side[a] - 1)));
+                  (u64)(voxels * first[a] + voxels / 2 * (side[a] - 1)));
 #pragma unroll
-    for (int c = 0; c < C; c++) atomicAdd(&sums[4 + c], (wide)of.sum[c]);
+    for (int c = 0; c < C; c++) atomicAdd(&sums[4 + c], (u64)of.sum[c]);
 }
 
 /* ---- screening ---- */
@@ -110,7 +116,7 @@ typedef struct {
 
 /* All lanes of the warp together, PARTS for each pile. */
 template <int C, bool FLAT>
-static __device__ inline screened screen_pile(const scene &s, const int32_t *first,
+static __device__ inline screened screen_pile(const supervoxels_params &s, const int32_t *first,
                                               const pile_spans &spans, const digest<C> &of)
 {
     const int all = candidates_of<FLAT>(spans);
@@ -161,29 +167,30 @@ static __device__ inline screened screen_pile(const scene &s, const int32_t *fir
 }
 
 /* All lanes together, those that have a pile list it. */
-static __device__ inline void list_pile(const scene &s, bool wanted, const listed_pile &of)
+static __device__ inline void list_pile(const supervoxels_params &s, bool wanted,
+                                        const listed_tile &of)
 {
     const uint32_t lane = threadIdx.x % WARP, lanes = __ballot_sync(ALL_LANES, wanted);
     uint32_t at = 0;
     if (lanes == 0) return;
-    if (lane == 0) at = atomicAdd(&s.line->listed, (uint32_t)__popc(lanes));
+    if (lane == 0) at = atomicAdd(&s.counters->listed, (uint32_t)__popc(lanes));
     at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(lanes & ((1u << lane) - 1));
     if (wanted) s.listed[at] = of;
 }
 
 template <int C, bool FLAT>
 static __global__ void __launch_bounds__(SCREEN_THREADS)
-    screen_kernel(const __grid_constant__ scene s)
+    screen_kernel(const __grid_constant__ supervoxels_params s)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const uint32_t part = threadIdx.x % PARTS, step = gridDim.x * SCREEN_PILES;
-    const uint32_t piles = s.bricks[0] * s.bricks[1] * s.piles;
+    const uint32_t piles = s.bricks[0] * s.bricks[1] * s.tiles_w;
     const bool adds = s.pass != PASS_LABEL;
     if (adds && is_still(s)) return;
     for (uint32_t from = blockIdx.x * SCREEN_PILES; from < piles; from += step) {
         const uint32_t i = from + threadIdx.x / PARTS, pile = min(i, piles - 1);
         const uint32_t row = pile / s.bricks[0], z = row / s.bricks[1];
-        listed_pile to = {pile - row * s.bricks[0], row - z * s.bricks[1], z, 0};
+        listed_tile to = {pile - row * s.bricks[0], row - z * s.bricks[1], z, 0};
         const int32_t first[3] = {(int32_t)to.x * S::bx, (int32_t)to.y * S::by,
                                   (int32_t)to.z * S::bz * S::depth};
         const digest<C> of = read_digest<C>(s, pile);
@@ -191,10 +198,12 @@ static __global__ void __launch_bounds__(SCREEN_THREADS)
         const bool sole = found.sole >= 0 && of.sum[0] != SOME_DATA;
         const bool mine = i < piles && part == 0;
         to.clusters = found.clusters;
-        to.z |= sole ? SOLE : 0;
+        to.z |= sole ? SINGLE : 0;
         if (mine && sole && adds) add_whole<C, FLAT>(s, first, found.sole, of);
         list_pile(s, mine && !(adds && (sole || of.sum[0] == NO_DATA)), to);
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -14,6 +14,9 @@
 
 #include "kernels/supervoxels/assign/voxelwise_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum {
     RANKS = 64,      /* clusters of a pile, at most: ranks take the 6 bits that costs leave */
     NOWHERE = 255,   /* rank of a voxel that no box holds */
@@ -21,14 +24,14 @@ enum {
     WAVE_BIAS = 2048 /* makes waves of axes positive; taken off again by their number */
 };
 static constexpr uint32_t RANK_MASK = RANKS - 1,
-                          OUTSIDE = 1u << 30;         /* more than any cost of slic */
-static constexpr uint32_t ALL_DATA = (1u << RUN) - 1; /* of a run */
+                          OUTSIDE = 1u << 30;           /* more than any cost of slic */
+static constexpr uint32_t ALL_DATA = (1u << STRIP) - 1; /* of a run */
 static constexpr uint32_t INFINITE_BITS = 0x7f800000u, NOT_A_NUMBER = 0x7fffffffu;
-static_assert((int64_t)LOB_SLIC_TOP * RANKS <= OUTSIDE, "a cost and its rank stay below OUTSIDE");
+static_assert((int64_t)LOB_SLIC_LIMIT * RANKS <= OUTSIDE, "a cost and its rank stay below OUTSIDE");
 
 /* What a kernel's template parameters come to. */
 template <lob_supervoxels_method M, int C, bool FLAT> struct layout {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     static constexpr bool lsc = M == LOB_LSC;
     static constexpr int axes = FLAT ? 2 : 3;
     static constexpr int bw = S::bz * S::depth;                    /* a pile's side along w */
@@ -47,7 +50,7 @@ template <lob_supervoxels_method M, int C, bool FLAT> struct layout {
 
 /* A pile, and what one lane has of it. */
 template <lob_supervoxels_method M, int C, bool FLAT> struct pile {
-    static constexpr int depth = shape<FLAT>::depth;
+    static constexpr int depth = brick_shape<FLAT>::depth;
     int32_t first[3];       /* voxel of the view */
     uint32_t run[depth];    /* of each brick */
     uint32_t data[depth];   /* of its voxels; 0 of a brick beyond the volume */
@@ -81,14 +84,14 @@ static __device__ inline void keep(float *value)
 /* View and coordinate of a place of a table entry. */
 template <bool FLAT> static __device__ inline int view_of(int at)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     return at < S::bx ? 0 : FLAT || at < S::bx + S::by ? 1 : 2;
 }
 
 template <bool FLAT>
 static __device__ inline int32_t coordinate_of(const int32_t *first, int at, int view)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     return view == 0   ? first[0] + at
            : view == 1 ? first[1] + at - S::bx
                        : first[2] + at - S::bx - S::by;
@@ -96,7 +99,7 @@ static __device__ inline int32_t coordinate_of(const int32_t *first, int at, int
 
 /* What of three belongs to a view's axis; by choices, which registers can make. */
 template <bool FLAT, typename T>
-static __device__ inline T of_view(const T *three, const scene &s, int view)
+static __device__ inline T of_view(const T *three, const supervoxels_params &s, int view)
 {
     const int *axis = s.axis;
     const T u = !FLAT || axis[0] == 0 ? three[0] : three[1];
@@ -113,13 +116,14 @@ static __device__ inline float lsc_along(float2 wave, float first, float second)
 
 /* lsc: the waves of the pile's places; beyond the volume the last one's. */
 template <int C, bool FLAT>
-static __device__ inline void read_axis_waves(const desk &d, const scene &s, const int32_t *first)
+static __device__ inline void read_axis_waves(const desk &d, const supervoxels_params &s,
+                                              const int32_t *first)
 {
     const int at = (int)threadIdx.x % WARP, view = view_of<FLAT>(at);
     if (at < layout<LOB_LSC, C, FLAT>::places) {
         const int32_t side = view == 0 ? s.side[0] : view == 1 ? s.side[1] : s.side[2];
-        const lob_wave *waves = of_view<FLAT>(s.axis_wave, s, view);
-        const lob_wave wave = waves[min(coordinate_of<FLAT>(first, at, view), side - 1)];
+        const lob_cos_sin *waves = of_view<FLAT>(s.axis_cos_sin, s, view);
+        const lob_cos_sin wave = waves[min(coordinate_of<FLAT>(first, at, view), side - 1)];
         d.waves[at] = make_float2((float)wave.cosine, (float)wave.sine);
         d.packed[at] = (uint32_t)(wave.cosine + WAVE_BIAS) | (uint32_t)(wave.sine + WAVE_BIAS)
                                                                  << 16;
@@ -162,7 +166,8 @@ template <lob_supervoxels_method M, int C> struct level_range {
 };
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline level_range<M, C> range_of_pile(const scene &s, const pile<M, C, FLAT> &p)
+static __device__ inline level_range<M, C> range_of_pile(const supervoxels_params &s,
+                                                         const pile<M, C, FLAT> &p)
 {
     level_range<M, C> r;
 #pragma unroll
@@ -170,7 +175,8 @@ static __device__ inline level_range<M, C> range_of_pile(const scene &s, const p
         uint32_t low, high;
         range_of_levels(&low, &high, p, c);
         if (M == LOB_LSC) {
-            const lob_wave first = level_wave_of(s, c, low), last = level_wave_of(s, c, high);
+            const lob_cos_sin first = level_cos_sin_of(s, c, low),
+                              last = level_cos_sin_of(s, c, high);
             r.from[2 * c] = (float)last.cosine, r.to[2 * c] = (float)first.cosine;
             r.from[2 * c + 1] = (float)first.sine, r.to[2 * c + 1] = (float)last.sine;
         } else {
@@ -188,9 +194,10 @@ typedef struct {
     cell_span of[3];
 } pile_spans;
 
-static __device__ inline pile_spans spans_of_pile(const scene &s, const listed_pile &at)
+static __device__ inline pile_spans spans_of_pile(const supervoxels_params &s,
+                                                  const listed_tile &at)
 {
-    const uint32_t v = s.bricks[0] + at.y, w = s.bricks[0] + s.bricks[1] + (at.z & ~SOLE);
+    const uint32_t v = s.bricks[0] + at.y, w = s.bricks[0] + s.bricks[1] + (at.z & ~SINGLE);
     return pile_spans{
         {s.spans[at.x], s.spans[v], s.spans[w]}
     };
@@ -203,7 +210,8 @@ template <bool FLAT> static __device__ inline int candidates_of(const pile_spans
 
 /* Number i of these clusters, lowest first. */
 template <bool FLAT>
-static __device__ inline int32_t cluster_of_spans(const scene &s, const pile_spans &spans, int i)
+static __device__ inline int32_t cluster_of_spans(const supervoxels_params &s,
+                                                  const pile_spans &spans, int i)
 {
     const cell_span &u = spans.of[0], &v = spans.of[1], &w = spans.of[2];
     const int row = (int)(((float)i + 0.5f) * u.over),
@@ -219,9 +227,10 @@ typedef struct {
 } candidate;
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline candidate candidate_at(const scene &s, const int32_t *first, int32_t id)
+static __device__ inline candidate candidate_at(const supervoxels_params &s, const int32_t *first,
+                                                int32_t id)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int2 *box = (const int2 *)(s.boxes + (int64_t)id * 6);
     const int2 one = box[0], two = box[1], three = box[2];
     const int32_t low[3] = {one.x, one.y, two.x}, high[3] = {two.y, three.x, three.y};
@@ -244,7 +253,7 @@ static __device__ inline bool meets_pile(const candidate &c)
 template <lob_supervoxels_method M, int C, bool FLAT>
 static __device__ inline bool holds_pile(const candidate &c)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     return (c.low[0] | c.low[1] | c.low[2]) == 0 && c.high[0] == S::bx - 1 &&
            c.high[1] == S::by - 1 && c.high[2] == layout<M, C, FLAT>::bw - 1;
 }
@@ -252,7 +261,7 @@ static __device__ inline bool holds_pile(const candidate &c)
 /* Bits of the places that the box holds. */
 template <bool FLAT> static __device__ inline uint32_t places_held(const candidate &c)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const uint32_t all = ~0u;
     return (2u << c.high[0]) - (1u << c.low[0]) |
            (FLAT ? 0 : ((2u << c.high[2]) - (1u << c.low[2])) << (S::bx + S::by) % WARP) |
@@ -281,7 +290,7 @@ template <lob_supervoxels_method M, int C, bool FLAT> struct centre_of {
 };
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline centre_of<M, C, FLAT> read_centre(const scene &s, int32_t id)
+static __device__ inline centre_of<M, C, FLAT> read_centre(const supervoxels_params &s, int32_t id)
 {
     typedef layout<M, C, FLAT> L;
     constexpr int first = L::lsc ? 6 : 3, floats = first + L::extras;
@@ -318,8 +327,8 @@ static __device__ inline float least_apart(float low, float high, float one, flo
 }
 
 template <int C, bool FLAT>
-static __device__ inline bool is_beaten(const scene &s, const desk &, const int32_t *first,
-                                        const candidate &one,
+static __device__ inline bool is_beaten(const supervoxels_params &s, const desk &,
+                                        const int32_t *first, const candidate &one,
                                         const centre_of<LOB_SLIC, C, FLAT> &own,
                                         const centre_of<LOB_SLIC, C, FLAT> &other,
                                         const level_range<LOB_SLIC, C> &r)
@@ -340,17 +349,17 @@ static __device__ inline bool is_beaten(const scene &s, const desk &, const int3
 
 /*
  * lsc: floats set apart only what is so by more than their last bits may hide: of the terms of both
- * costs 2^-17, which lob_distance_order takes away, and the roundings of some 40 operations.
+ * costs 2^-17, which lob_distance_truncated takes away, and the roundings of some 40 operations.
  */
 #define LSC_MARGIN (1.0f / 50000)
 
 template <int C, bool FLAT>
-static __device__ inline bool is_beaten(const scene &, const desk &d, const int32_t *,
+static __device__ inline bool is_beaten(const supervoxels_params &, const desk &d, const int32_t *,
                                         const candidate &, const centre_of<LOB_LSC, C, FLAT> &own,
                                         const centre_of<LOB_LSC, C, FLAT> &other,
                                         const level_range<LOB_LSC, C> &r)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int end[4] = {0, S::bx, S::bx + S::by, layout<LOB_LSC, C, FLAT>::places};
     float apart = 0, size = 0;
 #pragma unroll
@@ -365,7 +374,7 @@ static __device__ inline bool is_beaten(const scene &, const desk &d, const int3
         size += fabsf(own.along[2 * a]) + fabsf(own.along[2 * a + 1]) + fabsf(other.along[2 * a]) +
                 fabsf(other.along[2 * a + 1]);
     }
-    size *= LOB_WAVE_TOP;
+    size *= LOB_COS_SIN_SCALE;
 #pragma unroll
     for (int f = 0; f < 2 * C; f++) {
         const float turn = own.extra[f] - other.extra[f];
@@ -379,11 +388,12 @@ static __device__ inline bool is_beaten(const scene &, const desk &d, const int3
 
 /* Roughly the cost of a voxel in the middle of the pile and of its levels. */
 template <int C, bool FLAT>
-static __device__ inline float cost_in_middle(const scene &s, const desk &, const int32_t *first,
+static __device__ inline float cost_in_middle(const supervoxels_params &s, const desk &,
+                                              const int32_t *first,
                                               const centre_of<LOB_SLIC, C, FLAT> &of,
                                               const level_range<LOB_SLIC, C> &r)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth};
     float cost = 0;
 #pragma unroll
@@ -401,11 +411,12 @@ static __device__ inline float cost_in_middle(const scene &s, const desk &, cons
 }
 
 template <int C, bool FLAT>
-static __device__ inline float cost_in_middle(const scene &, const desk &d, const int32_t *,
+static __device__ inline float cost_in_middle(const supervoxels_params &, const desk &d,
+                                              const int32_t *,
                                               const centre_of<LOB_LSC, C, FLAT> &of,
                                               const level_range<LOB_LSC, C> &r)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int middle[3] = {S::bx / 2, S::bx + S::by / 2, S::bx + S::by + S::bz * S::depth / 2};
     float cost = 0;
 #pragma unroll
@@ -433,7 +444,8 @@ typedef struct {
 
 /* Note a candidate as an entry: all but the parts of its costs. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void note_candidate(uint32_t *entry, const scene &s, const candidate &one,
+static __device__ inline void note_candidate(uint32_t *entry, const supervoxels_params &s,
+                                             const candidate &one,
                                              const centre_of<M, C, FLAT> &centre)
 {
     typedef layout<M, C, FLAT> L;
@@ -443,7 +455,7 @@ static __device__ inline void note_candidate(uint32_t *entry, const scene &s, co
     if (M == LOB_SLIC) {
         /* (step - m)^2 = base - 2 m step, steps and means taken from the middle of their range and
          * but for the square of the step; the top keeps costs from falling below 0 */
-        const int32_t middle = s.rule.top_step / 2, top = s.rule.top_step - middle;
+        const int32_t middle = s.rule.max_step / 2, top = s.rule.max_step - middle;
 #pragma unroll
         for (int c = 0; c < C; c++) {
             const int32_t m = (int32_t)centre.extra[c] - middle;
@@ -469,9 +481,10 @@ template <lob_supervoxels_method M, int C, bool FLAT> struct rival {
 
 /* All lanes together, a candidate each: is it beaten? */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline bool cull(rival<M, C, FLAT> *to, const scene &s, const desk &d,
-                                   const int32_t *first, const candidate &one, bool stays,
-                                   const centre_of<M, C, FLAT> &centre, const level_range<M, C> &r)
+static __device__ inline bool cull(rival<M, C, FLAT> *to, const supervoxels_params &s,
+                                   const desk &d, const int32_t *first, const candidate &one,
+                                   bool stays, const centre_of<M, C, FLAT> &centre,
+                                   const level_range<M, C> &r)
 {
     typedef layout<M, C, FLAT> L;
     const uint32_t lane = threadIdx.x % WARP, none = ~0u;
@@ -494,8 +507,8 @@ static __device__ inline bool cull(rival<M, C, FLAT> *to, const scene &s, const 
 
 /* Clusters into entries, lowest first, as far as there is room. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
-                                                 const pile<M, C, FLAT> &p, const listed_pile &at)
+static __device__ inline shortlist list_clusters(const desk &d, const supervoxels_params &s,
+                                                 const pile<M, C, FLAT> &p, const listed_tile &at)
 {
     typedef layout<M, C, FLAT> L;
     const uint32_t lane = threadIdx.x % WARP;
@@ -522,7 +535,7 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
         }
         const unsigned those = __ballot_sync(ALL_LANES, stays);
         const int slot = list.n + __popc(those & ((1u << lane) - 1));
-        if (stays && slot < s.room)
+        if (stays && slot < s.list_capacity)
             note_candidate<M, C, FLAT>(d.table + slot * L::entry, s, one, centre);
         list.n += __popc(those);
         list.sole = list.n == 1 &&
@@ -536,8 +549,8 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
 
 /* Each lane keeps to a quad of places and fills it in for one entry after another. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void fill_table(const desk &d, const scene &s, const int32_t *corner,
-                                         int n)
+static __device__ inline void fill_table(const desk &d, const supervoxels_params &s,
+                                         const int32_t *corner, int n)
 {
     typedef layout<M, C, FLAT> L;
     constexpr int each = WARP / L::quads; /* entries at a time */
@@ -567,5 +580,7 @@ static __device__ inline void fill_table(const desk &d, const scene &s, const in
         }
     __syncwarp();
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -31,6 +31,9 @@
 #include "kernels/supervoxels/assign/label_levels_cuda.cuh"
 #include "kernels/supervoxels/assign/screen_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum { WARPS = 4 }; /* of a block */
 
 /* ---- memory ---- */
@@ -49,7 +52,7 @@ static __host__ __device__ inline unsigned char *lay_desk(desk *d, uint8_t **com
 {
     typedef layout<M, C, FLAT> L;
     typedef products_of<L, M, C> P;
-    constexpr int depth = shape<FLAT>::depth, hot = depth * HOT_PAIRS * WARP;
+    constexpr int depth = brick_shape<FLAT>::depth, hot = depth * HOT_PAIRS * WARP;
     const int64_t waves = L::lsc ? L::places : 0, rows = depth * P::inputs * ROW_BYTES;
     const int64_t entries = (int64_t)room * L::entry;
     *common = take<uint8_t>(&at, (COMMON_ROWS + DEEPER_ROWS) * ROW_BYTES);
@@ -65,33 +68,35 @@ static __host__ __device__ inline unsigned char *lay_desk(desk *d, uint8_t **com
 
 /* slic: steps of levels, from the middle of their range. */
 template <int C>
-static __device__ inline void read_steps(int32_t (*step)[RUN], const scene &s, const uint4 *packed)
+static __device__ inline void read_steps(int32_t (*step)[STRIP], const supervoxels_params &s,
+                                         const uint4 *packed)
 {
-    const int32_t middle = s.rule.top_step / 2;
+    const int32_t middle = s.rule.max_step / 2;
     const int down = max(s.rule.step_shift, 0), up = 1 << (down - s.rule.step_shift);
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) step[c][j] = (int32_t)level_in(packed[c], j) * up - middle;
+        for (int j = 0; j < STRIP; j++) step[c][j] = (int32_t)level_in(packed[c], j) * up - middle;
     if (down > 0)
 #pragma unroll
         for (int c = 0; c < C; c++)
 #pragma unroll
-            for (int j = 0; j < RUN; j++) step[c][j] = ((step[c][j] + middle) >> down) - middle;
+            for (int j = 0; j < STRIP; j++) step[c][j] = ((step[c][j] + middle) >> down) - middle;
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) keep(&step[c][j]);
+        for (int j = 0; j < STRIP; j++) keep(&step[c][j]);
 }
 
 /* slico: levels, times the weight of a level. */
 template <int C>
-static __device__ inline void read_levels(float (*level)[RUN], const scene &s, const uint4 *packed)
+static __device__ inline void read_levels(float (*level)[STRIP], const supervoxels_params &s,
+                                          const uint4 *packed)
 {
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             level[c][j] = (float)level_in(packed[c], j) * s.rule.level;
             keep(&level[c][j]);
         }
@@ -99,16 +104,16 @@ static __device__ inline void read_levels(float (*level)[RUN], const scene &s, c
 
 /* lsc: waves of a run, and the rows of their bytes. */
 template <int C>
-static __device__ inline void read_waves(float (*wave)[RUN], uint8_t *rows, const scene &s,
-                                         const uint4 *packed)
+static __device__ inline void read_waves(float (*wave)[STRIP], uint8_t *rows,
+                                         const supervoxels_params &s, const uint4 *packed)
 {
     const int lane = (int)threadIdx.x % WARP;
 #pragma unroll
     for (int c = 0; c < C; c++) {
-        uint32_t word[RUN], low[4], high[4];
+        uint32_t word[STRIP], low[4], high[4];
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
-            const lob_wave of = level_wave_of(s, c, level_in(packed[c], j));
+        for (int j = 0; j < STRIP; j++) {
+            const lob_cos_sin of = level_cos_sin_of(s, c, level_in(packed[c], j));
             word[j] = (uint32_t)of.cosine | (uint32_t)of.sine << 16; /* none is below 0 */
             wave[2 * c][j] = (float)of.cosine;
             wave[2 * c + 1][j] = (float)of.sine;
@@ -119,20 +124,21 @@ static __device__ inline void read_waves(float (*wave)[RUN], uint8_t *rows, cons
         turn_bytes(high, word + 4);
 #pragma unroll
         for (int row = 0; row < 4; row++)
-            *(uint2 *)(rows + (4 * c + row) * ROW_BYTES + lane * RUN) =
+            *(uint2 *)(rows + (4 * c + row) * ROW_BYTES + lane * STRIP) =
                 make_uint2(low[row], high[row]);
     }
 }
 
 /* Least costs of the pile's voxels, each with its rank, as bits; and the rows of their levels. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void find_nearest(uint32_t (*cost)[RUN], const desk &d, const scene &s,
-                                           const pile<M, C, FLAT> &p, int n)
+static __device__ inline void find_nearest(uint32_t (*cost)[STRIP], const desk &d,
+                                           const supervoxels_params &s, const pile<M, C, FLAT> &p,
+                                           int n)
 {
     typedef products_of<layout<M, C, FLAT>, M, C> P;
-    constexpr int depth = shape<FLAT>::depth, rows = P::inputs * ROW_BYTES;
+    constexpr int depth = brick_shape<FLAT>::depth, rows = P::inputs * ROW_BYTES;
     if constexpr (M == LOB_SLIC) {
-        int32_t step[depth][C][RUN];
+        int32_t step[depth][C][STRIP];
 #pragma unroll
         for (int z = 0; z < depth; z++) read_steps<C>(step[z], s, p.packed[z]);
         slic_nearest<C, FLAT>(cost, d, step, n);
@@ -141,7 +147,7 @@ static __device__ inline void find_nearest(uint32_t (*cost)[RUN], const desk &d,
 #pragma unroll
         for (int z = 0; z < depth; z += together) {
             features_of_run<M, C> f[together];
-            float best[together][RUN];
+            float best[together][STRIP];
 #pragma unroll
             for (int i = 0; i < together; i++)
                 if constexpr (M == LOB_LSC)
@@ -152,7 +158,7 @@ static __device__ inline void find_nearest(uint32_t (*cost)[RUN], const desk &d,
 #pragma unroll
             for (int i = 0; i < together; i++)
 #pragma unroll
-                for (int j = 0; j < RUN; j++) cost[z + i][j] = __float_as_uint(best[i][j]);
+                for (int j = 0; j < STRIP; j++) cost[z + i][j] = __float_as_uint(best[i][j]);
         }
     }
     if constexpr (M != LOB_LSC)
@@ -173,7 +179,7 @@ template <lob_supervoxels_method M> static __device__ inline bool is_held(uint32
  * the pile has data of that kind.
  */
 template <lob_supervoxels_method M, int N>
-static __device__ inline bool rank_voxels(uint32_t (*rank)[RUN], const uint32_t (*cost)[RUN],
+static __device__ inline bool rank_voxels(uint32_t (*rank)[STRIP], const uint32_t (*cost)[STRIP],
                                           const uint32_t *data)
 {
     bool whole = true, strays = false;
@@ -181,7 +187,7 @@ static __device__ inline bool rank_voxels(uint32_t (*rank)[RUN], const uint32_t 
     for (int z = 0; z < N; z++) {
         whole = whole && data[z] == ALL_DATA;
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             rank[z][j] = cost[z][j] & RANK_MASK;
             whole = whole && is_held<M>(cost[z][j]);
         }
@@ -190,7 +196,7 @@ static __device__ inline bool rank_voxels(uint32_t (*rank)[RUN], const uint32_t 
 #pragma unroll
     for (int z = 0; z < N; z++)
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             const bool is_data = data[z] >> j & 1, held = is_held<M>(cost[z][j]);
             if (!is_data || !held) rank[z][j] = NOWHERE;
             strays = strays || (is_data && !held);
@@ -200,14 +206,14 @@ static __device__ inline bool rank_voxels(uint32_t (*rank)[RUN], const uint32_t 
 
 /* slico: the largest contrasts that a brick's voxels have to their clusters. */
 template <int C, bool FLAT>
-static __device__ inline void widen_contrasts(const desk &d, const scene &s, const uint4 *packed,
-                                              const uint32_t *rank)
+static __device__ inline void widen_contrasts(const desk &d, const supervoxels_params &s,
+                                              const uint4 *packed, const uint32_t *rank)
 {
     typedef layout<LOB_SLICO, C, FLAT> L;
-    float level[C][RUN];
+    float level[C][STRIP];
     read_levels<C>(level, s, packed);
 #pragma unroll
-    for (int j = 0; j < RUN; j++) {
+    for (int j = 0; j < STRIP; j++) {
         if (rank[j] == NOWHERE) continue;
         uint32_t *entry = d.table + rank[j] * L::entry;
         float contrast = 0;
@@ -221,7 +227,7 @@ static __device__ inline void widen_contrasts(const desk &d, const scene &s, con
 }
 
 template <int C, bool FLAT>
-static __device__ inline void send_contrasts(const desk &d, const scene &s, int n)
+static __device__ inline void send_contrasts(const desk &d, const supervoxels_params &s, int n)
 {
     typedef layout<LOB_SLICO, C, FLAT> L;
     __syncwarp();
@@ -234,11 +240,12 @@ static __device__ inline void send_contrasts(const desk &d, const scene &s, int 
 /* ---- a pile ---- */
 
 /* Where a lane's run of a brick lies. */
-template <bool FLAT> static __device__ inline place place_of_run(const int32_t *corner, int brick)
+template <bool FLAT>
+static __device__ inline position place_of_run(const int32_t *corner, int brick)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int lane = (int)(threadIdx.x % WARP);
-    place at;
+    position at;
     at.u = corner[0] + S::x(lane);
     at.v = corner[1] + S::y(lane);
     at.w = corner[2] + S::z(lane) + brick * S::bz;
@@ -246,15 +253,15 @@ template <bool FLAT> static __device__ inline place place_of_run(const int32_t *
 }
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void label_brick(const desk &d, const scene &s, place at,
+static __device__ inline void label_brick(const desk &d, const supervoxels_params &s, position at,
                                           const uint32_t *rank)
 {
     typedef layout<M, C, FLAT> L;
-    int32_t label[RUN];
+    int32_t label[STRIP];
 #pragma unroll
-    for (int j = 0; j < RUN; j++)
+    for (int j = 0; j < STRIP; j++)
         label[j] = rank[j] == NOWHERE ? 0 : (int32_t)d.table[rank[j] * L::entry + L::id] + 1;
-    write_run(s, at, label);
+    write_strip(s, at, label);
 }
 
 /* The first voxel of a pile's brick. */
@@ -263,20 +270,21 @@ static __device__ inline void first_of_brick(int32_t *first, const int32_t *corn
 {
     first[0] = corner[0];
     first[1] = corner[1];
-    first[2] = corner[2] + brick * shape<FLAT>::bz;
+    first[2] = corner[2] + brick * brick_shape<FLAT>::bz;
 }
 
 /* The first run of a brick. */
-static __device__ inline uint32_t first_run(const scene &s, uint32_t x, uint32_t y, uint32_t z)
+static __device__ inline uint32_t first_run(const supervoxels_params &s, uint32_t x, uint32_t y,
+                                            uint32_t z)
 {
     return ((z * s.bricks[1] + y) * s.bricks[0] + x) * WARP;
 }
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const scene &s, uint32_t x,
-                                                    uint32_t y, uint32_t z)
+static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const supervoxels_params &s,
+                                                    uint32_t x, uint32_t y, uint32_t z)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     pile<M, C, FLAT> p;
     p.by_voxel = 0;
     p.first[0] = (int32_t)x * S::bx;
@@ -286,13 +294,13 @@ static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const scene &
     for (int i = 0; i < S::depth; i++) {
         const uint32_t w = min(z * S::depth + (uint32_t)i, s.bricks[2] - 1);
         p.run[i] = first_run(s, x, y, w) + threadIdx.x % WARP;
-        p.data[i] = s.data[p.run[i]];
+        p.data[i] = s.brick_data[p.run[i]];
         if constexpr (channels_in_labels(C) > 0) {
             int32_t first[3];
             first_of_brick<FLAT>(first, p.first, i);
             if (!read_kept<FLAT>(p.packed[i], s, first, d.kept)) p.by_voxel |= 1u << i;
         }
-        p.packed[i][C - 1] = s.plane[p.run[i]];
+        p.packed[i][C - 1] = s.brick_levels[p.run[i]];
         if (S::depth > 1 && z * S::depth + (uint32_t)i != w) p.data[i] = 0;
     }
     return p;
@@ -301,11 +309,11 @@ static __device__ inline pile<M, C, FLAT> find_pile(const desk &d, const scene &
 /* Levels in labels that are not shared, most often few: read in a branch that is seldom taken,
  * because loads in one are waited for at its end. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void complete_pile(pile<M, C, FLAT> *p, const scene &s)
+static __device__ inline void complete_pile(pile<M, C, FLAT> *p, const supervoxels_params &s)
 {
     if (p->by_voxel == 0) return;
 #pragma unroll
-    for (int i = 0; i < shape<FLAT>::depth; i++) {
+    for (int i = 0; i < brick_shape<FLAT>::depth; i++) {
         uint4 packed[2];
         if (!(p->by_voxel >> i & 1)) continue;
         read_by_voxel(packed, s, place_of_run<FLAT>(p->first, i));
@@ -316,15 +324,16 @@ static __device__ inline void complete_pile(pile<M, C, FLAT> *p, const scene &s)
 
 /* Ask for the levels of the next pile, so that they have come nearer when it is its turn. */
 template <int C, bool FLAT>
-static __device__ inline void prefetch_pile(const desk &d, const scene &s, const listed_pile &next)
+static __device__ inline void prefetch_pile(const desk &d, const supervoxels_params &s,
+                                            const listed_tile &next)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const uint32_t z = next.z * S::depth, x = min(next.x, s.bricks[0] - 1);
-    if (next.z & SOLE) return;
+    if (next.z & SINGLE) return;
 #pragma unroll
     for (uint32_t i = 0; i < S::depth; i++) {
         const uint32_t run = first_run(s, x, next.y, min(z + i, s.bricks[2] - 1));
-        prefetch(s.plane + run + threadIdx.x % WARP);
+        prefetch(s.brick_levels + run + threadIdx.x % WARP);
     }
     if constexpr (channels_in_labels(C) > 0) {
         const int32_t corner[3] = {(int32_t)x * S::bx, (int32_t)next.y * S::by, (int32_t)z * S::bz};
@@ -339,39 +348,42 @@ static __device__ inline void prefetch_pile(const desk &d, const scene &s, const
 
 /* The slow way, voxel by voxel. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void do_plainly(const scene &s, const pile<M, C, FLAT> &p,
+static __device__ inline void do_plainly(const supervoxels_params &s, const pile<M, C, FLAT> &p,
                                          which_voxels which)
 {
-    for (int z = 0; z < shape<FLAT>::depth; z++)
+    for (int z = 0; z < brick_shape<FLAT>::depth; z++)
         if (z == 0 || p.run[z] != p.run[0])
             plain_run(s, p.run[z], place_of_run<FLAT>(p.first, z), which);
 }
 
 /* One label for all. */
 template <bool FLAT>
-static __device__ inline void label_pile(const scene &s, const int32_t *first, int32_t all)
+static __device__ inline void label_pile(const supervoxels_params &s, const int32_t *first,
+                                         int32_t all)
 {
-    int32_t label[RUN];
+    int32_t label[STRIP];
 #pragma unroll
-    for (int j = 0; j < RUN; j++) label[j] = all;
+    for (int j = 0; j < STRIP; j++) label[j] = all;
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++) write_run(s, place_of_run<FLAT>(first, z), label);
+    for (int z = 0; z < brick_shape<FLAT>::depth; z++)
+        write_strip(s, place_of_run<FLAT>(first, z), label);
 }
 
 /* slic, last pass: a pile all of whose voxels screening has given to one cluster. */
-template <bool FLAT> static __device__ inline void label_sole(const scene &s, const listed_pile &at)
+template <bool FLAT>
+static __device__ inline void label_sole(const supervoxels_params &s, const listed_tile &at)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int32_t first[3] = {(int32_t)at.x * S::bx, (int32_t)at.y * S::by,
-                              (int32_t)(at.z & ~SOLE) * S::bz * S::depth};
+                              (int32_t)(at.z & ~SINGLE) * S::bz * S::depth};
     const int of_spans = __ffs((int)at.clusters) - 1;
     label_pile<FLAT>(s, first, cluster_of_spans<FLAT>(s, spans_of_pile(s, at), of_spans) + 1);
 }
 
 /* slic, first pass: what screening is to know of a pile. */
 template <int C, bool FLAT>
-static __device__ inline void keep_digest(const scene &s, const pile<LOB_SLIC, C, FLAT> &p,
-                                          const listed_pile &at)
+static __device__ inline void keep_digest(const supervoxels_params &s,
+                                          const pile<LOB_SLIC, C, FLAT> &p, const listed_tile &at)
 {
     const digest<C> of = digest_of_pile<C, FLAT>(p);
     if (threadIdx.x % WARP == 0) write_digest<C>(s, number_of_pile(s, at), of);
@@ -380,14 +392,14 @@ static __device__ inline void keep_digest(const scene &s, const pile<LOB_SLIC, C
 /* slic: a pile all of whose voxels are one cluster's, the only one in the table, is done as a
  * whole; returns whether it was. */
 template <int C, bool FLAT>
-static __device__ inline bool do_whole(const desk &d, const scene &s,
-                                       const pile<LOB_SLIC, C, FLAT> &p, const listed_pile &at,
+static __device__ inline bool do_whole(const desk &d, const supervoxels_params &s,
+                                       const pile<LOB_SLIC, C, FLAT> &p, const listed_tile &at,
                                        bool sole)
 {
     const int32_t id = (int32_t)d.table[layout<LOB_SLIC, C, FLAT>::id];
     bool whole = sole;
 #pragma unroll
-    for (int z = 0; z < shape<FLAT>::depth; z++) whole = whole && p.data[z] == ALL_DATA;
+    for (int z = 0; z < brick_shape<FLAT>::depth; z++) whole = whole && p.data[z] == ALL_DATA;
     if (!__all_sync(ALL_LANES, whole)) return false;
     if (s.pass == PASS_LABEL)
         label_pile<FLAT>(s, p.first, id + 1);
@@ -402,12 +414,12 @@ static __device__ inline bool do_whole(const desk &d, const scene &s,
  * and piles with more clusters than there is room for.
  */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, FLAT> p,
-                                      const uint8_t *common, const listed_pile &at,
-                                      const listed_pile &next)
+static __device__ inline void do_pile(const desk &d, const supervoxels_params &s,
+                                      pile<M, C, FLAT> p, const uint8_t *common,
+                                      const listed_tile &at, const listed_tile &next)
 {
-    constexpr int depth = shape<FLAT>::depth;
-    uint32_t cost[depth][RUN], rank[depth][RUN], data = 0;
+    constexpr int depth = brick_shape<FLAT>::depth;
+    uint32_t cost[depth][STRIP], rank[depth][STRIP], data = 0;
 #pragma unroll
     for (int z = 0; z < depth; z++) data |= p.data[z];
     const bool any = __any_sync(ALL_LANES, data != 0);
@@ -421,7 +433,7 @@ static __device__ inline void do_pile(const desk &d, const scene &s, pile<M, C, 
     if constexpr (M == LOB_LSC) read_axis_waves<C, FLAT>(d, s, p.first);
     const shortlist list = list_clusters<M, C, FLAT>(d, s, p, at);
     prefetch_pile<C, FLAT>(d, s, next);
-    if (list.n > s.room) {
+    if (list.n > s.list_capacity) {
         do_plainly(s, p, EVERY_VOXEL);
         return;
     }
@@ -455,24 +467,24 @@ template <int C, bool FLAT> static constexpr int blocks_at_once()
 /* Warps take piles that are listed, or stretches of a row of piles, one after another. */
 template <lob_supervoxels_method M, int C, bool FLAT>
 static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()))
-    pile_kernel(const __grid_constant__ scene s)
+    pile_kernel(const __grid_constant__ supervoxels_params s)
 {
     extern __shared__ float4 shared[];
     if (s.pass == PASS_ADD && is_still(s)) return;
-    const bool listed = M == LOB_SLIC && s.screened && s.pass != PASS_START;
-    const uint32_t stretches = (s.bricks[0] + s.stretch - 1) / s.stretch;
-    const uint32_t count = listed ? s.line->listed : stretches * s.bricks[1] * s.piles;
+    const bool listed = M == LOB_SLIC && s.culled && s.pass != PASS_START;
+    const uint32_t stretches = (s.bricks[0] + s.tiles_per_turn - 1) / s.tiles_per_turn;
+    const uint32_t count = listed ? s.counters->listed : stretches * s.bricks[1] * s.tiles_w;
     const uint32_t warp = threadIdx.x / WARP, step = gridDim.x * WARPS;
     uint8_t *common;
     desk d;
-    lay_desk<M, C, FLAT>(&d, &common, (unsigned char *)shared, s.room, (int)warp);
+    lay_desk<M, C, FLAT>(&d, &common, (unsigned char *)shared, s.list_capacity, (int)warp);
     const int lane = (int)(threadIdx.x % WARP);
-    d.kept =
-        kept_in_brick<FLAT>(s, shape<FLAT>::x(lane), shape<FLAT>::y(lane), shape<FLAT>::z(lane));
+    d.kept = kept_in_brick<FLAT>(s, brick_shape<FLAT>::x(lane), brick_shape<FLAT>::y(lane),
+                                 brick_shape<FLAT>::z(lane));
     fill_common_rows<FLAT>(common);
     __syncthreads();
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += step) {
-        listed_pile at, next;
+        listed_tile at, next;
         uint32_t end;
         if (listed) {
             at = s.listed[i];
@@ -480,15 +492,15 @@ static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()
             end = at.x + 1;
         } else {
             const uint32_t row = i / stretches;
-            at.x = (i - row * stretches) * s.stretch;
+            at.x = (i - row * stretches) * s.tiles_per_turn;
             at.z = row / s.bricks[1];
             at.y = row - at.z * s.bricks[1];
             at.clusters = 0;
-            end = min(at.x + s.stretch, s.bricks[0]);
+            end = min(at.x + s.tiles_per_turn, s.bricks[0]);
         }
         for (; at.x < end; at.x++) {
             if (!listed) next = at, next.x++;
-            if (M == LOB_SLIC && at.z & SOLE) {
+            if (M == LOB_SLIC && at.z & SINGLE) {
                 prefetch_pile<C, FLAT>(d, s, next);
                 label_sole<FLAT>(s, at);
                 continue;
@@ -498,5 +510,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, (blocks_at_once<C, FLAT>()
         }
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -69,7 +69,7 @@ static inline void add_sum(const forest *f, int64_t set, int channel, uint64_t s
 
 static inline uint32_t mean_of(const forest *f, int32_t set, int channel)
 {
-    return lob_piece_mean((int64_t)sum_of(f, set, channel), GET(*size_at(f, set)));
+    return lob_fragment_mean((int64_t)sum_of(f, set, channel), GET(*size_at(f, set)));
 }
 
 /* The set of a fragment, while trees are flat: between phases. That of 0, no fragment, is 0. */
@@ -136,10 +136,10 @@ typedef struct {
 
 static inline uint64_t key_of(const forest *f, const edge *e, int32_t other)
 {
-    uint64_t apart = 0;
+    uint64_t difference = 0;
     for (int c = 0; c < f->rule->channels; c++)
-        apart += lob_piece_apart(e->mean[c], mean_of(f, other, c));
-    return lob_piece_key(apart, (uint32_t)other);
+        difference += lob_fragment_difference(e->mean[c], mean_of(f, other, c));
+    return lob_fragment_key(difference, (uint32_t)other);
 }
 
 static inline void compare_edge(const forest *f, edge *e, int32_t other)

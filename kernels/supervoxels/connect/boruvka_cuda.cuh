@@ -9,6 +9,9 @@
 
 #include "kernels/supervoxels/connect/fragment_contacts_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 /* A block of the rounds has a multiprocessor to itself, so that all of them run at once. */
 enum {
     ROUND_THREADS = 1024,
@@ -26,7 +29,7 @@ static __device__ inline void order_memory()
 }
 
 /* All blocks meet: what each wrote before, all see after. flag: set if any thread says so. */
-static __device__ inline void meet(const pool &p, uint32_t *met, bool any = false,
+static __device__ inline void meet(const connect_params &p, uint32_t *met, bool any = false,
                                    uint32_t *flag = NULL)
 {
     any = __syncthreads_or(any);
@@ -34,8 +37,8 @@ static __device__ inline void meet(const pool &p, uint32_t *met, bool any = fals
     if (threadIdx.x == 0) {
         if (any && flag) *flag = 1;
         order_memory();
-        atomicAdd(&p.line->arrived, 1u);
-        while (*(volatile uint32_t *)&p.line->arrived < *met * gridDim.x) __nanosleep(20);
+        atomicAdd(&p.counters->arrived, 1u);
+        while (*(volatile uint32_t *)&p.counters->arrived < *met * gridDim.x) __nanosleep(20);
         order_memory();
     }
     __syncthreads();
@@ -52,7 +55,7 @@ static __device__ inline int64_t all_threads()
 }
 
 /* lowest_of for a batch, side by side: a step takes as long as memory does. 0 is no piece. */
-static __device__ inline void find_lowest(const pool &p, int32_t (&i)[BATCH])
+static __device__ inline void find_lowest(const connect_params &p, int32_t (&i)[BATCH])
 {
     bool on[BATCH];
 #pragma unroll
@@ -72,7 +75,8 @@ static __device__ inline void find_lowest(const pool &p, int32_t (&i)[BATCH])
 }
 
 /* Join each a with its b; where they are equal nothing is to be done. */
-static __device__ inline void unite(const pool &p, int32_t (&a)[BATCH], int32_t (&b)[BATCH])
+static __device__ inline void unite(const connect_params &p, int32_t (&a)[BATCH],
+                                    int32_t (&b)[BATCH])
 {
     for (bool any = true; any;) {
         int32_t of_a[BATCH], of_b[BATCH], was[BATCH];
@@ -117,8 +121,8 @@ static __device__ inline int64_t share_of(int64_t n)
 }
 
 /* Small sets of a thread's from number k on; 0, which is none, behind the last. */
-static __device__ inline void read_small(int32_t (&set)[BATCH], const pool &p, const share &own,
-                                         int64_t k)
+static __device__ inline void read_small(int32_t (&set)[BATCH], const connect_params &p,
+                                         const share &own, int64_t k)
 {
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
@@ -126,10 +130,10 @@ static __device__ inline void read_small(int32_t (&set)[BATCH], const pool &p, c
 }
 
 /* What sets have picked; themselves where there was nothing. */
-static __device__ inline void read_picks(int32_t (&pick)[BATCH], const pool &p,
+static __device__ inline void read_picks(int32_t (&pick)[BATCH], const connect_params &p,
                                          const int32_t (&set)[BATCH])
 {
-    wide key[BATCH];
+    u64 key[BATCH];
 #pragma unroll
     for (int i = 0; i < BATCH; i++) key[i] = set[i] ? p.key[set[i]] : NO_NEIGHBOUR;
 #pragma unroll
@@ -139,7 +143,7 @@ static __device__ inline void read_picks(int32_t (&pick)[BATCH], const pool &p,
 
 /* What picked joins what it picked. What did not is small no more, or touches nothing: it is listed
  * no longer. */
-static __device__ inline void join_sets(const pool &p, share *own)
+static __device__ inline void join_sets(const connect_params &p, share *own)
 {
     int64_t left = 0;
     for (int64_t k = 0; k < own->small; k += BATCH) {
@@ -155,7 +159,8 @@ static __device__ inline void join_sets(const pool &p, share *own)
 }
 
 /* A set that is none any more points at the one it is part of, and gives it its sums. */
-static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t set, uint32_t n)
+static __device__ inline void give_sums(const connect_params &p, int32_t piece, int32_t set,
+                                        uint32_t n)
 {
     const int channels = p.s.rule.channels;
     const int64_t from = (int64_t)piece * channels, to = (int64_t)set * channels;
@@ -163,7 +168,7 @@ static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t se
     atomicAdd(&p.n[set], n);
 #pragma unroll 1
     for (int c = 0; c < channels; c += BATCH) {
-        wide sum[BATCH];
+        u64 sum[BATCH];
 #pragma unroll
         for (int i = 0; i < BATCH; i++) sum[i] = c + i < channels ? p.sums[from + c + i] : 0;
 #pragma unroll
@@ -180,7 +185,7 @@ static __device__ inline void give_sums(const pool &p, int32_t piece, int32_t se
  * where it was picked: so each small set gives its own sums, and those of a large one are given by
  * the first of those that picked it.
  */
-static __device__ inline void gather_sets(const pool &p, const share &own)
+static __device__ inline void gather_sets(const connect_params &p, const share &own)
 {
     const int64_t small = p.s.rule.small;
     for (int64_t k = 0; k < own.small; k += BATCH) {
@@ -207,9 +212,9 @@ static __device__ inline void gather_sets(const pool &p, const share &own)
     }
 }
 
-static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, wide sum, uint32_t n)
+static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, u64 sum, uint32_t n)
 {
-    return *mean = lob_piece_mean((int64_t)sum, n);
+    return *mean = lob_fragment_mean((int64_t)sum, n);
 }
 
 /*
@@ -217,7 +222,7 @@ static __device__ __noinline__ uint32_t mean_again(uint32_t *mean, wide sum, uin
  * not wait for these: what is stale yet is worked out there, but a warp with one such mean waits
  * for it with all its lanes.
  */
-static __device__ inline void renew_means(const pool &p, const share &own)
+static __device__ inline void renew_means(const connect_params &p, const share &own)
 {
     const int channels = p.s.rule.channels;
     for (int64_t k = 0; k < own.small; k += BATCH) {
@@ -228,7 +233,7 @@ static __device__ inline void renew_means(const pool &p, const share &own)
 #pragma unroll 1
         for (int c = 0; c < channels; c++) {
             uint32_t n[BATCH];
-            wide sum[BATCH];
+            u64 sum[BATCH];
 #pragma unroll
             for (int i = 0; i < BATCH; i++) {
                 const int64_t at = (int64_t)set[i] * channels + c;
@@ -244,21 +249,22 @@ static __device__ inline void renew_means(const pool &p, const share &own)
 }
 
 /* A mean that many threads may find stale: they all work out the same. */
-static __device__ inline uint32_t fresh_mean(const pool &p, uint32_t mean, int32_t set, int channel)
+static __device__ inline uint32_t fresh_mean(const connect_params &p, uint32_t mean, int32_t set,
+                                             int channel)
 {
     const int64_t i = (int64_t)set * p.s.rule.channels + channel;
     return mean == STALE_MEAN ? mean_again(&p.mean[i], p.sums[i], p.n[set]) : mean;
 }
 
 /* Offer each a its b; both 0: nothing. */
-static __device__ inline void offer(const pool &p, const int32_t (&a)[BATCH],
+static __device__ inline void offer(const connect_params &p, const int32_t (&a)[BATCH],
                                     const int32_t (&b)[BATCH])
 {
     const int channels = p.s.rule.channels;
     uint64_t apart[BATCH] = {};
-    wide least[BATCH];
+    u64 least[BATCH];
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) least[i] = a[i] ? *(volatile wide *)&p.key[a[i]] : 0;
+    for (int i = 0; i < BATCH; i++) least[i] = a[i] ? *(volatile u64 *)&p.key[a[i]] : 0;
 #pragma unroll 1
     for (int c = 0; c < channels; c++) {
         uint32_t of_a[BATCH], of_b[BATCH];
@@ -269,8 +275,8 @@ static __device__ inline void offer(const pool &p, const int32_t (&a)[BATCH],
         }
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
-            apart[i] +=
-                lob_piece_apart(fresh_mean(p, of_a[i], a[i], c), fresh_mean(p, of_b[i], b[i], c));
+            apart[i] += lob_fragment_difference(fresh_mean(p, of_a[i], a[i], c),
+                                                fresh_mean(p, of_b[i], b[i], c));
     }
 #pragma unroll
     for (int i = 0; i < BATCH; i++)
@@ -278,12 +284,12 @@ static __device__ inline void offer(const pool &p, const int32_t (&a)[BATCH],
 }
 
 /* Contacts of sets that are small still stay listed, and are offered again. Are there any? */
-static __device__ inline bool offer_again(const pool &p, share *own)
+static __device__ inline bool offer_again(const connect_params &p, share *own)
 {
-    wide *const list = p.list + first_of_thread();
+    u64 *const list = p.list + first_of_thread();
     int64_t left = 0;
     for (int64_t k = 0; k < own->pairs; k += BATCH) {
-        wide pair[BATCH];
+        u64 pair[BATCH];
         int32_t a[BATCH], b[BATCH];
         bool small[BATCH];
 #pragma unroll
@@ -297,7 +303,7 @@ static __device__ inline bool offer_again(const pool &p, share *own)
 #pragma unroll
         for (int i = 0; i < BATCH; i++)
             if (small[i])
-                list[left++ * all_threads()] = (wide)(uint32_t)a[i] << 32 | (uint32_t)b[i];
+                list[left++ * all_threads()] = (u64)(uint32_t)a[i] << 32 | (uint32_t)b[i];
             else
                 a[i] = b[i] = 0;
         offer(p, a, b);
@@ -338,7 +344,7 @@ static __device__ inline uint32_t sum_of_block(uint32_t mine, uint32_t *of_warp)
 
 /* A set's lowest piece comes first: sets are counted in the order of these. Pieces' labels, below
  * 0, take the place of their links. */
-static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint32_t *met)
+static __device__ inline void number_sets(const connect_params &p, uint32_t *of_warp, uint32_t *met)
 {
     const int64_t pieces = *p.pieces;
     const int64_t share = (pieces + gridDim.x - 1) / gridDim.x;
@@ -360,9 +366,9 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
         before += all;
     }
     if (threadIdx.x == 0 && blockIdx.x == gridDim.x - 1) {
-        p.line->count = (int32_t)before;
-        p.line->pieces = (int32_t)pieces;
-        p.line->finished = 1;
+        p.counters->count = (int32_t)before;
+        p.counters->pieces = (int32_t)pieces;
+        p.counters->finished = 1;
     }
     meet(p, met);
     for (int64_t from = first_of_thread(); from <= pieces; from += BATCH * all_threads()) {
@@ -381,14 +387,14 @@ static __device__ inline void number_sets(const pool &p, uint32_t *of_warp, uint
 
 /* Rounds as long as there are contacts, then numbers; nothing where the list is not complete. */
 static __global__ void __launch_bounds__(ROUND_THREADS, 1)
-    rounds_kernel(const __grid_constant__ pool p)
+    rounds_kernel(const __grid_constant__ connect_params p)
 {
     extern __shared__ uint32_t of_warp[];
-    const int64_t listed = (int64_t)p.line->listed;
-    share own = {share_of(p.line->small), share_of(listed)};
+    const int64_t listed = (int64_t)p.counters->listed;
+    share own = {share_of(p.counters->small), share_of(listed)};
     uint32_t met = 0;
     bool any = listed > 0;
-    if (listed > p.room) return;
+    if (listed > p.list_capacity) return;
     for (int round = 0; any; round++) {
         join_sets(p, &own);
         meet(p, &met);
@@ -396,10 +402,12 @@ static __global__ void __launch_bounds__(ROUND_THREADS, 1)
         meet(p, &met);
         renew_means(p, own);
         any = offer_again(p, &own);
-        meet(p, &met, any, &p.line->going[round]);
-        any = *(volatile uint32_t *)&p.line->going[round];
+        meet(p, &met, any, &p.counters->going[round]);
+        any = *(volatile uint32_t *)&p.counters->going[round];
     }
     number_sets(p, of_warp, &met);
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

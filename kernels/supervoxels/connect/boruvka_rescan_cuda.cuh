@@ -7,23 +7,26 @@
 
 #include "kernels/supervoxels/connect/fragments_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 /* ---- picking ---- */
 
-static __device__ inline uint32_t mean_of(const pool &p, int64_t set, int channel)
+static __device__ inline uint32_t mean_of(const connect_params &p, int64_t set, int channel)
 {
-    return lob_piece_mean((int64_t)sum_of(p, set * p.s.rule.channels + channel), p.n[set]);
+    return lob_fragment_mean((int64_t)sum_of(p, set * p.s.rule.channels + channel), p.n[set]);
 }
 
-static __device__ __noinline__ uint64_t key_of(const pool &p, int32_t a, int32_t b)
+static __device__ __noinline__ uint64_t key_of(const connect_params &p, int32_t a, int32_t b)
 {
     uint64_t apart = 0;
     for (int c = 0; c < p.s.rule.channels; c++)
-        apart += lob_piece_apart(mean_of(p, a, c), mean_of(p, b, c));
-    return lob_piece_key(apart, (uint32_t)b);
+        apart += lob_fragment_difference(mean_of(p, a, c), mean_of(p, b, c));
+    return lob_fragment_key(apart, (uint32_t)b);
 }
 
 /* Small a, which b touches, picks it unless it has a better one. */
-static __device__ inline void pick(const pool &p, int32_t a, int32_t b)
+static __device__ inline void pick(const connect_params &p, int32_t a, int32_t b)
 {
     int32_t link = link_now(p, a);
     if (link == -b) return;
@@ -38,7 +41,7 @@ static __device__ inline void pick(const pool &p, int32_t a, int32_t b)
 /* ---- joining ---- */
 
 /* lowest_of, which halves the way for the next who asks. */
-static __device__ inline int32_t lowest_halving(const pool &p, int32_t i)
+static __device__ inline int32_t lowest_halving(const connect_params &p, int32_t i)
 {
     for (int32_t next; (next = link_now(p, i)) > 0; i = next) {
         const int32_t after = link_now(p, next);
@@ -49,7 +52,7 @@ static __device__ inline int32_t lowest_halving(const pool &p, int32_t i)
 
 /* Join a set with its pick. Who makes the higher of two lowest pieces point at the lower takes the
  * place of its pick, which is the whole set's by then, and so goes on with it. */
-static __device__ inline void join_with(const pool &p, int32_t piece, int32_t pick)
+static __device__ inline void join_with(const connect_params &p, int32_t piece, int32_t pick)
 {
     while (pick != 0) {
         const int32_t a = lowest_halving(p, piece), b = lowest_halving(p, pick);
@@ -62,19 +65,21 @@ static __device__ inline void join_with(const pool &p, int32_t piece, int32_t pi
 }
 
 /* What picked joins what was picked. */
-static __global__ void __launch_bounds__(THREADS) join_kernel(const __grid_constant__ pool p)
+static __global__ void __launch_bounds__(THREADS)
+    join_kernel(const __grid_constant__ connect_params p)
 {
     const int64_t pieces = *p.pieces, step = (int64_t)gridDim.x * THREADS;
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= pieces; i += step) {
         const int32_t link = link_now(p, (int32_t)i);
         if (link >= 0) continue;
-        p.line->going[0] = 1;
+        p.counters->going[0] = 1;
         if (atomicCAS(&p.link[i], link, 0) == link) join_with(p, (int32_t)i, -link);
     }
 }
 
 /* Every piece points at its set's lowest, and hands on what was measured of it. */
-static __global__ void __launch_bounds__(THREADS) gather_kernel(const __grid_constant__ pool p)
+static __global__ void __launch_bounds__(THREADS)
+    gather_kernel(const __grid_constant__ connect_params p)
 {
     const int channels = p.s.rule.channels;
     const int64_t pieces = *p.pieces, step = (int64_t)gridDim.x * THREADS;
@@ -91,5 +96,7 @@ static __global__ void __launch_bounds__(THREADS) gather_kernel(const __grid_con
             add_sum(p, (int64_t)lowest * channels + c, sum_of(p, i * channels + c));
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -8,6 +8,9 @@
 #include "kernels/device/hash_table.cuh"
 #include "kernels/supervoxels/connect/fragments_cuda.cuh"
 
+namespace lob::supervoxels
+{
+
 enum {
     PROBES = 8,  /* places where a table looks before it gives up */
     SUM_BITS = 9 /* logarithm of places for pieces */
@@ -22,31 +25,32 @@ typedef enum { FROM_ANY, FROM_LAB, FROM_SIGNED, FROM_UNSIGNED } level_source;
 
 /* What is read of a run ahead of time. */
 typedef struct {
-    piece_run run;
+    label_strip run;
     uint4 stored; /* FROM_SIGNED, FROM_UNSIGNED */
-} read_run;
+} read_strip;
 
 template <level_source FROM>
-static __device__ inline read_run read_step(const pool &p, const run_column &column, int step)
+static __device__ inline read_strip read_step(const connect_params &p, const strip_column &column,
+                                              int step)
 {
-    read_run r = {};
-    r.run = run_of_column(p, column, step);
+    read_strip r = {};
+    r.run = strip_of_column(p, column, step);
     if ((FROM == FROM_SIGNED || FROM == FROM_UNSIGNED) && step < column.rows)
         r.stored = *(const uint4 *)((const uint16_t *)p.s.image.stored + r.run.voxel);
     return r;
 }
 
 /* Which of a run's voxels a piece has: others need not be there. */
-static __device__ inline unsigned data_of(const piece_run &r)
+static __device__ inline unsigned data_of(const label_strip &r)
 {
     unsigned data = 0;
 #pragma unroll
-    for (int j = 0; j < RUN; j++) data |= r.label[j] != 0 ? 1u << j : 0;
+    for (int j = 0; j < STRIP; j++) data |= r.label[j] != 0 ? 1u << j : 0;
     return data;
 }
 
-static __device__ inline void read_levels(uint32_t *level, const pool &p, const piece_run &r,
-                                          int channel)
+static __device__ inline void read_levels(uint32_t *level, const connect_params &p,
+                                          const label_strip &r, int channel)
 {
     const int64_t i = channel * p.s.image.voxels + r.voxel;
     const unsigned data = data_of(r);
@@ -54,7 +58,7 @@ static __device__ inline void read_levels(uint32_t *level, const pool &p, const 
     case type_:                                                   \
         return levels_of<false>(                                  \
             level, p.s, channel,                                  \
-            load_eight((const ctype *)p.s.image.stored + i, 1, p.whole, data));
+            load_strip((const ctype *)p.s.image.stored + i, 1, p.whole, data));
     switch (p.s.image.type) {
         LOB_TYPE_LIST(READ_LEVELS)
     case LOB_TYPES:
@@ -65,24 +69,24 @@ static __device__ inline void read_levels(uint32_t *level, const pool &p, const 
 
 /* Levels of a run, two in a word, C channels from one on; or what is stored. */
 template <int C, level_source FROM>
-static __device__ inline void words_of(uint32_t word[C][RUN / 2], const pool &p, const read_run &r,
-                                       int channel, const uint16_t *linear)
+static __device__ inline void words_of(uint32_t word[C][STRIP / 2], const connect_params &p,
+                                       const read_strip &r, int channel, const uint16_t *linear)
 {
     if (FROM == FROM_SIGNED || FROM == FROM_UNSIGNED) {
         word[0][0] = r.stored.x, word[0][1] = r.stored.y;
         word[0][2] = r.stored.z, word[0][3] = r.stored.w;
         return;
     }
-    uint32_t level[C][RUN];
+    uint32_t level[C][STRIP];
     if (FROM == FROM_LAB) {
         const uint8_t *at = (const uint8_t *)p.s.image.stored + r.run.voxel;
         const unsigned data = data_of(r.run);
-        eight<uint8_t> rgb[3];
+        strip_values<uint8_t> rgb[3];
 #pragma unroll
         for (int c = 0; c < 3; c++)
-            rgb[c] = load_eight(at + c * p.s.image.voxels, 1, p.whole, data);
+            rgb[c] = load_strip(at + c * p.s.image.voxels, 1, p.whole, data);
 #pragma unroll
-        for (int j = 0; j < RUN; j++) {
+        for (int j = 0; j < STRIP; j++) {
             uint16_t lab[3];
             lob_lab(lab, rgb[0].value[j], rgb[1].value[j], rgb[2].value[j], linear, p.s.root);
 #pragma unroll
@@ -95,7 +99,7 @@ static __device__ inline void words_of(uint32_t word[C][RUN / 2], const pool &p,
 #pragma unroll
     for (int c = 0; c < C; c++)
 #pragma unroll
-        for (int j = 0; j < RUN; j += 2)
+        for (int j = 0; j < STRIP; j += 2)
             word[c][j / 2] = __byte_perm(level[c][j], level[c][j + 1], 0x5410);
 }
 
@@ -115,20 +119,21 @@ template <int C> struct tally {
 
 /* What is stored lies this much above its level: sums are what they should be modulo 2^32, and so
  * right, since they fit. */
-template <level_source FROM> static __device__ inline uint32_t above_level(const pool &p)
+template <level_source FROM> static __device__ inline uint32_t above_level(const connect_params &p)
 {
     const bool as_stored = FROM == FROM_SIGNED || FROM == FROM_UNSIGNED;
     return as_stored ? (uint32_t)p.s.levels.low_bits + p.s.lowest[0] : 0;
 }
 
 /* Of sources that have a number of their own it is known at once. */
-template <level_source FROM> static __device__ inline int channels_of(const pool &p)
+template <level_source FROM> static __device__ inline int channels_of(const connect_params &p)
 {
     return FROM == FROM_ANY ? p.s.rule.channels : FROM == FROM_LAB ? 3 : 1;
 }
 
 /* WIDE: sums are, which is known of a kernel. */
-template <bool WIDE> static __device__ inline void add_to_piece(const pool &p, int64_t i, wide sum)
+template <bool WIDE>
+static __device__ inline void add_to_piece(const connect_params &p, int64_t i, u64 sum)
 {
     if (WIDE)
         atomicAdd(&p.sums[i], sum);
@@ -137,12 +142,12 @@ template <bool WIDE> static __device__ inline void add_to_piece(const pool &p, i
 }
 
 template <int C, level_source FROM, bool WIDE>
-static __device__ inline void add_tally(const pool &p, const sum_table &t, int channel,
+static __device__ inline void add_tally(const connect_params &p, const sum_table &t, int channel,
                                         const tally<C> &of)
 {
     if (of.piece == 0) return;
     const int channels = channels_of<FROM>(p),
-              place = lob::hash_slot<SUM_BITS, PROBES>(t.piece, (uint32_t)of.piece);
+              place = hash_slot<SUM_BITS, PROBES>(t.piece, (uint32_t)of.piece);
     uint32_t sum[C];
 #pragma unroll
     for (int c = 0; c < C; c++) sum[c] = of.sum[c] - of.n * above_level<FROM>(p);
@@ -166,7 +171,7 @@ static __device__ inline uint32_t spread_four(unsigned voxels)
 
 template <int C, level_source FROM>
 static __device__ inline tally<C> tally_of(int32_t piece, unsigned voxels,
-                                           const uint32_t word[C][RUN / 2])
+                                           const uint32_t word[C][STRIP / 2])
 {
     const uint32_t low = spread_four(voxels), high = spread_four(voxels >> 4);
     tally<C> of;
@@ -190,7 +195,7 @@ static __device__ inline tally<C> tally_of(int32_t piece, unsigned voxels,
 
 /* Keep what is of the same piece; what was kept of another is added where it belongs. */
 template <int C, level_source FROM, bool WIDE>
-static __device__ inline void keep_tally(const pool &p, const sum_table &t, int channel,
+static __device__ inline void keep_tally(const connect_params &p, const sum_table &t, int channel,
                                          tally<C> *kept, const tally<C> &of)
 {
     if (kept->piece != of.piece) {
@@ -209,7 +214,7 @@ static int64_t sum_bytes(int channels)
 }
 
 /* Of voxel j. */
-static __device__ inline int32_t label_at(const piece_run &r, int j)
+static __device__ inline int32_t label_at(const label_strip &r, int j)
 {
     int32_t four[4], two[2];
 #pragma unroll
@@ -224,20 +229,20 @@ static __device__ inline int32_t label_at(const piece_run &r, int j)
  * begin and end in the pieces of the one before: these it keeps until others come.
  */
 template <int C, level_source FROM, bool WIDE>
-static __device__ inline void add_steps(const pool &p, const sum_table &t, corner tile, int channel,
-                                        const uint16_t *linear)
+static __device__ inline void add_steps(const connect_params &p, const sum_table &t, corner tile,
+                                        int channel, const uint16_t *linear)
 {
-    const run_column column = column_of(p, tile);
+    const strip_column column = column_of(p, tile);
     tally<C> first = {}, last = {};
-    read_run next = read_step<FROM>(p, column, 0);
+    read_strip next = read_step<FROM>(p, column, 0);
     for (int step = 0; step < p.steps; step++) {
         __syncwarp(); /* or each lane would go on by itself */
-        const read_run r = next;
+        const read_strip r = next;
         if (step + 1 < p.steps) next = read_step<FROM>(p, column, step + 1);
         const int32_t *label = r.run.label;
         const unsigned begins = begins_of(r.run);
         if (label[0] == 0 && begins == 0) continue;
-        uint32_t word[C][RUN / 2];
+        uint32_t word[C][STRIP / 2];
         words_of<C, FROM>(word, p, r, channel, linear);
         keep_tally<C, FROM, WIDE>(p, t, channel, &first,
                                   tally_of<C, FROM>(label[0], voxels_from(1, begins), word));
@@ -245,7 +250,7 @@ static __device__ inline void add_steps(const pool &p, const sum_table &t, corne
         const int last_begin = 31 - __clz((int)begins);
         keep_tally<C, FROM, WIDE>(
             p, t, channel, &last,
-            tally_of<C, FROM>(label[RUN - 1], EVERY & ~0u << last_begin, word));
+            tally_of<C, FROM>(label[STRIP - 1], ALL_VOXELS & ~0u << last_begin, word));
         for (unsigned left = begins & ~(1u << last_begin); left; left &= left - 1) {
             const int begin = __ffs((int)left) - 1;
             add_tally<C, FROM, WIDE>(
@@ -262,7 +267,7 @@ template <int C, level_source FROM, bool WIDE>
 static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
                                                   : C == 1         ? 4
                                                                    : 2)
-    sums_kernel(const __grid_constant__ pool p)
+    sums_kernel(const __grid_constant__ connect_params p)
 {
     extern __shared__ uint32_t shared[];
     __shared__ uint16_t linear[FROM == FROM_LAB ? 256 : 1];
@@ -283,5 +288,7 @@ static __global__ void __launch_bounds__(THREADS, FROM == FROM_LAB ? 3
             add_to_piece<WIDE>(p, piece * channels + c, t.sums[i * channels + c]);
     }
 }
+
+} /* namespace lob::supervoxels */
 
 #endif
