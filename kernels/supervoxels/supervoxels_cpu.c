@@ -361,11 +361,11 @@ lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
     if (st == LOB_OK) st = iterate(&e, &found);
     give_clusters(&e);
     if (st == LOB_OK)
-        st = lob_pieces_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget, &stages,
-                               error);
+        st = lob_fragments_number(labels, &found.pieces, &e.plan.rule, e.threads, &e.budget,
+                                  &stages, error);
     if (st == LOB_OK)
-        st = lob_pieces_join(labels, &found.supervoxels, found.pieces, &rows, &e.plan.rule,
-                             e.threads, &e.budget, &stages, error);
+        st = lob_fragments_join(labels, &found.supervoxels, found.pieces, &rows, &e.plan.rule,
+                                e.threads, &e.budget, &stages, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
 out:
