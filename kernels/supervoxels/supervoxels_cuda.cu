@@ -108,7 +108,7 @@ static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void
     const lob_supervoxels_rule *rule = &s->rule;
     const bool lsc = rule->method == LOB_LSC;
     arena at(block);
-    tables->axis = at.take<lob_cos_sin>(lsc ? lob_supervoxel_coordinates(rule) : 0);
+    tables->axis = at.take<lob_cos_sin>(lsc ? lob_supervoxels_coordinates(rule) : 0);
     tables->level = at.take<lob_cos_sin>(lsc ? 2 * LOB_COS_SIN_ENTRIES : 0);
     tables->lab = at.take<uint16_t>(rule->lab ? LOB_LAB_ENTRIES : 0);
     for (int64_t a = 0, before = 0; a < 3; before += rule->side[a], a++)
@@ -146,7 +146,7 @@ static lob_status send_tables(call *c)
                                   LOB_LAB_ENTRIES * (int64_t)sizeof *tables.lab, c->error));
     if (plan->rule.method == LOB_LSC) {
         LOB_TRY(lob_device_upload(device, tables.axis, plan->axis_cos_sin,
-                                  lob_supervoxel_coordinates(&plan->rule) * entry, c->error));
+                                  lob_supervoxels_coordinates(&plan->rule) * entry, c->error));
         LOB_TRY(lob_device_upload(device, tables.level, plan->level_cos_sin,
                                   plan->level_tables * LOB_COS_SIN_ENTRIES * entry, c->error));
     }
@@ -345,11 +345,11 @@ static lob_status connect(call *c)
     if (c->s.rule.small <= 1) {
         uint32_t n = 0;
         LOB_TRY(lob_device_download(c->device, &n, join.count, sizeof n, c->error));
-        c->stats.pieces = c->stats.supervoxels = n;
+        c->stats.fragments = c->stats.supervoxels = n;
         return LOB_OK;
     }
     LOB_TRY(join_fragments(&c->budget, &join, &c->s, c->error));
-    c->stats.pieces = join.fragments;
+    c->stats.fragments = join.fragments;
     c->stats.supervoxels = join.supervoxels;
     return LOB_OK;
 }

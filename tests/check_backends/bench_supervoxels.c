@@ -213,7 +213,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     printf("%-6s %-5s %9.3f %9.3f %9.3f %7.0f %5.1f %6.2f %9lld %9lld  %s %016llx\n", name,
            method_name[method], (double)p.whole.ms, (double)p.iterated.ms,
            (double)(p.whole.ms - p.iterated.ms), rate / 1e9, 100 * rate / b->copy,
-           (double)p.whole.stats.working_bytes / n, (long long)p.whole.stats.pieces,
+           (double)p.whole.stats.working_bytes / n, (long long)p.whole.stats.fragments,
            (long long)p.whole.stats.supervoxels, verdict(&p),
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image) * 4));
     return !p.same;
@@ -360,7 +360,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
             const pair p = measure_pair(&b, &o);
             const double gpu = (double)p.whole.stats.working_bytes / n,
                          cpu = (double)p.on_cpu.working_bytes / n,
-                         pieces = (double)p.on_cpu.pieces / n;
+                         pieces = (double)p.on_cpu.fragments / n;
             const bool over = fmax(gpu, cpu) > MOST_BYTES &&
                               pieces * (8 + 6 * b.image.channels) <= MOST_OF_PIECES;
             printf("%-10s %4lld x%5lld x%4lld %4g %6g %-5s %6.2f %6.2f %9.3f %8.3f  %s%s\n",

@@ -80,7 +80,7 @@ static void print_outcome(const char *who, const outcome *o)
     printf("  %s: %s %s; %lld supervoxels of %lld pieces, %lld data voxels, %lld not finite, %d "
            "iterations\n",
            who, lob_status_text(o->status), o->error.text, (long long)s->supervoxels,
-           (long long)s->pieces, (long long)s->data_voxels, (long long)s->not_finite,
+           (long long)s->fragments, (long long)s->data_voxels, (long long)s->not_finite,
            s->iterations);
 }
 
@@ -178,7 +178,7 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
         supervoxels_case_make(&c, n, MOST_SIDE);
         want = run(lob_backends[0], &c, &cpu);
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
-            want.stats.supervoxels > 8 && want.stats.pieces > want.stats.supervoxels)
+            want.stats.supervoxels > 8 && want.stats.fragments > want.stats.supervoxels)
             break;
         free(want.labels);
         supervoxels_case_free(&c);

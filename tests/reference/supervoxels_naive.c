@@ -456,10 +456,10 @@ static void connect(int32_t *labels, lob_supervoxels_stats *stats, const scene *
     int32_t *piece = malloc((size_t)s->n * sizeof *piece);
     double nominal = 1;
     for (int a = 0; a < 3; a++) nominal *= (double)s->rule.side[a] / s->rule.cells[a];
-    stats->pieces = flood(piece, s);
-    while (join_small(s, piece, (int32_t)stats->pieces, options->smallest * nominal))
+    stats->fragments = flood(piece, s);
+    while (join_small(s, piece, (int32_t)stats->fragments, options->smallest * nominal))
         ;
-    stats->supervoxels = number_sets(labels, piece, s->n, (int32_t)stats->pieces);
+    stats->supervoxels = number_sets(labels, piece, s->n, (int32_t)stats->fragments);
     free(piece);
 }
 
