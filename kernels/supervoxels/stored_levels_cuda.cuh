@@ -1,4 +1,4 @@
-/* Eight voxels of a row as they are stored, and their levels. */
+/* Reading a strip: eight voxels as they are stored, and their levels. */
 #ifndef LOB_STORED_LEVELS_CUDA_H
 #define LOB_STORED_LEVELS_CUDA_H
 
@@ -9,12 +9,15 @@
 namespace lob::supervoxels
 {
 
-/* So that they are read in as few loads as their size allows. */
+/* A strip as it is stored, aligned so that it is read in as few loads as its size allows. */
 template <typename T> struct alignas(sizeof(T) * STRIP < 16 ? sizeof(T) * STRIP : 16) strip_values {
     T value[STRIP];
 };
 
-/* Only those that are wanted need be there. whole: all are if one is, side by side and aligned. */
+/*
+ * Read a strip. Bits of `wanted` say which voxels are needed; only these need lie in the array.
+ * whole: all of them do if one does, and they are contiguous and aligned.
+ */
 template <typename T>
 static __device__ inline strip_values<T> load_strip(const T *from, int64_t stride, bool whole,
                                                     unsigned wanted)
@@ -28,7 +31,7 @@ static __device__ inline strip_values<T> load_strip(const T *from, int64_t strid
     return v;
 }
 
-/* Levels in a channel's plane, where levels are not CIELAB. EXACT: they are known to be exact. */
+/* A strip's levels in a channel, outside CIELAB. EXACT: levels are known to be exact. */
 template <bool EXACT, typename T>
 static __device__ inline void levels_of(uint32_t *level, const supervoxels_params &s, int channel,
                                         const strip_values<T> &v)

@@ -1,6 +1,6 @@
 /*
  * The host's part of supervoxels on a GPU: the order of the stages, and the memory they work in.
- * supervoxels_params_cuda.cuh tells what each stage does.
+ * The overview is in supervoxels_params_cuda.cuh.
  */
 #include "kernels/components/components_cuda.h"
 #include "kernels/supervoxels/supervoxels_cache.h"
@@ -102,7 +102,7 @@ struct device_tables {
     uint16_t *lab;
 };
 
-/* Lay out the tables, and tell the kernels. Returns their bytes. */
+/* Lay out the tables, for the kernels too. Returns their bytes. */
 static int64_t lay_out_tables(supervoxels_params *s, device_tables *tables, void *block)
 {
     const lob_supervoxels_rule *rule = &s->rule;
@@ -155,7 +155,7 @@ static lob_status send_tables(call *c)
     return LOB_OK;
 }
 
-/* ---- the plan, and what kernels are told of it ---- */
+/* ---- the plan, and the params of kernels ---- */
 
 /* Levels of the whole image, which the host waits for. In CIELAB, without a mask or a range, none
  * are needed. */

@@ -1,24 +1,25 @@
 /*
- * Supervoxels on a GPU: where reading starts. What the kernels share, and how a voxel gets its
- * label:
+ * Supervoxels on a GPU: where reading starts. Below is what all kernels share. How a voxel gets its
+ * label, file by file:
  *
- *   1. supervoxels_plan.c checks the options and lays the grid whose cells are the first clusters.
- *      supervoxels_voxel.h has the formulas, which the CPU uses too. supervoxels_cuda.cu orders
- *      all that follows.
- *   2. assign/brick_levels_cuda.cu reads the image, and writes its levels brick after brick and a
- *      bit per voxel: is it data? label_levels_cuda.cuh: the levels of two of three channels wait
- *      in the array of labels.
- *   3. assign/pass_cuda.cu launches a pass per iteration. A warp takes a warp tile of bricks
- *      (warp_tile_cuda.cuh, which orders the next steps), lists the clusters that may be nearest
- *      to any of its voxels (shortlist_cuda.cuh), finds the nearest for each voxel
- *      (nearest_cuda.cuh) and adds the voxels to its sums (cluster_sums_cuda.cuh). slic decides
- *      ahead of a pass which clusters a tile can meet at all (cull_tiles_cuda.cuh). What does not
- *      fit these steps is done voxel by voxel (voxelwise_cuda.cuh).
- *   4. pass_cuda.cu then moves every cluster to the mean of its voxels. The last pass writes the
- *      nearest cluster, plus 1, as the label.
- *   5. kernels/components/ numbers the connected parts of equal labels, the fragments.
- *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours and writes
- *      the labels that count from 1.
+ *   1. supervoxels_plan.c checks the options and lays out the grid, whose cells are the first
+ *      clusters. supervoxels_voxel.h has the formulas, which the CPU uses too. supervoxels_cuda.cu
+ *      takes the memory and launches all that follows.
+ *   2. assign/brick_levels_cuda.cu reads the image and writes its levels brick by brick, with a bit
+ *      per voxel that says whether it is data. (Of three channels, two lie in the array of labels:
+ *      assign/label_levels_cuda.cuh.)
+ *   3. assign/pass_cuda.cu launches a pass for each iteration. In assign/warp_tile_cuda.cuh a warp
+ *      takes a tile of bricks: it lists the clusters that may be nearest to any of its voxels
+ *      (shortlist_cuda.cuh), finds the nearest of each voxel (nearest_cuda.cuh) and adds the voxels
+ *      to the sums of their clusters (cluster_sums_cuda.cuh). tile_layout_cuda.cuh has what these
+ *      share. slic drops clusters for all tiles ahead of a pass (cull_tiles_cuda.cuh). What tiles
+ *      cannot do is done voxel by voxel (voxelwise_cuda.cuh).
+ *   4. assign/clusters_cuda.cu moves every cluster to the mean of its voxels, after each pass. The
+ *      last pass writes the nearest cluster, plus 1, as the label.
+ *   5. kernels/components/ replaces equal labels by the numbers of their connected parts, the
+ *      fragments.
+ *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours, and
+ * numbers the labels from 1.
  *
  * Kernels see the volume through a view. In 3D its axes u, v, w are x, y, z. A view is flat for
  * slices, and for a volume that is one voxel thin: then w is the axis across the slices. Eight

@@ -14,7 +14,7 @@ namespace lob::supervoxels
 enum {
     BRICK_THREADS = 256,
     BRICK_WARPS = BRICK_THREADS / WARP,
-    BLOCK_U = 8,
+    BLOCK_U = 8, /* bricks of a block along u and v */
     BLOCK_V = 2,
     BLOCK_BRICKS = BLOCK_U * BLOCK_V
 };
@@ -83,9 +83,8 @@ template <bool ALL> static __device__ inline uint4 pack(const uint32_t *level, u
 
 /* Where a strip lies: in the image, in the view, and in shared memory. */
 struct block_strip {
-    int64_t
-        voxel; /* the first; 0 where the strip has none in the volume, since voxel 0 may be read */
-    uint32_t slot;
+    int64_t voxel;   /* the first; 0, which may be read, where none lies in the volume */
+    uint32_t slot;   /* in shared memory */
     unsigned inside; /* bits of its voxels in the volume */
     position strip;
 };

@@ -20,7 +20,8 @@ enum {
     CULL_THREADS = 128,
     CULL_TILES = CULL_THREADS / LANES_PER_TILE /* of a block */
 };
-/* In place of the first sum: the tile has no data, or voxels that are not data besides. */
+
+/* In place of the first sum: the tile has no data; it has both data and other voxels. */
 static constexpr uint32_t NO_DATA = ~0u, SOME_DATA = ~0u - 1;
 
 template <int C> struct level_stats {
@@ -28,7 +29,7 @@ template <int C> struct level_stats {
     uint32_t sum[C];
 };
 
-/* ---- tile_stats ---- */
+/* ---- statistics of a tile's levels ---- */
 
 /* All lanes together. */
 template <int C, bool FLAT>

@@ -51,23 +51,23 @@ template <bool FLAT> static __device__ inline uint32_t channel_offset(const supe
 
 /* Store a strip's levels of a channel. */
 template <bool FLAT>
-static __device__ inline void store_label_levels(const supervoxels_params &s, position run,
+static __device__ inline void store_label_levels(const supervoxels_params &s, position strip,
                                                  int channel, uint4 packed)
 {
     typedef brick_shape<FLAT> S;
-    const int32_t in[3] = {run.u % S::bx, run.v % S::by, run.w % S::bz};
-    const int32_t first[3] = {run.u - in[0], run.v - in[1], run.w - in[2]};
+    const int32_t in[3] = {strip.u % S::bx, strip.v % S::by, strip.w % S::bz};
+    const int32_t first[3] = {strip.u - in[0], strip.v - in[1], strip.w - in[2]};
     if (is_whole_brick<FLAT>(s, first)) {
         const uint32_t at = label_offset_of<FLAT>(s, in[0], in[1], in[2]);
         *(uint4 *)(labels_of_brick(s, first) + at + channel * channel_offset<FLAT>(s)) = packed;
         return;
     }
-    const bool there = run.v < s.side[1] && run.w < s.side[2];
+    const bool there = strip.v < s.side[1] && strip.w < s.side[2];
     const uint32_t word[STRIP / 2] = {packed.x, packed.y, packed.z, packed.w};
-    uint16_t *to = (uint16_t *)(s.labels + voxel_at(s, run)) + channel;
+    uint16_t *to = (uint16_t *)(s.labels + voxel_at(s, strip)) + channel;
 #pragma unroll
     for (int j = 0; j < STRIP; j++)
-        if (there && run.u + j < s.side[0])
+        if (there && strip.u + j < s.side[0])
             to[2 * j * s.stride[0]] = (uint16_t)(word[j / 2] >> j % 2 * 16);
 }
 
@@ -86,14 +86,14 @@ static __device__ inline bool load_label_levels(uint4 *packed, const supervoxels
 
 /* The same from a brick that is not whole, voxel by voxel; 0 beyond the volume. */
 static __device__ __noinline__ void read_by_voxel(uint4 *packed, const supervoxels_params &s,
-                                                  position run)
+                                                  position strip)
 {
-    const bool there = run.v < s.side[1] && run.w < s.side[2];
-    const int32_t *from = s.labels + voxel_at(s, run);
+    const bool there = strip.v < s.side[1] && strip.w < s.side[2];
+    const int32_t *from = s.labels + voxel_at(s, strip);
     uint32_t word[STRIP];
 #pragma unroll
     for (int j = 0; j < STRIP; j++)
-        word[j] = there && run.u + j < s.side[0] ? (uint32_t)from[j * s.stride[0]] : 0;
+        word[j] = there && strip.u + j < s.side[0] ? (uint32_t)from[j * s.stride[0]] : 0;
     packed[0] =
         make_uint4(__byte_perm(word[0], word[1], 0x5410), __byte_perm(word[2], word[3], 0x5410),
                    __byte_perm(word[4], word[5], 0x5410), __byte_perm(word[6], word[7], 0x5410));

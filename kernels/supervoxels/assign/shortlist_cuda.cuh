@@ -411,7 +411,7 @@ static __device__ inline shortlist make_shortlist(const warp_shared &shared,
         if (M == LOB_SLIC && at.clusters) {
             listed = at.clusters >> lane & 1; /* culled ahead: not more candidates than lanes */
         } else if constexpr (M != LOB_SLICO) {
-            if (s.pass != PASS_START) { /* then boxes are cells, and tell all */
+            if (s.pass != PASS_START) { /* in the first, boxes are disjoint cells */
                 if (from == 0) r = range_of_tile<M, C, FLAT>(s, tile);
                 const bool beaten = beaten_by_incumbent<M, C, FLAT>(&best, s, shared, tile.first,
                                                                     one, listed, centre, r);
