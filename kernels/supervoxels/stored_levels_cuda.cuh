@@ -9,8 +9,6 @@
 namespace lob::supervoxels
 {
 
-static constexpr unsigned ALL_VOXELS = (1u << STRIP) - 1; /* voxel of a run */
-
 /* So that they are read in as few loads as their size allows. */
 template <typename T> struct alignas(sizeof(T) * STRIP < 16 ? sizeof(T) * STRIP : 16) strip_values {
     T value[STRIP];

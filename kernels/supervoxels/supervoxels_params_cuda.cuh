@@ -1,18 +1,36 @@
 /*
- * Supervoxels on the device: what its kernels share.
+ * Supervoxels on a GPU: where reading starts. What the kernels share, and how a voxel gets its
+ * label:
  *
- * Kernels look at the volume through a view whose axes u, v, w are the volume's x, y, z in 3D. A
- * flat view, of slices or of a volume one voxel thin, has the axis across it as w and slices follow
- * each other along it. Voxels along u come in runs of 8; 32 runs are a brick: 8x8x4 voxels, or
- * 16x16 of a slice. A warp takes a warp tile of bricks along w at a time, two in 3D, one of a
- * slice, a lane a run of each. A plane holds brick after brick and in it run after run, so that a
- * warp reads 512 bytes in one piece; a byte a run says which of its voxels are data. What a brick
- * has beyond the volume is not data.
+ *   1. supervoxels_plan.c checks the options and lays the grid whose cells are the first clusters.
+ *      supervoxels_voxel.h has the formulas, which the CPU uses too. supervoxels_cuda.cu orders
+ *      all that follows.
+ *   2. assign/brick_levels_cuda.cu reads the image, and writes its levels brick after brick and a
+ *      bit per voxel: is it data? label_levels_cuda.cuh: the levels of two of three channels wait
+ *      in the array of labels.
+ *   3. assign/pass_cuda.cu launches a pass per iteration. A warp takes a warp tile of bricks
+ *      (warp_tile_cuda.cuh, which orders the next steps), lists the clusters that may be nearest
+ *      to any of its voxels (shortlist_cuda.cuh), finds the nearest for each voxel
+ *      (nearest_cuda.cuh) and adds the voxels to its sums (cluster_sums_cuda.cuh). slic decides
+ *      ahead of a pass which clusters a tile can meet at all (cull_tiles_cuda.cuh). What does not
+ *      fit these steps is done voxel by voxel (voxelwise_cuda.cuh).
+ *   4. pass_cuda.cu then moves every cluster to the mean of its voxels. The last pass writes the
+ *      nearest cluster, plus 1, as the label.
+ *   5. kernels/components/ numbers the connected parts of equal labels, the fragments.
+ *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours and writes
+ *      the labels that count from 1.
  *
- * Passes over warp tiles take one channel or three. The last channel's levels are a plane; two
- * before it lie in the labels until these are written (label_levels_cuda.cuh). Passes over single
- * voxels read the image. Labels without levels hold the clusters' sums until then, if there is
- * room.
+ * Kernels see the volume through a view. In 3D its axes u, v, w are x, y, z. A view is flat for
+ * slices, and for a volume that is one voxel thin: then w is the axis across the slices. Eight
+ * voxels along u are a strip; 32 strips are a brick of 8x8x4 voxels, in a flat view of 16x16x1. A
+ * warp tile is two bricks along w, in a flat view one brick: each lane has one strip of each brick.
+ * A brick's strips follow each other in memory, so a warp reads 512 contiguous bytes of levels.
+ * Voxels of a brick that lie beyond the volume are not data.
+ *
+ * Tiles need a kernel for their number of channels, which one and three have. The last channel's
+ * levels lie in brick_levels, the first two of three in the array of labels until the last pass
+ * writes labels there. Without levels there, that array holds the clusters' sums if it is large
+ * enough. The voxelwise pass reads the image.
  */
 #ifndef LOB_SUPERVOXELS_PARAMS_CUDA_H
 #define LOB_SUPERVOXELS_PARAMS_CUDA_H
@@ -27,14 +45,15 @@ namespace lob::supervoxels
 {
 
 enum { STRIP = 8, BRICK_VOXELS = WARP * STRIP };
+static constexpr unsigned ALL_VOXELS = (1u << STRIP) - 1; /* of a strip, a bit each */
 
 /* Sides of a brick in voxels. */
 template <bool FLAT> struct brick_shape {
     static constexpr int bx = FLAT ? 16 : 8, by = FLAT ? 16 : 8, bz = FLAT ? 1 : 4;
-    static_assert(bx * by * bz == BRICK_VOXELS, "a warp's runs fill a brick");
-    static constexpr int depth = FLAT ? 1 : 2; /* bricks along w that make a pile */
+    static_assert(bx * by * bz == BRICK_VOXELS, "the strips of a warp fill a brick");
+    static constexpr int depth = FLAT ? 1 : 2; /* bricks of a warp tile, along w */
 
-    /* Where in its brick a lane's run begins. */
+    /* Where in its brick a lane's strip begins. */
     static __host__ __device__ int x(int lane)
     {
         return FLAT ? (lane & 1) * STRIP : 0;
@@ -49,21 +68,26 @@ template <bool FLAT> struct brick_shape {
     }
 };
 
-/* What is done with the nearest clusters; in the first pass boxes are the cells. */
+/*
+ * What a pass does with the nearest cluster of each voxel: in the first, where every voxel belongs
+ * to its own cell, and in the others but the last it adds the voxel to the cluster; in the last it
+ * writes the label.
+ */
 typedef enum { PASS_START, PASS_ADD, PASS_LABEL } pass_kind;
 
-/* Flags of iterations turn around in a ring: i % RING is set where iteration i changed anything. */
+/* Iteration i has flag i % RING, so that flags are cleared before they are used again. */
 enum { RING = 4 };
 
 typedef struct {
-    uint32_t changed[RING];
-    uint32_t iterations; /* whose sums have been made, but for the start */
-    uint32_t listed;     /* piles, for the pass under way */
+    uint32_t changed[RING]; /* did the iteration change any cluster? */
+    uint32_t iterations;    /* the last one that was done */
+    uint32_t listed;        /* tiles, for the pass under way */
 } pass_counters;
 
 /*
- * A pile that warps are to look at: where it is, counted in piles, and which of the clusters of its
- * spans may have voxels of it, a bit each; 0: not known. SINGLE in z: the only one has all of them.
+ * A warp tile for a warp to do: its position, counted in tiles, and a bit for each cluster of its
+ * spans that may be nearest to a voxel of it; 0: not known. SINGLE is a bit of z: there is one such
+ * cluster, and it gets all voxels of the tile.
  */
 static constexpr uint32_t SINGLE = 1u << 31;
 typedef struct __align__(16)
@@ -72,54 +96,55 @@ typedef struct __align__(16)
 }
 listed_tile;
 
-/* The cells along an axis whose clusters may have voxels of a pile of bricks. */
+/* The cells along an axis whose clusters may get voxels of a warp tile. */
 typedef struct __align__(16)
 {
     int32_t first, n;
-    float over; /* 1 / n */
+    float reciprocal; /* 1 / n */
 }
 cell_span;
 
-typedef struct {
+struct supervoxels_params {
     lob_supervoxels_rule rule;
     lob_device_image image;
     lob_device_levels levels;
-    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS];
-    const lob_cos_sin *axis_cos_sin[3], *level_cos_sin; /* lsc; axes are the volume's */
+    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS];      /* level of each channel, as in the plan */
+    const lob_cos_sin *axis_cos_sin[3], *level_cos_sin; /* lsc; of the volume's axes */
     const uint16_t *linear, *root;                      /* CIELAB */
 
     bool flat;
-    int axis[3];                       /* the volume's axis that each axis of the view follows */
+    int axis[3];                       /* of the volume, that u, v, w are */
     int32_t side[3], cells[3];         /* of the view */
-    int64_t stride[3], cell_stride[3]; /* of the view, in the volume and among clusters */
-    uint32_t bricks[3], tiles_w;       /* piles along w */
-    uint32_t tiles_per_turn;           /* piles of a row that a warp takes one after another */
+    int64_t stride[3], cell_stride[3]; /* of the view: between voxels, and between clusters */
+    uint32_t bricks[3], tiles_w;       /* along each axis; tiles along w */
+    uint32_t tiles_per_turn;           /* of a row, that a warp takes one after another */
     uint32_t strips;                   /* of all bricks */
-    bool aligned; /* a run's labels may be read and written 16 bytes at a time, half by half */
+    bool aligned; /* a strip's labels may be read and written as two times 16 bytes */
 
-    uint4 *brick_levels;                /* runs: levels of the last channel; NULL: nobody asks */
-    uint8_t *brick_data;                /* runs; bit j: voxel j is data */
-    float *centres;                     /* clusters times lob_cluster_floats */
-    int32_t *boxes;                     /* clusters times 6 */
-    cell_span *spans;                   /* of piles along u, then v, then w */
-    u64 *sums;                          /* clusters times lob_cluster_sums; perhaps in labels */
-    u64 *before;                        /* the same of the iteration before; NULL: nobody asks */
-    uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
-    float *weights;                     /* lsc */
-    u64 *totals;                        /* lsc: lob_cluster_sums over all clusters */
-    uint32_t *tile_stats;               /* slic: of piles; screen_cuda.cuh tells what */
-    listed_tile *listed;                /* as many, where piles are screened */
+    uint4 *brick_levels; /* strips: 8 levels of the last channel; NULL where passes are voxelwise */
+    uint8_t *brick_data; /* strips; bit j: voxel j is data */
+    float *centres;      /* clusters times lob_cluster_floats */
+    int32_t *boxes;      /* clusters times 6 */
+    cell_span *spans;    /* of tiles along u, then v, then w */
+    u64 *sums;           /* clusters times lob_cluster_sums; perhaps in labels */
+    u64 *before;         /* those of the iteration before; NULL: not compared */
+    uint32_t *largest;   /* slico: clusters; bits of floats */
+    uint32_t *largest_before;
+    float *weights;       /* lsc */
+    u64 *totals;          /* lsc: lob_cluster_sums, over all clusters */
+    uint32_t *tile_stats; /* slic: tiles; level_stats of cull_tiles_cuda.cuh */
+    listed_tile *listed;  /* tiles, where they are culled */
     pass_counters *counters;
-    int32_t *labels; /* before the last pass: two of three channels' levels, or sums */
+    int32_t *labels; /* before the last pass: levels of two of three channels, or sums */
 
     pass_kind pass;
-    int iteration;     /* the start is 0 */
-    int list_capacity; /* clusters that a warp tile may list */
-    bool culled;       /* slic: piles are, before passes but the first */
-    float margin; /* slic: more than floats may be wrong by when they tell two clusters apart */
-} supervoxels_params;
+    int iteration;     /* 0: every voxel belongs to its own cell */
+    int list_capacity; /* clusters that a tile's shortlist may have; 0: passes are voxelwise */
+    bool culled;       /* slic: tiles are culled ahead of each pass but the first */
+    float margin;      /* slic: costs in floats that differ by more tell which cluster is nearer */
+};
 
-/* How many channels' levels, from the first on, lie in the labels where there is a plane. */
+/* The first channels, whose levels lie in the array of labels where passes take tiles. */
 static __host__ __device__ constexpr int channels_in_labels(int channels)
 {
     return channels == 3 ? 2 : 0;
@@ -130,10 +155,10 @@ static inline int64_t count_of_tiles(const supervoxels_params *s)
     return (int64_t)s->bricks[0] * s->bricks[1] * s->tiles_w;
 }
 
-/* Where a run lies in the view. */
-typedef struct {
+/* Where a voxel, or the first one of a strip, lies in the view. */
+struct position {
     int32_t u, v, w;
-} position;
+};
 
 /* A voxel's levels in CIELAB, from the image. */
 static __device__ inline void read_lab(uint16_t *lab, const supervoxels_params &s, int64_t voxel)
@@ -170,8 +195,8 @@ static __device__ inline int32_t own_cluster(const supervoxels_params &s, int32_
                      lob_cell(w, s.side[2], s.cells[2]) * s.cell_stride[2]);
 }
 
-/* Did the iteration before this one leave everything as it was? */
-static __device__ inline bool is_still(const supervoxels_params &s)
+/* Did the iteration before change nothing? Then this one does nothing. */
+static __device__ inline bool is_converged(const supervoxels_params &s)
 {
     return s.before && s.iteration > 1 && s.counters->changed[(s.iteration - 1) % RING] == 0;
 }
@@ -181,7 +206,13 @@ static __device__ inline int64_t voxel_at(const supervoxels_params &s, position 
     return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
 }
 
-/* Write a run's labels, as far as it lies in the volume. */
+/* Sums are unsigned for the sake of atomics, and hold signed values modulo 2^64. */
+static __device__ inline void add_signed(u64 *sum, int64_t value)
+{
+    atomicAdd(sum, (u64)value);
+}
+
+/* Write a strip's labels, as far as it lies in the volume. */
 static __device__ inline void write_strip(const supervoxels_params &s, position at,
                                           const int32_t *label)
 {
@@ -199,24 +230,23 @@ static __device__ inline void write_strip(const supervoxels_params &s, position 
     }
 }
 
-/* The stages, in order; each puts its kernels into the device's queue. */
+/* The stages, in order; each puts its kernels into the device's stream. */
 lob_status make_brick_levels(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error);
 lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 
-/* How many clusters a pile should have room for; 0: this job is not one for piles. */
+/* How many clusters the shortlist of a tile needs; 0: passes have to be voxelwise. */
 int list_capacity_of(const lob_device *device, const supervoxels_params *s);
 
-/* Fragments, and what becomes of them. */
-typedef struct {
+struct fragment_join {
     const uint32_t *count; /* in: device address of how many fragments there are */
-    int64_t max_fragments; /* in: they are not more than this */
+    int64_t max_fragments; /* in: not more than this */
     uint32_t *table;       /* in: device; max_fragments + 1 words that may be overwritten */
     int64_t list_capacity; /* in: as in lob_supervoxels_tuning */
     int64_t fragments;     /* out: how many there were */
-    int64_t supervoxels;   /* out: labels that there are then */
-} fragment_join;
+    int64_t supervoxels;   /* out: how many labels there are now */
+};
 
 /*
  * Join small fragments and number the results, in place; supervoxels_voxel.h states the rule.

@@ -1,32 +1,32 @@
 /*
- * A run by itself: each voxel against all clusters whose box may hold it, in the very words of
- * supervoxels_voxel.h. For clusters of few voxels, for numbers of channels that have no kernel of
- * their own, and for what a pile has no room for.
+ * A pass voxel by voxel: each one is compared with all clusters whose boxes may hold it, by the
+ * formulas of supervoxels_voxel.h as they stand. For numbers of channels other than one and three,
+ * for very small clusters, and for what a tile cannot do.
  */
-#ifndef LOB_SUPERVOXELS_PLAIN_CUDA_CUH
-#define LOB_SUPERVOXELS_PLAIN_CUDA_CUH
+#ifndef LOB_VOXELWISE_CUDA_H
+#define LOB_VOXELWISE_CUDA_H
 
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
 namespace lob::supervoxels
 {
 
-/* A voxel: where it is, and its levels where they are asked for. */
-typedef struct {
+/* A voxel: where it is, and its levels if they were read. */
+struct located_voxel {
     int32_t at[3]; /* along x, y, z */
     uint16_t level[LOB_SUPERVOXELS_MAX_CHANNELS];
-} plain_voxel;
+};
 
-/* Voxel j of a run that begins at p. */
-static __device__ inline void place_voxel(plain_voxel *voxel, const supervoxels_params &s,
-                                          position p, int j)
+/* Voxel j of the strip that begins at p. */
+static __device__ inline void locate_voxel(located_voxel *voxel, const supervoxels_params &s,
+                                           position p, int j)
 {
 #pragma unroll
     for (int a = 0; a < 3; a++)
         voxel->at[a] = s.axis[0] == a ? p.u + j : s.axis[1] == a ? p.v : p.w;
 }
 
-static __device__ inline void read_voxel(plain_voxel *voxel, const supervoxels_params &s,
+static __device__ inline void read_voxel(located_voxel *voxel, const supervoxels_params &s,
                                          position p, int j)
 {
     const int64_t i = voxel_at(s, p) + j * s.stride[0];
@@ -37,7 +37,7 @@ static __device__ inline void read_voxel(plain_voxel *voxel, const supervoxels_p
 }
 
 static __device__ inline float contrast_to(const supervoxels_params &s, const float *centre,
-                                           const plain_voxel &v)
+                                           const located_voxel &v)
 {
     float contrast = 0;
     for (int c = 0; c < s.rule.channels; c++)
@@ -46,7 +46,7 @@ static __device__ inline float contrast_to(const supervoxels_params &s, const fl
 }
 
 static __device__ inline float slico_distance(const supervoxels_params &s, const float *centre,
-                                              const plain_voxel &v)
+                                              const located_voxel &v)
 {
     float along[3];
     for (int a = 0; a < 3; a++)
@@ -57,7 +57,7 @@ static __device__ inline float slico_distance(const supervoxels_params &s, const
 
 /* A whole number, as all below LOB_SLIC_LIMIT are in a float. */
 static __device__ inline float slic_distance(const supervoxels_params &s, const float *centre,
-                                             const plain_voxel &v)
+                                             const located_voxel &v)
 {
     int32_t distance = 0;
     for (int a = 0; a < 3; a++)
@@ -70,21 +70,21 @@ static __device__ inline float slic_distance(const supervoxels_params &s, const 
 }
 
 static __device__ inline float lsc_score(const supervoxels_params &s, const float *centre,
-                                         const plain_voxel &v)
+                                         const located_voxel &v)
 {
     float along[3];
     for (int a = 0; a < 3; a++)
         along[a] = lob_lsc_along(s.axis_cos_sin[a][v.at[a]], &centre[2 * a]);
     float score = (along[1] + along[2]) + along[0];
     for (int c = 0; c < s.rule.channels; c++) {
-        const lob_cos_sin wave = level_cos_sin_of(s, c, v.level[c]);
-        score = lob_lsc_add(score, (float)wave.cosine, (float)wave.sine, &centre[6 + 2 * c]);
+        const lob_cos_sin entry = level_cos_sin_of(s, c, v.level[c]);
+        score = lob_lsc_add(score, (float)entry.cosine, (float)entry.sine, &centre[6 + 2 * c]);
     }
     return score;
 }
 
 static __device__ inline float distance_to(const supervoxels_params &s, const float *centre,
-                                           const plain_voxel &v)
+                                           const located_voxel &v)
 {
     return s.rule.method == LOB_SLIC    ? slic_distance(s, centre, v)
            : s.rule.method == LOB_SLICO ? lob_distance_truncated(slico_distance(s, centre, v))
@@ -97,10 +97,10 @@ static __device__ inline bool in_box(const int32_t *box, const int32_t *at)
            at[2] >= box[2] && at[2] <= box[5];
 }
 
-typedef enum { EVERY_VOXEL, STRAYS } which_voxels;
+typedef enum { EVERY_VOXEL, UNASSIGNED } which_voxels;
 
-/* The cluster that voxel j of a run is given. Of strays, which no box holds, levels are not asked
- * for; where only they are wanted, others have -1. */
+/* The nearest cluster of voxel j of a strip; that of its own cell where no box holds it.
+ * UNASSIGNED: only where no box does, which takes no levels, and -1 elsewhere. */
 static __device__ int32_t nearest_cluster(const supervoxels_params &s, position p, int j,
                                           which_voxels which)
 {
@@ -108,8 +108,8 @@ static __device__ int32_t nearest_cluster(const supervoxels_params &s, position 
     const int floats = lob_cluster_floats(&rule);
     int32_t cell[3], nearest = own_cluster(s, p.u + j, p.v, p.w);
     float best = INFINITY;
-    plain_voxel voxel;
-    place_voxel(&voxel, s, p, j);
+    located_voxel voxel;
+    locate_voxel(&voxel, s, p, j);
     if (which == EVERY_VOXEL) read_voxel(&voxel, s, p, j);
     for (int a = 0; a < 3; a++) cell[a] = lob_cell(voxel.at[a], rule.side[a], rule.cells[a]);
     for (int32_t z = max(cell[2] - 1, 0); z <= min(cell[2] + 1, rule.cells[2] - 1); z++)
@@ -117,19 +117,14 @@ static __device__ int32_t nearest_cluster(const supervoxels_params &s, position 
             for (int32_t x = max(cell[0] - 1, 0); x <= min(cell[0] + 1, rule.cells[0] - 1); x++) {
                 const int32_t k = (z * rule.cells[1] + y) * rule.cells[0] + x;
                 if (!in_box(s.boxes + (int64_t)k * 6, voxel.at)) continue;
-                if (which == STRAYS) return -1;
+                if (which == UNASSIGNED) return -1;
                 const float distance = distance_to(s, s.centres + (int64_t)k * floats, voxel);
                 if (lob_distance_wins(best, distance)) best = distance, nearest = k;
             }
     return nearest;
 }
 
-static __device__ inline void add_signed(u64 *sum, int64_t value)
-{
-    atomicAdd(sum, (u64)value);
-}
-
-/* Add voxels from..end-1 of a run to cluster k. */
+/* Add voxels from..end-1 of a strip to cluster k. */
 static __device__ __noinline__ void add_to_cluster(const supervoxels_params &s, int32_t k, int from,
                                                    int end, position p)
 {
@@ -158,9 +153,9 @@ static __device__ __noinline__ void add_to_cluster(const supervoxels_params &s, 
         for (int j = from; j < end; j++) {
             const uint32_t level = level_of(s, c, voxel_at(s, p) + j * s.stride[0]);
             if (s.rule.method == LOB_LSC) {
-                const lob_cos_sin wave = level_cos_sin_of(s, c, level);
-                first += wave.cosine;
-                second += wave.sine;
+                const lob_cos_sin entry = level_cos_sin_of(s, c, level);
+                first += entry.cosine;
+                second += entry.sine;
             } else
                 first += level;
         }
@@ -173,17 +168,17 @@ static __device__ __noinline__ void add_to_cluster(const supervoxels_params &s, 
     if (s.rule.method != LOB_SLICO || s.pass == PASS_START) return;
     const float *centre = s.centres + (int64_t)k * lob_cluster_floats(&s.rule);
     for (int j = from; j < end; j++) {
-        plain_voxel voxel;
+        located_voxel voxel;
         read_voxel(&voxel, s, p, j);
         atomicMax(&s.largest[k], __float_as_uint(contrast_to(s, centre, voxel)));
     }
 }
 
-/* One pass over one run, or over its voxels that no box holds. */
-static __device__ __noinline__ void plain_run(const supervoxels_params &s, uint32_t run, position p,
-                                              which_voxels which)
+/* One pass over one strip, or over its unassigned voxels. */
+static __device__ __noinline__ void voxelwise_strip(const supervoxels_params &s, uint32_t strip,
+                                                    position p, which_voxels which)
 {
-    const uint32_t data = s.brick_data[run];
+    const uint32_t data = s.brick_data[strip];
     int32_t k = -1;
     int from = 0;
     if (p.v >= s.side[1] || p.w >= s.side[2]) return;
@@ -206,13 +201,13 @@ static __device__ __noinline__ void plain_run(const supervoxels_params &s, uint3
     }
 }
 
-/* Where run number `run` lies. */
+/* Where a strip lies, by its number. */
 template <bool FLAT>
-static __device__ inline position place_of(const supervoxels_params &s, uint32_t run)
+static __device__ inline position position_of_strip(const supervoxels_params &s, uint32_t strip)
 {
     typedef brick_shape<FLAT> S;
-    const uint32_t brick = run / WARP, across = brick / s.bricks[0];
-    const int lane = (int)(run % WARP);
+    const uint32_t brick = strip / WARP, across = brick / s.bricks[0];
+    const int lane = (int)(strip % WARP);
     position p;
     p.u = (int32_t)(brick % s.bricks[0]) * S::bx + S::x(lane);
     p.v = (int32_t)(across % s.bricks[1]) * S::by + S::y(lane);
