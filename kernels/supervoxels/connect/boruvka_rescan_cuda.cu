@@ -34,8 +34,8 @@ static __device__ inline void join_pick(const connect_params &p, int32_t set, in
 static __global__ void __launch_bounds__(THREADS)
     contract_kernel(const __grid_constant__ connect_params p)
 {
-    const int64_t fragments = *p.fragments, step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= fragments; i += step) {
+    const int64_t fragments = *p.fragments;
+    for (int64_t i = grid_first(); i <= fragments; i += grid_step()) {
         const int32_t link = link_now(p, (int32_t)i);
         if (link >= 0) continue;
         p.counters->more[0] = 1;
@@ -48,8 +48,8 @@ static __global__ void __launch_bounds__(THREADS)
     flatten_kernel(const __grid_constant__ connect_params p)
 {
     const int channels = p.s.rule.channels;
-    const int64_t fragments = *p.fragments, step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i <= fragments; i += step) {
+    const int64_t fragments = *p.fragments;
+    for (int64_t i = grid_first(); i <= fragments; i += grid_step()) {
         const int32_t link = link_now(p, (int32_t)i);
         if (link <= 0) continue;
         const int32_t root = find_root(p, link);

@@ -17,9 +17,7 @@ static __global__ void __launch_bounds__(THREADS)
     small_kernel(const __grid_constant__ connect_params p)
 {
     const int64_t fragments = *p.fragments, lane = threadIdx.x % WARP;
-    const int64_t step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i - lane <= fragments;
-         i += step) {
+    for (int64_t i = grid_first(); i - lane <= fragments; i += grid_step()) {
         const int32_t set = i > fragments ? 0 : LISTED ? (int32_t)i : set_of(p, i);
         const bool small = set != 0 && is_small(p, set);
         const unsigned bits = __ballot_sync(ALL_LANES, small);

@@ -18,8 +18,8 @@
  *
  *   on the CPU   fragments.c  step 1: slabs of rows, each by a thread, then their borders
  *                boruvka.c    step 2: each phase reads the rows that have small sets
- *   on a GPU     step 1 is lob::components' labelling by equal values; for step 2 see
- *                fragments_cuda.cuh, which lists its files
+ *   on a GPU     step 1 is components' labelling of equal values, which supervoxels_cuda.cu calls;
+ *                step 2: connect_params_cuda.cuh lists its files
  */
 #ifndef LOB_FRAGMENTS_H
 #define LOB_FRAGMENTS_H
