@@ -1,6 +1,6 @@
 /* A file driver of HDF5's for files that are in memory (reading) or behind a descriptor (writing).
  */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>

@@ -1,5 +1,5 @@
 /* Finding the volume in an HDF5 file, without following anything that leads out of it. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <stdio.h>
 #include <string.h>

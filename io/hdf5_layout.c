@@ -1,5 +1,5 @@
 /* What the axes, the type and the place in the world of an HDF5 data set are. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

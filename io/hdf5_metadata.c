@@ -1,5 +1,5 @@
 /* ITK's MetaData entries and other small texts of an HDF5 file. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limits that io/hdf5.h states. */
+/* The limits that the head of io/hdf5.c states. */
 enum { MOST_ENTRIES = 1000, MOST_ELEMENTS = 64, MOST_TEXT = 64 << 10, MOST_NAME = 255 };
 
 /* Element types of a numeric entry: as they are called in the header's text, and in memory. */

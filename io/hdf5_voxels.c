@@ -1,5 +1,5 @@
 /* The voxels of an HDF5 data set, unpacked in threads and sent slab by slab. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include "io/sandbox.h"
 

@@ -1,5 +1,5 @@
 /* Writing a volume in ITK's HDF5 layout, with the attributes that microscopy programs look for. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include "io/errno_text.h"
 #include "io/sandbox.h"

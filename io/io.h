@@ -12,8 +12,9 @@ extern "C" {
 int64_t lob_memory_available(void);
 
 /*
- * Instead of a frame's number, where the file must hold only one: nobody has said which, or the
- * caller has no way to say it. They differ in what the message advises.
+ * In place of a frame's number, for a file that must hold a single frame: none was chosen, or none
+ * can be chosen here. They differ in the hint of the error (LOB_HINT_CHOOSE_FRAME or
+ * LOB_HINT_SAVE_FRAME).
  */
 enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
 
@@ -98,13 +99,13 @@ lob_status lob_check_output(const char *path, bool force, lob_error *error);
 lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_error *error);
 
 /*
- * The files behind a volume's path, for callers that must know what a call would touch: FILE.h5 of
- * FILE.h5:/dataset, both halves of a .hdr/.img pair.
+ * The files that reading or writing a volume touches: FILE.h5 of FILE.h5:/dataset, both files of a
+ * .hdr/.img pair.
  *
- *   files    out  malloc'ed names: the file, then the other half of a pair; NULL where there is
- * none path     in   as for lob_read and lob_write; nothing need exist under it reading  in   true:
- * the half that lob_read finds, which may be compressed other than path; false: the one that
- * lob_write makes
+ *   files    out  malloc'ed names: the file itself, and the second file of a pair or NULL
+ *   path     in   as for lob_read and lob_write; nothing need exist there
+ *   reading  in   true: the second file that lob_read finds, which may be compressed where path is
+ *                 not, or the other way round; false: the one that lob_write makes
  *
  * Returns LOB_OK or LOB_ENOMEM; on failure both are NULL.
  */

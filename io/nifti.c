@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HEAD_BYTES = LOB_NIFTI_MOST + LOB_NIFTI_EXTENDER };
 #define MOST_EXTENSION_BYTES ((uint64_t)64 << 20)
@@ -532,6 +533,19 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
     return st;
 }
 
+static lob_status nifti_second_file(char **second, const char *file, bool reading)
+{
+    *second = NULL;
+    if (!lob_pair_header(file) && !lob_pair_image(file)) return LOB_OK;
+    const bool gz = lob_has_suffix(file, ".gz");
+    *second = lob_pair_other(file, gz);
+    if (*second && reading && access(*second, F_OK) != 0) {
+        free(*second);
+        *second = lob_pair_other(file, !gz);
+    }
+    return *second ? LOB_OK : LOB_ENOMEM;
+}
+
 static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
                                        ".img",    ".img.gz", NULL};
 
@@ -544,5 +558,6 @@ const lob_format lob_format_nifti = {
     .open_planes = nifti_open_planes,
     .begin_planes = lob_nifti_begin_planes,
     .check = lob_nifti_check,
+    .second_file = nifti_second_file,
     .fields = lob_nifti_list,
 };

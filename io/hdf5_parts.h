@@ -1,7 +1,7 @@
 /* What the files of the HDF5 reader and writer share. Everything here that takes an hid_t runs in
  * the child. */
-#ifndef LOB_HDF5_PRIVATE_H
-#define LOB_HDF5_PRIVATE_H
+#ifndef LOB_HDF5_PARTS_H
+#define LOB_HDF5_PARTS_H
 
 #define H5_USE_110_API /* newer libraries keep these names for us */
 #include <hdf5.h>
@@ -78,7 +78,7 @@ bool lob_hdf5_has(hid_t group, const char *name);
 bool lob_hdf5_is_volume(hid_t object);
 
 /*
- * Open the group or data set that holds the volume, as io/hdf5.h tells.
+ * Open the group or data set that holds the volume, as the head of io/hdf5.c says.
  *
  *   object  out  to be read as ITK's layout if it is a group, else as a plain data set
  *   path    out  512 bytes: where it lies in the file
