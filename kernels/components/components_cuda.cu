@@ -192,8 +192,9 @@ static lob_status measure_labels(joining *j, lob_components_output *result, lob_
     in.count = result->count;
     in.dims = j->in->image->dims;
     in.image = j->in->intensities;
-    LOB_TRY(lob_regions_cuda_arrays(&regions, &values, &result->fine, &taken, j->arrays->labels,
-                                    j->arrays->intensities, &in, &context, error));
+    const lob_regions_arrays arrays = {j->arrays->labels, j->arrays->intensities};
+    LOB_TRY(lob_regions_cuda_arrays(&arrays, &regions, &values, &result->fine, &taken, &in,
+                                    &context, error));
     j->held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
     lob_joining_hold(j, LOB_DEVICE_WORK, taken);
     result->regions = (lob_region *)regions;

@@ -36,6 +36,14 @@ template <typename T> static __device__ inline T warp_min(T value)
     return value;
 }
 
+/* The sum over a warp's lanes, in all of them. __reduce_add_sync does it for 32 bits. */
+static __device__ inline u64 warp_sum(u64 value)
+{
+    for (int apart = WARP / 2; apart > 0; apart /= 2)
+        value += __shfl_xor_sync(ALL_LANES, value, apart);
+    return value;
+}
+
 /* ---- blocks of a grid that is launched by lob_launch_cooperative ---- */
 
 /* What this thread wrote before is seen by whoever sees what it writes afterwards. __threadfence

@@ -175,13 +175,13 @@ static lob_status make_rules(call *c, batch *b)
 {
     growcut_job *job = &c->job;
     const int channels = job->image.channels;
-    const int64_t scan = lob_levels_scan_bytes(job->planes, channels);
+    const int64_t scan = lob::levels::scan_bytes(job->planes, channels);
     const int64_t later = work_bytes(job, first_bits(job)), bytes = scan > later ? scan : later;
     if (!fits(c, bytes)) return refuse(c, bytes);
     void *work = NULL;
     LOB_TRY(lob_device_block_take(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
-    LOB_TRY(lob_levels_scan_cuda(job->device, b->extremes, b->data, b->not_finite, &job->image,
-                                 &job->view, work, c->error));
+    LOB_TRY(lob::levels::scan_extremes(job->device, b->extremes, b->data, b->not_finite,
+                                       &job->image, &job->view, work, c->error));
     job->data_voxels = 0;
     for (int64_t p = 0; p < job->planes; p++) {
         lob_levels *levels = &b->levels[p];

@@ -1,4 +1,4 @@
-/* Levels on the device: which voxels are data, and their level. The same results as levels.c. */
+/* Levels on the GPU: the extremes of the data, and the level of a voxel; results as levels.c. */
 #ifndef LOB_LEVELS_CUDA_CUH
 #define LOB_LEVELS_CUDA_CUH
 
@@ -6,37 +6,47 @@
 #include "kernels/levels/levels.h"
 #include "kernels/levels/levels_voxel.h"
 
-/* The mapping of one plane, as kernels read it. */
+/* The mapping from stored values to levels, as kernels read it. */
 typedef struct {
     uint64_t low_bits;
     double low, per_unit;
     int exact;
 } lob_device_levels;
 
-static inline lob_device_levels lob_device_levels_of(uint64_t low_bits, double low, double per_unit,
-                                                     bool exact)
+/* L: lob_levels, or lob_fine_levels of kernels/regions/. */
+template <typename L> static inline lob_device_levels lob_device_levels_of(const L &levels)
 {
     lob_device_levels to = {};
-    to.low_bits = low_bits;
-    to.low = low;
-    to.per_unit = per_unit;
-    to.exact = exact;
+    to.low_bits = levels.low_bits;
+    to.low = levels.low;
+    to.per_unit = levels.per_unit;
+    to.exact = levels.exact;
     return to;
 }
 
-/* Find the levels' extremes of each plane.
+namespace lob::levels
+{
+
+/*
+ * Find the extremes of each section's data: of the whole view, or of every slice along its z where
+ * the view is flat.
  *
- *   extremes    out  planes * channels
- *   data        out  planes; voxels that are data
- *   not_finite  out  planes
- *   work        in   device memory of lob_levels_scan_bytes
+ *   extremes    out  sections * channels
+ *   data        out  sections; voxels that are data
+ *   not_finite  out  sections
+ *   work        in   device memory of scan_bytes
+ *
+ * The host waits for the result.
  */
-lob_status lob_levels_scan_cuda(lob_device *device, lob_extremes *extremes, int64_t *data,
-                                int64_t *not_finite, const lob_device_image *image,
-                                const lob_device_view *view, void *work, lob_error *error);
+lob_status scan_extremes(lob_device *device, lob_extremes *extremes, int64_t *data,
+                         int64_t *not_finite, const lob_device_image *image,
+                         const lob_device_view *view, void *work, lob_error *error);
 
-int64_t lob_levels_scan_bytes(int64_t planes, int channels);
+int64_t scan_bytes(int64_t sections, int channels);
 
+} /* namespace lob::levels */
+
+/* The level of stored voxel i, which counts through all channels. */
 static __device__ inline uint16_t lob_voxel_level(const lob_device_image *image,
                                                   const lob_device_levels *levels, int64_t i)
 {

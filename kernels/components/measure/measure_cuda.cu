@@ -16,7 +16,7 @@ static parts parts_of(const joining *j, int64_t count)
     b.sums = values ? count * (int64_t)sizeof(value_sums) : 0;
     b.list = (j->r.pieces - j->found) * (int64_t)sizeof(listed_piece);
     b.values = values ? (j->r.pieces - j->found) * (int64_t)sizeof(value_sums) : 0;
-    b.work = values ? lob_region_values_bytes() : 0;
+    b.work = values ? lob::regions::value_sums_bytes() : 0;
     return b;
 }
 
@@ -77,14 +77,15 @@ lob_status lob_joining_measure(joining *j, lob_components_output *result, const 
     m.list_values = image ? (value_sums *)lob_take(&at, b.values) : NULL;
     m.listed = j->r.pieces - j->found;
     if (image)
-        LOB_TRY(lob_region_values_begin(&m.values, &result->fine, image, j->arrays->intensities,
-                                        j->device, at, error));
+        LOB_TRY(lob::regions::begin_value_sums(&m.values, &result->fine, image,
+                                               j->arrays->intensities, j->device, at, error));
     LOB_TRY(lob_with_lines(j->r, [&](auto lines) {
         using K = decltype(lines);
         return image ? measure_tiles<K, true>(j, m, error) : measure_tiles<K, false>(j, m, error);
     }));
     LOB_TRY(image ? add_pieces<true>(j, m, error) : add_pieces<false>(j, m, error));
-    if (image) LOB_TRY(lob_region_values_end(m.sums, result->count, j->device, at, error));
+    if (image)
+        LOB_TRY(lob::regions::finish_value_sums(m.sums, result->count, j->device, at, error));
     result->regions = result->count ? m.regions : NULL;
     result->values = result->count ? (lob_region_values *)m.sums : NULL;
     return LOB_OK;

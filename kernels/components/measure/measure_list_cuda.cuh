@@ -87,7 +87,7 @@ static __device__ inline void join_added(added<VALUES> *to, const added<VALUES> 
     for (int k = 0; k < 3; k++) to->sum[k] += a.sum[k];
 #pragma unroll
     for (int k = 0; k < FAR_ENDS; k++) to->end[k] = max(to->end[k], a.end[k]);
-    if constexpr (VALUES) join_values(to->values, a.values[0]);
+    if constexpr (VALUES) add_values(to->values, a.values[0]);
 }
 
 /* Of all lanes of a warp, which call this together. */
@@ -97,7 +97,7 @@ template <bool VALUES> static __device__ inline added<VALUES> warp_added(const a
     all.label = a.label;
     all.voxels = __reduce_add_sync(~0u, a.voxels);
 #pragma unroll
-    for (int k = 0; k < 3; k++) all.sum[k] = warp_sum(a.sum[k]);
+    for (int k = 0; k < 3; k++) all.sum[k] = lob::warp_sum(a.sum[k]);
 #pragma unroll
     for (int k = 0; k < FAR_ENDS; k++) all.end[k] = __reduce_max_sync(~0u, a.end[k]);
     if constexpr (VALUES) all.values[0] = warp_values(a.values[0]);
@@ -118,7 +118,7 @@ static __device__ inline void add_to_row(const measuring &m, const added<VALUES>
     }
 #pragma unroll
     for (int k = 0; k < 2; k++) atomicMin(&low[k], ~a.end[3 + k]);
-    if constexpr (VALUES) merge_values(&m.sums[a.label - 1], a.values[0]);
+    if constexpr (VALUES) add_values_atomic(&m.sums[a.label - 1], a.values[0]);
 }
 
 /* In two halves: sums of 64 bits would be tried again and again where many lanes add to one. */
@@ -147,7 +147,7 @@ static __device__ inline void keep_added(const measuring &m, added_table<VALUES>
     for (int k = 0; k < FAR_ENDS; k++)
         if (a.end[k] > *(volatile uint32_t *)&t->end[k][slot])
             atomicMax(&t->end[k][slot], a.end[k]);
-    if constexpr (VALUES) merge_values(&t->values[slot], a.values[0]);
+    if constexpr (VALUES) add_values_atomic(&t->values[slot], a.values[0]);
 }
 
 template <bool VALUES>

@@ -181,7 +181,7 @@ static __device__ inline void write_pieces(const measuring &m, const place &p,
                 list_piece(m, id - before, label, p.tile, e);
             if (VALUES) {
                 value_sums v = values_of_run(m, p, t, start / WORD, columns);
-                if (!ALONE) join_values(&v, t.values[piece]);
+                if (!ALONE) add_values(&v, t.values[piece]);
                 if (!root)
                     m.list_values[id - before] = v;
                 else if (label)

@@ -17,6 +17,13 @@
 #include "kernels/components/join/runs_cuda.cuh"
 #include "kernels/regions/regions_values_cuda.cuh"
 
+using lob::regions::add_value;
+using lob::regions::add_values;
+using lob::regions::add_values_atomic;
+using lob::regions::clear_values;
+using lob::regions::value_sums;
+using lob::regions::warp_values;
+
 enum {
     TILE_WARPS = TILE_THREADS / WORD,
     ROW_QUARTERS = (int)(sizeof(lob_region) / sizeof(uint4)),
@@ -42,7 +49,7 @@ typedef struct {
     listed_piece *list; /* pieces that are no roots, in their order */
     value_sums *list_values;
     int64_t listed;
-    region_image values;
+    lob::regions::region_intensities values;
 } measuring;
 
 /* ---- sums ---- */
@@ -450,11 +457,11 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
         if (VALUES) v = values_of_run(m, p, t, thread, columns);
         if (piece == frequent) {
             join_places<K>(r, &sums, s);
-            if (VALUES) join_values(&values, v);
+            if (VALUES) add_values(&values, v);
         } else {
             add_places(r, t, piece, s);
             atomicOr(&t.columns[thread % TILE_WORDS][piece], columns);
-            if (VALUES) merge_values(&t.values[piece], v);
+            if (VALUES) add_values_atomic(&t.values[piece], v);
         }
     }
     __syncwarp();
@@ -465,7 +472,7 @@ static __device__ inline void add_runs(const measuring &m, const place &p, tile_
     add_places(r, t, frequent, sums);
 #pragma unroll
     for (int i = 0; i < TILE_WORDS; i++) atomicOr(&t.columns[i][frequent], sums.columns[i]);
-    if (VALUES) merge_values(&t.values[frequent], values);
+    if (VALUES) add_values_atomic(&t.values[frequent], values);
 }
 
 #endif
