@@ -86,6 +86,20 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
  */
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels);
 
+/*
+ * Make a volume of voxels that exist, such as a backend's labels, on the grid of another: its dims,
+ * geometry and a copy of its header; slope 1, inter 0, one frame. Voxels are not copied.
+ *
+ *   out       out     overwritten, so it must hold nothing; empty again on failure
+ *   like      in      its data may be NULL
+ *   data      in/out  malloc'ed, channels * nx*ny*nz voxels of this type; belongs to out
+ *                     afterwards and is NULL here. On failure it stays the caller's
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
+                            int channels);
+
 /* Free data, header and extensions and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);
 
