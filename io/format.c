@@ -78,8 +78,8 @@ void *lob_voxel_memory(size_t bytes)
 
 void lob_warn(lob_file_info *info, const char *format, ...)
 {
-    const int most = info ? (int)(sizeof info->warning / sizeof info->warning[0]) : 0;
-    if (!info || info->warnings >= most) return;
+    const int limit = info ? (int)(sizeof info->warning / sizeof info->warning[0]) : 0;
+    if (!info || info->warnings >= limit) return;
     char *line = info->warning[info->warnings++];
     va_list arguments;
     va_start(arguments, format);
@@ -91,8 +91,9 @@ void lob_warn(lob_file_info *info, const char *format, ...)
 
 bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
 {
-    const int64_t most = options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
-    return (int64_t)file->size > most;
+    const int64_t limit =
+        options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
+    return (int64_t)file->size > limit;
 }
 
 void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)

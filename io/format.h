@@ -1,5 +1,8 @@
-/* What a volume format is to io/formats.c: one row of functions, and the helpers that all rows
- * share. */
+/*
+ * A volume format is a row of functions (lob_format), and this header has what the rows share. To
+ * follow a read: io/formats.c chooses the row and calls its read; nifti.c, hdf5.c and png.c are the
+ * rows. io/planes.c does the same for a few planes at a time.
+ */
 #ifndef LOB_FORMAT_H
 #define LOB_FORMAT_H
 

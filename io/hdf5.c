@@ -179,15 +179,15 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
     return (unsigned)reply->type < LOB_TYPES && lob_dims_voxels(reply->dims) > 0 &&
            reply->channels >= 1 && reply->frames >= 1 && reply->frame >= 0 &&
            reply->frame < reply->frames && reply->slab >= 1 && reply->slab <= reply->dims.nz &&
-           reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MOST_HEADER &&
+           reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MAX_HEADER &&
            reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
 }
 
 /* The child's warnings begin with the data set; the file is put before it. */
 static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_location *where)
 {
-    enum { MOST = sizeof reply->info.warning / sizeof reply->info.warning[0] };
-    for (int i = 0; i < reply->info.warnings && i < MOST; i++) {
+    enum { MAX_COUNT = sizeof reply->info.warning / sizeof reply->info.warning[0] };
+    for (int i = 0; i < reply->info.warnings && i < MAX_COUNT; i++) {
         reply->info.warning[i][sizeof reply->info.warning[0] - 1] = '\0';
         lob_warn(info, "%s:%s", where->file, reply->info.warning[i]);
     }

@@ -26,8 +26,11 @@ prefix=$scratch/moved
 # Every header stands alone, in C and in C++, and includes headers of its own folder alone.
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 for header in "$prefix"/include/lobule/*.h; do
-    "$cc" -std=c11 "${warnings[@]}" -fsyntax-only -x c "$header" || fail "$header is not C11"
-    "$cxx" -std=c++17 "${warnings[@]}" -fsyntax-only -x c++ "$header" || fail "$header is not C++17"
+    printf '#include <lobule/%s>\nextern int unit;\n' "${header##*/}" >"$scratch/unit.c"
+    "$cc" -std=c11 "${warnings[@]}" -fsyntax-only -I"$prefix/include" "$scratch/unit.c" ||
+        fail "$header is not C11"
+    "$cxx" -std=c++17 "${warnings[@]}" -fsyntax-only -I"$prefix/include" -x c++ "$scratch/unit.c" ||
+        fail "$header is not C++17"
 done
 
 # A volume, and what its components are.

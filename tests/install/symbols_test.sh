@@ -15,7 +15,7 @@ declared() {
         awk -v folder="$include/lobule/" '/^# / { ours = index($3, folder) == 2; next } ours' |
         tr '\n' ' ' | sed 's/[;{}]/&\n/g' |
         grep -vE '^ *(static|typedef|return|if|else|for|\})' |
-        sed -nE 's/^ *(extern )?[a-z][a-zA-Z0-9_ *]*[ *](lob_[a-z0-9_]+) ?[[(].*/\2/p' | sort -u
+        sed -nE 's/^ *(extern )?[a-zA-Z_][a-zA-Z0-9_ *]*[ *](lob_[a-z0-9_]+) ?[[(].*/\2/p' | sort -u
 }
 
 diff <(declared) <(exported) || {

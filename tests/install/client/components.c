@@ -6,7 +6,7 @@ int main(int argc, char **argv)
 {
     const lob_backend *backend;
     lob_context context;
-    lob_error error = {""};
+    lob_error error = {.text = ""};
     lob_volume scan = lob_volume_empty(), labels = lob_volume_empty();
     lob_components_input in = {&scan, NULL, NULL};
     lob_components_output found = {0};
