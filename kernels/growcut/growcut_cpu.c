@@ -40,7 +40,7 @@ static void next_part(lob_growcut_job *run, const lob_growcut_job *job, double s
 static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growcut_stats *stats,
                              lob_error *error)
 {
-    const bool narrow = key_bits != 64 && lob_growcut_narrow(job->in->labels);
+    const bool narrow = key_bits != 64 && lob_growcut_try_32_bits(job->in->labels);
     const double share = job->out->tie ? 0.5 : 1.0;
     lob_growcut_result result = {.overflow = !narrow}, ties = {0};
     lob_growcut_job run = *job;

@@ -20,7 +20,7 @@ lob_growcut_options lob_growcut_defaults(void)
     };
 }
 
-enum { MOST_FRACTION = 6 };
+enum { MAX_FRACTION = 6 };
 
 /* Neighbours of a voxel, at most `reach` axes apart: 6/18/26 in 3D, 4/8 where the view is flat. */
 static void list_neighbours(lob_growcut_rule *rule, int neighbours)
@@ -39,12 +39,12 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
             }
 }
 
-/* Units per level: as fine as leaves the dearest step, of `dearest` levels, within 30 bits. */
-static double unit_of(const lob_growcut_options *options, int fraction, double dearest)
+/* Units per level: as fine as leaves the max_step step, of `max_step` levels, within 30 bits. */
+static double unit_of(const lob_growcut_options *options, int fraction, double max_step)
 {
     const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
     double unit = whole ? 1.0 : 64.0;
-    while (unit * dearest >= 1 << 30) unit /= 2;
+    while (unit * max_step >= 1 << 30) unit /= 2;
     return unit;
 }
 
@@ -63,8 +63,8 @@ static void choose_distances(lob_growcut_rule *rule, const uint16_t *span, int c
     const uint16_t none[LOB_GROWCUT_MAX_CHANNELS] = {0};
     if (channels > 1 && norm == LOB_NORM_ALPHAMAX) rule->fraction = 1;
     rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, rule->fraction);
-    while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MOST_FRACTION &&
-           rule->dmax < LOB_GROWCUT_ENTRIES / 2)
+    while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MAX_FRACTION &&
+           rule->dmax < LOB_GROWCUT_TABLE_ENTRIES / 2)
         rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, ++rule->fraction);
     if (rule->dmax == 0) rule->dmax = 1;
 }
@@ -84,7 +84,7 @@ static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options
                          const lob_levels *levels)
 {
     double units = options->max_cost / levels->level_step * rule->unit;
-    if (options->min_strength > 0) units = fmin(units, -log(options->min_strength) * rule->fold);
+    if (options->min_strength > 0) units = fmin(units, -log(options->min_strength) * rule->e_folding);
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
@@ -105,14 +105,14 @@ lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const l
     const double per_mm =
         options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
     rule.unit = unit_of(options, rule.fraction, dearest_levels(options, &rule) + per_mm * longest);
-    rule.fold = ldexp(rule.dmax, -rule.fraction) * rule.unit;
+    rule.e_folding = ldexp(rule.dmax, -rule.fraction) * rule.unit;
     const bool adds = rule.kind == LOB_RULE_DISTANCE;
-    rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.fold;
+    rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.e_folding;
     for (int k = 0; k < rule.neighbours; k++) {
         rule.extra[k] = lob_growcut_units(per_mm * mm[k] * rule.unit);
-        if (rule.extra[k] > rule.dearest) rule.dearest = rule.extra[k];
+        if (rule.extra[k] > rule.max_step) rule.max_step = rule.extra[k];
     }
-    rule.dearest += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
+    rule.max_step += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
     rule.limit = limit_of(&rule, options, levels);
     return rule;
 }
@@ -145,12 +145,12 @@ uint32_t *lob_growcut_costs(const lob_growcut_rule *rule)
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)
 {
     if (!(strength > 0 && strength <= 1)) return UINT64_MAX;
-    return (uint64_t)(-log((double)strength) * rule->fold + 0.5);
+    return (uint64_t)(-log((double)strength) * rule->e_folding + 0.5);
 }
 
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
 {
-    return (float)fmax(exp(-(double)units / rule->fold), FLT_MIN);
+    return (float)fmax(exp(-(double)units / rule->e_folding), FLT_MIN);
 }
 
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,

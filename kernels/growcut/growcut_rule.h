@@ -18,15 +18,15 @@ extern "C" {
 #endif
 
 /* Fraction bits go on only while a table stays below so many entries. */
-enum { LOB_GROWCUT_ENTRIES = 1 << 20 };
+enum { LOB_GROWCUT_TABLE_ENTRIES = 1 << 20 };
 
 typedef struct {
     lob_growcut_kind kind;
     int fraction;     /* distances d count 1 / 2^fraction levels: 0 where they are whole */
     uint32_t dmax;    /* largest distance that the levels' spans allow, at least 1 */
-    uint32_t dearest; /* the dearest step that can be taken: of its levels plus of its length */
+    uint32_t max_step; /* the max_step step that can be taken: of its levels plus of its length */
     double unit;      /* units per level */
-    double fold;      /* units over which a strength falls by a factor of e: dmax levels */
+    double e_folding;      /* units over which a strength falls by a factor of e: dmax levels */
     double scale;     /* lob_growcut_cost's */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
@@ -51,7 +51,7 @@ void lob_growcut_logarithms(double *ln, uint32_t last, int threads);
 uint32_t *lob_growcut_costs(const lob_growcut_rule *rule);
 
 /* Are 32-bit keys worth trying? Beyond so many labels they leave a cost 8 bits and less. */
-static inline bool lob_growcut_narrow(int32_t labels)
+static inline bool lob_growcut_try_32_bits(int32_t labels)
 {
     return labels < 1 << 24;
 }

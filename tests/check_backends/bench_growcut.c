@@ -7,7 +7,7 @@
 #include "tests/check_backends/check_growcut.h"
 
 #include "kernels/device/device.h"
-#include "kernels/growcut/growcut_cuda.h"
+#include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <cuda_runtime_api.h>
@@ -156,8 +156,8 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
     cudaStream_t queue = lob_device_stream(b->context->device);
     must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
     bench_clock clock = bench_start(b->context);
-    t->status = lob_growcut_cuda_arrays(&b->arrays, &t->stats, &t->counts, in, options, tuning,
-                                        b->context, &t->error);
+    t->status = lob_growcut_cuda_tuned(&b->arrays, &t->stats, &t->counts, in, options, tuning,
+                                       b->context, &t->error);
     return bench_stop_ms(&clock);
 }
 
@@ -192,7 +192,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
     const double rate = bytes / (t->ms * 1e-3);
     printf("%-16s %-9s %9.2f %6.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name,
            rule, t->ms, around_ms, rate / 1e9, 100 * rate / b->copy,
-           (double)t->stats.working_bytes / voxels, (long long)t->counts.rounds,
+           (double)t->stats.working_bytes / voxels, (long long)t->counts.sweeps,
            (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.pops / voxels,
            t->wrong ? "DIFFERS" : "same",
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image)));
@@ -217,9 +217,9 @@ static int both_rules(bench *b, int slice_axis, int times)
         o.slice_axis = slice_axis;
         o.neighbours = slice_axis < 0 ? 26 : 8;
         if (!on_cpu(b, &o)) return 1;
-        lob_growcut_tuning one_round = LOB_GROWCUT_TUNING;
-        one_round.rounds = 1;
-        const timing around = measure(b, &o, &one_round, times);
+        lob_growcut_tuning one_sweep = LOB_GROWCUT_TUNING;
+        one_sweep.max_sweeps = 1;
+        const timing around = measure(b, &o, &one_sweep, times);
         const timing t = measure(b, &o, NULL, times); /* last: its labels are hashed */
         if (t.status == LOB_OK) print_row(b, rule_name[rule], &t, around.ms);
         failures += t.status != LOB_OK || t.wrong != 0;
@@ -275,12 +275,12 @@ static int sweep_one(bench *b, int slice_axis, int times)
             lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
             tuning.window_steps = steps[s];
             tuning.adapt = k != 5;
-            tuning.cap = k < 3 ? caps[k] : 0;
+            tuning.max_turns = k < 3 ? caps[k] : 0;
             tuning.warps = k == 3 || k == 4 ? warps[k - 2] : 0;
             const timing t = measure(b, &o, &tuning, times);
             if (t.status != LOB_OK) return failures + 1;
-            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps, tuning.cap,
-                   tuning.warps, tuning.adapt, t.ms, (long long)t.counts.rounds,
+            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps,
+                   tuning.max_turns, tuning.warps, tuning.adapt, t.ms, (long long)t.counts.sweeps,
                    (double)t.counts.visits / (double)t.counts.tiles,
                    (double)t.counts.pops / (double)lob_voxels(&b->image),
                    t.wrong ? " DIFFERS" : "");
@@ -335,7 +335,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
         const timing norm = measure(&b, &options, NULL, o->times);
         options.norm = LOB_NORM_L2;
         failures += norm.status != LOB_OK;
-        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.rounds,
+        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.sweeps,
                norm.ms, percent * (double)norm.wrong);
         for (int i = 0; i < STOPS; i++) {
             options.rounds = rounds[i];

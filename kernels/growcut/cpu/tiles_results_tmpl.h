@@ -40,14 +40,14 @@ static bool stops_short(const engine *e, const tile *of, const run *r)
 
 /*
  * Could a path have been turned away only because its cost does not fit the key? Not when the
- * dearest path found leaves room for one more step; else where data without a path lies beside a
+ * max_step path found leaves room for one more step; else where data without a path lies beside a
  * source, a possible step away. That depends on the fixed point alone, not on the tiles.
  */
 static bool overflowed(const engine *e, uint64_t largest)
 {
     const lob_growcut_rule *rule = &e->job->rule;
     const uint64_t room = (uint64_t)(e->unreached >> e->label_bits) - 1;
-    if (room >= rule->limit || largest + rule->dearest <= room) return false;
+    if (room >= rule->limit || largest + rule->max_step <= room) return false;
     int found = 0;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : found)
     for (int64_t t = 0; t < e->count; t++) {

@@ -85,7 +85,7 @@ typedef struct {
     uint16_t level_mask;  /* weight[d] >= (d & level_mask) << level_shift */
     int level_shift;
     int label_bits;
-    path_key unreached; /* key of data that no path has reached: one past the dearest allowed */
+    path_key unreached; /* key of data that no path has reached: one past the max_step allowed */
     bool reversed;      /* ties go to the largest label */
     path_key window;    /* width of the cost window, shifted like a key */
     int bucket_shift;
