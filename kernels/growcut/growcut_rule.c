@@ -1,4 +1,4 @@
-/* GrowCut's costs, limits and checks: everything that happens before a voxel is grown. */
+/* GrowCut's options, costs and limits: everything before a voxel is grown. */
 #include "kernels/growcut/growcut_rule.h"
 
 #include "kernels/growcut/growcut_voxel.h"
@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert((int)LOB_GROWCUT_MAX_CHANNELS == (int)LOB_LEVELS_MAX_CHANNELS,
+               "every channel has levels");
 
 lob_growcut_options lob_growcut_defaults(void)
 {
@@ -39,7 +42,7 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
             }
 }
 
-/* Units per level: as fine as leaves the max_step step, of `max_step` levels, within 30 bits. */
+/* Units per level: as fine as keeps the largest cost of a step, max_step levels, within 30 bits. */
 static double unit_of(const lob_growcut_options *options, int fraction, double max_step)
 {
     const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
@@ -48,15 +51,14 @@ static double unit_of(const lob_growcut_options *options, int fraction, double m
     return unit;
 }
 
-/* The most that a level difference alone can cost a step, in levels. */
-static double dearest_levels(const lob_growcut_options *options, const lob_growcut_rule *rule)
+/* The largest cost of a step without its length, in levels. */
+static double max_step_levels(const lob_growcut_options *options, const lob_growcut_rule *rule)
 {
     const double levels = ldexp(rule->dmax, -rule->fraction);
     return options->rule == LOB_RULE_STRENGTH ? levels * log(rule->dmax + 1.0) : levels;
 }
 
-/* The largest distance of the image, in as many fraction bits as it deserves and the table bears.
- */
+/* The largest distance of the image, and fraction bits as long as they help and the table fits. */
 static void choose_distances(lob_growcut_rule *rule, const uint16_t *span, int channels,
                              lob_norm norm)
 {
@@ -79,12 +81,13 @@ static double length_of(const int8_t offset[3], const lob_volume *image, const l
     return sqrt(square);
 }
 
-/* The tighter of --max-cost and --min-strength, in units. */
+/* The tighter of max_cost and min_strength, in units. */
 static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options *options,
                          const lob_levels *levels)
 {
     double units = options->max_cost / levels->level_step * rule->unit;
-    if (options->min_strength > 0) units = fmin(units, -log(options->min_strength) * rule->e_folding);
+    if (options->min_strength > 0)
+        units = fmin(units, -log(options->min_strength) * rule->e_folding);
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
@@ -101,10 +104,10 @@ lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const l
         longest = fmax(longest, mm[k]);
     }
     /* Bounded, because a penalty over a tiny range can exceed what a double holds. */
-    const double most = DBL_MAX / 64 / (1 + longest);
+    const double max_per_mm = DBL_MAX / 64 / (1 + longest);
     const double per_mm =
-        options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
-    rule.unit = unit_of(options, rule.fraction, dearest_levels(options, &rule) + per_mm * longest);
+        options->penalty > 0 ? fmin(options->penalty / levels->level_step, max_per_mm) : 0;
+    rule.unit = unit_of(options, rule.fraction, max_step_levels(options, &rule) + per_mm * longest);
     rule.e_folding = ldexp(rule.dmax, -rule.fraction) * rule.unit;
     const bool adds = rule.kind == LOB_RULE_DISTANCE;
     rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.e_folding;
@@ -119,9 +122,9 @@ lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const l
 
 void lob_growcut_logarithms(double *ln, uint32_t last, int threads)
 {
-    const uint32_t worth_it = 1 << 14; /* below, waking the threads takes longer */
+    const uint32_t few = 1 << 14; /* starting threads would take longer */
     ln[0] = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) if (last > worth_it)
+#pragma omp parallel for schedule(static) num_threads(threads) if (last > few)
     for (uint32_t k = 1; k <= last; k++) ln[k] = log(k);
 }
 
@@ -165,17 +168,17 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
         return lob_fail(error, LOB_EARG, "%d neighbours: %s", n,
                         flat ? "slice by slice it is 4 or 8" : "in 3D it is 6, 18 or 26");
     if (!(options->penalty >= 0 && options->penalty < INFINITY))
-        return lob_fail(error, LOB_EARG, "the penalty must be a number from 0");
+        return lob_fail(error, LOB_EARG, "the penalty must be finite and at least 0");
     if (options->penalty > 0 && options->rule != LOB_RULE_DISTANCE)
         return lob_fail(error, LOB_EARG, "a penalty per mm needs the distance rule");
     if (!(options->min_strength >= 0 && options->min_strength <= 1))
-        return lob_fail(error, LOB_EARG, "the least strength lies in 0..1");
+        return lob_fail(error, LOB_EARG, "the minimum strength must lie in 0..1");
     if (!(options->max_cost >= 0))
-        return lob_fail(error, LOB_EARG, "the largest cost must be a number from 0");
+        return lob_fail(error, LOB_EARG, "the maximum cost must be at least 0");
     if (!(options->range[0] <= options->range[1]))
         return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
     if (options->rounds < 0)
-        return lob_fail(error, LOB_EARG, "the number of rounds must not be below 0");
+        return lob_fail(error, LOB_EARG, "the number of rounds must be at least 0");
     if (options->tile && (options->tile < 4 || options->tile > 256))
         return lob_fail(error, LOB_EARG, "a tile has 4..256 voxels a side");
     if (options->key_bits != 0 && options->key_bits != 32 && options->key_bits != 64)
