@@ -2,6 +2,7 @@
  * GrowCut on a GPU: what is grown together, and whether it fits. A volume is one section; slices
  * are sections of their own, and a batch has as many of them as fit.
  */
+#include "kernels/device/arena.cuh"
 #include "kernels/growcut/gpu/section_batch_cuda.cuh"
 
 #include <math.h>
@@ -106,30 +107,18 @@ typedef struct {
     uint64_t *largest;
 } section_tables;
 
-static lob_status tables_alloc(section_tables *t, int64_t sections, int channels)
+/* Lay out the tables in a block of ordinary memory; with NULL only its size, which is returned. */
+static int64_t lay_out(section_tables *t, void *block, int64_t sections, int channels)
 {
-    const size_t n = (size_t)sections;
-    t->extremes = (lob_extremes *)calloc(n * (size_t)channels, sizeof *t->extremes);
-    t->data = (int64_t *)calloc(n, sizeof *t->data);
-    t->not_finite = (int64_t *)calloc(n, sizeof *t->not_finite);
-    t->levels = (lob_levels *)calloc(n, sizeof *t->levels);
-    t->span = (uint16_t *)calloc(n * (size_t)channels, sizeof *t->span);
-    t->rules = (lob_growcut_rule *)calloc(n, sizeof *t->rules);
-    t->largest = (uint64_t *)calloc(n, sizeof *t->largest);
-    return t->extremes && t->data && t->not_finite && t->levels && t->span && t->rules && t->largest
-               ? LOB_OK
-               : LOB_ENOMEM;
-}
-
-static void tables_free(section_tables *t)
-{
-    free(t->extremes);
-    free(t->data);
-    free(t->not_finite);
-    free(t->levels);
-    free(t->span);
-    free(t->rules);
-    free(t->largest);
+    arena memory(block);
+    t->extremes = memory.take<lob_extremes>(sections * channels);
+    t->data = memory.take<int64_t>(sections);
+    t->not_finite = memory.take<int64_t>(sections);
+    t->levels = memory.take<lob_levels>(sections);
+    t->span = memory.take<uint16_t>(sections * channels);
+    t->rules = memory.take<lob_growcut_rule>(sections);
+    t->largest = memory.take<uint64_t>(sections);
+    return memory.used;
 }
 
 /* Scan the levels of every section and make its rule. */
@@ -223,11 +212,15 @@ static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
 
 static lob_status grow_sections(growcut_call *c)
 {
+    const int64_t sections = c->batch.sections;
+    const int channels = c->batch.image.channels;
     section_tables t = {};
-    lob_status st = tables_alloc(&t, c->batch.sections, c->batch.image.channels);
-    if (st == LOB_OK) st = make_rules(c, &t);
+    void *block = calloc(1, (size_t)lay_out(&t, NULL, sections, channels));
+    if (!block) return LOB_ENOMEM;
+    lay_out(&t, block, sections, channels);
+    lob_status st = make_rules(c, &t);
     if (st == LOB_OK) st = grow_with_keys(c, &t);
-    tables_free(&t);
+    free(block);
     return st;
 }
 

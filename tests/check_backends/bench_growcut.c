@@ -201,7 +201,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
 static void print_head(const char *title)
 {
     printf("\n%s\n%-16s %-9s %9s %6s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n",
-           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "rounds", "vis/til",
+           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "sweeps", "vis/til",
            "pop/vox");
 }
 
@@ -269,7 +269,8 @@ static int sweep_one(bench *b, int slice_axis, int times)
     o.slice_axis = slice_axis;
     o.neighbours = slice_axis < 0 ? 26 : 8;
     if (!on_cpu(b, &o)) return 1;
-    printf("\n%s: steps, cap, warps, adapting: ms, rounds, visits a tile, pops a voxel\n", b->name);
+    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, pops per voxel\n",
+           b->name);
     for (int s = 0; s < 7; s++)
         for (int k = 0; k < 6; k++) {
             lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
@@ -315,7 +316,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
     printf(
         "\n2D, 3 channels of 12 bits, 8 neighbours, strength rule; errors in per cent of pixels\n"
         "%6s %10s %8s %10s %8s",
-        "MP", "exact ms", "rounds", "alphamax", "error");
+        "MP", "exact ms", "sweeps", "alphamax", "error");
     for (int i = 0; i < STOPS; i++) printf("   --rounds %5d    error", rounds[i]);
     printf("\n");
     for (int mp = 1; mp <= 64; mp *= 2) {

@@ -55,8 +55,8 @@ typedef struct {
 } tally;
 
 /*
- * With half of the memory that it took, a volume is refused by a line that names what would fit and
- * what to do; slices may also be grown in parts, and then they come out the same.
+ * With half of the memory that it took, a volume is refused by a message that says what would fit,
+ * and a hint what to do; slices may also be grown in parts, and then they come out the same.
  */
 static int check_limited(const lob_backend *backend, const growcut_case *c, const outcome *free,
                          const lob_context *context, tally *sum)
@@ -66,8 +66,8 @@ static int check_limited(const lob_backend *backend, const growcut_case *c, cons
     outcome got = run(backend, c, &limited);
     const bool refused = got.status == LOB_ENOMEM;
     const char *text = got.error.text, *wrong = NULL;
-    if (refused && !(strstr(text, "million") && strstr(text, "--device cpu")))
-        wrong = "the message names no size and no way out";
+    if (refused && !(strstr(text, "million") && got.error.hint == LOB_HINT_USE_CPU))
+        wrong = "the message names no size, or no way out";
     else if (!refused && c->options.slice_axis < 0)
         wrong = "it is not refused";
     else if (!refused && got.stats.working_bytes > limited.max_memory)
