@@ -1,17 +1,11 @@
 /* Counting wrappers of the allocation functions, put in front of them by the linker (--wrap). */
-#include "alloc_fail.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);

@@ -1,13 +1,8 @@
 /* Progress as a test hears it: it must rise, and ends the call where it is told to. */
-#ifndef PROGRESS_LISTENER_H
-#define PROGRESS_LISTENER_H
+#ifndef LOB_PROGRESS_LISTENER_H
+#define LOB_PROGRESS_LISTENER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 typedef struct {
     double last, stop_at;

@@ -3,17 +3,8 @@
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
 {
@@ -41,13 +32,11 @@ static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
 
 static void small_random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 0; number < 2500; number++) compare_case(number, 1500, 2);
 }
 
 static void random_cases_in_many_slabs(void **state)
 {
-    (void)state;
     for (uint64_t number = 10000; number < 10250; number++) compare_case(number, 30000, 5);
 }
 
@@ -258,7 +247,6 @@ static const struct {
 
 static void small_rows(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < COUNT(small); r++) {
         double store[MOST];
         lob_volume image = lob_volume_empty();
@@ -289,7 +277,6 @@ static void small_rows(void **state)
 /* Differences that doubles cannot tell apart, and a chain at the top of the range. */
 static void large_integers_are_exact(void **state)
 {
-    (void)state;
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
     lob_volume image = lob_volume_empty();
     image.type = LOB_U64;
@@ -315,7 +302,6 @@ static void large_integers_are_exact(void **state)
 /* As many components as fit a type, and one more. */
 static void the_type_follows_the_count(void **state)
 {
-    (void)state;
     static const struct {
         int64_t components;
         lob_type asked, want;
@@ -418,7 +404,6 @@ static void assert_refines(const char *what, const components_case *c, const int
 
 static void turned_volumes_have_the_same_parts(void **state)
 {
-    (void)state;
     static const turning turnings[] = {
         {{0, 1, 2}, {true, false, false} },
         {{0, 1, 2}, {false, true, true}  },
@@ -467,7 +452,6 @@ static void turned_volumes_have_the_same_parts(void **state)
 
 static void more_neighbours_join_more(void **state)
 {
-    (void)state;
     static const int solid[] = {6, 18, 26};
     for (uint64_t number = 30000; number < 30150; number++) {
         components_case c;

@@ -1,16 +1,9 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
-#include "progress_listener.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/components_tape.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static lob_status streamed(lob_components_output *result, components_tape *t, int64_t planes,
                            const lob_context *context, lob_error *error)
@@ -53,15 +46,13 @@ static void compare_case(const components_case *c, const lob_components_output *
 
 static void random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 50000; number < 50400; number++) {
         components_case c;
         components_case_make(&c, number, number % 40 ? 2500 : 20000);
         lob_components_output want;
         const lob_status expected = components_naive(&want, &c.in, &c.options);
         const int64_t nz = c.image.dims.nz, some[] = {1, 2, 3, nz / 2 + 1, nz, nz + 7};
-        for (size_t k = 0; k < sizeof some / sizeof *some; k++)
-            compare_case(&c, &want, expected, some[k]);
+        for (size_t k = 0; k < COUNT(some); k++) compare_case(&c, &want, expected, some[k]);
         lob_components_output_free(&want);
         components_case_free(&c);
     }
@@ -83,7 +74,6 @@ static void make_plain(components_case *c, bool regions)
 
 static void a_read_that_fails_ends_the_call(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     const lob_context context = {.threads = 2};
@@ -104,7 +94,6 @@ static void a_read_that_fails_ends_the_call(void **state)
 /* What a table made of other data would do to labels that it does not know. */
 static void planes_that_change_are_noticed(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, false);
     free(c.mask);
@@ -128,7 +117,6 @@ static void planes_that_change_are_noticed(void **state)
 
 static void memory_is_bounded(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     lob_context context = {.threads = 1};
@@ -165,7 +153,6 @@ static void memory_is_bounded(void **state)
 
 static void planes_follow_the_memory(void **state)
 {
-    (void)state;
     const lob_dims dims = {100, 100, 50};
     assert_int_equal(lob_components_stream_planes(dims, 2, 0), 50);
     assert_int_equal(lob_components_stream_planes(dims, 2, 1), 1);
@@ -176,7 +163,6 @@ static void planes_follow_the_memory(void **state)
 
 static void progress_rises_and_cancels(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     for (int64_t planes = 1; planes <= c.image.dims.nz; planes += c.image.dims.nz - 1)

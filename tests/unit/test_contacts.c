@@ -1,16 +1,8 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
 #include "kernels/contacts/contacts.h"
 #include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST = 12 };
 
@@ -120,7 +112,6 @@ static void check_contact(const scene *s, const lob_contact *c)
 
 static void contacts_are_all_faces(void **state)
 {
-    (void)state;
     for (uint64_t number = 1; number <= 200; number++) {
         scene s = make_scene(number);
         const int channels = s.image.channels;
@@ -150,7 +141,6 @@ static void contacts_are_all_faces(void **state)
 
 static void boundaries_are_outlines(void **state)
 {
-    (void)state;
     for (uint64_t number = 1; number <= 60; number++) {
         scene s = make_scene(number);
         uint8_t *marks = malloc((size_t)s.n);
@@ -171,7 +161,6 @@ static void boundaries_are_outlines(void **state)
 
 static void means_are_stored_as_the_type_holds(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         lob_type type;
@@ -185,7 +174,7 @@ static void means_are_stored_as_the_type_holds(void **state)
         {"nothing there",       LOB_I16, 0.5, -8, NAN,   16                   },
         {"the largest integer", LOB_I64, 1,   0,  1e300, 9223372036854775807.0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const uint8_t label = 1;
         const lob_label_grid grid = {
             &label, LOB_U8, 1, {1, 1, 1}
@@ -206,7 +195,6 @@ static void means_are_stored_as_the_type_holds(void **state)
 
 static void too_little_memory_is_told(void **state)
 {
-    (void)state;
     scene s = make_scene(3);
     const lob_context context = {.threads = 2, .max_memory = 100};
     lob_contact *list;

@@ -6,17 +6,10 @@
 #include "tests/reference/growcut_case.h"
 #include "tests/reference/growcut_naive.h"
 #include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static lob_status grow(const growcut_case *c, const lob_growcut_options *options, int threads,
                        const lob_growcut_output *out, lob_growcut_stats *stats)
@@ -94,7 +87,6 @@ static int compare_with_automaton(growcut_case *c)
 
 static void automaton_in_float64(void **state)
 {
-    (void)state;
     int64_t compared = 0, voxels = 0;
     for (uint64_t number = 1, done = 0; done < 400; number++) {
         growcut_case c;
@@ -116,7 +108,6 @@ static void automaton_in_float64(void **state)
 /* Colours a level or two apart, where a distance rounded to whole levels would decide. */
 static void automaton_on_faint_colours(void **state)
 {
-    (void)state;
     int64_t compared = 0;
     for (uint64_t number = 1; number <= 60; number++) {
         growcut_case c = {.number = number, .n = 5 * 6 * 4};
@@ -140,7 +131,6 @@ static void automaton_on_faint_colours(void **state)
 
 static void naive_reference(void **state)
 {
-    (void)state;
     int stopped = 0;
     for (uint64_t number = 1000; number < 1400; number++) {
         growcut_case c;
@@ -167,7 +157,6 @@ static void naive_reference(void **state)
 
 static void threads_tiles_keys(void **state)
 {
-    (void)state;
     static const int tiles[] = {4, 9, 64};
     static const int keys[] = {0, 32, 64};
     int wide = 0, narrow = 0;
@@ -273,7 +262,6 @@ static void compare_slice(const growcut_case *c, const lob_growcut_output *whole
 
 static void slices_as_they_would_be_alone(void **state)
 {
-    (void)state;
     int done = 0;
     for (uint64_t number = 3000; done < 60; number++) {
         growcut_case c;
@@ -378,8 +366,7 @@ static const row rows[] = {
 
 static void rules(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         for (const lob_backend *const *b = lob_backends; *b; b++) {
             if (strcmp((*b)->name, "cpu") != 0)
                 continue; /* the others need a device: check_backends */
@@ -411,7 +398,6 @@ static void rules(void **state)
  */
 static void wide_keys_when_needed(void **state)
 {
-    (void)state;
     enum { N = 4000 };
     uint16_t *image = malloc(N * sizeof *image);
     int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
@@ -441,7 +427,6 @@ static void wide_keys_when_needed(void **state)
  */
 static void penalty_beyond_the_range(void **state)
 {
-    (void)state;
     enum { N = 9 };
     double image[N];
     uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
@@ -455,7 +440,7 @@ static void penalty_beyond_the_range(void **state)
     const lob_growcut_output out = {labels, NULL, NULL};
     const lob_context context = {.threads = 1};
     static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
-    for (size_t i = 0; i < sizeof penalties / sizeof *penalties; i++) {
+    for (size_t i = 0; i < COUNT(penalties); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
@@ -467,7 +452,6 @@ static void penalty_beyond_the_range(void **state)
 /* A path so dear that its strength is below what a float holds still tells that it was taken. */
 static void strength_never_vanishes(void **state)
 {
-    (void)state;
     enum { N = 200 };
     uint8_t image[N], seeds[N] = {1}, labels[N];
     float strength[N];
@@ -490,7 +474,6 @@ static void strength_never_vanishes(void **state)
 /* What a row of voxels looks like after some rounds of the automaton. */
 static void stopped_after_rounds(void **state)
 {
-    (void)state;
     enum { N = 5 };
     static const struct {
         const char *what, *image, *seeds;
@@ -510,7 +493,7 @@ static void stopped_after_rounds(void **state)
         {"but not before the second has arrived", "55555", "20001", 1,  "22011", "00000", 1, false},
         {"all seeds: nothing changes",            "12345", "11221", 1,  "11221", "00000", 0, true },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t image[N], seeds[N], labels[N], tie[N];
         for (int v = 0; v < N; v++) {
             image[v] = (uint8_t)(cases[i].image[v] - '0');

@@ -1,16 +1,9 @@
 /* How GrowCut behaves as a call: progress, cancelling, memory limits, options that make no sense.
  */
 #include "kernels/growcut/growcut.h"
-#include "progress_listener.h"
 #include "tests/reference/growcut_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 
 /* A long row of dear steps from a seed with a large label: 32-bit keys overflow near its end. */
 typedef struct {
@@ -49,7 +42,6 @@ static void long_row_free(long_row *r)
 /* Through the narrow keys' try, the wide keys' and the pass for ties, to the end. */
 static void progress_rises_over_all_passes(void **state)
 {
-    (void)state;
     for (int tie = 0; tie < 2; tie++)
         for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
             long_row r;
@@ -73,7 +65,6 @@ static void progress_rises_over_all_passes(void **state)
 
 static void progress_rises_in_random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 9000; number < 9200; number++) {
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_ANY_CALL, 19);
@@ -134,7 +125,6 @@ static lob_growcut_options options_of(int slice_axis)
 
 static void cancelled(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 37);
     for (int axis = -1; axis < 3; axis += 3) {
@@ -160,7 +150,6 @@ static lob_status within(const cube *c, int slice_axis, int threads, int64_t max
 /* What waits to grow counts too: the peak that a run told of is enough, and a byte less is not. */
 static void memory_limit_counts_everything(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 40);
     for (int axis = -1; axis < 3; axis += 3) {
@@ -182,7 +171,6 @@ static void memory_limit_counts_everything(void **state)
  */
 static void slices_share_the_limit(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 24);
     lob_growcut_stats alone, many;
@@ -208,7 +196,6 @@ static void slices_share_the_limit(void **state)
 
 static void bad_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         size_t offset;
@@ -224,7 +211,7 @@ static void bad_options(void **state)
     growcut_case_make(&c, 17, GROWCUT_PLAIN, 5);
     lob_growcut_output out = growcut_output_make(&c);
     const lob_context context = {.threads = 1};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.range[1] = 100;
         memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
@@ -239,7 +226,7 @@ static void bad_options(void **state)
         {7,  -1},
         {4,  3 }
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.neighbours = wrong[i][0];
         options.slice_axis = wrong[i][1];

@@ -1,15 +1,6 @@
 /* The option table's parser: what it takes, what it refuses, and what help makes of it. */
+#include "tests/unit/cmocka_test.h"
 #include "tools/options.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* One variable of each kind, its text after parsing tells what came of the arguments. */
 typedef struct {
@@ -100,7 +91,6 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
 
 static void test_taken(void **state)
 {
-    (void)state;
     static const struct {
         const char *what, *line, *row, *want;
     } cases[] = {
@@ -158,7 +148,6 @@ static void test_taken(void **state)
 
 static void test_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *what, *line, *message;
     } cases[] = {
@@ -220,7 +209,6 @@ static void test_refused(void **state)
 /* What was wrong leaves the variable as it was. */
 static void test_refused_value_changes_nothing(void **state)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"a --number 11",    "number"},
         {"a --pair 3,1",     "pair"  },
@@ -241,7 +229,6 @@ static void test_refused_value_changes_nothing(void **state)
 
 static void test_distance(void **state)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int want;
@@ -274,7 +261,6 @@ static char *help_text(variables *v)
 /* Help shows the defaults that the variables hold, none where there is none, and every row. */
 static void test_help(void **state)
 {
-    (void)state;
     static const char *const parts[] = {
         "lobule test: a summary",
         "Usage: lobule test IMAGE [KIND] [OPTION...]",
@@ -306,7 +292,6 @@ static void test_help(void **state)
 
 static void test_asks_for(void **state)
 {
-    (void)state;
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
     char *const found[] = {other, help}, *const letter[] = {h}, *const after[] = {dashes, help};
     bool quiet = false, asked = false;

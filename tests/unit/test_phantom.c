@@ -3,15 +3,8 @@
 #include "kernels/phantom/phantom.h"
 
 #include "kernels/phantom/phantom_random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { ANY = -1 };
 
@@ -143,7 +136,7 @@ static uint64_t hash_scan(const scan *s)
 static void same_bytes_for_ever(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 1);
         const uint64_t hash = hash_scan(&s);
@@ -163,7 +156,7 @@ static void same_bytes_for_ever(void **unused)
 static void labels_are_there_and_seeds_lie_in_them(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 2);
         const int64_t n = lob_voxels(&s.truth);
@@ -282,7 +275,7 @@ static void refuses(void **unused)
         {"no cells",                           {.cells = -1}                             },
         {"more cells than fit",                {.kind = LOB_PHANTOM_CELLS, .cells = 1000}},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_phantom_options o = bad[i].o;
         if (o.dims.nx == 0) o.dims = (lob_dims){16, 16, 16};
         if (o.spacing_mm[0] == 0) memcpy(o.spacing_mm, (double[]){1, 1, 1}, sizeof o.spacing_mm);

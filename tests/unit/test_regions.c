@@ -1,20 +1,13 @@
 /* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
-#include "alloc_fail.h"
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 {
@@ -25,7 +18,6 @@ static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 /* Labels of random components, measured as `stats` does, are what components measured. */
 static void random_labels(void **state)
 {
-    (void)state;
     int measured = 0;
     for (uint64_t number = 70000; number < 71200; number++) {
         components_case c;
@@ -175,8 +167,7 @@ static bool close_to(double a, double b, double scale)
 
 static void measures(void **state)
 {
-    (void)state;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    for (size_t r = 0; r < COUNT(rows); r++) {
         double store[MOST];
         lob_volume image = lob_volume_empty();
         image.type = rows[r].type;
@@ -205,7 +196,6 @@ static void measures(void **state)
 
 static void places(void **state)
 {
-    (void)state;
     const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
     const lob_regions_input in = {
         labels, LOB_I16, 3, {3, 2, 2},
@@ -233,7 +223,6 @@ static void places(void **state)
 /* The sums of 2^32 voxels at the top of the range still fit, and so does what is made of them. */
 static void the_largest_sums_fit(void **state)
 {
-    (void)state;
     const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
     const lob_region r = {.voxels = (int64_t)n};
     const lob_region_values v = {
@@ -253,7 +242,6 @@ static void the_largest_sums_fit(void **state)
 
 static void adding_is_in_any_order(void **state)
 {
-    (void)state;
     const lob_region a = {
         5, 9, {1, 2,  0},
           {4, 3,  0},
@@ -277,7 +265,6 @@ static void adding_is_in_any_order(void **state)
 
 static void values_add_up_in_any_order(void **state)
 {
-    (void)state;
     const lob_region_values a = {
         2, 10, {7, 8},
           -1, 4
@@ -300,7 +287,6 @@ static void values_add_up_in_any_order(void **state)
 
 static void bad_input_has_its_line(void **state)
 {
-    (void)state;
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
     lob_volume image = lob_volume_empty();
@@ -322,7 +308,7 @@ static void bad_input_has_its_line(void **state)
         {{labels, LOB_F32, 3, {4, 1, 1}, NULL},               LOB_EARG },
         {{labels, LOB_U8, 3, {2, 2, 1}, &other},              LOB_EARG },
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error error = {.text = ""};
         assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, &context, &error), bad[i].want);
         assert_true(error.text[0] != '\0');
@@ -332,7 +318,6 @@ static void bad_input_has_its_line(void **state)
 /* By any number of threads. */
 static void the_first_wrong_label_is_named(void **state)
 {
-    (void)state;
     enum { ROWS = 4096 };
     static int16_t labels[2 * ROWS];
     for (int i = 3001; i < 2 * ROWS; i++) labels[i] = i % 2 ? 7 : -1;
@@ -352,7 +337,6 @@ static void the_first_wrong_label_is_named(void **state)
 /* Many labels, whose table is larger than small change. */
 static void tables_of_threads_are_within_the_memory(void **state)
 {
-    (void)state;
     enum { SIDE = 30, N = SIDE * SIDE * SIDE, VOXELS = 512, SMALL_CHANGE = 256 };
     static int32_t labels[N];
     static lob_region want[N], got[N];

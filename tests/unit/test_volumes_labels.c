@@ -2,17 +2,7 @@
 #include "volumes/labels.h"
 
 #include "tests/reference/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/unit/cmocka_test.h"
 
 enum { ROW = 8 }; /* voxels of a row below, as 2 x 2 x 2 */
 
@@ -160,7 +150,6 @@ static const struct {
 
 static void test_good(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
         const char *what = good[i].what;
         lob_volume volume = make(good[i].type, (lob_dims){2, 2, 2});
@@ -238,7 +227,6 @@ static bool same_bytes(const void *a, const void *b, size_t size)
 
 static void test_bad(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *what = bad[i].what;
         const lob_dims dims = {4, 5, 6};
@@ -272,7 +260,6 @@ static void test_bad(void **state)
 
 static void test_channels(void **state)
 {
-    (void)state;
     lob_volume volume = make(LOB_U8, (lob_dims){3, 3, 3});
     volume.channels = 3;
     lob_label_set set;
@@ -285,7 +272,6 @@ static void test_channels(void **state)
 
 static void test_label_type(void **state)
 {
-    (void)state;
     assert_int_equal(lob_label_type(0), LOB_U8);
     assert_int_equal(lob_label_type(255), LOB_U8);
     assert_int_equal(lob_label_type(256), LOB_I16);
@@ -344,7 +330,6 @@ static double crowd_value(size_t row, int64_t voxel)
 
 static void test_crowds(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(crowds); i++) {
         const char *what = crowds[i].what;
         lob_volume volume = make(crowds[i].type, crowds[i].dims);
@@ -421,7 +406,6 @@ static void check_by_sorting(uint64_t seed, const lob_label_set *set, double *va
 
 static void test_random(void **state)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 200; round++) {
         const uint64_t seed_here = seed;
@@ -470,7 +454,6 @@ static void test_random(void **state)
 /* Kernels hand back labels in a type of their own choice. */
 static void test_restore_from_any_type(void **state)
 {
-    (void)state;
     int32_t values[] = {3, 300, INT32_MAX};
     for (int type = 0; type < LOB_TYPES; type++)
         for (int32_t count = 0; count <= 3; count++) {
@@ -495,7 +478,6 @@ static void test_restore_from_any_type(void **state)
 
 static void test_pack(void **state)
 {
-    (void)state;
     enum { N = 5000 };
     const struct {
         lob_type from, to;
@@ -508,7 +490,7 @@ static void test_pack(void **state)
         {LOB_I32, LOB_I32, 1 << 30},
         {LOB_I32, LOB_U8,  0      },
     };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    for (size_t r = 0; r < COUNT(rows); r++) {
         lob_volume volume = lob_volume_empty();
         const int32_t step = rows[r].from == LOB_U8 ? 255 : rows[r].largest;
         volume.type = rows[r].from;

@@ -1,16 +1,6 @@
 /* Sizes that overflow, volumes like others, and grids that are or are not the same. */
+#include "tests/unit/cmocka_test.h"
 #include "volumes/volume.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum { MAX_TEXT = sizeof(lob_error) };
 
@@ -36,7 +26,6 @@ static const struct {
 
 static void test_products(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(products); i++) {
         const int64_t got = lob_product(products[i].a, products[i].b, products[i].c, products[i].d);
         if (got != products[i].want) fail_msg("%s: got %lld", products[i].what, (long long)got);
@@ -45,7 +34,6 @@ static void test_products(void **state)
 
 static void test_dims(void **state)
 {
-    (void)state;
     assert_int_equal(lob_dims_voxels((lob_dims){5, 7, 11}), 385);
     assert_int_equal(lob_dims_voxels((lob_dims){1, 1, 1}), 1);
     assert_int_equal(lob_dims_voxels((lob_dims){0, 7, 11}), -1);
@@ -70,7 +58,6 @@ static lob_volume grid(lob_dims dims, double x_mm, double y_mm, double z_mm)
 
 static void test_like(void **state)
 {
-    (void)state;
     lob_volume like = grid((lob_dims){5, 7, 11}, 0.7, 0.8, 3.0);
     like.header = (lob_header){"NIfTI-1", header_bytes, sizeof header_bytes, extension_bytes,
                                sizeof extension_bytes};
@@ -125,7 +112,6 @@ static const struct {
 
 static void test_impossible(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(impossible); i++) {
         const lob_volume like = grid(impossible[i].dims, 1, 1, 1);
         lob_volume out;
@@ -217,7 +203,6 @@ static const struct {
 
 static void test_same_grid(void **state)
 {
-    (void)state;
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     for (size_t i = 0; i < COUNT(grids); i++) {
         const double *s = grids[i].spacing_mm;
@@ -252,7 +237,6 @@ static void test_same_grid(void **state)
 /* What a report leaves out matters as much: one change is called by one name. */
 static void test_same_grid_says_no_more(void **state)
 {
-    (void)state;
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     lob_volume b = a;
     b.geometry.affine[2][3] = 3.0;
@@ -272,7 +256,6 @@ static void test_same_grid_says_no_more(void **state)
 
 static void test_long_names(void **state)
 {
-    (void)state;
     char a_name[2000], b_name[2000];
     memset(a_name, 'a', sizeof a_name);
     for (size_t i = 0; i + 1 < sizeof b_name; i += 2) memcpy(b_name + i, "\xc3\xb6", 2);

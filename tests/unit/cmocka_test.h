@@ -1,0 +1,27 @@
+/* What every unit test includes: cmocka with the headers that it needs, and what most tests use. */
+#ifndef LOB_CMOCKA_TEST_H
+#define LOB_CMOCKA_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* cmocka hands each test a state; most tests have none. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* A list inside a row of a table. Rows without braces of their own are aligned on one line each. */
+#define LIST(...)   \
+    {               \
+        __VA_ARGS__ \
+    }
+
+#endif
