@@ -400,8 +400,8 @@ const char *components_result_differs(const lob_components_output *a,
     if (a->foreground != b->foreground) return "the number of foreground voxels";
     if (a->not_finite != b->not_finite) return "the number of voxels that are not finite";
     if (a->type != b->type) return "the type of the labels";
-    if (memcmp(a->labels, b->labels, (size_t)voxels * lob_type_of(a->type)->bytes) != 0)
-        return "labels";
+    const size_t bytes = (size_t)voxels * lob_type_of(a->type)->bytes;
+    if (bytes > 0 && memcmp(a->labels, b->labels, bytes) != 0) return "labels";
     if (!a->regions != !b->regions) return "whether there are regions";
     if (a->regions && memcmp(a->regions, b->regions, (size_t)a->count * sizeof *a->regions) != 0)
         return "regions";
@@ -412,7 +412,8 @@ const char *components_result_differs(const lob_components_output *a,
     if (a->values && memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) != 0)
         return "values of regions";
     if (a->fine.exact != b->fine.exact || a->fine.low_bits != b->fine.low_bits ||
-        a->fine.low != b->fine.low || a->fine.per_unit != b->fine.per_unit)
+        memcmp(&a->fine.low, &b->fine.low, sizeof a->fine.low) != 0 ||
+        memcmp(&a->fine.per_unit, &b->fine.per_unit, sizeof a->fine.per_unit) != 0)
         return "fine levels";
     return NULL;
 }

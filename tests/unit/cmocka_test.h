@@ -18,8 +18,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A list inside a row of a table. Rows without braces of their own are aligned on one line each. */
-#define LIST(...)   \
+/* A row of a table; clang-format wraps these, where it would put each field on a line of its own.
+ */
+#define ROW(...)    \
     {               \
         __VA_ARGS__ \
     }
