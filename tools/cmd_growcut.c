@@ -14,7 +14,7 @@ typedef struct {
     const char *mask, *seed_strength, *strength, *tie;
     int frame, rule, norm, neighbours, slices, rounds, tile;
     double penalty, range[2], min_strength, max_cost;
-    lob_length max_mm;
+    lob_size max_mm;
 } settings;
 
 /* Everything on the grid, freed together. */
@@ -70,8 +70,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
     }
     double *values = malloc((size_t)nx * sizeof *values);
     w->seed_strength = malloc((size_t)lob_voxels(&v) * sizeof *w->seed_strength);
-    if (!values || !w->seed_strength)
-        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->seed_strength);
+    if (!values || !w->seed_strength) st = lob_session_no_memory(s, set->seed_strength);
     for (int64_t row = 0; row < rows && st == LOB_OK; row++) {
         values_of_row(values, &v, row);
         for (int64_t i = 0; i < nx && st == LOB_OK; i++) {
@@ -193,7 +192,7 @@ static lob_status report_labels(lob_session *s, const settings *set, const work 
 {
     const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
     int64_t *count = calloc((size_t)w->set.count + 1, sizeof *count);
-    if (!count) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    if (!count) return lob_session_no_memory(s, set->labels);
     count_labels(count, &w->labels);
 
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
@@ -315,11 +314,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     lob_session_stage(s, "prepare", start_s);
     lob_session_compute(s, "growing");
     st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
-    if (st == LOB_EDATA || st == LOB_ENOMEM) {
-        const lob_error reason = s->error; /* which knows of no files */
-        lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->seeds, reason.text);
-    }
-    if (st != LOB_OK) return st;
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->seeds);
     lob_session_computed(s);
 
     start_s = lob_clock_s();

@@ -108,8 +108,7 @@ static lob_status read_labels(lob_session *s, const settings *set, content *c)
     if (st != LOB_OK) return st;
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);
     c->shown = calloc((size_t)c->set.count + 1, sizeof *c->shown);
-    if (!c->colour || !c->shown)
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    if (!c->colour || !c->shown) return lob_session_no_memory(s, set->labels);
     for (int32_t i = 1; i <= c->set.count; i++) {
         c->colour[i] = lob_label_colour(c->set.values[i - 1]);
         c->shown[i] = !is_hidden(set, c, i);

@@ -24,7 +24,7 @@ typedef struct {
     const char *mean, *boundaries, *table, *graph;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
-    lob_length size;
+    lob_size size;
     bool until_still;
 } settings;
 
@@ -81,7 +81,7 @@ static lob_status choose_lab(lob_session *s, const settings *set, bool *lab,
 }
 
 /* A side in voxels as mm: that of the cube, in slices the square, with as many voxels. */
-static double side_mm(lob_length size, int slice_axis, const lob_volume *image)
+static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
 {
     double mm = 1.0;
     int axes = 0;
@@ -241,14 +241,6 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return st;
 }
 
-/* Put the image's name before what the library says, which knows of no files. */
-static lob_status name_image(lob_session *s, const settings *set, lob_status st)
-{
-    const lob_error reason = s->error;
-    if (st == LOB_OK || st == LOB_ECANCEL) return st;
-    return lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
-}
-
 static lob_status cut(lob_session *s, const settings *set, work *w)
 {
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
@@ -261,7 +253,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     lob_session_compute(s, "cutting");
     st = s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
                                  &s->error);
-    if (st != LOB_OK) return name_image(s, set, st);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
     st = lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels);
     lob_session_give(s, bytes - lob_voxel_bytes(&w->labels));
     lob_session_computed(s);
@@ -269,11 +261,6 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
 }
 
 /* ---- what is measured of the supervoxels ---- */
-
-static lob_status no_memory(lob_session *s, const char *path)
-{
-    return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
-}
 
 /* Take and allocate another volume on the image's grid. */
 static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lob_type type,
@@ -283,7 +270,9 @@ static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lo
     const lob_status st =
         lob_session_take(s, lob_product(lob_voxels(&w->image), each, channels, 1), path);
     if (st != LOB_OK) return st;
-    return lob_volume_like(out, &w->image, type, channels) == LOB_OK ? LOB_OK : no_memory(s, path);
+    return lob_volume_like(out, &w->image, type, channels) == LOB_OK
+               ? LOB_OK
+               : lob_session_no_memory(s, path);
 }
 
 /* Real numbers hold a mean; a picture takes it rounded, in the image's own units. */
@@ -309,7 +298,7 @@ static lob_status find_contacts(lob_session *s, const settings *set, work *w,
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
     lob_session_give(s, -w->contact_count * (int64_t)sizeof *w->contacts);
-    return name_image(s, set, st);
+    return lob_session_name(s, st, set->image, NULL);
 }
 
 static lob_status measure_regions(lob_session *s, const settings *set, work *w,
@@ -323,13 +312,13 @@ static lob_status measure_regions(lob_session *s, const settings *set, work *w,
         .image = w->image.channels == 1 ? &w->image : NULL,
     };
     const size_t each = sizeof *w->regions + (in.image ? sizeof *w->values : 0);
-    const lob_status st = lob_session_take(s, grid->count * (int64_t)each, set->table);
+    lob_status st = lob_session_take(s, grid->count * (int64_t)each, set->table);
     if (st != LOB_OK) return st;
     w->regions = calloc((size_t)grid->count, sizeof *w->regions);
     if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
-    if (!w->regions || (in.image && !w->values)) return no_memory(s, set->table);
-    return name_image(
-        s, set, s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error));
+    if (!w->regions || (in.image && !w->values)) return lob_session_no_memory(s, set->table);
+    st = s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error);
+    return lob_session_name(s, st, set->image, NULL);
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -347,9 +336,9 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         st = lob_session_take(s, grid.count * (int64_t)each, set->labels);
         if (st != LOB_OK) return st;
         w->means = calloc((size_t)grid.count, each);
-        if (!w->means) return no_memory(s, set->labels);
-        st =
-            name_image(s, set, lob_label_means(w->means, &grid, &w->image, &s->context, &s->error));
+        if (!w->means) return lob_session_no_memory(s, set->labels);
+        st = lob_label_means(w->means, &grid, &w->image, &s->context, &s->error);
+        st = lob_session_name(s, st, set->image, NULL);
     }
     if (st == LOB_OK && set->mean) st = paint_means(s, set, w, &grid);
     if (st == LOB_OK && set->boundaries)

@@ -81,6 +81,19 @@ lob_status lob_session_cancelled(lob_session *s)
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
+lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other)
+{
+    const lob_error reason = s->error;
+    if (st == LOB_OK || st == LOB_ECANCEL) return st;
+    return lob_fail_hint(&s->error, st, reason.hint, "%s%s%s: %.800s", path, other ? " with " : "",
+                         other ? other : "", reason.text);
+}
+
+lob_status lob_session_no_memory(lob_session *s, const char *path)
+{
+    return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+}
+
 /* The i-th row over both tables, or NULL. */
 static const lob_option *row_at(const lob_session *s, size_t i)
 {

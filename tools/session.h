@@ -206,6 +206,18 @@ lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void
 /* Close it, and describe it as lob_session_read does. An input that is not open is fine. */
 void lob_session_close(lob_session *s, lob_plane_input *input);
 
+/*
+ * Put the file's name before what a kernel says, which knows of no files; its hint stays.
+ *
+ *   other  in  a second file at work; NULL: none
+ *
+ * Returns st, which may be LOB_OK.
+ */
+lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other);
+
+/* The line for memory that this file needs and the system does not give. Returns LOB_ENOMEM. */
+lob_status lob_session_no_memory(lob_session *s, const char *path);
+
 /* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
 lob_status lob_session_cancelled(lob_session *s);
 

@@ -8,8 +8,8 @@ typedef struct {
     int number, among, word;
     double real, above, pair[2], triple[3];
     const char *text, *input, *output;
-    lob_length length;
-    lob_extent extent;
+    lob_size length;
+    lob_size extent;
     int64_t bytes;
     lob_device_choice device;
 } variables;

@@ -1,7 +1,7 @@
 /* What the two ways of `lobule components` share: a volume as a whole, and a few planes at a time.
  */
-#ifndef LOB_COMPONENTS_JOB_H
-#define LOB_COMPONENTS_JOB_H
+#ifndef LOB_COMPONENTS_WORK_H
+#define LOB_COMPONENTS_WORK_H
 
 #include "tools/session.h"
 
@@ -10,7 +10,7 @@ typedef struct {
     int frame, channel, neighbours, slices, order, label_of, type, largest;
     double above, range[2], tolerance;
     bool equal, fill_holes;
-    lob_extent min_size, max_size;
+    lob_size min_size, max_size;
 } lob_components_settings;
 
 typedef struct {
@@ -21,35 +21,32 @@ typedef struct {
     lob_components_options options;
     lob_components_output result;
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
-} lob_components_job;
+} lob_components_work;
 
 /* The kernel's options for an image in this place. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
-lob_status lob_components_job_options(lob_session *s, lob_components_job *job);
-
-/* Put the file's name before what a kernel that knows of none has to say. Returns st. */
-lob_status lob_components_job_explain(lob_session *s, const lob_components_job *job, lob_status st);
+lob_status lob_components_work_options(lob_session *s, lob_components_work *work);
 
 /* Does the table want the components' values? */
-bool lob_components_job_has_values(const lob_components_job *job);
+bool lob_components_work_has_values(const lob_components_work *work);
 
 /* Bytes of a component's values: one a channel. */
-int64_t lob_components_job_value_bytes(const lob_components_job *job);
+int64_t lob_components_work_value_bytes(const lob_components_work *work);
 
 /* A voxel that has a component's values. */
-int64_t lob_components_job_member(const lob_components_job *job, int64_t component);
+int64_t lob_components_work_member(const lob_components_work *work, int64_t component);
 
 /* Take a component's values from voxel `at` of the image, or of a slab of it. */
-void lob_components_job_take_value(lob_components_job *job, int64_t component, const lob_volume *v,
-                                   int64_t at);
+void lob_components_work_take_value(lob_components_work *work, int64_t component,
+                                    const lob_volume *v, int64_t at);
 
 /* Count what the result has rows of, which the kernel took, as held by the session. */
-void lob_components_job_hold(lob_session *s, const lob_components_job *job);
+void lob_components_work_hold(lob_session *s, const lob_components_work *work);
 
 /* What was found, for the report, and what a person should know. */
-void lob_components_job_report(lob_session *s, const lob_components_job *job);
+void lob_components_work_report(lob_session *s, const lob_components_work *work);
 
 /* Write the table, if one was asked for. */
-lob_status lob_components_job_table(lob_session *s, const lob_components_job *job);
+lob_status lob_components_work_table(lob_session *s, const lob_components_work *work);
 
 /*
  * The whole command, a few planes at a time.
