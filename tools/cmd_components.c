@@ -104,13 +104,13 @@ static lob_status join(lob_session *s, lob_components_work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
-    const int64_t most = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
-    lob_status st = lob_session_take(s, most, w->set->labels);
+    const int64_t max = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
+    lob_status st = lob_session_take(s, max, w->set->labels);
     if (st != LOB_OK) return st;
     lob_session_compute(s, "joining");
     st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
     if (st != LOB_OK) return lob_session_name(s, st, w->set->image, NULL);
-    lob_session_give(s, most - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
+    lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
     lob_components_work_hold(s, w);
     st = find_values(s, w);
     if (st == LOB_OK) lob_session_computed(s);
@@ -185,8 +185,8 @@ static lob_status components(lob_session *s, settings *set)
     if (st != LOB_ENOMEM) return st;
     if (set->fill_holes) {
         const lob_error reason = s->error;
-        return lob_fail_hint(&s->error, st, reason.hint, "%.800s; with --fill-holes it is not worked on in parts",
-                        reason.text);
+        return lob_fail_hint(&s->error, st, reason.hint,
+                             "%.800s; with --fill-holes it is not worked on in parts", reason.text);
     }
     lob_session_forget(s);
     return lob_components_by_planes(s, set, memory);

@@ -203,18 +203,19 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
     lob_session_stage(s, "prepare", start_s);
 
-    const double most = spread.of_99_percent[1] - spread.of_99_percent[0];
+    const double range_of_99 = spread.of_99_percent[1] - spread.of_99_percent[0];
     const double whole = spread.range[1] - spread.range[0];
     const double share =
         o->method == LOB_LSC ? usual.compactness * o->ratio / usual.ratio : o->compactness;
-    const bool few = !spread.exact && most < FEW_LEVELS * spread.level_step;
-    const bool light = o->method != LOB_SLICO && most < fmin(share, usual.compactness) * whole;
-    if (most > 0.0 && (few || light))
+    const bool few = !spread.exact && range_of_99 < FEW_LEVELS * spread.level_step;
+    const bool light =
+        o->method != LOB_SLICO && range_of_99 < fmin(share, usual.compactness) * whole;
+    if (range_of_99 > 0.0 && (few || light))
         lob_session_note(s,
                          "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
                          "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
                          set->image, spread.of_99_percent[0], spread.of_99_percent[1],
-                         100.0 * most / whole, spread.range[0], spread.range[1],
+                         100.0 * range_of_99 / whole, spread.range[0], spread.range[1],
                          few ? "" : weights[o->method]);
     return LOB_OK;
 }

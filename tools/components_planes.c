@@ -30,7 +30,7 @@ typedef struct {
     bool stopped;   /* by what is wrong with a file, not by the kernel */
     int64_t z;      /* of the slab at hand */
     int64_t planes; /* that there is room for */
-    int64_t most_planes;
+    int64_t max_planes;
 
     int64_t value_bytes; /* that values and order have taken */
     first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
@@ -91,7 +91,7 @@ static int64_t slab_bytes(const work *w, int64_t planes)
 }
 
 /* Memory for slabs of so many planes. */
-static lob_status make_room(work *w, int64_t planes)
+static lob_status allocate_slabs(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     const char *path = w->common.set->image;
@@ -113,7 +113,7 @@ static lob_status make_room(work *w, int64_t planes)
                     (long long)planes);
 }
 
-static void give_room(work *w)
+static void free_slabs(work *w)
 {
     lob_session_give(w->s, slab_bytes(w, w->planes));
     slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
@@ -185,9 +185,10 @@ static lob_status prepare_values(work *w)
     const lob_status st = lob_session_take(w->s, bytes, w->common.set->table);
     if (st != LOB_OK) return st;
     w->value_bytes = bytes;
-    const size_t room = (size_t)r->count + 1;
-    w->common.values = calloc(room * (size_t)w->common.image.channels, sizeof *w->common.values);
-    w->order = malloc(room * sizeof *w->order);
+    const size_t capacity = (size_t)r->count + 1;
+    w->common.values =
+        calloc(capacity * (size_t)w->common.image.channels, sizeof *w->common.values);
+    w->order = malloc(capacity * sizeof *w->order);
     if (!w->common.values || !w->order) return lob_session_no_memory(w->s, w->common.set->table);
     for (int64_t i = 0; i < r->count; i++)
         w->order[i] = (first_voxel){lob_components_work_member(&w->common, i), i};
@@ -314,14 +315,14 @@ static lob_status join(work *w, int64_t planes)
                         w->common.set->image, (long long)planes,
                         (long long)w->common.image.dims.nz);
         w->z = 0;
-        lob_status st = make_room(w, planes);
+        lob_status st = allocate_slabs(w, planes);
         if (st == LOB_OK) st = join_once(w);
         if (st == LOB_OK) lob_components_work_hold(s, &w->common);
         if (st == LOB_OK) return st;
         undo(w);
         if (w->stopped || st != LOB_ENOMEM) return st;
         const int64_t tables = w->common.result.working_bytes;
-        give_room(w);
+        free_slabs(w);
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
             const lob_error reason = s->error;
             return lob_fail_hint(&s->error, st, reason.hint, "%.800s%s%s", reason.text,
@@ -338,7 +339,7 @@ static lob_status make(lob_session *s, const char *path, void *user)
 {
     work *w = user;
     (void)path;
-    lob_status st = join(w, w->most_planes);
+    lob_status st = join(w, w->max_planes);
     if (st == LOB_OK) {
         lob_components_work_report(s, &w->common);
         cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
@@ -355,7 +356,7 @@ static lob_status make(lob_session *s, const char *path, void *user)
 }
 
 /* How many planes a slab may have at most. */
-static int64_t most_planes(const work *w, int64_t memory)
+static int64_t max_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;
     const int64_t nz = w->common.image.dims.nz;
@@ -380,11 +381,11 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
 
     lob_status st = open_inputs(&w);
     if (st == LOB_OK) {
-        w.most_planes = most_planes(&w, memory);
+        w.max_planes = max_planes(&w, memory);
         st = lob_session_make(s, &w.labels, set->labels, make, &w);
     }
     undo(&w);
-    give_room(&w);
+    free_slabs(&w);
     lob_session_close(s, &w.image.file);
     lob_session_close(s, &w.mask.file);
     lob_session_close(s, &w.intensities.file);

@@ -71,7 +71,7 @@ int lob_word_distance(const char *a, const char *b)
 const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name)
 {
     const char *nearest = NULL;
-    int least = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
+    int min = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
     for (size_t t = 0; t < count; t++)
         for (size_t i = 0; i < tables[t].count; i++) {
             const lob_option *row = &tables[t].rows[i];
@@ -80,8 +80,8 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
             int distance = lob_word_distance(row->name, name);
             /* The beginning of a name is as good a guess as a slip of one key. */
             if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
-            if (distance < least) {
-                least = distance;
+            if (distance < min) {
+                min = distance;
                 nearest = row->name;
             }
         }

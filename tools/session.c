@@ -165,7 +165,7 @@ static lob_status check_outputs(lob_session *s)
     return LOB_OK;
 }
 
-/* Is the device asked for one that this program could have? Opening it is left to who needs it. */
+/* Is the backend of --device part of this program? lob_session_device opens the device. */
 static lob_status check_device(lob_session *s)
 {
     char known[64] = "";
@@ -227,7 +227,7 @@ static void fill_common(lob_session *s)
     s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows)};
 }
 
-/* What the library's hints are on the command line. */
+/* The library's hints in words of the command line. */
 static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_USE_CPU] = "use --device cpu",
     [LOB_HINT_BUILD_GPU] = "use --device cpu, or, if its compute capability is 8.0 or later, build "
@@ -332,8 +332,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     return false;
 }
 
-/* What a failed command had made goes, and the report does not name it; what replaced an older file
- * stays. */
+/* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
+ */
 static void remove_outputs(lob_session *s)
 {
     for (int i = s->outputs_written - 1; i >= 0; i--) {
@@ -356,8 +356,8 @@ static void print_notes(lob_session *s, const cJSON *notes)
 }
 
 /*
- * Notes come when the work is done: a command that fails says one thing only. First what reading
- * the inputs brought to light, then what the command had to say.
+ * Notes are printed when the work is done, because a command that fails prints one line only: first
+ * the warnings of the inputs, then the command's notes.
  */
 static void print_all_notes(lob_session *s)
 {
@@ -370,7 +370,7 @@ static void print_all_notes(lob_session *s)
     print_notes(s, s->notes);
 }
 
-/* Who runs out of memory knows what was left of --max-memory; a person knows what was given. */
+/* The message says what was left of --max-memory; add what the user gave. */
 static void name_limit(lob_session *s)
 {
     char given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT];

@@ -7,7 +7,7 @@
 #include <cuda_runtime_api.h>
 
 /* Runs before those that are counted, and the most that are. */
-enum { BENCH_WARM_UP = 2, BENCH_MOST_TIMES = 101 };
+enum { BENCH_WARM_UP = 2, BENCH_MAX_TIMES = 101 };
 
 /* Noise of the phantom in per cent of its range: a standard deviation of 20 of 12 bits. */
 #define BENCH_NOISE_PERCENT (100.0 * 20 / 4096)

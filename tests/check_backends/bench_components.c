@@ -126,10 +126,10 @@ static void fill_levels(lob_volume *v, double levels)
 static void fill_noise(lob_volume *v, double p)
 {
     const int64_t n = lob_voxels(v);
-    const uint64_t most = (uint64_t)(p * 16777216.0);
+    const uint64_t max = (uint64_t)(p * 16777216.0);
 #pragma omp parallel for
     for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)v->data)[i] = random_bits(22, (uint64_t)i) >> 40 < most;
+        ((uint8_t *)v->data)[i] = random_bits(22, (uint64_t)i) >> 40 < max;
 }
 
 static void fill_checkerboard(lob_volume *v, double unused)
@@ -207,7 +207,7 @@ static timing measure(const bench *b, const lob_components_options *o)
 {
     const lob_components_input in = {.image = &b->image};
     const lob_components_arrays arrays = {.image = b->device_image, .labels = b->device_labels};
-    float ms[BENCH_MOST_TIMES];
+    float ms[BENCH_MAX_TIMES];
     timing t = {.error = {""}};
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
         bench_clock clock = bench_start(b->context);

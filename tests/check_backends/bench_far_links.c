@@ -79,14 +79,14 @@ static void make_patches(uint8_t *pixels, int nx, int ny)
     for (int y = 0; y < ny; y++)
         for (int x = 0; x < nx; x++) {
             uint64_t nearest = 0;
-            double least = 1e30;
+            double min = 1e30;
             for (int gy = y / PATCH; gy <= y / PATCH + 2; gy++)
                 for (int gx = x / PATCH; gx <= x / PATCH + 2; gx++) {
                     const uint64_t id = (uint64_t)gy * 65536 + (uint64_t)gx;
                     const double dx = (gx - 1 + random_unit(22, id)) * PATCH - x;
                     const double dy = (gy - 1 + random_unit(23, id)) * PATCH - y;
-                    if (dx * dx + dy * dy < least) {
-                        least = dx * dx + dy * dy;
+                    if (dx * dx + dy * dy < min) {
+                        min = dx * dx + dy * dy;
                         nearest = id;
                     }
                 }
@@ -171,9 +171,9 @@ static int64_t count_wrong(flat_bench *b, bool propagated)
 
 static int time_both(flat_bench *b, int times)
 {
-    float ours[BENCH_MOST_TIMES], theirs[BENCH_MOST_TIMES];
+    float ours[BENCH_MAX_TIMES], theirs[BENCH_MAX_TIMES];
     int passes = 0, failures = 0;
-    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
+    if (times > BENCH_MAX_TIMES) times = BENCH_MAX_TIMES;
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = far_links_ms(b, &passes);
         if (i < 0) failures += count_wrong(b, true) != 0;

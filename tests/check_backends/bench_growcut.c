@@ -133,10 +133,10 @@ static void bench_free(bench *b)
 static int32_t labels_of(const bench *b)
 {
     const int64_t n = lob_voxels(&b->seeds);
-    int32_t most = 0;
+    int32_t max = 0;
     for (int64_t i = 0; i < n; i++)
-        if (((uint8_t *)b->seeds.data)[i] > most) most = ((uint8_t *)b->seeds.data)[i];
-    return most;
+        if (((uint8_t *)b->seeds.data)[i] > max) max = ((uint8_t *)b->seeds.data)[i];
+    return max;
 }
 
 static bool on_cpu(bench *b, const lob_growcut_options *options)
@@ -168,8 +168,8 @@ static timing measure(bench *b, const lob_growcut_options *options,
     const int64_t voxels = lob_voxels(&b->image);
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     timing t = {0};
-    float ms[BENCH_MOST_TIMES];
-    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
+    float ms[BENCH_MAX_TIMES];
+    if (times > BENCH_MAX_TIMES) times = BENCH_MAX_TIMES;
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = timed_call(b, &t, &in, options, tuning);
         if (t.status != LOB_OK) {

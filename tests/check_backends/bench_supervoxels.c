@@ -118,10 +118,10 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
 {
     const lob_supervoxels_input in = {.image = &b->image};
     lob_supervoxels_cache kept = {0};
-    float ms[BENCH_MOST_TIMES];
+    float ms[BENCH_MAX_TIMES];
     timing t = {.error = {""}};
-    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
-    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
+    const int max = b->options->times < BENCH_MAX_TIMES ? b->options->times : BENCH_MAX_TIMES;
+    for (int i = -BENCH_WARM_UP; i < max && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
         t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &kept, tuning,
                                                b->context, &t.error);
@@ -129,7 +129,7 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
         if (i >= 0) ms[i] = took;
     }
     lob_supervoxels_cache_free(&kept);
-    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
+    if (t.status == LOB_OK) t.ms = bench_median(ms, max);
     return t;
 }
 
@@ -137,16 +137,16 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
 static timing measure_transfers(const bench *b, const lob_supervoxels_options *o)
 {
     const lob_supervoxels_input in = {.image = &b->image};
-    float ms[BENCH_MOST_TIMES];
+    float ms[BENCH_MAX_TIMES];
     timing t = {.error = {""}};
-    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
-    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
+    const int max = b->options->times < BENCH_MAX_TIMES ? b->options->times : BENCH_MAX_TIMES;
+    for (int i = -BENCH_WARM_UP; i < max && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
         t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
+    if (t.status == LOB_OK) t.ms = bench_median(ms, max);
     return t;
 }
 
@@ -196,7 +196,7 @@ static const char *verdict(const pair *p)
 /* ---- volumes ---- */
 
 /* Bytes that must be moved: planes once an iteration and once to begin with, labels three times. */
-static double least_bytes(const bench *b, const lob_supervoxels_options *o)
+static double min_bytes(const bench *b, const lob_supervoxels_options *o)
 {
     const double n = (double)lob_voxels(&b->image);
     return n * b->image.channels * 2.0 * (o->iterations + 1) + 3 * 4.0 * n;
@@ -209,7 +209,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     o.size_mm = 8;
     const pair p = measure_pair(b, &o);
     const double n = (double)lob_voxels(&b->image);
-    const double rate = least_bytes(b, &o) / (p.whole.ms * 1e-3);
+    const double rate = min_bytes(b, &o) / (p.whole.ms * 1e-3);
     printf("%-6s %-5s %9.3f %9.3f %9.3f %7.0f %5.1f %6.2f %9lld %9lld  %s %016llx\n", name,
            method_name[method], (double)p.whole.ms, (double)p.iterated.ms,
            (double)(p.whole.ms - p.iterated.ms), rate / 1e9, 100 * rate / b->copy,
@@ -319,7 +319,7 @@ static int bench_frames(const lob_context *context, const bench_options *options
 /* ---- memory ---- */
 
 /* Bytes a voxel; more where what must be known of pieces takes most of that. */
-static const double MOST_BYTES = 4, MOST_OF_PIECES = 3.5;
+static const double MAX_BYTES = 4, MAX_PIECE_BYTES = 3.5;
 
 /* Working memory beyond input and output. */
 static int bench_memory(const lob_context *context, const bench_options *options)
@@ -361,8 +361,8 @@ static int bench_memory(const lob_context *context, const bench_options *options
             const double gpu = (double)p.whole.stats.working_bytes / n,
                          cpu = (double)p.on_cpu.working_bytes / n,
                          pieces = (double)p.on_cpu.pieces / n;
-            const bool over = fmax(gpu, cpu) > MOST_BYTES &&
-                              pieces * (8 + 6 * b.image.channels) <= MOST_OF_PIECES;
+            const bool over = fmax(gpu, cpu) > MAX_BYTES &&
+                              pieces * (8 + 6 * b.image.channels) <= MAX_PIECE_BYTES;
             printf("%-10s %4lld x%5lld x%4lld %4g %6g %-5s %6.2f %6.2f %9.3f %8.3f  %s%s\n",
                    rows[i].name, (long long)rows[i].dims.nx, (long long)rows[i].dims.ny,
                    (long long)rows[i].dims.nz, rows[i].size, rows[i].compactness, method_name[m],

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Every LIMITED-th case is also run with too little memory. */
-enum { MOST_SIDE = 41, LIMITED = 4 };
+enum { MAX_SIDE = 41, LIMITED = 4 };
 
 /* What one run came to. */
 typedef struct {
@@ -88,7 +88,7 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
 {
     growcut_case c;
     const lob_context cpu = {.threads = context->threads};
-    growcut_case_make(&c, n, GROWCUT_ANY_CALL, MOST_SIDE);
+    growcut_case_make(&c, n, GROWCUT_ANY_CALL, MAX_SIDE);
     outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
     const char *what = differ(&c, &want, &got);
     sum->grown += want.status == LOB_OK;
@@ -125,7 +125,7 @@ int check_growcut_repeats(const lob_backend *backend, const lob_context *context
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that grows over most of its voxels */
     for (;; n++) {
-        growcut_case_make(&c, n, GROWCUT_ANY_CALL, MOST_SIDE);
+        growcut_case_make(&c, n, GROWCUT_ANY_CALL, MAX_SIDE);
         want = run(lob_backends[0], &c, &cpu);
         if (want.status == LOB_OK && c.n > 8000 && want.stats.reached > c.n / 2) break;
         growcut_output_free(&want.out);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Fixed cases of more voxels than LARGE are large ones: see CHECK_MANY. */
-enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
+enum { MAX_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
 
 /* What one run came to. */
 typedef struct {
@@ -159,7 +159,7 @@ int check_supervoxels_cases(const lob_backend *backend, const lob_context *conte
         fixed++;
     }
     for (uint64_t i = first; i < first + n; i++) {
-        supervoxels_case_make(&c, i, MOST_SIDE);
+        supervoxels_case_make(&c, i, MAX_SIDE);
         failures += check_case(backend, context, &c, &worked);
     }
     printf("supervoxels: %llu cases and %d fixed ones, %d of them with data, %d differ\n",
@@ -175,7 +175,7 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that has small pieces to join */
     for (;; n++) {
-        supervoxels_case_make(&c, n, MOST_SIDE);
+        supervoxels_case_make(&c, n, MAX_SIDE);
         want = run(lob_backends[0], &c, &cpu);
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
             want.stats.supervoxels > 8 && want.stats.pieces > want.stats.supervoxels)

@@ -8,7 +8,7 @@
 /* Take any bytes; return 0. Whatever is wrong shows as a crash or a sanitizer's report. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Put sound input number 0, 1, ... into bytes, at most room of them; 0 after the last. */
-size_t fuzz_seed(int number, uint8_t *bytes, size_t room);
+/* Put sound input number 0, 1, ... into bytes, at most capacity of them; 0 after the last. */
+size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity);
 
 #endif

@@ -223,7 +223,7 @@ static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
         {0,  0,  1 }
     };
     int64_t *faces = must(calloc((size_t)labels + 1, sizeof *faces));
-    int32_t most = 0;
+    int32_t max = 0;
     bool border = false;
     for (int64_t q = 0; q < voxels; q++)
         for (int s = 0; s < 6; s++) {
@@ -243,9 +243,9 @@ static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
             if (c->number[j] > 0) faces[c->number[j]]++;
         }
     for (int32_t k = 1; k <= labels && !border; k++)
-        if (faces[k] > (most ? faces[most] : 0)) most = k;
+        if (faces[k] > (max ? faces[max] : 0)) max = k;
     free(faces);
-    return most;
+    return max;
 }
 
 enum { HOLE = -2, FILLED = -3 };

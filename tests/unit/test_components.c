@@ -6,13 +6,13 @@
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
-static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
+static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
 {
     components_case c;
-    components_case_make(&c, number, most_voxels);
+    components_case_make(&c, number, max_voxels);
     lob_components_output want;
     const lob_status expected = components_naive(&want, &c.in, &c.options);
-    for (int threads = 1; threads <= most_threads; threads++) {
+    for (int threads = 1; threads <= max_threads; threads++) {
         const lob_context context = {.threads = threads};
         lob_components_output got;
         lob_error error = {.text = ""};
@@ -46,14 +46,14 @@ static void random_cases_in_many_slabs(void **state)
     }
 
 /* One row of voxels, or a plane of 4 columns, and what becomes of it. */
-enum { MOST = 18 };
+enum { MAX = 18 };
 static const struct {
     const char *what;
     int width, height, depth;
     lob_type type;
-    double in[MOST];
+    double in[MAX];
     lob_components_options options;
-    int32_t want[MOST];
+    int32_t want[MAX];
 } small[] = {
     ROW("nothing but background", 4, 1, 1, LOB_U8, {0}, JOINED(26, .slice_axis = -1), {0}),
     ROW("one voxel", 1, 1, 1, LOB_U8, {7}, JOINED(26, .slice_axis = -1), {1}),
@@ -124,7 +124,7 @@ static const struct {
 static void small_rows(void **state)
 {
     for (size_t r = 0; r < COUNT(small); r++) {
-        double store[MOST];
+        double store[MAX];
         lob_volume image = lob_volume_empty();
         image.type = small[r].type;
         image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
@@ -223,14 +223,14 @@ static void the_type_follows_the_count(void **state)
 typedef struct {
     int order[3]; /* the new volume's x, y, z are these axes of the old one */
     bool flip[3]; /* of the new one */
-} turning;
+} axis_map;
 
-static lob_dims turned_dims(lob_dims d, const turning *t)
+static lob_dims mapped_dims(lob_dims d, const axis_map *t)
 {
     return (lob_dims){lob_side(d, t->order[0]), lob_side(d, t->order[1]), lob_side(d, t->order[2])};
 }
 
-static int64_t turned_index(lob_dims d, const turning *t, int64_t i)
+static int64_t mapped_index(lob_dims d, const axis_map *t, int64_t i)
 {
     const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / d.nx / d.ny};
     int64_t to[3];
@@ -266,11 +266,11 @@ static lob_components_options plain(const components_case *c)
 
 /* Fail unless voxels that have one label in `fine` have one in `coarse` at the places given. */
 static void assert_refines(const char *what, const components_case *c, const int32_t *fine,
-                           int64_t fine_count, const int32_t *coarse, const turning *t)
+                           int64_t fine_count, const int32_t *coarse, const axis_map *t)
 {
     int32_t *seen = calloc((size_t)fine_count + 1, sizeof *seen);
     for (int64_t i = 0; i < c->n; i++) {
-        const int32_t to = coarse[t ? turned_index(c->image.dims, t, i) : i];
+        const int32_t to = coarse[t ? mapped_index(c->image.dims, t, i) : i];
         if (!seen[fine[i]]) seen[fine[i]] = to;
         if (seen[fine[i]] != to || (fine[i] == 0) != (to == 0))
             fail_msg("%s: %s: voxel %lld", c->shape, what, (long long)i);
@@ -280,7 +280,7 @@ static void assert_refines(const char *what, const components_case *c, const int
 
 static void turned_volumes_have_the_same_parts(void **state)
 {
-    static const turning turnings[] = {
+    static const axis_map axis_maps[] = {
         {{0, 1, 2}, {true, false, false} },
         {{0, 1, 2}, {false, true, true}  },
         {{2, 1, 0}, {false, false, false}},
@@ -294,19 +294,19 @@ static void turned_volumes_have_the_same_parts(void **state)
             components_case_free(&c);
             continue;
         }
-        const turning *t = &turnings[number % COUNT(turnings)];
+        const axis_map *t = &axis_maps[number % COUNT(axis_maps)];
         lob_components_options options = plain(&c), turned_options = plain(&c);
         for (int a = 0; a < 3; a++)
             if (options.slice_axis == t->order[a]) turned_options.slice_axis = a;
         lob_volume turned;
         assert_int_equal(lob_volume_like(&turned, &c.image, c.image.type, 1), LOB_OK);
-        turned.dims = turned_dims(c.image.dims, t);
+        turned.dims = mapped_dims(c.image.dims, t);
         turned.slope = c.image.slope;
         turned.inter = c.image.inter;
         uint8_t *mask = c.mask ? malloc((size_t)c.n) : NULL;
         const size_t bytes = lob_type_of(c.image.type)->bytes;
         for (int64_t i = 0; i < c.n; i++) {
-            const int64_t to = turned_index(c.image.dims, t, i);
+            const int64_t to = mapped_index(c.image.dims, t, i);
             memcpy((char *)turned.data + (size_t)to * bytes,
                    (const char *)c.image.data + (size_t)i * bytes, bytes);
             if (mask) mask[to] = c.mask[i];

@@ -137,7 +137,7 @@ static void progress_rises_and_cancels(void **state)
     for (size_t o = 0; o < COUNT(options); o++)
         for (int threads = 1; threads < 4; threads++)
             for (int tenth = 0; tenth <= 11; tenth++) {
-                told t = {.stop_at = tenth / 10.0};
+                progress_log t = {.stop_at = tenth / 10.0};
                 const lob_context context = {.threads = threads, .progress = listen, .user = &t};
                 lob_components_output r;
                 const lob_status st = lob_components_cpu(&r, &c.in, &options[o], &context, NULL);

@@ -1,14 +1,14 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
 #include "tests/reference/components_naive.h"
-#include "tests/reference/components_tape.h"
+#include "tests/reference/components_slabs.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
 
-static lob_status streamed(lob_components_output *result, components_tape *t, int64_t planes,
+static lob_status streamed(lob_components_output *result, components_slabs *t, int64_t planes,
                            const lob_context *context, lob_error *error)
 {
-    return components_tape_run(result, t, planes, lob_components_cpu, context, error);
+    return components_slabs_run(result, t, planes, lob_components_cpu, context, error);
 }
 
 static int64_t largest_of(const void *labels, lob_type type, int64_t n)
@@ -22,7 +22,7 @@ static int64_t largest_of(const void *labels, lob_type type, int64_t n)
 static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int64_t planes)
 {
-    components_tape t = components_tape_of(c);
+    components_slabs t = components_slabs_of(c);
     lob_components_output got;
     lob_error error = {.text = ""};
     const lob_context context = {.threads = 1 + (int)(c->number % 3)};
@@ -41,7 +41,7 @@ static void compare_case(const components_case *c, const lob_components_output *
         got.labels = NULL;
     }
     lob_components_output_free(&got);
-    components_tape_free(&t);
+    components_slabs_free(&t);
 }
 
 static void random_cases(void **state)
@@ -78,7 +78,7 @@ static void a_read_that_fails_ends_the_call(void **state)
     make_plain(&c, true);
     const lob_context context = {.threads = 2};
     for (int64_t at = 0; at < 2 * c.image.dims.nz; at++) {
-        components_tape t = components_tape_of(&c);
+        components_slabs t = components_slabs_of(&c);
         lob_components_output got;
         lob_error error = {.text = ""};
         t.fail_at = at;
@@ -86,7 +86,7 @@ static void a_read_that_fails_ends_the_call(void **state)
         assert_string_equal(error.text, "planes cannot be read");
         assert_null(got.regions);
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     components_case_free(&c);
 }
@@ -101,7 +101,7 @@ static void planes_that_change_are_noticed(void **state)
     c.in.mask = NULL;
     for (int some = 0; some < 2; some++) {
         memset(c.image.data, some ? 0 : 1, (size_t)c.n);
-        components_tape t = components_tape_of(&c);
+        components_slabs t = components_slabs_of(&c);
         const lob_context context = {.threads = 1};
         lob_components_output got;
         lob_error error = {.text = ""};
@@ -110,7 +110,7 @@ static void planes_that_change_are_noticed(void **state)
         assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "changed"));
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     components_case_free(&c);
 }
@@ -121,33 +121,33 @@ static void memory_is_bounded(void **state)
     make_plain(&c, true);
     lob_context context = {.threads = 1};
     lob_components_output got;
-    components_tape t = components_tape_of(&c);
+    components_slabs t = components_slabs_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
     const int64_t needed = got.working_bytes;
     assert_true(needed >= c.image.dims.nx * c.image.dims.ny * 2 * 4);
     lob_components_output_free(&got);
-    components_tape_free(&t);
-    int64_t least = 0;
-    for (int64_t most = 1; most <= needed; most += 1 + needed / 97) {
+    components_slabs_free(&t);
+    int64_t min = 0;
+    for (int64_t max = 1; max <= needed; max += 1 + needed / 97) {
         lob_error error = {.text = ""};
-        t = components_tape_of(&c);
-        context.max_memory = most;
+        t = components_slabs_of(&c);
+        context.max_memory = max;
         const lob_status st = streamed(&got, &t, 2, &context, &error);
         if (st == LOB_OK) {
-            if (!least) least = most;
-            assert_true(got.working_bytes <= most);
+            if (!min) min = max;
+            assert_true(got.working_bytes <= max);
         } else {
             assert_int_equal(st, LOB_ENOMEM);
             assert_non_null(strstr(error.text, "allowed"));
         }
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     context.max_memory = needed;
-    t = components_tape_of(&c);
+    t = components_slabs_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
     lob_components_output_free(&got);
-    components_tape_free(&t);
+    components_slabs_free(&t);
     components_case_free(&c);
 }
 
@@ -167,15 +167,15 @@ static void progress_rises_and_cancels(void **state)
     make_plain(&c, true);
     for (int64_t planes = 1; planes <= c.image.dims.nz; planes += c.image.dims.nz - 1)
         for (int step = 0; step < 5; step++) {
-            told heard = {.stop_at = step < 4 ? 0.3 * step : 2};
+            progress_log heard = {.stop_at = step < 4 ? 0.3 * step : 2};
             const lob_context context = {.threads = 2, .progress = listen, .user = &heard};
-            components_tape t = components_tape_of(&c);
+            components_slabs t = components_slabs_of(&c);
             lob_components_output got;
             const lob_status st = streamed(&got, &t, planes, &context, NULL);
             assert_int_equal(st, step < 4 ? LOB_ECANCEL : LOB_OK);
             if (st == LOB_OK) assert_true(heard.last == 1.0);
             lob_components_output_free(&got);
-            components_tape_free(&t);
+            components_slabs_free(&t);
         }
     components_case_free(&c);
 }

@@ -57,16 +57,17 @@ static int compare_with_automaton(growcut_case *c)
         const size_t n = (size_t)c->n;
         const growcut_rounding rounding = rounding_of(c);
         int32_t *label = malloc(n * sizeof *label), *other = malloc(n * sizeof *other);
-        double *cost = malloc(n * sizeof *cost), *rival = malloc(n * sizeof *rival);
+        double *cost = malloc(n * sizeof *cost), *other_cost = malloc(n * sizeof *other_cost);
         double *second = malloc(n * sizeof *second), *error = malloc(n * sizeof *error);
-        double *rival_error = malloc(n * sizeof *rival_error);
+        double *other_error = malloc(n * sizeof *other_error);
         growcut_automaton(label, cost, error, &c->in, &c->options, rounding, 0);
         for (size_t v = 0; v < n; v++) second[v] = INFINITY;
         for (int32_t l = 1; l <= c->in.labels; l++) {
-            growcut_automaton(other, rival, rival_error, &c->in, &c->options, rounding, l);
+            growcut_automaton(other, other_cost, other_error, &c->in, &c->options, rounding, l);
             for (size_t v = 0; v < n; v++)
                 if (other[v] && label[v] != l)
-                    second[v] = fmin(second[v], rival[v] - rival_error[v] - tiny(rival[v]));
+                    second[v] =
+                        fmin(second[v], other_cost[v] - other_error[v] - tiny(other_cost[v]));
         }
         for (int64_t v = 0; v < c->n; v++) {
             const int32_t got = lob_label_at(out.labels, c->seeds.type, v);
@@ -78,8 +79,8 @@ static int compare_with_automaton(growcut_case *c)
             if ((got == 0) != (label[v] == 0))
                 fail_msg("%s: voxel %lld reached or not", c->shape, (long long)v);
         }
-        free(label), free(other), free(cost), free(rival), free(second), free(error);
-        free(rival_error);
+        free(label), free(other), free(cost), free(other_cost), free(second), free(error);
+        free(other_error);
     }
     growcut_output_free(&out);
     return compared;

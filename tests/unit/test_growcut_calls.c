@@ -46,7 +46,7 @@ static void progress_rises_over_all_passes(void **state)
         for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
             long_row r;
             long_row_make(&r);
-            told t = {.stop_at = 2};
+            progress_log t = {.stop_at = 2};
             const lob_context context = {.threads = 1, .progress = listen, .user = &t};
             lob_growcut_options options = lob_growcut_defaults();
             options.rule = LOB_RULE_DISTANCE;
@@ -69,7 +69,7 @@ static void progress_rises_in_random_cases(void **state)
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_ANY_CALL, 19);
         lob_growcut_output out = growcut_output_make(&c);
-        told t = {.stop_at = 2};
+        progress_log t = {.stop_at = 2};
         const lob_context context = {
             .threads = 1 + (int)(number % 3),
             .max_memory = number % 2 ? 1 << 20 : 0,
@@ -128,7 +128,7 @@ static void cancelled(void **state)
     cube c;
     cube_make(&c, 37);
     for (int axis = -1; axis < 3; axis += 3) {
-        told t = {.stop_at = 0.5};
+        progress_log t = {.stop_at = 0.5};
         const lob_context context = {.threads = 2, .progress = listen, .user = &t};
         const lob_growcut_options options = options_of(axis);
         const lob_growcut_output out = {c.labels, NULL, NULL};
@@ -179,11 +179,11 @@ static void slices_share_the_limit(void **state)
     uint8_t *want = malloc((size_t)c.n);
     memcpy(want, c.labels, (size_t)c.n);
     for (int threads = 1; threads <= 8; threads++)
-        for (int room = 1; room <= 4; room++) {
-            const int64_t most = alone.working_bytes * room + 4096 * threads;
+        for (int factor = 1; factor <= 4; factor++) {
+            const int64_t max = alone.working_bytes * factor + 4096 * threads;
             memset(c.labels, 0x5A, (size_t)c.n);
-            assert_int_equal(within(&c, 2, threads, most, &many, &line), LOB_OK);
-            assert_true(many.working_bytes <= most);
+            assert_int_equal(within(&c, 2, threads, max, &many, &line), LOB_OK);
+            assert_true(many.working_bytes <= max);
             assert_int_equal(many.reached, c.n);
             assert_int_equal(many.data_voxels, c.n);
             assert_memory_equal(c.labels, want, (size_t)c.n);

@@ -153,9 +153,9 @@ static void a_full_disk_leaves_the_old_file(void **state)
     spill(scratch("full.h5"), "old", 3);
     const int files = scratch_files();
     signal(SIGXFSZ, SIG_IGN);
-    for (rlim_t most = 0; most <= 150000; most += 30000) {
+    for (rlim_t max = 0; max <= 150000; max += 30000) {
         limit = before;
-        limit.rlim_cur = most;
+        limit.rlim_cur = max;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         const lob_status st = lob_write(&v, scratch("full.h5"), &options, &error);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);

@@ -153,8 +153,8 @@ static int samples_of(const kind *k)
 /* The sample that stands at a place, in the depth of the file. */
 static int sample(const kind *k, int x, int y, int c)
 {
-    const int most = (1 << k->depth) - 1;
-    return (x * 5 + y * 11 + c * 37 + (k->depth == 16 ? x * 3001 : 0)) & most;
+    const int max = (1 << k->depth) - 1;
+    return (x * 5 + y * 11 + c * 37 + (k->depth == 16 ? x * 3001 : 0)) & max;
 }
 
 static void put_kind(const kind *k, const char *path)

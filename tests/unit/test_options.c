@@ -56,10 +56,10 @@ static void make_rows(lob_option *rows, variables *v)
 }
 
 /* Split at single spaces; "%20" stands for a space and "%0" for nothing. */
-static int split(char *line, char **words, int room)
+static int split(char *line, char **words, int capacity)
 {
     int count = 0;
-    for (char *at = line; at && count < room;) {
+    for (char *at = line; at && count < capacity;) {
         char *word = strsep(&at, " ");
         if (strcmp(word, "%0") == 0) *word = '\0';
         char *escape = strstr(word, "%20");

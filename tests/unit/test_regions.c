@@ -54,14 +54,14 @@ static void random_labels(void **state)
 }
 
 /* A row of values under labels, and what the region of one of these comes to. */
-enum { MOST = 4 };
+enum { MAX = 4 };
 typedef struct {
     const char *what;
     int n;
     lob_type type;
     double slope, inter;
-    double in[MOST];
-    uint8_t labels[MOST];
+    double in[MAX];
+    uint8_t labels[MAX];
     int label;
     double lowest, mean, highest, deviation;
 } value_row;
@@ -100,7 +100,7 @@ static bool close_to(double a, double b, double scale)
 static void measures(void **state)
 {
     for (size_t r = 0; r < COUNT(rows); r++) {
-        double store[MOST];
+        double store[MAX];
         lob_volume image = lob_volume_empty();
         image.type = rows[r].type;
         image.dims = (lob_dims){rows[r].n, 1, 1};

@@ -21,15 +21,16 @@ static lob_status compare(const supervoxels_case *c, int threads)
 {
     const size_t bytes = (size_t)c->n * sizeof(int32_t);
     int32_t *got = malloc(bytes), *want = malloc(bytes);
-    lob_supervoxels_stats found, told;
+    lob_supervoxels_stats found, progress_log;
     const lob_status st = cut(got, &found, c, threads);
-    const lob_status expected = supervoxels_naive(want, &told, &c->in, &c->options);
+    const lob_status expected = supervoxels_naive(want, &progress_log, &c->in, &c->options);
     if (st != expected) fail_msg("%s: %s", c->shape, lob_status_text(st));
     for (int64_t v = 0; st == LOB_OK && v < c->n; v++)
         if (got[v] != want[v])
             fail_msg("%s: voxel %lld is in %d, the reference says %d", c->shape, (long long)v,
                      got[v], want[v]);
-    if (st == LOB_OK && !supervoxels_stats_equal(&found, &told)) fail_msg("%s: stats", c->shape);
+    if (st == LOB_OK && !supervoxels_stats_equal(&found, &progress_log))
+        fail_msg("%s: stats", c->shape);
     free(got), free(want);
     return st;
 }

@@ -103,12 +103,12 @@ static void test_types(void **state)
 }
 
 /* Three voxels of a type, the middle one read: the lowest, one, the highest. */
-#define VALUES_CASE(type, ctype, name, integer, least, most)                          \
+#define VALUES_CASE(type, ctype, name, integer, min, max)                             \
     {                                                                                 \
-        const ctype data[] = {(ctype)(least), 1, (ctype)(most)};                      \
+        const ctype data[] = {(ctype)(min), 1, (ctype)(max)};                         \
         double got[3] = {-7, -7, -7};                                                 \
         lob_values(got, data, type, 0, 3);                                            \
-        if (got[0] != (double)(least) || got[1] != 1.0 || got[2] != (double)(most))   \
+        if (got[0] != (double)(min) || got[1] != 1.0 || got[2] != (double)(max))      \
             fail_msg("%s: got %g %g %g", name, got[0], got[1], got[2]);               \
         lob_values(got, data, type, 1, 1);                                            \
         if (got[0] != 1.0 || got[1] != 1.0)                                           \
