@@ -6,8 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
-/* Runs before those that are counted, and the most that are. */
-enum { BENCH_WARM_UP = 2, BENCH_MAX_TIMES = 101 };
+/* Runs before those that are timed. */
+enum { BENCH_WARM_UP = 2 };
 
 /* Noise of the phantom in per cent of its range: a standard deviation of 20 of 12 bits. */
 #define BENCH_NOISE_PERCENT (100.0 * 20 / 4096)

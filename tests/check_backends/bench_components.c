@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A volume on both sides, and room for its labels. */
+/* A volume in host and device memory, and space for its labels. */
 typedef struct {
     const lob_context *context;
     const bench_options *options;

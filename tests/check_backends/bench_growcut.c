@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A volume on both sides, and the CPU's labels of it. */
+/* A volume in host and device memory, and the CPU's labels of it. */
 typedef struct {
     const lob_context *context;
     const char *name;
@@ -27,7 +27,7 @@ typedef struct {
     double copy; /* bytes a second */
 } bench;
 
-/* What a timed call came to. */
+/* A timed call. */
 typedef struct {
     float ms;
     lob_growcut_stats stats;
@@ -169,7 +169,6 @@ static timing measure(bench *b, const lob_growcut_options *options,
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     timing t = {0};
     float ms[BENCH_MAX_TIMES];
-    if (times > BENCH_MAX_TIMES) times = BENCH_MAX_TIMES;
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = timed_call(b, &t, &in, options, tuning);
         if (t.status != LOB_OK) {

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An image on both sides, and room for its labels. */
+/* An image in host and device memory, and space for its labels. */
 typedef struct {
     const lob_context *context;
     const bench_options *options;
@@ -28,7 +28,7 @@ typedef struct {
     double copy;         /* bytes a second */
 } bench;
 
-/* What a timed call came to. */
+/* A timed call. */
 typedef struct {
     float ms;
     lob_supervoxels_stats stats;
@@ -63,7 +63,7 @@ static void colour(lob_volume *image)
     image->channels = 3;
 }
 
-/* As many channels of 12 bits as are asked for, each with a share of the first's contrast. */
+/* Several channels of 12 bits, each with a share of the first's contrast. */
 static void several(lob_volume *image, int channels)
 {
     const int64_t n = lob_voxels(image);
@@ -113,40 +113,27 @@ static void bench_free(bench *b)
 
 /* ---- running ---- */
 
+/* Of arrays on the device or, with transfers, from host memory and back to it. */
 static timing measure(const bench *b, const lob_supervoxels_options *o,
-                      const lob_supervoxels_tuning *tuning)
+                      const lob_supervoxels_tuning *tuning, bool transfers)
 {
     const lob_supervoxels_input in = {.image = &b->image};
-    lob_supervoxels_cache kept = {0};
+    const int times = b->options->times;
+    lob_supervoxels_cache cache = {0};
     float ms[BENCH_MAX_TIMES];
     timing t = {.error = {""}};
-    const int max = b->options->times < BENCH_MAX_TIMES ? b->options->times : BENCH_MAX_TIMES;
-    for (int i = -BENCH_WARM_UP; i < max && t.status == LOB_OK; i++) {
+    for (int i = -BENCH_WARM_UP; i < times && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
-        t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &kept, tuning,
-                                               b->context, &t.error);
+        if (transfers)
+            t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
+        else
+            t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &cache, tuning,
+                                                   b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    lob_supervoxels_cache_free(&kept);
-    if (t.status == LOB_OK) t.ms = bench_median(ms, max);
-    return t;
-}
-
-/* From ordinary memory and back to it. */
-static timing measure_transfers(const bench *b, const lob_supervoxels_options *o)
-{
-    const lob_supervoxels_input in = {.image = &b->image};
-    float ms[BENCH_MAX_TIMES];
-    timing t = {.error = {""}};
-    const int max = b->options->times < BENCH_MAX_TIMES ? b->options->times : BENCH_MAX_TIMES;
-    for (int i = -BENCH_WARM_UP; i < max && t.status == LOB_OK; i++) {
-        bench_clock clock = bench_start(b->context);
-        t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
-        const float took = bench_stop_ms(&clock);
-        if (i >= 0) ms[i] = took;
-    }
-    if (t.status == LOB_OK) t.ms = bench_median(ms, max);
+    lob_supervoxels_cache_free(&cache);
+    if (t.status == LOB_OK) t.ms = bench_median(ms, times);
     return t;
 }
 
@@ -182,8 +169,8 @@ static pair measure_pair(const bench *b, const lob_supervoxels_options *o)
     const lob_supervoxels_tuning disconnected = {.disconnected = true};
     pair p = {0};
     if (!on_cpu(b, &p.on_cpu, o)) return p;
-    p.iterated = measure(b, o, &disconnected);
-    p.whole = measure(b, o, NULL);
+    p.iterated = measure(b, o, &disconnected, false);
+    p.whole = measure(b, o, NULL, false);
     p.same = p.whole.status == LOB_OK && p.iterated.status == LOB_OK && count_wrong(b) == 0;
     return p;
 }
@@ -195,7 +182,7 @@ static const char *verdict(const pair *p)
 
 /* ---- volumes ---- */
 
-/* Bytes that must be moved: planes once an iteration and once to begin with, labels three times. */
+/* Bytes that must be moved: levels once per iteration and once before, labels three times. */
 static double min_bytes(const bench *b, const lob_supervoxels_options *o)
 {
     const double n = (double)lob_voxels(&b->image);
@@ -219,14 +206,14 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     return !p.same;
 }
 
-/* Voxels by themselves give the same; how much piles of bricks are worth. */
-static int plain_row(const bench *b)
+/* The voxelwise pass gives the same labels; its time shows what warp tiles save. */
+static int voxelwise_row(const bench *b)
 {
     const lob_supervoxels_tuning plain = {.plain = true};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     o.size_mm = 8;
     if (!on_cpu(b, NULL, &o)) return 1;
-    const timing t = measure(b, &o, &plain);
+    const timing t = measure(b, &o, &plain, false);
     const bool same = t.status == LOB_OK && count_wrong(b) == 0;
     printf("voxel by voxel, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
     return !same;
@@ -250,7 +237,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
         if (!bench_make(&b, dims, GREY)) return failures + 1;
         for (int m = LOB_SLIC; m <= LOB_LSC; m++)
             failures += volume_row(&b, (lob_supervoxels_method)m, name);
-        if (sides[i] == 128) failures += plain_row(&b);
+        if (sides[i] == 128) failures += voxelwise_row(&b);
         bench_free(&b);
     }
     return failures;
@@ -269,7 +256,7 @@ static int bench_large(const lob_context *context, const bench_options *options,
     o.compactness = 0.1;
     if (!bench_make(&b, (lob_dims){4096, 2048, 1}, COLOURS)) return 1;
     const pair p = measure_pair(&b, &o);
-    const timing moved = measure_transfers(&b, &o);
+    const timing moved = measure(&b, &o, NULL, true);
     printf("\n4096 x 2048 colours, slic in CIELAB, cells of 128, 10 iterations: %.3f ms, %.3f "
            "without connectivity, %.3f with transfers: %s\n"
            "  a GTX 980, whose every iteration takes 1.228 ms: 71.8 ms\n",
@@ -318,7 +305,7 @@ static int bench_frames(const lob_context *context, const bench_options *options
 
 /* ---- memory ---- */
 
-/* Bytes a voxel; more where what must be known of pieces takes most of that. */
+/* Bytes per voxel; more is allowed where the tables of pieces take most of them. */
 static const double MAX_BYTES = 4, MAX_PIECE_BYTES = 3.5;
 
 /* Working memory beyond input and output. */

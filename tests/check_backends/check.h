@@ -1,22 +1,23 @@
-/* What check_backends asks of an algorithm: its row of the table, and what its benchmark is told.
- */
+/* What check_backends needs of an algorithm: its row of the table, and its benchmark's options. */
 #ifndef LOB_CHECK_H
 #define LOB_CHECK_H
 
 #include "kernels/backends.h"
 #include "volumes/volume.h"
 
-/* A benchmark prints the suites that it has of those asked for. */
+enum { BENCH_MAX_TIMES = 101 };
+
+/* A benchmark prints those of these suites that it has. */
 typedef struct {
     bool volumes, sweep, flat, huge; /* which suites */
     lob_dims dims;                   /* of the volumes */
-    int times;                       /* of which the median is taken, >= 1 */
+    int times;                       /* that the median is taken of, 1..BENCH_MAX_TIMES */
     const char *volume;              /* only volumes whose names hold this; NULL: all */
     const char *keep; /* folder for volumes and times, for programs to compare with */
 } bench_options;
 
-/* Large fixed volumes are checked only where at least so many cases are asked for: who asks for
- * fewer has tools look on that slow a kernel down a hundred times and more. */
+/* Large fixed volumes are checked with at least this many cases. Fewer are run under
+ * compute-sanitizer, which slows a kernel down a hundred times or more. */
 enum { CHECK_MANY = 100 };
 
 typedef struct {

@@ -107,7 +107,8 @@ static bool parse(choices *c, int argc, char **argv)
         } else
             return false;
     }
-    return c->bench.times > 0 && lob_dims_voxels(c->bench.dims) > 0;
+    return c->bench.times > 0 && c->bench.times <= BENCH_MAX_TIMES &&
+           lob_dims_voxels(c->bench.dims) > 0;
 }
 
 /* What was wrong with one algorithm; it is timed only when nothing was. */

@@ -1,5 +1,5 @@
 /* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. A GPU
- * does them a second time, as only large volumes and many pieces make it do otherwise. */
+ * runs each a second time on the paths that otherwise only large volumes and many pieces take. */
 #include "tests/check_backends/check_supervoxels.h"
 
 #include "tests/reference/supervoxels_case.h"
@@ -16,7 +16,7 @@
 /* Fixed cases of more voxels than LARGE are large ones: see CHECK_MANY. */
 enum { MAX_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
 
-/* What one run came to. */
+/* One run. */
 typedef struct {
     lob_status status;
     lob_error error;
@@ -45,8 +45,8 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
 
 #ifdef LOB_WITH_CUDA
 /*
- * As large volumes, with piles screened, and as many pieces, with no list of contacts or one that
- * is too short; and with labels that do not lie as allocated.
+ * The paths of large volumes (culled warp tiles) and of many pieces (no list of contacts, or one
+ * that is too short), with labels whose address is not that of an allocation.
  */
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
@@ -97,7 +97,7 @@ static int compare(const supervoxels_case *c, const outcome *want, outcome *got,
     return what != NULL;
 }
 
-/* As much memory as a run took is enough; with half of that it says so, or does it all the same. */
+/* As much memory as a run took is enough; with half of it the run is refused, or is the same. */
 static int check_limited(const lob_backend *backend, const lob_context *context,
                          const supervoxels_case *c, const outcome *want, int64_t needed)
 {
@@ -113,7 +113,7 @@ static int check_limited(const lob_backend *backend, const lob_context *context,
             printf("supervoxels: %s: given %lld bytes it took %lld\n", c->shape,
                    (long long)limits[i], (long long)got.stats.working_bytes);
         if (refused && !strstr(got.error.text, "working memory")) {
-            printf("supervoxels: %s: %s tells of no memory\n", c->shape, got.error.text);
+            printf("supervoxels: %s: %s names no memory\n", c->shape, got.error.text);
             failures++;
         }
         failures += over;
