@@ -55,7 +55,7 @@ static void match_second(void *user, const char *name, const char *value)
     free(text);
 }
 
-/* Say what the voxels do not show: geometry that is alike but not the same, other header fields. */
+/* Report differences that voxels do not show: nearly equal geometry, and header fields. */
 static void compare_headers(lob_session *s, const settings *set, const lob_volume *a,
                             const lob_volume *b)
 {
@@ -207,8 +207,8 @@ static int by_label(const void *a, const void *b)
 }
 
 /*
- * What was asked for and is in neither volume: most likely a slip of the hand. A single label gets
- * a row without voxels; the names of all that is missing are put into a text.
+ * Labels of --labels that are in neither volume: most likely a typing error. A single label gets a
+ * row without voxels; text lists all that are missing.
  */
 static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *list, char *text,
                               size_t size)
@@ -372,7 +372,7 @@ static lob_status print_json(lob_session *s)
     return LOB_OK;
 }
 
-/* Options that do not go together, or not with what is compared. */
+/* Options that exclude each other, or do not apply to this comparison. */
 static lob_status check_settings(lob_session *s, const settings *set)
 {
     const struct {
@@ -401,7 +401,7 @@ static lob_status check_settings(lob_session *s, const settings *set)
     return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
 }
 
-/* All that is read: the two volumes and, with --supervoxels, the image. */
+/* The two volumes and, with --supervoxels, the image. */
 typedef struct {
     lob_volume a, b, image;
 } inputs;
@@ -448,7 +448,7 @@ static lob_status compare(lob_session *s, const settings *set)
             st = compare_labels(s, set, &in.a, &in.b);
         lob_session_computed(s);
     }
-    /* Measures are printed even where a label that was asked for is missing. */
+    /* Measures are printed even if a label of --labels is missing. */
     const char *const last = set->supervoxels ? "contour_density"
                              : set->values    ? "different"
                                               : "labels";

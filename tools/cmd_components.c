@@ -11,7 +11,7 @@
 
 typedef lob_components_settings settings;
 
-/* A common in memory: what it owns besides. */
+/* A volume in memory. */
 typedef struct {
     lob_components_work common;
     lob_volume intensities; /* empty where there are none, or they are the image's */
@@ -41,7 +41,7 @@ static lob_status check_settings(lob_session *s, settings *set)
 
 /* ---- values of components ---- */
 
-/* What --equal joined: the values of each component's first voxel, not those of a filled hole. */
+/* With --equal: the values of each component's first voxel that no filled hole contributed. */
 static lob_status find_values(lob_session *s, lob_components_work *w)
 {
     const lob_components_output *r = &w->result;
@@ -59,7 +59,7 @@ static lob_status find_values(lob_session *s, lob_components_work *w)
 
 /* ---- in memory ---- */
 
-/* The image's place in the world and its header with other voxels, which it takes over. */
+/* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
 static void make_labels(lob_volume *labels, lob_components_work *w)
 {
     *labels = w->image;
@@ -93,7 +93,7 @@ static lob_status read_inputs(lob_session *s, work *w)
     return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
 }
 
-/* The most bytes that a label can take: how many there will be is not known before. */
+/* Bytes per label at most: the number of labels is not known before. */
 static int64_t label_bytes(const settings *set)
 {
     static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
@@ -123,7 +123,7 @@ static lob_status write_results(lob_session *s, lob_components_work *common)
     lob_components_work_report(s, common);
     lob_status st = lob_components_work_table(s, common);
     if (st != LOB_OK) return st;
-    /* Labels come last: where they are, the table is complete. */
+    /* Labels are written last: if they exist, the table is complete. */
     make_labels(&labels, common);
     st = lob_session_write(s, &labels, common->set->labels, true);
     lob_volume_free(&labels);
@@ -147,7 +147,7 @@ static lob_status in_memory(lob_session *s, const settings *set)
     return st;
 }
 
-/* Bytes that a voxel of a file takes in memory; 0 where its header cannot be read. */
+/* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
 static int64_t voxel_bytes(const char *path, int64_t *voxels)
 {
     lob_volume header;
@@ -159,7 +159,8 @@ static int64_t voxel_bytes(const char *path, int64_t *voxels)
     return bytes;
 }
 
-/* Do inputs, labels and work fit in memory? What headers do not say is left to who reads them. */
+/* Do inputs, labels and working memory fit? A header that cannot be read is reported by the
+ * reader. */
 static bool fits(const settings *set, int64_t memory)
 {
     enum { MASK = 1, WORK = 5 };
@@ -173,7 +174,7 @@ static bool fits(const settings *set, int64_t memory)
     return need >= 0 && need <= memory;
 }
 
-/* As a whole where memory holds it, else by planes. */
+/* In one piece where it fits in memory, else some planes at a time. */
 static lob_status components(lob_session *s, settings *set)
 {
     lob_status st = check_settings(s, set);

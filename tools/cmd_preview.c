@@ -32,7 +32,7 @@ typedef struct {
     int64_t low[3], high[3]; /* box of the labels shown, else of the image */
 } content;
 
-/* A picture's parts. */
+/* A slice and its position in the picture. */
 typedef struct {
     lob_slice view;
     int x, y;
@@ -201,7 +201,7 @@ static void lay_out_grid(layout *l, const settings *set, const content *c, int c
     memcpy(l->legend, legend, sizeof legend);
 }
 
-/* The number of columns that lets tiles be largest. */
+/* The number of columns that gives the largest tiles. */
 static int best_columns(const layout *l, const settings *set)
 {
     int best = 1;
@@ -271,7 +271,7 @@ static void lay_out(layout *l, const settings *set, const content *c)
         lay_out_montage(l, set, c, set->plane < 0 ? LOB_AXIAL : planes[set->plane]);
         return;
     }
-    /* A flat volume has one plane worth seeing; a row of voxels none, but is shown all the same. */
+    /* A volume one voxel thick is shown in its plane only; a row of voxels, in any. */
     int best = -1;
     bool solid = true;
     for (int p = 0; p < 3; p++) {

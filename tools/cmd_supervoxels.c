@@ -15,7 +15,7 @@
 
 enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
 
-/* Intensities weigh another way in CIELAB, where a step that one sees is a small part of the range.
+/* In CIELAB a visible difference is a small part of the range, so intensities weigh differently.
  */
 static const double lab_compactness = 0.1;
 
@@ -80,7 +80,7 @@ static lob_status choose_lab(lob_session *s, const settings *set, bool *lab,
     return LOB_OK;
 }
 
-/* A side in voxels as mm: that of the cube, in slices the square, with as many voxels. */
+/* A side in voxels as mm: the side of a cube (in slices, a square) of as many voxels. */
 static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
 {
     double mm = 1.0;
@@ -118,7 +118,7 @@ static lob_status make_options(lob_session *s, const settings *set, work *w)
 
 /* ---- report ---- */
 
-/* Sizes that most likely are slips of the hand. */
+/* Sizes that are most likely typing errors. */
 static void report_odd_size(lob_session *s, const settings *set, const work *w)
 {
     const lob_dims dims = w->image.dims;
@@ -181,10 +181,10 @@ static void report(lob_session *s, const settings *set, const work *w)
 }
 
 /*
- * Intensity weighs by its share of the range, so where a few voxels reach far beyond the others
- * place alone decides: say so. That is where 99 % differ by less than one side of distance weighs,
- * by the usual weight if a larger one was asked for, which is asking for place to decide; with
- * slico, which finds that weight itself, where they have few levels.
+ * Intensities weigh by their share of the range, so a few extreme values let position alone decide:
+ * warn. With slic and lsc this is so where 99 % of the voxels differ by less than the weight of one
+ * side of distance (the usual weight, if a larger one is given on purpose); with slico, which finds
+ * that weight itself, where they share few levels.
  */
 static lob_status report_crowding(lob_session *s, const settings *set, const work *w)
 {
@@ -222,7 +222,7 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
 
 /* ---- cutting ---- */
 
-/* Can the outputs' formats hold what is going to be in them? As a picture a mean is as the image.
+/* Can the outputs' formats hold the results? A mean written as a picture has the image's type.
  */
 static lob_status check_outputs(lob_session *s, const settings *set, const lob_volume *image)
 {
@@ -261,7 +261,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     return st;
 }
 
-/* ---- what is measured of the supervoxels ---- */
+/* ---- measures of the supervoxels ---- */
 
 /* Take and allocate another volume on the image's grid. */
 static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lob_type type,
@@ -276,7 +276,7 @@ static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lo
                : lob_session_no_memory(s, path);
 }
 
-/* Real numbers hold a mean; a picture takes it rounded, in the image's own units. */
+/* Means are float32; in a picture they are rounded, in the image's own units. */
 static lob_status paint_means(lob_session *s, const settings *set, work *w,
                               const lob_label_grid *grid)
 {
@@ -392,7 +392,7 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
     return st;
 }
 
-/* Labels come last: where they are, the others are complete. */
+/* Labels are written last: if they exist, the other outputs are complete. */
 static lob_status write_outputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = write_tables(s, set, w);

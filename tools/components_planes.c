@@ -1,4 +1,4 @@
-/* `lobule components` for volumes that memory does not hold: a few planes at a time. */
+/* `lobule components` for volumes that do not fit in memory: some planes at a time. */
 #include "io/file.h"
 #include "kernels/components/components_stream.h"
 #include "kernels/device/device.h"
@@ -15,7 +15,7 @@ typedef struct {
     lob_volume slab; /* over planes */
 } slab_input;
 
-/* A component and the place of its first voxel. */
+/* A component and the index of its first voxel. */
 typedef struct {
     int64_t first, number; /* number: from 0 */
 } first_voxel;
@@ -23,13 +23,13 @@ typedef struct {
 typedef struct {
     lob_session *s;
     lob_components_work common;
-    slab_input image, mask, intensities; /* files that are not open are not asked for */
+    slab_input image, mask, intensities; /* not open unless the command names them */
     bool own;                            /* the image's values are the intensities */
     uint8_t *mask_bytes;
     int64_t inside; /* voxels of the mask that are not 0, of all passes so far */
-    bool stopped;   /* by what is wrong with a file, not by the kernel */
+    bool stopped;   /* by an error of a file, not of the kernel */
     int64_t z;      /* of the slab at hand */
-    int64_t planes; /* that there is room for */
+    int64_t planes; /* that the buffers hold */
     int64_t max_planes;
 
     int64_t value_bytes; /* that values and order have taken */
@@ -74,14 +74,14 @@ static lob_status open_inputs(work *w)
     return st;
 }
 
-/* Bytes that are read for a voxel of an input, all channels together. */
+/* Bytes per voxel of an input, over all channels. */
 static int64_t voxel_bytes(const slab_input *in)
 {
     const lob_volume *v = &in->file.volume;
     return in->file.planes ? v->channels * (int64_t)lob_type_of(v->type)->bytes : 0;
 }
 
-/* Bytes that all inputs take for so many planes. */
+/* Bytes of this many planes of all inputs. */
 static int64_t slab_bytes(const work *w, int64_t planes)
 {
     const lob_dims dims = w->common.image.dims;
@@ -90,7 +90,7 @@ static int64_t slab_bytes(const work *w, int64_t planes)
     return lob_product(dims.nx * dims.ny, planes, each, 1);
 }
 
-/* Memory for slabs of so many planes. */
+/* Allocate slabs of this many planes. */
 static lob_status allocate_slabs(work *w, int64_t planes)
 {
     lob_session *s = w->s;
@@ -175,7 +175,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Room for the values that components have, and the order in which they will be met. */
+/* Allocate the components' values, and sort components by first voxel. */
 static lob_status prepare_values(work *w)
 {
     const lob_components_output *r = &w->common.result;
@@ -196,7 +196,7 @@ static lob_status prepare_values(work *w)
     return LOB_OK;
 }
 
-/* Take the values of components that begin in the slab at hand. */
+/* Read the values of components whose first voxel is in the current slab. */
 static void take_values(work *w)
 {
     const lob_volume *v = &w->image.slab;
@@ -215,7 +215,7 @@ static lob_status begin(void *user, const lob_components_output *result, int64_t
     (void)error;
     lob_session_computed(w->s);
     lob_status st = LOB_OK;
-    w->common.result = *result; /* lent: the call gives it to us in the end */
+    w->common.result = *result; /* a copy: lob_components_streamed returns it at its end */
     if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->common.set->mask);
     if (st == LOB_OK) st = prepare_values(w);
     w->labels = w->common.image;
@@ -252,7 +252,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
 
 /* ---- the whole ---- */
 
-/* Leave what a call began: it failed, and nothing of it is of use. */
+/* Free what a failed call has made. */
 static void undo(work *w)
 {
     lob_plane_writer_abort(w->writer);
@@ -280,7 +280,7 @@ static lob_status join_once(work *w)
     return w->stopped ? st : lob_session_name(w->s, st, w->common.set->image, NULL);
 }
 
-/* How many planes of these inputs so much memory holds. */
+/* Planes of all inputs that fit in this much memory. */
 static int64_t planes_within(const work *w, int64_t memory)
 {
     const lob_dims dims = w->common.image.dims;
@@ -288,10 +288,10 @@ static int64_t planes_within(const work *w, int64_t memory)
 }
 
 /*
- * How many planes to try after so many were too much: at most half, and such that there is room for
- * tables, which slabs do not make smaller.
+ * How many planes to try next, after `planes` did not fit: at most half, and few enough to leave
+ * memory for the tables of components, whose size does not depend on the slabs.
  *
- *   tables  in  bytes that they needed by the plane that was read last
+ *   tables  in  bytes that these needed up to the plane that was read last
  */
 static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
 {
@@ -305,8 +305,8 @@ static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
     return fit < half ? fit : half;
 }
 
-/* How many planes the memory allows depends on what is in them, so where it is too little there are
- * fewer the next time. */
+/* The memory needed depends on the voxels, so a slab that does not fit is tried again with fewer
+ * planes. */
 static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
@@ -334,7 +334,7 @@ static lob_status join(work *w, int64_t planes)
     }
 }
 
-/* Labels come last: where they are, the table is complete. */
+/* Labels are written last: if they exist, the table is complete. */
 static lob_status make(lob_session *s, const char *path, void *user)
 {
     work *w = user;
@@ -355,7 +355,7 @@ static lob_status make(lob_session *s, const char *path, void *user)
     return st;
 }
 
-/* How many planes a slab may have at most. */
+/* The largest number of planes per slab. */
 static int64_t max_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;

@@ -1,4 +1,4 @@
-/* Options, report and table of `lobule components`, however the volume is worked on. */
+/* Options, report and table of `lobule components`, for both ways of working. */
 #include "tools/components_work.h"
 
 #include "tools/grid.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bounds of a size in whole voxels; what is on a bound but for rounding is inside. */
+/* Bounds of a size in whole voxels; a size that differs from a bound by rounding only is inside. */
 static lob_status size_bounds(lob_session *s, const lob_components_settings *set,
                               lob_components_options *options, const lob_geometry *geometry)
 {
@@ -142,7 +142,7 @@ void lob_components_work_report(lob_session *s, const lob_components_work *work)
                     (long long)r->found, (long long)r->foreground);
 }
 
-/* The labels of the table's rows, where they are not 1, 2, 3, ...: the values they keep. */
+/* The labels of the table's rows with --label-of input: the components' values. */
 static lob_status kept_labels(lob_session *s, int32_t **labels, const lob_components_work *work)
 {
     const int64_t count = work->result.count;

@@ -1,4 +1,4 @@
-/* What the two ways of `lobule components` share: a volume as a whole, and a few planes at a time.
+/* What `lobule components` shares between a volume in one piece and some planes at a time.
  */
 #ifndef LOB_COMPONENTS_WORK_H
 #define LOB_COMPONENTS_WORK_H
@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     const lob_components_settings *set;
-    lob_volume image; /* its data is NULL where planes come and go */
+    lob_volume image; /* data is NULL where planes are read one after another */
     const uint8_t *mask;
     const lob_volume *measured; /* the table's intensities; NULL: none */
     lob_components_options options;
@@ -23,26 +23,27 @@ typedef struct {
     double *values; /* of the components, channel by channel; NULL unless the table wants them */
 } lob_components_work;
 
-/* The kernel's options for an image in this place. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
+/* The kernel's options; sizes in mm3 follow the image's geometry. Returns LOB_OK, LOB_EARG or
+ * LOB_EDATA. */
 lob_status lob_components_work_options(lob_session *s, lob_components_work *work);
 
 /* Does the table want the components' values? */
 bool lob_components_work_has_values(const lob_components_work *work);
 
-/* Bytes of a component's values: one a channel. */
+/* Bytes per component of its values, one per channel. */
 int64_t lob_components_work_value_bytes(const lob_components_work *work);
 
 /* A voxel that has a component's values. */
 int64_t lob_components_work_member(const lob_components_work *work, int64_t component);
 
-/* Take a component's values from voxel `at` of the image, or of a slab of it. */
+/* Read a component's values from voxel `at` of the image, or of a slab of it. */
 void lob_components_work_take_value(lob_components_work *work, int64_t component,
                                     const lob_volume *v, int64_t at);
 
-/* Count what the result has rows of, which the kernel took, as held by the session. */
+/* Count the result's arrays, which the kernel allocated, as held by the session. */
 void lob_components_work_hold(lob_session *s, const lob_components_work *work);
 
-/* What was found, for the report, and what a person should know. */
+/* Fill in the report; note what the user should know. */
 void lob_components_work_report(lob_session *s, const lob_components_work *work);
 
 /* Write the table, if one was asked for. */

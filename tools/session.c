@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The signal that asked us to stop, or 0; a handler can reach nothing but a global. */
+/* The signal that cancels the command, or 0; a signal handler can reach globals only. */
 static volatile sig_atomic_t stopped_by;
 
 static void on_stop(int number)
@@ -26,8 +26,8 @@ static void on_stop(int number)
 }
 
 /*
- * SIGINT and SIGTERM cancel (and a second one kills, because the handler is gone by then), unless
- * whoever started us wants them ignored. A file size limit and a closed pipe come back as errors of
+ * SIGINT and SIGTERM cancel, and a second one kills because the handler is reset, unless
+ * the parent process ignores them. A file size limit and a closed pipe become errors of
  * write, which clean up.
  */
 static void catch_signals(void)
@@ -126,7 +126,7 @@ static lob_status files_of(char *files[2], const lob_option *row)
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
-/* Would writing to one row's path touch a file of the other's? */
+/* Would writing to one row's path change a file of the other's? */
 static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
 {
     char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
@@ -140,7 +140,7 @@ static lob_status would_touch(bool *touches, const lob_option *output, const lob
     return st;
 }
 
-/* Everything about outputs that can be known before work begins. */
+/* Check all of outputs that can be checked before the work. */
 static lob_status check_outputs(lob_session *s)
 {
     const lob_option *row, *other;
@@ -239,7 +239,7 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
 };
 
-/* Put the hint of an error into words behind its text. */
+/* Append the words of an error's hint to its text. */
 static void put_advice(lob_error *error)
 {
     const lob_error reason = *error;
@@ -377,7 +377,7 @@ static void name_limit(lob_session *s)
     const lob_error reason = s->error;
     if (s->max_memory == 0) return;
     lob_bytes_text(given, s->max_memory);
-    if (s->held == 0) /* given back already, where less at a time has been tried */
+    if (s->held == 0) /* a second attempt has released it */
         lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s)", reason.text, given);
     else
         lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",

@@ -157,7 +157,7 @@ void lob_session_forget(lob_session *s);
 lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
                              bool labels);
 
-/* The same with options of one's own (force and threads are filled in). */
+/* lob_session_write with other options (force and threads are filled in). */
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options);
 

@@ -15,7 +15,7 @@ enum { BENCH_WARM_UP = 2 };
 /* End the program, naming the call, when CUDA fails. */
 void must(cudaError_t result, const char *what);
 
-/* Bytes a second that a copy inside the device reads and writes, for shares of it. */
+/* Bytes per second that a copy inside the device reads and writes. */
 double bench_copy_bandwidth(const lob_context *context);
 
 /* Sorts the n >= 1 numbers. */
@@ -49,7 +49,7 @@ uint64_t bench_hash(const void *bytes, int64_t n);
 bool bench_abdomen(lob_volume *image, lob_volume *truth, lob_volume *seeds, lob_dims dims,
                    double noise, uint64_t random_seed, int threads);
 
-/* Replace an int16 image by 12-bit numbers that have nothing in common. */
+/* Replace an int16 image by 12-bit noise. */
 void bench_make_noise(lob_volume *image);
 
 #endif

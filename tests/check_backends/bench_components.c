@@ -31,7 +31,7 @@ typedef struct {
 
 /* ---- volumes ---- */
 
-/* A box as wide as 2 * reach + 1 over lines of n values that lie stride apart, side by side. */
+/* A box filter of 2 * reach + 1 values over adjacent lines of n values, stride apart. */
 static void smooth_lines(float *to, const float *from, int64_t n, int64_t stride, int64_t lines,
                          int64_t reach)
 {

@@ -71,7 +71,7 @@ static void make_maze(uint8_t *pixels, int nx, int ny)
     free(path);
 }
 
-/* Patches of colour around points of a grid that has been shaken, with a little noise. */
+/* Patches of colour around points of a jittered grid, with a little noise. */
 static void make_patches(uint8_t *pixels, int nx, int ny)
 {
     enum { PATCH = 24, NOISE = 2 };
@@ -146,7 +146,7 @@ static float components_ms(flat_bench *b)
     return ms;
 }
 
-/* Pixels whose label differs from the CPU's; the propagated ones are numbered anew first. */
+/* Pixels whose label differs from the CPU's; propagated labels are renumbered first. */
 static int64_t count_wrong(flat_bench *b, bool propagated)
 {
     const int64_t n = (int64_t)b->row->nx * b->row->ny;

@@ -161,7 +161,7 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
     return bench_stop_ms(&clock);
 }
 
-/* Run as often as asked for; what the last run wrote is compared with b->want. */
+/* Run `times` times; the labels of the last run are compared with b->want. */
 static timing measure(bench *b, const lob_growcut_options *options,
                       const lob_growcut_tuning *tuning, int times)
 {

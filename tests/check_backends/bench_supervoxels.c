@@ -1,6 +1,6 @@
 /*
  * Times of supervoxels on a device. Connected results are compared with the CPU's before their time
- * counts; times are CUDA events around the whole call with arrays on the device: levels, planes,
+ * counts; times are CUDA events around the whole call with arrays on the device: levels, bricks,
  * iterations, connectivity, and the host's part between them. Medians after two runs that are not
  * counted. The figures of the papers that a suite repeats stand beside it.
  */
@@ -245,7 +245,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
 
 /* ---- papers ---- */
 
-/* SLIC of a large colour image: 0.512 ms of summing and 0.716 ms of owning an iteration on a GTX
+/* SLIC of a large colour image: 0.512 ms of sums and 0.716 ms of assignment per iteration on a GTX
  * 980, and 71.8 ms for all. */
 static int bench_large(const lob_context *context, const bench_options *options, double copy)
 {

@@ -1,4 +1,4 @@
-/* Components slab by slab, slabs by a backend: what the CPU gives for the volume in one piece. */
+/* Components slab by slab on a backend against the CPU on the volume in one piece. */
 #include "tests/check_backends/check_components.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/components_slabs.h"

@@ -1,4 +1,4 @@
-/* What a fuzz target gives: a function for libFuzzer, and small sound inputs to start from. */
+/* A fuzz target: a function for libFuzzer, and small valid inputs to start from. */
 #ifndef LOB_FUZZ_H
 #define LOB_FUZZ_H
 

@@ -123,7 +123,7 @@ static bool neighbouring(int dx, int dy, int dz, int neighbours, int axis)
     }
 }
 
-/* Give a number to what hangs together with `from` among voxels whose number is `wanted`. */
+/* Flood fill: give a number to the voxels connected to `from` whose number is `wanted`. */
 static int64_t flood(naive *c, int64_t from, int32_t wanted, int32_t number, int neighbours,
                      bool values)
 {
@@ -267,7 +267,7 @@ static void fill_holes(naive *c, int64_t labels)
     free(filled);
 }
 
-/* Labels as they are written, in the narrowest type or the one asked for. */
+/* Labels as they are written, in options->type, or else the narrowest type. */
 static lob_status write_labels(const naive *c, lob_components_output *result)
 {
     int32_t *value = must(calloc((size_t)result->count + 1, sizeof *value));

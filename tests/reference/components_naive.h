@@ -1,4 +1,4 @@
-/* Components and regions straight from their definitions, voxel by voxel, in no hurry. */
+/* Components and regions from their definitions, voxel by voxel. */
 #ifndef LOB_COMPONENTS_NAIVE_H
 #define LOB_COMPONENTS_NAIVE_H
 

@@ -1,4 +1,4 @@
-/* The plain automaton: every cell looks at its neighbours' last state until nothing changes, or for
+/* The automaton: every cell looks at its neighbours' last state until nothing changes, or for
  * some rounds. */
 #include "tests/reference/growcut_automaton.h"
 

@@ -147,7 +147,7 @@ static lob_status within(const cube *c, int slice_axis, int threads, int64_t max
     return lob_growcut_cpu(&out, stats, &c->in, &options, &context, line);
 }
 
-/* What waits to grow counts too: the peak that a run told of is enough, and a byte less is not. */
+/* What waits to grow counts too: the reported peak is enough, and a byte less is not. */
 static void memory_limit_counts_everything(void **state)
 {
     cube c;
@@ -167,7 +167,7 @@ static void memory_limit_counts_everything(void **state)
     cube_free(&c);
 }
 
-/* Slices share the limit: with room for one, they are grown one after another, to the same bytes.
+/* Slices share the limit: where one fits, they are grown one after another, to the same bytes.
  */
 static void slices_share_the_limit(void **state)
 {

@@ -8,7 +8,7 @@
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 
-/* What a plain data set looks like, and what volume it should become. */
+/* A data set, and the volume that it should become. */
 typedef struct {
     const char *what;
     const char *axes; /* in the file's order, what each should be taken for */
@@ -351,7 +351,7 @@ static void odd_types_become_ours(void **state)
     H5Tclose(half);
 }
 
-/* Which data set is taken, by the path that is asked for; NULL: an error that holds `says`. */
+/* Which data set a path selects; NULL: an error that holds `says`. */
 static const struct {
     const char *inside;
     int64_t nx; /* tells the data sets apart; 0: refused */

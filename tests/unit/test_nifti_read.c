@@ -160,7 +160,7 @@ static void frames_and_channels(void **state)
             assert_non_null(strstr(error.text, "--frame"));
             assert_null(v.data);
 
-            /* with room for all frames, and with room for one */
+            /* memory for all frames, and for one */
             for (int64_t memory = 0; memory <= 60 * vectors; memory += 60 * vectors)
                 for (int64_t frame = 0; frame < 4; frame++) {
                     const lob_read_options o = {.frame = frame, .max_memory = memory};
@@ -465,12 +465,12 @@ static void odd_extensions(void **state)
         int32_t says; /* esize in the file */
         const char *warning;
     } cases[] = {
-        {"a sound one",          32,        NULL                      },
-        {"no multiple of 16",    20,        "multiple of 16"          },
-        {"longer than the room", 48,        "claims 48 bytes where 32"},
-        {"shorter than itself",  4,         "claims 4 bytes"          },
-        {"negative",             -16,       "claims -16 bytes"        },
-        {"huge",                 INT32_MAX, "claims 2147483647 bytes" },
+        {"a sound one",           32,        NULL                      },
+        {"no multiple of 16",     20,        "multiple of 16"          },
+        {"longer than the space", 48,        "claims 48 bytes where 32"},
+        {"shorter than itself",   4,         "claims 4 bytes"          },
+        {"negative",              -16,       "claims -16 bytes"        },
+        {"huge",                  INT32_MAX, "claims 2147483647 bytes" },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int swapped = 0; swapped < 2; swapped++) {

@@ -53,7 +53,7 @@ static void random_labels(void **state)
     assert_true(measured > 300);
 }
 
-/* A row of values under labels, and what the region of one of these comes to. */
+/* A row of values and labels, and the expected region of one label. */
 enum { MAX = 4 };
 typedef struct {
     const char *what;

@@ -16,7 +16,7 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const super
     return st;
 }
 
-/* Cut a case and compare it with the reference, which says the status. */
+/* Run a case and compare labels and status with the reference. */
 static lob_status compare(const supervoxels_case *c, int threads)
 {
     const size_t bytes = (size_t)c->n * sizeof(int32_t);
@@ -335,7 +335,7 @@ static void still_is_still(void **state)
     lob_volume_free(&c.image);
 }
 
-/* Cut with one option changed from a call that works, and compare what it comes to. */
+/* Cut with one option changed from a call that works, and compare the result. */
 #define REFUSED(status, change)                                                         \
     do {                                                                                \
         c.options = good;                                                               \
@@ -405,7 +405,7 @@ static void progress_and_cancel(void **state)
     lob_volume_free(&c.image);
 }
 
-/* Connectivity begins where iterations end, and hears of a wish to stop as they do. */
+/* Connectivity follows the iterations, and can be cancelled as these can. */
 static void connectivity_is_cancelled(void **state)
 {
     supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
@@ -482,8 +482,8 @@ static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
     return stats.working_bytes;
 }
 
-/* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and what is told
- * is enough. */
+/* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and the
+ * reported memory is enough. */
 static void memory_as_promised(void **state)
 {
     static const struct {
