@@ -52,4 +52,8 @@ bool bench_abdomen(lob_volume *image, lob_volume *truth, lob_volume *seeds, lob_
 /* Replace an int16 image by 12-bit noise. */
 void bench_make_noise(lob_volume *image);
 
+/* Print times of components and of label propagation with far links (GTC 2013) on flat images of
+ * the sizes of its slides; returns how many results differed. */
+int bench_far_links(const lob_context *context, int times);
+
 #endif

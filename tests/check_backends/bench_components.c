@@ -4,8 +4,7 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/bench_far_links.h"
-#include "tests/check_backends/check_components.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"

@@ -3,11 +3,10 @@
  * revisited on Kepler", GTC 2013, session 3193), on images of the sizes of its slides: a maze and
  * colour images. Both are compared with the CPU's components before their times count.
  */
-#include "tests/check_backends/bench_far_links.h"
+#include "tests/check_backends/bench.h"
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/phantom/phantom_random.h"
-#include "tests/check_backends/bench.h"
 #include "tests/reference/far_links_cuda.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/check_growcut.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"

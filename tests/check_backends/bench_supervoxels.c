@@ -5,7 +5,7 @@
  * counted. The figures of the papers that a suite repeats stand beside it.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/check_supervoxels.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"

@@ -20,21 +20,27 @@ typedef struct {
  * compute-sanitizer, which slows a kernel down a hundred times or more. */
 enum { CHECK_MANY = 100 };
 
+/* Run n random cases from number `first` on; returns how many differ, with a line for each. */
+typedef int check_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
+                        uint64_t n);
+
+/* Run one volume many times; returns how many runs do not give the bytes of the CPU's. */
+typedef int check_repeats(const lob_backend *backend, const lob_context *context, int repeats);
+
+/* Print times of results that have just been compared with the CPU's; returns how many differed. */
+typedef int check_bench(const lob_context *context, const bench_options *options);
+
+/* Components: the slots components (slabs too) and regions. */
+check_cases check_components_cases, check_components_slabs;
+check_cases check_growcut_cases, check_supervoxels_cases;
+check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
+check_bench bench_components, bench_growcut, bench_supervoxels;
+
 typedef struct {
     const char *name; /* as the slot in lob_backend */
-
-    /* n random cases from the first on; returns how many differ, and prints a line for each. */
-    int (*cases)(const lob_backend *backend, const lob_context *context, uint64_t first,
-                 uint64_t n);
-
-    /* One volume many times; returns how many runs do not give the bytes of the CPU's. */
-    int (*repeats)(const lob_backend *backend, const lob_context *context, int repeats);
-
-    /*
-     * Print times of results that have just been compared with the CPU's; returns how many
-     * differed. NULL in a build without CUDA: there is nothing to time.
-     */
-    int (*bench)(const lob_context *context, const bench_options *options);
+    check_cases *cases;
+    check_repeats *repeats;
+    check_bench *bench; /* NULL in a build without CUDA */
 } check_algorithm;
 
 #endif

@@ -4,9 +4,7 @@
  * where there is no GPU.
  */
 #include "kernels/device/device.h"
-#include "tests/check_backends/check_components.h"
-#include "tests/check_backends/check_growcut.h"
-#include "tests/check_backends/check_supervoxels.h"
+#include "tests/check_backends/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

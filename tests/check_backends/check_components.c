@@ -2,7 +2,7 @@
  * Checks of the components and regions slots: random and adversarial volumes against the CPU, byte
  * by byte, and repeats.
  */
-#include "tests/check_backends/check_components.h"
+#include "tests/check_backends/check.h"
 
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"

@@ -1,5 +1,5 @@
 /* Components slab by slab on a backend against the CPU on the volume in one piece. */
-#include "tests/check_backends/check_components.h"
+#include "tests/check_backends/check.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/components_slabs.h"
 

@@ -1,5 +1,5 @@
 /* Checks of the growcut slot: random cases against the CPU byte by byte, and repeats. */
-#include "tests/check_backends/check_growcut.h"
+#include "tests/check_backends/check.h"
 
 #include "tests/reference/growcut_case.h"
 

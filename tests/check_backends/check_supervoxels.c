@@ -1,6 +1,6 @@
 /* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. A GPU
  * runs each a second time on the paths that otherwise only large volumes and many pieces take. */
-#include "tests/check_backends/check_supervoxels.h"
+#include "tests/check_backends/check.h"
 
 #include "tests/reference/supervoxels_case.h"
 
