@@ -230,8 +230,9 @@ static void fill_common(lob_session *s)
 /* The library's hints in words of the command line. */
 static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_USE_CPU] = "use --device cpu",
-    [LOB_HINT_BUILD_GPU] = "use --device cpu, or, if its compute capability is 8.0 or later, build "
-                           "with its CMAKE_CUDA_ARCHITECTURES",
+    [LOB_HINT_BUILD_GPU] =
+        ("use --device cpu, or, if its compute capability is 8.0 or later, build "
+         "with its CMAKE_CUDA_ARCHITECTURES"),
     [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
     [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",

@@ -207,7 +207,7 @@ static timing measure(const bench *b, const lob_components_options *o)
     const lob_components_input in = {.image = &b->image};
     const lob_components_arrays arrays = {.image = b->device_image, .labels = b->device_labels};
     float ms[BENCH_MAX_TIMES];
-    timing t = {.error = {""}};
+    timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
         bench_clock clock = bench_start(b->context);
         t.status = lob_components_cuda_arrays(&arrays, &t.result, &in, o, b->context, &t.error);

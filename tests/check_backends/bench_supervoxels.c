@@ -121,7 +121,7 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
     const int times = b->options->times;
     lob_supervoxels_cache cache = {0};
     float ms[BENCH_MAX_TIMES];
-    timing t = {.error = {""}};
+    timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < times && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
         if (transfers)

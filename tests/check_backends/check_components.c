@@ -85,7 +85,7 @@ typedef outcome run_function(const lob_backend *backend, const components_case *
 static outcome run_components(const lob_backend *backend, const components_case *c,
                               const lob_context *context)
 {
-    outcome o = {.error = {""}};
+    outcome o = {.error = {.text = ""}};
     o.status = backend->components(&o.result, &c->in, &c->options, context, &o.error);
     return o;
 }
@@ -97,7 +97,7 @@ static outcome run_regions(const lob_backend *backend, const components_case *c,
     const lob_context cpu = {.threads = context->threads};
     lob_components_options options = c->options;
     lob_components_output found;
-    outcome o = {.error = {""}};
+    outcome o = {.error = {.text = ""}};
     uint64_t random = c->number;
     options.keep_values = options.regions = false;
     o.status = lob_components_cpu(&found, &c->in, &options, &cpu, &o.error);
