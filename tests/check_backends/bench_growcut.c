@@ -4,7 +4,7 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/check_growcut.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
 #include "kernels/growcut/gpu/growcut_tuning.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A volume on both sides, and the CPU's labels of it. */
+/* A volume in host and device memory, and the CPU's labels of it. */
 typedef struct {
     const lob_context *context;
     const char *name;
@@ -27,7 +27,7 @@ typedef struct {
     double copy; /* bytes a second */
 } bench;
 
-/* What a timed call came to. */
+/* A timed call. */
 typedef struct {
     float ms;
     lob_growcut_stats stats;
@@ -133,10 +133,10 @@ static void bench_free(bench *b)
 static int32_t labels_of(const bench *b)
 {
     const int64_t n = lob_voxels(&b->seeds);
-    int32_t most = 0;
+    int32_t max = 0;
     for (int64_t i = 0; i < n; i++)
-        if (((uint8_t *)b->seeds.data)[i] > most) most = ((uint8_t *)b->seeds.data)[i];
-    return most;
+        if (((uint8_t *)b->seeds.data)[i] > max) max = ((uint8_t *)b->seeds.data)[i];
+    return max;
 }
 
 static bool on_cpu(bench *b, const lob_growcut_options *options)
@@ -161,15 +161,14 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
     return bench_stop_ms(&clock);
 }
 
-/* Run as often as asked for; what the last run wrote is compared with b->want. */
+/* Run `times` times; the labels of the last run are compared with b->want. */
 static timing measure(bench *b, const lob_growcut_options *options,
                       const lob_growcut_tuning *tuning, int times)
 {
     const int64_t voxels = lob_voxels(&b->image);
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     timing t = {0};
-    float ms[BENCH_MOST_TIMES];
-    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
+    float ms[BENCH_MAX_TIMES];
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = timed_call(b, &t, &in, options, tuning);
         if (t.status != LOB_OK) {
