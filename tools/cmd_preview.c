@@ -19,7 +19,7 @@ typedef struct {
 } settings;
 
 /* The order of the words of --plane. */
-static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
 
 /* The inputs, and what follows from them. */
 typedef struct {
@@ -247,16 +247,17 @@ static void lay_out_planes(layout *l, const settings *set)
     l->cross = true;
 }
 
-static void add_tile(layout *l, const settings *set, const content *c, lob_plane plane,
+static void add_tile(layout *l, const settings *set, const content *c, lob_anatomical_plane plane,
                      int64_t slice)
 {
     l->tiles[l->count++].view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
 }
 
 /* Slices spread evenly over the extent of the labels. */
-static void lay_out_montage(layout *l, const settings *set, const content *c, lob_plane plane)
+static void lay_out_montage(layout *l, const settings *set, const content *c,
+                            lob_anatomical_plane plane)
 {
-    const int axis = lob_plane_axis(&c->image.geometry, plane);
+    const int axis = lob_anatomical_axis(&c->image.geometry, plane);
     const int64_t extent = c->high[axis] - c->low[axis] + 1;
     const int64_t n = set->montage < extent ? set->montage : extent;
     for (int64_t i = 0; i < n; i++)
@@ -275,19 +276,20 @@ static void lay_out(layout *l, const settings *set, const content *c)
     int best = -1;
     bool solid = true;
     for (int p = 0; p < 3; p++) {
-        const int axis = lob_plane_axis(&c->image.geometry, planes[p]);
+        const int axis = lob_anatomical_axis(&c->image.geometry, planes[p]);
         solid &= lob_side(c->image.dims, axis) > 1;
-        const int other = best < 0 ? -1 : lob_plane_axis(&c->image.geometry, planes[best]);
+        const int other = best < 0 ? -1 : lob_anatomical_axis(&c->image.geometry, planes[best]);
         if (best < 0 || lob_side(c->image.dims, axis) < lob_side(c->image.dims, other)) best = p;
     }
     if (set->plane >= 0) best = set->plane;
     if (set->plane >= 0 || !solid) {
-        add_tile(l, set, c, planes[best], c->at[lob_plane_axis(&c->image.geometry, planes[best])]);
+        add_tile(l, set, c, planes[best],
+                 c->at[lob_anatomical_axis(&c->image.geometry, planes[best])]);
         lay_out_grid(l, set, c, 1);
         return;
     }
     for (int p = 0; p < 3; p++)
-        add_tile(l, set, c, planes[p], c->at[lob_plane_axis(&c->image.geometry, planes[p])]);
+        add_tile(l, set, c, planes[p], c->at[lob_anatomical_axis(&c->image.geometry, planes[p])]);
     lay_out_planes(l, set);
 }
 

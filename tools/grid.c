@@ -9,9 +9,9 @@
 
 int lob_grid_slice_axis(int slices, const lob_geometry *geometry)
 {
-    static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+    static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
     if (slices < 0) return -1;
-    if (slices < 3) return lob_plane_axis(geometry, planes[slices]);
+    if (slices < 3) return lob_anatomical_axis(geometry, planes[slices]);
     return slices - 3;
 }
 

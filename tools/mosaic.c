@@ -7,7 +7,7 @@
 
 enum { MAX_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
 
-const char *lob_plane_name(lob_plane plane)
+const char *lob_plane_name(lob_anatomical_plane plane)
 {
     return plane == LOB_AXIAL ? "axial" : plane == LOB_CORONAL ? "coronal" : "sagittal";
 }
@@ -20,11 +20,12 @@ static char opposite(char direction)
     return '?';
 }
 
-lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological)
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological)
 {
     const lob_geometry *const g = &volume->geometry;
-    const int x = lob_plane_axis(g, LOB_SAGITTAL), y = lob_plane_axis(g, LOB_CORONAL);
-    const int z = lob_plane_axis(g, LOB_AXIAL);
+    const int x = lob_anatomical_axis(g, LOB_SAGITTAL), y = lob_anatomical_axis(g, LOB_CORONAL);
+    const int z = lob_anatomical_axis(g, LOB_AXIAL);
     lob_slice v = {.plane = plane, .slice = slice};
     v.across = plane == LOB_AXIAL ? z : plane == LOB_CORONAL ? y : x;
     v.right = plane == LOB_SAGITTAL ? y : x;

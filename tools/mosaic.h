@@ -19,7 +19,7 @@ typedef struct {
 
 /* One slice and how it lies in its picture. */
 typedef struct {
-    lob_plane plane;
+    lob_anatomical_plane plane;
     int across, right, down; /* voxel axes: across the slice, along picture rows, along columns */
     bool flip_right, flip_down; /* the axis runs against the picture */
     char side[4];               /* world direction at the left, right, top, bottom of the picture */
@@ -33,10 +33,11 @@ typedef struct {
  * neurological one turns both around. A volume without a header of its own, such as a PNG, is drawn
  * as it lies, without letters (side is then empty).
  */
-lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological);
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological);
 
 /* "axial", "coronal", "sagittal" */
-const char *lob_plane_name(lob_plane plane);
+const char *lob_plane_name(lob_anatomical_plane plane);
 
 /*
  * Draw a slice with its upper left corner at (x, y): round(mm * scale) pixels either way, at

@@ -238,6 +238,7 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
     [LOB_HINT_REPLACE] = "use --force to replace it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+    [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
 };
 
 /* Append the words of an error's hint to its text. */
@@ -245,7 +246,7 @@ static void put_advice(lob_error *error)
 {
     const lob_error reason = *error;
     if (reason.hint != LOB_HINT_NONE)
-        lob_fail(error, LOB_OK, "%.900s: %s", reason.text, advice[reason.hint]);
+        lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
 }
 
 static bool finish_stdout(lob_error *error)

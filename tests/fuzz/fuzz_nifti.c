@@ -30,7 +30,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
         lob_nifti_list(&v.header, count_field, &listed);
         for (int labels = 0; labels < 2; labels++) {
             const lob_nifti_plan plan = {&v, labels, false, false, 3};
-            unsigned char header[LOB_NIFTI_MOST];
+            unsigned char header[LOB_NIFTI_MAX_BYTES];
             const lob_nifti_type *type;
             lob_nifti again;
             const size_t n = lob_nifti_make(header, &type, &plan);

@@ -15,7 +15,7 @@ enum { MADE_MAX = 1 << 16 };
 typedef struct {
     int version;
     bool swapped, pair;
-    unsigned char header[LOB_NIFTI_MOST];
+    unsigned char header[LOB_NIFTI_MAX_BYTES];
     unsigned char extensions[512]; /* from the extender on */
     size_t extension_bytes;        /* the extender's 4 included */
     unsigned char voxels[16384];

@@ -176,7 +176,7 @@ static void check_layout(const layout *l, hid_t plist, bool variable)
         if (frames > 1) {
             assert_int_equal(lob_read(&v, scratch("layout.h5"), &options, &info, &error),
                              LOB_EDATA);
-            assert_non_null(strstr(error.text, "--frame"));
+            assert_int_equal(error.hint, LOB_HINT_CHOOSE_FRAME);
             info = (lob_file_info){0};
             options.frame = frame;
         }

@@ -31,6 +31,22 @@ static lob_status like_attempt(void *user)
     return status;
 }
 
+/* On failure the voxels stay the caller's. */
+static lob_status adopt_attempt(void *user)
+{
+    const lob_volume *like = user;
+    lob_volume out;
+    void *data = malloc(1), *const voxels = data;
+    if (!data) return LOB_ENOMEM;
+    const lob_status status = lob_volume_adopt(&out, like, &data, LOB_U8, 1);
+    assert_ptr_equal(status == LOB_OK ? out.data : data, voxels);
+    assert_null(status == LOB_OK ? data : out.data);
+    assert_int_equal(out.header.size, status == LOB_OK ? like->header.size : 0);
+    lob_volume_free(&out);
+    free(data);
+    return status;
+}
+
 static void test_like(void **state)
 {
     lob_volume like = grid((lob_dims){5, 7, 11});
@@ -40,6 +56,7 @@ static void test_like(void **state)
     like.header.extensions = extension_bytes;
     like.header.extensions_size = sizeof extension_bytes;
     assert_int_equal(alloc_fail_sweep("header and extensions", like_attempt, &like), 3);
+    assert_int_equal(alloc_fail_sweep("adopted voxels", adopt_attempt, &like), 3);
 }
 
 /* More bytes than any machine has, but a number that fits: the system's refusal is passed on. */

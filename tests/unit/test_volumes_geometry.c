@@ -246,9 +246,9 @@ static void test_directions(void **state)
         char code[4] = "???";
         lob_orientation(code, &geometry);
         if (strcmp(code, directions[i].code) != 0) fail_msg("%s: got %s", directions[i].what, code);
-        const int sagittal = lob_plane_axis(&geometry, LOB_SAGITTAL);
-        const int coronal = lob_plane_axis(&geometry, LOB_CORONAL);
-        const int axial = lob_plane_axis(&geometry, LOB_AXIAL);
+        const int sagittal = lob_anatomical_axis(&geometry, LOB_SAGITTAL);
+        const int coronal = lob_anatomical_axis(&geometry, LOB_CORONAL);
+        const int axial = lob_anatomical_axis(&geometry, LOB_AXIAL);
         if (sagittal != directions[i].sagittal || coronal != directions[i].coronal ||
             axial != directions[i].axial)
             fail_msg("%s: planes across %d %d %d", directions[i].what, sagittal, coronal, axial);
