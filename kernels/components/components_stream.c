@@ -2,7 +2,7 @@
 #include "kernels/components/components_stream.h"
 
 #include "kernels/components/components_select.h"
-#include "kernels/components/join/join_slabs.h"
+#include "kernels/components/join/run_table.h"
 #include "kernels/regions/regions_sum.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
