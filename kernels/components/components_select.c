@@ -183,8 +183,9 @@ lob_status lob_components_select(int32_t *number, int64_t *selected, const int64
     int64_t passing = 0;
     *selected = 0;
     for (int64_t i = 0; i < found; i++) {
-        const bool passes = voxels[i] >= options->min_voxels &&
-                            (options->max_voxels == 0 || voxels[i] <= options->max_voxels);
+        const bool passes =
+            !voxels || (voxels[i] >= options->min_voxels &&
+                        (options->max_voxels == 0 || voxels[i] <= options->max_voxels));
         number[i] = passes;
         passing += passes;
     }

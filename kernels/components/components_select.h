@@ -31,7 +31,7 @@ int64_t lob_components_select_bytes(int64_t found, const lob_components_options 
  *
  *   number    out  found: the new number, from 1, of each component in raster order; 0: removed
  *   selected  out  how many remain
- *   voxels    in   found: the size of each
+ *   voxels    in   found: the size of each; NULL where !lob_components_selects(options)
  *
  * Takes O(found) steps, and O(log found) more for each selected one where components are ordered by
  * size. Returns LOB_OK, LOB_EDATA (more are selected than an int32 counts) or LOB_ENOMEM.
