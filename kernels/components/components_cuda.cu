@@ -106,7 +106,7 @@ static lob_status keep_values(const joining *j, decision *d, int64_t kept, int64
         if (d->label[i]) d->voxels[d->label[i] - 1] = i;
     for (int64_t i = 0; i < kept; i++) {
         voxel.data = &d->stored[d->voxels[i]];
-        LOB_TRY(lob_component_kept_value(&d->value[i], &voxel, 0, error));
+        LOB_TRY(lob_component_label_of_voxel(&d->value[i], &voxel, 0, error));
         if (d->value[i] > *largest) *largest = d->value[i];
     }
     return LOB_OK;
@@ -125,7 +125,7 @@ static lob_status decide(joining *j, decision *d, const uint32_t **label,
                               error));
     *label = labels;
     *largest = result->count;
-    if (lob_components_tells_members(o)) LOB_TRY(fetch_members(j, d, result, error));
+    if (lob_components_lists_members(o)) LOB_TRY(fetch_members(j, d, result, error));
     if (!o->keep_values) return LOB_OK;
     LOB_TRY(fetch_values(j, d, error));
     return keep_values(j, d, result->count, largest, error);
@@ -235,7 +235,7 @@ static lob_status join_all(joining *j, decision *d, lob_components_output *resul
 {
     const lob_components_options *o = j->options;
     const bool tells =
-        lob_components_selects(o) || o->keep_values || lob_components_tells_members(o);
+        lob_components_selects(o) || o->keep_values || lob_components_lists_members(o);
     wide counts[2];
     LOB_TRY(lob_device_enter(j->device, error));
     j->rule = lob_component_rule_of(j->in->image, o);

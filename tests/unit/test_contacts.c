@@ -206,7 +206,7 @@ static void too_little_memory_is_told(void **state)
     assert_true(list == NULL && found == 0 && strstr(error.text, "100 bytes of memory left"));
     double means[1];
     assert_int_equal(lob_label_means(means, &s.grid, &s.image, &context, &error), LOB_ENOMEM);
-    assert_non_null(strstr(error.text, "100 bytes left"));
+    assert_non_null(strstr(error.text, "100 bytes allowed"));
     assert_int_equal(
         lob_contacts(&list, &found, &s.grid, &s.image.geometry, NULL, 0, 3, &context, &error),
         LOB_EARG);
