@@ -99,7 +99,7 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
     }
     *mask = malloc((size_t)lob_voxels(&v));
     if (!*mask)
-        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+        st = lob_session_no_memory(s, path);
     else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
         st = lob_grid_empty_mask(s, path);
     lob_grid_drop(s, &v);

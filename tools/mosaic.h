@@ -15,7 +15,7 @@ typedef struct {
     const lob_colour *colour; /* by dense label */
     const bool *shown;        /* by dense label; shown[0] is false */
     double alpha;             /* how much a label covers the image */
-} lob_scene;
+} lob_overlay;
 
 /* One slice and how it lies in its picture. */
 typedef struct {
@@ -48,7 +48,7 @@ const char *lob_plane_name(lob_anatomical_plane plane);
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_draw_slice(lob_canvas *canvas, int x, int y, double pixels_per_mm,
-                          const lob_scene *scene, const lob_slice *view);
+                          const lob_overlay *overlay, const lob_slice *view);
 
 /* Pixels that it takes at a scale. */
 void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm);
@@ -57,7 +57,7 @@ void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm
  * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `most` pixels long, with
  * its length above it; (x, y) is the lower left corner.
  */
-void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixels_per_mm,
+void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
                         int text_scale);
 
 /* Thin lines where the planes through voxel `at` cut this slice. */
