@@ -5,6 +5,7 @@
 #include "tools/compare_supervoxels.h"
 #include "tools/grid.h"
 #include "tools/label_list.h"
+#include "tools/report.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "tools/commands.h"
+#include "tools/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,10 @@
 #ifndef LOB_REPORT_H
 #define LOB_REPORT_H
 
-#include "tools/session.h"
+#include "tools/session_state.h"
+
+/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
+char *lob_json_text(const char *text);
 
 /* The wall time of the command so far, and what of it no stage claims. */
 typedef struct {

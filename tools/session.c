@@ -438,14 +438,6 @@ void lob_session_stage(lob_session *s, const char *name, double start_s)
     lob_session_add(s, name, lob_clock_s() - start_s);
 }
 
-lob_seconds lob_session_seconds(const lob_session *s)
-{
-    const double total = lob_clock_s() - s->start_s;
-    double staged = 0;
-    for (int i = 0; i < s->stages; i++) staged += s->stage[i].seconds;
-    return (lob_seconds){.other = total - staged, .total = total};
-}
-
 void lob_session_compute(lob_session *s, const char *doing)
 {
     lob_session_doing(s, doing);

@@ -1,6 +1,7 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
 #include "io/png.h"
 #include "tools/report.h"
+#include "tools/session.h"
 
 #include <assert.h>
 #include <stdlib.h>
