@@ -98,7 +98,7 @@ static lob_status select_values(const call *c, selection *s, int64_t selected, i
         if (s->label[i]) s->voxels[s->label[i] - 1] = i;
     for (int64_t i = 0; i < selected; i++) {
         voxel.data = &s->stored[s->voxels[i]];
-        LOB_TRY(lob_component_kept_value(&s->value[i], &voxel, 0, error));
+        LOB_TRY(lob_component_label_of_voxel(&s->value[i], &voxel, 0, error));
         if (s->value[i] > *largest) *largest = s->value[i];
     }
     return LOB_OK;
@@ -120,7 +120,7 @@ static lob_status select(call *c, selection *s, const uint32_t **label, lob_comp
                               error));
     *label = labels;
     *largest = out->count;
-    if (lob_components_tells_members(o)) LOB_TRY(fetch_members(c, s, out, error));
+    if (lob_components_lists_members(o)) LOB_TRY(fetch_members(c, s, out, error));
     if (!o->keep_values) return LOB_OK;
     LOB_TRY(fetch_values(c, s, error));
     return select_values(c, s, out->count, largest, error);
@@ -235,7 +235,7 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
 {
     const lob_components_options *o = c->options;
     const bool selects =
-        lob_components_selects(o) || o->keep_values || lob_components_tells_members(o);
+        lob_components_selects(o) || o->keep_values || lob_components_lists_members(o);
     u64 counts[2];
     LOB_TRY(lob_device_enter(c->device, error));
     c->rule = lob_component_rule_of(c->in->image, o);

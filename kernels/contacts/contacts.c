@@ -1,6 +1,8 @@
-/* Contacts by counting faces into sparse tables, one a thread and axis. */
+/* Contacts of labels: each thread counts faces in hash tables of label pairs, one table per axis.
+ */
 #include "kernels/contacts/contacts.h"
 
+#include "kernels/budget.h"
 #include "kernels/measures/pair_table.h"
 #include "kernels/regions/regions.h"
 #include "volumes/bytes.h"
@@ -15,31 +17,20 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
 {
     const int channels = image->channels;
     const int64_t bytes = lob_voxels(image) * (int64_t)lob_type_of(image->type)->bytes;
-    const size_t rows = (size_t)(grid->count > 0 ? grid->count : 1);
-    const int64_t table = (int64_t)(rows * (sizeof(lob_region) + sizeof(lob_region_values)));
+    lob_budget budget = {.who = "means of labels", .limit = context->max_memory};
     lob_context left = *context;
-    if (context->max_memory > 0) {
-        char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
-        left.max_memory = context->max_memory - table;
-        if (left.max_memory <= 0)
-            return lob_fail(error, LOB_ENOMEM,
-                            "means of %lld labels need %s of memory, more than the %s left for "
-                            "them; allow more, or cut larger supervoxels",
-                            (long long)grid->count, lob_bytes_text(needed, table),
-                            lob_bytes_text(allowed, context->max_memory));
-    }
-    lob_region *regions = malloc(rows * sizeof *regions);
-    lob_region_values *values = malloc(rows * sizeof *values);
-    lob_status st = LOB_OK;
-    if (!regions || !values)
-        st = lob_fail(error, LOB_ENOMEM, "no memory for the means of %lld labels",
-                      (long long)grid->count);
+    lob_region *regions;
+    lob_region_values *values = NULL;
+    lob_status st = lob_budget_alloc(&budget, &regions, grid->count, sizeof *regions, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &values, grid->count, sizeof *values, error);
+    if (budget.limit > 0) /* at least 1, because 0 is no limit */
+        left.max_memory = budget.limit > budget.held ? budget.limit - budget.held : 1;
     for (int c = 0; c < channels && st == LOB_OK; c++) {
         lob_fine_levels fine;
-        lob_volume plane = *image;
-        plane.channels = 1;
-        plane.data = (char *)image->data + c * bytes;
-        const lob_regions_input in = {grid->labels, grid->type, grid->count, grid->dims, &plane};
+        lob_volume channel = *image;
+        channel.channels = 1;
+        channel.data = (char *)image->data + c * bytes;
+        const lob_regions_input in = {grid->labels, grid->type, grid->count, grid->dims, &channel};
         st = lob_regions_cpu(regions, values, &fine, &in, &left, error);
         for (int64_t k = 0; k < grid->count && st == LOB_OK; k++)
             means[k * channels + c] = lob_region_measure(&regions[k], &values[k], &image->geometry,
@@ -53,17 +44,18 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
 
 /* ---- faces ---- */
 
-/* Count the faces between n voxels from `first` on and those `apart` further. */
+/* Count the faces between voxels first..first+n-1 and the voxels `stride` after these. Equal pairs
+ * that follow one another are added to the table together. */
 static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid, int64_t first,
-                              int64_t apart, int64_t n)
+                              int64_t stride, int64_t n)
 {
-    uint32_t a = 0, b = 0; /* the pair met last */
+    uint32_t a = 0, b = 0; /* the latest pair */
     int64_t faces = 0;
     for (int64_t i = first; i <= first + n; i++) {
         uint32_t p = 0, q = 0;
         if (i < first + n) {
             p = (uint32_t)lob_label_at(grid->labels, grid->type, i);
-            q = (uint32_t)lob_label_at(grid->labels, grid->type, i + apart);
+            q = (uint32_t)lob_label_at(grid->labels, grid->type, i + stride);
             if (p == q || p == 0 || q == 0) continue;
             const uint32_t low = p < q ? p : q;
             q = p < q ? q : p;
@@ -81,34 +73,35 @@ static lob_status count_faces(lob_pair_table *table, const lob_label_grid *grid,
     return LOB_OK;
 }
 
+/* Count the faces between a row's voxels, and those to the next rows along y and z. */
 static lob_status count_row(lob_pair_table table[3], const lob_label_grid *grid, int64_t row,
                             int slice_axis)
 {
     const lob_dims d = grid->dims;
-    const int64_t first = row * d.nx;
-    const int64_t apart[3] = {1, d.nx, d.nx * d.ny};
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
     const int64_t n[3] = {d.nx - 1, row % d.ny + 1 < d.ny ? d.nx : 0,
                           row + d.ny < d.ny * d.nz ? d.nx : 0};
     lob_status st = LOB_OK;
     for (int a = 0; a < 3 && st == LOB_OK; a++)
-        if (a != slice_axis && n[a] > 0) st = count_faces(&table[a], grid, first, apart[a], n[a]);
+        if (a != slice_axis && n[a] > 0)
+            st = count_faces(&table[a], grid, row * d.nx, stride[a], n[a]);
     return st;
 }
 
-/* Count all faces into the tables of the first thread. */
-static lob_status count_all(lob_pair_table (*tables)[3], const lob_label_grid *grid, int slice_axis,
-                            int threads)
+/* Count all faces. The tables of the other threads are added to those of thread 0. */
+static lob_status count_volume(lob_pair_table (*tables)[3], const lob_label_grid *grid,
+                               int slice_axis, int threads)
 {
     const int64_t rows = grid->dims.ny * grid->dims.nz;
     lob_status st = LOB_OK;
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int t = 0; t < threads; t++) {
-        lob_status mine = LOB_OK;
-        for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads && mine == LOB_OK;
-             row++)
-            mine = count_row(tables[t], grid, row, slice_axis);
+        const int64_t end = rows * (t + 1) / threads;
+        lob_status own = LOB_OK;
+        for (int64_t row = rows * t / threads; row < end && own == LOB_OK; row++)
+            own = count_row(tables[t], grid, row, slice_axis);
 #pragma omp critical(lob_contacts)
-        if (mine != LOB_OK) st = mine;
+        if (own != LOB_OK) st = own;
     }
     for (int t = 1; t < threads; t++)
         for (int a = 0; a < 3; a++) {
@@ -134,10 +127,10 @@ static double difference_of(const double *means, int channels, const lob_contact
     return sqrt(square);
 }
 
-/* Make one sorted list of the axes' tables. Returns how many contacts it has. */
+/* Write the contacts of the three axes' tables as one sorted list. Returns its length. */
 static int64_t merge_axes(lob_contact *list, const lob_pair_table table[3])
 {
-    int64_t n = 0, kept = 0;
+    int64_t n = 0, merged = 0;
     for (int a = 0; a < 3; a++)
         for (int64_t i = 0; i < table[a].slot_count; i++) {
             const lob_pair *pair = &table[a].slots[i];
@@ -147,20 +140,33 @@ static int64_t merge_axes(lob_contact *list, const lob_pair_table table[3])
         }
     qsort(list, (size_t)n, sizeof *list, by_labels);
     for (int64_t i = 0; i < n; i++) {
-        if (kept > 0 && by_labels(&list[kept - 1], &list[i]) == 0)
-            for (int a = 0; a < 3; a++) list[kept - 1].faces[a] += list[i].faces[a];
+        if (merged > 0 && by_labels(&list[merged - 1], &list[i]) == 0)
+            for (int a = 0; a < 3; a++) list[merged - 1].faces[a] += list[i].faces[a];
         else
-            list[kept++] = list[i];
+            list[merged++] = list[i];
     }
-    return kept;
+    return merged;
 }
 
-lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_grid *grid,
+static lob_status refuse_contacts(lob_status status, const lob_label_grid *grid,
+                                  const lob_context *context, lob_error *error)
+{
+    char allowed[LOB_BYTES_TEXT];
+    if (context->max_memory > 0)
+        return lob_fail(error, status,
+                        "contacts of %lld labels need more than the %s of memory left for them; "
+                        "allow more, or use fewer labels",
+                        (long long)grid->count, lob_bytes_text(allowed, context->max_memory));
+    return lob_fail(error, status, "no memory for the contacts of %lld labels",
+                    (long long)grid->count);
+}
+
+lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_grid *grid,
                         const lob_geometry *geometry, const double *means, int channels,
                         int slice_axis, const lob_context *context, lob_error *error)
 {
     *contacts = NULL;
-    *found = 0;
+    *count = 0;
     if (slice_axis < -1 || slice_axis > 2)
         return lob_fail(error, LOB_EARG, "slice axis %d: it is 0, 1, 2 or -1", slice_axis);
     if (grid->type != LOB_U8 && grid->type != LOB_I16 && grid->type != LOB_I32)
@@ -175,18 +181,18 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
     for (int t = 0; t < threads; t++)
         for (int a = 0; a < 3; a++) tables[t][a].left = &left;
 
-    lob_status st = count_all(tables, grid, slice_axis, threads);
+    lob_status st = count_volume(tables, grid, slice_axis, threads);
     for (int a = 0; a < 3; a++) pairs += tables[0][a].used;
     if (st == LOB_OK && pairs > 0) {
-        /* Sorting takes as much again. */
+        /* qsort may allocate a copy */
         const bool fits = pairs <= left / (2 * (int64_t)sizeof **contacts);
         *contacts = fits ? malloc((size_t)pairs * sizeof **contacts) : NULL;
         if (!*contacts) st = LOB_ENOMEM;
     }
-    if (st == LOB_OK && pairs > 0) *found = merge_axes(*contacts, tables[0]);
+    if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables[0]);
     const double mm2[3] = {lob_face_mm2(geometry, 0), lob_face_mm2(geometry, 1),
                            lob_face_mm2(geometry, 2)};
-    for (int64_t i = 0; i < *found; i++) {
+    for (int64_t i = 0; i < *count; i++) {
         lob_contact *c = &(*contacts)[i];
         c->mm2 = (double)c->faces[0] * mm2[0] + (double)c->faces[1] * mm2[1] +
                  (double)c->faces[2] * mm2[2];
@@ -194,18 +200,9 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
     }
     for (int a = 0; a < 3; a++) lob_pair_free(&tables[0][a]);
     free(tables);
-    if (st != LOB_OK) {
-        char allowed[LOB_BYTES_TEXT];
-        if (context->max_memory > 0)
-            return lob_fail(error, st,
-                            "contacts of %lld labels need more than the %s of memory left for "
-                            "them; allow more, or cut larger supervoxels",
-                            (long long)grid->count, lob_bytes_text(allowed, context->max_memory));
-        return lob_fail(error, st, "no memory for the contacts of %lld labels",
-                        (long long)grid->count);
-    }
-    lob_contact *less = *found > 0 ? realloc(*contacts, (size_t)*found * sizeof *less) : NULL;
-    if (less) *contacts = less;
+    if (st != LOB_OK) return refuse_contacts(st, grid, context, error);
+    lob_contact *shorter = *count > 0 ? realloc(*contacts, (size_t)*count * sizeof *shorter) : NULL;
+    if (shorter) *contacts = shorter;
     return LOB_OK;
 }
 
@@ -214,24 +211,25 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_
 void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int threads)
 {
     const lob_dims d = grid->dims;
-    const int64_t apart[3] = {1, d.nx, d.nx * d.ny};
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
     for (int64_t row = 0; row < d.ny * d.nz; row++)
         for (int64_t x = 0; x < d.nx; x++) {
             const int64_t at[3] = {x, row % d.ny, row / d.ny}, v = row * d.nx + x;
             const int32_t label = lob_label_at(grid->labels, grid->type, v);
-            bool edge = false;
+            bool boundary = false;
             for (int a = 0; a < 3 && label; a++) {
                 if (a == slice_axis) continue;
-                edge |= at[a] > 0 && lob_label_at(grid->labels, grid->type, v - apart[a]) != label;
-                edge |= at[a] + 1 < lob_side(d, a) &&
-                        lob_label_at(grid->labels, grid->type, v + apart[a]) != label;
+                boundary |=
+                    at[a] > 0 && lob_label_at(grid->labels, grid->type, v - stride[a]) != label;
+                boundary |= at[a] + 1 < lob_side(d, a) &&
+                            lob_label_at(grid->labels, grid->type, v + stride[a]) != label;
             }
-            marks[v] = edge;
+            marks[v] = boundary;
         }
 }
 
-/* The stored value of an image value: the nearest that the type holds. */
+/* The stored form of a value in image units: the nearest that the type can hold. */
 static double stored_of(double value, const lob_volume *volume)
 {
     const lob_type_info *type = lob_type_of(volume->type);
@@ -240,7 +238,8 @@ static double stored_of(double value, const lob_volume *volume)
     return whole < type->lowest ? type->lowest : whole > type->highest ? type->highest : whole;
 }
 
-/* 2^63 and 2^64 are what the largest 64-bit integers become as doubles, and do not go back. */
+/* The largest 64-bit integers become 2^63 and 2^64 as doubles, which the integer types cannot hold.
+ */
 #define PAINT(type, ctype, name, integer, low, high)                                          \
     case type:                                                                                \
         ((ctype *)out->data)[i] = (integer) && sizeof(ctype) == 8 && stored >= (double)(high) \
@@ -261,13 +260,13 @@ void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *
 {
     const int64_t voxels = lob_voxels(out);
     const int channels = out->channels;
-    const double nothing = stored_of(0, out);
+    const double background = stored_of(0, out);
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1)
     for (int64_t v = 0; v < voxels; v++) {
         const int32_t label = lob_label_at(grid->labels, grid->type, v);
         for (int c = 0; c < channels; c++) {
             const double mean = label ? means[(int64_t)(label - 1) * channels + c] : NAN;
-            put_stored(out, c * voxels + v, isnan(mean) ? nothing : stored_of(mean, out));
+            put_stored(out, c * voxels + v, isnan(mean) ? background : stored_of(mean, out));
         }
     }
 }

@@ -1,6 +1,16 @@
 /*
- * The contact graph of a label volume: which labels share faces, how many, and how unlike they are.
- * Written for supervoxels, which region merging and graph cuts take from here; any labels will do.
+ * The contact graph (region adjacency graph) of a label volume. Its nodes are the labels. An edge,
+ * a contact, joins two labels that share at least one voxel face; it has the area of the shared
+ * faces and the difference of the labels' mean intensities. Region merging and graph cuts start
+ * from this graph. The labels may come from any source: supervoxels, components, a segmentation by
+ * hand.
+ *
+ * Also here: the mean intensities of labels, and two pictures of a label volume, its boundaries and
+ * its means.
+ *
+ *     lob_label_means(means, &grid, &image, &context, &error);
+ *     lob_contacts(&contacts, &count, &grid, &image.geometry, means, image.channels, -1, &context,
+ *                  &error);
  */
 #ifndef LOB_CONTACTS_H
 #define LOB_CONTACTS_H
@@ -13,29 +23,33 @@ extern "C" {
 #endif
 
 typedef struct {
-    const void *labels; /* nx*ny*nz; 0: no label */
+    const void *labels; /* nx*ny*nz values from 0 to count; 0: no label */
     lob_type type;      /* LOB_U8, LOB_I16 or LOB_I32 */
-    int64_t count;      /* largest label */
+    int64_t count;      /* the largest label; labels below it need not all occur */
     lob_dims dims;
 } lob_label_grid;
 
 typedef struct {
     int32_t a, b;      /* labels, a < b */
-    int64_t faces[3];  /* shared by their voxels, across x, y and z */
-    double mm2;        /* their area */
-    double difference; /* of means: root of the sum of squares over channels, image units; NaN
-                          without means, or where one is NaN */
+    int64_t faces[3];  /* number of shared voxel faces, perpendicular to x, y and z */
+    double mm2;        /* area of the shared faces in square millimetres */
+    double difference; /* Euclidean distance of the two means over the channels, in image units; NaN
+                          if no means were given or one of them is NaN */
 } lob_contact;
 
 /*
- * Means of an image over its labels.
+ * Compute the mean intensity of every label.
  *
- *   means    out  count * image->channels, a label's channels side by side, image units: of the
- *                 finite values, NaN where there are none
- *   image    in   of the grid's dims
+ *   means    out  count * image->channels; the channels of a label are adjacent. In image units, of
+ *                 the finite values; NaN if there are none
+ *   grid     in   labels 1..count
+ *   image    in   on the grid, of any type; all its channels are measured
+ *   context  in   threads, and max_memory as a limit of working memory
  *
- * The sums are those of kernels/regions/regions.h, whose statuses it returns; 112 bytes a label are
- * taken beside the result, and as many again for each thread but the first, within max_memory.
+ * Same bytes at any thread count. Working memory is 112 bytes per label, and as much again for each
+ * further thread; fewer threads work where the limit asks for it.
+ * Returns LOB_OK, LOB_EARG, LOB_EDATA (a side past 2^31 - 1 voxels, more than 2^32 voxels of one
+ * label, a label outside 0..count), LOB_ENOMEM or LOB_ECANCEL; on error means is unspecified.
  */
 lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_volume *image,
                            const lob_context *context, lob_error *error);
@@ -43,36 +57,43 @@ lob_status lob_label_means(double *means, const lob_label_grid *grid, const lob_
 /*
  * List the contacts of labels 1..count.
  *
- *   contacts    out  malloc'ed, in the order of a, then b; NULL when there is none, and on failure
- *   found       out  how many
- *   geometry    in   of the grid
- *   means       in   of lob_label_means; NULL: no differences
- *   channels    in   of means
- *   slice_axis  in   -1, or the axis whose faces do not count
+ *   contacts    out  malloc'ed array of *count, sorted by a, then by b; NULL if there are none, and
+ *                    on failure. The caller frees it
+ *   count       out  number of contacts
+ *   grid        in   labels
+ *   geometry    in   of the grid: gives the areas of faces
+ *   means       in   as lob_label_means writes them; NULL: difference is NaN
+ *   channels    in   channels of means; not read without means
+ *   slice_axis  in   -1, or the axis (0 x, 1 y, 2 z) whose faces are ignored, for labels of slices
+ *   context     in   threads, and max_memory as a limit of working memory and result
  *
- * Same bytes at any thread count. Takes some 100 bytes a contact, for each thread that met it.
- * Returns LOB_OK, LOB_EARG (a slice axis or type that there is not) or LOB_ENOMEM.
+ * Same bytes at any thread count. Memory is about 100 bytes per contact, counted once for each
+ * thread that meets it.
+ * Returns LOB_OK, LOB_EARG (slice_axis or type is invalid) or LOB_ENOMEM.
  */
-lob_status lob_contacts(lob_contact **contacts, int64_t *found, const lob_label_grid *grid,
+lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_grid *grid,
                         const lob_geometry *geometry, const double *means, int channels,
                         int slice_axis, const lob_context *context, lob_error *error);
 
 /*
- * Mark the outlines of labels.
+ * Mark the boundaries of labels.
  *
- *   marks       out  nx*ny*nz: 1 where a voxel has a label and a neighbour through a face has
- *                    another one, or none; else 0
- *   slice_axis  in   -1, or the axis whose faces do not count
+ *   marks       out  nx*ny*nz; 1 for a labelled voxel with a face neighbour of another label or
+ *                    without one, else 0
+ *   grid        in   labels
+ *   slice_axis  in   -1, or the axis (0 x, 1 y, 2 z) whose faces are ignored
+ *   threads     in   CPU threads
  */
 void lob_paint_boundaries(uint8_t *marks, const lob_label_grid *grid, int slice_axis, int threads);
 
 /*
- * Paint every label with its mean.
+ * Give every voxel the mean of its label.
  *
- *   out    in/out  of the grid's dims, its type, channels, slope and inter set and its data
- *                  allocated: a mean is stored as the nearest value that the type holds. 0 where
- *                  there is no label or its mean is NaN (or the nearest to 0 that can be stored)
- *   means  in      count * out->channels
+ *   out      in/out  on the grid, with type, channels, slope, inter and data set by the caller; the
+ *                    data are written. A mean is stored as the nearest value that the type can
+ *                    hold; voxels without a label, or with a mean of NaN, get the value nearest to
+ * 0 grid     in      labels means    in      count * out->channels, as lob_label_means writes them
+ *   threads  in      CPU threads
  */
 void lob_paint_means(lob_volume *out, const lob_label_grid *grid, const double *means, int threads);
 

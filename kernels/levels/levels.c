@@ -1,4 +1,4 @@
-/* The mapping from stored voxels to levels: its scan, and rows of levels made on the fly. */
+/* Levels on the CPU: the mapping, and the levels of a row. */
 #include "kernels/levels/levels.h"
 
 #include "kernels/levels/levels_voxel.h"
@@ -102,20 +102,19 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
         break;                                                                     \
     }
 
-/* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit.
- */
-static void widen(lob_extremes *e, const lob_extremes *other, bool is_unsigned)
+void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
 {
-    if (!other->any) return;
-    if (!e->any) {
-        *e = *other;
+    if (!part->any) return;
+    if (!all->any) {
+        *all = *part;
         return;
     }
-    if (other->low < e->low) e->low = other->low;
-    if (other->high > e->high) e->high = other->high;
-    const uint64_t flip = is_unsigned ? 0 : UINT64_C(1) << 63;
-    if ((other->low_bits ^ flip) < (e->low_bits ^ flip)) e->low_bits = other->low_bits;
-    if ((other->high_bits ^ flip) > (e->high_bits ^ flip)) e->high_bits = other->high_bits;
+    if (part->low < all->low) all->low = part->low;
+    if (part->high > all->high) all->high = part->high;
+    /* Flipping the top bit makes the unsigned order of bits that of signed integers. */
+    const uint64_t flip = type == LOB_U64 ? 0 : UINT64_C(1) << 63;
+    if ((part->low_bits ^ flip) < (all->low_bits ^ flip)) all->low_bits = part->low_bits;
+    if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
 }
 
 static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image,
@@ -128,7 +127,7 @@ static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volu
     case LOB_TYPES:
         break;
     }
-    widen(e, &row, image->type == LOB_U64);
+    lob_extremes_widen(e, &row, image->type);
 }
 
 enum { ROW = 1024 };
@@ -143,7 +142,7 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
 {
     const int channels = image->channels;
     lob_extremes joint = all[0];
-    for (int c = 1; c < channels; c++) widen(&joint, &all[c], image->type == LOB_U64);
+    for (int c = 1; c < channels; c++) lob_extremes_widen(&joint, &all[c], image->type);
     *levels = (lob_levels){.data_voxels = levels->data_voxels,
                            .not_finite = levels->not_finite,
                            .per_unit = 1.0,
@@ -171,7 +170,6 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 {
     const lob_volume *image = data->image;
     const int channels = image->channels;
-    const bool is_unsigned = image->type == LOB_U64;
     const int64_t rows = view->dims.ny * view->dims.nz;
     int64_t data_voxels = 0, not_finite = 0;
     memset(all, 0, (size_t)channels * sizeof *all);
@@ -192,7 +190,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
                                  view->stride[0], n);
             }
 #pragma omp critical(lob_levels_extremes)
-        for (int c = 0; c < channels; c++) widen(&all[c], &mine[c], is_unsigned);
+        for (int c = 0; c < channels; c++) lob_extremes_widen(&all[c], &mine[c], image->type);
     }
 
     levels->data_voxels = data_voxels;
@@ -207,7 +205,7 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
     lob_levels_settle(levels, span, all, data->image);
 }
 
-/* One channel's levels, of voxels a step apart; of exact ones the low 16 bits are all there is. */
+/* The levels of one channel's voxels, step apart. Exact levels need only the low 16 bits. */
 #define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                           \
     case type: {                                                                          \
         const ctype *in = (const ctype *)image->data + at;                                \
@@ -218,7 +216,7 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
         break;                                                                            \
     }
 
-/* Whatever lies side by side is made as vectors. */
+/* Vector code where the voxels are adjacent. */
 #define EACH_VOXEL(level)                                                       \
     do {                                                                        \
         if (step == 1)                                                          \

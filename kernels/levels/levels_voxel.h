@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /*
- * The level of a stored value of the data, whose lowest is low: the nearest to (stored - low) *
- * per_unit. In halves, because the width of a range of doubles can exceed what a double holds. What
- * is no data has any level.
+ * The level of a stored value >= low: the integer nearest to (stored - low) * per_unit. Halves are
+ * subtracted because stored - low can overflow a double. The level of what is not data is
+ * unspecified.
  */
 LOB_BOTH uint16_t lob_level_mapped(double stored, double low, double per_unit)
 {

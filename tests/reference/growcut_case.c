@@ -35,11 +35,11 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, uint64_t 
     }
 }
 
-static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
+static void choose_sides(lob_dims *dims, uint64_t *state, int64_t max_side)
 {
     static const int64_t sides[] = {1, 2, 3, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 37, 41};
     int64_t choices = 0, *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
-    while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
+    while (choices < COUNT(sides) && sides[choices] <= max_side) choices++;
     for (int a = 0; a < 3; a++)
         *axis[a] = random_chance(state, 8) ? 1 : sides[random_below(state, choices)];
 }
@@ -90,9 +90,9 @@ static int make_image(growcut_case *c, uint64_t *state)
 /* Seeds are few, or a share of all voxels; their type may be wider than the labels need. */
 static void make_seeds(growcut_case *c, uint64_t *state)
 {
-    static const int32_t most[] = {1, 2, 3, 5, 7, 61, 250, 300, 30000, 40000, 2000000};
+    static const int32_t max[] = {1, 2, 3, 5, 7, 61, 250, 300, 30000, 40000, 2000000};
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
-    c->in.labels = most[random_below(state, COUNT(most))];
+    c->in.labels = max[random_below(state, COUNT(max))];
     int type = c->in.labels <= 255 ? 0 : c->in.labels <= 32767 ? 1 : 2;
     if (type < 2 && random_chance(state, 20)) type++;
     c->seeds.type = types[type];
@@ -175,13 +175,13 @@ static void describe(growcut_case *c, int pattern)
              c->wants_tie ? ", with ties" : "");
 }
 
-void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t most_side)
+void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t max_side)
 {
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
     memset(c, 0, sizeof *c);
     c->number = number;
     c->image = c->seeds = lob_volume_empty();
-    choose_sides(&c->image.dims, &state, most_side);
+    choose_sides(&c->image.dims, &state, max_side);
     const double spacing[3] = {0.5 + random_double(&state), 0.5 + random_double(&state),
                                1 + 3 * random_double(&state)};
     c->image.geometry = lob_geometry_of_spacing(spacing);

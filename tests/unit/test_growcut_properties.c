@@ -1,15 +1,8 @@
 /* What must hold for GrowCut whatever the data: symmetries, and changes that may not change
  * anything. */
 #include "tests/reference/growcut_case.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { CASES = 60 };
 
@@ -175,38 +168,32 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
 
 static void run_twice(void **state)
 {
-    (void)state;
     on_cases(7000, check_again);
 }
 
 static void flipped(void **state)
 {
-    (void)state;
     on_cases(7200, check_flips);
 }
 
 static void labels_renamed(void **state)
 {
-    (void)state;
     on_cases(7400, check_permutation);
 }
 
 static void redundant_seed(void **state)
 {
-    (void)state;
     on_cases(7600, check_redundant_seed);
 }
 
 static void padded_by_mask(void **state)
 {
-    (void)state;
     on_cases(7800, check_padding);
 }
 
 /* A volume one voxel thick in 3D is its only slice. */
 static void one_slice_is_2d(void **state)
 {
-    (void)state;
     int done = 0;
     for (uint64_t number = 8000; done < CASES; number++) {
         growcut_case c;

@@ -1,7 +1,7 @@
 /* What the files of the HDF5 reader and writer share. Everything here that takes an hid_t runs in
  * the child. */
-#ifndef LOB_HDF5_PRIVATE_H
-#define LOB_HDF5_PRIVATE_H
+#ifndef LOB_HDF5_PARTS_H
+#define LOB_HDF5_PARTS_H
 
 #define H5_USE_110_API /* newer libraries keep these names for us */
 #include <hdf5.h>
@@ -10,9 +10,9 @@
 #include "volumes/volume.h"
 
 enum {
-    LOB_HDF5_MOST_AXES = 5,
-    LOB_HDF5_MOST_HEADER = 16 << 20, /* bytes of the text that is carried as the header */
-    LOB_HDF5_MOST_METADATA = LOB_HDF5_MOST_HEADER - (64 << 10) /* of them for MetaData */
+    LOB_HDF5_MAX_AXES = 5,
+    LOB_HDF5_MAX_HEADER = 16 << 20, /* bytes of the text that is carried as the header */
+    LOB_HDF5_MAX_METADATA = LOB_HDF5_MAX_HEADER - (64 << 10) /* of them for MetaData */
 };
 
 /* The part that a dimension of a data set plays. */
@@ -29,8 +29,8 @@ typedef enum {
 typedef struct {
     hid_t set;
     int rank;
-    hsize_t extent[LOB_HDF5_MOST_AXES]; /* in the file's order, slowest first */
-    int at[LOB_AXIS_ROLES];             /* the dimension that plays each part; -1: none does */
+    hsize_t extent[LOB_HDF5_MAX_AXES]; /* in the file's order, slowest first */
+    int at[LOB_AXIS_ROLES];            /* the dimension that plays each part; -1: none does */
     lob_type type;
     hid_t native;         /* the type in memory that goes with it */
     int64_t stored_bytes; /* that the file holds for it */
@@ -78,7 +78,7 @@ bool lob_hdf5_has(hid_t group, const char *name);
 bool lob_hdf5_is_volume(hid_t object);
 
 /*
- * Open the group or data set that holds the volume, as io/hdf5.h tells.
+ * Open the group or data set that holds the volume, as the head of io/hdf5.c says.
  *
  *   object  out  to be read as ITK's layout if it is a group, else as a plain data set
  *   path    out  512 bytes: where it lies in the file
@@ -102,7 +102,7 @@ lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path,
 /*
  * The text that is carried as the volume's header: JSON with `layout`, `dataset` and, for ITK's
  * layout, `metadata`; entries that are left out are warned of. malloc'ed, at most
- * LOB_HDF5_MOST_HEADER bytes; NULL when memory runs out.
+ * LOB_HDF5_MAX_HEADER bytes; NULL when memory runs out.
  */
 char *lob_hdf5_header_text(hid_t object, const lob_hdf5_view *view, lob_file_info *info);
 
