@@ -23,7 +23,8 @@ typedef struct {
 
 static __global__ void __launch_bounds__(VALUE_THREADS) gather_kernel(gather_params g)
 {
-    for (int64_t i = grid_first(); i < g.n; i += grid_step())
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < g.n; i += step)
         g.member[i] = (u64)__double_as_longlong(lob_stored_value(&g.image, (int64_t)g.member[i]));
 }
 
@@ -137,7 +138,8 @@ typedef struct {
 
 static __global__ void __launch_bounds__(VALUE_THREADS) value_kernel(value_params v)
 {
-    for (int64_t i = grid_first(); i < v.voxels; i += grid_step()) {
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < v.voxels; i += step) {
         const int32_t number = v.number[i];
         lob_label_put(v.label, v.type, i, number ? v.value[number - 1] : 0);
     }

@@ -78,7 +78,7 @@ lob_status join_pieces(call *c, lob_error *error);
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
 
-/* The three stages of join_pieces: pieces of tiles; pieces of the volume; numbers. */
+/* The three stages of join_pieces: pieces of tiles (two forms); pieces of the volume; numbers. */
 lob_status join_tiles(call *c, lob_error *error);
 lob_status join_tiles_by_faces(call *c, lob_error *error);
 lob_status join_borders(call *c, lob_error *error);

@@ -49,6 +49,8 @@ static __device__ inline u64 warp_sum(u64 value)
 /*
  * The sum over the threads before this one. Every thread of a block calls it; it ends with a
  * barrier.
+ * cub::BlockScan takes two registers and 3 to 6 % of instructions more in the kernels that call
+ * this.
  *
  *   of_warp  shared memory, a word for each warp; free again afterwards
  *   total    out  the sum over all threads

@@ -88,7 +88,7 @@ template <typename F> static inline lob_status with_type(lob_type type, const F 
 }
 
 /* Add a block's counts to all; every thread calls it. */
-static __device__ inline void count_states(u64 *counts, uint32_t foreground, uint32_t not_finite)
+static __device__ inline void add_counts(u64 *counts, uint32_t foreground, uint32_t not_finite)
 {
     __shared__ u64 sum[2];
     if (threadIdx.x < 2) sum[threadIdx.x] = 0;

@@ -80,7 +80,7 @@ static __device__ inline void shift_row(R (&left)[WARP_WORDS], const R (&own)[WA
     const int lane = (int)threadIdx.x % WARP;
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) {
-        const R rotated = __shfl_sync(ALL_LANES, own[i], (lane + WORD - 1) % WORD);
+        const R rotated = __shfl_sync(ALL_LANES, own[i], (lane + WARP - 1) % WARP);
         left[i] = lane == 0 ? last : rotated;
         last = rotated;
     }
@@ -200,7 +200,7 @@ static __global__ void __launch_bounds__(FACES_THREADS, sizeof(T) > 4 ? 2 : 4)
         else
             compare_rows<T, NONZERO, false>(f.b, f.alike, r, &foreground, &not_finite);
     }
-    if (NONZERO) count_states(f.b.counts, foreground, not_finite);
+    if (NONZERO) add_counts(f.b.counts, foreground, not_finite);
 }
 
 /* ---- the call ---- */

@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_kernel(bits_params
             }
             if (lane < WORDS_AHEAD && w + lane < p.words) p.filled[row * p.words + w + lane] = mine;
         }
-    count_states(b.counts, foreground, not_finite);
+    add_counts(b.counts, foreground, not_finite);
 }
 
 /* ---- sixteen bytes of voxels a lane ---- */
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_quads_kernel(fill_
             if (lane % LANES == 0 && x < f.row_words * WORD) words[x / WORD] = filled;
         }
     }
-    count_states(b.counts, foreground, not_finite);
+    add_counts(b.counts, foreground, not_finite);
 }
 
 /* ---- the call ---- */

@@ -96,13 +96,13 @@ static __device__ inline void shift_values(R (&left)[WARP_WORDS], R (&right)[WAR
     R before[WARP_WORDS], after[WARP_WORDS];
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) {
-        before[i] = __shfl_sync(ALL_LANES, own[i], (lane + WORD - 1) % WORD);
-        after[i] = __shfl_sync(ALL_LANES, own[i], (lane + 1) % WORD);
+        before[i] = __shfl_sync(ALL_LANES, own[i], (lane + WARP - 1) % WARP);
+        after[i] = __shfl_sync(ALL_LANES, own[i], (lane + 1) % WARP);
     }
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) {
         left[i] = lane == 0 ? before[i > 0 ? i - 1 : 0] : before[i];
-        right[i] = lane == WORD - 1 ? after[i < WARP_WORDS - 1 ? i + 1 : i] : after[i];
+        right[i] = lane == WARP - 1 ? after[i < WARP_WORDS - 1 ? i + 1 : i] : after[i];
     }
 }
 
@@ -196,16 +196,16 @@ static __global__ void __launch_bounds__(COMPARE_THREADS, sizeof(T) > 4 ? 1 : 2)
         const int end_y = min(first_y + (int)WARP_ROWS, p.ny);
         const int z = (int)(slab * COMPARE_WARPS) + warp;
         if (z >= p.nz) continue;
-        const int64_t plane = (int64_t)z * p.ny, plane_below = plane - p.ny;
+        const int64_t slice = (int64_t)z * p.ny, slice_below = slice - p.ny; /* first rows */
         const bool deep = z > 0 && !flat;
         R own[WARP_WORDS], before[WARP_WORDS], below[BELOW][WARP_WORDS];
-        load_values<T>(before, b, first_y > 0, plane + first_y - 1, x);
-        load_values<T>(below[0], b, deep && first_y > 0, plane_below + first_y - 1, x);
-        load_values<T>(below[1], b, deep, plane_below + first_y, x);
+        load_values<T>(before, b, first_y > 0, slice + first_y - 1, x);
+        load_values<T>(below[0], b, deep && first_y > 0, slice_below + first_y - 1, x);
+        load_values<T>(below[1], b, deep, slice_below + first_y, x);
         for (int y = first_y; y < end_y; y++) {
             uint32_t bits[WARP_WORDS];
-            load_values<T>(own, b, true, plane + y, x);
-            load_values<T>(below[2], b, deep && y + 1 < p.ny, plane_below + y + 1, x);
+            load_values<T>(own, b, true, slice + y, x);
+            load_values<T>(below[2], b, deep && y + 1 < p.ny, slice_below + y + 1, x);
             compare_group(bits, k.alike, own, before, below, lane);
             write_group<T>(k, d, bits, y, z, w);
 #pragma unroll

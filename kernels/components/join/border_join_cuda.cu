@@ -186,7 +186,8 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(join_pa
 {
     const int64_t borders = p.tiles_x - 1, n = borders * p.mrows_y * p.mrows_z;
     const int lane = (int)threadIdx.x % WARP;
-    for (int64_t i = grid_first(); i - lane < n; i += grid_step()) {
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i - lane < n; i += step) {
         const int64_t mrow = i / borders; /* lanes next to each other share rows */
         const int w = (int)(i - mrow * borders + 1) * TILE_WORDS;
         const int z = (int)(mrow / p.mrows_y), y = (int)(mrow - (int64_t)z * p.mrows_y);
@@ -390,7 +391,8 @@ template <typename K>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(join_params p)
 {
     const int64_t along_y = lanes_at_borders(p, false), n = along_y + lanes_at_borders(p, true);
-    for (int64_t i = grid_first(); i < n; i += grid_step()) {
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < n; i += step) {
         const bool along_z = i >= along_y;
         join_at_border<K>(p, along_z, along_z ? i - along_y : i);
     }

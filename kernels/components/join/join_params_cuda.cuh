@@ -9,8 +9,8 @@
  *
  * A merged row is the OR of merge_y x merge_z neighbouring rows. With 26 neighbours any two voxels
  * of a 2 x 2 block of rows and of adjacent columns are neighbours, so merged rows can be joined in
- * place of rows, with a fourth of the work. The blocks of 2 x 2 x 2 voxels of Grana, Borghesani and
- * Cucchiara (2010) rest on the same fact. Otherwise a merged row is one row.
+ * place of rows, with a fourth of the work. The 2 x 2 blocks of Grana, Borghesani and Cucchiara
+ * (2010) rest on the same fact. Otherwise a merged row is one row.
  *
  * A tile is 64 voxels of 256 merged rows. Thread t of its block has word t % 2 of merged row t / 2;
  * the merged rows of a tile are counted along y, then along z.
@@ -36,6 +36,7 @@ enum {
     TILE_WORDS = 2, /* along x */
     TILE_MROWS = 256,
     TILE_THREADS = TILE_WORDS * TILE_MROWS,
+    TILE_WARPS = TILE_THREADS / WARP,
     TILE_SIDE_BITS = 4,        /* a tile of a thick volume is 16 merged rows along y and z */
     LOCAL_ROOT_RANK_BITS = 6,  /* a merged row of a tile has up to 64 runs */
     LOCAL_ROOT_SELF = 1 << 15, /* the run is its piece's root */

@@ -13,10 +13,7 @@
 namespace lob::components
 {
 
-enum {
-    TILE_WARPS = TILE_THREADS / WARP,
-    QUEUE = 2 * WARP /* pairs of a warp */
-};
+enum { QUEUE = 2 * WARP }; /* pairs of a warp */
 
 /* A node is a run: the byte offset of its parent. Nodes increase with the order of runs. */
 struct run_forest {

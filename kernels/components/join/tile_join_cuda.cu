@@ -42,7 +42,7 @@ template <typename K> struct tile_forest : run_forest {
     }
 };
 
-/* What a thread knows of its word, and its block of the tile. */
+/* A thread's word, and where its block keeps the others. */
 typedef struct {
     tile_position at;
     int y, z, w, thread;
@@ -224,7 +224,7 @@ static __device__ inline tile_neighbours<K> pairs_of_word(const join_params &p, 
     return n;
 }
 
-/* Give every run of a word its first parent, and take out the pairs that this does. */
+/* Give every run of a word its first parent, and take out the pairs that this unites. */
 template <typename K>
 static __device__ inline void link_first(const tile_forest<K> &forest, const tile_word &t,
                                          uint32_t mine, tile_neighbours<K> *n)
@@ -367,7 +367,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_kernel(join_param
         t.filled = rows;
         const uint32_t mine = load_word<K>(p, t, rows, starts, joined);
         __syncthreads();
-        join_tile(p, forest, t, mine, pairs + thread / WORD * QUEUE);
+        join_tile(p, forest, t, mine, pairs + thread / WARP * QUEUE);
 
         uint32_t own = 0; /* runs that are roots */
         for (uint32_t left = mine; left; left &= left - 1) {
@@ -387,9 +387,8 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) tile_kernel(join_param
         store_local_roots(forest, thread, own, first ? 0 : roots[thread - 1]);
         __syncthreads();
         uint16_t *local_root = p.local_root + first_run;
-        for (uint32_t left = mine; left; left &= left - 1) {
+        for (uint32_t left = mine; left; left &= left - 1)
             *local_root++ = forest.local_root(forest.node_of(thread, lowest_bit(left)));
-        }
         __syncthreads();
     }
 }

@@ -114,7 +114,7 @@ static __device__ inline void link_face_word(const run_forest &forest, const fac
 static __device__ inline void unite_face_word(const run_forest &forest, face_tile *t,
                                               const face_word &f)
 {
-    pair_queue queue = {forest, t->pairs + f.thread / WORD * QUEUE, 0};
+    pair_queue queue = {forest, t->pairs + f.thread / WARP * QUEUE, 0};
     uint32_t left_z = f.along_z, left_y = f.along_y;
     while (__any_sync(ALL_LANES, (left_z | left_y) != 0)) {
         const uint32_t any = left_z ? left_z : left_y, pair = any & -any;

@@ -110,7 +110,8 @@ static __global__ void __launch_bounds__(TILE_THREADS) holes_kernel(holes_params
 /* The faces that a label has with a hole: keys from its first one to the next other key. */
 static __global__ void __launch_bounds__(HOLES_THREADS) count_faces_kernel(holes_params h)
 {
-    for (int64_t i = grid_first(); i < h.keys_count; i += grid_step()) {
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < h.keys_count; i += step) {
         const u64 key = h.keys[i];
         if (i > 0 && h.keys[i - 1] == key) continue;
         int64_t same = i, other = h.keys_count; /* keys[same] is key, keys[other] is not */
@@ -129,7 +130,8 @@ static __global__ void __launch_bounds__(HOLES_THREADS) count_faces_kernel(holes
 /* Lowest becomes the label that a hole is given; 0 for what is no hole. */
 static __global__ void __launch_bounds__(HOLES_THREADS) decide_kernel(holes_params h)
 {
-    for (int64_t i = grid_first(); i < h.found; i += grid_step()) {
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < h.found; i += step) {
         if (h.open[i])
             h.lowest[i] = 0;
         else if (h.lowest[i] != h.highest[i])

@@ -29,7 +29,7 @@ typedef struct {
     uint32_t *starts; /* TILE_THREADS */
     uint32_t *before; /* TILE_THREADS: runs of the tile before those of the word */
     uint32_t *filled; /* TILE_THREADS for each row of a merged row */
-    uint32_t *base;   /* TILE_LINES: pieces before those of the merged row */
+    uint32_t *base;   /* TILE_MROWS: pieces before those of the merged row */
     uint32_t *label;  /* TILE_THREADS * slots: of runs */
 } tile_labels;
 
@@ -42,11 +42,11 @@ static __device__ inline void paint_word(const paint_params &k, const tile_label
     const int lane = (int)threadIdx.x % WARP, mrow = thread / TILE_WORDS;
     const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS, x = w * WORD + lane;
     const int run = (int)l.before[thread] + __popc(l.starts[thread] & bits_to(lane)) - 1;
-    const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
+    const int y = mrow_y(p, at, mrow) * K::merge_y, z = mrow_z(p, at, mrow) * K::merge_z;
     if (x >= p.nx) return;
 #pragma unroll
     for (int i = 0; i < K::rows; i++) {
-        const int row_y = y_of_row<K>(y, i), row_z = z_of_row<K>(z, i);
+        const int row_y = y + i % K::merge_y, row_z = z + i / K::merge_y;
         if (row_y >= p.ny || row_z >= p.nz) continue;
         const bool in = l.filled[i * TILE_THREADS + thread] >> lane & 1;
         const uint32_t label = in ? l.label[run] : 0;

@@ -6,7 +6,6 @@
  * joined with those of the other runs when the piece is written. In a tile whose runs all are
  * pieces, as in a checkerboard, nothing is added up.
  */
-#include "kernels/components/join/run_forest_cuda.cuh"
 #include "kernels/components/measure/position_sums_cuda.cuh"
 
 namespace lob::components
@@ -166,11 +165,11 @@ static __device__ inline value_sums values_of_run(const measure_params &m, const
     const join_params &p = m.join;
     const int mrow = (int)thread / TILE_WORDS;
     const int x = (at.tile_x * TILE_WORDS + (int)thread % TILE_WORDS) * WORD;
-    const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
+    const int y = mrow_y(p, at, mrow) * K::merge_y, z = mrow_z(p, at, mrow) * K::merge_z;
     value_sums v;
     regions::clear_values(&v);
     for (int i = 0; i < K::rows; i++) {
-        const int64_t row = ((int64_t)z_of_row<K>(z, i) * p.ny + y_of_row<K>(y, i)) * p.nx + x;
+        const int64_t row = ((int64_t)(z + i / K::merge_y) * p.ny + y + i % K::merge_y) * p.nx + x;
         for (uint32_t left = t.row[i][thread] & columns; left; left &= left - 1)
             regions::add_value(&v, m.intensities, row + lowest_bit(left));
     }
