@@ -137,7 +137,6 @@ static int64_t planes_that_fit(call *c, int64_t first)
 
 typedef struct {
     lob_extremes *extremes;
-    int64_t *data, *not_finite;
     lob_levels *levels;
     uint16_t *span; /* one a plane and channel */
     lob_growcut_rule *rules;
@@ -148,22 +147,16 @@ static lob_status batch_alloc(batch *b, int64_t planes, int channels)
 {
     const size_t n = (size_t)planes;
     b->extremes = (lob_extremes *)calloc(n * (size_t)channels, sizeof *b->extremes);
-    b->data = (int64_t *)calloc(n, sizeof *b->data);
-    b->not_finite = (int64_t *)calloc(n, sizeof *b->not_finite);
     b->levels = (lob_levels *)calloc(n, sizeof *b->levels);
     b->span = (uint16_t *)calloc(n * (size_t)channels, sizeof *b->span);
     b->rules = (lob_growcut_rule *)calloc(n, sizeof *b->rules);
     b->largest = (uint64_t *)calloc(n, sizeof *b->largest);
-    return b->extremes && b->data && b->not_finite && b->levels && b->span && b->rules && b->largest
-               ? LOB_OK
-               : LOB_ENOMEM;
+    return b->extremes && b->levels && b->span && b->rules && b->largest ? LOB_OK : LOB_ENOMEM;
 }
 
 static void batch_free(batch *b)
 {
     free(b->extremes);
-    free(b->data);
-    free(b->not_finite);
     free(b->levels);
     free(b->span);
     free(b->rules);
@@ -180,14 +173,12 @@ static lob_status make_rules(call *c, batch *b)
     if (!fits(c, bytes)) return refuse(c, bytes);
     void *work = NULL;
     LOB_TRY(lob_device_block_take(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
-    LOB_TRY(lob::levels::scan_extremes(job->device, b->extremes, b->data, b->not_finite,
-                                       &job->image, &job->view, work, c->error));
+    LOB_TRY(lob::levels::scan_extremes(job->device, b->extremes, b->levels, &job->image, &job->view,
+                                       work, c->error));
     job->data_voxels = 0;
     for (int64_t p = 0; p < job->planes; p++) {
         lob_levels *levels = &b->levels[p];
-        levels->data_voxels = b->data[p];
-        levels->not_finite = b->not_finite[p];
-        job->data_voxels += b->data[p];
+        job->data_voxels += levels->data_voxels;
         lob_levels_settle(levels, b->span + p * channels, b->extremes + p * channels,
                           job->in->image);
         b->rules[p] = lob_growcut_rule_of(job->options, levels, b->span + p * channels,

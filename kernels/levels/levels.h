@@ -1,9 +1,10 @@
 /*
  * Levels: the unsigned 16-bit intensities that every algorithm computes with.
  *
- * Integers whose range over the data fits 16 bits are used exactly, shifted by their minimum;
- * everything else is mapped linearly from its finite range to 0..65535. Sums and distances of
- * levels are integers, which is why their order cannot change a result.
+ * Integers whose range over the data fits 16 bits are used exactly, shifted by their minimum, and
+ * so are real numbers that are all whole; everything else is mapped linearly from its finite range
+ * to 0..65535. Sums and distances of levels are integers, which is why their order cannot change a
+ * result.
  *
  * A voxel is data when the mask holds it, every channel is finite and every channel's value lies in
  * the range asked for.
@@ -57,6 +58,7 @@ typedef struct {
     double level_step; /* image units per level, > 0: |slope| / per_unit */
     int64_t data_voxels;
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
+    bool whole;         /* every stored value of the data is a whole number */
 } lob_levels;
 
 /* Lowest and highest stored value of one channel's data. */
@@ -69,7 +71,7 @@ typedef struct {
 /*
  * Make the mapping from what a scan of the data found.
  *
- *   levels    in/out  data_voxels and not_finite are kept, the rest is set
+ *   levels    in/out  data_voxels, not_finite and whole are kept, the rest is set
  *   span      out     one an image channel: highest minus lowest level of its data
  *   all       in      one an image channel
  *   image     in      its type, channels and slope; the voxels are not looked at
@@ -81,7 +83,7 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
  * Find the extremes of every channel's data, for lob_levels_settle.
  *
  *   all      out  one an image channel
- *   levels   out  data_voxels and not_finite are set, the rest is unspecified
+ *   levels   out  data_voxels, not_finite and whole are set, the rest is unspecified
  *   data, view, threads  in   as for lob_levels_scan
  */
 void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *data,

@@ -64,7 +64,8 @@ static bool is_data_voxel(const world *w, const double *stored, int64_t v)
     return true;
 }
 
-/* Levels: integers of at most 65536 values as they are, everything else spread over 0..65535. */
+/* Levels: whole numbers of at most 65536 values as they are, everything else spread over 0..65535.
+ */
 static void make_levels(world *w)
 {
     const lob_volume *image = w->in->image;
@@ -72,6 +73,7 @@ static void make_levels(world *w)
     lob_values(w->value, image->data, image->type, 0, channels * w->n);
     double low[LOB_GROWCUT_MAX_CHANNELS], high[LOB_GROWCUT_MAX_CHANNELS], least = INFINITY,
                                                                           most = -INFINITY;
+    bool whole = true;
     for (int64_t v = 0; v < w->n; v++) w->is_data[v] = is_data_voxel(w, w->value, v);
     for (int c = 0; c < channels; c++) {
         low[c] = INFINITY, high[c] = -INFINITY;
@@ -79,10 +81,11 @@ static void make_levels(world *w)
             if (w->is_data[v]) {
                 low[c] = fmin(low[c], w->value[c * w->n + v]);
                 high[c] = fmax(high[c], w->value[c * w->n + v]);
+                whole = whole && w->value[c * w->n + v] == floor(w->value[c * w->n + v]);
             }
         least = fmin(least, low[c]), most = fmax(most, high[c]);
     }
-    const bool exact = lob_type_of(image->type)->is_integer && most - least <= 65535;
+    const bool exact = whole && most - least <= 65535;
     const double scale = exact || most <= least ? 1.0 : 65535 / (most - least);
     double span[LOB_GROWCUT_MAX_CHANNELS];
     for (int c = 0; c < channels; c++) {
