@@ -100,7 +100,6 @@ static int64_t take_sections_that_fit(growcut_call *c, int64_t first)
 /* What the host knows of each section; extremes and spans are of each section and channel. */
 typedef struct {
     lob_extremes *extremes;
-    int64_t *data, *not_finite;
     lob_levels *levels;
     uint16_t *span;
     lob_growcut_rule *rules;
@@ -112,8 +111,6 @@ static int64_t lay_out(section_tables *t, void *block, int64_t sections, int cha
 {
     arena memory(block);
     t->extremes = memory.take<lob_extremes>(sections * channels);
-    t->data = memory.take<int64_t>(sections);
-    t->not_finite = memory.take<int64_t>(sections);
     t->levels = memory.take<lob_levels>(sections);
     t->span = memory.take<uint16_t>(sections * channels);
     t->rules = memory.take<lob_growcut_rule>(sections);
@@ -132,14 +129,12 @@ static lob_status make_rules(growcut_call *c, section_tables *t)
     void *work = NULL;
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, scan > later ? scan : later, &work,
                                    c->error));
-    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->data, t->not_finite, &batch->image,
-                                  &batch->view, work, c->error));
+    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image, &batch->view, work,
+                                  c->error));
     batch->data_voxels = 0;
     for (int64_t i = 0; i < batch->sections; i++) {
         uint16_t *span = t->span + i * channels;
-        t->levels[i].data_voxels = t->data[i];
-        t->levels[i].not_finite = t->not_finite[i];
-        batch->data_voxels += t->data[i];
+        batch->data_voxels += t->levels[i].data_voxels;
         lob_levels_settle(&t->levels[i], span, t->extremes + i * channels, image);
         t->rules[i] = lob_growcut_rule_of(batch->options, &t->levels[i], span, image, &c->view);
     }

@@ -334,8 +334,8 @@ static lob_status find_levels(job *j, lob_levels *levels, lob_extremes *extremes
     whole.stride[1] = whole.side[0];
     whole.stride[2] = (int64_t)whole.side[0] * whole.side[1];
     LOB_TRY(take_work(j, lob::levels::scan_bytes(1, image->channels), &work));
-    LOB_TRY(lob::levels::scan_extremes(j->device, extremes, &levels->data_voxels,
-                                       &levels->not_finite, &j->s.image, &whole, work, j->error));
+    LOB_TRY(lob::levels::scan_extremes(j->device, extremes, levels, &j->s.image, &whole, work,
+                                       j->error));
     lob_levels_settle(levels, span, extremes, image);
     return LOB_OK;
 }

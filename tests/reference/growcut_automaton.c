@@ -64,12 +64,13 @@ static bool is_data_voxel(const world *w, const double *stored, int64_t v)
     return true;
 }
 
-/* Levels: integers of at most 65536 values as they are, everything else spread over 0..65535. */
+/* Levels: whole numbers of at most 65536 values as they are, everything else spread over 0..65535. */
 static void make_levels(world *w)
 {
     const lob_volume *image = w->in->image;
     const int channels = image->channels;
     lob_values(w->value, image->data, image->type, 0, channels * w->n);
+    bool whole = true;
     double low[LOB_GROWCUT_MAX_CHANNELS], high[LOB_GROWCUT_MAX_CHANNELS], min = INFINITY,
                                                                           max = -INFINITY;
     for (int64_t v = 0; v < w->n; v++) w->is_data[v] = is_data_voxel(w, w->value, v);
@@ -79,10 +80,11 @@ static void make_levels(world *w)
             if (w->is_data[v]) {
                 low[c] = fmin(low[c], w->value[c * w->n + v]);
                 high[c] = fmax(high[c], w->value[c * w->n + v]);
+                whole = whole && w->value[c * w->n + v] == floor(w->value[c * w->n + v]);
             }
         min = fmin(min, low[c]), max = fmax(max, high[c]);
     }
-    const bool exact = lob_type_of(image->type)->is_integer && max - min <= 65535;
+    const bool exact = whole && max - min <= 65535;
     const double scale = exact || max <= min ? 1.0 : 65535 / (max - min);
     double span[LOB_GROWCUT_MAX_CHANNELS];
     for (int c = 0; c < channels; c++) {

@@ -62,13 +62,14 @@ static int make_image(growcut_case *c, uint64_t *state)
         {LOB_U64, 100,    1.8e19            },
         {LOB_I64, 9e18,   9.0000000000001e18},
         {LOB_I64, -1e6,   6e17              },
+        {LOB_F32, -1000,  3000              },
     };
     static const double widths[] = {1, 1, 1, 1.0 / 16, 1.0 / 256, 1.0 / 9000};
     const int64_t kind = random_below(state, COUNT(kinds));
     const double low = kinds[kind].low,
                  width = (kinds[kind].high - low) * widths[random_below(state, COUNT(widths))];
     const int pattern = (int)random_below(state, PATTERNS);
-    const bool gaps = random_chance(state, 40);
+    const bool gaps = random_chance(state, 40), whole = random_chance(state, 30);
     c->image.type = kinds[kind].type;
     c->image.channels = random_chance(state, 30) ? 1 + (int)random_below(state, 4) : 1;
     if (random_chance(state, 25)) {
@@ -80,7 +81,8 @@ static int make_image(growcut_case *c, uint64_t *state)
     for (int64_t i = 0; i < c->n * c->image.channels; i++) {
         const int64_t v = i % c->n;
         const double p = pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, state);
-        put_number(&c->image, i, low + p * width);
+        const double value = low + p * width;
+        put_number(&c->image, i, whole ? floor(value) : value);
         if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
             put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }

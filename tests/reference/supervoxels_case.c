@@ -59,7 +59,8 @@ static void fill_image(supervoxels_case *c, int pattern, double low, double widt
         const int64_t v = i % c->n;
         const double p =
             pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, (int)(i / c->n), state);
-        put_number(&c->image, i, low + (p < 1 ? p : 1) * width);
+        const double value = low + (p < 1 ? p : 1) * width;
+        put_number(&c->image, i, c->number % 4 == 1 ? floor(value) : value);
         if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
             put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }
