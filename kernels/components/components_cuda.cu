@@ -155,15 +155,14 @@ static lob_status write_values(call *c, const selection *s, int64_t selected, lo
     v.number = (const int32_t *)labels;
     v.type = type;
     const int64_t bytes = selected * (int64_t)sizeof *s->value;
-    const int64_t narrow_bytes =
-        type == LOB_I32 ? 0 : v.voxels * (int64_t)lob_type_of(type)->bytes;
+    const int64_t narrow_bytes = type == LOB_I32 ? 0 : v.voxels * (int64_t)lob_type_of(type)->bytes;
     const auto lay_out = [&](lob::arena block) {
         values = block.take<unsigned char>(bytes);
         narrow = block.take<unsigned char>(narrow_bytes);
         return block.used;
     };
-    LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, lay_out(lob::arena()), &memory,
-                                   error));
+    LOB_TRY(
+        lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, lay_out(lob::arena()), &memory, error));
     lay_out(lob::arena(memory));
     v.value = (const int32_t *)values;
     v.label = narrow_bytes ? narrow : labels;
@@ -304,8 +303,8 @@ static lob_status receive(lob_components_output *out, void *labels, int64_t voxe
                         (double)voxels / 1e6);
     const lob_device_array received[] = {
         {&from_regions, NULL, out->regions, region_bytes},
-        {&from_values, NULL, out->values, value_bytes},
-        {&labels, NULL, out->labels, bytes},
+        {&from_values,  NULL, out->values,  value_bytes },
+        {&labels,       NULL, out->labels,  bytes       },
     };
     return lob_device_receive(device, received, 3, error);
 }
@@ -322,16 +321,17 @@ lob_status lob_components_cuda(lob_components_output *out, const lob_components_
     const lob_volume *image = in->image, *intensities = in->intensities;
     const bool narrow = options->type != LOB_TYPES && !options->keep_values;
     const int64_t voxels = lob_voxels(image);
-    const int64_t label_bytes = (int64_t)lob_type_of(narrow ? options->type : LOB_I32)->bytes;
+    const lob_type_info *type = lob_type_of(narrow ? options->type : LOB_I32);
+    const int64_t label_bytes = lob_product(voxels, (int64_t)type->bytes, 1, 1);
     const bool same = intensities && intensities->data == image->data; /* sent once */
     const bool apart = intensities && !same;
     const void *values = apart ? intensities->data : NULL;
     const int64_t value_bytes = apart ? lob_device_bytes_of(intensities) : 0;
     const lob_device_array sent[] = {
-        {(void **)&arrays.image, image->data, NULL, lob_device_bytes_of(image)},
-        {(void **)&arrays.mask, in->mask, NULL, in->mask ? voxels : 0},
-        {(void **)&arrays.intensities, values, NULL, value_bytes},
-        {&arrays.labels, NULL, NULL, lob_product(voxels, label_bytes, 1, 1)},
+        {(void **)&arrays.image,       image->data, NULL, lob_device_bytes_of(image)},
+        {(void **)&arrays.mask,        in->mask,    NULL, in->mask ? voxels : 0     },
+        {(void **)&arrays.intensities, values,      NULL, value_bytes               },
+        {&arrays.labels,               NULL,        NULL, label_bytes               },
     };
     LOB_TRY(lob_device_send(device, sent, 4, voxels, error));
     if (same) arrays.intensities = arrays.image;

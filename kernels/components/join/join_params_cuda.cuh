@@ -56,7 +56,7 @@ typedef struct {
     int32_t mrows_y, mrows_z;
     int32_t tiles_x, tiles_y, tiles_z;
     int32_t tile_y_bits, tile_z_bits; /* logarithms of a tile's merged rows along y and z */
-    int32_t connectivity;             /* neighbours differ in up to so many coordinates */
+    int32_t connectivity;             /* 1..3: coordinates in which neighbours may differ */
     int32_t merge_y, merge_z;         /* rows of a merged row along y and z */
     int32_t slots, mrow_slots;        /* runs that a word and a merged row can have */
     bool along[3];                    /* neighbours may differ in x, y, z */
