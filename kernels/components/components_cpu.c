@@ -1,6 +1,6 @@
 /* Connected components on the CPU, from image to labels; join/run_table.h has the overview. */
 #include "kernels/components/components_select.h"
-#include "kernels/components/join/run_table.h"
+#include "kernels/components/join/label_runs.h"
 #include "kernels/components/label/holes.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
@@ -380,7 +380,7 @@ static lob_status label_image(call *c)
 {
     static const double join[2] = {0.25, 0.5}, fill[2] = {0.55, 0.75}, sum[2] = {0.8, 0.85};
     lob_components_output *out = c->out;
-    lob_status st = lob_run_table_label(&c->runs, join, c->error);
+    lob_status st = lob_label_runs(&c->runs, join, c->error);
     out->foreground = atomic_load(&c->foreground);
     out->not_finite = atomic_load(&c->not_finite);
     if (st == LOB_OK) st = number_components(c, fill[0]);

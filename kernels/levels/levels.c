@@ -85,21 +85,22 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
     return dropped;
 }
 
-#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                  \
-    case type: {                                                                   \
-        const ctype *in = (const ctype *)image->data + at;                         \
-        ctype low = 0, high = 0;                                                   \
-        bool any = false;                                                          \
-        for (int64_t i = 0; i < n; i++) {                                          \
-            if (!is_data[i]) continue;                                             \
-            const ctype value = in[i * step];                                      \
-            if (!any || value < low) low = value;                                  \
-            if (!any || value > high) high = value;                                \
-            any = true;                                                            \
-        }                                                                          \
-        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                \
-        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high; \
-        break;                                                                     \
+#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
+    case type: {                                                                    \
+        const ctype *in = (const ctype *)image->data + at;                          \
+        ctype low = 0, high = 0;                                                    \
+        bool any = false;                                                           \
+        for (int64_t i = 0; i < n; i++) {                                           \
+            if (!is_data[i]) continue;                                              \
+            const ctype value = in[i * step];                                       \
+            if (!any || value < low) low = value;                                   \
+            if (!any || value > high) high = value;                                 \
+            any = true;                                                             \
+            if (!integer && *whole && !lob_is_whole((double)value)) *whole = false; \
+        }                                                                           \
+        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                 \
+        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;  \
+        break;                                                                      \
     }
 
 void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
@@ -117,8 +118,9 @@ void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type ty
     if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
 }
 
-static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image,
-                         int channel, int64_t first, int64_t step, int64_t n)
+static void row_extremes(lob_extremes *e, bool *whole, const uint8_t *is_data,
+                         const lob_volume *image, int channel, int64_t first, int64_t step,
+                         int64_t n)
 {
     const int64_t at = channel * lob_voxels(image) + first;
     lob_extremes row = {0};
@@ -145,6 +147,7 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
     for (int c = 1; c < channels; c++) lob_extremes_widen(&joint, &all[c], image->type);
     *levels = (lob_levels){.data_voxels = levels->data_voxels,
                            .not_finite = levels->not_finite,
+                           .whole = levels->whole,
                            .per_unit = 1.0,
                            .level_step = fabs(image->slope)};
     memset(span, 0, (size_t)channels * sizeof *span);
@@ -154,7 +157,8 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
     levels->low_bits = joint.low_bits;
     levels->exact =
         lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
-    if (!levels->exact) {
+    const bool mapped_exactly = levels->whole && joint.high - joint.low <= 65535;
+    if (!levels->exact && !mapped_exactly) {
         const double half = joint.high * 0.5 - joint.low * 0.5;
         levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
         levels->level_step = fabs(image->slope) / levels->per_unit;
@@ -172,9 +176,10 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
     const int channels = image->channels;
     const int64_t rows = view->dims.ny * view->dims.nz;
     int64_t data_voxels = 0, not_finite = 0;
+    bool whole = true;
     memset(all, 0, (size_t)channels * sizeof *all);
 
-#pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
+#pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite) reduction(&& : whole)
     {
         uint8_t is_data[ROW];
         lob_extremes mine[LOB_LEVELS_MAX_CHANNELS] = {0};
@@ -186,7 +191,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
                 not_finite += lob_levels_data_row(is_data, data, view, x, y, z, n);
                 for (int64_t i = 0; i < n; i++) data_voxels += is_data[i];
                 for (int c = 0; c < channels; c++)
-                    row_extremes(&mine[c], is_data, image, c, lob_view_index(view, x, y, z),
+                    row_extremes(&mine[c], &whole, is_data, image, c, lob_view_index(view, x, y, z),
                                  view->stride[0], n);
             }
 #pragma omp critical(lob_levels_extremes)
@@ -195,6 +200,7 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 
     levels->data_voxels = data_voxels;
     levels->not_finite = not_finite;
+    levels->whole = whole;
 }
 
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,

@@ -4,9 +4,9 @@
  *
  * A voxel is data when the mask holds it, every channel is finite and every channel's value lies in
  * the range that the caller gave. The lowest stored value of the data, over all channels, becomes
- * level 0. Integers whose range over the data fits 16 bits keep their differences; all other values
- * are mapped linearly from the data's range to 0..65535. Sums and distances of levels are integers,
- * so their order cannot change a result.
+ * level 0. Whole numbers whose range over the data fits 16 bits keep their differences, in integer
+ * and in real types; all other values are mapped linearly from the data's range to 0..65535. Sums
+ * and distances of levels are integers, so their order cannot change a result.
  *
  * levels_voxel.h has the arithmetic of single voxels, levels.c makes the mapping and the levels of
  * a row on the CPU, levels_cuda.cu finds the extremes on a GPU. This header is not installed.
@@ -60,6 +60,7 @@ typedef struct {
     double level_step; /* image units per level, > 0: |slope| / per_unit */
     int64_t data_voxels;
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
+    bool whole;         /* every stored value of the data is a whole number */
 } lob_levels;
 
 /* Lowest and highest stored value of a set of voxels. */
@@ -75,7 +76,7 @@ void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type ty
 /*
  * Make the mapping from the extremes of the data.
  *
- *   levels    in/out  data_voxels and not_finite stay, the rest is set
+ *   levels    in/out  data_voxels, not_finite and whole stay, the rest is set
  *   span      out     image->channels: highest minus lowest level of the channel's data
  *   all       in      image->channels: the extremes of the channel's data
  *   image     in      its type, channels and slope; the voxels are not read
@@ -87,7 +88,7 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
  * Find the extremes of every channel's data, for lob_levels_settle.
  *
  *   all      out  image->channels
- *   levels   out  data_voxels and not_finite are set, the rest is unspecified
+ *   levels   out  data_voxels, not_finite and whole are set, the rest is unspecified
  *   data, view, threads  in   as for lob_levels_scan
  */
 void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *data,

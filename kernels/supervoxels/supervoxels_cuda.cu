@@ -1,5 +1,5 @@
 /* Supervoxels on the device: the plan, the order of the work, and the way of the arrays. */
-#include "kernels/components/components_cuda.h"
+#include "kernels/components/label/label_pieces_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 #include "volumes/bytes.h"
 
@@ -334,8 +334,8 @@ static lob_status find_levels(job *j, lob_levels *levels, lob_extremes *extremes
     whole.stride[1] = whole.side[0];
     whole.stride[2] = (int64_t)whole.side[0] * whole.side[1];
     LOB_TRY(take_work(j, lob::levels::scan_bytes(1, image->channels), &work));
-    LOB_TRY(lob::levels::scan_extremes(j->device, extremes, &levels->data_voxels,
-                                       &levels->not_finite, &j->s.image, &whole, work, j->error));
+    LOB_TRY(lob::levels::scan_extremes(j->device, extremes, levels, &j->s.image, &whole, work,
+                                       j->error));
     lob_levels_settle(levels, span, extremes, image);
     return LOB_OK;
 }
@@ -431,15 +431,15 @@ static lob_status iterate(job *j)
 static lob_status connect(job *j)
 {
     const lob_context *context = j->context;
-    lob_components_label_pieces pieces = {};
+    lob::components::labelled_pieces pieces = {};
     lob_context within = *context;
     lob_supervoxel_pieces found = {};
     within.max_memory = most_beside(j, j->table_bytes);
-    pieces.work = j->work_bytes;
-    LOB_TRY(lob_components_label_pieces_cuda(&pieces, j->arrays->labels, j->in->image->dims,
-                                             j->s.rule.slice_axis, &within, j->error));
-    j->work_bytes = pieces.work;
-    count_bytes(j, pieces.tables);
+    pieces.work_bytes = j->work_bytes;
+    LOB_TRY(lob::components::label_pieces(&pieces, j->arrays->labels, j->in->image->dims,
+                                          j->s.rule.slice_axis, &within, j->error));
+    j->work_bytes = pieces.work_bytes;
+    count_bytes(j, pieces.table_bytes);
     if (context->progress && context->progress(context->user, CONNECTED)) return LOB_ECANCEL;
     if (j->s.rule.small <= 1) {
         uint32_t n = 0;
@@ -448,14 +448,14 @@ static lob_status connect(job *j)
         return LOB_OK;
     }
     found.at = pieces.found;
-    found.most = pieces.most;
+    found.most = pieces.max_pieces;
     found.table = pieces.table;
-    found.beside = j->table_bytes + pieces.tables;
+    found.beside = j->table_bytes + pieces.table_bytes;
     found.list = j->tuning.list;
     LOB_TRY(lob_supervoxels_pieces_cuda(j->device, &found, &j->s, most_beside(j, found.beside),
                                         j->error));
     if (found.bytes > j->work_bytes) j->work_bytes = found.bytes;
-    count_bytes(j, pieces.tables);
+    count_bytes(j, pieces.table_bytes);
     j->found.pieces = found.pieces;
     j->found.supervoxels = found.supervoxels;
     return LOB_OK;

@@ -5,8 +5,9 @@
  * runs, from runs to pieces and from pieces to components:
  *
  *   bits/bit_rows.h       makes the foreground and the run starts of each row, one bit per voxel
- *   join/run_table.h      cuts the rows into slabs; one thread joins the runs of a slab by
- *                         union-find (Rem's algorithm). What is connected inside a slab is a piece
+ *   join/label_runs.h     fills the run table: cuts the rows into slabs; one thread joins the runs
+ *                         of a slab by union-find (Rem's algorithm). What is connected inside a
+ *                         slab is a piece
  *   join/join_rows.h      unites the runs of one row with those of the rows before it: inside a
  *                         slab run by run, across the border of two slabs piece by piece
  *   label/holes.h         does the same with the background, to find holes
@@ -83,7 +84,7 @@ struct lob_run_table {
     void (*make_bits)(lob_run_table *table, int64_t row, void *user);
     void *user;
 
-    /* Made by lob_run_table_label. */
+    /* Made by lob_label_runs. */
     int64_t rows, words;  /* rows of the volume; 64-bit words of a row */
     uint64_t *foreground; /* rows * words */
     uint64_t *starts;     /* rows * words, where runs start; foreground itself where each voxel is
@@ -93,22 +94,14 @@ struct lob_run_table {
     int64_t slabs, slab_rows;
     uint32_t *run_piece; /* the run's piece, counted from its slab's first */
     bool shared;         /* run_piece has an element per voxel, else per run. Labels may be written
-                            over it, see alloc_runs in run_table.c */
+                            over it, see alloc_runs in label_runs.c */
     uint32_t *number;    /* pieces: the component, from 0 in raster order */
     int64_t runs, pieces, components;
     int64_t max_row_runs;       /* the largest number of runs in a row */
     lob_earlier_row earlier[4]; /* (y-1, z), (y, z-1), (y-1, z-1), (y+1, z-1) */
 };
 
-/*
- * Make the bits of all rows, join the runs and number the components.
- *
- *   share  in  share of the whole call's progress at which making bits ends, and joining
- *
- * Returns LOB_OK, LOB_EDATA, LOB_ENOMEM or LOB_ECANCEL; lob_run_table_free afterwards in any case.
- */
-lob_status lob_run_table_label(lob_run_table *table, const double share[2], lob_error *error);
-
+/* Free what lob_label_runs allocated. */
 void lob_run_table_free(lob_run_table *table);
 
 /* The table forgets run_piece, which the caller frees with free(). */
@@ -117,6 +110,12 @@ void lob_run_table_detach(lob_run_table *table);
 static inline const uint64_t *lob_run_table_starts(const lob_run_table *table, int64_t row)
 {
     return table->starts ? table->starts + row * table->words : NULL;
+}
+
+/* Threads that have a slab each. */
+static inline int lob_run_table_threads(const lob_run_table *table)
+{
+    return table->threads < table->slabs ? table->threads : (int)table->slabs;
 }
 
 static inline const lob_slab *lob_run_table_slab(const lob_run_table *table, int64_t row)

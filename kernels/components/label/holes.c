@@ -218,7 +218,7 @@ static lob_status search_holes(lob_run_table *holes, hole_search *search, const 
     const double width = share[1] - share[0];
     const double parts[2] = {share[0] + 0.2 * width, share[0] + 0.6 * width};
     lob_budget *budget = holes->budget;
-    lob_status st = lob_run_table_label(holes, parts, search->error);
+    lob_status st = lob_label_runs(holes, parts, search->error);
     if (st == LOB_OK)
         st = lob_budget_alloc(budget, &search->open, holes->components, 1, search->error);
     if (st != LOB_OK) return st;
