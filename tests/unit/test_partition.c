@@ -274,8 +274,8 @@ static void pairs_are_counted(void **state)
     enum { SIDE = 97 };
     static int64_t want[SIDE][SIDE];
     memset(want, 0, sizeof want);
-    int64_t left = 1 << 22;
-    lob_pair_table tables[2] = {{.left = &left}, {.left = &left}};
+    lob_budget budget = {.who = "pairs", .limit = 1 << 22};
+    lob_pair_table tables[2] = {{.budget = &budget}, {.budget = &budget}};
     uint64_t random = 3;
     for (int i = 0; i < 20000; i++) {
         const int64_t a = random_below(&random, SIDE), b = random_below(&random, SIDE);
@@ -300,7 +300,7 @@ static void pairs_are_counted(void **state)
     assert_int_equal(found, 0);
     lob_pair_free(&tables[0]);
     lob_pair_free(&tables[1]);
-    assert_int_equal(left, 1 << 22);
+    assert_int_equal(budget.held, 0);
 }
 
 /* ---- what is refused ---- */
