@@ -35,12 +35,10 @@ lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *st
 }
 
 lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
-                                   lob_growcut_counts *counts, const lob_growcut_input *in,
-                                   const lob_growcut_options *options,
-                                   const lob_growcut_tuning *tuning, const lob_context *context,
-                                   lob_error *error)
+                                   const lob_growcut_input *in, const lob_growcut_options *options,
+                                   const lob_context *context, lob_error *error)
 {
-    (void)arrays, (void)stats, (void)counts, (void)in, (void)options, (void)tuning, (void)context;
+    (void)arrays, (void)stats, (void)in, (void)options, (void)context;
     return none(error);
 }
 
