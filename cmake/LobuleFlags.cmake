@@ -11,7 +11,7 @@ set(CMAKE_C_EXTENSIONS ON)              # POSIX and GNU names of the C library
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-set(c_flags -O2 -ffp-contract=off -fvisibility=default -Wall -Wextra -Wshadow -Wvla
+set(c_flags -O2 -ffp-contract=off -Wall -Wextra -Wshadow -Wvla
     -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings)
 # Host code in .cu files passes through the C++ compiler, which knows no prototypes or VLAs.
 set(cuda_flags --fmad=false
@@ -33,6 +33,7 @@ if(LOBULE_FUZZ)
 endif()
 
 add_library(lobule_flags INTERFACE)
+target_include_directories(lobule_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(lobule_flags INTERFACE _GNU_SOURCE)
 target_compile_options(lobule_flags INTERFACE
     "$<$<COMPILE_LANGUAGE:C>:${c_flags}>" "$<$<COMPILE_LANGUAGE:CUDA>:${cuda_flags}>")

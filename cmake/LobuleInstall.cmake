@@ -1,55 +1,21 @@
-# What `cmake --install` puts where: library, public headers, program, licence, the CMake package
-# and the pkg-config file.
+# What `cmake --install` puts where: library, program, licence, the CMake package and the pkg-config
+# file. (api/CMakeLists.txt installs the public headers.)
 include(CMakePackageConfigHelpers)
 
-# The interface of the library. A header named here may include only headers named here.
-set(LOBULE_PUBLIC_HEADERS
-    io/file.h
-    io/io.h
-    io/nifti.h
-    io/planes.h
-    kernels/backends.h
-    kernels/components/components.h
-    kernels/components/components_stream.h
-    kernels/context.h
-    kernels/device/device.h
-    kernels/distance/distance.h
-    kernels/growcut/growcut.h
-    kernels/levels/levels.h
-    kernels/measures/measures.h
-    kernels/phantom/phantom.h
-    kernels/regions/regions.h
-    kernels/contacts/contacts.h
-    kernels/supervoxels/supervoxels.h
-    volumes/both.h
-    volumes/geometry.h
-    volumes/labels.h
-    volumes/status.h
-    volumes/version.h
-    volumes/volume.h
-    volumes/voxel_type.h)
-
-foreach(header IN LISTS LOBULE_PUBLIC_HEADERS)
-    get_filename_component(folder ${header} DIRECTORY)
-    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lobule/${folder})
-endforeach()
-
-set_target_properties(lobule PROPERTIES
+set_target_properties(lobule_shared PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-install(TARGETS lobule EXPORT lobule-targets)
+install(TARGETS ${lobule_installed} EXPORT lobule-targets)
 if(TARGET lobule_program)
-    set_target_properties(lobule_program PROPERTIES
-        INSTALL_RPATH "$<$<BOOL:${BUILD_SHARED_LIBS}>:$ORIGIN/../${CMAKE_INSTALL_LIBDIR}>")
     install(TARGETS lobule_program)
 endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # Only a static library leaves its dependencies to whoever links it.
-get_target_property(library_type lobule TYPE)
-set(LOBULE_STATIC FALSE)
-if(library_type STREQUAL "STATIC_LIBRARY")
-    set(LOBULE_STATIC TRUE)
+set(LOBULE_STATIC TRUE)
+if(BUILD_SHARED_LIBS)
+    set(LOBULE_STATIC FALSE)
+else()
     install(TARGETS lobule_dependencies EXPORT lobule-targets)
 endif()
 

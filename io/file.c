@@ -156,7 +156,7 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
                             path);
     }
     if (!force && lstat(path, &about) == 0)
-        return lob_fail(error, LOB_ECREATE, "%s: exists; use --force to replace it", path);
+        return lob_fail_hint(error, LOB_ECREATE, LOB_HINT_REPLACE, "%s: exists", path);
 
     char *folder = folder_of(path);
     if (!folder) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
@@ -356,6 +356,12 @@ void lob_output_abort(lob_output *out)
     release(out);
 }
 
+static lob_status refuse_newcomer(const char *path, lob_error *error)
+{
+    return lob_fail_hint(error, LOB_ECREATE, LOB_HINT_REPLACE,
+                         "%s: has appeared meanwhile and is kept", path);
+}
+
 /* The last steps of an output that has been flushed. */
 static lob_status finish(lob_output *out, lob_error *error)
 {
@@ -367,12 +373,9 @@ static lob_status finish(lob_output *out, lob_error *error)
             st = lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
     }
     if (st == LOB_OK && place(out) != 0)
-        st = errno == EEXIST
-                 ? lob_fail(error, LOB_ECREATE,
-                            "%s: has appeared meanwhile and is kept; use --force to replace it",
-                            out->path)
-                 : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", out->path,
-                            ERRNO_TEXT(errno));
+        st = errno == EEXIST ? refuse_newcomer(out->path, error)
+                             : lob_fail(error, LOB_ECREATE, "%s: cannot be created: %s", out->path,
+                                        ERRNO_TEXT(errno));
     if (st != LOB_OK) {
         lob_output_abort(out);
         return st;
@@ -398,9 +401,7 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
     if (st == LOB_OK && access(first->path, F_OK) != 0 && !(placed = strdup(first->path)))
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory", first->path);
     if (st == LOB_OK && !second->force && access(second->path, F_OK) == 0)
-        st = lob_fail(error, LOB_ECREATE,
-                      "%s: has appeared meanwhile and is kept; use --force to replace it",
-                      second->path);
+        st = refuse_newcomer(second->path, error);
     if (st == LOB_OK) {
         st = finish(first, error);
         if (st == LOB_OK && (st = finish(second, error)) != LOB_OK && placed) unlink(placed);

@@ -1,4 +1,4 @@
-/* Files as a whole: inputs read into memory, outputs that appear complete or not at all. */
+/* Files: inputs in memory as a whole, outputs that appear complete or not at all. */
 #ifndef LOB_FILE_H
 #define LOB_FILE_H
 
@@ -13,9 +13,9 @@ extern "C" {
 #endif
 
 /*
- * A whole regular file in memory (mapped read-only or read; the caller cannot tell). Like every
- * program that maps files, this one is stopped by the system when somebody cuts the file shorter
- * while it is open; writers that replace files, as lob_output does, cause nothing of the kind.
+ * A whole regular file in memory, mapped read-only or read. If another process truncates a mapped
+ * file, the system ends this process, as it does with every program that maps files. Writers that
+ * replace files, as lob_output does, are safe.
  */
 typedef struct {
     const unsigned char *bytes;
@@ -28,8 +28,8 @@ typedef struct {
 lob_status lob_input_open(lob_input *in, const char *path, lob_error *error);
 
 /*
- * Let go of the memory that a mapped file takes, as long as nobody looks at its bytes again. For
- * files that are larger than memory.
+ * Give back the memory of a mapped file; it is read again when its bytes are next used. For files
+ * larger than memory.
  */
 void lob_input_unload(const lob_input *in);
 
@@ -37,15 +37,15 @@ void lob_input_unload(const lob_input *in);
 void lob_input_close(lob_input *in);
 
 /*
- * An output under way. Bytes go to fd, a new file in the folder of path; nothing is seen under path
- * until lob_output_commit.
+ * An output that is being written. Bytes go to fd, a new file in the folder of path; under path
+ * nothing changes until lob_output_commit.
  */
 typedef struct {
     int fd;
     char *path;
-    char *temporary; /* name of the file behind fd, for libraries that must open by name */
+    char *temporary; /* name of the file of fd, for libraries that open files by name */
     bool force;
-    bool unnamed; /* the file has no name in any folder yet, so a kill leaves nothing behind */
+    bool unnamed; /* the file has no name in any folder yet: a killed process leaves nothing */
 } lob_output;
 
 /*
@@ -83,12 +83,12 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
 /* Remove the temporary file. Does nothing when begin failed or commit was called. */
 void lob_output_abort(lob_output *out);
 
-/* What lob_output_begin would refuse, checked without creating anything. */
+/* Make the checks of lob_output_begin without creating anything. */
 lob_status lob_output_check(const char *path, bool force, lob_error *error);
 
 /*
- * Do two paths lead to one file: one that exists (through links too), or one that either would
- * make?
+ * Are two paths the same file, either one that exists (links are followed) or one that writing to
+ * them would create?
  */
 bool lob_same_file(const char *a, const char *b);
 

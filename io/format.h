@@ -1,5 +1,8 @@
-/* What a volume format is to io/formats.c: one row of functions, and the helpers that all rows
- * share. */
+/*
+ * A volume format is a row of functions (lob_format), and this header has what the rows share. To
+ * follow a read: io/formats.c chooses the row and calls its read; nifti.c, hdf5.c and png.c are the
+ * rows. io/planes.c does the same for a few planes at a time.
+ */
 #ifndef LOB_FORMAT_H
 #define LOB_FORMAT_H
 
@@ -89,41 +92,21 @@ typedef struct {
     /* What write would refuse for the name alone; NULL: what lob_output_check(where->file) does. */
     lob_status (*check)(const lob_location *where, bool force, lob_error *error);
 
+    /*
+     * The second file of a volume that has two, malloc'ed: see lob_files_of. NULL where the volume
+     * has one; a NULL slot: each has one. Returns LOB_OK or LOB_ENOMEM.
+     */
+    lob_status (*second_file)(char **second, const char *file, bool reading);
+
     /* Hand over the fields of a header that this format made; NULL: it has none. */
     void (*fields)(const lob_header *header, lob_field_fn *field, void *user);
 } lob_format;
 
-/* The rows. A file is of the first format whose sniff says so. */
+/* The rows. */
 extern const lob_format lob_format_hdf5, lob_format_png, lob_format_nifti;
-
-/*
- * Split FILE.h5:/dataset. The colon that splits is the first one whose left side is a regular file
- * or ends in a suffix of HDF5; a path that exists as it stands is never split.
- * Returns LOB_OK or LOB_ENOMEM.
- */
-lob_status lob_location_of(lob_location *out, const char *path);
-
-/* Free what lob_location_of made; an empty location is fine. */
-void lob_location_free(lob_location *where);
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);
-
-/* The format that a name asks for. NULL, with a message: none. */
-const lob_format *lob_format_of_name(const lob_location *where, lob_error *error);
-
-/*
- * Find and open what a path names, and see what format it is of.
- *
- *   where, file  out  close and free both afterwards, whatever is returned
- *
- * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
- */
-lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
-                           const char *path, lob_error *error);
-
-/* options with what is not sensible replaced. compress_s stands in where the caller has none. */
-lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s);
 
 /*
  * May this many bytes of voxel data be allocated? Holds them against options->max_memory, or nine

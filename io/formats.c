@@ -1,20 +1,12 @@
-/* The table of volume formats, and what is the same for all of them. */
-#include "io/format.h"
-#include "io/nifti_pair.h"
-#include "volumes/bytes.h"
+/* The table of volume formats, and the calls of io/io.h that choose a row of it. */
+#include "io/formats.h"
+
 #include "volumes/clock.h"
 
-#include <ctype.h>
-#include <libdeflate.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
 
 lob_read_options lob_read_defaults(void)
 {
@@ -26,19 +18,12 @@ lob_write_options lob_write_defaults(void)
     return (lob_write_options){.threads = 1, .level = 6};
 }
 
-/* In the order in which they are asked about a file: NIfTI last, since its mark is the weakest. */
+/* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
 static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nifti};
 
-enum { FORMATS = sizeof formats / sizeof formats[0], PIECE = 16 << 20 };
+enum { FORMATS = sizeof formats / sizeof formats[0] };
 
 /* ---- names ---- */
-
-bool lob_has_suffix(const char *path, const char *suffix)
-{
-    const size_t length = strlen(path), end = strlen(suffix);
-    return length > end && path[length - end - 1] != '/' &&
-           strcasecmp(path + length - end, suffix) == 0;
-}
 
 static bool has_suffix_of(const lob_format *format, const char *path)
 {
@@ -102,21 +87,14 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading)
 {
     lob_location where;
     files[0] = files[1] = NULL;
-    if (lob_location_of(&where, path) != LOB_OK) return LOB_ENOMEM;
-    if (lob_pair_header(where.file) || lob_pair_image(where.file)) {
-        const bool gz = lob_has_suffix(where.file, ".gz");
-        files[1] = lob_pair_other(where.file, gz);
-        if (files[1] && reading && access(files[1], F_OK) != 0) {
-            free(files[1]);
-            files[1] = lob_pair_other(where.file, !gz);
-        }
-        if (!files[1]) {
-            lob_location_free(&where);
-            return LOB_ENOMEM;
-        }
-    }
-    files[0] = where.file;
-    return LOB_OK;
+    lob_status st = lob_location_of(&where, path);
+    const lob_format *format = st == LOB_OK ? format_of_name(&where) : NULL;
+    if (format && format->second_file) st = format->second_file(&files[1], where.file, reading);
+    if (st == LOB_OK)
+        files[0] = where.file;
+    else
+        lob_location_free(&where);
+    return st;
 }
 
 void lob_files_free(char *files[2])
@@ -134,100 +112,7 @@ bool lob_is_volume_name(const char *path)
     return is;
 }
 
-/* ---- helpers of the formats ---- */
-
-int64_t lob_memory_available(void)
-{
-    long long kib = 0;
-    char line[128];
-    FILE *f = fopen("/proc/meminfo", "re");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lld", &kib) == 1) break;
-    if (f) fclose(f);
-    if (kib > 0) return (int64_t)kib * 1024;
-    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (int64_t)pages * size : INT64_MAX;
-}
-
-lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
-                             lob_error *error)
-{
-    const bool asked = options->max_memory > 0;
-    const int64_t most = asked ? options->max_memory : lob_memory_available() / 10 * 9;
-    if (bytes >= 0 && bytes <= most) return LOB_OK;
-    if (bytes < 0)
-        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
-    char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
-    return lob_fail(error, LOB_ENOMEM,
-                    asked ? "%s: needs %s of memory, and --max-memory leaves %s for it"
-                          : "%s: needs %s of memory, but %s are free; --max-memory overrides this",
-                    path, lob_bytes_text(need, bytes), lob_bytes_text(have, most));
-}
-
-lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
-                            const lob_read_options *options, lob_error *error)
-{
-    *frame = options->frame < 0 ? 0 : options->frame;
-    if (*frame >= frames)
-        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
-                        path, (long long)*frame, (long long)frames);
-    if (options->frame >= 0 || frames == 1 || options->header_only) return LOB_OK;
-    return lob_fail(error, LOB_EDATA,
-                    options->frame == LOB_FRAME_NONE
-                        ? "%s: has %lld frames, and one is needed here; take one out with `lobule "
-                          "convert --frame N`, N from 0 to %lld"
-                        : "%s: has %lld frames; choose one with --frame N, N from 0 to %lld",
-                    path, (long long)frames, (long long)frames - 1);
-}
-
-void *lob_voxel_memory(size_t bytes)
-{
-    const size_t page = (size_t)2 << 20;
-    if (bytes < 4 * page) return malloc(bytes);
-    void *memory = NULL;
-    if (posix_memalign(&memory, page, bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(memory, bytes / page * page, MADV_HUGEPAGE); /* advice: it may go unheard */
-#endif
-    return memory;
-}
-
-void lob_warn(lob_file_info *info, const char *format, ...)
-{
-    const int most = info ? (int)(sizeof info->warning / sizeof info->warning[0]) : 0;
-    if (!info || info->warnings >= most) return;
-    char *line = info->warning[info->warnings++];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, sizeof info->warning[0], format, arguments);
-    va_end(arguments);
-    for (char *c = line; *c; c++)
-        if (iscntrl((unsigned char)*c)) *c = '?';
-}
-
-bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
-{
-    const int64_t most = options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
-    return (int64_t)file->size > most;
-}
-
-void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
-{
-    if (!info) return;
-    const bool first = info->file_bytes == 0;
-    info->file_bytes += (int64_t)file->size;
-    if (options->header_only) return;
-    const bool outgrows = lob_outgrows_memory(file, options);
-    uint32_t crc = 0;
-    for (size_t at = 0; at < file->size; at += PIECE) {
-        const size_t left = file->size - at;
-        crc = libdeflate_crc32(crc, file->bytes + at, left < PIECE ? left : PIECE);
-        if (outgrows) lob_input_unload(file);
-    }
-    info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
-}
-
-/* ---- the calls of io/io.h ---- */
+/* ---- reading ---- */
 
 static const lob_format *format_of_content(const lob_location *where, const lob_input *file)
 {
@@ -271,6 +156,8 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     return st;
 }
 
+/* ---- writing ---- */
+
 lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s)
 {
     const lob_write_options defaults = lob_write_defaults();
@@ -281,7 +168,7 @@ lob_write_options lob_sane_write_options(const lob_write_options *options, doubl
     return chosen;
 }
 
-/* The format that a path to be written asks for, and where it leads: the caller's to free, unless
+/* The format that the name of an output stands for, and its location, which the caller frees unless
  * this fails. */
 static lob_status format_to_write(const lob_format **format, lob_location *where, const char *path,
                                   lob_error *error)
@@ -297,7 +184,7 @@ static lob_status format_to_write(const lob_format **format, lob_location *where
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error)
 {
-    double compress_s = 0; /* for nobody, if nobody asks */
+    double compress_s = 0; /* where the caller does not want it */
     const lob_write_options chosen = lob_sane_write_options(options, &compress_s);
     const int64_t voxels = lob_dims_voxels(volume->dims);
     if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||

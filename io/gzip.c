@@ -25,7 +25,7 @@ bool lob_is_gzip(const unsigned char *bytes, size_t size)
 
 bool lob_gzip_justifies(uint64_t inflated, size_t compressed)
 {
-    return inflated / LOB_GZIP_MOST <= compressed;
+    return inflated / LOB_GZIP_MAX_RATIO <= compressed;
 }
 
 /* ---- inflating as a stream ---- */
@@ -67,12 +67,12 @@ static void next_member(stream *s)
 /* Inflate up to n bytes to out; fewer only at the end or at damage. */
 static size_t stream_read(stream *s, unsigned char *out, size_t n)
 {
-    const size_t most = (size_t)1 << 30; /* zlib counts in 32 bits */
+    const size_t max_step = (size_t)1 << 30; /* zlib counts in 32 bits */
     size_t have = 0;
     while (have < n && !s->done && !s->damage) {
-        const size_t left = (size_t)(s->end - s->z.next_in), room = n - have;
-        s->z.avail_in = (unsigned)(left < most ? left : most);
-        s->z.avail_out = (unsigned)(room < most ? room : most);
+        const size_t left = (size_t)(s->end - s->z.next_in), wanted = n - have;
+        s->z.avail_in = (unsigned)(left < max_step ? left : max_step);
+        s->z.avail_out = (unsigned)(wanted < max_step ? wanted : max_step);
         const unsigned before = s->z.avail_out;
         s->z.next_out = out + have;
         const int result = inflate(&s->z, Z_NO_FLUSH);
@@ -418,15 +418,15 @@ lob_status lob_gzip_writer_put(lob_gzip_writer *w, const void *bytes, size_t n, 
         const uint64_t start = w->done * BLOCK; /* of what is not deflated yet */
         uint64_t end = start + (uint64_t)w->batch * BLOCK;
         if (end > w->size) end = w->size;
-        const size_t room = (size_t)(end - w->buffer_at) - w->have;
-        const size_t some = n < room ? n : room;
+        const size_t free_bytes = (size_t)(end - w->buffer_at) - w->have;
+        const size_t some = n < free_bytes ? n : free_bytes;
         if (some == 0)
             return lob_fail(error, LOB_EINTERNAL, "%s: more bytes than announced", w->out->path);
         memcpy(w->buffer + w->have, from, some);
         w->have += some;
         from += some;
         n -= some;
-        if (some < room) break;
+        if (some < free_bytes) break;
 
         st = write_batch(w, (int)((end - start - 1) / BLOCK + 1), error);
         const size_t kept = w->have < WINDOW ? w->have : WINDOW; /* the next block's dictionary */

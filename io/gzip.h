@@ -12,7 +12,7 @@
 bool lob_is_gzip(const unsigned char *bytes, size_t size);
 
 /* No deflate stream grows by more than this factor. */
-#define LOB_GZIP_MOST 1032
+#define LOB_GZIP_MAX_RATIO 1032
 
 /* Could a gz file of this many bytes hold so many? Asked before memory is. */
 bool lob_gzip_justifies(uint64_t inflated, size_t compressed);

@@ -1,7 +1,43 @@
-/* HDF5 as a row of the formats: the parent's side, which sees only what the child sends. */
-#include "io/hdf5.h"
-
-#include "io/hdf5_private.h"
+/*
+ * HDF5 as a row of the formats: the parent process, which sees only what the child sends.
+ *
+ * Reading. FILE.h5:/PATH names a data set or a group, FILE.h5 alone leaves the choice to us:
+ *
+ *   1. ITK's layout, /ITKImage/0 with VoxelData, Dimension, Origin, Spacing and Directions (row
+ *      i of Directions is the direction of axis i, in LPS; it becomes RAS here). A component axis,
+ *      last in VoxelData, becomes channels; a fourth dimension becomes frames.
+ *   2. Otherwise the only numeric data set of three dimensions or more, or the only one of two.
+ *
+ * The axes of a plain data set come from its attribute `axistags` (ilastik's JSON), else from its
+ * rank:
+ *
+ *   2  y x
+ *   3  z y x
+ *   4  z y x c when the last side is at most 4, else c z y x when the first is, else t z y x
+ *   5  t z y x c when the last side is at most 4, else t c z y x
+ *
+ * and its spacing from the attribute `element_size_um` (z y x, micrometres), else from the tags'
+ * `resolution` in the unit of the attribute `axis_units` (micrometres without one), else it is 1
+ * mm.
+ *
+ * Integers and reals of every size and byte order are read (half precision as float32, more than
+ * double precision as float64); enumerations such as h5py's bool count as their integers.
+ *
+ * Refused: soft and external links, data in external files, virtual data sets, filters other than
+ * HDF5's own, sizes that what is stored cannot justify. The HDF5 library runs in a child process
+ * (io/sandbox.h), because versions in use crash on damaged files; a crash is LOB_EDATA. This
+ * process never calls HDF5 itself; a program that does, must not while another of its threads is in
+ * here.
+ *
+ * Writing. ITK's layout, always three-dimensional, with `axistags` and `element_size_um` on
+ * VoxelData, so that ITK, SimpleITK, ilastik, PlantSeg, Fiji and h5py open the file. A scaled
+ * volume is stored as the values it stands for, float32 for small types and float64 for wide ones.
+ * ITK's MetaData entries go from an HDF5 input to an HDF5 output unless strip_extensions asks for
+ * their removal: numbers and strings, up to 1000 entries with names of up to 255 bytes, each with
+ * up to 64 numbers or less than 64 KiB of text, less than 16 MiB in all. What is beyond that stays
+ * behind, and lob_file_info has a warning with its number.
+ */
+#include "io/hdf5_parts.h"
 #include "io/sandbox.h"
 #include "volumes/clock.h"
 
@@ -143,15 +179,15 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
     return (unsigned)reply->type < LOB_TYPES && lob_dims_voxels(reply->dims) > 0 &&
            reply->channels >= 1 && reply->frames >= 1 && reply->frame >= 0 &&
            reply->frame < reply->frames && reply->slab >= 1 && reply->slab <= reply->dims.nz &&
-           reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MOST_HEADER &&
+           reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MAX_HEADER &&
            reply_bytes(reply) > 0 && geometry->spacing_mm[0] > 0.0;
 }
 
 /* The child's warnings begin with the data set; the file is put before it. */
 static void take_warnings(lob_file_info *info, lob_hdf5_reply *reply, const lob_location *where)
 {
-    enum { MOST = sizeof reply->info.warning / sizeof reply->info.warning[0] };
-    for (int i = 0; i < reply->info.warnings && i < MOST; i++) {
+    enum { MAX_COUNT = sizeof reply->info.warning / sizeof reply->info.warning[0] };
+    for (int i = 0; i < reply->info.warnings && i < MAX_COUNT; i++) {
         reply->info.warning[i][sizeof reply->info.warning[0] - 1] = '\0';
         lob_warn(info, "%s:%s", where->file, reply->info.warning[i]);
     }
@@ -172,7 +208,9 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, lob_sandbox *bo
         reply.error.text[sizeof reply.error.text - 1] = '\0';
         lob_sandbox_finish(box, NULL);
         const bool known = reply.status == LOB_ENOMEM;
-        return lob_fail(error, known ? LOB_ENOMEM : LOB_EDATA, "%s", reply.error.text);
+        const lob_hint hint =
+            (unsigned)reply.error.hint < LOB_HINTS ? reply.error.hint : LOB_HINT_NONE;
+        return lob_fail_hint(error, known ? LOB_ENOMEM : LOB_EDATA, hint, "%s", reply.error.text);
     }
     take_warnings(info, &reply, asked->where);
     if (!lob_geometry_of_affine(&out->geometry, (const double(*)[4])reply.affine) ||

@@ -1,6 +1,6 @@
 /* A file driver of HDF5's for files that are in memory (reading) or behind a descriptor (writing).
  */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
@@ -21,11 +21,11 @@ typedef struct {
     haddr_t end_allocated, end;
 } driver_file;
 
-static H5FD_t *driver_open(const char *name, unsigned flags, hid_t plist, haddr_t most)
+static H5FD_t *driver_open(const char *name, unsigned flags, hid_t plist, haddr_t limit)
 {
     (void)name;
     (void)flags;
-    (void)most;
+    (void)limit;
     const lob_hdf5_storage *storage = H5Pget_driver_info(plist);
     driver_file *file = storage ? calloc(1, sizeof *file) : NULL;
     if (!file) return NULL;

@@ -1,10 +1,10 @@
 /* Finding the volume in an HDF5 file, without following anything that leads out of it. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { DEEPEST = 12, MOST_OBJECTS = 4096, MOST_NAMED = 12 };
+enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 };
 
 bool lob_hdf5_has(hid_t group, const char *name)
 {
@@ -25,7 +25,7 @@ bool lob_hdf5_is_volume(hid_t object)
     const hid_t type = H5Dget_type(object), space = H5Dget_space(object);
     bool ok = type >= 0 && space >= 0 && is_number(type) && H5Sis_simple(space) > 0;
     const int rank = ok ? H5Sget_simple_extent_ndims(space) : 0;
-    ok = rank >= 2 && rank <= LOB_HDF5_MOST_AXES;
+    ok = rank >= 2 && rank <= LOB_HDF5_MAX_AXES;
     H5Sclose(space);
     H5Tclose(type);
     return ok;
@@ -91,12 +91,12 @@ static hid_t open_path(hid_t file, const char *path, const lob_location *where, 
 
 typedef struct {
     int depth, objects, found;
-    haddr_t seen[MOST_OBJECTS];
-    char path[512];              /* of the group being walked */
-    char names[MOST_NAMED][512]; /* of what was found */
-    int ranks[MOST_NAMED];
-    char shapes[MOST_NAMED][128]; /* "32 x 128 x 128" */
-    int solid;                    /* found with three dimensions or more */
+    haddr_t seen[MAX_OBJECTS];
+    char path[512];             /* of the group being walked */
+    char names[MAX_NAMED][512]; /* of what was found */
+    int ranks[MAX_NAMED];
+    char shapes[MAX_NAMED][128]; /* "32 x 128 x 128" */
+    int solid;                   /* found with three dimensions or more */
 } walk;
 
 /* "32 x 128 x 128"; the rank. */
@@ -119,12 +119,12 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
     walk *w = user;
     if (link->type != H5L_TYPE_HARD) return 0;
     const size_t parent = strlen(w->path);
-    if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= DEEPEST) return 0;
+    if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= MAX_DEPTH) return 0;
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
     if (object < 0) return 0;
 
     H5O_info_t info;
-    bool fresh = H5Oget_info(object, &info) >= 0 && w->objects < MOST_OBJECTS;
+    bool fresh = H5Oget_info(object, &info) >= 0 && w->objects < MAX_OBJECTS;
     for (int i = 0; fresh && i < w->objects; i++) fresh = w->seen[i] != info.addr;
     if (fresh) {
         w->seen[w->objects++] = info.addr;
@@ -134,7 +134,7 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
             H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
             w->depth--;
         } else if (lob_hdf5_is_volume(object)) {
-            if (w->found < MOST_NAMED) {
+            if (w->found < MAX_NAMED) {
                 strcpy(w->names[w->found], w->path);
                 w->ranks[w->found] = shape_text(w->shapes[w->found], sizeof w->shapes[0], object);
                 w->solid += w->ranks[w->found] > 2;
@@ -151,7 +151,7 @@ static lob_status list_candidates(const walk *w, const lob_location *where, lob_
 {
     char list[800] = "";
     size_t used = 0;
-    const int named = w->found < MOST_NAMED ? w->found : MOST_NAMED;
+    const int named = w->found < MAX_NAMED ? w->found : MAX_NAMED;
     for (int i = 0; i < named && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s (%s)", i ? ", " : "",
                                  w->names[i], w->shapes[i]);
@@ -178,7 +178,7 @@ static lob_status only_one(hid_t *object, char *path, hid_t file, const lob_loca
             "%s: holds no data set of numbers with 2 to 5 dimensions that hard links lead to",
             where->path);
     int chosen = 0;
-    if (w.found > MOST_NAMED || (w.solid != 1 && w.found != 1))
+    if (w.found > MAX_NAMED || (w.solid != 1 && w.found != 1))
         return list_candidates(&w, where, error);
     while (w.solid == 1 && w.ranks[chosen] < 3) chosen++;
     strcpy(path, w.names[chosen]);

@@ -1,5 +1,5 @@
 /* What the axes, the type and the place in the world of an HDF5 data set are. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -82,12 +82,12 @@ static lob_status view_extent(lob_hdf5_view *view, const lob_location *where, lo
     const hid_t space = H5Dget_space(view->set);
     const bool simple = H5Sis_simple(space) > 0;
     const int rank = simple ? H5Sget_simple_extent_ndims(space) : -1;
-    if (rank >= 2 && rank <= LOB_HDF5_MOST_AXES)
+    if (rank >= 2 && rank <= LOB_HDF5_MAX_AXES)
         H5Sget_simple_extent_dims(space, view->extent, NULL);
     H5Sclose(space);
-    if (rank < 2 || rank > LOB_HDF5_MOST_AXES)
+    if (rank < 2 || rank > LOB_HDF5_MAX_AXES)
         return lob_fail(error, LOB_EDATA, "%s: %s has %d dimensions; a volume has 2 to %d",
-                        where->path, view->path, rank < 0 ? 0 : rank, LOB_HDF5_MOST_AXES);
+                        where->path, view->path, rank < 0 ? 0 : rank, LOB_HDF5_MAX_AXES);
     view->rank = rank;
     for (int i = 0; i < rank; i++) {
         if (view->extent[i] == 0)
@@ -108,13 +108,14 @@ static lob_status view_extent(lob_hdf5_view *view, const lob_location *where, lo
 static lob_status view_bytes(lob_hdf5_view *view, int64_t file_bytes, const lob_location *where,
                              lob_error *error)
 {
-    enum { DEFLATE_MOST = 1032, ALLOWANCE = 256 << 20 };
+    enum { DEFLATE_MAX_RATIO = 1032, ALLOWANCE = 256 << 20 };
     int64_t declared = (int64_t)lob_type_of(view->type)->bytes;
     for (int i = 0; i < view->rank && declared >= 0; i++)
         declared = lob_product(declared, (int64_t)view->extent[i], 1, 1);
     const hsize_t stored = H5Dget_storage_size(view->set);
     view->stored_bytes = stored < (hsize_t)file_bytes ? (int64_t)stored : file_bytes;
-    if (declared >= 0 && (declared - ALLOWANCE) / DEFLATE_MOST <= view->stored_bytes) return LOB_OK;
+    if (declared >= 0 && (declared - ALLOWANCE) / DEFLATE_MAX_RATIO <= view->stored_bytes)
+        return LOB_OK;
     return lob_fail(
         error, LOB_EDATA,
         "%s: %s declares %lld bytes of voxels and stores %lld; a damaged or hostile file",
@@ -209,8 +210,8 @@ static bool take_axistags(lob_hdf5_view *view, double spacing_mm[3], lob_file_in
     char *units_text = lob_hdf5_read_attribute_text(view->set, "axis_units");
     cJSON *tags = cJSON_Parse(text), *units = units_text ? cJSON_Parse(units_text) : NULL;
     const cJSON *axes = cJSON_GetObjectItemCaseSensitive(tags, "axes");
-    char letters[LOB_HDF5_MOST_AXES + 1] = "";
-    double resolution[LOB_HDF5_MOST_AXES] = {0};
+    char letters[LOB_HDF5_MAX_AXES + 1] = "";
+    double resolution[LOB_HDF5_MAX_AXES] = {0};
     bool ok = cJSON_GetArraySize(axes) == view->rank;
     for (int i = 0; ok && i < view->rank; i++) {
         const cJSON *axis = cJSON_GetArrayItem(axes, i);
@@ -320,14 +321,14 @@ static int count_numbers(hid_t group, const char *name, const lob_location *wher
     const hssize_t n = H5Sget_simple_extent_npoints(space);
     H5Sclose(space);
     H5Dclose(set);
-    return n >= 0 && n <= LOB_HDF5_MOST_AXES ? (int)n : 0;
+    return n >= 0 && n <= LOB_HDF5_MAX_AXES ? (int)n : 0;
 }
 
 static lob_status itk_axes(lob_hdf5_view *view, int n, const double *dimension,
                            const lob_location *where, lob_error *error)
 {
     static const char *const letters[] = {"yx", "zyx", "tzyx"};
-    char tagged[LOB_HDF5_MOST_AXES + 1];
+    char tagged[LOB_HDF5_MAX_AXES + 1];
     snprintf(tagged, sizeof tagged, "%s%s", letters[n - 2], view->rank == n + 1 ? "c" : "");
     bool ok = (view->rank == n || view->rank == n + 1) && take_letters(view, tagged);
     for (int i = 0; ok && i < n; i++) ok = dimension[i] == (double)view->extent[n - 1 - i];
@@ -339,13 +340,14 @@ static lob_status itk_axes(lob_hdf5_view *view, int n, const double *dimension,
 static lob_status itk_view(lob_hdf5_view *view, hid_t group, const lob_location *where,
                            lob_file_info *info, lob_error *error)
 {
-    enum { MOST = 4 };
-    double dimension[MOST], origin[MOST], spacing[MOST], directions[MOST * MOST];
+    enum { MAX_COUNT = 4 };
+    double dimension[MAX_COUNT], origin[MAX_COUNT], spacing[MAX_COUNT],
+        directions[MAX_COUNT * MAX_COUNT];
     const int n = count_numbers(group, "Dimension", where, error);
     if (n < 0) return LOB_EDATA;
-    if (n < 2 || n > MOST)
+    if (n < 2 || n > MAX_COUNT)
         return lob_fail(error, LOB_EDATA, "%s: the ITK image has %d dimensions; 2 to %d are read",
-                        where->path, n, MOST);
+                        where->path, n, MAX_COUNT);
     lob_status st = read_numbers(dimension, group, "Dimension", n, where, error);
     if (st == LOB_OK) st = read_numbers(origin, group, "Origin", n, where, error);
     if (st == LOB_OK) st = read_numbers(spacing, group, "Spacing", n, where, error);

@@ -1,5 +1,5 @@
 /* ITK's MetaData entries and other small texts of an HDF5 file. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The limits that io/hdf5.h states. */
-enum { MOST_ENTRIES = 1000, MOST_ELEMENTS = 64, MOST_TEXT = 64 << 10, MOST_NAME = 255 };
+/* The limits that the head of io/hdf5.c states. */
+enum { MAX_ENTRIES = 1000, MAX_ELEMENTS = 64, MAX_TEXT = 64 << 10, MAX_NAME = 255 };
 
 /* Element types of a numeric entry: as they are called in the header's text, and in memory. */
 static const struct {
@@ -63,7 +63,7 @@ static bool string_kind_of(string_kind *kind, hid_t type, hid_t space)
 {
     if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) return false;
     *kind = (string_kind){type, H5Tis_variable_str(type) > 0, H5Tget_size(type)};
-    return kind->variable || (kind->bytes > 0 && kind->bytes <= MOST_TEXT);
+    return kind->variable || (kind->bytes > 0 && kind->bytes <= MAX_TEXT);
 }
 
 /* One string of a data set or an attribute, malloc'ed; NULL when it is none or too long. */
@@ -84,7 +84,7 @@ static char *read_string(hid_t object, bool is_attribute)
         free(text);
         text = NULL;
     } else if (kind.variable && variable) {
-        if (strnlen(variable, MOST_TEXT) < MOST_TEXT) text = strdup(variable);
+        if (strnlen(variable, MAX_TEXT) < MAX_TEXT) text = strdup(variable);
         H5Dvlen_reclaim(type, space, H5P_DEFAULT, target);
     }
 out:
@@ -130,7 +130,7 @@ static void number_text(char text[32], const void *values, int k, int i)
 
 static void add_numbers(cJSON *entry, hid_t set)
 {
-    uint64_t values[MOST_ELEMENTS];
+    uint64_t values[MAX_ELEMENTS];
     const hid_t type = H5Dget_type(set), space = H5Dget_space(set);
     const hssize_t n = H5Sget_simple_extent_npoints(space);
     const bool is_integer = H5Tget_class(type) == H5T_INTEGER;
@@ -140,7 +140,7 @@ static void add_numbers(cJSON *entry, hid_t set)
              entry_types[k].bytes == H5Tget_size(type) &&
              (!is_integer || entry_types[k].is_signed == (H5Tget_sign(type) == H5T_SGN_2))))
         k++;
-    if (k < ENTRY_TYPES && n >= 1 && n <= MOST_ELEMENTS &&
+    if (k < ENTRY_TYPES && n >= 1 && n <= MAX_ELEMENTS &&
         H5Dread(set, entry_native(k), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) {
         cJSON_AddStringToObject(entry, "type", entry_types[k].name);
         cJSON *list = cJSON_AddArrayToObject(entry, "value");
@@ -190,12 +190,12 @@ static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, 
 {
     walk *w = user;
     cJSON *entry = NULL;
-    if (link->type == H5L_TYPE_HARD && strlen(name) <= MOST_NAME && w->taken < MOST_ENTRIES)
+    if (link->type == H5L_TYPE_HARD && strlen(name) <= MAX_NAME && w->taken < MAX_ENTRIES)
         entry = entry_of(group, name);
     char *text = entry ? cJSON_PrintUnformatted(entry) : NULL;
     const size_t bytes = text ? strlen(text) + 1 : 0; /* and a comma */
     cJSON_free(text);
-    if (bytes == 0 || bytes > LOB_HDF5_MOST_METADATA - w->bytes) {
+    if (bytes == 0 || bytes > LOB_HDF5_MAX_METADATA - w->bytes) {
         cJSON_Delete(entry);
         w->dropped += w->dropped < INT_MAX;
         return 0;
@@ -239,9 +239,9 @@ static const char *element(const cJSON *value, int i)
 static bool write_numbers(hid_t group, const char *name, int k, const cJSON *value,
                           const char *flag)
 {
-    uint64_t values[MOST_ELEMENTS] = {0};
+    uint64_t values[MAX_ELEMENTS] = {0};
     const int n = cJSON_GetArraySize(value);
-    if (n < 1 || n > MOST_ELEMENTS) return true;
+    if (n < 1 || n > MAX_ELEMENTS) return true;
     for (int i = 0; i < n; i++) {
         unsigned char *at = (unsigned char *)values + (size_t)i * entry_types[k].bytes;
         const char *text = element(value, i);

@@ -1,5 +1,5 @@
 /* The voxels of an HDF5 data set, unpacked in threads and sent slab by slab. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include "io/sandbox.h"
 
@@ -11,7 +11,7 @@
 enum {
     SLAB_BYTES = 16 << 20, /* aim for a slab; chunks of many slices make it larger */
     SLOWEST_BYTES_PER_S = 4 << 20,
-    MOST_CHUNKS = 1 << 17,   /* of a slab: lists of crumbs outgrow the data */
+    MAX_CHUNKS = 1 << 17,    /* of a slab: lists of crumbs outgrow the data */
     THREAD_BYTES = 160 << 20 /* address space of a thread: stack and its part of the heap */
 };
 
@@ -20,19 +20,19 @@ typedef struct {
     const lob_hdf5_view *view;
     size_t bytes; /* of a voxel */
     int rank;
-    hsize_t chunk[LOB_HDF5_MOST_AXES];
-    hsize_t start[LOB_HDF5_MOST_AXES], count[LOB_HDF5_MOST_AXES]; /* of the slab at hand */
-    unsigned char *buffer;                                        /* the slab in the file's order */
+    hsize_t chunk[LOB_HDF5_MAX_AXES];
+    hsize_t start[LOB_HDF5_MAX_AXES], count[LOB_HDF5_MAX_AXES]; /* of the slab at hand */
+    unsigned char *buffer;                                      /* the slab in the file's order */
     bool direct; /* chunks are read raw and unpacked here; else HDF5 does it */
     bool shuffled, deflated;
     int shuffle_at, deflate_at; /* places in the pipeline, for a chunk's filter mask */
 } slab_reader;
 
-static bool is_chunked(const lob_hdf5_view *view, hsize_t chunk[LOB_HDF5_MOST_AXES])
+static bool is_chunked(const lob_hdf5_view *view, hsize_t chunk[LOB_HDF5_MAX_AXES])
 {
     const hid_t plist = H5Dget_create_plist(view->set);
     const bool chunked = H5Pget_layout(plist) == H5D_CHUNKED &&
-                         H5Pget_chunk(plist, LOB_HDF5_MOST_AXES, chunk) == view->rank;
+                         H5Pget_chunk(plist, LOB_HDF5_MAX_AXES, chunk) == view->rank;
     H5Pclose(plist);
     return chunked;
 }
@@ -45,7 +45,7 @@ static int64_t slice_bytes(const lob_hdf5_view *view)
 
 int64_t lob_hdf5_slab(const lob_hdf5_view *view)
 {
-    hsize_t chunk[LOB_HDF5_MOST_AXES];
+    hsize_t chunk[LOB_HDF5_MAX_AXES];
     const int z = view->at[LOB_AXIS_Z];
     const int64_t nz = lob_hdf5_side(view, LOB_AXIS_Z);
     int64_t layer = 1, in_layer = 1; /* slices of a layer of chunks, and chunks in it */
@@ -56,7 +56,7 @@ int64_t lob_hdf5_slab(const lob_hdf5_view *view)
                 in_layer *= (int64_t)((view->extent[i] - 1) / chunk[i] + 1);
     }
     int64_t layers = SLAB_BYTES / slice_bytes(view) / layer;
-    if (layers > MOST_CHUNKS / in_layer) layers = MOST_CHUNKS / in_layer;
+    if (layers > MAX_CHUNKS / in_layer) layers = MAX_CHUNKS / in_layer;
     const int64_t slab = layer * (layers > 1 ? layers : 1);
     return slab < nz ? slab : nz;
 }
@@ -104,7 +104,7 @@ static bool read_by_library(const slab_reader *reader)
 /* ---- chunks read raw ---- */
 
 typedef struct {
-    hsize_t offset[LOB_HDF5_MOST_AXES];
+    hsize_t offset[LOB_HDF5_MAX_AXES];
     unsigned char *packed; /* NULL: never written, so the fill value stands */
     size_t packed_bytes;
     uint32_t skipped; /* a bit for each filter that this chunk went without */
@@ -131,7 +131,7 @@ static void place(const chunk_work *work, const raw_chunk *chunk, const unsigned
 {
     const slab_reader *r = work->reader;
     const int rank = r->rank, last = rank - 1;
-    hsize_t low[LOB_HDF5_MOST_AXES], high[LOB_HDF5_MOST_AXES], at[LOB_HDF5_MOST_AXES];
+    hsize_t low[LOB_HDF5_MAX_AXES], high[LOB_HDF5_MAX_AXES], at[LOB_HDF5_MAX_AXES];
     for (int i = 0; i < rank; i++) {
         const hsize_t end = r->start[i] + r->count[i], chunk_end = chunk->offset[i] + r->chunk[i];
         low[i] = chunk->offset[i] > r->start[i] ? chunk->offset[i] : r->start[i];
@@ -219,7 +219,7 @@ static bool read_fill_value(const slab_reader *reader, unsigned char fill[8])
 static bool read_by_chunks(const slab_reader *reader, int threads)
 {
     chunk_work work = {.reader = reader, .chunk_bytes = reader->bytes};
-    hsize_t first[LOB_HDF5_MOST_AXES], grid[LOB_HDF5_MOST_AXES];
+    hsize_t first[LOB_HDF5_MAX_AXES], grid[LOB_HDF5_MAX_AXES];
     int64_t n = 1;
     for (int i = 0; i < reader->rank; i++) {
         const hsize_t end = reader->start[i] + reader->count[i];
@@ -228,7 +228,7 @@ static bool read_by_chunks(const slab_reader *reader, int threads)
         n = lob_product(n, (int64_t)grid[i], 1, 1);
         work.chunk_bytes *= (size_t)reader->chunk[i];
     }
-    if (n < 0 || n > MOST_CHUNKS) return read_by_library(reader);
+    if (n < 0 || n > MAX_CHUNKS) return read_by_library(reader);
     if (!read_fill_value(reader, work.fill)) return false;
     work.chunks = calloc((size_t)n, sizeof *work.chunks);
     bool ok = work.chunks != NULL;
@@ -294,7 +294,7 @@ static void reorder_plane(void *user, int64_t index)
 static bool buffer_steps(reorder_work *w)
 {
     const slab_reader *r = w->reader;
-    int64_t step[LOB_HDF5_MOST_AXES], whole = 1, natural = 1;
+    int64_t step[LOB_HDF5_MAX_AXES], whole = 1, natural = 1;
     for (int i = r->rank - 1; i >= 0; i--) {
         step[i] = whole;
         whole *= (int64_t)r->count[i];

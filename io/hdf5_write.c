@@ -1,5 +1,5 @@
 /* Writing a volume in ITK's HDF5 layout, with the attributes that microscopy programs look for. */
-#include "io/hdf5_private.h"
+#include "io/hdf5_parts.h"
 
 #include "io/errno_text.h"
 #include "io/sandbox.h"
@@ -251,7 +251,7 @@ static lob_status write_chunks(hid_t set, const target *t)
     const int threads = t->options->threads < 1    ? 1
                         : t->options->threads > 64 ? 64
                                                    : t->options->threads;
-    const int64_t most = threads == 1 ? 1 : 4 * threads;
+    const int64_t max_jobs = threads == 1 ? 1 : 4 * threads;
     pack_work work = {.target = t, .chunk_bytes = lob_type_of(t->type)->bytes};
     hsize_t grid[4] = {1, 1, 1, 1};
     int64_t n = 1;
@@ -261,14 +261,14 @@ static lob_status write_chunks(hid_t set, const target *t)
         work.chunk_bytes *= t->chunk[i];
     }
     work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);
-    work.jobs = calloc((size_t)most, sizeof *work.jobs);
+    work.jobs = calloc((size_t)max_jobs, sizeof *work.jobs);
     lob_status st = work.jobs ? LOB_OK : LOB_ENOMEM;
-    for (int64_t k = 0; st == LOB_OK && k < most; k++) {
+    for (int64_t k = 0; st == LOB_OK && k < max_jobs; k++) {
         work.jobs[k].packed = malloc(work.bound);
         if (!work.jobs[k].packed) st = LOB_ENOMEM;
     }
-    for (int64_t first = 0; st == LOB_OK && first < n; first += most) {
-        const int64_t count = n - first < most ? n - first : most;
+    for (int64_t first = 0; st == LOB_OK && first < n; first += max_jobs) {
+        const int64_t count = n - first < max_jobs ? n - first : max_jobs;
         for (int64_t k = 0; k < count; k++) {
             hsize_t rest = (hsize_t)(first + k);
             for (int i = t->rank - 1; i >= 0; rest /= grid[i], i--)

@@ -1,4 +1,4 @@
-/* Reading and writing volumes in any format that has a row in the table of io/formats.c. */
+/* Read and write volumes: NIfTI, HDF5, PNG. */
 #ifndef LOB_IO_H
 #define LOB_IO_H
 
@@ -8,34 +8,36 @@
 extern "C" {
 #endif
 
-/* Bytes of memory that the system could give now without swapping. */
+/* Bytes of memory that the system can give now without swapping. */
 int64_t lob_memory_available(void);
 
 /*
- * Instead of a frame's number, where the file must hold only one: nobody has said which, or the
- * caller has no way to say it. They differ in what the message advises.
+ * In place of a frame's number, for a file that must hold a single frame: none was chosen, or none
+ * can be chosen here. They differ in the hint of the error (LOB_HINT_CHOOSE_FRAME or
+ * LOB_HINT_SAVE_FRAME).
  */
 enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
 
 typedef struct {
     int64_t frame;      /* time frame to read, from 0; or LOB_FRAME_UNSAID, LOB_FRAME_NONE */
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
-    int threads;        /* for formats whose parts inflate apart; >= 1 */
+    int threads;        /* that decompress HDF5's chunks; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
 } lob_read_options;
 
 /* The only frame, as much memory as is free, one thread. */
 lob_read_options lob_read_defaults(void);
 
-/* What reading a file brought to light; the report and `lobule info` show it. */
+/* What was found while reading a file. */
 typedef struct {
-    const char *format;   /* the row's name: "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
+    const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
     int64_t file_bytes;   /* of all files read */
     uint32_t crc32;       /* of the files' bytes as stored, header file first; 0: header_only */
-    double inflate_s;     /* wall time that decompressing took; HDF5 reads meanwhile */
-    double read_s;        /* and that of the rest of the call */
+    double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
+                             both */
+    double read_s;        /* wall time of the rest of the call */
     int warnings;         /* lines used in warning[] */
-    char warning[4][512]; /* things that a person should know and that are no error */
+    char warning[4][512]; /* lines for a person, about what is not an error */
 } lob_file_info;
 
 /*
@@ -46,8 +48,8 @@ typedef struct {
  *   options  in   NULL for lob_read_defaults()
  *   info     out  may be NULL
  *
- * The format is found by looking at the content, never by the name alone. No read outside the file,
- * and no memory asked for that the file's size cannot justify.
+ * The content decides the format, not the name alone. Damaged files cause no read outside the file
+ * and no allocation that the size of the file does not justify.
  *
  * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
  * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (SIGINT or SIGTERM has ended the
@@ -62,7 +64,7 @@ typedef struct {
     bool strip_extensions; /* leave the header's extensions out */
     int threads;           /* that compress; >= 1 */
     int level;             /* gzip level 1..9 */
-    double *compress_s;    /* out: the wall time that compressing took is added; may be NULL */
+    double *compress_s;    /* in/out: the wall time of compression is added; may be NULL */
 } lob_write_options;
 
 /* An existing file is kept, one thread, gzip level 6. */
@@ -82,29 +84,29 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
                      lob_error *error);
 
 /*
- * Check, before any work is done, what lob_write would refuse for the name alone: unknown suffix,
- * missing folder, folder not writable, existing file without force.
+ * Check, before the work is done, that lob_write will accept the name: known suffix, folder there
+ * and writable, no existing file unless force.
  */
 lob_status lob_check_output(const char *path, bool force, lob_error *error);
 
 /*
- * Check, before any work is done, what lob_write would refuse for the kind of volume: a PNG holds
- * one slice. What it would refuse for the voxels' values comes to light when they are written.
+ * Check, before the work is done, that the format of a name can hold a volume: a PNG holds one
+ * slice. The values of the voxels are checked when they are written.
  *
- *   volume  in  its dims, channels, type and scale; the rest is not looked at
+ *   volume  in  its dims, channels, type, slope and inter; nothing else is read
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EDATA or LOB_ENOMEM.
  */
 lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_error *error);
 
 /*
- * The files behind a volume's path, for callers that must know what a call would touch: FILE.h5 of
- * FILE.h5:/dataset, both halves of a .hdr/.img pair.
+ * The files that reading or writing a volume touches: FILE.h5 of FILE.h5:/dataset, both files of a
+ * .hdr/.img pair.
  *
- *   files    out  malloc'ed names: the file, then the other half of a pair; NULL where there is
- * none path     in   as for lob_read and lob_write; nothing need exist under it reading  in   true:
- * the half that lob_read finds, which may be compressed other than path; false: the one that
- * lob_write makes
+ *   files    out  malloc'ed names: the file itself, and the second file of a pair or NULL
+ *   path     in   as for lob_read and lob_write; nothing need exist there
+ *   reading  in   true: the second file that lob_read finds, which may be compressed where path is
+ *                 not, or the other way round; false: the one that lob_write makes
  *
  * Returns LOB_OK or LOB_ENOMEM; on failure both are NULL.
  */
@@ -113,12 +115,12 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading);
 /* Free the names and leave NULL. */
 void lob_files_free(char *files[2]);
 
-/* Does the suffix of path belong to a volume format? */
+/* Is the suffix of path that of a volume format? */
 bool lob_is_volume_name(const char *path);
 
 /*
- * Hand the fields of a volume's carried header to a callback, in the header's order: name and value
- * as text ("sform_code", "1"). Numbers carry all their digits.
+ * Call field for each field of the header that a volume carries, in the header's order, with its
+ * name and value as text ("sform_code", "1"). Numbers have all their digits.
  */
 typedef void lob_field_fn(void *user, const char *name, const char *value);
 void lob_header_fields(const lob_volume *volume, lob_field_fn *field, void *user);

@@ -9,9 +9,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { HEAD_BYTES = LOB_NIFTI_MOST + LOB_NIFTI_EXTENDER };
-#define MOST_EXTENSION_BYTES ((uint64_t)64 << 20)
+enum { HEAD_BYTES = LOB_NIFTI_MAX_BYTES + LOB_NIFTI_EXTENDER };
+#define MAX_EXTENSION_BYTES ((uint64_t)64 << 20)
 
 /* ---- pairs ---- */
 
@@ -87,12 +88,12 @@ static lob_status keep_extensions(lob_header *out, const lob_nifti *h, const lob
     const bool present = head[h->size] != 0;
     uint64_t end = h->size + LOB_NIFTI_EXTENDER;
     if (present && !h->pair) end = h->vox_offset;
-    if (present && h->pair) end = gz ? end + MOST_EXTENSION_BYTES : file->size;
-    if (end - h->size > LOB_NIFTI_EXTENDER + MOST_EXTENSION_BYTES)
+    if (present && h->pair) end = gz ? end + MAX_EXTENSION_BYTES : file->size;
+    if (end - h->size > LOB_NIFTI_EXTENDER + MAX_EXTENSION_BYTES)
         return lob_fail(error, LOB_EDATA,
                         "%s: its header extensions take %llu bytes; more than 64 MiB are not read",
                         path, (unsigned long long)(end - h->size));
-    if (gz && !lob_gzip_justifies(end, file->size)) end = (uint64_t)file->size * LOB_GZIP_MOST;
+    if (gz && !lob_gzip_justifies(end, file->size)) end = (uint64_t)file->size * LOB_GZIP_MAX_RATIO;
 
     unsigned char *bytes = malloc((size_t)end);
     if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its extensions", path);
@@ -245,7 +246,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
     if (st != LOB_OK) return st;
     if (lob_is_gzip(image->bytes, image->size)) {
         lob_gzip_rest rest;
-        /* All frames at once is several times as fast, where there is room for them. */
+        /* All frames at once is several times as fast, where memory holds them. */
         const bool whole =
             h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
         st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, image, path, error);
@@ -372,7 +373,7 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
                               const lob_read_options *options, lob_file_info *info,
                               lob_error *error)
 {
-    unsigned char scratch[LOB_NIFTI_MOST];
+    unsigned char scratch[LOB_NIFTI_MAX_BYTES];
     size_t got = 0;
     int64_t frame = 0;
     lob_status st = find_header(from, where, file, error);
@@ -418,7 +419,7 @@ static lob_status nifti_read(lob_volume *out, const lob_location *where, const l
 
 /* ---- reading planes ---- */
 
-enum { MOST_READERS = 64 };
+enum { MAX_READERS = 64 };
 
 typedef struct {
     sources from;
@@ -428,7 +429,7 @@ typedef struct {
     bool outgrows; /* the image's file, memory */
     bool checked;  /* the whole file */
     /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
-    lob_gzip_reader *readers[MOST_READERS];
+    lob_gzip_reader *readers[MAX_READERS];
     int64_t reader_count;
     unsigned char *stored; /* planes that do not lie in memory as they lie in the file */
     size_t stored_bytes;
@@ -444,7 +445,7 @@ static void planes_close(void *state)
 }
 
 /* Room for stored planes: where they go at once, unless they need work. */
-static unsigned char *room_for(planes *p, unsigned char *out, size_t bytes)
+static unsigned char *buffer_for(planes *p, unsigned char *out, size_t bytes)
 {
     if (p->h.type->channels == 1 && p->h.type->word != 16) return out;
     if (bytes > p->stored_bytes) {
@@ -488,7 +489,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
     const size_t bytes = (size_t)voxels * type->bytes;
     const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
     for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
-        unsigned char *raw = room_for(p, out, bytes);
+        unsigned char *raw = buffer_for(p, out, bytes);
         if (!raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory", p->from.image_path);
         const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
         const lob_status st = fetch_stored(p, raw, v, at, bytes, error);
@@ -519,7 +520,7 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
     const lob_input *image = p->from.image;
     p->outgrows = st == LOB_OK && lob_outgrows_memory(image, options);
     if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
-        p->reader_count = p->h.vectors < MOST_READERS ? p->h.vectors : MOST_READERS;
+        p->reader_count = p->h.vectors < MAX_READERS ? p->h.vectors : MAX_READERS;
     for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
         p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image_path);
         if (!p->readers[i])
@@ -530,6 +531,19 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
     else
         planes_close(p);
     return st;
+}
+
+static lob_status nifti_second_file(char **second, const char *file, bool reading)
+{
+    *second = NULL;
+    if (!lob_pair_header(file) && !lob_pair_image(file)) return LOB_OK;
+    const bool gz = lob_has_suffix(file, ".gz");
+    *second = lob_pair_other(file, gz);
+    if (*second && reading && access(*second, F_OK) != 0) {
+        free(*second);
+        *second = lob_pair_other(file, !gz);
+    }
+    return *second ? LOB_OK : LOB_ENOMEM;
 }
 
 static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
@@ -544,5 +558,6 @@ const lob_format lob_format_nifti = {
     .open_planes = nifti_open_planes,
     .begin_planes = lob_nifti_begin_planes,
     .check = lob_nifti_check,
+    .second_file = nifti_second_file,
     .fields = lob_nifti_list,
 };

@@ -1,19 +1,18 @@
-/* What Lobule's NIfTI outputs keep of their input's header, and what they change. */
+/* Which header fields a NIfTI output takes from its input, and which it changes. */
 #ifndef LOB_NIFTI_H
 #define LOB_NIFTI_H
 
 /*
- * The header fields in which a label volume may differ from the scan it belongs to: field, what it
- * holds then. Every other field, and the extensions with their codes, are copied bit for bit. The
- * output has the NIfTI version of its input and is little-endian on little-endian machines,
- * whatever the input's byte order; lob_write_options.strip_extensions, which is `lobule convert
- * --strip-extensions`, leaves the extensions out.
+ * The header fields in which a label volume may differ from its scan: name, value. All other
+ * fields, and the extensions with their codes, are copied bit for bit. The output has the NIfTI
+ * version of its input and the byte order of the machine. strip_extensions of lob_write_options
+ * leaves the extensions out.
  *
- * Two cases make more changes. A side above 32767 does not fit in NIfTI-1: such a volume is written
- * as NIfTI-2, each field widened. A volume on another grid than the header's (other sides, or
- * another place in the world) gets its qform, sform, pixdim and units from its own geometry.
+ * More fields change in two cases. A volume with a side above 32767, which NIfTI-1 cannot hold, is
+ * written as NIfTI-2. A volume on another grid than the header's (other dims or another affine)
+ * gets qform, sform, pixdim and units from its own geometry.
  *
- * The writer works from this list and the tests read it: one name in parentheses, then the reason.
+ * The writer uses this list, and the tests read it: one name in parentheses, then the value.
  */
 #define LOB_NIFTI_LABEL_FIELDS(X)                                \
     X(dim, "nx, ny, nz: one frame and one channel remain")       \
@@ -33,9 +32,8 @@
     X(magic, "single file or .hdr/.img pair, as the output's name says")
 
 /*
- * The same for a volume that is no label volume, such as a converted or filtered scan. Fields stay
- * as they are where the volume has not changed in that respect: a converted scan differs from its
- * input in vox_offset and magic at most.
+ * The same for other volumes, such as a converted scan. A field changes only if the volume has
+ * changed in that respect: a scan that is only converted differs in vox_offset and magic at most.
  */
 #define LOB_NIFTI_DATA_FIELDS(X)                                                             \
     X(dim, "nx, ny, nz; 1, channels where there are several")                                \

@@ -249,15 +249,15 @@ static void text_of(char out[256], const unsigned char *header, lob_nifti_field 
     }
     for (int i = 0; i < (int)rows[field].count; i++) {
         const char *gap = i ? " " : "";
-        const size_t room = 256 - used;
+        const size_t capacity = 256 - used;
         int wrote;
         if (k == F32 || k == F64)
-            wrote = snprintf(out + used, room, "%s%.*g", gap, k == F32 ? 9 : 17,
+            wrote = snprintf(out + used, capacity, "%s%.*g", gap, k == F32 ? 9 : 17,
                              lob_nifti_real(header, field, i));
         else
-            wrote = snprintf(out + used, room, "%s%lld", gap,
+            wrote = snprintf(out + used, capacity, "%s%lld", gap,
                              (long long)lob_nifti_int(header, field, i));
-        used += wrote > 0 && (size_t)wrote < room ? (size_t)wrote : 0;
+        used += wrote > 0 && (size_t)wrote < capacity ? (size_t)wrote : 0;
     }
 }
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    LOB_NIFTI_MOST = 540, /* bytes of the longer header */
+    LOB_NIFTI_MAX_BYTES = 540, /* bytes of the longer header */
     LOB_NIFTI1_BYTES = 348,
     LOB_NIFTI2_BYTES = 540,
     LOB_NIFTI_EXTENDER = 4 /* bytes after the header that say whether extensions follow */
@@ -117,7 +117,7 @@ const lob_nifti_type *lob_nifti_type_for(lob_type type, int interleaved_channels
 
 /* A header that has been checked: every number below is safe to use. */
 typedef struct {
-    unsigned char bytes[LOB_NIFTI_MOST]; /* host byte order */
+    unsigned char bytes[LOB_NIFTI_MAX_BYTES]; /* host byte order */
     size_t size;
     int version;
     bool swapped; /* the file's byte order is not the host's */
@@ -177,12 +177,12 @@ typedef struct {
  * Make the header of an output: the volume's carried one with the changes of io/nifti.h, or a new
  * one.
  *
- *   header  out  up to LOB_NIFTI_MOST bytes, host byte order
+ *   header  out  up to LOB_NIFTI_MAX_BYTES bytes, host byte order
  *   type    out  how the voxels are stored
  *
  * Returns the header's size, LOB_NIFTI1_BYTES or LOB_NIFTI2_BYTES.
  */
-size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type **type,
+size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
 
 /* Bytes of extensions that an output carries after the extender: a multiple of 16. */

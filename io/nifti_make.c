@@ -139,7 +139,7 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     const lob_volume *v = plan->volume;
     const int64_t vectors = v->channels / type->channels;
     const int32_t size = version == 2 ? LOB_NIFTI2_BYTES : LOB_NIFTI1_BYTES;
-    memset(header, 0, LOB_NIFTI_MOST);
+    memset(header, 0, LOB_NIFTI_MAX_BYTES);
     memcpy(header, &size, sizeof size);
     lob_nifti_put_text(header, LOB_NIFTI_regular, "r");
     put_dims(header, v, vectors, before);
@@ -158,24 +158,25 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     put_magic(header, version, plan->pair);
 }
 
-/* Is the volume on the very grid that a header tells of? Reading it gives the same numbers again.
+/* Does the header describe exactly the grid of the volume, so that reading it gives the same
+ * numbers?
  */
 static bool is_on_grid(const lob_volume *v, const lob_nifti *header)
 {
-    lob_geometry told;
-    lob_nifti_geometry(&told, header, "", NULL);
+    lob_geometry described;
+    lob_nifti_geometry(&described, header, "", NULL);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
-            if (told.affine[r][c] != v->geometry.affine[r][c]) return false;
+            if (described.affine[r][c] != v->geometry.affine[r][c]) return false;
     return header->dims.nx == v->dims.nx && header->dims.ny == v->dims.ny &&
            header->dims.nz == v->dims.nz;
 }
 
-size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MOST], const lob_nifti_type **type,
+size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan)
 {
     const lob_volume *v = plan->volume;
-    unsigned char carried[LOB_NIFTI_MOST];
+    unsigned char carried[LOB_NIFTI_MAX_BYTES];
     lob_nifti parsed;
     const bool has = carries_header(v) && lob_nifti_parse(&parsed, v->header.bytes, v->header.size,
                                                           "", NULL, NULL) == LOB_OK;

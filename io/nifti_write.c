@@ -65,14 +65,14 @@ static lob_status largest_label(int64_t *largest, const lob_volume *v, const cha
         return lob_fail(error, LOB_EDATA,
                         "%s: labels are whole numbers in one channel, not %s in %d", path,
                         lob_type_of(v->type)->name, v->channels);
-    double values[1024], most = 0;
+    double values[1024], max = 0;
     const int64_t voxels = lob_voxels(v);
     for (int64_t i = 0; i < voxels; i += 1024) {
         const int64_t n = voxels - i < 1024 ? voxels - i : 1024;
         lob_values(values, v->data, v->type, i, n);
-        for (int64_t k = 0; k < n; k++) most = values[k] > most ? values[k] : most;
+        for (int64_t k = 0; k < n; k++) max = values[k] > max ? values[k] : max;
     }
-    *largest = most < 0x1p53 ? (int64_t)most : (int64_t)1 << 53;
+    *largest = max < 0x1p53 ? (int64_t)max : (int64_t)1 << 53;
     return LOB_OK;
 }
 
@@ -80,7 +80,7 @@ static lob_status largest_label(int64_t *largest, const lob_volume *v, const cha
 static unsigned char *make_head(size_t *bytes, const lob_nifti_type **type,
                                 const lob_nifti_plan *plan)
 {
-    unsigned char header[LOB_NIFTI_MOST];
+    unsigned char header[LOB_NIFTI_MAX_BYTES];
     const size_t size = lob_nifti_make(header, type, plan);
     const size_t extensions = lob_nifti_extension_bytes(plan);
     *bytes = size + LOB_NIFTI_EXTENDER + extensions;

@@ -2,7 +2,7 @@
 #include "io/planes.h"
 
 #include "io/errno_text.h"
-#include "io/format.h"
+#include "io/formats.h"
 #include "volumes/clock.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* Volumes that are read and written a few planes at a time, for those that memory does not hold. */
+/* Read and write volumes a few planes at a time. A plane is a z-slice, nx*ny voxels. For volumes
+ * that are larger than memory. */
 #ifndef LOB_PLANES_H
 #define LOB_PLANES_H
 
@@ -17,13 +18,13 @@ typedef struct lob_planes lob_planes;
  *   planes   out  NULL on failure
  *   out      out  as lob_read leaves it, but its data stays NULL; the caller frees it, and may
  *                 before closing; an empty volume on failure
- *   options  in   as for lob_read; header_only is of no use, and max_memory bounds what is held of
- *                 the volume at a time. NULL for lob_read_defaults()
- *   info     out  may be NULL, else it must stay until lob_planes_close: what is wrong beyond the
- *                 header comes to light with the last plane, and reading adds to the times
+ *   options  in   as for lob_read; header_only has no effect, and max_memory limits how much of the
+ *                 volume is held at a time. NULL for lob_read_defaults()
+ *   info     out  may be NULL, else it must live until lob_planes_close: reading planes adds to the
+ *                 times and, with the last plane, to the warnings
  *
- * Every check of lob_read is made, here or when planes are read. Formats that cannot be read in
- * parts are read as a whole. Returns what lob_read does.
+ * All checks of lob_read are made, here or when planes are read. A format that cannot be read in
+ * parts is read as a whole. Returns what lob_read does.
  */
 lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *path,
                            const lob_read_options *options, lob_file_info *info, lob_error *error);
@@ -33,8 +34,8 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
  *
  *   out  out  channels * n planes of nx*ny voxels, channel after channel
  *
- * Planes are cheap to read in rising order, each once; one further back makes a compressed file
- * start at its beginning again. The last plane comes once the whole file has been checked. Returns
+ * Read planes in ascending order, each once: to go back, a compressed file is decompressed from its
+ * start again. The call that gives the last plane has checked the whole file. Returns
  * LOB_OK, LOB_EARG (no such planes), LOB_EDATA, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_planes_get(lob_planes *planes, void *out, int64_t z, int64_t n, lob_error *error);
@@ -48,12 +49,12 @@ typedef struct lob_plane_writer lob_plane_writer;
  * Begin a volume of one channel.
  *
  *   writer   out  NULL on failure
- *   volume   in   its data is not looked at; must stay until the end
- *   largest  in   with options->labels the largest label, which must be right
+ *   volume   in   its data is not read; must live until commit or abort
+ *   largest  in   with options->labels exactly the largest label
  *   options  in   as for lob_write
  *
- * The file has the bytes that lob_write gives for the whole volume. Formats that cannot be written
- * in parts are gathered in a file without a name, in the output's folder, first. Returns what
+ * The file has the bytes that lob_write gives for the whole volume. For a format that cannot be
+ * written in parts, planes are first stored in an unnamed file in the output's folder. Returns what
  * lob_write does.
  */
 lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *volume,
@@ -64,11 +65,11 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
 lob_status lob_plane_writer_put(lob_plane_writer *writer, const void *planes, int64_t n,
                                 lob_error *error);
 
-/* Put the complete file in its place; the writer is gone afterwards. Returns what lob_write does,
- * and LOB_EINTERNAL when planes are missing. */
+/* Put the complete file in its place and free the writer. Returns what lob_write does, and
+ * LOB_EINTERNAL when planes are missing. */
 lob_status lob_plane_writer_commit(lob_plane_writer *writer, lob_error *error);
 
-/* Leave nothing behind; the writer is gone afterwards. NULL is fine. */
+/* Remove what was written and free the writer; NULL is fine. */
 void lob_plane_writer_abort(lob_plane_writer *writer);
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SIDE = 1000000, DEFLATE_MOST = 1032 };
+enum { MAX_SIDE = 1000000, DEFLATE_MAX_RATIO = 1032 };
 
 static const char *const png_suffixes[] = {".png", NULL};
 
@@ -71,7 +71,7 @@ static bool read_head(image_head *head, png_structp png, png_infop info)
     /* Text, profiles and the like are skipped unread; only the resolution is of use. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, (png_const_bytep) "pHYs", 1);
-    png_set_user_limits(png, MOST_SIDE, MOST_SIDE);
+    png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
     png_read_info(png, info);
     read_spacing(head, png, info);
     head->interlaced = png_set_interlace_handling(png) > 1;
@@ -131,7 +131,7 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
     const int64_t bytes =
         lob_product(out->dims.nx, out->dims.ny, out->channels, head->wide ? 2 : 1);
     /* What a row packs into bits is spread to at most 8 x 3 bytes a pixel. */
-    if (raw / 24 / DEFLATE_MOST > (int64_t)file->size)
+    if (raw / 24 / DEFLATE_MAX_RATIO > (int64_t)file->size)
         return lob_fail(error, LOB_EDATA,
                         "%s: declares more pixels than a file of %zu bytes can hold", where->path,
                         file->size);
@@ -229,7 +229,7 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
                        unsigned char *row)
 {
     if (setjmp(png_jmpbuf(png))) return false;
-    png_set_user_limits(png, MOST_SIDE, MOST_SIDE);
+    png_set_user_limits(png, MAX_SIDE, MAX_SIDE);
     png_set_compression_level(png, image->level);
     png_set_IHDR(png, info, image->width, image->height, image->depth, image->colour,
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
@@ -284,8 +284,8 @@ static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error)
 {
-    if (!rgb || width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE)
-        return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MOST_SIDE);
+    if (!rgb || width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE)
+        return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MAX_SIDE);
     image_source pixels = {.row_bytes = (size_t)width * 3, .user = rgb};
     image_source image = {.width = (png_uint_32)width,
                           .height = (png_uint_32)height,
@@ -339,9 +339,9 @@ static lob_status png_holds(const lob_volume *v, const lob_location *where, lob_
                         "%s: a PNG holds one slice, this volume has %lld; write .nii.gz, or see "
                         "`lobule preview`",
                         path, (long long)v->dims.nz);
-    if (v->dims.nx > MOST_SIDE || v->dims.ny > MOST_SIDE)
+    if (v->dims.nx > MAX_SIDE || v->dims.ny > MAX_SIDE)
         return lob_fail(error, LOB_EDATA, "%s: a PNG has sides of at most %d pixels", path,
-                        MOST_SIDE);
+                        MAX_SIDE);
     if (v->channels != 1 && v->channels != 3)
         return lob_fail(error, LOB_EDATA,
                         "%s: a PNG holds 1 or 3 channels, this volume has %d; write .nii.gz "

@@ -18,8 +18,6 @@
 extern "C" {
 #endif
 
-extern const lob_format lob_format_png;
-
 /* Does this name ask for a PNG? */
 bool lob_is_png_name(const char *path);
 

@@ -61,8 +61,8 @@ static void keep_only(int pipe_fd, int keep)
     if (kept >= 0) dup2(kept, LOB_SANDBOX_KEPT);
     const int first = kept >= 0 ? LOB_SANDBOX_KEPT + 1 : OUT + 1;
     if (close_range((unsigned)first, ~0U, 0) == 0) return;
-    const long most = sysconf(_SC_OPEN_MAX);
-    for (int fd = first; fd < most && fd < 65536; fd++) close(fd);
+    const long max_fd = sysconf(_SC_OPEN_MAX);
+    for (int fd = first; fd < max_fd && fd < 65536; fd++) close(fd);
 }
 
 static void enter_child(int pipe_fd, int keep, pid_t parent)
@@ -203,10 +203,10 @@ static void *parallel_worker(void *argument)
 
 void lob_sandbox_parallel(int64_t n, int threads, void (*fn)(void *user, int64_t i), void *user)
 {
-    enum { MOST = 64 };
-    pthread_t helper[MOST];
+    enum { MAX_COUNT = 64 };
+    pthread_t helper[MAX_COUNT];
     parallel_work work = {.fn = fn, .user = user, .n = n};
-    int64_t wanted = threads < MOST ? threads : MOST;
+    int64_t wanted = threads < MAX_COUNT ? threads : MAX_COUNT;
     if (wanted > n) wanted = n;
     int helpers = 0;
     while (helpers < wanted - 1 &&

@@ -1,6 +1,8 @@
 /* The table of backends. */
 #include "kernels/backends.h"
 
+#include <string.h>
+
 #ifdef LOB_WITH_CUDA
 #include "kernels/components/components_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
@@ -28,3 +30,10 @@ const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 #else
 const lob_backend *const lob_backends[] = {&cpu, NULL};
 #endif
+
+const lob_backend *lob_backend_named(const char *name)
+{
+    for (const lob_backend *const *b = lob_backends; *b; b++)
+        if (strcmp((*b)->name, name) == 0) return *b;
+    return NULL;
+}

@@ -1,4 +1,8 @@
-/* The backends: each is a table of functions, one slot an algorithm. */
+/*
+ * Backends: the same algorithms on the CPU and on a GPU. A backend is a table of functions, one for
+ * each algorithm; growcut.h, supervoxels.h, components.h and regions.h are their contracts. All
+ * backends give the same bytes. The GPU's functions need a device in the context.
+ */
 #ifndef LOB_BACKENDS_H
 #define LOB_BACKENDS_H
 
@@ -20,7 +24,7 @@ typedef struct {
                               const lob_supervoxels_input *in,
                               const lob_supervoxels_options *options, const lob_context *context,
                               lob_error *error);
-    lob_status (*components)(lob_components_output *result, const lob_components_input *in,
+    lob_status (*components)(lob_components_output *out, const lob_components_input *in,
                              const lob_components_options *options, const lob_context *context,
                              lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
@@ -28,7 +32,10 @@ typedef struct {
                           lob_error *error);
 } lob_backend;
 
-/* The backends of this build, ending with NULL; the CPU is first and complete. */
+/* The backend of this name, or NULL where this build has none. */
+const lob_backend *lob_backend_named(const char *name);
+
+/* All backends of this build, ending with NULL; the first is the CPU. */
 extern const lob_backend *const lob_backends[];
 
 #ifdef __cplusplus

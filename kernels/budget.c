@@ -1,4 +1,4 @@
-/* Counting working memory, and blocks that fit it. */
+/* Counting working memory, and allocating within the limit. */
 #include "kernels/budget.h"
 
 #include "volumes/bytes.h"

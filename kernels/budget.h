@@ -1,6 +1,6 @@
 /*
- * The budget of a call's working memory on the CPU: what it holds, and what its caller allows.
- * Inputs and outputs do not count. (On a GPU it is lob_device_budget of device_memory.h.)
+ * The budget of a call's working memory on the CPU: how much it holds and how much it may hold.
+ * Inputs and outputs do not count. On a GPU it is lob_device_budget in device/device_memory.h.
  */
 #ifndef LOB_BUDGET_H
 #define LOB_BUDGET_H
@@ -14,37 +14,40 @@
 extern "C" {
 #endif
 
-/* Of one thread at a time. */
+/* Used by one thread at a time. held and peak are 0 before. */
 typedef struct {
     const char *who; /* "components", for messages */
     int64_t limit;   /* bytes; 0: none */
-    int64_t held, peak;
+    int64_t held;    /* bytes */
+    int64_t peak;    /* the largest held so far */
 } lob_budget;
 
 /*
- * Count bytes as held; a block that became smaller counts as negative bytes.
+ * Count bytes as held; negative bytes for a block that became smaller.
  *
- * Returns LOB_OK or LOB_ENOMEM (more than the limit, or than can be counted); a refusal counts
- * nothing.
+ * Returns LOB_OK or LOB_ENOMEM (over the limit, or more than an int64_t counts); then nothing is
+ * counted.
  */
 lob_status lob_budget_hold(lob_budget *budget, int64_t bytes, lob_error *error);
+
+/* Count bytes as held no longer. */
 void lob_budget_release(lob_budget *budget, int64_t bytes);
 
 /*
- * Allocate within the budget. Large blocks ask the system for huge pages and return to it when they
- * are freed.
+ * Allocate count * size bytes within the budget. Large blocks use huge pages where the system has
+ * them, and return to the system when they are freed.
  *
- *   block  out  address of a pointer; count * size bytes, not cleared; NULL on failure
+ *   block  out  address of a pointer to the block, whose content is unspecified; NULL on failure
  *
- * Returns LOB_OK or LOB_ENOMEM (nothing is counted).
+ * Returns LOB_OK, or LOB_ENOMEM and counts nothing.
  */
 lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
                             lob_error *error);
 
-/* Free what lob_budget_alloc gave; NULL is fine. */
+/* Free a block of lob_budget_alloc; NULL is allowed and counts nothing. */
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size);
 
-/* The allocation alone, for blocks that are outputs. NULL where there is no memory. */
+/* The same allocation without a budget, for outputs. NULL where there is no memory. */
 void *lob_alloc_pages(int64_t bytes);
 
 #ifdef __cplusplus

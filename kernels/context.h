@@ -1,5 +1,4 @@
-/* What every algorithm is given besides its data: how many threads, how much memory, whom to tell.
- */
+/* The context of a call: threads, memory, device and progress; every algorithm takes one. */
 #ifndef LOB_CONTEXT_H
 #define LOB_CONTEXT_H
 
@@ -11,21 +10,20 @@
 extern "C" {
 #endif
 
-typedef struct lob_device
-    lob_device; /* a GPU with its stream and scratch; kernels/device/device.h */
+typedef struct lob_device lob_device; /* an open GPU, see kernels/device/device.h */
 
 typedef struct {
-    int threads;        /* CPU threads, >= 1; results do not depend on it */
-    int64_t max_memory; /* bytes of working memory an algorithm may take; 0: no limit */
-    lob_device *device; /* NULL on the CPU */
+    int threads;        /* CPU threads, >= 1; results do not depend on their number */
+    int64_t max_memory; /* bytes of working memory that a call may take; 0: no limit */
+    lob_device *device; /* for backends on a GPU; else NULL */
 
     /*
-     * Called from time to time by the calling thread with the share of the work done, never
-     * decreasing, in [0, 1]. Returning nonzero cancels: the algorithm stops soon and returns
-     * LOB_ECANCEL. May be NULL.
+     * Called now and then by the thread that called the algorithm, with the share of the work that
+     * is done, in [0, 1] and never decreasing. A nonzero return cancels: the algorithm stops soon
+     * and returns LOB_ECANCEL. May be NULL.
      */
     int (*progress)(void *user, double done);
-    void *user;
+    void *user; /* passed to progress */
 } lob_context;
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Stages of work told of by the calling thread alone. */
+/* Progress over stages of rows. */
 #include "kernels/progress.h"
 
 #include <omp.h>

@@ -1,4 +1,7 @@
-/* Progress and cancelling of work on the CPU that goes over a volume's rows several times. */
+/*
+ * Progress and cancelling of CPU work that visits a volume's rows in several stages. Any thread
+ * counts rows; only thread 0, the calling thread, calls context->progress.
+ */
 #ifndef LOB_PROGRESS_H
 #define LOB_PROGRESS_H
 
@@ -7,22 +10,22 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Progress over stages: rows done of those of this stage, which ends at share `to` of the whole. */
+/* Set context, the rest is 0. A stage takes the shares from .. to of the whole call's progress. */
 typedef struct {
     const lob_context *context;
     double from, to;
-    int64_t rows;
-    atomic_llong done;
+    int64_t rows;      /* of this stage */
+    atomic_llong done; /* rows */
     atomic_int stop;
 } lob_progress;
 
-/* Begin a stage of so many rows that ends at this share of the whole. */
+/* Begin a stage of rows that ends at share `to` of the whole. */
 void lob_progress_stage(lob_progress *stages, int64_t rows, double to);
 
-/* Tell of rows done; any thread may, and thread 0 passes it on. Returns whether to stop. */
+/* Count rows as done. Returns whether the caller wants to stop. */
 bool lob_progress_report(lob_progress *stages, int64_t rows);
 
-/* Whether progress has asked to stop. */
+/* Whether the caller wants to stop: context->progress returned nonzero. */
 static inline bool lob_progress_stopped(lob_progress *stages)
 {
     return atomic_load_explicit(&stages->stop, memory_order_relaxed);

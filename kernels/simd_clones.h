@@ -1,5 +1,7 @@
-/* Functions that are compiled once more for processors with wider vectors; which one runs is chosen
- * when the program starts, and results are the same. */
+/*
+ * LOB_SIMD_CLONES compiles a function twice, for AVX2 and for the baseline. The processor's version
+ * is chosen when the program starts; both give the same results.
+ */
 #ifndef LOB_SIMD_CLONES_H
 #define LOB_SIMD_CLONES_H
 

@@ -30,7 +30,7 @@ static const char letters[95][15] = {
     "00001f0204081f", "02040408040402", "04040404040404", "08040402040408", "0000080d160200",
 };
 
-/* Neighbours in the list are neighbours in many label volumes: hues jump from one to the next. */
+/* Labels with consecutive numbers often touch, so consecutive hues differ. */
 static const lob_colour palette[] = {
     {110, 214, 104},
     {242, 96,  84 },
@@ -142,7 +142,7 @@ int lob_canvas_text_width(const char *text, int scale)
     return letters_seen ? (letters_seen * LOB_GLYPH_WIDTH - 1) * scale : 0;
 }
 
-/* Beyond the palette its colours come again, lighter and darker by turns. */
+/* Beyond the palette, its colours are repeated lighter, then darker. */
 lob_colour lob_label_colour(int32_t label)
 {
     static const double towards[] = {0.0, 0.35, -0.35};

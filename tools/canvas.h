@@ -1,4 +1,4 @@
-/* A picture in memory: rectangles, text in a small built-in font, colours told apart at a glance.
+/* A picture in memory: rectangles, text in a small built-in font, easily distinguished colours.
  */
 #ifndef LOB_CANVAS_H
 #define LOB_CANVAS_H

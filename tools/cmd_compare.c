@@ -5,9 +5,11 @@
 #include "tools/compare_supervoxels.h"
 #include "tools/grid.h"
 #include "tools/label_list.h"
+#include "tools/report.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ typedef struct {
     /* with --supervoxels */
     bool supervoxels;
     const char *image;
-    lob_length tolerance;
+    lob_size tolerance;
     int slices;
 } settings;
 
@@ -54,7 +56,7 @@ static void match_second(void *user, const char *name, const char *value)
     free(text);
 }
 
-/* Say what the voxels do not show: geometry that is alike but not the same, other header fields. */
+/* Report differences that voxels do not show: nearly equal geometry, and header fields. */
 static void compare_headers(lob_session *s, const settings *set, const lob_volume *a,
                             const lob_volume *b)
 {
@@ -102,67 +104,43 @@ static lob_status keep_listed(lob_session *s, lob_volume *v, const char *name, c
 #undef KEEP
         st = lob_labels_restore(v, &set);
     }
-    if (!keep || st != LOB_OK) st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", name);
+    if (!keep || st != LOB_OK) st = lob_session_no_memory(s, name);
     free(keep);
     lob_label_set_free(&set);
     return st;
 }
 
-/* One column of the table: its title, its name in JSON, how to print it, where it is. */
+/* What a column of the table shows: a field of lob_overlap, or the change of volume. */
+typedef enum { VOXELS, REAL, CHANGE } column_kind;
+
 typedef struct {
-    const char *title, *name, *format;
+    const char *title, *name, *format; /* name: in JSON */
     int width;
-    double (*value)(const lob_overlap *row);
+    column_kind kind;
+    size_t offset; /* of the field, int64_t or double */
 } column;
 
-static double voxels_a(const lob_overlap *r)
-{
-    return (double)r->voxels_a;
-}
-static double voxels_b(const lob_overlap *r)
-{
-    return (double)r->voxels_b;
-}
-static double dice(const lob_overlap *r)
-{
-    return r->dice;
-}
-static double jaccard(const lob_overlap *r)
-{
-    return r->jaccard;
-}
-static double hd95(const lob_overlap *r)
-{
-    return r->hd95_mm;
-}
-static double mean_surface(const lob_overlap *r)
-{
-    return r->mean_surface_mm;
-}
-static double volume_a(const lob_overlap *r)
-{
-    return r->volume_a_mm3;
-}
-static double volume_b(const lob_overlap *r)
-{
-    return r->volume_b_mm3;
-}
-static double volume_change(const lob_overlap *r)
-{
-    return r->voxels_a ? 100.0 * (r->volume_b_mm3 / r->volume_a_mm3 - 1.0) : NAN;
-}
+#define FIELD(kind, name) kind, offsetof(lob_overlap, name)
 
 static const column columns[] = {
-    {"voxels A", "voxels_a",              "%.0f",  11, voxels_a     },
-    {"voxels B", "voxels_b",              "%.0f",  11, voxels_b     },
-    {"mm3 A",    "volume_a_mm3",          "%.6g",  11, volume_a     },
-    {"mm3 B",    "volume_b_mm3",          "%.6g",  11, volume_b     },
-    {"B-A %",    "volume_change_percent", "%+.2f", 9,  volume_change},
-    {"Dice",     "dice",                  "%.4f",  8,  dice         },
-    {"Jaccard",  "jaccard",               "%.4f",  9,  jaccard      },
-    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  hd95         },
-    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  mean_surface },
+    {"voxels A", "voxels_a",              "%.0f",  11, FIELD(VOXELS, voxels_a)       },
+    {"voxels B", "voxels_b",              "%.0f",  11, FIELD(VOXELS, voxels_b)       },
+    {"mm3 A",    "volume_a_mm3",          "%.6g",  11, FIELD(REAL,   volume_a_mm3)   },
+    {"mm3 B",    "volume_b_mm3",          "%.6g",  11, FIELD(REAL,   volume_b_mm3)   },
+    {"B-A %",    "volume_change_percent", "%+.2f", 9,  CHANGE,       0               },
+    {"Dice",     "dice",                  "%.4f",  8,  FIELD(REAL,   dice)           },
+    {"Jaccard",  "jaccard",               "%.4f",  9,  FIELD(REAL,   jaccard)        },
+    {"HD95 mm",  "hd95_mm",               "%.4g",  9,  FIELD(REAL,   hd95_mm)        },
+    {"mean mm",  "mean_surface_mm",       "%.4g",  9,  FIELD(REAL,   mean_surface_mm)},
 };
+
+static double value_of(const column *c, const lob_overlap *row)
+{
+    const void *const field = (const char *)row + c->offset;
+    if (c->kind == CHANGE)
+        return row->voxels_a ? 100.0 * (row->volume_b_mm3 / row->volume_a_mm3 - 1.0) : NAN;
+    return c->kind == VOXELS ? (double)*(const int64_t *)field : *(const double *)field;
+}
 
 /* Mean of a column over the labels that have it; NaN when none has. */
 static double column_mean(const column *c, const lob_overlap *rows, int32_t count)
@@ -170,7 +148,7 @@ static double column_mean(const column *c, const lob_overlap *rows, int32_t coun
     double sum = 0.0;
     int32_t n = 0;
     for (int32_t i = 0; i < count; i++) {
-        const double v = c->value(&rows[i]);
+        const double v = value_of(c, &rows[i]);
         if (isnan(v)) continue;
         sum += v;
         n++;
@@ -195,7 +173,7 @@ static void print_table(const lob_overlap *rows, int32_t count, const char *verd
     for (int32_t i = 0; i < count; i++) {
         printf("%10" PRId32, rows[i].label);
         for (size_t c = 0; c < LOB_COUNT(columns); c++)
-            print_number(&columns[c], columns[c].value(&rows[i]));
+            print_number(&columns[c], value_of(&columns[c], &rows[i]));
         printf("\n");
     }
     if (count > 1) {
@@ -216,7 +194,7 @@ static void report_labels(cJSON *results, const lob_overlap *rows, int32_t count
         cJSON_AddNumberToObject(row, "label", rows[i].label);
         cJSON_AddNumberToObject(row, "common_voxels", (double)rows[i].common);
         for (size_t c = 0; c < LOB_COUNT(columns); c++)
-            cJSON_AddNumberToObject(row, columns[c].name, columns[c].value(&rows[i]));
+            cJSON_AddNumberToObject(row, columns[c].name, value_of(&columns[c], &rows[i]));
         cJSON_AddItemToArray(list, row);
     }
     for (size_t c = 0; c < LOB_COUNT(columns) && means; c++)
@@ -230,8 +208,8 @@ static int by_label(const void *a, const void *b)
 }
 
 /*
- * What was asked for and is in neither volume: most likely a slip of the hand. A single label gets
- * a row without voxels; the names of all that is missing are put into a text.
+ * Labels of --labels that are in neither volume: most likely a typing error. A single label gets a
+ * row without voxels; text lists all that are missing.
  */
 static lob_status add_missing(lob_overlap **rows, int32_t *count, const char *list, char *text,
                               size_t size)
@@ -395,7 +373,7 @@ static lob_status print_json(lob_session *s)
     return LOB_OK;
 }
 
-/* Options that do not go together, or not with what is compared. */
+/* Options that exclude each other, or do not apply to this comparison. */
 static lob_status check_settings(lob_session *s, const settings *set)
 {
     const struct {
@@ -424,7 +402,7 @@ static lob_status check_settings(lob_session *s, const settings *set)
     return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
 }
 
-/* All that is read: the two volumes and, with --supervoxels, the image. */
+/* The two volumes and, with --supervoxels, the image. */
 typedef struct {
     lob_volume a, b, image;
 } inputs;
@@ -471,7 +449,7 @@ static lob_status compare(lob_session *s, const settings *set)
             st = compare_labels(s, set, &in.a, &in.b);
         lob_session_computed(s);
     }
-    /* Measures are printed even where a label that was asked for is missing. */
+    /* Measures are printed even if a label of --labels is missing. */
     const char *const last = set->supervoxels ? "contour_density"
                              : set->values    ? "different"
                                               : "labels";

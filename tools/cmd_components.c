@@ -1,7 +1,7 @@
 /* lobule components: number the connected pieces of an image. */
 #include "io/file.h"
 #include "tools/commands.h"
-#include "tools/components_job.h"
+#include "tools/components_work.h"
 #include "tools/grid.h"
 #include "tools/table_file.h"
 
@@ -11,9 +11,9 @@
 
 typedef lob_components_settings settings;
 
-/* A job in memory: what it owns besides. */
+/* A volume in memory. */
 typedef struct {
-    lob_components_job job;
+    lob_components_work common;
     lob_volume intensities; /* empty where there are none, or they are the image's */
     uint8_t *mask;          /* NULL: everything may be labelled */
 } work;
@@ -41,26 +41,26 @@ static lob_status check_settings(lob_session *s, settings *set)
 
 /* ---- values of components ---- */
 
-/* What --equal joined: the values of each component's first voxel, not those of a filled hole. */
-static lob_status find_values(lob_session *s, lob_components_job *w)
+/* With --equal: the values of each component's first voxel that no filled hole contributed. */
+static lob_status find_values(lob_session *s, lob_components_work *w)
 {
     const lob_components_output *r = &w->result;
     const size_t channels = (size_t)w->image.channels;
-    if (!lob_components_job_has_values(w)) return LOB_OK;
+    if (!lob_components_work_has_values(w)) return LOB_OK;
     const lob_status st =
-        lob_session_take(s, r->count * lob_components_job_value_bytes(w), w->set->table);
+        lob_session_take(s, r->count * lob_components_work_value_bytes(w), w->set->table);
     if (st != LOB_OK) return st;
     w->values = calloc((size_t)r->count + 1, channels * sizeof *w->values);
-    if (!w->values) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", w->set->table);
+    if (!w->values) return lob_session_no_memory(s, w->set->table);
     for (int64_t k = 0; k < r->count; k++)
-        lob_components_job_take_value(w, k, &w->image, lob_components_job_member(w, k));
+        lob_components_work_take_value(w, k, &w->image, lob_components_work_member(w, k));
     return LOB_OK;
 }
 
 /* ---- in memory ---- */
 
-/* The image's place in the world and its header with other voxels, which it takes over. */
-static void make_labels(lob_volume *labels, lob_components_job *w)
+/* The labels as a volume with the image's geometry and header; the image's voxels are freed. */
+static void make_labels(lob_volume *labels, lob_components_work *w)
 {
     *labels = w->image;
     labels->data = w->result.labels;
@@ -77,56 +77,55 @@ static void make_labels(lob_volume *labels, lob_components_job *w)
 
 static lob_status read_inputs(lob_session *s, work *w)
 {
-    lob_components_job *job = &w->job;
-    const settings *set = job->set;
-    lob_status st = lob_session_read(s, &job->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &job->image, set->channel, set->image);
-    if (st == LOB_OK) st = lob_components_job_options(s, job);
-    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &job->image, set->image);
-    job->mask = w->mask;
+    lob_components_work *common = &w->common;
+    const settings *set = common->set;
+    lob_status st = lob_session_read(s, &common->image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_grid_channel(s, &common->image, set->channel, set->image);
+    if (st == LOB_OK) st = lob_components_work_options(s, common);
+    if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image);
+    common->mask = w->mask;
     if (st != LOB_OK || !set->intensities) return st;
-    if (job->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
-        job->measured = &job->image;
+    if (common->image.channels == 1 && lob_same_file(set->image, set->intensities)) {
+        common->measured = &common->image;
         return LOB_OK;
     }
-    job->measured = &w->intensities;
-    return lob_grid_read(s, &w->intensities, set->intensities, &job->image, set->image);
+    common->measured = &w->intensities;
+    return lob_grid_read(s, &w->intensities, set->intensities, &common->image, set->image);
 }
 
-/* The most bytes that a label can take: how many there will be is not known before. */
+/* Bytes per label at most: the number of labels is not known before. */
 static int64_t label_bytes(const settings *set)
 {
     static const int64_t bytes[] = {4, 1, 2, 4}; /* in the order of the option's words */
     return bytes[set->type];
 }
 
-static lob_status join(lob_session *s, lob_components_job *w)
+static lob_status join(lob_session *s, lob_components_work *w)
 {
     const lob_components_input in = {
         .image = &w->image, .mask = w->mask, .intensities = w->measured};
-    const int64_t most = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
-    lob_status st = lob_session_take(s, most, w->set->labels);
+    const int64_t max = lob_product(lob_voxels(&w->image), label_bytes(w->set), 1, 1);
+    lob_status st = lob_session_take(s, max, w->set->labels);
     if (st != LOB_OK) return st;
     lob_session_compute(s, "joining");
     st = s->backend->components(&w->result, &in, &w->options, &s->context, &s->error);
-    st = lob_components_job_explain(s, w, st);
-    if (st != LOB_OK) return st;
-    lob_session_give(s, most - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
-    lob_components_job_hold(s, w);
+    if (st != LOB_OK) return lob_session_name(s, st, w->set->image, NULL);
+    lob_session_give(s, max - lob_voxels(&w->image) * (int64_t)lob_type_of(w->result.type)->bytes);
+    lob_components_work_hold(s, w);
     st = find_values(s, w);
     if (st == LOB_OK) lob_session_computed(s);
     return st;
 }
 
-static lob_status write_results(lob_session *s, lob_components_job *job)
+static lob_status write_results(lob_session *s, lob_components_work *common)
 {
     lob_volume labels = lob_volume_empty();
-    lob_components_job_report(s, job);
-    lob_status st = lob_components_job_table(s, job);
+    lob_components_work_report(s, common);
+    lob_status st = lob_components_work_table(s, common);
     if (st != LOB_OK) return st;
-    /* Labels come last: where they are, the table is complete. */
-    make_labels(&labels, job);
-    st = lob_session_write(s, &labels, job->set->labels, true);
+    /* Labels are written last: if they exist, the table is complete. */
+    make_labels(&labels, common);
+    st = lob_session_write(s, &labels, common->set->labels, true);
     lob_volume_free(&labels);
     return st;
 }
@@ -134,21 +133,21 @@ static lob_status write_results(lob_session *s, lob_components_job *job)
 static lob_status in_memory(lob_session *s, const settings *set)
 {
     work w = {
-        .job = {.set = set, .image = lob_volume_empty()},
+        .common = {.set = set, .image = lob_volume_empty()},
           .intensities = lob_volume_empty()
     };
     lob_status st = read_inputs(s, &w);
-    if (st == LOB_OK) st = join(s, &w.job);
-    if (st == LOB_OK) st = write_results(s, &w.job);
-    lob_volume_free(&w.job.image);
+    if (st == LOB_OK) st = join(s, &w.common);
+    if (st == LOB_OK) st = write_results(s, &w.common);
+    lob_volume_free(&w.common.image);
     lob_volume_free(&w.intensities);
-    lob_components_output_free(&w.job.result);
-    free(w.job.values);
+    lob_components_output_free(&w.common.result);
+    free(w.common.values);
     free(w.mask);
     return st;
 }
 
-/* Bytes that a voxel of a file takes in memory; 0 where its header cannot be read. */
+/* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
 static int64_t voxel_bytes(const char *path, int64_t *voxels)
 {
     lob_volume header;
@@ -160,7 +159,8 @@ static int64_t voxel_bytes(const char *path, int64_t *voxels)
     return bytes;
 }
 
-/* Do inputs, labels and work fit in memory? What headers do not say is left to who reads them. */
+/* Do inputs, labels and working memory fit? A header that cannot be read is reported by the
+ * reader. */
 static bool fits(const settings *set, int64_t memory)
 {
     enum { MASK = 1, WORK = 5 };
@@ -174,7 +174,7 @@ static bool fits(const settings *set, int64_t memory)
     return need >= 0 && need <= memory;
 }
 
-/* As a whole where memory holds it, else by planes. */
+/* In one piece where it fits in memory, else some planes at a time. */
 static lob_status components(lob_session *s, settings *set)
 {
     lob_status st = check_settings(s, set);
@@ -186,8 +186,8 @@ static lob_status components(lob_session *s, settings *set)
     if (st != LOB_ENOMEM) return st;
     if (set->fill_holes) {
         const lob_error reason = s->error;
-        return lob_fail(&s->error, st, "%.800s; with --fill-holes it is not worked on in parts",
-                        reason.text);
+        return lob_fail_hint(&s->error, st, reason.hint,
+                             "%.800s; with --fill-holes it is not worked on in parts", reason.text);
     }
     lob_session_forget(s);
     return lob_components_by_planes(s, set, memory);

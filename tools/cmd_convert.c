@@ -38,7 +38,7 @@ static bool is_lost(double value, lob_type type, bool from_wide)
     const lob_type_info *info = lob_type_of(type);
     const double kept = nearest_in(value, type);
     if (from_wide && fabs(value) > 0x1p53) return true;
-    /* The largest 64-bit integer is no double: its row holds the next one up, already out of range.
+    /* The largest 64-bit integer is not a double: info->highest is the next double, out of range.
      */
     if (info->is_integer && info->bytes == 8 && value >= info->highest) return true;
     if (kept == value || (isnan(kept) && isnan(value))) return false;
@@ -80,7 +80,7 @@ static lob_status refuse(lob_session *s, const settings *set, const lob_volume *
                     lob_type_of((lob_type)set->type)->name);
 }
 
-/* Give the volume the type that was asked for; its values (slope and inter applied) are kept. */
+/* Convert the volume to --type; its values (slope and inter applied) are kept. */
 static lob_status change_type(lob_session *s, const settings *set, lob_volume *volume)
 {
     enum { BLOCK = 4096 };

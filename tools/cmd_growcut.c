@@ -14,7 +14,7 @@ typedef struct {
     const char *mask, *seed_strength, *strength, *tie;
     int frame, rule, norm, neighbours, slices, rounds, tile;
     double penalty, range[2], min_strength, max_cost;
-    lob_length max_mm;
+    lob_size max_mm;
 } settings;
 
 /* Everything on the grid, freed together. */
@@ -70,8 +70,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
     }
     double *values = malloc((size_t)nx * sizeof *values);
     w->seed_strength = malloc((size_t)lob_voxels(&v) * sizeof *w->seed_strength);
-    if (!values || !w->seed_strength)
-        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->seed_strength);
+    if (!values || !w->seed_strength) st = lob_session_no_memory(s, set->seed_strength);
     for (int64_t row = 0; row < rows && st == LOB_OK; row++) {
         values_of_row(values, &v, row);
         for (int64_t i = 0; i < nx && st == LOB_OK; i++) {
@@ -92,7 +91,7 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
 }
 
 /*
- * Take out of the mask what is farther than --max-mm from every seed. Slice by slice, distance is
+ * Take voxels farther than --max-mm from every seed out of the mask. With --slices, distance is
  * measured inside the slice: other slices are put out of reach.
  */
 static lob_status limit_distance(lob_session *s, const settings *set, work *w, int axis)
@@ -116,7 +115,7 @@ static lob_status limit_distance(lob_session *s, const settings *set, work *w, i
     for (int64_t i = 0; i < n; i++) seeds[i] = is_seed(w, i);
     st = lob_distance_squared(squared, seeds, w->image.dims, spacing, s->context.threads);
     if (st != LOB_OK) goto out;
-    /* A distance that is the limit but for rounding counts as within it. */
+    /* A distance that exceeds the limit by rounding only is within it. */
     const double limit = set->max_mm.value * set->max_mm.value * (1.0 + 1e-6);
     for (int64_t i = 0; i < n; i++)
         if (squared[i] > limit) w->mask[i] = 0;
@@ -149,7 +148,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     if (w->set.count == 0)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: no seeds: 0 means unknown, and labels start at 1", set->seeds);
-    /* One slice may well hold a single label: it comes out as it does among others. */
+    /* A single slice may well hold a single label. */
     if (w->set.count == 1 && !limited && set->slices < 0)
         return lob_fail(&s->error, LOB_EDATA,
                         "%s: the only label is %d, so everything would become %d; add seeds of a "
@@ -175,8 +174,8 @@ static lob_status make_outputs(lob_session *s, const settings *set, work *w)
 }
 
 /*
- * Voxels of each dense label, found by their runs: labels change seldom, and a count that grows
- * voxel by voxel waits for itself.
+ * Voxels of each dense label, counted run by run: labels change seldom, and a counter that grows
+ * by one per voxel is a chain of dependent additions.
  */
 static void count_labels(int64_t *count, const lob_volume *labels)
 {
@@ -193,7 +192,7 @@ static lob_status report_labels(lob_session *s, const settings *set, const work 
 {
     const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
     int64_t *count = calloc((size_t)w->set.count + 1, sizeof *count);
-    if (!count) return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    if (!count) return lob_session_no_memory(s, set->labels);
     count_labels(count, &w->labels);
 
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
@@ -258,7 +257,7 @@ static void report_stats(lob_session *s, const settings *set, const lob_growcut_
                     (long long)voxels, stats->key_bits);
 }
 
-/* A few voxels far away, such as padding, leave a handful of levels to all others: say so. */
+/* Warn when a few extreme values, such as padding, leave few levels to all other voxels. */
 static lob_status report_crowding(lob_session *s, const settings *set, const work *w,
                                   const lob_growcut_stats *stats, bool flat)
 {
@@ -315,11 +314,7 @@ static lob_status grow(lob_session *s, const settings *set, work *w)
     lob_session_stage(s, "prepare", start_s);
     lob_session_compute(s, "growing");
     st = s->backend->growcut(&out, &stats, &in, &options, &s->context, &s->error);
-    if (st == LOB_EDATA || st == LOB_ENOMEM) {
-        const lob_error reason = s->error; /* which knows of no files */
-        lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->seeds, reason.text);
-    }
-    if (st != LOB_OK) return st;
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->seeds);
     lob_session_computed(s);
 
     start_s = lob_clock_s();
@@ -358,7 +353,7 @@ static lob_status growcut(lob_session *s, settings *set)
     if (st == LOB_OK) st = read_inputs(s, set, &w);
     if (st == LOB_OK) st = grow(s, set, &w);
 
-    /* Labels come last: where they are, the others are complete. */
+    /* Labels are written last: if they exist, the other outputs are complete. */
     if (st == LOB_OK && set->strength) st = lob_session_write(s, &w.strength, set->strength, false);
     if (st == LOB_OK && set->tie) {
         lob_grid_show_mask(&w.tie, set->tie);

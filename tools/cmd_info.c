@@ -1,5 +1,6 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "tools/commands.h"
+#include "tools/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -144,7 +145,7 @@ static lob_status print_info(lob_session *s, const char *path, bool json)
     cJSON_free(text);
     cJSON_Delete(about);
     lob_volume_free(&volume);
-    return json && !text ? lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path) : LOB_OK;
+    return json && !text ? lob_session_no_memory(s, path) : LOB_OK;
 }
 
 static int run(const lob_command *self, int argc, char **argv)

@@ -22,7 +22,7 @@ static const char kind_names[] = LOB_PHANTOM_LIST(NAME);
 /* The order of the words in the option's row. */
 static const lob_type types[] = {LOB_U8, LOB_I16, LOB_U16};
 
-/* What the kind is made with by default, then what was asked for. */
+/* The defaults of the kind, then the options given. */
 static lob_status choose(lob_session *s, lob_phantom_options *o, const settings *set)
 {
     *o = lob_phantom_defaults((lob_phantom_kind)set->kind);

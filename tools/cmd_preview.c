@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TILES = 400 };
+enum { MAX_TILES = 400 };
 
 typedef struct {
     const char *image, *labels, *output;
@@ -19,7 +19,7 @@ typedef struct {
 } settings;
 
 /* The order of the words of --plane. */
-static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
 
 /* The inputs, and what follows from them. */
 typedef struct {
@@ -27,12 +27,12 @@ typedef struct {
     lob_label_set set;
     lob_colour *colour;
     bool *shown;
-    lob_scene scene;
+    lob_overlay overlay;
     int64_t at[3];           /* where the planes meet */
     int64_t low[3], high[3]; /* box of the labels shown, else of the image */
 } content;
 
-/* A picture's parts. */
+/* A slice and its position in the picture. */
 typedef struct {
     lob_slice view;
     int x, y;
@@ -44,7 +44,7 @@ typedef struct {
     int legend[4]; /* x, y, width, height */
     int gap, text; /* pixels between parts; scale of text */
     bool cross;
-    tile tiles[MOST_TILES];
+    tile tiles[MAX_TILES];
 } layout;
 
 /* ---- what is in the volumes ---- */
@@ -55,22 +55,35 @@ static bool is_hidden(const settings *set, const content *c, int32_t dense)
     return lob_label_list_has(set->hide, c->set.values[dense - 1]);
 }
 
-/* Box and centre of mass of the labels shown. Returns how many voxels they have. */
-static int64_t locate_labels(content *c)
+static bool is_shown(const content *c, int64_t voxel)
 {
-    const lob_dims d = c->labels.dims;
+    return c->shown[lob_label_at(c->labels.data, c->labels.type, voxel)];
+}
+
+static bool is_bright(const content *c, int64_t voxel)
+{
+    double v;
+    lob_values(&v, c->image.data, c->image.type, voxel, 1);
+    return c->image.slope * v + c->image.inter >
+           0.5 * (c->overlay.window[0] + c->overlay.window[1]);
+}
+
+/* The planes meet at the centre of mass of the voxels inside. Returns how many these are. */
+static int64_t locate(content *c, bool (*inside)(const content *c, int64_t voxel), int64_t low[3],
+                      int64_t high[3])
+{
+    const lob_dims d = c->image.dims;
     double sum[3] = {0, 0, 0};
     int64_t count = 0, at = 0;
     for (int64_t z = 0; z < d.nz; z++)
         for (int64_t y = 0; y < d.ny; y++)
             for (int64_t x = 0; x < d.nx; x++, at++) {
-                const int32_t label = lob_label_at(c->labels.data, c->labels.type, at);
-                if (!c->shown[label]) continue;
+                if (!inside(c, at)) continue;
                 const int64_t p[3] = {x, y, z};
                 for (int a = 0; a < 3; a++) {
                     sum[a] += (double)p[a];
-                    if (count == 0 || p[a] < c->low[a]) c->low[a] = p[a];
-                    if (count == 0 || p[a] > c->high[a]) c->high[a] = p[a];
+                    if (count == 0 || p[a] < low[a]) low[a] = p[a];
+                    if (count == 0 || p[a] > high[a]) high[a] = p[a];
                 }
                 count++;
             }
@@ -78,26 +91,16 @@ static int64_t locate_labels(content *c)
     return count;
 }
 
-/* Centre of mass of what is brighter than the window's middle; the grid's centre without any. */
-static void locate_image(content *c)
+/* Box and centre of the labels shown; else the whole grid, and the centre of what is brighter than
+ * the window's middle or, without any, of the grid. */
+static void locate_content(content *c, bool labels)
 {
-    const lob_dims d = c->image.dims;
-    const double middle = 0.5 * (c->scene.window[0] + c->scene.window[1]);
-    double sum[3] = {0, 0, 0};
-    int64_t count = 0, at = 0;
-    for (int64_t z = 0; z < d.nz; z++)
-        for (int64_t y = 0; y < d.ny; y++)
-            for (int64_t x = 0; x < d.nx; x++, at++) {
-                double v;
-                lob_values(&v, c->image.data, c->image.type, at, 1);
-                if (!(c->image.slope * v + c->image.inter > middle)) continue;
-                sum[0] += (double)x;
-                sum[1] += (double)y;
-                sum[2] += (double)z;
-                count++;
-            }
-    for (int a = 0; a < 3; a++)
-        c->at[a] = count ? (int64_t)(sum[a] / (double)count + 0.5) : lob_side(c->image.dims, a) / 2;
+    int64_t low[3], high[3];
+    for (int a = 0; a < 3; a++) {
+        c->high[a] = lob_side(c->image.dims, a) - 1;
+        c->at[a] = lob_side(c->image.dims, a) / 2;
+    }
+    if (!labels || locate(c, is_shown, c->low, c->high) == 0) locate(c, is_bright, low, high);
 }
 
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
@@ -108,8 +111,7 @@ static lob_status read_labels(lob_session *s, const settings *set, content *c)
     if (st != LOB_OK) return st;
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);
     c->shown = calloc((size_t)c->set.count + 1, sizeof *c->shown);
-    if (!c->colour || !c->shown)
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    if (!c->colour || !c->shown) return lob_session_no_memory(s, set->labels);
     for (int32_t i = 1; i <= c->set.count; i++) {
         c->colour[i] = lob_label_colour(c->set.values[i - 1]);
         c->shown[i] = !is_hidden(set, c, i);
@@ -138,7 +140,7 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
         lob_session_note(s, "%s: every voxel is NaN or infinite, so there is nothing to see of it",
                          set->image);
 
-    c->scene = (lob_scene){
+    c->overlay = (lob_overlay){
         .image = &c->image,
         .window = {set->window[0], set->window[1]},
         .labels = set->labels ? &c->labels : NULL,
@@ -147,12 +149,11 @@ static lob_status prepare(lob_session *s, const settings *set, content *c)
         .alpha = set->alpha
     };
     if (!isfinite(set->window[0]) || !isfinite(set->window[1]))
-        st = lob_percentile_window(c->scene.window, &c->image, 2, 98);
+        st = lob_percentile_window(c->overlay.window, &c->image, 2, 98);
     else if (!(set->window[0] < set->window[1]))
         return lob_fail(&s->error, LOB_EARG, "--window: LO must lie below HI");
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
-    for (int a = 0; a < 3; a++) c->high[a] = lob_side(c->image.dims, a) - 1;
-    if (!set->labels || locate_labels(c) == 0) locate_image(c);
+    locate_content(c, set->labels != NULL);
 
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) {
         if (set->at[a] > (double)lob_side(c->image.dims, a) - 0.5)
@@ -200,7 +201,7 @@ static void lay_out_grid(layout *l, const settings *set, const content *c, int c
     memcpy(l->legend, legend, sizeof legend);
 }
 
-/* The number of columns that lets tiles be largest. */
+/* The number of columns that gives the largest tiles. */
 static int best_columns(const layout *l, const settings *set)
 {
     int best = 1;
@@ -246,16 +247,17 @@ static void lay_out_planes(layout *l, const settings *set)
     l->cross = true;
 }
 
-static void add_tile(layout *l, const settings *set, const content *c, lob_plane plane,
+static void add_tile(layout *l, const settings *set, const content *c, lob_anatomical_plane plane,
                      int64_t slice)
 {
     l->tiles[l->count++].view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
 }
 
 /* Slices spread evenly over the extent of the labels. */
-static void lay_out_montage(layout *l, const settings *set, const content *c, lob_plane plane)
+static void lay_out_montage(layout *l, const settings *set, const content *c,
+                            lob_anatomical_plane plane)
 {
-    const int axis = lob_plane_axis(&c->image.geometry, plane);
+    const int axis = lob_anatomical_axis(&c->image.geometry, plane);
     const int64_t extent = c->high[axis] - c->low[axis] + 1;
     const int64_t n = set->montage < extent ? set->montage : extent;
     for (int64_t i = 0; i < n; i++)
@@ -270,23 +272,24 @@ static void lay_out(layout *l, const settings *set, const content *c)
         lay_out_montage(l, set, c, set->plane < 0 ? LOB_AXIAL : planes[set->plane]);
         return;
     }
-    /* A flat volume has one plane worth seeing; a row of voxels none, but is shown all the same. */
+    /* A volume one voxel thick is shown in its plane only; a row of voxels, in any. */
     int best = -1;
     bool solid = true;
     for (int p = 0; p < 3; p++) {
-        const int axis = lob_plane_axis(&c->image.geometry, planes[p]);
+        const int axis = lob_anatomical_axis(&c->image.geometry, planes[p]);
         solid &= lob_side(c->image.dims, axis) > 1;
-        const int other = best < 0 ? -1 : lob_plane_axis(&c->image.geometry, planes[best]);
+        const int other = best < 0 ? -1 : lob_anatomical_axis(&c->image.geometry, planes[best]);
         if (best < 0 || lob_side(c->image.dims, axis) < lob_side(c->image.dims, other)) best = p;
     }
     if (set->plane >= 0) best = set->plane;
     if (set->plane >= 0 || !solid) {
-        add_tile(l, set, c, planes[best], c->at[lob_plane_axis(&c->image.geometry, planes[best])]);
+        add_tile(l, set, c, planes[best],
+                 c->at[lob_anatomical_axis(&c->image.geometry, planes[best])]);
         lay_out_grid(l, set, c, 1);
         return;
     }
     for (int p = 0; p < 3; p++)
-        add_tile(l, set, c, planes[p], c->at[lob_plane_axis(&c->image.geometry, planes[p])]);
+        add_tile(l, set, c, planes[p], c->at[lob_anatomical_axis(&c->image.geometry, planes[p])]);
     lay_out_planes(l, set);
 }
 
@@ -334,7 +337,7 @@ static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set
     char text[128];
     int y = l->legend[1] + 2 * l->text;
     snprintf(text, sizeof text, "%.60s   window %.4g .. %.4g", slash ? slash + 1 : set->image,
-             c->scene.window[0], c->scene.window[1]);
+             c->overlay.window[0], c->overlay.window[1]);
     if (lob_canvas_text_width(text, l->text) > l->legend[2]) {
         char *const second = strstr(text, "   window");
         if (second && y + 2 * line <= bottom) {
@@ -352,11 +355,11 @@ static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set
     const int cell = cell_width(l);
     const int columns = l->legend[2] / cell > 0 ? l->legend[2] / cell : 1;
     const int rows = (bottom - y) / line;
-    const int room = rows > 0 ? columns * rows : 0;
-    for (int32_t i = 0; i < c->set.count && i < room; i++) {
+    const int capacity = rows > 0 ? columns * rows : 0;
+    for (int32_t i = 0; i < c->set.count && i < capacity; i++) {
         const int at = l->cross ? i / rows : i % columns, down = l->cross ? i % rows : i / columns;
         const int u = l->legend[0] + at * cell, v = y + down * line;
-        if (i == room - 1 && c->set.count > room) {
+        if (i == capacity - 1 && c->set.count > capacity) {
             snprintf(text, sizeof text, "and %" PRId32 " more", c->set.count - i);
             lob_canvas_text(canvas, u, v, l->text, pale, text);
         } else {
@@ -373,12 +376,12 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     const lob_slice *const view = &t->view;
     int pixels[2];
     lob_slice_pixels(pixels, view, l->pixels_per_mm);
-    lob_status st = lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->scene, view);
+    lob_status st = lob_draw_slice(canvas, t->x, t->y, l->pixels_per_mm, &c->overlay, view);
     if (st != LOB_OK) return st;
     if (l->cross) lob_draw_cross(canvas, t->x, t->y, pixels, &c->image, view, c->at);
 
-    const bool roomy = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
-    const int text = roomy ? l->text : 1, rim = 3 * text;
+    const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
+    const int text = large ? l->text : 1, rim = 3 * text;
     char name[48];
     if (l->count > 3)
         snprintf(name, sizeof name, "%c %" PRId64, axis_names[view->across], view->slice);
@@ -387,7 +390,7 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
                  axis_names[view->across], view->slice);
     if (view->side[0] && pixels[1] >= 20 && lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
         lob_canvas_text(canvas, t->x + rim, t->y + rim, text, ink, name);
-    if (roomy) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
+    if (large) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
     if (number == 0 && pixels[1] >= 24 * text)
         lob_draw_scale_bar(canvas, t->x + 2 * rim, t->y + pixels[1] - 2 * rim, pixels[0] / 3,
                            l->pixels_per_mm, text);
@@ -417,7 +420,7 @@ static void report(lob_session *s, const content *c, const layout *l)
     const double at[3] = {(double)c->at[0], (double)c->at[1], (double)c->at[2]};
     cJSON_AddItemToObject(s->results, "pixels", cJSON_CreateIntArray(pixels, 2));
     cJSON_AddNumberToObject(s->results, "pixels_per_mm", l->pixels_per_mm);
-    cJSON_AddItemToObject(s->results, "window", cJSON_CreateDoubleArray(c->scene.window, 2));
+    cJSON_AddItemToObject(s->results, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
     cJSON_AddItemToObject(s->results, "planes_meet_at", cJSON_CreateDoubleArray(at, 3));
     cJSON *const views = cJSON_AddArrayToObject(s->results, "views");
     for (int i = 0; i < l->count && views; i++) {
@@ -483,7 +486,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    .letter = 'o', .required = true),
         OPT_CHOICE("plane", &set.plane, "axial|coronal|sagittal",
                    "show this plane alone; left out: all three, in a montage axial"),
-        OPT_INT("montage", &set.montage, "N", 1, MOST_TILES,
+        OPT_INT("montage", &set.montage, "N", 1, MAX_TILES,
                 "show N slices of one plane, spread over the extent of the labels"),
         OPT_TRIPLE("at", &set.at, 0, 1e9,
                    "voxel where the planes meet; left out: the labels' centre of mass, without "

@@ -62,8 +62,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     if (st != LOB_OK) return st;
     w->regions = calloc((size_t)count + 1, sizeof *w->regions);
     w->values = calloc((size_t)count + 1, sizeof *w->values);
-    if (!w->regions || !w->values)
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", set->labels);
+    if (!w->regions || !w->values) return lob_session_no_memory(s, set->labels);
     const lob_regions_input in = {
         .labels = w->labels.data,
         .type = w->labels.type,
@@ -75,11 +74,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     if (count > 0)
         st = s->backend->regions(w->regions, w->values, &fine, &in, &s->context, &s->error);
     if (st == LOB_OK) lob_session_computed(s);
-    if (st == LOB_EDATA || st == LOB_ENOMEM) {
-        const lob_error reason = s->error; /* which knows of no files */
-        lob_fail(&s->error, st, "%s with %s: %.800s", set->image, set->labels, reason.text);
-    }
-    if (st != LOB_OK) return st;
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, set->labels);
 
     report(s, set, w);
     const lob_region_table table = {

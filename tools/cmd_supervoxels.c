@@ -15,7 +15,7 @@
 
 enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
 
-/* Intensities weigh another way in CIELAB, where a step that one sees is a small part of the range.
+/* In CIELAB a visible difference is a small part of the range, so intensities weigh differently.
  */
 static const double lab_compactness = 0.1;
 
@@ -24,7 +24,7 @@ typedef struct {
     const char *mean, *boundaries, *table, *graph;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
-    lob_length size;
+    lob_size size;
     bool until_still;
 } settings;
 
@@ -80,8 +80,8 @@ static lob_status choose_lab(lob_session *s, const settings *set, bool *lab,
     return LOB_OK;
 }
 
-/* A side in voxels as mm: that of the cube, in slices the square, with as many voxels. */
-static double side_mm(lob_length size, int slice_axis, const lob_volume *image)
+/* A side in voxels as mm: the side of a cube (in slices, a square) of as many voxels. */
+static double side_mm(lob_size size, int slice_axis, const lob_volume *image)
 {
     double mm = 1.0;
     int axes = 0;
@@ -118,7 +118,7 @@ static lob_status make_options(lob_session *s, const settings *set, work *w)
 
 /* ---- report ---- */
 
-/* Sizes that most likely are slips of the hand. */
+/* Sizes that are most likely typing errors. */
 static void report_odd_size(lob_session *s, const settings *set, const work *w)
 {
     const lob_dims dims = w->image.dims;
@@ -181,10 +181,10 @@ static void report(lob_session *s, const settings *set, const work *w)
 }
 
 /*
- * Intensity weighs by its share of the range, so where a few voxels reach far beyond the others
- * place alone decides: say so. That is where 99 % differ by less than one side of distance weighs,
- * by the usual weight if a larger one was asked for, which is asking for place to decide; with
- * slico, which finds that weight itself, where they have few levels.
+ * Intensities weigh by their share of the range, so a few extreme values let position alone decide:
+ * warn. With slic and lsc this is so where 99 % of the voxels differ by less than the weight of one
+ * side of distance (the usual weight, if a larger one is given on purpose); with slico, which finds
+ * that weight itself, where they share few levels.
  */
 static lob_status report_crowding(lob_session *s, const settings *set, const work *w)
 {
@@ -203,25 +203,26 @@ static lob_status report_crowding(lob_session *s, const settings *set, const wor
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: out of memory", set->image);
     lob_session_stage(s, "prepare", start_s);
 
-    const double most = spread.of_99_percent[1] - spread.of_99_percent[0];
+    const double range_of_99 = spread.of_99_percent[1] - spread.of_99_percent[0];
     const double whole = spread.range[1] - spread.range[0];
     const double share =
         o->method == LOB_LSC ? usual.compactness * o->ratio / usual.ratio : o->compactness;
-    const bool few = !spread.exact && most < FEW_LEVELS * spread.level_step;
-    const bool light = o->method != LOB_SLICO && most < fmin(share, usual.compactness) * whole;
-    if (most > 0.0 && (few || light))
+    const bool few = !spread.exact && range_of_99 < FEW_LEVELS * spread.level_step;
+    const bool light =
+        o->method != LOB_SLICO && range_of_99 < fmin(share, usual.compactness) * whole;
+    if (range_of_99 > 0.0 && (few || light))
         lob_session_note(s,
                          "%s: 99 %% of the voxels lie in %.6g to %.6g, %.2g %% of the range from "
                          "%.6g to %.6g by which intensities weigh; give --range LO,HI%s",
                          set->image, spread.of_99_percent[0], spread.of_99_percent[1],
-                         100.0 * most / whole, spread.range[0], spread.range[1],
+                         100.0 * range_of_99 / whole, spread.range[0], spread.range[1],
                          few ? "" : weights[o->method]);
     return LOB_OK;
 }
 
 /* ---- cutting ---- */
 
-/* Can the outputs' formats hold what is going to be in them? As a picture a mean is as the image.
+/* Can the outputs' formats hold the results? A mean written as a picture has the image's type.
  */
 static lob_status check_outputs(lob_session *s, const settings *set, const lob_volume *image)
 {
@@ -241,14 +242,6 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     return st;
 }
 
-/* Put the image's name before what the library says, which knows of no files. */
-static lob_status name_image(lob_session *s, const settings *set, lob_status st)
-{
-    const lob_error reason = s->error;
-    if (st == LOB_OK || st == LOB_ECANCEL) return st;
-    return lob_fail(&s->error, st, "%s: %.900s", set->image, reason.text);
-}
-
 static lob_status cut(lob_session *s, const settings *set, work *w)
 {
     const int64_t bytes = lob_product(lob_voxels(&w->image), sizeof(int32_t), 1, 1);
@@ -261,19 +254,14 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     lob_session_compute(s, "cutting");
     st = s->backend->supervoxels(w->labels.data, &w->stats, &in, &w->options, &s->context,
                                  &s->error);
-    if (st != LOB_OK) return name_image(s, set, st);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
     st = lob_labels_pack(&w->labels, (int32_t)w->stats.supervoxels);
     lob_session_give(s, bytes - lob_voxel_bytes(&w->labels));
     lob_session_computed(s);
     return st;
 }
 
-/* ---- what is measured of the supervoxels ---- */
-
-static lob_status no_memory(lob_session *s, const char *path)
-{
-    return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
-}
+/* ---- measures of the supervoxels ---- */
 
 /* Take and allocate another volume on the image's grid. */
 static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lob_type type,
@@ -283,10 +271,12 @@ static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lo
     const lob_status st =
         lob_session_take(s, lob_product(lob_voxels(&w->image), each, channels, 1), path);
     if (st != LOB_OK) return st;
-    return lob_volume_like(out, &w->image, type, channels) == LOB_OK ? LOB_OK : no_memory(s, path);
+    return lob_volume_like(out, &w->image, type, channels) == LOB_OK
+               ? LOB_OK
+               : lob_session_no_memory(s, path);
 }
 
-/* Real numbers hold a mean; a picture takes it rounded, in the image's own units. */
+/* Means are float32; in a picture they are rounded, in the image's own units. */
 static lob_status paint_means(lob_session *s, const settings *set, work *w,
                               const lob_label_grid *grid)
 {
@@ -309,7 +299,7 @@ static lob_status find_contacts(lob_session *s, const settings *set, work *w,
         lob_contacts(&w->contacts, &w->contact_count, grid, &w->image.geometry, w->means,
                      w->image.channels, w->options.slice_axis, &s->context, &s->error);
     lob_session_give(s, -w->contact_count * (int64_t)sizeof *w->contacts);
-    return name_image(s, set, st);
+    return lob_session_name(s, st, set->image, NULL);
 }
 
 static lob_status measure_regions(lob_session *s, const settings *set, work *w,
@@ -323,13 +313,13 @@ static lob_status measure_regions(lob_session *s, const settings *set, work *w,
         .image = w->image.channels == 1 ? &w->image : NULL,
     };
     const size_t each = sizeof *w->regions + (in.image ? sizeof *w->values : 0);
-    const lob_status st = lob_session_take(s, grid->count * (int64_t)each, set->table);
+    lob_status st = lob_session_take(s, grid->count * (int64_t)each, set->table);
     if (st != LOB_OK) return st;
     w->regions = calloc((size_t)grid->count, sizeof *w->regions);
     if (in.image) w->values = calloc((size_t)grid->count, sizeof *w->values);
-    if (!w->regions || (in.image && !w->values)) return no_memory(s, set->table);
-    return name_image(
-        s, set, s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error));
+    if (!w->regions || (in.image && !w->values)) return lob_session_no_memory(s, set->table);
+    st = s->backend->regions(w->regions, w->values, &w->fine, &in, &s->context, &s->error);
+    return lob_session_name(s, st, set->image, NULL);
 }
 
 static lob_status measure(lob_session *s, const settings *set, work *w)
@@ -347,9 +337,9 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         st = lob_session_take(s, grid.count * (int64_t)each, set->labels);
         if (st != LOB_OK) return st;
         w->means = calloc((size_t)grid.count, each);
-        if (!w->means) return no_memory(s, set->labels);
-        st =
-            name_image(s, set, lob_label_means(w->means, &grid, &w->image, &s->context, &s->error));
+        if (!w->means) return lob_session_no_memory(s, set->labels);
+        st = lob_label_means(w->means, &grid, &w->image, &s->context, &s->error);
+        st = lob_session_name(s, st, set->image, NULL);
     }
     if (st == LOB_OK && set->mean) st = paint_means(s, set, w, &grid);
     if (st == LOB_OK && set->boundaries)
@@ -402,7 +392,7 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
     return st;
 }
 
-/* Labels come last: where they are, the others are complete. */
+/* Labels are written last: if they exist, the other outputs are complete. */
 static lob_status write_outputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = write_tables(s, set, w);

@@ -63,10 +63,7 @@ lob_status lob_compare_supervoxels(lob_session *s, const lob_compare_supervoxels
     };
     lob_partition measures;
     st = lob_partition_measure(&measures, &in, &options, &s->context, &s->error);
-    if (st != LOB_OK) {
-        const lob_error reason = s->error; /* which knows of no files */
-        return lob_fail(&s->error, st, "%s: %.800s", set->labels_path, reason.text);
-    }
+    if (st != LOB_OK) return lob_session_name(s, st, set->labels_path, NULL);
     cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
     cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
     cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);

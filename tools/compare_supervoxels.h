@@ -6,9 +6,9 @@
 
 typedef struct {
     const char *truth_path, *labels_path;
-    lob_length tolerance; /* of boundary recall; infinite: 1 voxel */
-    int slices;           /* index into LOB_GRID_SLICES; -1: in 3D */
-    bool quiet;           /* no table on standard output */
+    lob_size tolerance; /* of boundary recall; infinite: 1 voxel */
+    int slices;         /* index into LOB_GRID_SLICES; -1: in 3D */
+    bool quiet;         /* no table on standard output */
 } lob_compare_supervoxels_settings;
 
 /*

@@ -1,8 +1,8 @@
-/* `lobule components` for volumes that memory does not hold: a few planes at a time. */
+/* `lobule components` for volumes that do not fit in memory: some planes at a time. */
 #include "io/file.h"
 #include "kernels/components/components_stream.h"
 #include "kernels/device/device.h"
-#include "tools/components_job.h"
+#include "tools/components_work.h"
 #include "tools/grid.h"
 
 #include <stdlib.h>
@@ -15,22 +15,22 @@ typedef struct {
     lob_volume slab; /* over planes */
 } slab_input;
 
-/* A component and the place of its first voxel. */
+/* A component and the index of its first voxel. */
 typedef struct {
     int64_t first, number; /* number: from 0 */
 } first_voxel;
 
 typedef struct {
     lob_session *s;
-    lob_components_job job;
-    slab_input image, mask, intensities; /* files that are not open are not asked for */
+    lob_components_work common;
+    slab_input image, mask, intensities; /* not open unless the command names them */
     bool own;                            /* the image's values are the intensities */
     uint8_t *mask_bytes;
     int64_t inside; /* voxels of the mask that are not 0, of all passes so far */
-    bool stopped;   /* by what is wrong with a file, not by the kernel */
+    bool stopped;   /* by an error of a file, not of the kernel */
     int64_t z;      /* of the slab at hand */
-    int64_t planes; /* that there is room for */
-    int64_t most_planes;
+    int64_t planes; /* that the buffers hold */
+    int64_t max_planes;
 
     int64_t value_bytes; /* that values and order have taken */
     first_voxel *order;  /* in rising order of first; NULL unless values are wanted */
@@ -51,51 +51,51 @@ static lob_status open_on_grid(work *w, slab_input *in, const char *path)
     lob_status st = lob_session_open(s, &in->file, path, LOB_FRAME_NONE);
     if (st != LOB_OK) return st;
     const lob_volume *v = &in->file.volume;
-    st = lob_same_grid(&w->image.file.volume, w->job.set->image, v, path, &s->error);
+    st = lob_same_grid(&w->image.file.volume, w->common.set->image, v, path, &s->error);
     return st == LOB_OK ? lob_grid_one_channel(s, v, path) : st;
 }
 
 static lob_status open_inputs(work *w)
 {
-    const lob_components_settings *set = w->job.set;
+    const lob_components_settings *set = w->common.set;
     lob_status st = lob_session_open(w->s, &w->image.file, set->image, set->frame);
     if (st != LOB_OK) return st;
-    lob_volume *image = &w->job.image;
+    lob_volume *image = &w->common.image;
     *image = w->image.file.volume;
     st = lob_grid_has_channel(w->s, image, set->channel, set->image);
     if (st == LOB_OK && set->channel >= 0) image->channels = 1;
-    if (st == LOB_OK) st = lob_components_job_options(w->s, &w->job);
+    if (st == LOB_OK) st = lob_components_work_options(w->s, &w->common);
     if (st == LOB_OK && set->mask) st = open_on_grid(w, &w->mask, set->mask);
     w->own =
         set->intensities && image->channels == 1 && lob_same_file(set->image, set->intensities);
     if (st == LOB_OK && set->intensities && !w->own)
         st = open_on_grid(w, &w->intensities, set->intensities);
-    if (set->intensities) w->job.measured = w->own ? image : &w->intensities.file.volume;
+    if (set->intensities) w->common.measured = w->own ? image : &w->intensities.file.volume;
     return st;
 }
 
-/* Bytes that are read for a voxel of an input, all channels together. */
+/* Bytes per voxel of an input, over all channels. */
 static int64_t voxel_bytes(const slab_input *in)
 {
     const lob_volume *v = &in->file.volume;
     return in->file.planes ? v->channels * (int64_t)lob_type_of(v->type)->bytes : 0;
 }
 
-/* Bytes that all inputs take for so many planes. */
+/* Bytes of this many planes of all inputs. */
 static int64_t slab_bytes(const work *w, int64_t planes)
 {
-    const lob_dims dims = w->job.image.dims;
+    const lob_dims dims = w->common.image.dims;
     const int64_t each = voxel_bytes(&w->image) + voxel_bytes(&w->intensities) +
                          voxel_bytes(&w->mask) + (w->mask.file.planes ? 1 : 0);
     return lob_product(dims.nx * dims.ny, planes, each, 1);
 }
 
-/* Memory for slabs of so many planes. */
-static lob_status make_room(work *w, int64_t planes)
+/* Allocate slabs of this many planes. */
+static lob_status allocate_slabs(work *w, int64_t planes)
 {
     lob_session *s = w->s;
-    const char *path = w->job.set->image;
-    const lob_dims dims = w->job.image.dims;
+    const char *path = w->common.set->image;
+    const lob_dims dims = w->common.image.dims;
     const size_t voxels = (size_t)(dims.nx * dims.ny * planes);
     slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
     lob_status st = lob_session_take(s, slab_bytes(w, planes), path);
@@ -113,7 +113,7 @@ static lob_status make_room(work *w, int64_t planes)
                     (long long)planes);
 }
 
-static void give_room(work *w)
+static void free_slabs(work *w)
 {
     lob_session_give(w->s, slab_bytes(w, w->planes));
     slab_input *const inputs[] = {&w->image, &w->mask, &w->intensities};
@@ -148,7 +148,7 @@ static lob_status read_slab(void *user, lob_components_input *slab, int64_t z, i
     (void)error; /* the session's own */
     lob_session_computed(w->s);
     w->z = z;
-    lob_status st = fill(w, &w->image, w->job.set->channel, z, n);
+    lob_status st = fill(w, &w->image, w->common.set->channel, z, n);
     *slab = (lob_components_input){.image = &w->image.slab};
     if (st == LOB_OK && w->mask.file.planes) {
         st = fill(w, &w->mask, -1, z, n);
@@ -175,36 +175,36 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Room for the values that components have, and the order in which they will be met. */
+/* Allocate the components' values, and sort components by first voxel. */
 static lob_status prepare_values(work *w)
 {
-    const lob_components_output *r = &w->job.result;
-    if (!lob_components_job_has_values(&w->job)) return LOB_OK;
+    const lob_components_output *r = &w->common.result;
+    if (!lob_components_work_has_values(&w->common)) return LOB_OK;
     const int64_t bytes =
-        r->count * (lob_components_job_value_bytes(&w->job) + (int64_t)sizeof *w->order);
-    const lob_status st = lob_session_take(w->s, bytes, w->job.set->table);
+        r->count * (lob_components_work_value_bytes(&w->common) + (int64_t)sizeof *w->order);
+    const lob_status st = lob_session_take(w->s, bytes, w->common.set->table);
     if (st != LOB_OK) return st;
     w->value_bytes = bytes;
-    const size_t room = (size_t)r->count + 1;
-    w->job.values = calloc(room * (size_t)w->job.image.channels, sizeof *w->job.values);
-    w->order = malloc(room * sizeof *w->order);
-    if (!w->job.values || !w->order)
-        return lob_fail(&w->s->error, LOB_ENOMEM, "%s: out of memory", w->job.set->table);
+    const size_t capacity = (size_t)r->count + 1;
+    w->common.values =
+        calloc(capacity * (size_t)w->common.image.channels, sizeof *w->common.values);
+    w->order = malloc(capacity * sizeof *w->order);
+    if (!w->common.values || !w->order) return lob_session_no_memory(w->s, w->common.set->table);
     for (int64_t i = 0; i < r->count; i++)
-        w->order[i] = (first_voxel){lob_components_job_member(&w->job, i), i};
+        w->order[i] = (first_voxel){lob_components_work_member(&w->common, i), i};
     qsort(w->order, (size_t)r->count, sizeof *w->order, by_first);
     return LOB_OK;
 }
 
-/* Take the values of components that begin in the slab at hand. */
+/* Read the values of components whose first voxel is in the current slab. */
 static void take_values(work *w)
 {
     const lob_volume *v = &w->image.slab;
     const int64_t from = w->z * v->dims.nx * v->dims.ny;
-    for (; w->order && w->next < w->job.result.count; w->next++) {
+    for (; w->order && w->next < w->common.result.count; w->next++) {
         const first_voxel *at = &w->order[w->next];
         if (at->first - from >= lob_voxels(v)) return;
-        lob_components_job_take_value(&w->job, at->number, v, at->first - from);
+        lob_components_work_take_value(&w->common, at->number, v, at->first - from);
     }
 }
 
@@ -215,10 +215,10 @@ static lob_status begin(void *user, const lob_components_output *result, int64_t
     (void)error;
     lob_session_computed(w->s);
     lob_status st = LOB_OK;
-    w->job.result = *result; /* lent: the call gives it to us in the end */
-    if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->job.set->mask);
+    w->common.result = *result; /* a copy: lob_components_streamed returns it at its end */
+    if (w->mask.file.planes && w->inside == 0) st = lob_grid_empty_mask(w->s, w->common.set->mask);
     if (st == LOB_OK) st = prepare_values(w);
-    w->labels = w->job.image;
+    w->labels = w->common.image;
     w->labels.type = result->type;
     w->labels.channels = 1;
     w->labels.slope = 1.0;
@@ -227,7 +227,7 @@ static lob_status begin(void *user, const lob_components_output *result, int64_t
     w->labels.frame = 0;
     const double start_s = lob_clock_s();
     if (st == LOB_OK)
-        st = lob_plane_writer_begin(&w->writer, &w->labels, largest, w->job.set->labels,
+        st = lob_plane_writer_begin(&w->writer, &w->labels, largest, w->common.set->labels,
                                     &w->write_options, &w->s->error);
     w->write_s += lob_clock_s() - start_s;
     lob_session_compute(w->s, "joining");
@@ -252,16 +252,16 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
 
 /* ---- the whole ---- */
 
-/* Leave what a call began: it failed, and nothing of it is of use. */
+/* Free what a failed call has made. */
 static void undo(work *w)
 {
     lob_plane_writer_abort(w->writer);
     w->writer = NULL;
-    free(w->job.values);
+    free(w->common.values);
     free(w->order);
     lob_session_give(w->s, w->value_bytes);
     w->value_bytes = 0;
-    w->job.values = NULL;
+    w->common.values = NULL;
     w->order = NULL;
     w->next = 0;
 }
@@ -272,31 +272,31 @@ static lob_status join_once(work *w)
         .read = read_slab, .begin = begin, .write = write_slab, .user = w};
     lob_components_output result = {0};
     lob_session_compute(w->s, "joining");
-    const lob_status st =
-        lob_components_streamed(&result, &stream, w->job.image.dims, w->planes, &w->job.options,
-                                w->s->backend->components, &w->s->context, &w->s->error);
+    const lob_status st = lob_components_streamed(&result, &stream, w->common.image.dims, w->planes,
+                                                  &w->common.options, w->s->backend->components,
+                                                  &w->s->context, &w->s->error);
     lob_session_computed(w->s);
-    w->job.result = result;
-    return w->stopped ? st : lob_components_job_explain(w->s, &w->job, st);
+    w->common.result = result;
+    return w->stopped ? st : lob_session_name(w->s, st, w->common.set->image, NULL);
 }
 
-/* How many planes of these inputs so much memory holds. */
+/* Planes of all inputs that fit in this much memory. */
 static int64_t planes_within(const work *w, int64_t memory)
 {
-    const lob_dims dims = w->job.image.dims;
+    const lob_dims dims = w->common.image.dims;
     return lob_components_stream_planes(dims, slab_bytes(w, 1) / (dims.nx * dims.ny), memory);
 }
 
 /*
- * How many planes to try after so many were too much: at most half, and such that there is room for
- * tables, which slabs do not make smaller.
+ * How many planes to try next, after `planes` did not fit: at most half, and few enough to leave
+ * memory for the tables of components, whose size does not depend on the slabs.
  *
- *   tables  in  bytes that they needed by the plane that was read last
+ *   tables  in  bytes that these needed up to the plane that was read last
  */
 static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
 {
     const lob_session *s = w->s;
-    const lob_dims dims = w->job.image.dims;
+    const lob_dims dims = w->common.image.dims;
     const int64_t half = (planes + 1) / 2, seen = w->z + planes < dims.nz ? w->z + planes : dims.nz;
     if (s->max_memory == 0) return half;
     const double all = (double)tables * (double)dims.nz / (double)seen;
@@ -305,44 +305,45 @@ static int64_t fewer_planes(const work *w, int64_t planes, int64_t tables)
     return fit < half ? fit : half;
 }
 
-/* How many planes the memory allows depends on what is in them, so where it is too little there are
- * fewer the next time. */
+/* The memory needed depends on the voxels, so a slab that does not fit is tried again with fewer
+ * planes. */
 static lob_status join(work *w, int64_t planes)
 {
     lob_session *s = w->s;
     for (;;) {
         lob_session_say(s, "%s: memory does not hold it: %lld of %lld planes at a time",
-                        w->job.set->image, (long long)planes, (long long)w->job.image.dims.nz);
+                        w->common.set->image, (long long)planes,
+                        (long long)w->common.image.dims.nz);
         w->z = 0;
-        lob_status st = make_room(w, planes);
+        lob_status st = allocate_slabs(w, planes);
         if (st == LOB_OK) st = join_once(w);
-        if (st == LOB_OK) lob_components_job_hold(s, &w->job);
+        if (st == LOB_OK) lob_components_work_hold(s, &w->common);
         if (st == LOB_OK) return st;
         undo(w);
         if (w->stopped || st != LOB_ENOMEM) return st;
-        const int64_t tables = w->job.result.working_bytes;
-        give_room(w);
+        const int64_t tables = w->common.result.working_bytes;
+        free_slabs(w);
         if (planes == 1 || (s->max_memory > 0 && tables > s->context.max_memory)) {
             const lob_error reason = s->error;
-            return lob_fail(&s->error, st, "%.800s%s%s", reason.text,
-                            planes == 1 ? ", one plane at a time" : "",
-                            s->max_memory > 0 ? "" : "; allow more with --max-memory");
+            return lob_fail_hint(&s->error, st, reason.hint, "%.800s%s%s", reason.text,
+                                 planes == 1 ? ", one plane at a time" : "",
+                                 s->max_memory > 0 ? "" : "; allow more with --max-memory");
         }
         planes = fewer_planes(w, planes, tables);
-        s->error.text[0] = '\0';
+        s->error = (lob_error){.text = ""};
     }
 }
 
-/* Labels come last: where they are, the table is complete. */
+/* Labels are written last: if they exist, the table is complete. */
 static lob_status make(lob_session *s, const char *path, void *user)
 {
     work *w = user;
     (void)path;
-    lob_status st = join(w, w->most_planes);
+    lob_status st = join(w, w->max_planes);
     if (st == LOB_OK) {
-        lob_components_job_report(s, &w->job);
+        lob_components_work_report(s, &w->common);
         cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
-        st = lob_components_job_table(s, &w->job);
+        st = lob_components_work_table(s, &w->common);
     }
     const double start_s = lob_clock_s();
     if (st == LOB_OK) {
@@ -354,11 +355,11 @@ static lob_status make(lob_session *s, const char *path, void *user)
     return st;
 }
 
-/* How many planes a slab may have at most. */
-static int64_t most_planes(const work *w, int64_t memory)
+/* The largest number of planes per slab. */
+static int64_t max_planes(const work *w, int64_t memory)
 {
     const lob_device *device = w->s->context.device;
-    const int64_t nz = w->job.image.dims.nz;
+    const int64_t nz = w->common.image.dims.nz;
     if (device && lob_device_free_bytes(device) / 10 * 9 < memory)
         memory = lob_device_free_bytes(device) / 10 * 9;
     const int64_t planes = planes_within(w, memory);
@@ -370,7 +371,7 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
 {
     work w = {
         .s = s,
-        .job = {.set = set, .image = lob_volume_empty()},
+        .common = {.set = set, .image = lob_volume_empty()},
         .write_options = lob_write_defaults()
     };
     w.write_options.labels = true;
@@ -380,14 +381,14 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
 
     lob_status st = open_inputs(&w);
     if (st == LOB_OK) {
-        w.most_planes = most_planes(&w, memory);
+        w.max_planes = max_planes(&w, memory);
         st = lob_session_make(s, &w.labels, set->labels, make, &w);
     }
     undo(&w);
-    give_room(&w);
+    free_slabs(&w);
     lob_session_close(s, &w.image.file);
     lob_session_close(s, &w.mask.file);
     lob_session_close(s, &w.intensities.file);
-    lob_components_output_free(&w.job.result);
+    lob_components_output_free(&w.common.result);
     return st;
 }

@@ -9,9 +9,9 @@
 
 int lob_grid_slice_axis(int slices, const lob_geometry *geometry)
 {
-    static const lob_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
+    static const lob_anatomical_plane planes[] = {LOB_AXIAL, LOB_CORONAL, LOB_SAGITTAL};
     if (slices < 0) return -1;
-    if (slices < 3) return lob_plane_axis(geometry, planes[slices]);
+    if (slices < 3) return lob_anatomical_axis(geometry, planes[slices]);
     return slices - 3;
 }
 
@@ -99,7 +99,7 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
     }
     *mask = malloc((size_t)lob_voxels(&v));
     if (!*mask)
-        st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+        st = lob_session_no_memory(s, path);
     else if (lob_grid_mask_bytes(*mask, &v, 0, lob_voxels(&v)) == 0)
         st = lob_grid_empty_mask(s, path);
     lob_grid_drop(s, &v);

@@ -1,4 +1,4 @@
-/* What lies on an image's grid besides the image: masks and other volumes; and the image's slices.
+/* Volumes on an image's grid: masks, channels, and the axis of its slices.
  */
 #ifndef LOB_GRID_H
 #define LOB_GRID_H
@@ -8,11 +8,11 @@
 /* The words of --slices; lob_grid_slice_axis takes their index. */
 #define LOB_GRID_SLICES "axial|coronal|sagittal|x|y|z"
 
-/* The voxel axis across the slices asked for, -1 in 3D (slices < 0). */
+/* The voxel axis across the slices of --slices; -1 in 3D (slices < 0). */
 int lob_grid_slice_axis(int slices, const lob_geometry *geometry);
 
 /*
- * Check --neighbours against --slices; where it was left out (< 0) it becomes 26, with slices 8.
+ * Check --neighbours against --slices; if left out (< 0) it becomes 26, with slices 8.
  * Returns LOB_OK or LOB_EARG.
  */
 lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
@@ -24,7 +24,7 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);
 
-/* Must a volume have one channel, does it? Returns LOB_OK or LOB_EDATA. */
+/* LOB_OK if a volume has one channel, else LOB_EDATA. */
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);
 
 /* Free a volume that has been read, and give its memory back. */
@@ -47,7 +47,7 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
                          const char *image_path);
 
 /*
- * Make a mask ready for the file it is going to: where that is a PNG, 1 becomes 255, since viewers
+ * Prepare a mask for its file: in a PNG 1 becomes 255, since viewers
  * show 1 as black.
  *
  *   mask  in/out  uint8, of 0 and 1

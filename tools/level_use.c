@@ -56,21 +56,21 @@ static int64_t count_levels(level *levels, const double *values, int64_t n, doub
     return count;
 }
 
-enum { MOST = 1 << 16 }; /* voxels of a sample, about */
+enum { MAX = 1 << 16 }; /* voxels of a sample, about */
 
 lob_status lob_level_use_of(lob_level_use *use, const lob_data *data, double step)
 {
     const int64_t n = lob_voxels(data->image) * data->image->channels;
-    const int64_t stride = n / MOST | 1; /* odd: not always the same column of rows of 2^k */
+    const int64_t stride = n / MAX | 1; /* odd: not always the same column of rows of 2^k */
     *use = (lob_level_use){0};
     double *values = malloc((size_t)(n / stride + 1) * sizeof *values);
     level *levels = malloc((size_t)(n / stride + 1) * sizeof *levels);
-    const bool room = values && levels;
-    for (int64_t i = 0; i < n && room; i += stride) {
+    const bool allocated = values && levels;
+    for (int64_t i = 0; i < n && allocated; i += stride) {
         const double value = value_at(data, i);
         if (!isnan(value)) values[use->sampled++] = value;
     }
-    if (room && use->sampled > 0) {
+    if (allocated && use->sampled > 0) {
         qsort(values, (size_t)use->sampled, sizeof *values, by_value);
         const int64_t count = count_levels(levels, values, use->sampled, step);
         qsort(levels, (size_t)count, sizeof *levels, fullest_first);
@@ -81,7 +81,7 @@ lob_status lob_level_use_of(lob_level_use *use, const lob_data *data, double ste
     }
     free(values);
     free(levels);
-    return room ? LOB_OK : LOB_ENOMEM;
+    return allocated ? LOB_OK : LOB_ENOMEM;
 }
 
 double lob_farthest_value(const lob_data *data)
@@ -98,15 +98,15 @@ double lob_farthest_value(const lob_data *data)
 /* ---- the range of most values ---- */
 
 /* Values of about MOST data voxels of a channel, less where data is scattered thinly. */
-static int64_t sample_channel(double *values, int64_t room, const lob_data *data, int channel,
+static int64_t sample_channel(double *values, int64_t capacity, const lob_data *data, int channel,
                               int64_t data_voxels)
 {
-    const int64_t voxels = lob_voxels(data->image), looks = 64 * (int64_t)MOST;
-    const int64_t each = data_voxels / MOST, least = voxels / looks;
-    const int64_t stride = (each > least ? each : least) | 1;
+    const int64_t voxels = lob_voxels(data->image), looks = 64 * (int64_t)MAX;
+    const int64_t each = data_voxels / MAX, min = voxels / looks;
+    const int64_t stride = (each > min ? each : min) | 1;
     const lob_view row = lob_view_whole((lob_dims){voxels, 1, 1});
     int64_t sampled = 0;
-    for (int64_t i = 0; i < voxels && sampled < room; i += stride) {
+    for (int64_t i = 0; i < voxels && sampled < capacity; i += stride) {
         uint8_t is_data;
         lob_levels_data_row(&is_data, data, &row, i, 0, 0, 1);
         if (!is_data) continue;
@@ -139,11 +139,11 @@ lob_status lob_value_spread_of(lob_value_spread *spread, const lob_data *data, i
     spread->exact = levels.exact;
     spread->level_step = levels.level_step;
 
-    const int64_t most = 4 * (int64_t)MOST;
-    const int64_t room = levels.data_voxels < most ? levels.data_voxels : most;
-    double *values = malloc((size_t)room * sizeof *values);
+    const int64_t max = 4 * (int64_t)MAX;
+    const int64_t capacity = levels.data_voxels < max ? levels.data_voxels : max;
+    double *values = malloc((size_t)capacity * sizeof *values);
     if (!values) return LOB_ENOMEM;
-    const int64_t n = sample_channel(values, room, data, widest, levels.data_voxels);
+    const int64_t n = sample_channel(values, capacity, data, widest, levels.data_voxels);
     qsort(values, (size_t)n, sizeof *values, by_value);
     const int64_t held = (99 * n + 99) / 100;
     for (int64_t i = 0; i + held <= n && held > 0; i++) {

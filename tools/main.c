@@ -27,11 +27,11 @@ static const lob_command *find(const char *name)
 static int unknown(const char *name)
 {
     const char *nearest = NULL;
-    int least = 3;
+    int min = 3;
     for (size_t i = 0; i < LOB_COUNT(commands); i++) {
         const int distance = lob_word_distance(commands[i]->name, name);
-        if (distance < least) {
-            least = distance;
+        if (distance < min) {
+            min = distance;
             nearest = commands[i]->name;
         }
     }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
+enum { MAX_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
 
-const char *lob_plane_name(lob_plane plane)
+const char *lob_plane_name(lob_anatomical_plane plane)
 {
     return plane == LOB_AXIAL ? "axial" : plane == LOB_CORONAL ? "coronal" : "sagittal";
 }
@@ -20,11 +20,12 @@ static char opposite(char direction)
     return '?';
 }
 
-lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological)
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological)
 {
     const lob_geometry *const g = &volume->geometry;
-    const int x = lob_plane_axis(g, LOB_SAGITTAL), y = lob_plane_axis(g, LOB_CORONAL);
-    const int z = lob_plane_axis(g, LOB_AXIAL);
+    const int x = lob_anatomical_axis(g, LOB_SAGITTAL), y = lob_anatomical_axis(g, LOB_CORONAL);
+    const int z = lob_anatomical_axis(g, LOB_AXIAL);
     lob_slice v = {.plane = plane, .slice = slice};
     v.across = plane == LOB_AXIAL ? z : plane == LOB_CORONAL ? y : x;
     v.right = plane == LOB_SAGITTAL ? y : x;
@@ -72,7 +73,7 @@ static ruler ruler_of(const lob_volume *v, int axis, bool flip, int pixels)
                    .voxels = n,
                    .stride = strides[axis],
                    .flip = flip,
-                   .samples = per_pixel > MOST_SAMPLES ? MOST_SAMPLES : (int)per_pixel};
+                   .samples = per_pixel > MAX_SAMPLES ? MAX_SAMPLES : (int)per_pixel};
 }
 
 /* Voxel position under a point of the picture, in pixels from its edge. */
@@ -104,13 +105,13 @@ static between between_voxels(const ruler *r, double at)
 }
 
 /* The slice's values in [0, 1] under the window; what is not finite is black. */
-static void window_slice(float *out, const lob_scene *scene, const lob_slice *view,
+static void window_slice(float *out, const lob_overlay *overlay, const lob_slice *view,
                          const ruler *right, const ruler *down, int channel)
 {
-    const lob_volume *const v = scene->image;
+    const lob_volume *const v = overlay->image;
     const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
     const int64_t first = channel * lob_voxels(v) + view->slice * strides[view->across];
-    const double lo = scene->window[0], wide = scene->window[1] - lo;
+    const double lo = overlay->window[0], wide = overlay->window[1] - lo;
     for (int64_t j = 0; j < down->voxels; j++)
         for (int64_t i = 0; i < right->voxels; i++) {
             double value;
@@ -153,10 +154,10 @@ static bool on_contour(const int32_t *map, int width, int height, int x, int y, 
     return false;
 }
 
-static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scene *scene,
+static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_overlay *overlay,
                               const lob_slice *view, const ruler *right, const ruler *down)
 {
-    const lob_volume *const v = scene->labels;
+    const lob_volume *const v = overlay->labels;
     const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
     const int64_t first = view->slice * strides[view->across];
     const int width = right->pixels, height = down->pixels;
@@ -168,7 +169,7 @@ static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scen
                 lob_label_at(v->data, v->type,
                              first + nearest_voxel(right, x + 0.5) * right->stride +
                                  nearest_voxel(down, y + 0.5) * down->stride);
-            map[(size_t)y * (size_t)width + (size_t)x] = scene->shown[label] ? label : 0;
+            map[(size_t)y * (size_t)width + (size_t)x] = overlay->shown[label] ? label : 0;
         }
     const int reach = width >= 400 && height >= 300 ? 2 : 1;
     for (int y = 0; y < height; y++)
@@ -176,19 +177,19 @@ static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_scen
             const int32_t label = map[(size_t)y * (size_t)width + (size_t)x];
             if (label == 0) continue;
             const bool edge = on_contour(map, width, height, x, y, reach);
-            lob_canvas_blend(canvas, x0 + x, y0 + y, scene->colour[label],
-                             edge ? 0.92 : scene->alpha);
+            lob_canvas_blend(canvas, x0 + x, y0 + y, overlay->colour[label],
+                             edge ? 0.92 : overlay->alpha);
         }
     free(map);
     return LOB_OK;
 }
 
 lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_mm,
-                          const lob_scene *scene, const lob_slice *view)
+                          const lob_overlay *overlay, const lob_slice *view)
 {
     int pixels[2];
     lob_slice_pixels(pixels, view, pixels_per_mm);
-    const lob_volume *const v = scene->image;
+    const lob_volume *const v = overlay->image;
     const ruler right = ruler_of(v, view->right, view->flip_right, pixels[0]);
     const ruler down = ruler_of(v, view->down, view->flip_down, pixels[1]);
     const int channels = v->channels == 3 ? 3 : 1;
@@ -196,7 +197,7 @@ lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_
     float *const slice = malloc((size_t)right.voxels * (size_t)down.voxels * sizeof *slice);
     if (!slice) return LOB_ENOMEM;
     for (int c = 0; c < channels; c++) {
-        window_slice(slice, scene, view, &right, &down, c);
+        window_slice(slice, overlay, view, &right, &down, c);
         for (int y = 0; y < pixels[1]; y++)
             for (int x = 0; x < pixels[0]; x++) {
                 const int u = x0 + x, w = y0 + y;
@@ -208,10 +209,10 @@ lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_
             }
     }
     free(slice);
-    return scene->labels ? draw_labels(canvas, x0, y0, scene, view, &right, &down) : LOB_OK;
+    return overlay->labels ? draw_labels(canvas, x0, y0, overlay, view, &right, &down) : LOB_OK;
 }
 
-void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixels_per_mm,
+void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
                         int text_scale)
 {
     static const double steps[] = {5, 2, 1};
@@ -219,7 +220,7 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixel
     double power = 1e9, length = 0;
     for (int digit = 0; length == 0 && digit < 18; digit++) {
         for (size_t i = 0; length == 0 && i < sizeof steps / sizeof *steps; i++)
-            if (steps[i] * power * pixels_per_mm <= most) length = steps[i] * power;
+            if (steps[i] * power * pixels_per_mm <= max) length = steps[i] * power;
         power /= 10;
     }
     if (length == 0) return;
@@ -276,9 +277,9 @@ static int by_value(const void *a, const void *b)
 
 lob_status lob_percentile_window(double window[2], const lob_volume *image, double low, double high)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX = 1 << 20 };
     const int64_t n = lob_voxels(image) * (image->channels == 3 ? 3 : 1);
-    const int64_t step = n / MOST + 1;
+    const int64_t step = n / MAX + 1;
     double *const sample = malloc((size_t)(n / step + 1) * sizeof *sample);
     if (!sample) return LOB_ENOMEM;
     int64_t count = 0;

@@ -15,11 +15,11 @@ typedef struct {
     const lob_colour *colour; /* by dense label */
     const bool *shown;        /* by dense label; shown[0] is false */
     double alpha;             /* how much a label covers the image */
-} lob_scene;
+} lob_overlay;
 
 /* One slice and how it lies in its picture. */
 typedef struct {
-    lob_plane plane;
+    lob_anatomical_plane plane;
     int across, right, down; /* voxel axes: across the slice, along picture rows, along columns */
     bool flip_right, flip_down; /* the axis runs against the picture */
     char side[4];               /* world direction at the left, right, top, bottom of the picture */
@@ -33,10 +33,11 @@ typedef struct {
  * neurological one turns both around. A volume without a header of its own, such as a PNG, is drawn
  * as it lies, without letters (side is then empty).
  */
-lob_slice lob_slice_of(const lob_volume *volume, lob_plane plane, int64_t slice, bool neurological);
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological);
 
 /* "axial", "coronal", "sagittal" */
-const char *lob_plane_name(lob_plane plane);
+const char *lob_plane_name(lob_anatomical_plane plane);
 
 /*
  * Draw a slice with its upper left corner at (x, y): round(mm * scale) pixels either way, at
@@ -47,7 +48,7 @@ const char *lob_plane_name(lob_plane plane);
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_draw_slice(lob_canvas *canvas, int x, int y, double pixels_per_mm,
-                          const lob_scene *scene, const lob_slice *view);
+                          const lob_overlay *overlay, const lob_slice *view);
 
 /* Pixels that it takes at a scale. */
 void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm);
@@ -56,7 +57,7 @@ void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm
  * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `most` pixels long, with
  * its length above it; (x, y) is the lower left corner.
  */
-void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int most, double pixels_per_mm,
+void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
                         int text_scale);
 
 /* Thin lines where the planes through voxel `at` cut this slice. */

@@ -71,7 +71,7 @@ int lob_word_distance(const char *a, const char *b)
 const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name)
 {
     const char *nearest = NULL;
-    int least = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
+    int min = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
     for (size_t t = 0; t < count; t++)
         for (size_t i = 0; i < tables[t].count; i++) {
             const lob_option *row = &tables[t].rows[i];
@@ -80,8 +80,8 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
             int distance = lob_word_distance(row->name, name);
             /* The beginning of a name is as good a guess as a slip of one key. */
             if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
-            if (distance < least) {
-                least = distance;
+            if (distance < min) {
+                min = distance;
                 nearest = row->name;
             }
         }
@@ -234,35 +234,25 @@ static bool is_micro(const char *unit, const char *end)
     return false;
 }
 
-static lob_status take_length(const parser *p, const lob_option *row, const char *text)
+/* A length, or an extent. */
+static lob_status take_size(const parser *p, const lob_option *row, const char *text)
 {
+    const bool extent = row->kind == LOB_OPT_EXTENT;
+    const char *mm = extent ? "mm3" : "mm";
     char *end;
-    lob_length length = {0};
-    if (!scan_real(text, &length.value, &end)) return refuse(p, row, text, "is not a length");
-    const bool micro = is_micro(end, "m");
-    length.voxels = strcmp(end, "vox") == 0;
+    lob_size size = {0};
+    if (!scan_real(text, &size.value, &end))
+        return refuse(p, row, text, extent ? "is not an extent" : "is not a length");
+    const bool bare = *end == '\0', micro = is_micro(end, mm + 1);
+    size.voxels = strcmp(end, "vox") == 0 || (bare && extent);
     if (micro)
-        length.value /= 1e3;
-    else if (!length.voxels && *end != '\0' && strcmp(end, "mm") != 0)
-        return refuse(p, row, text, "has an unknown unit: write 8mm, 5um or 20vox");
-    const lob_status st = check_range(p, row, text, length.value);
-    if (st == LOB_OK) *(lob_length *)row->target = length;
-    return st;
-}
-
-static lob_status take_extent(const parser *p, const lob_option *row, const char *text)
-{
-    char *end;
-    lob_extent extent = {0};
-    if (!scan_real(text, &extent.value, &end)) return refuse(p, row, text, "is not an extent");
-    const bool micro = is_micro(end, "m3");
-    extent.mm3 = micro || strcmp(end, "mm3") == 0;
-    if (micro)
-        extent.value /= 1e9;
-    else if (!extent.mm3 && *end != '\0' && strcmp(end, "vox") != 0)
-        return refuse(p, row, text, "has an unknown unit: write 100vox, 50mm3 or 5um3");
-    const lob_status st = check_range(p, row, text, extent.value);
-    if (st == LOB_OK) *(lob_extent *)row->target = extent;
+        size.value /= extent ? 1e9 : 1e3;
+    else if (!size.voxels && !bare && strcmp(end, mm) != 0)
+        return refuse(p, row, text,
+                      extent ? "has an unknown unit: write 100vox, 50mm3 or 5um3"
+                             : "has an unknown unit: write 8mm, 5um or 20vox");
+    const lob_status st = check_range(p, row, text, size.value);
+    if (st == LOB_OK) *(lob_size *)row->target = size;
     return st;
 }
 
@@ -327,8 +317,8 @@ static lob_status take(const parser *p, const lob_option *row, const char *text)
         [LOB_OPT_REAL] = take_real,     [LOB_OPT_TEXT] = take_text,
         [LOB_OPT_INPUT] = take_text,    [LOB_OPT_OUTPUT] = take_text,
         [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
-        [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_length,
-        [LOB_OPT_EXTENT] = take_extent, [LOB_OPT_BYTES] = take_bytes,
+        [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
+        [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
         [LOB_OPT_DEVICE] = take_device,
     };
     return takes[row->kind](p, row, text);
@@ -523,16 +513,12 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
     case LOB_OPT_TRIPLE:
         numbers_text(text, size, row, 3);
         break;
-    case LOB_OPT_LENGTH: {
-        const lob_length *length = row->target;
-        if (in_range(row, length->value))
-            snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : "mm");
-        break;
-    }
+    case LOB_OPT_LENGTH:
     case LOB_OPT_EXTENT: {
-        const lob_extent *extent = row->target;
-        if (in_range(row, extent->value))
-            snprintf(text, size, "%.15g%s", extent->value, extent->mm3 ? "mm3" : "vox");
+        const lob_size *length = row->target;
+        const char *mm = row->kind == LOB_OPT_EXTENT ? "mm3" : "mm";
+        if (in_range(row, length->value))
+            snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : mm);
         break;
     }
     case LOB_OPT_BYTES:

@@ -34,8 +34,8 @@ typedef enum {
     LOB_OPT_CHOICE, /* int: index of the word in choices */
     LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
-    LOB_OPT_LENGTH, /* lob_length: "8mm", "5um", "20vox"; mm without a unit */
-    LOB_OPT_EXTENT, /* lob_extent: "100vox", "50mm3", "5um3"; voxels without a unit */
+    LOB_OPT_LENGTH, /* lob_size: "8mm", "5um", "20vox"; mm without a unit */
+    LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;
@@ -44,16 +44,11 @@ typedef enum {
  * table "-" is standard output. */
 typedef enum { LOB_FILE_OTHER, LOB_FILE_IMAGE, LOB_FILE_LABELS, LOB_FILE_TABLE } lob_file_content;
 
+/* A length in mm, or how much of space a region takes in mm3; both also in voxels. */
 typedef struct {
     double value;
-    bool voxels; /* in voxels, else in mm */
-} lob_length;
-
-/* How much of space a region takes. */
-typedef struct {
-    double value;
-    bool mm3; /* in mm3, else in voxels */
-} lob_extent;
+    bool voxels;
+} lob_size;
 
 typedef struct {
     char backend[8]; /* "auto", or a backend's name */
@@ -137,15 +132,15 @@ typedef struct {
         .kind = LOB_OPT_TRIPLE, .name = name_, .target = LOB_TARGET(pointer, double(*)[3]), \
         .unit = "X,Y,Z", .low = low_, .high = high_, .help = help_, __VA_ARGS__             \
     }
-#define OPT_LENGTH(name_, pointer, low_, high_, help_, ...)                                 \
-    {                                                                                       \
-        .kind = LOB_OPT_LENGTH, .name = name_, .target = LOB_TARGET(pointer, lob_length *), \
-        .unit = "LENGTH", .low = low_, .high = high_, .help = help_, __VA_ARGS__            \
+#define OPT_LENGTH(name_, pointer, low_, high_, help_, ...)                               \
+    {                                                                                     \
+        .kind = LOB_OPT_LENGTH, .name = name_, .target = LOB_TARGET(pointer, lob_size *), \
+        .unit = "LENGTH", .low = low_, .high = high_, .help = help_, __VA_ARGS__          \
     }
-#define OPT_EXTENT(name_, pointer, low_, high_, help_, ...)                                 \
-    {                                                                                       \
-        .kind = LOB_OPT_EXTENT, .name = name_, .target = LOB_TARGET(pointer, lob_extent *), \
-        .unit = "EXTENT", .low = low_, .high = high_, .help = help_, __VA_ARGS__            \
+#define OPT_EXTENT(name_, pointer, low_, high_, help_, ...)                               \
+    {                                                                                     \
+        .kind = LOB_OPT_EXTENT, .name = name_, .target = LOB_TARGET(pointer, lob_size *), \
+        .unit = "EXTENT", .low = low_, .high = high_, .help = help_, __VA_ARGS__          \
     }
 #define OPT_BYTES(name_, pointer, help_, ...)                                           \
     {                                                                                   \

@@ -1,8 +1,11 @@
-/* The JSON report of a session and what it is made of; only session and report call these. */
+/* The JSON report of a session, for session*.c alone. */
 #ifndef LOB_REPORT_H
 #define LOB_REPORT_H
 
-#include "tools/session.h"
+#include "tools/session_state.h"
+
+/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
+char *lob_json_text(const char *text);
 
 /* The wall time of the command so far, and what of it no stage claims. */
 typedef struct {
@@ -18,7 +21,7 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
 /* Describe a volume that was written. */
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
 
-/* Write the report, if one was asked for. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+/* Write the report, if --report is given. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
 lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
                             lob_error *error);
 

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The signal that asked us to stop, or 0; a handler can reach nothing but a global. */
+/* The signal that cancels the command, or 0; a signal handler can reach globals only. */
 static volatile sig_atomic_t stopped_by;
 
 static void on_stop(int number)
@@ -26,8 +26,8 @@ static void on_stop(int number)
 }
 
 /*
- * SIGINT and SIGTERM cancel (and a second one kills, because the handler is gone by then), unless
- * whoever started us wants them ignored. A file size limit and a closed pipe come back as errors of
+ * SIGINT and SIGTERM cancel, and a second one kills because the handler is reset, unless
+ * the parent process ignores them. A file size limit and a closed pipe become errors of
  * write, which clean up.
  */
 static void catch_signals(void)
@@ -81,6 +81,19 @@ lob_status lob_session_cancelled(lob_session *s)
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
+lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other)
+{
+    const lob_error reason = s->error;
+    if (st == LOB_OK || st == LOB_ECANCEL) return st;
+    return lob_fail_hint(&s->error, st, reason.hint, "%s%s%s: %.800s", path, other ? " with " : "",
+                         other ? other : "", reason.text);
+}
+
+lob_status lob_session_no_memory(lob_session *s, const char *path)
+{
+    return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+}
+
 /* The i-th row over both tables, or NULL. */
 static const lob_option *row_at(const lob_session *s, size_t i)
 {
@@ -113,7 +126,7 @@ static lob_status files_of(char *files[2], const lob_option *row)
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
-/* Would writing to one row's path touch a file of the other's? */
+/* Would writing to one row's path change a file of the other's? */
 static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
 {
     char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
@@ -127,7 +140,7 @@ static lob_status would_touch(bool *touches, const lob_option *output, const lob
     return st;
 }
 
-/* Everything about outputs that can be known before work begins. */
+/* Check all of outputs that can be checked before the work. */
 static lob_status check_outputs(lob_session *s)
 {
     const lob_option *row, *other;
@@ -152,7 +165,7 @@ static lob_status check_outputs(lob_session *s)
     return LOB_OK;
 }
 
-/* Is the device asked for one that this program could have? Opening it is left to who needs it. */
+/* Is the backend of --device part of this program? lob_session_device opens the device. */
 static lob_status check_device(lob_session *s)
 {
     char known[64] = "";
@@ -214,24 +227,26 @@ static void fill_common(lob_session *s)
     s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows)};
 }
 
-/* What the library's hints are on the command line. */
+/* The library's hints in words of the command line. */
 static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_USE_CPU] = "use --device cpu",
-    [LOB_HINT_BUILD_GPU] = "use --device cpu, or, if its compute capability is 8.0 or later, build "
-                           "with its CMAKE_CUDA_ARCHITECTURES",
+    [LOB_HINT_BUILD_GPU] =
+        ("use --device cpu, or, if its compute capability is 8.0 or later, build "
+         "with its CMAKE_CUDA_ARCHITECTURES"),
     [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
     [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
     [LOB_HINT_REPLACE] = "use --force to replace it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+    [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
 };
 
-/* Put the hint of an error into words behind its text. */
+/* Append the words of an error's hint to its text. */
 static void put_advice(lob_error *error)
 {
     const lob_error reason = *error;
     if (reason.hint != LOB_HINT_NONE)
-        lob_fail(error, LOB_OK, "%.900s: %s", reason.text, advice[reason.hint]);
+        lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
 }
 
 static bool finish_stdout(lob_error *error)
@@ -319,8 +334,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     return false;
 }
 
-/* What a failed command had made goes, and the report does not name it; what replaced an older file
- * stays. */
+/* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
+ */
 static void remove_outputs(lob_session *s)
 {
     for (int i = s->outputs_written - 1; i >= 0; i--) {
@@ -343,8 +358,8 @@ static void print_notes(lob_session *s, const cJSON *notes)
 }
 
 /*
- * Notes come when the work is done: a command that fails says one thing only. First what reading
- * the inputs brought to light, then what the command had to say.
+ * Notes are printed when the work is done, because a command that fails prints one line only: first
+ * the warnings of the inputs, then the command's notes.
  */
 static void print_all_notes(lob_session *s)
 {
@@ -357,14 +372,14 @@ static void print_all_notes(lob_session *s)
     print_notes(s, s->notes);
 }
 
-/* Who runs out of memory knows what was left of --max-memory; a person knows what was given. */
+/* The message says what was left of --max-memory; add what the user gave. */
 static void name_limit(lob_session *s)
 {
     char given[LOB_BYTES_TEXT], held[LOB_BYTES_TEXT];
     const lob_error reason = s->error;
     if (s->max_memory == 0) return;
     lob_bytes_text(given, s->max_memory);
-    if (s->held == 0) /* given back already, where less at a time has been tried */
+    if (s->held == 0) /* a second attempt has released it */
         lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s)", reason.text, given);
     else
         lob_fail(&s->error, LOB_ENOMEM, "%.900s (--max-memory is %s, of which %s are in use)",
@@ -421,14 +436,6 @@ void lob_session_add(lob_session *s, const char *name, double seconds)
 void lob_session_stage(lob_session *s, const char *name, double start_s)
 {
     lob_session_add(s, name, lob_clock_s() - start_s);
-}
-
-lob_seconds lob_session_seconds(const lob_session *s)
-{
-    const double total = lob_clock_s() - s->start_s;
-    double staged = 0;
-    for (int i = 0; i < s->stages; i++) staged += s->stage[i].seconds;
-    return (lob_seconds){.other = total - staged, .total = total};
 }
 
 void lob_session_compute(lob_session *s, const char *doing)

@@ -17,76 +17,7 @@
 #ifndef LOB_SESSION_H
 #define LOB_SESSION_H
 
-#include "io/io.h"
-#include "io/planes.h"
-#include "kernels/backends.h"
-#include "kernels/context.h"
-#include "kernels/device/device.h"
-#include "tools/options.h"
-#include "volumes/clock.h"
-
-#include <cjson/cJSON.h>
-
-#define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
-
-/* A command of the program: its row in the table of tools/main.c. */
-typedef struct lob_command {
-    const char *name;
-    const char *summary;     /* one line without a full stop */
-    const char *description; /* paragraphs for --help, separated by '\n' */
-    const char *examples;    /* command lines separated by '\n' */
-    bool compares;           /* it may end with LOB_EDIFFER */
-    int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
-} lob_command;
-
-enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16 };
-
-typedef struct {
-    const lob_command *command;
-    int argc;
-    char **argv;               /* after the command's name */
-    lob_option_table table[2]; /* the command's own rows, then the common ones */
-    lob_option common[12];
-
-    /* the common options */
-    lob_device_choice device;
-    int threads;
-    int64_t max_memory; /* 0: no limit was given */
-    bool force, quiet, verbose;
-    const char *report_path;
-    bool help, version;
-
-    const lob_backend *backend; /* the CPU's until lob_session_device */
-    int64_t held;               /* bytes that count against max_memory */
-    lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
-                            algorithms */
-    lob_error error;     /* hand it to whatever can fail */
-    int exit_code;       /* when lob_session_begin returned false */
-
-    /* what the report is made of */
-    cJSON *inputs, *outputs, *notes;
-    cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
-    char device_why[512];
-    char started[32];
-    double start_s;
-    struct {
-        const char *name;
-        double seconds;
-    } stage[LOB_SESSION_STAGES];
-    int stages;
-    double compute_s;           /* when lob_session_compute was called, */
-    lob_device_traffic traffic; /* and what the device had copied then */
-    struct {
-        char *files[2];             /* as lob_files_of names them */
-        bool is_new;                /* nothing was under these names before */
-    } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
-    int outputs_written;
-
-    /* the progress bar */
-    const char *doing;
-    bool bar, bar_shown;
-    double bar_time_s;
-} lob_session;
+#include "tools/session_state.h"
 
 /*
  * Parse the arguments and make everything ready: signals, device, report; outputs named in rows are
@@ -109,9 +40,9 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 int lob_session_end(lob_session *s, lob_status status);
 
 /*
- * Choose the backend by --device and open its device: for commands whose work has more than one.
- * With "auto" the GPU is taken if there is one that works, else the CPU. It is no part of begin,
- * because waking a GPU takes longer than many a command. Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY or
+ * Choose the backend by --device and open its device, for commands that can compute on a GPU.
+ * "auto" takes the GPU if one works, else the CPU. lob_session_begin does not do this, because
+ * opening a GPU takes longer than many commands. Returns LOB_OK, LOB_EDEVICE, LOB_EBUSY or
  * LOB_ENOMEM.
  */
 lob_status lob_session_device(lob_session *s);
@@ -124,16 +55,20 @@ lob_status lob_session_device(lob_session *s);
  */
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
 
+/* lob_session_read for the header alone: out->data stays NULL. info may be NULL. */
+lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
+                                   lob_file_info *info);
+
 /* Bytes of a volume's voxels; -1 when they do not fit in 64 bits. */
 int64_t lob_voxel_bytes(const lob_volume *volume);
 
 /*
- * --max-memory bounds all that a command holds at a time, so what is held counts before the next
- * stage gets the rest as context.max_memory. lob_session_read counts the voxels it reads; whatever
- * else is as large as a volume is taken before it is allocated and given back when it is freed.
+ * --max-memory bounds all memory that a command holds at a time: context.max_memory is what is left
+ * of it for the next stage. lob_session_read counts the voxels that it reads. Call take before
+ * allocating anything else of a volume's size, and give after freeing it.
  *
  *   bytes  in  -1 stands for more than fits in 64 bits
- *   name   in  whose memory it is, for the message: usually a path
+ *   name   in  for the message: the path of the file that needs the memory
  *
  * Returns LOB_OK, or LOB_ENOMEM when less than that is left.
  */
@@ -141,13 +76,10 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 void lob_session_give(lob_session *s, int64_t bytes);
 
 /*
- * Forget what was read: it has been freed, and is going to be read again in another way.
+ * Start again, after an attempt that ran out of memory and freed what it had read: no input is
+ * reported, no memory is held, there is no error.
  */
 void lob_session_forget(lob_session *s);
-
-/* The same for the header alone: out->data stays NULL. info may be NULL. */
-lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
-                                   lob_file_info *info);
 
 /*
  * lob_write with the session's threads and --force; remembered for the report and for cleaning up.
@@ -156,7 +88,7 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
 lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
                              bool labels);
 
-/* The same with options of one's own (force and threads are filled in). */
+/* lob_session_write with other options (force and threads are filled in). */
 lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
                                   lob_write_options options);
 
@@ -169,7 +101,7 @@ lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type ty
                              const char *path);
 
 /*
- * Let make write an output: what it writes is remembered for the report and for cleaning up.
+ * Call make to write an output, and remember the file for the report and for cleaning up.
  *
  *   volume  in  what the file then holds, for the report; NULL when it is no volume
  *
@@ -206,12 +138,24 @@ lob_status lob_session_planes(lob_session *s, const lob_plane_input *input, void
 /* Close it, and describe it as lob_session_read does. An input that is not open is fine. */
 void lob_session_close(lob_session *s, lob_plane_input *input);
 
+/*
+ * Put the file's name before what a kernel says, which knows of no files; its hint stays.
+ *
+ *   other  in  a second file at work; NULL: none
+ *
+ * Returns st, which may be LOB_OK.
+ */
+lob_status lob_session_name(lob_session *s, lob_status st, const char *path, const char *other);
+
+/* The line for memory that this file needs and the system does not give. Returns LOB_ENOMEM. */
+lob_status lob_session_no_memory(lob_session *s, const char *path);
+
 /* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
 lob_status lob_session_cancelled(lob_session *s);
 
 /*
- * A thing worth knowing that is no error: a line on stderr unless --quiet, printed once the command
- * has succeeded, and in the report.
+ * Tell the user something that is no error: a line on stderr unless --quiet, printed when the
+ * command has succeeded, and an entry of the report.
  */
 void lob_session_note(lob_session *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -219,13 +163,13 @@ void lob_session_note(lob_session *s, const char *format, ...)
 /* One line on stderr with --verbose. */
 void lob_session_say(lob_session *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Name the work that progress shows next ("growing"); it lives for ever. */
+/* Name the work that the progress bar shows ("growing"); a string literal. */
 void lob_session_doing(lob_session *s, const char *doing);
 
 /*
- * What lies between these two calls is the stage "compute": an algorithm, and no file is read or
- * written. With a device, the time that copies to and from it take is not in it but in the stages
- * "upload" and "download". When the work fails the second call is left out.
+ * The time between these two calls is the stage "compute": an algorithm runs, and no file is read
+ * or written. With a device, the time of copies to and from it goes to the stages "upload" and
+ * "download" instead. When the work fails, the second call is left out.
  *
  *   doing  in  as for lob_session_doing
  */
@@ -236,14 +180,11 @@ void lob_session_computed(lob_session *s);
  * Add the time since start_s (of lob_clock_s) to a stage of the command's own. Stages follow one
  * another: no second belongs to two.
  *
- *   name  in  lives for ever
+ *   name  in  a string literal
  */
 void lob_session_stage(lob_session *s, const char *name, double start_s);
 
 /* Add seconds that have been measured. */
 void lob_session_add(lob_session *s, const char *name, double seconds);
-
-/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
-char *lob_json_text(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
 #include "io/png.h"
 #include "tools/report.h"
+#include "tools/session.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
 void lob_session_forget(lob_session *s)
 {
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
-    s->error.text[0] = '\0';
+    s->error = (lob_error){.text = ""};
     lob_session_give(s, s->held);
 }
 
@@ -85,7 +86,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
     lob_status st = lob_session_cancelled(s);
     if (st != LOB_OK) return st;
     if (volume ? lob_files_of(files, path, false) != LOB_OK : !(files[0] = strdup(path)))
-        return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+        return lob_session_no_memory(s, path);
     bool is_new = true;
     for (int k = 0; k < 2; k++)
         if (files[k] && access(files[k], F_OK) == 0) is_new = false;

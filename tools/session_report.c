@@ -163,6 +163,14 @@ static double peak_memory_bytes(void)
     return (double)kib * 1024.0;
 }
 
+lob_seconds lob_session_seconds(const lob_session *s)
+{
+    const double total = lob_clock_s() - s->start_s;
+    double staged = 0;
+    for (int i = 0; i < s->stages; i++) staged += s->stage[i].seconds;
+    return (lob_seconds){.other = total - staged, .total = total};
+}
+
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A table on its way: text gathers in a buffer before it is written. */
+/* A table being written, through a buffer. */
 typedef struct {
     const lob_table *table;
     bool json;

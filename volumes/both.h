@@ -1,4 +1,4 @@
-/* LOB_BOTH: what is done to single voxels, written once and compiled for the CPU and for CUDA. */
+/* LOB_BOTH marks inline functions of single voxels, which are compiled for the CPU and for CUDA. */
 #ifndef LOB_BOTH_H
 #define LOB_BOTH_H
 

@@ -1,4 +1,4 @@
-/* Amounts of memory as people read them. */
+/* Numbers of bytes as text for messages. */
 #ifndef LOB_BYTES_H
 #define LOB_BYTES_H
 
@@ -10,8 +10,8 @@ extern "C" {
 
 enum { LOB_BYTES_TEXT = 32 };
 
-/* Write an amount >= 0 in the largest unit of which it is one or more: "1.5 GiB", "12 bytes".
- * Returns text. */
+/* Write bytes >= 0 in the largest unit that gives a number from 1: "1.5 GiB", "12 bytes". Returns
+ * text. */
 const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes);
 
 #ifdef __cplusplus

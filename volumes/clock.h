@@ -1,4 +1,4 @@
-/* The clock that stages are timed with. */
+/* A clock for measuring time. */
 #ifndef LOB_CLOCK_H
 #define LOB_CLOCK_H
 
@@ -6,7 +6,7 @@
 extern "C" {
 #endif
 
-/* Seconds of a wall clock that only runs forward, for differences. */
+/* Seconds of a monotonic wall clock; only differences mean something. */
 double lob_clock_s(void);
 
 #ifdef __cplusplus

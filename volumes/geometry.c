@@ -202,7 +202,7 @@ void lob_orientation(char code[4], const lob_geometry *geometry)
     code[3] = '\0';
 }
 
-int lob_plane_axis(const lob_geometry *geometry, lob_plane plane)
+int lob_anatomical_axis(const lob_geometry *geometry, lob_anatomical_plane plane)
 {
     int world[3];
     bool backwards[3];

@@ -1,4 +1,4 @@
-/* Label volumes: whole numbers from 0, where 0 is "no label". */
+/* Label volumes: integers from 0, where 0 means "no label". */
 #ifndef LOB_LABELS_H
 #define LOB_LABELS_H
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* The labels that occur in a volume, ascending, without 0. values[i] is dense label i + 1. */
+/* The labels of a volume in ascending order, without 0. Dense label i + 1 stands for values[i]. */
 typedef struct {
     int32_t count;
     int32_t *values; /* count, each >= 1 */
@@ -39,35 +39,35 @@ LOB_BOTH void lob_label_put(void *labels, lob_type type, int64_t i, int32_t labe
 }
 
 /*
- * Renumber a label volume to 1..count in place, keeping the order of the labels, and store it in
- * lob_label_type(count). Working memory is 1 MiB and what the labels themselves take, whatever the
- * number of voxels. Scaled and real-valued volumes are accepted when every value is within
- * 1e-3 of a whole number.
+ * Renumber a label volume to 1..count in place, in the order of the labels, and store it in
+ * lob_label_type(count). Working memory is 1 MiB and a table of the labels, independent of the
+ * number of voxels. Scaled volumes and real voxel types are accepted when every value is within
+ * 1e-3 of an integer.
  *
  *   volume  in/out  one channel; afterwards slope 1 and inter 0
  *   set     out     the labels found; count may be 0
  *   name    in      for messages, usually the path
  *
- * Returns LOB_OK, LOB_EDATA (a value that is not finite, not whole, negative or above 2^31 - 1, or
- * more than one channel; the message gives the first such voxel) or LOB_ENOMEM; on error volume is
- * unchanged and set is empty.
+ * Returns LOB_OK, LOB_EDATA (a value that is not finite, not an integer, negative or above 2^31 -
+ * 1, or more than one channel; the message gives the first such voxel) or LOB_ENOMEM; on error
+ * volume is unchanged and set is empty.
  */
 lob_status lob_labels_dense(lob_volume *volume, lob_label_set *set, const char *name,
                             lob_error *error);
 
 /*
  * The inverse of lob_labels_dense: replace dense labels, of any type, by the values of set and
- * store them in lob_label_type(largest value). Only where that is wider does the buffer grow.
+ * store them in lob_label_type(largest value). The buffer grows only for a wider type.
  *
- *   volume  in/out  every voxel is a whole number from 0 to set->count; slope 1 and inter 0
+ *   volume  in/out  every voxel is an integer from 0 to set->count; slope 1 and inter 0
  *
  * Returns LOB_OK or LOB_ENOMEM (volume unchanged).
  */
 lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set);
 
 /*
- * Keep the labels, none of them above largest, and store them in lob_label_type(largest). Only
- * where that is wider does the buffer grow.
+ * Store labels, of which none is above largest, in lob_label_type(largest). The buffer grows only
+ * for a wider type.
  *
  * Returns LOB_OK or LOB_ENOMEM (volume unchanged).
  */

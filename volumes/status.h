@@ -1,4 +1,5 @@
-/* What a call came to: one list of outcomes, their texts and their exit codes. */
+/* The outcome of a call: its status, exit code and text, and one line for a person about a failure.
+ */
 #ifndef LOB_STATUS_H
 #define LOB_STATUS_H
 
@@ -27,24 +28,26 @@ typedef enum {
 #undef LOB_STATUS_ENUM
 } lob_status;
 
-/* What a caller could change so that a failed call succeeds. A program adds its own words for it:
- * the command line names the option. */
+/* What the caller can change so that the call succeeds. A program puts it into its own words: the
+ * lobule command names the option. */
 typedef enum {
     LOB_HINT_NONE,
     LOB_HINT_USE_CPU,      /* compute on the CPU */
     LOB_HINT_BUILD_GPU,    /* compute on the CPU, or build for this GPU's compute capability */
-    LOB_HINT_LESS_MEMORY,  /* allow less working memory, so that the work is cut up; or the CPU */
-    LOB_HINT_MORE_MEMORY,  /* allow more working memory than is free */
-    LOB_HINT_RAISE_MEMORY, /* allow more working memory than the caller did */
+    LOB_HINT_LESS_MEMORY,  /* set a memory limit, so that the work is done in parts; or use the CPU
+                            */
+    LOB_HINT_MORE_MEMORY,  /* set a memory limit above what is free */
+    LOB_HINT_RAISE_MEMORY, /* raise the memory limit that the caller set */
     LOB_HINT_REPLACE,      /* allow an existing output to be replaced */
     LOB_HINT_CHOOSE_FRAME, /* choose one of the file's time frames */
+    LOB_HINT_SAVE_FRAME,   /* the caller cannot choose: save one frame as a file of its own */
     LOB_HINTS
 } lob_hint;
 
 /*
- * One line for a person: which file, what is wrong, what to try. Functions that can fail in more
- * ways than a status tells take a pointer to one as their last argument; it may be NULL. The text
- * has no newline and no trailing full stop, and is empty until something fails.
+ * One line for a person: which file, what is wrong, what to try. Functions whose status does not
+ * say enough take a pointer to one as their last argument; it may be NULL. The text has no newline
+ * and no full stop at its end. It is written only when a call fails.
  */
 typedef struct {
     char text[1024];

@@ -66,38 +66,40 @@ static unsigned char *copy_bytes(const unsigned char *bytes, size_t size, bool *
     return memcpy(copy, bytes, size);
 }
 
+lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
+                            int channels)
+{
+    bool ok = true;
+    const lob_header *from = &like->header;
+    *out = lob_volume_empty();
+    out->header.bytes = copy_bytes(from->bytes, from->size, &ok);
+    out->header.extensions = copy_bytes(from->extensions, from->extensions_size, &ok);
+    if (!ok) {
+        lob_volume_free(out);
+        return LOB_ENOMEM;
+    }
+    out->header.format = from->format;
+    out->header.size = out->header.bytes ? from->size : 0;
+    out->header.extensions_size = out->header.extensions ? from->extensions_size : 0;
+    out->data = *data;
+    out->type = type;
+    out->dims = like->dims;
+    out->channels = channels;
+    out->geometry = like->geometry;
+    *data = NULL;
+    return LOB_OK;
+}
+
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels)
 {
     *out = lob_volume_empty();
     const int64_t bytes =
         lob_product(lob_dims_voxels(like->dims), channels, (int64_t)lob_type_of(type)->bytes, 1);
     if (bytes < 1 || (uint64_t)bytes > SIZE_MAX) return LOB_ENOMEM;
-
-    bool ok = true;
-    const lob_header *from = &like->header;
-    unsigned char *header = copy_bytes(from->bytes, from->size, &ok);
-    unsigned char *extensions = copy_bytes(from->extensions, from->extensions_size, &ok);
-    void *data = ok ? calloc((size_t)bytes, 1) : NULL;
-    if (!data) {
-        free(extensions);
-        free(header);
-        return LOB_ENOMEM;
-    }
-    *out = (lob_volume){
-        .data = data,
-        .type = type,
-        .dims = like->dims,
-        .channels = channels,
-        .slope = 1.0,
-        .geometry = like->geometry,
-        .header = {.format = from->format,
-                   .bytes = header,
-                   .size = header ? from->size : 0,
-                   .extensions = extensions,
-                   .extensions_size = extensions ? from->extensions_size : 0},
-        .frames = 1,
-    };
-    return LOB_OK;
+    void *data = calloc((size_t)bytes, 1);
+    const lob_status st = data ? lob_volume_adopt(out, like, &data, type, channels) : LOB_ENOMEM;
+    free(data);
+    return st;
 }
 
 void lob_volume_free(lob_volume *volume)

@@ -19,7 +19,7 @@ typedef struct {
  * format that made it knows how to read it; the others ignore it.
  */
 typedef struct {
-    const char *format;   /* name of the format's row, a string that lives for ever; NULL: none */
+    const char *format;   /* the format's name, a constant of the library; NULL: no header */
     unsigned char *bytes; /* header in host byte order, malloc'ed */
     size_t size;
     unsigned char *extensions; /* what follows the header, as found in the file, malloc'ed */
@@ -47,20 +47,20 @@ int64_t lob_product(int64_t a, int64_t b, int64_t c, int64_t d);
 /* nx * ny * nz; -1 when a side is < 1 or the product exceeds INT64_MAX. */
 int64_t lob_dims_voxels(lob_dims dims);
 
-/* Voxels on the volume's grid, whatever the number of channels. */
+/* nx * ny * nz: voxels of one channel. */
 static inline int64_t lob_voxels(const lob_volume *volume)
 {
     return volume->dims.nx * volume->dims.ny * volume->dims.nz;
 }
 
 /*
- * A number as it is compared with the volume's values. Values are slope * stored + inter in
- * doubles, except that float32s that are not scaled stay what they are, and what is compared with
- * them is rounded to a float32: 0.1 is then the 0.1 that a voxel holds, as numpy has it.
+ * Convert a number for comparison with the volume's values. Values are slope * stored + inter in
+ * double precision. Only float32 voxels without scaling are compared in float32: the number is
+ * rounded to float32, so that 0.1 equals a voxel that holds 0.1 (as in numpy).
  */
 double lob_as_compared(double number, const lob_volume *volume);
 
-/* The lowest number that is above another one where these values are compared. */
+/* The smallest number above this one, in the precision in which these values are compared. */
 double lob_next_above(double number, const lob_volume *volume);
 
 /* The side along an axis: 0 x, 1 y, 2 z. */
@@ -70,8 +70,8 @@ static inline int64_t lob_side(lob_dims dims, int axis)
 }
 
 /*
- * The largest distance in the world between equal corners of a grid in two places. Corners are
- * those of the outer voxels, not of their centres, so that a single slice's thickness counts too.
+ * The largest distance, in mm, between the same corner of a grid under two geometries. A corner is
+ * the outer corner of a voxel, not its centre, so that the thickness of a single slice counts.
  */
 double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims);
 
@@ -85,6 +85,20 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
  * Returns LOB_OK or LOB_ENOMEM.
  */
 lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type type, int channels);
+
+/*
+ * Make a volume of voxels that exist, such as a backend's labels, on the grid of another: its dims,
+ * geometry and a copy of its header; slope 1, inter 0, one frame. Voxels are not copied.
+ *
+ *   out       out     overwritten, so it must hold nothing; empty again on failure
+ *   like      in      its data may be NULL
+ *   data      in/out  malloc'ed, channels * nx*ny*nz voxels of this type; belongs to out
+ *                     afterwards and is NULL here. On failure it stays the caller's
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
+                            int channels);
 
 /* Free data, header and extensions and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);

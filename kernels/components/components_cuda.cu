@@ -1,134 +1,129 @@
-/* Components on the device: which are kept, how they are labelled, and the way of the arrays. */
-#include "kernels/components/components_job_cuda.cuh"
-#include "kernels/levels/levels_cuda.cuh"
+/* The public calls: arrays to the device and back, which components stay, and their labels. */
+#include "kernels/components/components_stages_cuda.cuh"
+
+#include "kernels/device/device_image.cuh"
 #include "kernels/regions/regions_cuda.h"
 #include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>
 
-/* ---- labels of components ---- */
+namespace lob::components
+{
+
+enum { VALUE_THREADS = 256 };
+
+/* ---- which components stay ---- */
 
 typedef struct {
     lob_device_image image;
     int64_t n;
-    wide *member; /* indices of voxels; replaced by the bits of their stored values as doubles */
-} gathering;
+    u64 *member; /* indices of voxels; replaced by the bits of their stored values as doubles */
+} gather_params;
 
-enum { GATHER_THREADS = 256 };
-
-static __global__ void __launch_bounds__(GATHER_THREADS) gather_kernel(gathering g)
+static __global__ void __launch_bounds__(VALUE_THREADS) gather_kernel(gather_params g)
 {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < g.n; i += step)
-        g.member[i] = (wide)__double_as_longlong(lob_stored_value(&g.image, (int64_t)g.member[i]));
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < g.n; i += step)
+        g.member[i] = (u64)__double_as_longlong(lob_stored_value(&g.image, (int64_t)g.member[i]));
 }
 
-/* What the host decides with: all of found. */
+/* What the host selects with, found + 1 of each. */
 typedef struct {
-    int64_t *voxels;
-    double *stored; /* the value of the component's voxels */
-    int32_t *label; /* its number among those that are kept; 0: it is not */
-    int32_t *value; /* of those that are kept, by their number */
-} decision;
+    int64_t *voxels; /* later of other use */
+    double *stored;  /* the value of the component's voxels */
+    int32_t *label;  /* its number among the selected ones; 0: taken out */
+    int32_t *value;  /* of selected components, by number */
+} selection;
 
-static void decision_free(decision *d)
+static void selection_free(selection *s)
 {
-    free(d->voxels);
-    free(d->stored);
-    free(d->label);
-    free(d->value);
+    free(s->voxels);
+    free(s->stored);
+    free(s->label);
+    free(s->value);
 }
 
-static lob_status decision_alloc(decision *d, int64_t found, lob_error *error)
+static lob_status selection_alloc(selection *s, int64_t found, lob_error *error)
 {
     const size_t n = (size_t)found + 1;
-    d->voxels = (int64_t *)malloc(n * sizeof *d->voxels);
-    d->stored = (double *)malloc(n * sizeof *d->stored);
-    d->label = (int32_t *)malloc(n * sizeof *d->label);
-    d->value = (int32_t *)malloc(n * sizeof *d->value);
-    if (d->voxels && d->stored && d->label && d->value) return LOB_OK;
+    s->voxels = (int64_t *)malloc(n * sizeof *s->voxels);
+    s->stored = (double *)malloc(n * sizeof *s->stored);
+    s->label = (int32_t *)malloc(n * sizeof *s->label);
+    s->value = (int32_t *)malloc(n * sizeof *s->value);
+    if (s->voxels && s->stored && s->label && s->value) return LOB_OK;
     return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components",
                     (long long)found);
 }
 
-static lob_status fetch_sizes(joining *j, decision *d, lob_error *error)
+/* The first voxel of each selected component, by way of the sizes' memory. */
+static lob_status fetch_members(call *c, selection *s, lob_components_output *out, lob_error *error)
 {
-    wide *sizes = (wide *)j->of_pieces;
-    LOB_TRY(lob_joining_sizes(j, sizes, error));
-    return lob_device_download(j->device, d->voxels, sizes, j->found * (int64_t)sizeof *sizes,
-                               error);
-}
-
-/* The first voxel of each component that is kept, in place of the sizes. */
-static lob_status fetch_members(joining *j, decision *d, lob_components_output *result,
-                                lob_error *error)
-{
-    wide *member = (wide *)j->of_pieces;
-    result->member = (int64_t *)malloc(((size_t)result->count + 1) * sizeof *result->member);
-    if (!result->member)
+    u64 *member = (u64 *)c->per_piece;
+    out->member = (int64_t *)malloc(((size_t)out->count + 1) * sizeof *out->member);
+    if (!out->member)
         return lob_fail(error, LOB_ENOMEM, "no memory for the table of %lld components",
-                        (long long)result->count);
-    LOB_TRY(lob_joining_members(j, member, error));
-    LOB_TRY(lob_device_download(j->device, d->voxels, member, j->found * (int64_t)sizeof *member,
+                        (long long)out->count);
+    LOB_TRY(find_members(c, member, error));
+    LOB_TRY(lob_device_download(c->device, s->voxels, member, c->found * (int64_t)sizeof *member,
                                 error));
-    for (int64_t i = 0; i < j->found; i++)
-        if (d->label[i]) result->member[d->label[i] - 1] = d->voxels[i];
+    for (int64_t i = 0; i < c->found; i++)
+        if (s->label[i]) out->member[s->label[i] - 1] = s->voxels[i];
     return LOB_OK;
 }
 
-static lob_status fetch_values(joining *j, decision *d, lob_error *error)
+static lob_status fetch_values(call *c, selection *s, lob_error *error)
 {
-    const lob_volume *image = j->in->image;
-    gathering g = {};
-    g.image.stored = j->arrays->image;
-    g.image.type = image->type;
-    g.n = j->found;
-    g.member = (wide *)j->of_pieces;
-    LOB_TRY(lob_joining_members(j, g.member, error));
-    LOB_TRY(lob_launch(j->device, gather_kernel, "reading values",
-                       lob_grid_blocks(j->device, g.n, GATHER_THREADS), GATHER_THREADS, 0, g,
-                       error));
-    return lob_device_download(j->device, d->stored, g.member, g.n * (int64_t)sizeof *d->stored,
+    gather_params g = {};
+    g.image = lob_device_image_of(c->in->image, c->arrays->image, NULL, NULL);
+    g.n = c->found;
+    g.member = (u64 *)c->per_piece;
+    LOB_TRY(find_members(c, g.member, error));
+    LOB_TRY(lob_launch(c->device, gather_kernel, "reading values",
+                       lob_grid_blocks(c->device, g.n, VALUE_THREADS), VALUE_THREADS, 0, g, error));
+    return lob_device_download(c->device, s->stored, g.member, g.n * (int64_t)sizeof *s->stored,
                                error);
 }
 
-/* The value of each component that is kept, by its number, in place of the sizes' memory. */
-static lob_status keep_values(const joining *j, decision *d, int64_t kept, int64_t *largest,
-                              lob_error *error)
+/* The value of each selected component, by its number, by way of the sizes' memory. */
+static lob_status select_values(const call *c, selection *s, int64_t selected, int64_t *largest,
+                                lob_error *error)
 {
     lob_volume voxel = {};
     voxel.type = LOB_F64;
-    voxel.slope = j->in->image->slope;
-    voxel.inter = j->in->image->inter;
+    voxel.slope = c->in->image->slope;
+    voxel.inter = c->in->image->inter;
     *largest = 0;
-    for (int64_t i = 0; i < j->found; i++)
-        if (d->label[i]) d->voxels[d->label[i] - 1] = i;
-    for (int64_t i = 0; i < kept; i++) {
-        voxel.data = &d->stored[d->voxels[i]];
-        LOB_TRY(lob_component_kept_value(&d->value[i], &voxel, 0, error));
-        if (d->value[i] > *largest) *largest = d->value[i];
+    for (int64_t i = 0; i < c->found; i++)
+        if (s->label[i]) s->voxels[s->label[i] - 1] = i;
+    for (int64_t i = 0; i < selected; i++) {
+        voxel.data = &s->stored[s->voxels[i]];
+        LOB_TRY(lob_component_label_of_voxel(&s->value[i], &voxel, 0, error));
+        if (s->value[i] > *largest) *largest = s->value[i];
     }
     return LOB_OK;
 }
 
 /* label: of each component, in device memory */
-static lob_status decide(joining *j, decision *d, const uint32_t **label,
-                         lob_components_output *result, int64_t *largest, lob_error *error)
+static lob_status select(call *c, selection *s, const uint32_t **label, lob_components_output *out,
+                         int64_t *largest, lob_error *error)
 {
-    const lob_components_options *o = j->options;
-    uint32_t *labels = (uint32_t *)((wide *)j->of_pieces + j->found);
-    LOB_TRY(decision_alloc(d, j->found, error));
-    LOB_TRY(fetch_sizes(j, d, error));
-    LOB_TRY(lob_components_select(d->label, &result->count, d->voxels, j->found, o, error));
-    LOB_TRY(lob_device_upload(j->device, labels, d->label, j->found * (int64_t)sizeof *d->label,
+    const lob_components_options *o = c->options;
+    u64 *voxels = (u64 *)c->per_piece;
+    uint32_t *labels = (uint32_t *)(voxels + c->found);
+    LOB_TRY(selection_alloc(s, c->found, error));
+    LOB_TRY(count_voxels(c, voxels, error));
+    LOB_TRY(lob_device_download(c->device, s->voxels, voxels, c->found * (int64_t)sizeof *voxels,
+                                error));
+    LOB_TRY(lob_components_select(s->label, &out->count, s->voxels, c->found, o, error));
+    LOB_TRY(lob_device_upload(c->device, labels, s->label, c->found * (int64_t)sizeof *s->label,
                               error));
     *label = labels;
-    *largest = result->count;
-    if (lob_components_tells_members(o)) LOB_TRY(fetch_members(j, d, result, error));
+    *largest = out->count;
+    if (lob_components_lists_members(o)) LOB_TRY(fetch_members(c, s, out, error));
     if (!o->keep_values) return LOB_OK;
-    LOB_TRY(fetch_values(j, d, error));
-    return keep_values(j, d, result->count, largest, error);
+    LOB_TRY(fetch_values(c, s, error));
+    return select_values(c, s, out->count, largest, error);
 }
 
 /* ---- from numbers to values ---- */
@@ -139,244 +134,212 @@ typedef struct {
     lob_type type;
     const int32_t *value; /* of numbers from 1 */
     int64_t voxels;
-} renaming;
+} value_params;
 
-static __global__ void __launch_bounds__(GATHER_THREADS) rename_kernel(renaming n)
+static __global__ void __launch_bounds__(VALUE_THREADS) value_kernel(value_params v)
 {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n.voxels; i += step) {
-        const int32_t number = n.number[i];
-        lob_label_put(n.label, n.type, i, number ? n.value[number - 1] : 0);
+    const int64_t step = grid_step();
+    for (int64_t i = grid_first(); i < v.voxels; i += step) {
+        const int32_t number = v.number[i];
+        lob_label_put(v.label, v.type, i, number ? v.value[number - 1] : 0);
     }
 }
 
-/* Replace int32 numbers by values of a type; a narrower one is written elsewhere first. */
-static lob_status rename_labels(joining *j, const decision *d, int64_t kept, lob_type type,
-                                lob_error *error)
+/* Replace int32 numbers by values; those of a narrower type are written elsewhere first. */
+static lob_status write_values(call *c, const selection *s, int64_t selected, lob_type type,
+                               lob_error *error)
 {
-    void *memory = NULL, *labels = j->arrays->labels;
-    const int64_t bytes = kept * (int64_t)sizeof *d->value, slack = 2 * 256;
-    renaming n = {};
-    n.voxels = lob_voxels(j->in->image);
-    n.number = (const int32_t *)labels;
-    n.label = labels;
-    n.type = type;
-    const int64_t narrow = type == LOB_I32 ? 0 : n.voxels * (int64_t)lob_type_of(type)->bytes;
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes + narrow + slack, &memory, error));
-    unsigned char *at = (unsigned char *)memory;
-    void *values = lob_take(&at, bytes);
-    n.value = (const int32_t *)values;
-    LOB_TRY(lob_device_upload(j->device, values, d->value, bytes, error));
-    if (narrow) n.label = at;
-    LOB_TRY(lob_launch(j->device, rename_kernel, "writing values",
-                       lob_grid_blocks(j->device, n.voxels, GATHER_THREADS), GATHER_THREADS, 0, n,
+    void *memory = NULL, *values = NULL, *labels = c->arrays->labels, *narrow = NULL;
+    value_params v = {};
+    v.voxels = lob_voxels(c->in->image);
+    v.number = (const int32_t *)labels;
+    v.type = type;
+    const int64_t bytes = selected * (int64_t)sizeof *s->value;
+    const int64_t narrow_bytes = type == LOB_I32 ? 0 : v.voxels * (int64_t)lob_type_of(type)->bytes;
+    const auto lay_out = [&](lob::arena block) {
+        values = block.take<unsigned char>(bytes);
+        narrow = block.take<unsigned char>(narrow_bytes);
+        return block.used;
+    };
+    LOB_TRY(
+        lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, lay_out(lob::arena()), &memory, error));
+    lay_out(lob::arena(memory));
+    v.value = (const int32_t *)values;
+    v.label = narrow_bytes ? narrow : labels;
+    LOB_TRY(lob_device_upload(c->device, values, s->value, bytes, error));
+    LOB_TRY(lob_launch(c->device, value_kernel, "writing values",
+                       lob_grid_blocks(c->device, v.voxels, VALUE_THREADS), VALUE_THREADS, 0, v,
                        error));
-    if (narrow)
-        LOB_CUDA(cudaMemcpyAsync(labels, at, (size_t)narrow, cudaMemcpyDeviceToDevice,
-                                 lob_device_cuda_stream(j->device)));
+    if (narrow_bytes)
+        LOB_CUDA(cudaMemcpyAsync(labels, narrow, (size_t)narrow_bytes, cudaMemcpyDeviceToDevice,
+                                 lob_device_cuda_stream(c->device)));
     return LOB_OK;
 }
 
-/* ---- the calls ---- */
+/* ---- device to device ---- */
 
-/* Of labels as they are written: with holes filled, or where memory is short. */
-static lob_status measure_labels(joining *j, lob_components_output *result, lob_error *error)
+/* From labels as they are written: with holes filled, or where memory is short for measure_runs. */
+static lob_status measure_labels(call *c, lob_components_output *out, lob_error *error)
 {
+    const lob_regions_arrays arrays = {c->arrays->labels, c->arrays->intensities};
     const lob_region *regions = NULL;
     const lob_region_values *values = NULL;
     lob_regions_input in = {};
-    lob_context context = *j->context;
-    int64_t taken = 0;
+    lob_context context = *c->context;
+    int64_t working_bytes = 0;
     context.progress = NULL;
-    in.type = result->type;
-    in.count = result->count;
-    in.dims = j->in->image->dims;
-    in.image = j->in->intensities;
-    const lob_regions_arrays arrays = {j->arrays->labels, j->arrays->intensities};
-    LOB_TRY(lob_regions_cuda_arrays(&arrays, &regions, &values, &result->fine, &taken, &in,
+    in.type = out->type;
+    in.count = out->count;
+    in.dims = c->in->image->dims;
+    in.image = c->in->intensities;
+    LOB_TRY(lob_regions_cuda_arrays(&arrays, &regions, &values, &out->fine, &working_bytes, &in,
                                     &context, error));
-    j->held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
-    lob_joining_hold(j, LOB_DEVICE_WORK, taken);
-    result->regions = (lob_region *)regions;
-    result->values = (lob_region_values *)values;
+    c->peak_bytes = lob_device_budget_held(&c->budget);
+    c->budget.held[LOB_DEVICE_TABLES] = 0; /* it has become the table, which is output */
+    lob_device_budget_hold(&c->budget, LOB_DEVICE_WORK, working_bytes);
+    out->regions = (lob_region *)regions;
+    out->values = (lob_region_values *)values;
     return LOB_OK;
 }
 
-static lob_status measure(joining *j, lob_components_output *result, const uint32_t *label,
+static lob_status measure(call *c, lob_components_output *out, const uint32_t *label,
                           lob_error *error)
 {
     bool measured = false;
-    if (!j->options->fill_holes) LOB_TRY(lob_joining_measure(j, result, label, &measured, error));
-    return measured ? LOB_OK : measure_labels(j, result, error);
+    if (!c->options->fill_holes) LOB_TRY(measure_runs(c, out, label, &measured, error));
+    return measured ? LOB_OK : measure_labels(c, out, error);
 }
 
-/* From numbered pieces to labels; holes and regions go by numbers, values come last. */
-static lob_status label_all(joining *j, decision *d, lob_components_output *result,
-                            lob_error *error)
+/* From numbered pieces to labels. Holes and regions go by numbers; values are written last. */
+static lob_status label_all(call *c, selection *s, lob_components_output *out, lob_error *error)
 {
-    const lob_components_options *o = j->options;
+    const lob_components_options *o = c->options;
     const uint32_t *label = NULL;
-    int64_t largest = j->found;
+    int64_t largest = c->found;
     lob_type type = LOB_I32;
-    result->count = j->found;
-    if (j->piece_bytes) LOB_TRY(decide(j, d, &label, result, &largest, error));
+    out->count = c->found;
+    if (c->piece_bytes) LOB_TRY(select(c, s, &label, out, &largest, error));
     LOB_TRY(lob_components_type(&type, largest, o, error));
-    result->type = o->keep_values ? LOB_I32 : type;
-    LOB_TRY(lob_joining_paint(j, j->arrays->labels, result->type, label, false, error));
-    LOB_TRY(lob_joining_done(j, 0.8));
-    if (o->fill_holes && result->count > 0)
-        LOB_TRY(lob_holes_fill(j, j->arrays->labels, result->type, error));
-    if (o->regions) LOB_TRY(measure(j, result, label, error));
-    result->type = type;
-    return o->keep_values ? rename_labels(j, d, result->count, type, error) : LOB_OK;
+    out->type = o->keep_values ? LOB_I32 : type;
+    LOB_TRY(write_labels(c, c->arrays->labels, out->type, label, false, error));
+    LOB_TRY(report_progress(c, 0.8));
+    if (o->fill_holes && out->count > 0)
+        LOB_TRY(fill_holes(c, c->arrays->labels, out->type, error));
+    if (o->regions) LOB_TRY(measure(c, out, label, error));
+    out->type = type;
+    return o->keep_values ? write_values(c, s, out->count, type, error) : LOB_OK;
 }
 
-static lob_status join_all(joining *j, decision *d, lob_components_output *result, lob_error *error)
+static lob_status run_stages(call *c, selection *s, lob_components_output *out, lob_error *error)
 {
-    const lob_components_options *o = j->options;
-    const bool tells =
-        lob_components_selects(o) || o->keep_values || lob_components_tells_members(o);
-    wide counts[2];
-    LOB_TRY(lob_device_enter(j->device, error));
-    j->rule = lob_component_rule_of(j->in->image, o);
-    j->piece_bytes = tells ? (int64_t)(sizeof(wide) + sizeof(uint32_t)) : 0;
-    LOB_TRY(lob_joining_plan(j, j->in->image->dims, o->neighbours, o->slice_axis,
-                             o->join != LOB_JOIN_ANY, error));
-    LOB_TRY(lob_joining_allocate(j, error));
-    LOB_TRY(lob_joining_classify(j, error));
-    LOB_TRY(lob_joining_done(j, 0.2));
-    LOB_TRY(lob_joining_join(j, error));
-    LOB_TRY(lob_device_download(j->device, counts, j->counts, sizeof counts, error));
-    result->found = j->found;
-    result->foreground = (int64_t)counts[0];
-    result->not_finite = (int64_t)counts[1];
-    LOB_TRY(label_all(j, d, result, error));
-    LOB_TRY(lob_device_wait(j->device, error));
-    result->working_bytes = j->bytes;
-    return lob_joining_done(j, 0.9);
+    const lob_components_options *o = c->options;
+    const bool selects =
+        lob_components_selects(o) || o->keep_values || lob_components_lists_members(o);
+    u64 counts[2];
+    LOB_TRY(lob_device_enter(c->device, error));
+    c->rule = lob_component_rule_of(c->in->image, o);
+    c->piece_bytes = selects ? (int64_t)(sizeof(u64) + sizeof(uint32_t)) : 0;
+    LOB_TRY(plan_join(c, c->in->image->dims, o->neighbours, o->slice_axis, o->join != LOB_JOIN_ANY,
+                      error));
+    LOB_TRY(allocate_join(c, error));
+    LOB_TRY(find_foreground(c, error));
+    LOB_TRY(report_progress(c, 0.2));
+    LOB_TRY(join_pieces(c, error));
+    LOB_TRY(fetch_found(c, error));
+    LOB_TRY(lob_device_download(c->device, counts, c->counts, sizeof counts, error));
+    out->found = c->found;
+    out->foreground = (int64_t)counts[0];
+    out->not_finite = (int64_t)counts[1];
+    LOB_TRY(label_all(c, s, out, error));
+    LOB_TRY(lob_device_wait(c->device, error));
+    const int64_t held = lob_device_budget_held(&c->budget);
+    out->working_bytes = held > c->peak_bytes ? held : c->peak_bytes;
+    return report_progress(c, 0.9);
 }
+
+} /* namespace lob::components */
 
 lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
-                                      lob_components_output *result, const lob_components_input *in,
+                                      lob_components_output *out, const lob_components_input *in,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error)
 {
-    joining j = {};
-    *result = lob_components_output{};
-    if (!context->device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    lob::components::call c = {};
+    lob::components::selection selection = {};
+    *out = lob_components_output{};
+    if (!context->device) return lob_device_missing(error);
     LOB_TRY(lob_components_check(in, options, error));
-    j.device = context->device;
-    j.in = in;
-    j.options = options;
-    j.arrays = arrays;
-    j.context = context;
-    decision d = {};
-    const lob_status st = join_all(&j, &d, result, error);
-    decision_free(&d);
+    c.device = context->device;
+    c.in = in;
+    c.options = options;
+    c.arrays = arrays;
+    c.context = context;
+    c.budget = lob_device_budget_of(context, "components", lob_voxels(in->image));
+    const lob_status st = lob::components::run_stages(&c, &selection, out, error);
+    selection_free(&selection);
     if (st != LOB_OK) {
-        cudaStreamSynchronize(
-            lob_device_cuda_stream(j.device)); /* nothing of it stays on the way */
-        free(result->member);
-        *result = lob_components_output{};
+        lob_device_wait(c.device, NULL); /* for copies that are still on their way */
+        free(out->member);
+        *out = lob_components_output{};
     }
     return st;
 }
 
-/* Where the arrays of a call lie in the device's block for them, and how large they are. */
-typedef struct {
-    int64_t voxels, image, mask, intensities, labels, total;
-} sizes;
+/* ---- from ordinary memory and back ---- */
 
-static int64_t array_bytes(const lob_volume *volume)
+/* Labels and, where there are any, regions and values, in memory from malloc. */
+static lob_status receive(lob_components_output *out, void *labels, int64_t voxels, bool regions,
+                          bool values, lob_device *device, lob_error *error)
 {
-    return lob_product(lob_voxels(volume), volume->channels,
-                       (int64_t)lob_type_of(volume->type)->bytes, 1);
-}
-
-static lob_status measure_arrays(sizes *z, const lob_components_input *in,
-                                 const lob_components_options *options, lob_device *device,
-                                 lob_error *error)
-{
-    const bool narrow = options->type != LOB_TYPES && !options->keep_values;
-    const lob_type widest = narrow ? options->type : LOB_I32;
-    const int64_t slack = 4 * 256;
-    const bool same = in->intensities && in->intensities->data == in->image->data;
-    char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
-    z->voxels = lob_voxels(in->image);
-    z->image = array_bytes(in->image);
-    z->mask = in->mask ? z->voxels : 0;
-    z->intensities = in->intensities && !same ? array_bytes(in->intensities) : 0;
-    z->labels = lob_product(z->voxels, (int64_t)lob_type_of(widest)->bytes, 1, 1);
-    const int64_t most = INT64_MAX / 8;
-    if (z->image < 0 || z->intensities < 0 || z->labels < 0 || z->image > most ||
-        z->intensities > most || z->labels > most)
-        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                             "the volume is too large for a GPU");
-    z->total = z->image + z->mask + z->intensities + z->labels + slack;
-    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, z->total);
-    if (z->total <= room) return LOB_OK;
-    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                         "the volumes take %s and the GPU has %s free, enough for %.1f million "
-                         "voxels without what joining takes",
-                         lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
-                         (double)z->voxels / (double)z->total * (double)room / 1e6);
-}
-
-static lob_status send(lob_components_arrays *arrays, const sizes *z,
-                       const lob_components_input *in, lob_device *device, lob_error *error)
-{
-    void *block = NULL;
-    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
-    unsigned char *at = (unsigned char *)block;
-    void *image = lob_take(&at, z->image), *mask = lob_take(&at, z->mask);
-    void *intensities = lob_take(&at, z->intensities);
-    arrays->image = image;
-    arrays->mask = z->mask ? (const uint8_t *)mask : NULL;
-    arrays->intensities = z->intensities ? intensities : in->intensities ? image : NULL;
-    arrays->labels = at;
-    LOB_TRY(lob_device_upload(device, image, in->image->data, z->image, error));
-    LOB_TRY(lob_device_upload(device, mask, in->mask, z->mask, error));
-    if (!z->intensities) return LOB_OK;
-    return lob_device_upload(device, intensities, in->intensities->data, z->intensities, error);
-}
-
-/* The labels and the table, if there is one, in memory of the host's. */
-static lob_status receive(lob_components_output *result, const lob_components_arrays *arrays,
-                          int64_t voxels, bool wanted, lob_device *device, lob_error *error)
-{
-    const bool with_values = wanted && arrays->intensities;
-    const int64_t bytes = voxels * (int64_t)lob_type_of(result->type)->bytes;
-    const int64_t rows = result->count * (int64_t)sizeof(lob_region);
-    const int64_t sums = result->count * (int64_t)sizeof(lob_region_values);
-    const lob_region *regions = result->regions;
-    const lob_region_values *values = result->values;
-    result->regions = wanted ? (lob_region *)malloc((size_t)rows + 1) : NULL;
-    result->values = with_values ? (lob_region_values *)malloc((size_t)sums + 1) : NULL;
-    result->labels = malloc((size_t)bytes);
-    if (!result->labels || (wanted && !result->regions) || (with_values && !result->values))
+    const int64_t bytes = voxels * (int64_t)lob_type_of(out->type)->bytes;
+    const int64_t region_bytes = out->count * (int64_t)sizeof(lob_region);
+    const int64_t value_bytes = out->count * (int64_t)sizeof(lob_region_values);
+    void *from_regions = out->regions, *from_values = out->values;
+    out->regions = regions ? (lob_region *)malloc((size_t)region_bytes + 1) : NULL;
+    out->values = values ? (lob_region_values *)malloc((size_t)value_bytes + 1) : NULL;
+    out->labels = malloc((size_t)bytes);
+    if (!out->labels || (regions && !out->regions) || (values && !out->values))
         return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %.1f million voxels",
                         (double)voxels / 1e6);
-    if (wanted) LOB_TRY(lob_device_download(device, result->regions, regions, rows, error));
-    if (with_values) LOB_TRY(lob_device_download(device, result->values, values, sums, error));
-    return lob_device_download(device, result->labels, arrays->labels, bytes, error);
+    const lob_device_array received[] = {
+        {&from_regions, NULL, out->regions, region_bytes},
+        {&from_values,  NULL, out->values,  value_bytes },
+        {&labels,       NULL, out->labels,  bytes       },
+    };
+    return lob_device_receive(device, received, 3, error);
 }
 
-lob_status lob_components_cuda(lob_components_output *result, const lob_components_input *in,
+lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error)
 {
     lob_components_arrays arrays = {};
-    sizes z = {};
     lob_device *device = context->device;
-    *result = lob_components_output{};
-    if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    *out = lob_components_output{};
+    if (!device) return lob_device_missing(error);
     LOB_TRY(lob_components_check(in, options, error));
-    LOB_TRY(measure_arrays(&z, in, options, device, error));
-    LOB_TRY(send(&arrays, &z, in, device, error));
-    LOB_TRY(lob_components_cuda_arrays(&arrays, result, in, options, context, error));
-    lob_status st = receive(result, &arrays, z.voxels, options->regions, device, error);
+    const lob_volume *image = in->image, *intensities = in->intensities;
+    const bool narrow = options->type != LOB_TYPES && !options->keep_values;
+    const int64_t voxels = lob_voxels(image);
+    const lob_type_info *type = lob_type_of(narrow ? options->type : LOB_I32);
+    const int64_t label_bytes = lob_product(voxels, (int64_t)type->bytes, 1, 1);
+    const bool same = intensities && intensities->data == image->data; /* sent once */
+    const bool apart = intensities && !same;
+    const void *values = apart ? intensities->data : NULL;
+    const int64_t value_bytes = apart ? lob_device_bytes_of(intensities) : 0;
+    const lob_device_array sent[] = {
+        {(void **)&arrays.image,       image->data, NULL, lob_device_bytes_of(image)},
+        {(void **)&arrays.mask,        in->mask,    NULL, in->mask ? voxels : 0     },
+        {(void **)&arrays.intensities, values,      NULL, value_bytes               },
+        {&arrays.labels,               NULL,        NULL, label_bytes               },
+    };
+    LOB_TRY(lob_device_send(device, sent, 4, voxels, error));
+    if (same) arrays.intensities = arrays.image;
+    LOB_TRY(lob_components_cuda_arrays(&arrays, out, in, options, context, error));
+    lob_status st = receive(out, arrays.labels, voxels, options->regions,
+                            options->regions && intensities, device, error);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
-    if (st != LOB_OK) lob_components_output_free(result);
+    if (st != LOB_OK) lob_components_output_free(out);
     return st;
 }

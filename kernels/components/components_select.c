@@ -1,4 +1,4 @@
-/* Checking components' options, choosing which components are kept, and numbering these. */
+/* Checks of components' options, and the selection of components by size. */
 #include "kernels/components/components_select.h"
 
 #include "kernels/regions/regions_sum.h"
@@ -31,13 +31,15 @@ static lob_status check_image(const lob_components_input *in, const lob_componen
         return lob_fail(error, LOB_EDATA, "the image has %d channels; components take up to %d",
                         image->channels, LOB_COMPONENTS_MAX_CHANNELS);
     if (options->keep_values && image->channels != 1)
-        return lob_fail(error, LOB_EARG, "values can be kept of one channel, not of %d",
+        return lob_fail(error, LOB_EARG,
+                        "values can be kept only of images with one channel, not %d",
                         image->channels);
     if (!other) return LOB_OK;
     if (memcmp(&other->dims, &image->dims, sizeof other->dims) != 0)
-        return lob_fail(error, LOB_EDATA, "image and intensities have different sides");
+        return lob_fail(error, LOB_EDATA, "image and intensities have different dimensions");
     if (other->channels != 1)
-        return lob_fail(error, LOB_EDATA, "intensities have one channel, not %d", other->channels);
+        return lob_fail(error, LOB_EDATA, "intensities must have one channel, not %d",
+                        other->channels);
     return LOB_OK;
 }
 
@@ -48,18 +50,18 @@ lob_status lob_components_check(const lob_components_input *in,
     const int n = o->neighbours;
     const bool flat = o->slice_axis >= 0;
     if (o->slice_axis < -1 || o->slice_axis > 2)
-        return lob_fail(error, LOB_EARG, "slice axis %d: it is 0, 1, 2 or -1", o->slice_axis);
+        return lob_fail(error, LOB_EARG, "slice axis %d: it must be 0, 1, 2 or -1", o->slice_axis);
     if (flat ? n != 4 && n != 8 : n != 6 && n != 18 && n != 26)
         return lob_fail(error, LOB_EARG, "%d neighbours: %s", n,
                         flat ? "slice by slice it is 4 or 8" : "in 3D it is 6, 18 or 26");
     if (o->join != LOB_JOIN_ANY && o->join != LOB_JOIN_EQUAL && o->join != LOB_JOIN_TOLERANCE)
-        return lob_fail(error, LOB_EARG, "no such criterion of joining");
+        return lob_fail(error, LOB_EARG, "unknown rule of joining");
     if (o->join == LOB_JOIN_TOLERANCE && !(o->tolerance >= 0))
-        return lob_fail(error, LOB_EARG, "the tolerance must be a number from 0");
+        return lob_fail(error, LOB_EARG, "the tolerance must be 0 or more");
     if (o->ranged && !(o->range[0] <= o->range[1]))
         return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
     if (o->min_voxels < 0 || o->max_voxels < 0 || o->largest < 0)
-        return lob_fail(error, LOB_EARG, "sizes and numbers of components count from 0");
+        return lob_fail(error, LOB_EARG, "sizes and numbers of components must be 0 or more");
     if (o->max_voxels > 0 && o->max_voxels < o->min_voxels)
         return lob_fail(error, LOB_EARG,
                         "the largest size allowed, %lld voxels, is below the smallest, %lld",
@@ -67,22 +69,22 @@ lob_status lob_components_check(const lob_components_input *in,
     if (o->keep_values && o->join != LOB_JOIN_EQUAL)
         return lob_fail(error, LOB_EARG, "values can be kept only where equal ones are joined");
     if (o->type != LOB_U8 && o->type != LOB_I16 && o->type != LOB_I32 && o->type != LOB_TYPES)
-        return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
+        return lob_fail(error, LOB_EARG, "labels must be uint8, int16 or int32");
     const lob_status st = check_image(in, options, error);
     return st == LOB_OK && o->regions ? lob_regions_check_sides(in->image->dims, error) : st;
 }
 
 /*
- * The largest d with |slope| * d <= tolerance, by bisection over the bits of doubles, which rise
- * with their value from 0 up. Rounding keeps a product's order, and that to float32 where both are
- * so compared, so that d <= limit says the same as |slope| * d <= tolerance.
+ * The largest stored difference d with |slope| * d <= tolerance, by bisection over the bits of
+ * doubles, whose order is that of non-negative doubles. Rounding is monotonic, in float32 too where
+ * the image is compared in float32, so d <= limit is equivalent to |slope| * d <= tolerance.
  */
-static double largest_apart(const lob_volume *image, double tolerance)
+static double max_difference(const lob_volume *image, double tolerance)
 {
     if (tolerance > DBL_MAX) return INFINITY;
-    const double most = DBL_MAX, bound = lob_as_compared(tolerance, image);
-    uint64_t low = 0, high; /* the bits of 0 always do */
-    memcpy(&high, &most, sizeof high);
+    const double max = DBL_MAX, bound = lob_as_compared(tolerance, image);
+    uint64_t low = 0, high; /* the bits of 0, which always fits */
+    memcpy(&high, &max, sizeof high);
     while (low < high) {
         const uint64_t middle = low + (high - low + 1) / 2;
         double d;
@@ -105,7 +107,8 @@ lob_component_rule lob_component_rule_of(const lob_volume *image,
         .inter = image->inter,
         .low = lob_as_compared(options->range[0], image),
         .high = lob_as_compared(options->range[1], image),
-        .limit = options->join == LOB_JOIN_TOLERANCE ? largest_apart(image, options->tolerance) : 0,
+        .limit =
+            options->join == LOB_JOIN_TOLERANCE ? max_difference(image, options->tolerance) : 0,
         .ranged = options->ranged,
         .scaled = image->slope != 1 || image->inter != 0,
     };
@@ -117,23 +120,23 @@ bool lob_components_selects(const lob_components_options *options)
            options->order == LOB_ORDER_SIZE;
 }
 
-bool lob_components_tells_members(const lob_components_options *options)
+bool lob_components_lists_members(const lob_components_options *options)
 {
     return options->regions && options->fill_holes;
 }
 
-/* Whether the components that pass must be put in order of their sizes. */
-static bool ranks(const lob_components_options *options)
+/* Whether the components that pass min_voxels and max_voxels are ordered by size. */
+static bool orders_by_size(const lob_components_options *options)
 {
     return options->largest > 0 || options->order == LOB_ORDER_SIZE;
 }
 
 int64_t lob_components_select_bytes(int64_t found, const lob_components_options *options)
 {
-    return ranks(options) ? found * (int64_t)sizeof(int64_t) : 0;
+    return orders_by_size(options) ? found * (int64_t)sizeof(int64_t) : 0;
 }
 
-/* A heap of components with the largest, of equal ones the first, on top. */
+/* A binary heap of components: on top the largest, of equal ones the first. */
 typedef struct {
     int64_t *item;
     int64_t count;
@@ -145,68 +148,71 @@ static bool before(const heap *h, int64_t a, int64_t b)
     return h->voxels[a] != h->voxels[b] ? h->voxels[a] > h->voxels[b] : a < b;
 }
 
-static void sink(heap *h, int64_t place)
+static void sift_down(heap *h, int64_t at)
 {
-    const int64_t moved = h->item[place];
+    const int64_t moved = h->item[at];
     for (;;) {
-        int64_t child = 2 * place + 1;
+        int64_t child = 2 * at + 1;
         if (child >= h->count) break;
         if (child + 1 < h->count && before(h, h->item[child + 1], h->item[child])) child++;
         if (before(h, moved, h->item[child])) break;
-        h->item[place] = h->item[child];
-        place = child;
+        h->item[at] = h->item[child];
+        at = child;
     }
-    h->item[place] = moved;
+    h->item[at] = moved;
 }
 
-/* Number what passed by size and take out all but the largest; number[] is 0 before. */
-static int64_t rank_largest(int32_t *number, heap *h, int64_t largest)
+/* Number the heap's components by size, at most `largest` of them; number is all 0 before. */
+static int64_t number_by_size(int32_t *number, heap *h, int64_t largest)
 {
-    int64_t ranked = 0;
-    for (int64_t i = h->count / 2 - 1; i >= 0; i--) sink(h, i);
-    while (h->count > 0 && (largest == 0 || ranked < largest)) {
-        number[h->item[0]] = (int32_t)++ranked;
+    int64_t numbered = 0;
+    for (int64_t i = h->count / 2 - 1; i >= 0; i--) sift_down(h, i);
+    while (h->count > 0 && (largest == 0 || numbered < largest)) {
+        number[h->item[0]] = (int32_t)++numbered;
         h->item[0] = h->item[--h->count];
-        if (h->count > 0) sink(h, 0);
+        if (h->count > 0) sift_down(h, 0);
     }
-    return ranked;
+    return numbered;
 }
 
-lob_status lob_components_select(int32_t *number, int64_t *kept, const int64_t *voxels,
+lob_status lob_components_select(int32_t *number, int64_t *selected, const int64_t *voxels,
                                  int64_t found, const lob_components_options *options,
                                  lob_error *error)
 {
     heap passed = {.voxels = voxels};
     int64_t passing = 0;
-    *kept = 0;
+    *selected = 0;
     for (int64_t i = 0; i < found; i++) {
-        const bool passes = voxels[i] >= options->min_voxels &&
-                            (options->max_voxels == 0 || voxels[i] <= options->max_voxels);
+        const bool passes =
+            !voxels || (voxels[i] >= options->min_voxels &&
+                        (options->max_voxels == 0 || voxels[i] <= options->max_voxels));
         number[i] = passes;
         passing += passes;
     }
-    const int64_t left =
+    const int64_t remaining =
         options->largest > 0 && options->largest < passing ? options->largest : passing;
-    if (left > INT32_MAX)
-        return lob_fail(error, LOB_EDATA,
-                        "%lld components are more than int32 labels count; ask for fewer, by size",
-                        (long long)left);
-    if (ranks(options) && passing > 0) {
+    if (remaining > INT32_MAX)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%lld components are more than int32 labels can number; select fewer by size",
+            (long long)remaining);
+    if (orders_by_size(options) && passing > 0) {
         passed.item = malloc((size_t)passing * sizeof *passed.item);
         if (!passed.item)
-            return lob_fail(error, LOB_ENOMEM, "no memory to put %lld components in order",
+            return lob_fail(error, LOB_ENOMEM, "no memory to order %lld components by size",
                             (long long)passing);
         for (int64_t i = 0; i < found; i++) {
             if (number[i]) passed.item[passed.count++] = i;
             number[i] = 0;
         }
-        *kept = rank_largest(number, &passed, options->largest);
+        *selected = number_by_size(number, &passed, options->largest);
         free(passed.item);
     }
     if (options->order == LOB_ORDER_SIZE) return LOB_OK;
-    *kept = 0;
+    int64_t numbered = 0;
     for (int64_t i = 0; i < found; i++)
-        if (number[i]) number[i] = (int32_t)++ * kept;
+        if (number[i]) number[i] = (int32_t)++numbered;
+    *selected = numbered;
     return LOB_OK;
 }
 
@@ -238,8 +244,8 @@ lob_status lob_component_label_of_value(int32_t *label, double value, lob_error 
     return LOB_OK;
 }
 
-lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int64_t at,
-                                    lob_error *error)
+lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
+                                        lob_error *error)
 {
     double stored;
     lob_values(&stored, image->data, image->type, at, 1);
@@ -247,11 +253,11 @@ lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int
         label, lob_component_value(stored, image->slope, image->inter), error);
 }
 
-void lob_components_output_free(lob_components_output *result)
+void lob_components_output_free(lob_components_output *out)
 {
-    free(result->labels);
-    free(result->regions);
-    free(result->values);
-    free(result->member);
-    *result = (lob_components_output){0};
+    free(out->labels);
+    free(out->regions);
+    free(out->values);
+    free(out->member);
+    *out = (lob_components_output){0};
 }

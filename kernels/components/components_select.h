@@ -1,4 +1,4 @@
-/* What of components both backends decide on the host: checks, which are kept, their numbers. */
+/* Host code of both backends: check the options, select components, give them labels. */
 #ifndef LOB_COMPONENTS_SELECT_H
 #define LOB_COMPONENTS_SELECT_H
 
@@ -17,33 +17,32 @@ lob_status lob_components_check(const lob_components_input *in,
 lob_component_rule lob_component_rule_of(const lob_volume *image,
                                          const lob_components_options *options);
 
-/* Whether any is taken out or numbers depend on sizes; otherwise components keep their numbers. */
+/* Whether sizes decide which components remain or how they are numbered. */
 bool lob_components_selects(const lob_components_options *options);
 
-/* Whether the result has a member of each component. */
-bool lob_components_tells_members(const lob_components_options *options);
+/* Whether the output has the array member. */
+bool lob_components_lists_members(const lob_components_options *options);
 
-/* Bytes that lob_components_select allocates for so many components, beyond number. */
+/* Bytes that lob_components_select allocates for found components, beyond its arguments. */
 int64_t lob_components_select_bytes(int64_t found, const lob_components_options *options);
 
 /*
- * Decide which components are kept and how they are numbered.
+ * Select components by size and number them.
  *
- *   number  out  found: of the component that a raster scan meets i-th, its new number from 1;
- *                0: taken out
- *   kept    out  how many are kept
- *   voxels  in   found: the size of each
+ *   number    out  found: the new number, from 1, of each component in raster order; 0: removed
+ *   selected  out  how many remain
+ *   voxels    in   found: the size of each; NULL where !lob_components_selects(options)
  *
- * Linear in found, and log(found) for each one kept where only the largest are or size is the
- * order. Returns LOB_OK, LOB_EDATA (more are kept than an int32 counts) or LOB_ENOMEM.
+ * Takes O(found) steps, and O(log found) more for each selected one where components are ordered by
+ * size. Returns LOB_OK, LOB_EDATA (more are selected than an int32 counts) or LOB_ENOMEM.
  */
-lob_status lob_components_select(int32_t *number, int64_t *kept, const int64_t *voxels,
+lob_status lob_components_select(int32_t *number, int64_t *selected, const int64_t *voxels,
                                  int64_t found, const lob_components_options *options,
                                  lob_error *error);
 
 /*
- * The type for labels of which this is the largest: options->type, or the first that holds it.
- * Returns LOB_OK or LOB_EDATA (none does, or options->type does not).
+ * The type of labels up to largest: options->type, or the smallest that holds it. Returns LOB_OK or
+ * LOB_EDATA (none holds it, or options->type does not).
  */
 lob_status lob_components_type(lob_type *type, int64_t largest,
                                const lob_components_options *options, lob_error *error);
@@ -54,9 +53,9 @@ lob_status lob_components_type(lob_type *type, int64_t largest,
  */
 lob_status lob_component_label_of_value(int32_t *label, double value, lob_error *error);
 
-/* The same, of the component that holds voxel `at` of an image of one channel. */
-lob_status lob_component_kept_value(int32_t *label, const lob_volume *image, int64_t at,
-                                    lob_error *error);
+/* The same for the value of voxel `at` of an image of one channel. */
+lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
+                                        lob_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,14 +1,14 @@
-/* What a foreground voxel is and when two of them are joined, compiled for the CPU and for CUDA. */
+/* Which voxels are foreground and which neighbours are joined; for the CPU and CUDA. */
 #ifndef LOB_COMPONENTS_VOXEL_H
 #define LOB_COMPONENTS_VOXEL_H
 
 #include "volumes/both.h"
 #include "volumes/voxel_type.h"
 
-/* The options that single voxels are asked about, in stored units where that saves work. */
+/* The options that decide about single voxels and pairs, prepared for comparison. */
 typedef struct {
     double slope, inter; /* a voxel's value is slope * stored + inter */
-    double low, high;    /* foreground's range of values, where ranged, as these are compared */
+    double low, high;    /* with ranged: the range, rounded as lob_as_compared says */
     double limit;        /* tolerance: the largest sum of stored differences that joins */
     bool ranged;
     bool scaled; /* slope and inter are not 1 and 0 */
@@ -19,15 +19,15 @@ LOB_BOTH double lob_component_value(double stored, double slope, double inter)
     return slope * stored + inter;
 }
 
-/* Neither NaN nor infinite. Integers always are finite. */
+/* Neither NaN nor infinite. */
 LOB_BOTH bool lob_component_finite(double stored)
 {
     return stored - stored == 0.0;
 }
 
 /*
- * What one channel says about a finite voxel. Where rule->ranged every channel must agree, else one
- * is enough. Of 64-bit integers the nearest double is looked at, which is 0 for 0 alone.
+ * Whether one channel of a finite voxel is foreground. With rule->ranged every channel must be,
+ * else one is enough. A 64-bit integer is rounded to a double, which is 0 only for 0.
  */
 LOB_BOTH bool lob_component_foreground(double stored, const lob_component_rule *rule)
 {
@@ -36,11 +36,11 @@ LOB_BOTH bool lob_component_foreground(double stored, const lob_component_rule *
 }
 
 /*
- * lob_component_apart_uint8_t(a, b) and so on for every voxel type: |a - b| in stored units. Exact
- * for integers of up to 32 bits, and then a sum over channels is exact too; the exact difference
- * rounded once to a double for those of 64; one subtraction of doubles for real types. Two voxels
- * are within the tolerance when the sum over channels, added in their order, is at most
- * rule->limit. Equal is a == b in every channel, so that 0.0 and -0.0 are equal.
+ * lob_component_apart_uint8_t(a, b) and so on for every voxel type: |a - b| in stored units. It is
+ * exact for integers of up to 32 bits, as is its sum over channels; for 64 bits it is the exact
+ * difference rounded to a double; for real types one subtraction of doubles. Two voxels are within
+ * the tolerance when the sum over channels, added in their order, is at most rule->limit. Two
+ * voxels are equal when a == b in every channel, so 0.0 equals -0.0.
  */
 #define LOB_COMPONENT_APART(type, ctype, name, integer, lowest, highest) \
     LOB_BOTH double lob_component_apart_##ctype(ctype a, ctype b)        \

@@ -175,18 +175,19 @@ lob_status lob_contacts(lob_contact **contacts, int64_t *count, const lob_label_
     const int threads = context->threads < 1      ? 1
                         : context->threads > rows ? (int)rows
                                                   : context->threads;
-    int64_t left = context->max_memory > 0 ? context->max_memory : INT64_MAX, pairs = 0;
+    lob_budget budget = {.who = "contacts", .limit = context->max_memory};
+    int64_t pairs = 0;
     lob_pair_table(*tables)[3] = calloc((size_t)threads, sizeof *tables);
     if (!tables) return lob_fail(error, LOB_ENOMEM, "no memory for contacts");
     for (int t = 0; t < threads; t++)
-        for (int a = 0; a < 3; a++) tables[t][a].left = &left;
+        for (int a = 0; a < 3; a++) tables[t][a].budget = &budget;
 
     lob_status st = count_volume(tables, grid, slice_axis, threads);
     for (int a = 0; a < 3; a++) pairs += tables[0][a].used;
     if (st == LOB_OK && pairs > 0) {
         /* qsort may allocate a copy */
-        const bool fits = pairs <= left / (2 * (int64_t)sizeof **contacts);
-        *contacts = fits ? malloc((size_t)pairs * sizeof **contacts) : NULL;
+        st = lob_budget_hold(&budget, 2 * pairs * (int64_t)sizeof **contacts, NULL);
+        if (st == LOB_OK) *contacts = malloc((size_t)pairs * sizeof **contacts);
         if (!*contacts) st = LOB_ENOMEM;
     }
     if (st == LOB_OK && pairs > 0) *count = merge_axes(*contacts, tables[0]);

@@ -8,32 +8,32 @@
 #include <string.h>
 
 /*
- * Between the passes a voxel holds no rounded distance but the whole-voxel offsets to its nearest
- * voxel of the set, packed into the four bytes that the output has for it, so that the result is
- * rounded once, at the very end. Passes run from the shortest axis to the longest: the offsets
- * along the two shorter axes are all that has to be packed, and they fit into 31 bits for any
- * volume that fits into a machine.
+ * Between passes a voxel holds the offsets, in whole voxels, to its nearest voxel of the set so
+ * far, packed into the 4 bytes of its output. So the distance is rounded only once, in the last
+ * pass. Passes run from the shortest axis to the longest: only the offsets along the two shorter
+ * axes are packed, and these fit 31 bits for any volume that fits in memory.
  */
-#define NOTHING UINT32_MAX
+#define NO_VOXEL UINT32_MAX /* no voxel of the set so far */
 
-enum { BLOCK = 16 }; /* neighbouring lines gathered at a time, so that a cache line is read once */
+/* A line is the voxels along the axis of a pass. */
+enum { BLOCK = 16 }; /* neighbouring lines copied at a time, so that a cache line is read once */
 
 typedef struct {
     int axis[3];      /* in the order of the passes */
     int64_t side[3];  /* by axis */
     int64_t step[3];  /* by axis: voxels from one to the next */
     double weight[3]; /* by axis: spacing squared */
-    int shift;        /* bits of the first pass's offset */
-    double *inverse;  /* of the axis under way: 1 / (weight * i); division is what takes long */
+    int shift;        /* bits of the offset along the first axis */
+    double *inverse;  /* 1 / (weight * i) for the axis of this pass, since divisions are slow */
 } plan;
 
 /* Working memory of one thread, for lines of at most n voxels. */
 typedef struct {
-    uint32_t *codes;  /* BLOCK * n */
-    uint32_t *result; /* n */
-    double *cost;     /* n: squared distance along the axes done so far */
-    double *from;     /* n: where a parabola becomes the lowest */
-    int64_t *vertex;  /* n: where it stands */
+    uint32_t *offsets; /* BLOCK * n: packed offsets */
+    uint32_t *result;  /* n */
+    double *cost;      /* n: squared distance along the axes of earlier passes */
+    double *from;      /* n: where a parabola becomes the lowest */
+    int64_t *vertex;   /* n: the voxel of its vertex */
 } scratch;
 
 static int bits_for(int64_t side)
@@ -43,8 +43,7 @@ static int bits_for(int64_t side)
     return bits;
 }
 
-/* Sort the axes by length and lay out the packed offsets; false when they need more than 31 bits.
- */
+/* Sort the axes by length and plan the packed offsets; false when these need more than 31 bits. */
 static bool make_plan(plan *p, lob_dims dims, const double spacing_mm[3])
 {
     *p = (plan){
@@ -63,22 +62,22 @@ static bool make_plan(plan *p, lob_dims dims, const double spacing_mm[3])
     return p->shift + bits_for(p->side[p->axis[1]]) <= 31;
 }
 
-static double cost_of(uint32_t code, const plan *p)
+static double cost_of(uint32_t offset, const plan *p)
 {
-    const double first = code & ((1u << p->shift) - 1), second = code >> p->shift;
+    const double first = offset & ((1u << p->shift) - 1), second = offset >> p->shift;
     return first * first * p->weight[p->axis[0]] + second * second * p->weight[p->axis[1]];
 }
 
 /*
- * The lower envelope of the parabolas cost[i] + weight * (x - i)^2 over the voxels that know a
- * voxel of the set. Returns how many parabolas take part.
+ * Find the lower envelope of the parabolas cost[i] + weight * (x - i)^2 over the voxels i that have
+ * an offset. Returns how many parabolas it is made of.
  */
-static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, const plan *p)
+static int64_t envelope(const scratch *s, const uint32_t *offsets, int64_t n, const plan *p)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++) {
-        if (codes[i] == NOTHING) continue;
-        s->cost[i] = cost_of(codes[i], p);
+        if (offsets[i] == NO_VOXEL) continue;
+        s->cost[i] = cost_of(offsets[i], p);
         double from = -INFINITY;
         while (count > 0) {
             const int64_t v = s->vertex[count - 1];
@@ -93,27 +92,26 @@ static int64_t envelope(const scratch *s, const uint32_t *codes, int64_t n, cons
     return count;
 }
 
-/* The first pass needs no parabolas: the nearest voxel of the set is the last one met, either way.
- */
-static void scan_line(uint32_t *codes, int64_t n)
+/* The first pass needs no parabolas: the nearest voxel is the last one met in either direction. */
+static void scan_line(uint32_t *offsets, int64_t n)
 {
-    uint32_t away = NOTHING;
+    uint32_t away = NO_VOXEL;
     for (int64_t i = 0; i < n; i++) {
-        away = codes[i] == 0 ? 0 : away == NOTHING ? NOTHING : away + 1;
-        codes[i] = away;
+        away = offsets[i] == 0 ? 0 : away == NO_VOXEL ? NO_VOXEL : away + 1;
+        offsets[i] = away;
     }
     for (int64_t i = n - 1; i-- > 0;)
-        if (codes[i + 1] < codes[i])
-            codes[i] = codes[i + 1] + 1 < codes[i] ? codes[i + 1] + 1 : codes[i];
+        if (offsets[i + 1] < offsets[i])
+            offsets[i] = offsets[i + 1] + 1 < offsets[i] ? offsets[i + 1] + 1 : offsets[i];
 }
 
-/* One line of one pass, in place: codes to codes, in the last pass codes to the bits of floats. */
-static void transform_line(const scratch *s, uint32_t *codes, int pass, const plan *p)
+/* A line in place: offsets to offsets, and in the last pass offsets to the bits of floats. */
+static void transform_line(const scratch *s, uint32_t *offsets, int pass, const plan *p)
 {
     const int axis = p->axis[pass];
     const int64_t n = p->side[axis];
     const double weight = p->weight[axis];
-    const int64_t count = envelope(s, codes, n, p);
+    const int64_t count = envelope(s, offsets, n, p);
     if (count == 0 && pass < 2) return;
 
     int64_t k = 0;
@@ -125,28 +123,29 @@ static void transform_line(const scratch *s, uint32_t *codes, int pass, const pl
                 count ? (float)(s->cost[v] + weight * (double)away * (double)away) : INFINITY;
             memcpy(&s->result[i], &squared, sizeof squared);
         } else {
-            s->result[i] = codes[v] | (uint32_t)away << p->shift;
+            s->result[i] = offsets[v] | (uint32_t)away << p->shift;
         }
     }
-    memcpy(codes, s->result, (size_t)n * sizeof *codes);
+    memcpy(offsets, s->result, (size_t)n * sizeof *offsets);
 }
 
-/* A pass over `lines` neighbouring lines, the first of which begins at voxel `first`. */
+/* A pass over neighbouring lines, `apart` voxels apart, the first of which begins at voxel first.
+ */
 static void transform_block(float *voxels, int64_t first, int64_t lines, int64_t apart,
                             const scratch *s, int pass, const plan *p)
 {
     const int64_t n = p->side[p->axis[pass]], step = p->step[p->axis[pass]];
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lines; l++)
-            memcpy(&s->codes[l * n + i], &voxels[first + i * step + l * apart], sizeof(uint32_t));
+            memcpy(&s->offsets[l * n + i], &voxels[first + i * step + l * apart], sizeof(uint32_t));
     for (int64_t l = 0; l < lines; l++)
         if (pass == 0)
-            scan_line(s->codes + l * n, n);
+            scan_line(s->offsets + l * n, n);
         else
-            transform_line(s, s->codes + l * n, pass, p);
+            transform_line(s, s->offsets + l * n, pass, p);
     for (int64_t i = 0; i < n; i++)
         for (int64_t l = 0; l < lines; l++)
-            memcpy(&voxels[first + i * step + l * apart], &s->codes[l * n + i], sizeof(uint32_t));
+            memcpy(&voxels[first + i * step + l * apart], &s->offsets[l * n + i], sizeof(uint32_t));
 }
 
 static void transform_axis(float *voxels, const scratch *of_thread, int threads, int pass,
@@ -166,7 +165,7 @@ static void transform_axis(float *voxels, const scratch *of_thread, int threads,
     }
 }
 
-/* Of a thread's scratch for lines of n voxels, in whole cache lines. */
+/* Bytes of a thread's scratch for lines of n voxels, rounded up to cache lines. */
 static int64_t scratch_bytes(int64_t n)
 {
     const int64_t bytes =
@@ -176,8 +175,8 @@ static int64_t scratch_bytes(int64_t n)
 
 static int64_t longest_side(lob_dims dims)
 {
-    const int64_t most = dims.nx > dims.ny ? dims.nx : dims.ny;
-    return dims.nz > most ? dims.nz : most;
+    const int64_t longest = dims.nx > dims.ny ? dims.nx : dims.ny;
+    return dims.nz > longest ? dims.nz : longest;
 }
 
 int64_t lob_distance_bytes(lob_dims dims, int threads)
@@ -205,15 +204,15 @@ lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims 
         s->cost = (double *)(memory + (size_t)t * per_thread);
         s->from = s->cost + n;
         s->vertex = (int64_t *)(s->from + n);
-        s->codes = (uint32_t *)(s->vertex + n);
-        s->result = s->codes + BLOCK * n;
+        s->offsets = (uint32_t *)(s->vertex + n);
+        s->result = s->offsets + BLOCK * n;
     }
 
     const int64_t voxels = lob_dims_voxels(dims);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < voxels; i++) {
-        const uint32_t code = set[i] ? 0 : NOTHING;
-        memcpy(&squared_mm[i], &code, sizeof code);
+        const uint32_t offset = set[i] ? 0 : NO_VOXEL;
+        memcpy(&squared_mm[i], &offset, sizeof offset);
     }
     for (int pass = 0; pass < 3; pass++)
         if (pass == 2 || p.side[p.axis[pass]] > 1)

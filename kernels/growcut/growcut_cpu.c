@@ -1,14 +1,15 @@
-/* GrowCut on the CPU: the whole volume as one job of the tile engine, or every slice as one. */
+/* GrowCut on the CPU: the tile engine grows the volume, or every slice, as a section. */
 #include "kernels/growcut/cpu/growcut_tiles.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 
-/* Sides that keep a tile's keys and levels in the second-level cache. */
+/* Voxels along a tile's side: its keys and levels then fit the second-level cache. */
 enum { TILE_3D = 32, TILE_2D = 128 };
 
-static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
+/* Add the result of a section to that of the call. */
+static void add_stats(lob_growcut_stats *to, const lob_growcut_stats *part)
 {
     to->data_voxels += part->data_voxels;
     to->not_finite += part->not_finite;
@@ -24,31 +25,30 @@ static void add(lob_growcut_stats *to, const lob_growcut_stats *part)
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
 
-/* What the narrow key's try is of the whole, when the wide one may have to follow: few need it. */
-static const double FIRST_TRY = 0.9;
+/* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
+static const double FIRST_ATTEMPT = 0.9;
 
-/* Let the next run tell of its share of what the runs before it left of the job. */
-static void next_part(lob_growcut_job *run, const lob_growcut_job *job, double share)
+/* Give the next pass its share of what the passes before it left of the section's progress. */
+static void next_pass(lob_growcut_section *pass, const lob_growcut_section *section, double share)
 {
-    run->done_before = run->done_after;
-    run->done_after = share < 1 ? run->done_before + (job->done_after - run->done_before) * share
-                                : job->done_after;
+    const double left = section->progress_to - pass->progress_to;
+    pass->progress_from = pass->progress_to;
+    pass->progress_to = share < 1 ? pass->progress_from + left * share : section->progress_to;
 }
 
-/* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
- */
-static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growcut_stats *stats,
-                             lob_error *error)
+/* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */
+static lob_status grow_with_keys(const lob_growcut_section *section, int key_bits,
+                                 lob_growcut_stats *stats, lob_error *error)
 {
-    const bool narrow = key_bits != 64 && lob_growcut_narrow(job->in->labels);
-    const double share = job->out->tie ? 0.5 : 1.0;
-    lob_growcut_result result = {.overflow = !narrow}, ties = {0};
-    lob_growcut_job run = *job;
+    const bool try_32 = key_bits != 64 && lob_growcut_try_32_bits(section->in->labels);
+    const double share = section->out->tie ? 0.5 : 1.0;
+    lob_growcut_result result = {.overflow = !try_32}, ties = {0};
+    lob_growcut_section pass = *section;
     lob_status st = LOB_OK;
-    run.done_after = job->done_before;
-    if (narrow) {
-        next_part(&run, job, key_bits == 32 ? share : FIRST_TRY * share);
-        st = lob_growcut_tiles_32(&run, &result, error);
+    pass.progress_to = section->progress_from;
+    if (try_32) {
+        next_pass(&pass, section, key_bits == 32 ? share : FIRST_ATTEMPT * share);
+        st = lob_growcut_tiles_32(&pass, &result, error);
     }
     if (st != LOB_OK) return st;
     if (result.overflow && key_bits == 32)
@@ -56,14 +56,14 @@ static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growc
     stats->key_bits = result.overflow ? 64 : 32;
     stats->working_bytes = result.working_bytes;
     if (result.overflow) {
-        next_part(&run, job, share);
-        st = lob_growcut_tiles_64(&run, &result, error);
+        next_pass(&pass, section, share);
+        st = lob_growcut_tiles_64(&pass, &result, error);
     }
     if (st != LOB_OK) return st;
-    if (job->out->tie) {
-        next_part(&run, job, 1.0);
-        st = stats->key_bits == 32 ? lob_growcut_ties_32(&run, &ties, error)
-                                   : lob_growcut_ties_64(&run, &ties, error);
+    if (section->out->tie) {
+        next_pass(&pass, section, 1.0);
+        st = stats->key_bits == 32 ? lob_growcut_ties_32(&pass, &ties, error)
+                                   : lob_growcut_ties_64(&pass, &ties, error);
     }
     stats->seeds = result.seeds;
     stats->seeds_outside = result.seeds_outside;
@@ -71,38 +71,39 @@ static lob_status grow_keyed(const lob_growcut_job *job, int key_bits, lob_growc
     stats->ties = ties.ties;
     stats->rounds = result.rounds;
     stats->fixed_point = result.fixed_point;
-    stats->largest_cost = (double)result.largest / job->rule.unit * job->levels.level_step;
+    stats->largest_cost = (double)result.largest / section->rule.unit * section->levels.level_step;
     if (result.working_bytes > stats->working_bytes) stats->working_bytes = result.working_bytes;
     if (ties.working_bytes > stats->working_bytes) stats->working_bytes = ties.working_bytes;
     return st;
 }
 
-/* Grow over one view: scan its levels, make its rule, run the engine. */
-static lob_status grow_view(lob_growcut_job *job, const lob_growcut_options *options,
-                            lob_growcut_stats *stats, lob_error *error)
+/* Grow one section: scan its levels, make its rule, run the engine. */
+static lob_status grow_section(lob_growcut_section *section, const lob_growcut_options *options,
+                               lob_growcut_stats *stats, lob_error *error)
 {
     uint16_t span[LOB_GROWCUT_MAX_CHANNELS];
-    lob_levels_scan(&job->levels, span, &job->data, &job->view, job->threads);
-    job->rule = lob_growcut_rule_of(options, &job->levels, span, job->in->image, &job->view);
-    uint32_t *cost = lob_growcut_costs(&job->rule);
+    lob_levels_scan(&section->levels, span, &section->data, &section->view, section->threads);
+    section->rule =
+        lob_growcut_rule_of(options, &section->levels, span, section->in->image, &section->view);
+    uint32_t *cost = lob_growcut_costs(&section->rule);
     if (!cost) return LOB_ENOMEM;
-    job->cost = cost;
-    const lob_status st = grow_keyed(job, options->key_bits, stats, error);
+    section->cost = cost;
+    const lob_status st = grow_with_keys(section, options->key_bits, stats, error);
     free(cost);
-    stats->data_voxels = job->levels.data_voxels;
-    stats->not_finite = job->levels.not_finite;
-    stats->level_step = job->levels.level_step;
+    stats->data_voxels = section->levels.data_voxels;
+    stats->not_finite = section->levels.not_finite;
+    stats->level_step = section->levels.level_step;
     return st;
 }
 
-/* All slices across an axis. */
+/* The slices across an axis. */
 typedef struct {
-    const lob_growcut_job *whole;
+    const lob_growcut_section *whole;
     const lob_growcut_options *options;
     int64_t count;
-    bool *grown;  /* count */
-    int at_once;  /* each by one thread; 1: one after another, by all threads */
-    bool patient; /* a slice that does not fit waits until fewer are grown at once */
+    bool *grown; /* count */
+    int at_once; /* each by one thread; 1: one after another, by all threads */
+    bool retry;  /* a slice that exceeds its memory is grown later, with fewer at once */
     atomic_int stop;
     atomic_llong finished;
     lob_growcut_stats *stats;
@@ -110,41 +111,43 @@ typedef struct {
     lob_error *error;
 } slices;
 
-/* The first thread tells the progress and hears of a cancel. */
-static lob_status grow_slice(const slices *all, int64_t s, lob_growcut_stats *part, lob_error *line)
+/* Only the calling thread, which is thread 0, reports progress. */
+static lob_status grow_slice(const slices *all, int64_t s, lob_growcut_stats *part,
+                             lob_error *reason)
 {
-    const lob_growcut_job *whole = all->whole;
-    const int64_t finished = atomic_load(&all->finished), most = whole->max_memory / all->at_once;
-    lob_growcut_job job = *whole;
-    job.view = lob_view_slice(whole->in->image->dims, all->options->slice_axis, s);
-    job.threads = all->at_once > 1 ? 1 : whole->threads;
-    job.max_memory = whole->max_memory && most == 0 ? 1 : most;
-    job.cancelled = &all->stop;
-    job.context = omp_get_thread_num() == 0 ? whole->context : NULL;
-    job.done_before = (double)finished / (double)all->count;
-    /* What may have to be grown again tells nothing before it is finished. */
-    job.done_after = (double)(finished + !all->patient) / (double)all->count;
-    return grow_view(&job, all->options, part, line);
+    const lob_growcut_section *whole = all->whole;
+    const int64_t finished = atomic_load(&all->finished), limit = whole->max_memory / all->at_once;
+    lob_growcut_section section = *whole;
+    section.view = lob_view_slice(whole->in->image->dims, all->options->slice_axis, s);
+    section.threads = all->at_once > 1 ? 1 : whole->threads;
+    section.max_memory = whole->max_memory && limit == 0 ? 1 : limit;
+    section.cancelled = &all->stop;
+    section.context = omp_get_thread_num() == 0 ? whole->context : NULL;
+    section.progress_from = (double)finished / (double)all->count;
+    /* A slice that may have to be grown again reports no progress. */
+    section.progress_to = (double)(finished + !all->retry) / (double)all->count;
+    return grow_section(&section, all->options, part, reason);
 }
 
-static void grow_round(slices *all)
+/* Grow the slices that are not grown yet. */
+static void grow_the_rest(slices *all)
 {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(all->at_once)
     for (int64_t s = 0; s < all->count; s++) {
         if (all->grown[s] || atomic_load_explicit(&all->stop, memory_order_relaxed)) continue;
         lob_growcut_stats part = {0};
-        lob_error line = {.text = ""};
-        const lob_status st = grow_slice(all, s, &part, &line);
-        if (st == LOB_ENOMEM && all->patient) continue;
+        lob_error reason = {.text = ""};
+        const lob_status st = grow_slice(all, s, &part, &reason);
+        if (st == LOB_ENOMEM && all->retry) continue;
         part.working_bytes *= all->at_once;
         all->grown[s] = true;
         atomic_fetch_add(&all->finished, 1);
 #pragma omp critical(lob_growcut_slices)
         {
-            add(all->stats, &part);
+            add_stats(all->stats, &part);
             if (st != LOB_OK && all->status == LOB_OK) {
                 all->status = st;
-                if (all->error) *all->error = line;
+                if (all->error) *all->error = reason;
                 atomic_store(&all->stop, 1);
             }
         }
@@ -152,11 +155,11 @@ static void grow_round(slices *all)
 }
 
 /*
- * Every slice as an image of its own. With at least as many slices as threads each thread takes
- * whole slices and its part of the memory; those that need more than that come afterwards, fewer
- * and fewer at once.
+ * Grow every slice on its own. With at least as many slices as threads, each thread takes whole
+ * slices and an equal part of the memory. Slices that need more are grown afterwards, with half as
+ * many at once, and so on.
  */
-static lob_status grow_slices(const lob_growcut_job *whole, const lob_growcut_options *options,
+static lob_status grow_slices(const lob_growcut_section *whole, const lob_growcut_options *options,
                               lob_growcut_stats *stats, lob_error *error)
 {
     const lob_dims dims = whole->in->image->dims;
@@ -168,8 +171,8 @@ static lob_status grow_slices(const lob_growcut_job *whole, const lob_growcut_op
     all.at_once = all.count >= whole->threads ? whole->threads : 1;
     for (; all.at_once > 0 && all.status == LOB_OK; all.at_once /= 2) {
         if (atomic_load(&all.finished) == all.count) break;
-        all.patient = all.at_once > 1 && whole->max_memory > 0;
-        grow_round(&all);
+        all.retry = all.at_once > 1 && whole->max_memory > 0;
+        grow_the_rest(&all);
     }
     free(all.grown);
     return all.status;
@@ -182,7 +185,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
     lob_status st = lob_growcut_check(in, options, error);
     if (st != LOB_OK) return st;
     const bool flat = options->slice_axis >= 0;
-    lob_growcut_job job = {
+    lob_growcut_section section = {
         .in = in,
         .out = out,
         .data = {in->image, in->mask, {options->range[0], options->range[1]}},
@@ -195,10 +198,11 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .threads = context->threads > 0 ? context->threads : 1,
         .max_memory = context->max_memory,
         .context = context,
-        .done_after = 1.0
+        .progress_to = 1.0
     };
     lob_growcut_stats sums = {.fixed_point = true};
-    st = flat ? grow_slices(&job, options, &sums, error) : grow_view(&job, options, &sums, error);
+    st = flat ? grow_slices(&section, options, &sums, error)
+              : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",

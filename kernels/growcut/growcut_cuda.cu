@@ -1,33 +1,35 @@
 /*
- * GrowCut on the device: what is grown together, whether it fits, and the way of the arrays there
- * and back. A volume is one image; slices are as many, and as many at a time as fit.
+ * GrowCut on a GPU: what is grown together, and whether it fits. A volume is one section; slices
+ * are sections of their own, and a batch has as many of them as fit.
  */
-#include "kernels/growcut/growcut_job_cuda.cuh"
-#include "volumes/bytes.h"
+#include "kernels/device/arena.cuh"
+#include "kernels/growcut/gpu/section_batch_cuda.cuh"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* Bounds what the rules' tables of slices take, on the host and on the device. */
-static const int64_t MOST_PLANES = 1024;
+namespace lob::growcut
+{
 
-/* A call: everything that its batches share. */
+/* Bounds the sections' tables, on the host and on the device. */
+static const int64_t MAX_SECTIONS = 1024;
+
+/* What the batches of a call share. */
 typedef struct {
-    growcut_job job;
-    lob_view view;  /* of all planes */
-    int64_t slices; /* planes in all */
-    int64_t budget; /* bytes that working memory may take, as last asked for */
+    section_batch batch;
+    lob_view view;    /* of all sections: of a volume, or of all slices along its z */
+    int64_t sections; /* in all */
+    lob_device_budget budget;
     lob_growcut_stats sums;
     lob_growcut_counts counts;
     lob_error *error;
-} call;
+} growcut_call;
 
 /* ---- what is grown together ---- */
 
 /*
- * The view that is cut into planes. A volume one voxel thick is a plane too, and its directions
- * across are none: flat tiles then waste nothing.
+ * The view that is cut into sections. A volume one voxel thick is flat too: it has no neighbours
+ * across, and flat tiles waste no cells.
  */
 static lob_view view_of(lob_dims dims, int slice_axis, bool *flat)
 {
@@ -42,164 +44,108 @@ static lob_view view_of(lob_dims dims, int slice_axis, bool *flat)
     return view;
 }
 
-static bool describe_image(growcut_job *job)
+/* Make the batch n sections from the first on. */
+static void take_sections(growcut_call *c, int64_t first, int64_t n)
 {
-    const lob_volume *image = job->in->image;
-    const double *range = job->options->range;
-    lob_device_image *to = &job->image;
-    to->stored = job->arrays->image;
-    to->mask = job->arrays->mask;
-    to->voxels = lob_voxels(image);
-    to->channels = image->channels;
-    to->type = image->type;
-    to->ranged = range[0] > -INFINITY || range[1] < INFINITY;
-    to->slope = image->slope;
-    to->inter = image->inter;
-    to->range[0] = lob_as_compared(range[0], image);
-    to->range[1] = lob_as_compared(range[1], image);
-    return lob_product(to->voxels, to->channels, 8, 1) > 0;
-}
-
-/* The job's part of the view: n planes from the first on, or all of a volume. */
-static void take_planes(call *c, int64_t first, int64_t n)
-{
-    growcut_job *job = &c->job;
-    lob_device_view *view = &job->view;
+    section_batch *batch = &c->batch;
+    lob_device_view *view = &batch->view;
     view->offset = c->view.offset + (view->flat ? first * c->view.stride[2] : 0);
     for (int a = 0; a < 3; a++) view->stride[a] = c->view.stride[a];
     view->side[0] = (uint32_t)c->view.dims.nx;
     view->side[1] = (uint32_t)c->view.dims.ny;
     view->side[2] = (uint32_t)(view->flat ? n : c->view.dims.nz);
-    job->planes = view->flat ? n : 1;
-    job->done_before = (double)first / (double)c->slices;
-    job->done_now = (double)n / (double)c->slices;
+    batch->sections = view->flat ? n : 1;
+    batch->progress_from = (double)first / (double)c->sections;
+    batch->progress_share = (double)n / (double)c->sections;
+    c->budget.voxels = (int64_t)view->side[0] * view->side[1] * view->side[2];
 }
 
-/* ---- does it fit ---- */
-
-/* Bytes of the planes' tables, and of the logarithms that they are made from, at most. */
-static int64_t table_bytes(const growcut_job *job, int key_bits)
+/* Bytes of the sections' tables and of the logarithms that these are made from, at most. */
+static int64_t table_bytes(const section_batch *batch, int key_bits)
 {
-    const lob_type type = job->image.type;
-    const int64_t span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
-    const bool fine = job->image.channels > 1 && (job->options->norm == LOB_NORM_L2 ||
-                                                  job->options->norm == LOB_NORM_ALPHAMAX);
-    if (job->options->rule != LOB_RULE_STRENGTH && job->options->penalty == 0 && !fine) return 0;
-    int64_t entries = span * job->image.channels + 1;
-    if (fine) entries = 2 * entries + LOB_GROWCUT_ENTRIES;
-    const int64_t logarithms =
-        job->options->rule == LOB_RULE_STRENGTH ? entries * (int64_t)sizeof(double) : 0;
-    return job->planes * entries * (key_bits / 8) + logarithms;
+    const lob_growcut_options *options = batch->options;
+    const lob_type type = batch->image.type;
+    const bool strength = options->rule == LOB_RULE_STRENGTH;
+    const bool fractions = batch->image.channels > 1 &&
+                           (options->norm == LOB_NORM_L2 || options->norm == LOB_NORM_ALPHAMAX);
+    const int64_t max_span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
+    if (!strength && options->penalty == 0 && !fractions) return 0;
+    int64_t entries = max_span * batch->image.channels + 1;
+    if (fractions) entries = 2 * entries + LOB_GROWCUT_TABLE_ENTRIES;
+    return batch->sections * entries * (key_bits / 8) +
+           (strength ? entries * (int64_t)sizeof(double) : 0);
 }
 
-static int64_t work_bytes(const growcut_job *job, int key_bits)
+/* Bytes of working memory of the first attempt, at most. */
+static int64_t first_bytes(const section_batch *batch)
 {
-    const int64_t grown = key_bits == 64 ? lob_growcut_bytes_64(job) : lob_growcut_bytes_32(job);
-    return grown + table_bytes(job, key_bits);
+    const int bits = batch->options->key_bits == 64 ? 64 : 32;
+    return table_bytes(batch, bits) +
+           (bits == 64 ? batch_bytes<u64>(batch) : batch_bytes<uint32_t>(batch));
 }
 
-static int first_bits(const growcut_job *job)
+/* Take as many sections from the first on as fit together, at least one; returns how many. */
+static int64_t take_sections_that_fit(growcut_call *c, int64_t first)
 {
-    return job->options->key_bits == 64 ? 64 : 32;
-}
-
-static lob_status refuse(const call *c, int64_t bytes)
-{
-    const growcut_job *job = &c->job;
-    const int64_t voxels = (int64_t)job->view.side[0] * job->view.side[1] * job->view.side[2];
-    const double fits = (double)voxels / (double)bytes * (double)c->budget / 1e6;
-    char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
-    return lob_fail_hint(c->error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                         "GrowCut needs %s of working memory on the GPU for %.1f million voxels, "
-                         "and %s are allowed and free, enough for %.1f million",
-                         lob_bytes_text(needed, bytes), (double)voxels / 1e6,
-                         lob_bytes_text(room, c->budget), fits);
-}
-
-static bool fits(call *c, int64_t bytes)
-{
-    const int64_t max = c->job.context->max_memory;
-    const int64_t capacity = lob_device_block_capacity(c->job.device, LOB_DEVICE_WORK, bytes);
-    c->budget = max && max < capacity ? max : capacity;
-    return bytes <= c->budget;
-}
-
-/* As many planes from the first on as fit together; at least one. */
-static int64_t planes_that_fit(call *c, int64_t first)
-{
-    int64_t n = c->slices - first < MOST_PLANES ? c->slices - first : MOST_PLANES;
-    for (take_planes(c, first, n); n > 1 && !fits(c, work_bytes(&c->job, first_bits(&c->job)));)
-        take_planes(c, first, n = (n + 1) / 2);
+    int64_t n = c->sections - first < MAX_SECTIONS ? c->sections - first : MAX_SECTIONS;
+    for (take_sections(c, first, n); n > 1; take_sections(c, first, n = (n + 1) / 2)) {
+        const int64_t bytes = first_bytes(&c->batch);
+        if (bytes <= lob_device_budget_left(&c->budget, LOB_DEVICE_WORK, bytes)) break;
+    }
     return n;
 }
 
 /* ---- a batch ---- */
 
+/* What the host knows of each section; extremes and spans are of each section and channel. */
 typedef struct {
     lob_extremes *extremes;
-    int64_t *data, *not_finite;
     lob_levels *levels;
-    uint16_t *span; /* one a plane and channel */
+    uint16_t *span;
     lob_growcut_rule *rules;
     uint64_t *largest;
-} batch;
+} section_tables;
 
-static lob_status batch_alloc(batch *b, int64_t planes, int channels)
+/* Lay out the tables in a block of ordinary memory; with NULL only its size, which is returned. */
+static int64_t lay_out(section_tables *t, void *block, int64_t sections, int channels)
 {
-    const size_t n = (size_t)planes;
-    b->extremes = (lob_extremes *)calloc(n * (size_t)channels, sizeof *b->extremes);
-    b->data = (int64_t *)calloc(n, sizeof *b->data);
-    b->not_finite = (int64_t *)calloc(n, sizeof *b->not_finite);
-    b->levels = (lob_levels *)calloc(n, sizeof *b->levels);
-    b->span = (uint16_t *)calloc(n * (size_t)channels, sizeof *b->span);
-    b->rules = (lob_growcut_rule *)calloc(n, sizeof *b->rules);
-    b->largest = (uint64_t *)calloc(n, sizeof *b->largest);
-    return b->extremes && b->data && b->not_finite && b->levels && b->span && b->rules && b->largest
-               ? LOB_OK
-               : LOB_ENOMEM;
+    arena memory(block);
+    t->extremes = memory.take<lob_extremes>(sections * channels);
+    t->levels = memory.take<lob_levels>(sections);
+    t->span = memory.take<uint16_t>(sections * channels);
+    t->rules = memory.take<lob_growcut_rule>(sections);
+    t->largest = memory.take<uint64_t>(sections);
+    return memory.used;
 }
 
-static void batch_free(batch *b)
+/* Scan the levels of every section and make its rule. */
+static lob_status make_rules(growcut_call *c, section_tables *t)
 {
-    free(b->extremes);
-    free(b->data);
-    free(b->not_finite);
-    free(b->levels);
-    free(b->span);
-    free(b->rules);
-    free(b->largest);
-}
-
-/* Scan the levels of every plane and make its rule. */
-static lob_status make_rules(call *c, batch *b)
-{
-    growcut_job *job = &c->job;
-    const int channels = job->image.channels;
-    const int64_t scan = lob::levels::scan_bytes(job->planes, channels);
-    const int64_t later = work_bytes(job, first_bits(job)), bytes = scan > later ? scan : later;
-    if (!fits(c, bytes)) return refuse(c, bytes);
+    section_batch *batch = &c->batch;
+    const lob_volume *image = batch->in->image;
+    const int channels = image->channels;
+    const int64_t scan = levels::scan_bytes(batch->sections, channels);
+    const int64_t later = first_bytes(batch);
     void *work = NULL;
-    LOB_TRY(lob_device_block_take(job->device, LOB_DEVICE_WORK, &work, bytes, c->error));
-    LOB_TRY(lob::levels::scan_extremes(job->device, b->extremes, b->data, b->not_finite,
-                                       &job->image, &job->view, work, c->error));
-    job->data_voxels = 0;
-    for (int64_t p = 0; p < job->planes; p++) {
-        lob_levels *levels = &b->levels[p];
-        levels->data_voxels = b->data[p];
-        levels->not_finite = b->not_finite[p];
-        job->data_voxels += b->data[p];
-        lob_levels_settle(levels, b->span + p * channels, b->extremes + p * channels,
-                          job->in->image);
-        b->rules[p] = lob_growcut_rule_of(job->options, levels, b->span + p * channels,
-                                          job->in->image, &c->view);
+    LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, scan > later ? scan : later, &work,
+                                   c->error));
+    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image, &batch->view, work,
+                                  c->error));
+    batch->data_voxels = 0;
+    for (int64_t i = 0; i < batch->sections; i++) {
+        uint16_t *span = t->span + i * channels;
+        batch->data_voxels += t->levels[i].data_voxels;
+        lob_levels_settle(&t->levels[i], span, t->extremes + i * channels, image);
+        t->rules[i] = lob_growcut_rule_of(batch->options, &t->levels[i], span, image, &c->view);
     }
-    job->levels = b->levels;
-    job->rule = b->rules;
+    batch->levels = t->levels;
+    batch->rule = t->rules;
     return LOB_OK;
 }
 
-/* Add what a batch came to. */
-static void add(call *c, const batch *b, const growcut_result *result, int key_bits)
+/* Add a batch's result to the call's. */
+static void add_result(growcut_call *c, const section_tables *t, const batch_result *result,
+                       int key_bits)
 {
     lob_growcut_stats *sums = &c->sums;
     sums->seeds += result->seeds;
@@ -210,9 +156,9 @@ static void add(call *c, const batch *b, const growcut_result *result, int key_b
     if (result->rounds > sums->rounds) sums->rounds = result->rounds;
     if (result->working_bytes > sums->working_bytes) sums->working_bytes = result->working_bytes;
     if (key_bits > sums->key_bits) sums->key_bits = key_bits;
-    for (int64_t p = 0; p < c->job.planes; p++) {
-        const lob_levels *levels = &b->levels[p];
-        const double cost = (double)b->largest[p] / b->rules[p].unit * levels->level_step;
+    for (int64_t i = 0; i < c->batch.sections; i++) {
+        const lob_levels *levels = &t->levels[i];
+        const double cost = (double)t->largest[i] / t->rules[i].unit * levels->level_step;
         sums->data_voxels += levels->data_voxels;
         sums->not_finite += levels->not_finite;
         sums->largest_cost = fmax(sums->largest_cost, cost);
@@ -220,85 +166,89 @@ static void add(call *c, const batch *b, const growcut_result *result, int key_b
     }
 }
 
-static void add_counts(lob_growcut_counts *to, const lob_growcut_counts *part)
+/* One attempt, with keys of type K. */
+template <typename K>
+static lob_status attempt(growcut_call *c, const section_tables *t, batch_result *result)
 {
-    to->tiles += part->tiles;
-    to->rounds += part->rounds;
-    to->visits += part->visits;
-    to->pops += part->pops;
+    *result = batch_result{};
+    result->largest = t->largest;
+    LOB_TRY(grow_batch<K>(&c->batch, result, c->error));
+    c->counts.tiles += result->counts.tiles;
+    c->counts.sweeps += result->counts.sweeps;
+    c->counts.visits += result->counts.visits;
+    c->counts.pops += result->counts.pops;
+    return LOB_OK;
 }
 
-/* What the narrow key's try is of the whole, when the wide one may have to follow: few need it. */
-static const double FIRST_TRY = 0.9;
+/* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
+static const double FIRST_ATTEMPT = 0.9;
 
-/* Grow with the key asked for, or with the narrow one and again with the wide one if it overflows.
- */
-static lob_status grow_keyed(call *c, batch *b)
+/* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */
+static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
 {
-    growcut_job *job = &c->job;
-    const int asked = job->options->key_bits;
-    const double now = job->done_now;
-    growcut_result result = {};
-    result.largest = b->largest;
+    section_batch *batch = &c->batch;
+    const int asked = batch->options->key_bits;
+    const double share = batch->progress_share;
+    batch_result result = {};
     int bits = 64;
-    if (asked != 64 && lob_growcut_narrow(job->in->labels)) {
-        job->done_now = asked == 32 ? now : now * FIRST_TRY;
-        LOB_TRY(lob_growcut_run_32(job, &result, c->error));
-        add_counts(&c->counts, &result.counts);
+    if (asked != 64 && lob_growcut_try_32_bits(batch->in->labels)) {
+        batch->progress_share = asked == 32 ? share : share * FIRST_ATTEMPT;
+        LOB_TRY(attempt<uint32_t>(c, t, &result));
         if (!result.overflow) bits = 32;
-        job->done_before += job->done_now;
-        job->done_now = now - job->done_now;
+        batch->progress_from += batch->progress_share;
+        batch->progress_share = share - batch->progress_share;
     }
     if (asked == 32 && bits == 64)
         return lob_fail(c->error, LOB_EARG, "path costs do not fit 32-bit keys");
-    if (bits == 64) {
-        const int64_t bytes = work_bytes(job, 64);
-        if (!fits(c, bytes)) return refuse(c, bytes);
-        result = growcut_result{};
-        result.largest = b->largest;
-        LOB_TRY(lob_growcut_run_64(job, &result, c->error));
-        add_counts(&c->counts, &result.counts);
-    }
-    add(c, b, &result, bits);
+    if (bits == 64) LOB_TRY(attempt<u64>(c, t, &result));
+    add_result(c, t, &result, bits);
     return LOB_OK;
 }
 
-static lob_status grow_batch(call *c)
+static lob_status grow_sections(growcut_call *c)
 {
-    batch b = {};
-    lob_status st = batch_alloc(&b, c->job.planes, c->job.image.channels);
-    if (st == LOB_OK) st = make_rules(c, &b);
-    if (st == LOB_OK) st = grow_keyed(c, &b);
-    batch_free(&b);
+    const int64_t sections = c->batch.sections;
+    const int channels = c->batch.image.channels;
+    section_tables t = {};
+    void *block = calloc(1, (size_t)lay_out(&t, NULL, sections, channels));
+    if (!block) return LOB_ENOMEM;
+    lay_out(&t, block, sections, channels);
+    lob_status st = make_rules(c, &t);
+    if (st == LOB_OK) st = grow_with_keys(c, &t);
+    free(block);
     return st;
 }
 
-/* ---- the calls ---- */
+/* ---- a call ---- */
 
-static lob_status begin(call *c)
+static lob_status begin(growcut_call *c)
 {
-    growcut_job *job = &c->job;
-    if (!job->device) return lob_fail(c->error, LOB_EDEVICE, "no GPU was opened");
-    LOB_TRY(lob_growcut_check(job->in, job->options, c->error));
-    LOB_TRY(lob_device_enter(job->device, c->error));
-    c->view = view_of(job->in->image->dims, job->options->slice_axis, &job->view.flat);
-    c->slices = job->view.flat ? c->view.dims.nz : 1;
-    const int64_t most = INT32_MAX, n = lob_dims_voxels(c->view.dims);
-    if (!describe_image(job) || n < 0 || n / 64 > most || c->view.dims.nx > most ||
-        c->view.dims.ny > most || c->view.dims.nz > most)
-        return lob_fail_hint(c->error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                             "the volume is too large for a GPU");
+    section_batch *batch = &c->batch;
+    const lob_volume *image = batch->in->image;
+    if (!batch->device) return lob_device_missing(c->error);
+    LOB_TRY(lob_growcut_check(batch->in, batch->options, c->error));
+    LOB_TRY(lob_device_enter(batch->device, c->error));
+    c->view = view_of(image->dims, batch->options->slice_axis, &batch->view.flat);
+    c->sections = batch->view.flat ? c->view.dims.nz : 1;
+    const lob_dims dims = c->view.dims;
+    const int64_t max = INT32_MAX, n = lob_dims_voxels(dims);
+    if (lob_device_bytes_of(image) < 0 || n < 0 || n / 64 > max || dims.nx > max || dims.ny > max ||
+        dims.nz > max)
+        return lob_device_too_large(c->error);
+    batch->image = lob_device_image_of(image, batch->arrays->image, batch->arrays->mask,
+                                       batch->options->range);
+    c->budget = lob_device_budget_of(batch->context, "GrowCut's tiles", n);
     return LOB_OK;
 }
 
-static lob_status grow_all(call *c)
+static lob_status grow_call(growcut_call *c)
 {
     LOB_TRY(begin(c));
-    for (int64_t first = 0, n; first < c->slices; first += n) {
-        n = planes_that_fit(c, first);
-        LOB_TRY(grow_batch(c));
+    for (int64_t first = 0, n; first < c->sections; first += n) {
+        n = take_sections_that_fit(c, first);
+        LOB_TRY(grow_sections(c));
     }
-    LOB_TRY(lob_device_wait(c->job.device, c->error));
+    LOB_TRY(lob_device_wait(c->batch.device, c->error));
     if (c->sums.seeds == 0)
         return lob_fail(c->error, LOB_EDATA,
                         "all %lld seed voxels lie outside the mask, the range or the finite values",
@@ -306,87 +256,36 @@ static lob_status grow_all(call *c)
     return LOB_OK;
 }
 
-lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
-                                   lob_growcut_counts *counts, const lob_growcut_input *in,
-                                   const lob_growcut_options *options,
-                                   const lob_growcut_tuning *tuning, const lob_context *context,
-                                   lob_error *error)
+} /* namespace lob::growcut */
+
+lob_status lob_growcut_cuda_tuned(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+                                  lob_growcut_counts *counts, const lob_growcut_input *in,
+                                  const lob_growcut_options *options,
+                                  const lob_growcut_tuning *tuning, const lob_context *context,
+                                  lob_error *error)
 {
     const lob_growcut_tuning usual = LOB_GROWCUT_TUNING;
-    call c = {};
+    lob::growcut::growcut_call c = {};
     c.error = error;
     c.sums.fixed_point = true;
-    c.job.device = context->device;
-    c.job.in = in;
-    c.job.options = options;
-    c.job.arrays = arrays;
-    c.job.tuning = tuning ? tuning : &usual;
-    c.job.context = context;
-    const lob_status st = grow_all(&c);
+    c.batch.device = context->device;
+    c.batch.budget = &c.budget;
+    c.batch.in = in;
+    c.batch.options = options;
+    c.batch.arrays = arrays;
+    c.batch.tuning = tuning ? tuning : &usual;
+    c.batch.context = context;
+    const lob_status st = grow_call(&c);
     if (stats) *stats = c.sums;
     if (counts) *counts = c.counts;
     return st;
 }
 
-/* Where the arrays of a call lie in the device's block for them, and how large they are. */
-typedef struct {
-    int64_t voxels, image, label, strength, tie, mask, total;
-} sizes;
-
-static bool measure(sizes *z, const lob_growcut_output *out, const lob_growcut_input *in)
+lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+                                   const lob_growcut_input *in, const lob_growcut_options *options,
+                                   const lob_context *context, lob_error *error)
 {
-    const int64_t slack = 256;
-    z->voxels = lob_dims_voxels(in->image->dims);
-    if (z->voxels < 0 || z->voxels > INT64_MAX / 4096) return false;
-    z->image = z->voxels * in->image->channels * (int64_t)lob_type_of(in->image->type)->bytes;
-    z->label = z->voxels * (int64_t)lob_type_of(in->seeds->type)->bytes;
-    z->mask = in->mask ? z->voxels : 0;
-    z->strength = out->strength ? z->voxels * (int64_t)sizeof(float) : 0;
-    z->tie = out->tie ? z->voxels : 0;
-    z->total = z->image + 2 * z->label + z->mask + z->strength + z->tie + 6 * slack;
-    return true;
-}
-
-static unsigned char *place_array(unsigned char **at, int64_t bytes)
-{
-    unsigned char *here = *at;
-    *at += (bytes + 255) / 256 * 256;
-    return bytes ? here : NULL;
-}
-
-static lob_status send(lob_growcut_arrays *arrays, const sizes *z, const lob_growcut_input *in,
-                       lob_device *device, lob_error *error)
-{
-    void *block = NULL;
-    const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, z->total);
-    char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
-    if (z->total > room)
-        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                             "the volumes take %s and the GPU has %s free, enough for %.1f million "
-                             "voxels without GrowCut's own",
-                             lob_bytes_text(taken, z->total), lob_bytes_text(left, room),
-                             (double)z->voxels / (double)z->total * (double)room / 1e6);
-    LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, z->total, error));
-    unsigned char *at = (unsigned char *)block;
-    unsigned char *image = place_array(&at, z->image), *seeds = place_array(&at, z->label);
-    unsigned char *mask = place_array(&at, z->mask);
-    arrays->image = image;
-    arrays->seeds = seeds;
-    arrays->mask = mask;
-    arrays->labels = place_array(&at, z->label);
-    arrays->strength = (float *)place_array(&at, z->strength);
-    arrays->tie = place_array(&at, z->tie);
-    LOB_TRY(lob_device_upload(device, image, in->image->data, z->image, error));
-    LOB_TRY(lob_device_upload(device, seeds, in->seeds->data, z->label, error));
-    return lob_device_upload(device, mask, in->mask, z->mask, error);
-}
-
-static lob_status receive(const lob_growcut_output *out, const lob_growcut_arrays *arrays,
-                          const sizes *z, lob_device *device, lob_error *error)
-{
-    LOB_TRY(lob_device_download(device, out->labels, arrays->labels, z->label, error));
-    LOB_TRY(lob_device_download(device, out->strength, arrays->strength, z->strength, error));
-    return lob_device_download(device, out->tie, arrays->tie, z->tie, error);
+    return lob_growcut_cuda_tuned(arrays, stats, NULL, in, options, NULL, context, error);
 }
 
 lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
@@ -394,15 +293,22 @@ lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *st
                             const lob_context *context, lob_error *error)
 {
     lob_growcut_arrays arrays = {};
-    sizes z = {};
     lob_device *device = context->device;
-    if (!device) return lob_fail(error, LOB_EDEVICE, "no GPU was opened");
+    if (!device) return lob_device_missing(error);
     LOB_TRY(lob_growcut_check(in, options, error));
-    if (!measure(&z, out, in))
-        return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                             "the volume is too large for a GPU");
-    LOB_TRY(send(&arrays, &z, in, device, error));
-    LOB_TRY(lob_growcut_cuda_arrays(&arrays, stats, NULL, in, options, NULL, context, error));
-    LOB_TRY(receive(out, &arrays, &z, device, error));
+    const int64_t voxels = lob_voxels(in->image), label_bytes = lob_device_bytes_of(in->seeds);
+    const int64_t strength_bytes = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
+    const lob_device_array travels[] = {
+        {(void **)&arrays.image,    in->image->data, NULL,          lob_device_bytes_of(in->image)    },
+        {(void **)&arrays.seeds,    in->seeds->data, NULL,          label_bytes                       },
+        {(void **)&arrays.mask,     in->mask,        NULL,          in->mask ? voxels : 0             },
+        {&arrays.labels,            NULL,            out->labels,   label_bytes                       },
+        {(void **)&arrays.strength, NULL,            out->strength, out->strength ? strength_bytes : 0},
+        {(void **)&arrays.tie,      NULL,            out->tie,      out->tie ? voxels : 0             },
+    };
+    const int n = sizeof travels / sizeof *travels;
+    LOB_TRY(lob_device_send(device, travels, n, voxels, error));
+    LOB_TRY(lob_growcut_cuda_arrays(&arrays, stats, in, options, context, error));
+    LOB_TRY(lob_device_receive(device, travels, n, error));
     return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
 }

@@ -1,4 +1,4 @@
-/* GrowCut's costs, limits and checks: everything that happens before a voxel is grown. */
+/* GrowCut's options, costs and limits: everything before a voxel is grown. */
 #include "kernels/growcut/growcut_rule.h"
 
 #include "kernels/growcut/growcut_voxel.h"
@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert((int)LOB_GROWCUT_MAX_CHANNELS == (int)LOB_LEVELS_MAX_CHANNELS,
+               "every channel has levels");
 
 lob_growcut_options lob_growcut_defaults(void)
 {
@@ -20,7 +23,7 @@ lob_growcut_options lob_growcut_defaults(void)
     };
 }
 
-enum { MOST_FRACTION = 6 };
+enum { MAX_FRACTION = 6 };
 
 /* Neighbours of a voxel, at most `reach` axes apart: 6/18/26 in 3D, 4/8 where the view is flat. */
 static void list_neighbours(lob_growcut_rule *rule, int neighbours)
@@ -39,32 +42,31 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
             }
 }
 
-/* Units per level: as fine as leaves the dearest step, of `dearest` levels, within 30 bits. */
-static double unit_of(const lob_growcut_options *options, int fraction, double dearest)
+/* Units per level: as fine as keeps the largest cost of a step, max_step levels, within 30 bits. */
+static double unit_of(const lob_growcut_options *options, int fraction, double max_step)
 {
     const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
     double unit = whole ? 1.0 : 64.0;
-    while (unit * dearest >= 1 << 30) unit /= 2;
+    while (unit * max_step >= 1 << 30) unit /= 2;
     return unit;
 }
 
-/* The most that a level difference alone can cost a step, in levels. */
-static double dearest_levels(const lob_growcut_options *options, const lob_growcut_rule *rule)
+/* The largest cost of a step without its length, in levels. */
+static double max_step_levels(const lob_growcut_options *options, const lob_growcut_rule *rule)
 {
     const double levels = ldexp(rule->dmax, -rule->fraction);
     return options->rule == LOB_RULE_STRENGTH ? levels * log(rule->dmax + 1.0) : levels;
 }
 
-/* The largest distance of the image, in as many fraction bits as it deserves and the table bears.
- */
+/* The largest distance of the image, and fraction bits as long as they help and the table fits. */
 static void choose_distances(lob_growcut_rule *rule, const uint16_t *span, int channels,
                              lob_norm norm)
 {
     const uint16_t none[LOB_GROWCUT_MAX_CHANNELS] = {0};
     if (channels > 1 && norm == LOB_NORM_ALPHAMAX) rule->fraction = 1;
     rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, rule->fraction);
-    while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MOST_FRACTION &&
-           rule->dmax < LOB_GROWCUT_ENTRIES / 2)
+    while (channels > 1 && norm == LOB_NORM_L2 && rule->fraction < MAX_FRACTION &&
+           rule->dmax < LOB_GROWCUT_TABLE_ENTRIES / 2)
         rule->dmax = lob_growcut_distance(span, none, channels, 1, norm, ++rule->fraction);
     if (rule->dmax == 0) rule->dmax = 1;
 }
@@ -79,12 +81,13 @@ static double length_of(const int8_t offset[3], const lob_volume *image, const l
     return sqrt(square);
 }
 
-/* The tighter of --max-cost and --min-strength, in units. */
+/* The tighter of max_cost and min_strength, in units. */
 static uint64_t limit_of(const lob_growcut_rule *rule, const lob_growcut_options *options,
                          const lob_levels *levels)
 {
     double units = options->max_cost / levels->level_step * rule->unit;
-    if (options->min_strength > 0) units = fmin(units, -log(options->min_strength) * rule->fold);
+    if (options->min_strength > 0)
+        units = fmin(units, -log(options->min_strength) * rule->e_folding);
     return units < 9e18 ? (uint64_t)units : UINT64_MAX;
 }
 
@@ -101,27 +104,27 @@ lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const l
         longest = fmax(longest, mm[k]);
     }
     /* Bounded, because a penalty over a tiny range can exceed what a double holds. */
-    const double most = DBL_MAX / 64 / (1 + longest);
+    const double max_per_mm = DBL_MAX / 64 / (1 + longest);
     const double per_mm =
-        options->penalty > 0 ? fmin(options->penalty / levels->level_step, most) : 0;
-    rule.unit = unit_of(options, rule.fraction, dearest_levels(options, &rule) + per_mm * longest);
-    rule.fold = ldexp(rule.dmax, -rule.fraction) * rule.unit;
+        options->penalty > 0 ? fmin(options->penalty / levels->level_step, max_per_mm) : 0;
+    rule.unit = unit_of(options, rule.fraction, max_step_levels(options, &rule) + per_mm * longest);
+    rule.e_folding = ldexp(rule.dmax, -rule.fraction) * rule.unit;
     const bool adds = rule.kind == LOB_RULE_DISTANCE;
-    rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.fold;
+    rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.e_folding;
     for (int k = 0; k < rule.neighbours; k++) {
         rule.extra[k] = lob_growcut_units(per_mm * mm[k] * rule.unit);
-        if (rule.extra[k] > rule.dearest) rule.dearest = rule.extra[k];
+        if (rule.extra[k] > rule.max_step) rule.max_step = rule.extra[k];
     }
-    rule.dearest += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
+    rule.max_step += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
     rule.limit = limit_of(&rule, options, levels);
     return rule;
 }
 
 void lob_growcut_logarithms(double *ln, uint32_t last, int threads)
 {
-    const uint32_t worth_it = 1 << 14; /* below, waking the threads takes longer */
+    const uint32_t few = 1 << 14; /* starting threads would take longer */
     ln[0] = 0;
-#pragma omp parallel for schedule(static) num_threads(threads) if (last > worth_it)
+#pragma omp parallel for schedule(static) num_threads(threads) if (last > few)
     for (uint32_t k = 1; k <= last; k++) ln[k] = log(k);
 }
 
@@ -145,12 +148,12 @@ uint32_t *lob_growcut_costs(const lob_growcut_rule *rule)
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength)
 {
     if (!(strength > 0 && strength <= 1)) return UINT64_MAX;
-    return (uint64_t)(-log((double)strength) * rule->fold + 0.5);
+    return (uint64_t)(-log((double)strength) * rule->e_folding + 0.5);
 }
 
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
 {
-    return (float)fmax(exp(-(double)units / rule->fold), FLT_MIN);
+    return (float)fmax(exp(-(double)units / rule->e_folding), FLT_MIN);
 }
 
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
@@ -165,17 +168,17 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
         return lob_fail(error, LOB_EARG, "%d neighbours: %s", n,
                         flat ? "slice by slice it is 4 or 8" : "in 3D it is 6, 18 or 26");
     if (!(options->penalty >= 0 && options->penalty < INFINITY))
-        return lob_fail(error, LOB_EARG, "the penalty must be a number from 0");
+        return lob_fail(error, LOB_EARG, "the penalty must be finite and at least 0");
     if (options->penalty > 0 && options->rule != LOB_RULE_DISTANCE)
         return lob_fail(error, LOB_EARG, "a penalty per mm needs the distance rule");
     if (!(options->min_strength >= 0 && options->min_strength <= 1))
-        return lob_fail(error, LOB_EARG, "the least strength lies in 0..1");
+        return lob_fail(error, LOB_EARG, "the minimum strength must lie in 0..1");
     if (!(options->max_cost >= 0))
-        return lob_fail(error, LOB_EARG, "the largest cost must be a number from 0");
+        return lob_fail(error, LOB_EARG, "the maximum cost must be at least 0");
     if (!(options->range[0] <= options->range[1]))
         return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
     if (options->rounds < 0)
-        return lob_fail(error, LOB_EARG, "the number of rounds must not be below 0");
+        return lob_fail(error, LOB_EARG, "the number of rounds must be at least 0");
     if (options->tile && (options->tile < 4 || options->tile > 256))
         return lob_fail(error, LOB_EARG, "a tile has 4..256 voxels a side");
     if (options->key_bits != 0 && options->key_bits != 32 && options->key_bits != 64)

@@ -1,11 +1,11 @@
 /*
- * A GrowCut rule in fixed point: what both backends need to know to take a step.
+ * A GrowCut rule in fixed point: what a step costs, on either backend.
  *
- * A cost is a whole number of units; one level of difference costs `unit` units (exactly in the
- * distance rule, about in the strength rule). The strength rule's costs are round(-ln(1 - d/dmax) *
- * dmax * unit); `unit` is a power of two, 64 where they then fit 30 bits, which keeps the rounding
- * of a path of n steps below n/128 levels. The distance rule needs no fraction unless there is a
- * penalty, so its unit is 1 without and 64 with one.
+ * A cost is a whole number of units, and a difference of one level costs `unit` units (exactly in
+ * the distance rule, approximately in the strength rule). `unit` is a power of two. In the strength
+ * rule a step costs round(-ln(1 - d/dmax) * dmax * unit); unit is 64 where these costs then fit 30
+ * bits, which keeps the rounding error of a path of n steps below n/128 levels. In the distance
+ * rule unit is 1, or 64 with a penalty or with distances that are no whole levels.
  */
 #ifndef LOB_GROWCUT_RULE_H
 #define LOB_GROWCUT_RULE_H
@@ -17,28 +17,28 @@
 extern "C" {
 #endif
 
-/* Fraction bits go on only while a table stays below so many entries. */
-enum { LOB_GROWCUT_ENTRIES = 1 << 20 };
+/* Distances get more fraction bits only while a table of costs has fewer entries than this. */
+enum { LOB_GROWCUT_TABLE_ENTRIES = 1 << 20 };
 
 typedef struct {
     lob_growcut_kind kind;
-    int fraction;     /* distances d count 1 / 2^fraction levels: 0 where they are whole */
-    uint32_t dmax;    /* largest distance that the levels' spans allow, at least 1 */
-    uint32_t dearest; /* the dearest step that can be taken: of its levels plus of its length */
-    double unit;      /* units per level */
-    double fold;      /* units over which a strength falls by a factor of e: dmax levels */
-    double scale;     /* lob_growcut_cost's */
+    int fraction;      /* a distance d counts 1 / 2^fraction levels */
+    uint32_t dmax;     /* largest distance that the levels' spans allow, at least 1 */
+    uint32_t max_step; /* the largest cost of a step that can be taken, length included, in units */
+    double unit;       /* units per level */
+    double e_folding;  /* units over which a strength falls by a factor of e: dmax levels */
+    double scale;      /* lob_growcut_cost's */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
     uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d] */
-    uint64_t limit;       /* no path may cost more units than this; UINT64_MAX: no limit */
+    uint64_t limit;       /* no path may cost more units; UINT64_MAX: no limit */
 } lob_growcut_rule;
 
 /*
  * The rule of a view whose levels have been scanned.
  *
  *   span  in  image->channels: lob_levels_scan's spans
- *   view  in  its axes tell the lengths of steps
+ *   view  in  its axes and the image's spacing give the lengths of steps
  */
 lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const lob_levels *levels,
                                      const uint16_t *span, const lob_volume *image,
@@ -50,21 +50,21 @@ void lob_growcut_logarithms(double *ln, uint32_t last, int threads);
 /* lob_growcut_cost of every distance: dmax + 1, to be freed; NULL when out of memory. */
 uint32_t *lob_growcut_costs(const lob_growcut_rule *rule);
 
-/* Are 32-bit keys worth trying? Beyond so many labels they leave a cost 8 bits and less. */
-static inline bool lob_growcut_narrow(int32_t labels)
+/* Are 32-bit keys worth an attempt? With more labels they leave 8 bits or fewer for the cost. */
+static inline bool lob_growcut_try_32_bits(int32_t labels)
 {
     return labels < 1 << 24;
 }
 
-/* Units at which a seed of strength t in (0, 1] starts; above every limit for any other t. */
+/* The cost, in units, at which a seed of strength in (0, 1] starts; UINT64_MAX for any other. */
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
 
-/* The strength exp(-cost / dmax levels) that a cost in units stands for, at least FLT_MIN. */
+/* The strength of a cost in units: exp(-cost / dmax levels), at least FLT_MIN. */
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 
 /*
- * Options within their ranges, and input that fits together? LOB_OK, LOB_EARG with a line that
- * names the option, or LOB_EDATA with one that says what of the input does not fit.
+ * Check the options' ranges, and that the input fits together. Returns LOB_OK, LOB_EARG with a line
+ * that names the option, or LOB_EDATA with a line that says what of the input does not fit.
  */
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
                              lob_error *error);

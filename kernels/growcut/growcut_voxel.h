@@ -1,6 +1,6 @@
 /*
- * GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. What is not integer
- * uses only operations that are rounded the same everywhere.
+ * GrowCut's arithmetic on single voxels, compiled for the CPU and for CUDA. Its floating-point
+ * operations are those that every machine rounds the same way.
  */
 #ifndef LOB_GROWCUT_VOXEL_H
 #define LOB_GROWCUT_VOXEL_H
@@ -14,8 +14,8 @@
 #define LOB_NO_PASSAGE UINT32_MAX
 
 /*
- * sqrt(square) to the nearest whole number. Below 2^52 the double is exact and its root correctly
- * rounded, and k + 1/2 is never the root of a whole number, so every machine gives the same.
+ * sqrt(square) to the nearest whole number, the same on every machine: below 2^52 the double is
+ * exact, its root is correctly rounded, and k + 1/2 is never the root of a whole number.
  */
 LOB_BOTH uint32_t lob_growcut_root(uint64_t square)
 {
@@ -23,13 +23,13 @@ LOB_BOTH uint32_t lob_growcut_root(uint64_t square)
 }
 
 /*
- * Distance of two voxels from the differences of their levels, in 1 / 2^fraction levels.
+ * Distance of the levels of two voxels, in units of 1 / 2^fraction levels.
  *
- *   p, q      in  channel 0 of each voxel; channel c lies c * stride further
+ *   p, q      in  the voxels' levels in channel 0; channel c lies c * stride further
  *   channels  in  1..64
  *   fraction  in  0..6; at least 1 for alphamax over several channels, whose halves are then exact
  *
- * Never below the largest channel's difference.
+ * At least the largest channel's difference.
  */
 LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int channels,
                                        int64_t stride, lob_norm norm, int fraction)
@@ -57,20 +57,20 @@ LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int
     return sum << fraction;
 }
 
-/* A cost to the nearest whole unit; LOB_NO_PASSAGE for what 32 bits do not hold. */
+/* A cost rounded to whole units; LOB_NO_PASSAGE where 32 bits do not hold it. */
 LOB_BOTH uint32_t lob_growcut_units(double units)
 {
     return units < LOB_NO_PASSAGE - 1.0 ? (uint32_t)(units + 0.5) : LOB_NO_PASSAGE;
 }
 
 /*
- * Units that a step costs for its distance d, 0..dmax; LOB_NO_PASSAGE when it cannot be taken.
+ * What a step of distance d, 0..dmax, costs, in units; LOB_NO_PASSAGE when it cannot be taken.
  *
  *   scale  in  distance rule: units of a distance of 1; strength rule: units over which a strength
  *              falls by a factor of e
- *   ln     in  strength rule: ln[k] is ln(k), k = 1..dmax, made by the host's log, because machines
- *              differ in its last bit; then -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), and tables
- *              of all dmax share the logarithms. Distance rule: not looked at
+ *   ln     in  strength rule: ln[k] is ln(k), k = 1..dmax, from the host's log, because machines
+ *              differ in its last bit. As -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), one table
+ *              serves every dmax. Distance rule: not read
  */
 LOB_BOTH uint32_t lob_growcut_cost(lob_growcut_kind rule, uint32_t d, uint32_t dmax, double scale,
                                    const double *ln)

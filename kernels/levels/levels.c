@@ -1,4 +1,4 @@
-/* The mapping from stored voxels to levels: its scan, and rows of levels made on the fly. */
+/* Levels on the CPU: the mapping, and the levels of a row. */
 #include "kernels/levels/levels.h"
 
 #include "kernels/levels/levels_voxel.h"
@@ -85,41 +85,42 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
     return dropped;
 }
 
-#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                  \
-    case type: {                                                                   \
-        const ctype *in = (const ctype *)image->data + at;                         \
-        ctype low = 0, high = 0;                                                   \
-        bool any = false;                                                          \
-        for (int64_t i = 0; i < n; i++) {                                          \
-            if (!is_data[i]) continue;                                             \
-            const ctype value = in[i * step];                                      \
-            if (!any || value < low) low = value;                                  \
-            if (!any || value > high) high = value;                                \
-            any = true;                                                            \
-        }                                                                          \
-        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                \
-        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high; \
-        break;                                                                     \
+#define ROW_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
+    case type: {                                                                    \
+        const ctype *in = (const ctype *)image->data + at;                          \
+        ctype low = 0, high = 0;                                                    \
+        bool any = false;                                                           \
+        for (int64_t i = 0; i < n; i++) {                                           \
+            if (!is_data[i]) continue;                                              \
+            const ctype value = in[i * step];                                       \
+            if (!any || value < low) low = value;                                   \
+            if (!any || value > high) high = value;                                 \
+            any = true;                                                             \
+            if (!integer && *whole && !lob_is_whole((double)value)) *whole = false; \
+        }                                                                           \
+        row = (lob_extremes){any, (double)low, (double)high, 0, 0};                 \
+        if (integer) row.low_bits = (uint64_t)low, row.high_bits = (uint64_t)high;  \
+        break;                                                                      \
     }
 
-/* Widen e by other. Bits are compared in an order that suits the type: signed, or unsigned 64-bit.
- */
-static void widen(lob_extremes *e, const lob_extremes *other, bool is_unsigned)
+void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
 {
-    if (!other->any) return;
-    if (!e->any) {
-        *e = *other;
+    if (!part->any) return;
+    if (!all->any) {
+        *all = *part;
         return;
     }
-    if (other->low < e->low) e->low = other->low;
-    if (other->high > e->high) e->high = other->high;
-    const uint64_t flip = is_unsigned ? 0 : UINT64_C(1) << 63;
-    if ((other->low_bits ^ flip) < (e->low_bits ^ flip)) e->low_bits = other->low_bits;
-    if ((other->high_bits ^ flip) > (e->high_bits ^ flip)) e->high_bits = other->high_bits;
+    if (part->low < all->low) all->low = part->low;
+    if (part->high > all->high) all->high = part->high;
+    /* Flipping the top bit makes the unsigned order of bits that of signed integers. */
+    const uint64_t flip = type == LOB_U64 ? 0 : UINT64_C(1) << 63;
+    if ((part->low_bits ^ flip) < (all->low_bits ^ flip)) all->low_bits = part->low_bits;
+    if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
 }
 
-static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volume *image,
-                         int channel, int64_t first, int64_t step, int64_t n)
+static void row_extremes(lob_extremes *e, bool *whole, const uint8_t *is_data,
+                         const lob_volume *image, int channel, int64_t first, int64_t step,
+                         int64_t n)
 {
     const int64_t at = channel * lob_voxels(image) + first;
     lob_extremes row = {0};
@@ -128,7 +129,7 @@ static void row_extremes(lob_extremes *e, const uint8_t *is_data, const lob_volu
     case LOB_TYPES:
         break;
     }
-    widen(e, &row, image->type == LOB_U64);
+    lob_extremes_widen(e, &row, image->type);
 }
 
 enum { ROW = 1024 };
@@ -143,9 +144,10 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
 {
     const int channels = image->channels;
     lob_extremes joint = all[0];
-    for (int c = 1; c < channels; c++) widen(&joint, &all[c], image->type == LOB_U64);
+    for (int c = 1; c < channels; c++) lob_extremes_widen(&joint, &all[c], image->type);
     *levels = (lob_levels){.data_voxels = levels->data_voxels,
                            .not_finite = levels->not_finite,
+                           .whole = levels->whole,
                            .per_unit = 1.0,
                            .level_step = fabs(image->slope)};
     memset(span, 0, (size_t)channels * sizeof *span);
@@ -155,7 +157,8 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
     levels->low_bits = joint.low_bits;
     levels->exact =
         lob_type_of(image->type)->is_integer && joint.high_bits - joint.low_bits <= 65535;
-    if (!levels->exact) {
+    const bool mapped_exactly = levels->whole && joint.high - joint.low <= 65535;
+    if (!levels->exact && !mapped_exactly) {
         const double half = joint.high * 0.5 - joint.low * 0.5;
         levels->per_unit = half > 0 ? fmin(32767.5 / half, DBL_MAX / 2) : 1.0;
         levels->level_step = fabs(image->slope) / levels->per_unit;
@@ -171,12 +174,12 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 {
     const lob_volume *image = data->image;
     const int channels = image->channels;
-    const bool is_unsigned = image->type == LOB_U64;
     const int64_t rows = view->dims.ny * view->dims.nz;
     int64_t data_voxels = 0, not_finite = 0;
+    bool whole = true;
     memset(all, 0, (size_t)channels * sizeof *all);
 
-#pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite)
+#pragma omp parallel num_threads(threads) reduction(+ : data_voxels, not_finite) reduction(&& : whole)
     {
         uint8_t is_data[ROW];
         lob_extremes mine[LOB_LEVELS_MAX_CHANNELS] = {0};
@@ -188,15 +191,16 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
                 not_finite += lob_levels_data_row(is_data, data, view, x, y, z, n);
                 for (int64_t i = 0; i < n; i++) data_voxels += is_data[i];
                 for (int c = 0; c < channels; c++)
-                    row_extremes(&mine[c], is_data, image, c, lob_view_index(view, x, y, z),
+                    row_extremes(&mine[c], &whole, is_data, image, c, lob_view_index(view, x, y, z),
                                  view->stride[0], n);
             }
 #pragma omp critical(lob_levels_extremes)
-        for (int c = 0; c < channels; c++) widen(&all[c], &mine[c], is_unsigned);
+        for (int c = 0; c < channels; c++) lob_extremes_widen(&all[c], &mine[c], image->type);
     }
 
     levels->data_voxels = data_voxels;
     levels->not_finite = not_finite;
+    levels->whole = whole;
 }
 
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
@@ -207,7 +211,7 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
     lob_levels_settle(levels, span, all, data->image);
 }
 
-/* One channel's levels, of voxels a step apart; of exact ones the low 16 bits are all there is. */
+/* The levels of one channel's voxels, step apart. Exact levels need only the low 16 bits. */
 #define ROW_LEVELS(type, ctype, name, integer, lowest, highest)                           \
     case type: {                                                                          \
         const ctype *in = (const ctype *)image->data + at;                                \
@@ -218,7 +222,7 @@ void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, c
         break;                                                                            \
     }
 
-/* Whatever lies side by side is made as vectors. */
+/* Vector code where the voxels are adjacent. */
 #define EACH_VOXEL(level)                                                       \
     do {                                                                        \
         if (step == 1)                                                          \

@@ -1,12 +1,15 @@
 /*
- * Levels: the unsigned 16-bit intensities that every algorithm computes with.
- *
- * Integers whose range over the data fits 16 bits are used exactly, shifted by their minimum;
- * everything else is mapped linearly from its finite range to 0..65535. Sums and distances of
- * levels are integers, which is why their order cannot change a result.
+ * Levels: the unsigned 16-bit intensities that GrowCut, supervoxels and their measures compute
+ * with.
  *
  * A voxel is data when the mask holds it, every channel is finite and every channel's value lies in
- * the range asked for.
+ * the range that the caller gave. The lowest stored value of the data, over all channels, becomes
+ * level 0. Whole numbers whose range over the data fits 16 bits keep their differences, in integer
+ * and in real types; all other values are mapped linearly from the data's range to 0..65535. Sums
+ * and distances of levels are integers, so their order cannot change a result.
+ *
+ * levels_voxel.h has the arithmetic of single voxels, levels.c makes the mapping and the levels of
+ * a row on the CPU, levels_cuda.cu finds the extremes on a GPU. This header is not installed.
  */
 #ifndef LOB_LEVELS_H
 #define LOB_LEVELS_H
@@ -17,11 +20,10 @@
 extern "C" {
 #endif
 
-/* A box of voxels inside a volume, or one slice of it: where it starts and how far apart voxels
- * are. */
+/* A whole volume, or one slice of it as a volume with nz = 1. */
 typedef struct {
-    int64_t offset;    /* index of the first voxel */
-    lob_dims dims;     /* a slice has nz = 1 */
+    int64_t offset; /* index of the first voxel */
+    lob_dims dims;
     int64_t stride[3]; /* in voxels, along the view's x, y, z */
     int axis[3];       /* the volume's axis that each of the view's axes follows */
 } lob_view;
@@ -29,8 +31,8 @@ typedef struct {
 /* All of a volume, its axes in order. */
 lob_view lob_view_whole(lob_dims dims);
 
-/* Slice number index across a volume's axis (0 x, 1 y, 2 z); its x and y are the other two in
- * order. */
+/* Slice number index across axis 0, 1 or 2 of a volume: its x and y are the other two axes, in
+ * their order. */
 lob_view lob_view_slice(lob_dims dims, int axis, int64_t index);
 
 /* Index in the volume of voxel (x, y, z) of a view. */
@@ -39,16 +41,17 @@ static inline int64_t lob_view_index(const lob_view *view, int64_t x, int64_t y,
     return view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
 }
 
-enum { LOB_LEVELS_MAX_CHANNELS = 64 }; /* of an image whose levels are scanned, at most */
+enum { LOB_LEVELS_MAX_CHANNELS = 64 };
 
-/* What makes a voxel of an image data. */
+/* An image and which of its voxels are data. */
 typedef struct {
     const lob_volume *image;
-    const uint8_t *mask; /* image's grid; 0: not data. May be NULL */
-    double range[2];     /* lowest and highest value that is data, compared by lob_as_compared;
-                            -INFINITY, INFINITY: all */
+    const uint8_t *mask; /* nx*ny*nz; 0: not data. NULL: all voxels */
+    double range[2];     /* lowest and highest value that is data, compared as lob_as_compared
+                            says; -INFINITY, INFINITY: all */
 } lob_data;
 
+/* The mapping from stored values to levels. */
 typedef struct {
     bool exact;        /* level = stored - low; else level = round((stored - low) * per_unit) */
     uint64_t low_bits; /* exact: the lowest stored integer, sign-extended */
@@ -57,22 +60,26 @@ typedef struct {
     double level_step; /* image units per level, > 0: |slope| / per_unit */
     int64_t data_voxels;
     int64_t not_finite; /* voxels inside the mask that are NaN or infinite in a channel */
+    bool whole;         /* every stored value of the data is a whole number */
 } lob_levels;
 
-/* Lowest and highest stored value of one channel's data. */
+/* Lowest and highest stored value of a set of voxels. */
 typedef struct {
-    bool any; /* false: there is no data, and the rest is 0 */
+    bool any; /* false: the set is empty, and the rest is 0 */
     double low, high;
-    uint64_t low_bits, high_bits; /* of integers: the same, sign-extended; 0 of others */
+    uint64_t low_bits, high_bits; /* integers: the same values, sign-extended; real types: 0 */
 } lob_extremes;
 
+/* Widen the extremes of voxels of this type by those of others. */
+void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type);
+
 /*
- * Make the mapping from what a scan of the data found.
+ * Make the mapping from the extremes of the data.
  *
- *   levels    in/out  data_voxels and not_finite are kept, the rest is set
- *   span      out     one an image channel: highest minus lowest level of its data
- *   all       in      one an image channel
- *   image     in      its type, channels and slope; the voxels are not looked at
+ *   levels    in/out  data_voxels, not_finite and whole stay, the rest is set
+ *   span      out     image->channels: highest minus lowest level of the channel's data
+ *   all       in      image->channels: the extremes of the channel's data
+ *   image     in      its type, channels and slope; the voxels are not read
  */
 void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *all,
                        const lob_volume *image);
@@ -80,8 +87,8 @@ void lob_levels_settle(lob_levels *levels, uint16_t *span, const lob_extremes *a
 /*
  * Find the extremes of every channel's data, for lob_levels_settle.
  *
- *   all      out  one an image channel
- *   levels   out  data_voxels and not_finite are set, the rest is unspecified
+ *   all      out  image->channels
+ *   levels   out  data_voxels, not_finite and whole are set, the rest is unspecified
  *   data, view, threads  in   as for lob_levels_scan
  */
 void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *data,
@@ -90,17 +97,16 @@ void lob_levels_extremes(lob_extremes *all, lob_levels *levels, const lob_data *
 /*
  * Find the mapping for the data of a view.
  *
- *   levels   out  without data: data_voxels 0, not_finite, per_unit 1 and level_step |slope| are
- *                 set, the rest is 0
- *   span     out  one an image channel: highest minus lowest level of its data; 0 without data
- *   data     in   the image has 1..LOB_LEVELS_MAX_CHANNELS channels, which is not checked here
+ *   levels   out  without data: per_unit is 1, level_step |slope|, not_finite is set, the rest is 0
+ *   span     out  image->channels: highest minus lowest level of the channel's data
+ *   data     in   of 1..LOB_LEVELS_MAX_CHANNELS channels, which is not checked here
  *   threads  in   >= 1; the result does not depend on it
  */
 void lob_levels_scan(lob_levels *levels, uint16_t *span, const lob_data *data, const lob_view *view,
                      int threads);
 
 /*
- * Which voxels of a row are data: n voxels of a view from (x, y, z) on along x.
+ * Find which of n voxels of a view from (x, y, z) on along x are data.
  *
  *   is_data  out  n; 1 or 0
  *
@@ -110,10 +116,10 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
                             int64_t y, int64_t z, int64_t n);
 
 /*
- * Levels of a row in one channel.
+ * Make the levels of the same voxels in one channel.
  *
  *   out      out  n; 0 where is_data is 0
- *   is_data  in   n, 1 or 0, as lob_levels_data_row has them
+ *   is_data  in   n; as lob_levels_data_row makes them
  */
 void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *levels,
                     const lob_data *data, int channel, const lob_view *view, int64_t x, int64_t y,

@@ -15,7 +15,10 @@
 namespace lob::levels
 {
 
-enum { THREADS = 256, CHUNK = 32 * THREADS, COUNTS = 2 };
+/* What is counted: voxels, voxels, and threads that read a value with a fraction. */
+enum { DATA, NOT_FINITE, FRACTIONS, COUNTS };
+
+enum { THREADS = 256, CHUNK = 32 * THREADS };
 
 typedef struct {
     lob_device_image image;
@@ -23,7 +26,7 @@ typedef struct {
     int64_t section_voxels, chunks; /* of one section */
     bool dense;                     /* a section's voxels follow one another in memory */
     u64 *low, *high;                /* sections * channels: ordered keys */
-    u64 *counts;                    /* sections * COUNTS: data, not finite */
+    u64 *counts;                    /* sections * COUNTS */
 } scan_params;
 
 /* The key of a stored voxel. */
@@ -59,21 +62,27 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan_params s)
 {
     __shared__ u64 low, high, counts[COUNTS];
     const int64_t sections = s.view.flat ? s.view.side[2] : 1;
+    const bool is_real = s.image.type == LOB_F32 || s.image.type == LOB_F64;
     for (int64_t item = blockIdx.x; item < sections * s.chunks; item += gridDim.x) {
         const int64_t section = item / s.chunks, first = item % s.chunks * CHUNK;
         const int64_t corner = s.view.offset + section * s.view.stride[2];
         const int64_t last = first + CHUNK < s.section_voxels ? first + CHUNK : s.section_voxels;
         for (int c = 0; c < s.image.channels; c++) {
-            if (threadIdx.x == 0) low = ~0ull, high = 0, counts[0] = counts[1] = 0;
+            if (threadIdx.x == 0) low = ~0ull, high = 0;
+            if (threadIdx.x < COUNTS) counts[threadIdx.x] = 0;
             __syncthreads();
             u64 lowest = ~0ull, highest = 0;
             unsigned data = 0, not_finite = 0;
+            bool whole = true;
             for (int64_t i = first + threadIdx.x; i < last; i += THREADS) {
                 const int64_t v = s.dense ? corner + i : voxel_of(&s, section, i);
                 const int state = lob_voxel_state(&s.image, v);
                 data += state == LOB_VOXEL_DATA;
                 not_finite += state == LOB_VOXEL_NOT_FINITE;
                 if (state != LOB_VOXEL_DATA) continue;
+                if (is_real)
+                    whole =
+                        whole && lob_is_whole(lob_stored_value(&s.image, v + c * s.image.voxels));
                 const u64 value = ordered_key(&s.image, v + c * s.image.voxels);
                 if (value < lowest) lowest = value;
                 if (value > highest) highest = value;
@@ -82,18 +91,20 @@ static __global__ void __launch_bounds__(THREADS) scan_kernel(scan_params s)
             highest = ~warp_min(~highest);
             data = __reduce_add_sync(~0u, data);
             not_finite = __reduce_add_sync(~0u, not_finite);
+            const bool fraction = __any_sync(~0u, !whole);
             if (threadIdx.x % 32 == 0) {
                 atomicMin(&low, lowest);
                 atomicMax(&high, highest);
-                atomicAdd(&counts[0], (u64)data);
-                atomicAdd(&counts[1], (u64)not_finite);
+                atomicAdd(&counts[DATA], (u64)data);
+                atomicAdd(&counts[NOT_FINITE], (u64)not_finite);
+                if (fraction) atomicAdd(&counts[FRACTIONS], 1ull);
             }
             __syncthreads();
-            if (threadIdx.x == 0 && counts[0]) {
+            if (threadIdx.x == 0 && counts[DATA]) {
                 atomicMin(&s.low[section * s.image.channels + c], low);
                 atomicMax(&s.high[section * s.image.channels + c], high);
             }
-            if (threadIdx.x < COUNTS && c == 0 && counts[threadIdx.x])
+            if (threadIdx.x < COUNTS && (c == 0 || threadIdx.x == FRACTIONS) && counts[threadIdx.x])
                 atomicAdd(&s.counts[section * COUNTS + threadIdx.x], counts[threadIdx.x]);
             __syncthreads();
         }
@@ -120,9 +131,21 @@ template <typename T> static __device__ inline bool is_finite(T)
     return true;
 }
 
+/* lob_is_whole of a stored value. */
+static __device__ inline bool is_whole(float value)
+{
+    return fabsf(value) <= 0x1p53f && truncf(value) == value;
+}
+
+template <typename T> static __device__ inline bool is_whole(T)
+{
+    return true;
+}
+
 template <typename T> struct extremes_of_thread {
     T low = std::numeric_limits<T>::max(), high = std::numeric_limits<T>::lowest();
     unsigned not_finite = 0;
+    bool whole = true;
 };
 
 template <typename T> static __device__ inline void widen(extremes_of_thread<T> *s, T value)
@@ -133,6 +156,7 @@ template <typename T> static __device__ inline void widen(extremes_of_thread<T> 
     }
     if (value < s->low) s->low = value;
     if (value > s->high) s->high = value;
+    s->whole = s->whole && is_whole(value);
 }
 
 /* -0 becomes 0, because which of the two a thread met first must not show. */
@@ -150,14 +174,14 @@ template <typename T> static __device__ inline u64 ordered_key(T value)
 /* Block b takes channel b % channels. float32 images have one channel here. */
 template <typename T> static __global__ void __launch_bounds__(THREADS) dense_kernel(scan_params s)
 {
-    __shared__ u64 low, high, not_finite;
+    __shared__ u64 low, high, not_finite, fractions;
     const int channels = s.image.channels, c = (int)(blockIdx.x % (unsigned)channels);
     const int64_t step = (int64_t)(gridDim.x / (unsigned)channels) * THREADS;
     const int64_t first = (int64_t)(blockIdx.x / (unsigned)channels) * THREADS + threadIdx.x;
     const int64_t packs = s.section_voxels / pack<T>::n;
     const T *from = (const T *)s.image.stored + c * s.image.voxels;
     extremes_of_thread<T> mine;
-    if (threadIdx.x == 0) low = ~0ull, high = not_finite = 0;
+    if (threadIdx.x == 0) low = ~0ull, high = not_finite = fractions = 0;
     __syncthreads();
     for (int64_t i = first; i < packs; i += LOADS * step) {
         pack<T> some[LOADS];
@@ -175,20 +199,23 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) dense_ke
     const u64 lowest = warp_min(ordered_key(mine.low)),
               highest = ~warp_min(~ordered_key(mine.high));
     const unsigned bad = __reduce_add_sync(~0u, mine.not_finite);
+    const bool fraction = __any_sync(~0u, !mine.whole);
     if (threadIdx.x % 32 == 0) {
         atomicMin(&low, lowest);
         atomicMax(&high, highest);
         atomicAdd(&not_finite, (u64)bad);
+        if (fraction) atomicAdd(&fractions, 1ull);
     }
     __syncthreads();
     if (threadIdx.x > 0) return;
     atomicMin(&s.low[c], low);
     atomicMax(&s.high[c], high);
-    if (blockIdx.x == 0) atomicAdd(&s.counts[0], (u64)s.section_voxels);
+    if (blockIdx.x == 0) atomicAdd(&s.counts[DATA], (u64)s.section_voxels);
     if (not_finite) {
-        atomicAdd(&s.counts[0], 0 - not_finite);
-        atomicAdd(&s.counts[1], not_finite);
+        atomicAdd(&s.counts[DATA], 0 - not_finite);
+        atomicAdd(&s.counts[NOT_FINITE], not_finite);
     }
+    if (fractions) atomicAdd(&s.counts[FRACTIONS], fractions);
 }
 
 /* The kernel for an image whose voxels are all read in order; NULL: it is not such an image. */
@@ -252,27 +279,29 @@ static void restore(const lob_device_image *image, u64 key, double *value, uint6
     *value = image->type == LOB_U64 ? (double)*bits : (double)(int64_t)*bits;
 }
 
-static void unpack(lob_extremes *extremes, int64_t *data, int64_t *not_finite, const u64 *keys,
+static void unpack(lob_extremes *extremes, lob_levels *levels, const u64 *keys,
                    const scan_params *s, int64_t sections)
 {
     const int64_t n = sections * s->image.channels;
-    for (int64_t p = 0; p < sections; p++) {
-        data[p] = (int64_t)keys[2 * n + p * COUNTS];
-        not_finite[p] = (int64_t)keys[2 * n + p * COUNTS + 1];
+    for (int64_t i = 0; i < sections; i++) {
+        const u64 *counts = keys + 2 * n + i * COUNTS;
+        levels[i].data_voxels = (int64_t)counts[DATA];
+        levels[i].not_finite = (int64_t)counts[NOT_FINITE];
+        levels[i].whole = counts[FRACTIONS] == 0;
     }
     for (int64_t i = 0; i < n; i++) {
         lob_extremes *e = &extremes[i];
         *e = lob_extremes{};
-        e->any = data[i / s->image.channels] > 0;
+        e->any = levels[i / s->image.channels].data_voxels > 0;
         if (!e->any) continue;
         restore(&s->image, keys[i], &e->low, &e->low_bits);
         restore(&s->image, keys[n + i], &e->high, &e->high_bits);
     }
 }
 
-lob_status scan_extremes(lob_device *device, lob_extremes *extremes, int64_t *data,
-                         int64_t *not_finite, const lob_device_image *image,
-                         const lob_device_view *view, void *work, lob_error *error)
+lob_status scan_extremes(lob_device *device, lob_extremes *extremes, lob_levels *levels,
+                         const lob_device_image *image, const lob_device_view *view, void *work,
+                         lob_error *error)
 {
     const int64_t sections = view->flat ? view->side[2] : 1, n = sections * image->channels;
     scan_params s = {};
@@ -295,7 +324,7 @@ lob_status scan_extremes(lob_device *device, lob_extremes *extremes, int64_t *da
         return lob_fail(error, LOB_ENOMEM, "no memory left for the levels of %lld slices",
                         (long long)sections);
     const lob_status st = lob_device_download(device, keys, s.low, (int64_t)bytes, error);
-    if (st == LOB_OK) unpack(extremes, data, not_finite, keys, &s, sections);
+    if (st == LOB_OK) unpack(extremes, levels, keys, &s, sections);
     free(keys);
     return st;
 }

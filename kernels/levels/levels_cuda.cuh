@@ -31,16 +31,15 @@ namespace lob::levels
  * Find the extremes of each section's data: of the whole view, or of every slice along its z where
  * the view is flat.
  *
- *   extremes    out  sections * channels
- *   data        out  sections; voxels that are data
- *   not_finite  out  sections
- *   work        in   device memory of scan_bytes
+ *   extremes  out  sections * channels
+ *   levels    out  sections: data_voxels, not_finite and whole are set
+ *   work      in   device memory of scan_bytes
  *
  * The host waits for the result.
  */
-lob_status scan_extremes(lob_device *device, lob_extremes *extremes, int64_t *data,
-                         int64_t *not_finite, const lob_device_image *image,
-                         const lob_device_view *view, void *work, lob_error *error);
+lob_status scan_extremes(lob_device *device, lob_extremes *extremes, lob_levels *levels,
+                         const lob_device_image *image, const lob_device_view *view, void *work,
+                         lob_error *error);
 
 int64_t scan_bytes(int64_t sections, int channels);
 

@@ -10,31 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SMALL_BOX = 1 << 20, HALVES = 65536 };
+enum { SMALL_BOX = 1 << 20, BINS = 1 << 16 };
 
-/* One of the two volumes: dense labels, and what each of them is among the labels of both. */
+/* One of the two volumes with dense labels, and the overlap that each label belongs to. */
 typedef struct {
     lob_volume volume;
     lob_label_set set;
-    int32_t *row; /* set.count + 1: dense label to row + 1; 0 to 0 */
+    int32_t *index; /* set.count + 1: dense label to index + 1 of the overlap; 0 to 0 */
 } side;
 
-/* What one walk over the voxels finds out about a row. */
+/* Counts of a label. */
 typedef struct {
     int64_t voxels[2], common;
-    int64_t low[3], high[3]; /* box of the label in either volume, ends included */
-} tally;
+    int64_t low[3], high[3]; /* bounding box of the label in both volumes, ends included */
+} label_counts;
 
 /* The working arrays of the surface distances of one label. */
 typedef struct {
     uint8_t *surface[2];
-    float *squared;   /* of a box */
-    float *distances; /* pooled */
+    float *squared;   /* voxels of the box */
+    float *distances; /* count: squared distances of both directions */
     int64_t count;
     int64_t *histogram;
 } workspace;
 
-static const tally nothing_seen = {
+static const label_counts no_voxels = {
     .low = {INT64_MAX, INT64_MAX, INT64_MAX},
       .high = {-1,        -1,        -1       }
 };
@@ -55,18 +55,17 @@ static void free_side(side *s)
 {
     lob_volume_free(&s->volume);
     lob_label_set_free(&s->set);
-    free(s->row);
+    free(s->index);
 }
 
-/* Merge the two ascending lists of labels into rows, and note in each side where its labels went.
- */
-static lob_status merge_labels(lob_overlap **rows, int32_t *count, side sides[2])
+/* Merge the two ascending lists of labels into overlaps, and note the index of each label. */
+static lob_status merge_labels(lob_overlap **overlaps, int32_t *count, side sides[2])
 {
-    const int64_t most = (int64_t)sides[0].set.count + sides[1].set.count;
+    const int64_t max_count = (int64_t)sides[0].set.count + sides[1].set.count;
     for (int s = 0; s < 2; s++)
-        sides[s].row = calloc((size_t)sides[s].set.count + 1, sizeof(int32_t));
-    lob_overlap *const merged = calloc((size_t)most + 1, sizeof *merged);
-    if (!sides[0].row || !sides[1].row || !merged) {
+        sides[s].index = calloc((size_t)sides[s].set.count + 1, sizeof(int32_t));
+    lob_overlap *const merged = calloc((size_t)max_count + 1, sizeof *merged);
+    if (!sides[0].index || !sides[1].index || !merged) {
         free(merged);
         return LOB_ENOMEM;
     }
@@ -78,22 +77,22 @@ static lob_status merge_labels(lob_overlap **rows, int32_t *count, side sides[2]
                 label = sides[s].set.values[at[s]];
         for (int s = 0; s < 2; s++)
             if (at[s] < sides[s].set.count && sides[s].set.values[at[s]] == label)
-                sides[s].row[++at[s]] = n + 1;
+                sides[s].index[++at[s]] = n + 1;
         merged[n].label = label;
     }
-    *rows = merged;
+    *overlaps = merged;
     *count = n;
     return LOB_OK;
 }
 
-/* Row numbers (from 1; 0 where there is no label) of n voxels of a side. */
-static void rows_of_voxels(int32_t *out, const side *s, int64_t first, int64_t n)
+/* For n voxels of a side: the index of the overlap + 1; 0 where there is no label. */
+static void index_voxels(int32_t *out, const side *s, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        out[i] = s->row[lob_label_at(s->volume.data, s->volume.type, first + i)];
+        out[i] = s->index[lob_label_at(s->volume.data, s->volume.type, first + i)];
 }
 
-static void widen(tally *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
+static void widen(label_counts *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
 {
     if (x0 < t->low[0]) t->low[0] = x0;
     if (x1 > t->high[0]) t->high[0] = x1;
@@ -103,10 +102,9 @@ static void widen(tally *t, int64_t x0, int64_t x1, int64_t y, int64_t z)
     if (z > t->high[2]) t->high[2] = z;
 }
 
-/* Count a line of voxels, a run of the same pair of labels at a time. Returns whether a equals b.
- */
-static bool tally_line(tally *tallies, const int32_t *a, const int32_t *b, int64_t nx, int64_t y,
-                       int64_t z)
+/* Count a row by stretches of the same pair of labels. Returns whether a equals b. */
+static bool count_row(label_counts *counts, const int32_t *a, const int32_t *b, int64_t nx,
+                      int64_t y, int64_t z)
 {
     bool same = true;
     for (int64_t x = 0, end; x < nx; x = end) {
@@ -114,19 +112,19 @@ static bool tally_line(tally *tallies, const int32_t *a, const int32_t *b, int64
         const int32_t pair[2] = {a[x], b[x]};
         for (int s = 0; s < 2; s++)
             if (pair[s]) {
-                tally *const t = &tallies[pair[s] - 1];
+                label_counts *const t = &counts[pair[s] - 1];
                 t->voxels[s] += end - x;
                 widen(t, x, end - 1, y, z);
             }
         if (pair[0] != pair[1])
             same = false;
         else if (pair[0])
-            tallies[pair[0] - 1].common += end - x;
+            counts[pair[0] - 1].common += end - x;
     }
     return same;
 }
 
-static void add_tally(tally *sum, const tally *part)
+static void add_counts(label_counts *sum, const label_counts *part)
 {
     for (int s = 0; s < 2; s++) sum->voxels[s] += part->voxels[s];
     sum->common += part->common;
@@ -136,58 +134,58 @@ static void add_tally(tally *sum, const tally *part)
     }
 }
 
-/* Walk over both volumes once: voxels, common voxels and box of every row. */
-static lob_status tally_volumes(tally **out, int *equal, const side sides[2], int32_t count,
+/* Count the voxels, the common voxels and the box of every label. */
+static lob_status count_volumes(label_counts **out, int *equal, const side sides[2], int32_t count,
                                 const lob_context *context)
 {
     const lob_dims d = sides[0].volume.dims;
-    const int64_t line_bytes = 2 * d.nx * (int64_t)sizeof(int32_t), most = context->max_memory;
-    const int64_t each = (int64_t)count * (int64_t)sizeof **out + line_bytes; /* of a thread */
+    const int64_t max_memory = context->max_memory;
+    const int64_t thread_bytes =
+        (int64_t)count * (int64_t)sizeof **out + 2 * d.nx * (int64_t)sizeof(int32_t);
     int threads = context->threads;
     if ((int64_t)count * threads > 4 * lob_dims_voxels(d)) threads = 1;
-    if (most && each * threads > most) threads = 1;
-    if (most && each > most) return LOB_ENOMEM;
-    tally *const tallies = malloc(((size_t)count * (size_t)threads + 1) * sizeof *tallies);
-    int32_t *const lines = malloc((size_t)threads * 2 * (size_t)d.nx * sizeof *lines);
+    if (max_memory && thread_bytes * threads > max_memory) threads = 1;
+    if (max_memory && thread_bytes > max_memory) return LOB_ENOMEM;
+    label_counts *const counts = malloc(((size_t)count * (size_t)threads + 1) * sizeof *counts);
+    int32_t *const cells = malloc((size_t)threads * 2 * (size_t)d.nx * sizeof *cells);
     int different = 0;
-    if (!tallies || !lines) {
-        free(tallies);
-        free(lines);
+    if (!counts || !cells) {
+        free(counts);
+        free(cells);
         return LOB_ENOMEM;
     }
-    for (int64_t i = 0; i < (int64_t)count * threads; i++) tallies[i] = nothing_seen;
+    for (int64_t i = 0; i < (int64_t)count * threads; i++) counts[i] = no_voxels;
 
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(| : different)
-    for (int64_t line = 0; line < d.ny * d.nz; line++) {
+    for (int64_t row = 0; row < d.ny * d.nz; row++) {
         const int t = omp_get_thread_num();
-        int32_t *const a = lines + (int64_t)t * 2 * d.nx, *const b = a + d.nx;
-        rows_of_voxels(a, &sides[0], line * d.nx, d.nx);
-        rows_of_voxels(b, &sides[1], line * d.nx, d.nx);
-        if (!tally_line(tallies + (int64_t)t * count, a, b, d.nx, line % d.ny, line / d.ny))
+        int32_t *const a = cells + (int64_t)t * 2 * d.nx, *const b = a + d.nx;
+        index_voxels(a, &sides[0], row * d.nx, d.nx);
+        index_voxels(b, &sides[1], row * d.nx, d.nx);
+        if (!count_row(counts + (int64_t)t * count, a, b, d.nx, row % d.ny, row / d.ny))
             different = 1;
     }
     for (int t = 1; t < threads; t++)
-        for (int32_t i = 0; i < count; i++)
-            add_tally(&tallies[i], &tallies[(int64_t)t * count + i]);
-    free(lines);
-    *out = tallies;
+        for (int32_t i = 0; i < count; i++) add_counts(&counts[i], &counts[(int64_t)t * count + i]);
+    free(cells);
+    *out = counts;
     *equal = !different;
     return LOB_OK;
 }
 
-static lob_dims box_of(const tally *t)
+static lob_dims box_of(const label_counts *t)
 {
     return (lob_dims){t->high[0] - t->low[0] + 1, t->high[1] - t->low[1] + 1,
                       t->high[2] - t->low[2] + 1};
 }
 
-/* The dense label of a side that went to a row; it is there, and s->row ascends. */
-static int32_t dense_of(const side *s, int32_t row)
+/* The dense label of a side that belongs to this overlap; there is one, and s->index ascends. */
+static int32_t dense_of(const side *s, int32_t index)
 {
     int32_t low = 1, high = s->set.count;
     while (low < high) {
         const int32_t middle = low + (high - low) / 2;
-        if (s->row[middle] < row + 1)
+        if (s->index[middle] < index + 1)
             low = middle + 1;
         else
             high = middle;
@@ -196,29 +194,29 @@ static int32_t dense_of(const side *s, int32_t row)
 }
 
 /*
- * Mark in a box the surface voxels of a row's label. What lies outside the box does not carry the
- * label or lies outside the grid, so every labelled voxel on the border of the box is surface.
+ * Mark the surface voxels of a label in its box. Voxels outside the box do not have the label or
+ * lie outside the grid, so every labelled voxel on the border of the box is a surface voxel.
  */
-static void mark_surface(uint8_t *surface, uint8_t *inside, const side *s, int32_t row,
-                         const tally *t, int threads)
+static void mark_surface(uint8_t *surface, uint8_t *inside, const side *s, int32_t index,
+                         const label_counts *t, int threads)
 {
     const lob_dims grid = s->volume.dims, box = box_of(t);
-    const int32_t dense = dense_of(s, row);
+    const int32_t dense = dense_of(s, index);
 
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t line = 0; line < box.ny * box.nz; line++) {
-        const int64_t y = t->low[1] + line % box.ny, z = t->low[2] + line / box.ny;
+    for (int64_t row = 0; row < box.ny * box.nz; row++) {
+        const int64_t y = t->low[1] + row % box.ny, z = t->low[2] + row / box.ny;
         const int64_t at = t->low[0] + grid.nx * (y + grid.ny * z);
-        uint8_t *const out = inside + line * box.nx;
+        uint8_t *const out = inside + row * box.nx;
         for (int64_t x = 0; x < box.nx; x++)
             out[x] = lob_label_at(s->volume.data, s->volume.type, at + x) == dense;
     }
     const int64_t sy = box.nx, sz = box.nx * box.ny;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t line = 0; line < box.ny * box.nz; line++) {
-        const int64_t y = line % box.ny, z = line / box.ny;
-        const uint8_t *const in = inside + line * box.nx;
-        uint8_t *const out = surface + line * box.nx;
+    for (int64_t row = 0; row < box.ny * box.nz; row++) {
+        const int64_t y = row % box.ny, z = row / box.ny;
+        const uint8_t *const in = inside + row * box.nx;
+        uint8_t *const out = surface + row * box.nx;
         const bool edge = y == 0 || z == 0 || y == box.ny - 1 || z == box.nz - 1;
         for (int64_t x = 0; x < box.nx; x++)
             out[x] =
@@ -233,7 +231,7 @@ static float kth_smallest(const float *values, int64_t n, int64_t k, int64_t *hi
 {
     uint32_t prefix = 0;
     for (int half = 0; half < 2; half++) {
-        memset(histogram, 0, HALVES * sizeof *histogram);
+        memset(histogram, 0, BINS * sizeof *histogram);
         for (int64_t i = 0; i < n; i++) {
             uint32_t bits;
             memcpy(&bits, &values[i], sizeof bits);
@@ -251,33 +249,32 @@ static float kth_smallest(const float *values, int64_t n, int64_t k, int64_t *hi
     return value;
 }
 
-/* Percentile and mean of the pooled distances; the sum runs in voxel order, whatever the threads.
- */
-static void summarise(lob_overlap *row, const workspace *w)
+/* Percentile and mean of the distances; the sum is in voxel order, whatever the threads. */
+static void summarise(lob_overlap *overlap, const workspace *w)
 {
     double sum = 0.0;
     for (int64_t i = 0; i < w->count; i++) sum += sqrt((double)w->distances[i]);
-    row->mean_surface_mm = sum / (double)w->count;
+    overlap->mean_surface_mm = sum / (double)w->count;
 
     const double at = 0.95 * (double)(w->count - 1);
     const int64_t below = (int64_t)at;
     const double lower = sqrt((double)kth_smallest(w->distances, w->count, below, w->histogram));
-    row->hd95_mm = lower;
+    overlap->hd95_mm = lower;
     if (below + 1 < w->count) {
         const double upper =
             sqrt((double)kth_smallest(w->distances, w->count, below + 1, w->histogram));
-        row->hd95_mm = lower + (upper - lower) * (at - (double)below);
+        overlap->hd95_mm = lower + (upper - lower) * (at - (double)below);
     }
 }
 
-/* Pool the squared distances between the two surfaces of one row. */
-static lob_status pool_distances(workspace *w, const side sides[2], int32_t row, const tally *t,
-                                 int threads)
+/* Collect the squared distances of a label, from each surface to the other. */
+static lob_status collect_distances(workspace *w, const side sides[2], int32_t index,
+                                    const label_counts *t, int threads)
 {
     const lob_dims box = box_of(t);
     const int64_t voxels = lob_dims_voxels(box);
     for (int s = 0; s < 2; s++)
-        mark_surface(w->surface[s], (uint8_t *)w->squared, &sides[s], row, t, threads);
+        mark_surface(w->surface[s], (uint8_t *)w->squared, &sides[s], index, t, threads);
 
     w->count = 0;
     for (int s = 0; s < 2; s++) {
@@ -298,29 +295,29 @@ static void free_workspace(workspace *w)
     free(w->histogram);
 }
 
-/* Bytes that the distances of one row take. */
-static int64_t row_bytes(const tally *t, int threads)
+/* Bytes of working memory for the distances of a label. */
+static int64_t distance_bytes(const label_counts *t, int threads)
 {
     const lob_dims box = box_of(t);
     return 6 * lob_dims_voxels(box) + 4 * (t->voxels[0] + t->voxels[1]) +
-           HALVES * (int64_t)sizeof(int64_t) + lob_distance_bytes(box, threads);
+           BINS * (int64_t)sizeof(int64_t) + lob_distance_bytes(box, threads);
 }
 
-/* Distances of one row. */
-static lob_status measure_row(lob_overlap *row, const side sides[2], int32_t number, const tally *t,
-                              int threads)
+/* Measure the distances of a label. */
+static lob_status measure_label(lob_overlap *overlap, const side sides[2], int32_t index,
+                                const label_counts *t, int threads)
 {
     const int64_t box = lob_dims_voxels(box_of(t)), labelled = t->voxels[0] + t->voxels[1];
     workspace w = {
         .surface = {malloc((size_t)box), malloc((size_t)box)},
         .squared = malloc((size_t)box * sizeof(float)),
         .distances = malloc((size_t)labelled * sizeof(float)),
-        .histogram = malloc(HALVES * sizeof(int64_t))
+        .histogram = malloc(BINS * sizeof(int64_t))
     };
     lob_status st = LOB_ENOMEM;
     if (w.surface[0] && w.surface[1] && w.squared && w.distances && w.histogram)
-        st = pool_distances(&w, sides, number, t, threads);
-    if (st == LOB_OK) summarise(row, &w);
+        st = collect_distances(&w, sides, index, t, threads);
+    if (st == LOB_OK) summarise(overlap, &w);
     free_workspace(&w);
     return st;
 }
@@ -329,10 +326,10 @@ typedef struct {
     const lob_context *context;
     int32_t done, count;
     lob_status status; /* the first failure */
-} state;
+} progress;
 
-/* May the work go on? Tells the progress, which is for the calling thread alone. */
-static bool goes_on(state *s)
+/* Report progress; only the calling thread may. Returns whether to go on. */
+static bool report(progress *s)
 {
     if (s->status != LOB_OK) return false;
     if (s->context->progress && s->context->progress(s->context->user, (double)s->done / s->count))
@@ -340,49 +337,51 @@ static bool goes_on(state *s)
     return s->status == LOB_OK;
 }
 
-/* Is a row measured by one thread, together with others? Then each may take its part of `most`. */
-static bool is_small(const tally *t, int64_t most, int threads)
+/* Whether a label is measured by one thread while others measure other labels, each with its part
+ * of the memory. */
+static bool is_small(const label_counts *t, int64_t max_memory, int threads)
 {
-    return lob_dims_voxels(box_of(t)) < SMALL_BOX && (!most || row_bytes(t, 1) <= most / threads);
+    return lob_dims_voxels(box_of(t)) < SMALL_BOX &&
+           (!max_memory || distance_bytes(t, 1) <= max_memory / threads);
 }
 
-/* Measure a row with all threads, or with as few as it takes to stay within the memory. */
-static lob_status measure_alone(lob_overlap *row, const side sides[2], int32_t number,
-                                const tally *t, const lob_context *context)
+/* Measure a label with all threads, or with as many as the memory allows. */
+static lob_status measure_alone(lob_overlap *overlap, const side sides[2], int32_t index,
+                                const label_counts *t, const lob_context *context)
 {
-    const int64_t most = context->max_memory;
+    const int64_t max_memory = context->max_memory;
     int threads = lob_dims_voxels(box_of(t)) < SMALL_BOX ? 1 : context->threads;
-    while (most && threads > 1 && row_bytes(t, threads) > most) threads--;
-    if (most && row_bytes(t, threads) > most) return LOB_ENOMEM;
-    return measure_row(row, sides, number, t, threads);
+    while (max_memory && threads > 1 && distance_bytes(t, threads) > max_memory) threads--;
+    if (max_memory && distance_bytes(t, threads) > max_memory) return LOB_ENOMEM;
+    return measure_label(overlap, sides, index, t, threads);
 }
 
 /*
- * Large labels are measured one after another with all threads in each, the many small ones by one
- * thread each: waking all threads for every pass over a small box would take longer than the pass.
- * One after another come also those of which the memory does not hold one a thread.
+ * Large labels are measured one after another by all threads, small ones by one thread each: to
+ * start all threads for a pass over a small box takes longer than the pass. Small labels too are
+ * measured one after another where the memory does not hold one for each thread.
  */
-static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side sides[2],
-                                   const tally *tallies, const lob_context *context)
+static lob_status measure_surfaces(lob_overlap *overlaps, int32_t count, const side sides[2],
+                                   const label_counts *counts, const lob_context *context)
 {
-    state s = {.context = context, .count = count};
-    for (int32_t i = 0; i < count && goes_on(&s); i++) {
-        const tally *const t = &tallies[i];
+    progress s = {.context = context, .count = count};
+    for (int32_t i = 0; i < count && report(&s); i++) {
+        const label_counts *const t = &counts[i];
         if (!t->voxels[0] || !t->voxels[1] || is_small(t, context->max_memory, context->threads))
             continue;
-        s.status = measure_alone(&rows[i], sides, i, t, context);
+        s.status = measure_alone(&overlaps[i], sides, i, t, context);
         s.done++;
     }
 #pragma omp parallel for num_threads(context->threads) schedule(dynamic)
     for (int32_t i = 0; i < count; i++) {
-        const tally *const t = &tallies[i];
+        const label_counts *const t = &counts[i];
         bool stop;
 #pragma omp critical(lob_measures)
-        stop = omp_get_thread_num() == 0 ? !goes_on(&s) : s.status != LOB_OK;
+        stop = omp_get_thread_num() == 0 ? !report(&s) : s.status != LOB_OK;
         if (stop || !t->voxels[0] || !t->voxels[1] ||
             !is_small(t, context->max_memory, context->threads))
             continue;
-        const lob_status st = measure_row(&rows[i], sides, i, t, 1);
+        const lob_status st = measure_label(&overlaps[i], sides, i, t, 1);
 #pragma omp critical(lob_measures)
         {
             if (s.status == LOB_OK) s.status = st;
@@ -392,24 +391,25 @@ static lob_status measure_surfaces(lob_overlap *rows, int32_t count, const side 
     return s.status;
 }
 
-static void fill_row(lob_overlap *row, const tally *t, double mm3)
+static void fill_overlap(lob_overlap *overlap, const label_counts *t, double mm3)
 {
     const double sum = (double)t->voxels[0] + (double)t->voxels[1], both = (double)t->common;
-    row->voxels_a = t->voxels[0];
-    row->voxels_b = t->voxels[1];
-    row->common = t->common;
-    row->dice = 2.0 * both / sum;
-    row->jaccard = both / (sum - both);
-    row->hd95_mm = row->mean_surface_mm = NAN;
-    row->volume_a_mm3 = (double)t->voxels[0] * mm3;
-    row->volume_b_mm3 = (double)t->voxels[1] * mm3;
+    overlap->voxels_a = t->voxels[0];
+    overlap->voxels_b = t->voxels[1];
+    overlap->common = t->common;
+    overlap->dice = 2.0 * both / sum;
+    overlap->jaccard = both / (sum - both);
+    overlap->hd95_mm = overlap->mean_surface_mm = NAN;
+    overlap->volume_a_mm3 = (double)t->voxels[0] * mm3;
+    overlap->volume_b_mm3 = (double)t->voxels[1] * mm3;
 }
 
-lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, const lob_volume *a,
-                              const char *a_name, const lob_volume *b, const char *b_name,
-                              int surfaces, const lob_context *context, lob_error *error)
+lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal,
+                              const lob_volume *a, const char *a_name, const lob_volume *b,
+                              const char *b_name, int surfaces, const lob_context *context,
+                              lob_error *error)
 {
-    *rows = NULL;
+    *overlaps = NULL;
     *count = 0;
     *equal = 0;
     if (a->dims.nx != b->dims.nx || a->dims.ny != b->dims.ny || a->dims.nz != b->dims.nz)
@@ -420,26 +420,26 @@ lob_status lob_compare_labels(lob_overlap **rows, int32_t *count, int *equal, co
                         b->dims.nz);
 
     side sides[2] = {{.volume = lob_volume_empty()}, {.volume = lob_volume_empty()}};
-    tally *tallies = NULL;
+    label_counts *counts = NULL;
     lob_status st = load_side(&sides[0], a, a_name, error);
     if (st == LOB_OK) st = load_side(&sides[1], b, b_name, error);
     if (st != LOB_OK) goto out;
-    st = merge_labels(rows, count, sides);
-    if (st == LOB_OK) st = tally_volumes(&tallies, equal, sides, *count, context);
+    st = merge_labels(overlaps, count, sides);
+    if (st == LOB_OK) st = count_volumes(&counts, equal, sides, *count, context);
     if (st == LOB_OK) {
         const double mm3 = lob_voxel_mm3(&a->geometry);
-        for (int32_t i = 0; i < *count; i++) fill_row(&(*rows)[i], &tallies[i], mm3);
-        if (surfaces) st = measure_surfaces(*rows, *count, sides, tallies, context);
+        for (int32_t i = 0; i < *count; i++) fill_overlap(&(*overlaps)[i], &counts[i], mm3);
+        if (surfaces) st = measure_surfaces(*overlaps, *count, sides, counts, context);
     }
     if (st == LOB_ENOMEM) lob_fail(error, st, "no memory to compare %s with %s", a_name, b_name);
     if (st == LOB_ECANCEL) lob_fail(error, st, "comparison cancelled");
 out:
     if (st != LOB_OK || *count == 0) {
-        free(*rows);
-        *rows = NULL;
+        free(*overlaps);
+        *overlaps = NULL;
         *count = 0;
     }
-    free(tallies);
+    free(counts);
     free_side(&sides[0]);
     free_side(&sides[1]);
     return st;

@@ -1,22 +1,9 @@
-/* Pairs of labels in a hash table with open addressing, never more than two thirds full. */
+/* Pairs of labels in a hash table with linear probing, never more than two thirds full. */
 #include "kernels/measures/pair_table.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
+#include <string.h>
 
 enum { FIRST_SLOTS = 64 };
-
-/* Take bytes from what is left; a negative number gives them back. */
-static bool take(int64_t *left, int64_t bytes)
-{
-    bool enough;
-#pragma omp critical(lob_pair_table)
-    {
-        enough = bytes <= *left;
-        if (enough) *left -= bytes;
-    }
-    return enough;
-}
 
 /* The slot of a pair, or the free one where it belongs. */
 static lob_pair *slot_of(lob_pair *slots, int64_t slot_count, uint32_t a, uint32_t b)
@@ -28,24 +15,25 @@ static lob_pair *slot_of(lob_pair *slots, int64_t slot_count, uint32_t a, uint32
     return &slots[at];
 }
 
+/* Double the slots. The budget is shared by threads. */
 static lob_status grow(lob_pair_table *table)
 {
     const int64_t before = table->slot_count, slot_count = before ? 2 * before : FIRST_SLOTS;
-    const int64_t bytes = slot_count * (int64_t)sizeof(lob_pair);
-    if (!take(table->left, bytes)) return LOB_ENOMEM;
-    lob_pair *const slots = calloc((size_t)slot_count, sizeof *slots);
-    if (!slots) {
-        take(table->left, -bytes);
-        return LOB_ENOMEM;
-    }
+    lob_pair *slots;
+    lob_status st;
+#pragma omp critical(lob_pair_table)
+    st = lob_budget_alloc(table->budget, &slots, slot_count, sizeof *slots, NULL);
+    if (st != LOB_OK) return st;
+    memset(slots, 0, (size_t)slot_count * sizeof *slots);
     for (int64_t i = 0; i < before; i++) {
         const lob_pair *const pair = &table->slots[i];
         if (pair->count) *slot_of(slots, slot_count, pair->a, pair->b) = *pair;
     }
-    free(table->slots);
-    take(table->left, -before * (int64_t)sizeof(lob_pair));
+    const int64_t used = table->used;
+    lob_pair_free(table);
     table->slots = slots;
     table->slot_count = slot_count;
+    table->used = used;
     return LOB_OK;
 }
 
@@ -74,8 +62,8 @@ lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other)
 
 void lob_pair_free(lob_pair_table *table)
 {
-    if (table->slots) take(table->left, -table->slot_count * (int64_t)sizeof(lob_pair));
-    free(table->slots);
+#pragma omp critical(lob_pair_table)
+    lob_budget_free(table->budget, table->slots, table->slot_count, sizeof *table->slots);
     table->slots = NULL;
     table->slot_count = table->used = 0;
 }

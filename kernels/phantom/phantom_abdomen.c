@@ -1,5 +1,5 @@
-/* The abdomen: organs from smooth shapes, as a T1-weighted fat-suppressed MRI with contrast shows
- * it. */
+/* The abdomen: organs as smooth shapes, with the brightness of a T1-weighted, fat-suppressed MRI
+ * with contrast agent. */
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 /*
- * Template coordinates are mm of an average body: x to the right, y to the front, z up, the origin
- * in the middle of the trunk. The trunk is fitted into the field of view sideways and front to
- * back, and HALF_HEIGHT either way fills it from bottom to top.
+ * Template coordinates are in mm of an average body: x to the right, y to the front, z up, with the
+ * origin in the middle of the trunk. The trunk is scaled to fit the field of view along x and y;
+ * the height of the field is 2 * HALF_HEIGHT.
  */
 #define HALF_WIDTH  168.0
 #define HALF_DEPTH  118.0
 #define HALF_HEIGHT 105.0
-#define STROKE_MM   16.0 /* from one stroke of the seeds to the next */
+#define STROKE_MM   16.0 /* distance between strokes of seeds */
 
-enum { MOST_VESSELS = 256 };
+enum { MAX_VESSELS = 256 };
 
 enum { KEY_SHAPE = 1, KEY_WARP, KEY_TEXTURE, KEY_FAT, KEY_STROKE, KEY_VESSEL };
 
@@ -48,7 +48,7 @@ enum {
 
 typedef struct {
     double centre[3];
-    double inverse[3]; /* 1 / radius; 0: no end along this axis */
+    double inverse[3]; /* 1 / radius; 0: endless along this axis */
 } ellipsoid;
 
 typedef struct {
@@ -82,8 +82,8 @@ enum {
 };
 
 static const struct {
-    double centre[3], radius[3]; /* radius 0: no end along this axis */
-    double loose;                /* mm that chance may move it */
+    double centre[3], radius[3]; /* radius 0: endless along this axis */
+    double jitter;               /* mm of random displacement */
 } template_shapes[SHAPES] = {
     [RIGHT_LOBE] = {{76, 6, 14},     {66, 84, 78}, 3},
     [LEFT_LOBE] = {{2, 46, 26},     {76, 34, 42}, 3},
@@ -118,16 +118,16 @@ typedef struct {
     double first[3], step[3]; /* template position of voxel 0, mm from voxel to voxel */
     uint64_t warp, texture, fat, stroke;
     ellipsoid shape[SHAPES];
-    vessel vessels[MOST_VESSELS];
+    vessel vessels[MAX_VESSELS];
     int vessel_count;
 } abdomen;
 
-/* Where a voxel lies, and the few random functions that several shapes use. */
+/* A position in the template, and what several shapes need to know there. */
 typedef struct {
     double p[3];
-    double warp; /* mm that surfaces are pushed in or out */
-    double body; /* mm under the skin; negative outside */
-} place;
+    double warp; /* random displacement of surfaces, mm */
+    double body; /* depth under the skin, mm; negative outside */
+} position;
 
 static double smaller(double a, double b)
 {
@@ -144,14 +144,14 @@ static double square(double v)
     return v * v;
 }
 
-/* The smaller of two distances, rounded off over k where they are alike. */
+/* The smooth minimum of two distances: rounded where they differ by less than k. */
 static double blend(double a, double b, double k)
 {
     const double h = larger(k - (a < b ? b - a : a - b), 0.0) / k;
     return smaller(a, b) - h * h * k * 0.25;
 }
 
-/* Distance to an ellipsoid's surface, negative inside; exact on spheres, close near any surface. */
+/* Distance to an ellipsoid's surface, negative inside; exact for spheres, else an estimate. */
 static double distance(const ellipsoid *e, const double p[3])
 {
     double near = 0.0, steep = 0.0;
@@ -173,7 +173,7 @@ static double body_depth(const double p[3])
     return (1.0 - sqrt(q)) * 118.0;
 }
 
-static double liver_distance(const abdomen *m, const place *at)
+static double liver_distance(const abdomen *m, const position *at)
 {
     const double lobes =
         blend(distance(&m->shape[RIGHT_LOBE], at->p), distance(&m->shape[LEFT_LOBE], at->p), 26.0);
@@ -193,7 +193,7 @@ static double spine_distance(const abdomen *m, const double p[3])
     return d;
 }
 
-static double stomach_distance(const abdomen *m, const place *at, double liver)
+static double stomach_distance(const abdomen *m, const position *at, double liver)
 {
     double d =
         blend(distance(&m->shape[STOMACH_BODY], at->p), distance(&m->shape[ANTRUM], at->p), 22.0);
@@ -203,7 +203,7 @@ static double stomach_distance(const abdomen *m, const place *at, double liver)
     return larger(d, 1.5 - liver);
 }
 
-static double spleen_distance(const abdomen *m, const place *at, double stomach)
+static double spleen_distance(const abdomen *m, const position *at, double stomach)
 {
     double d = distance(&m->shape[SPLEEN_BODY], at->p) + 0.5 * at->warp;
     d = larger(d, 24.0 - at->body);
@@ -211,7 +211,7 @@ static double spleen_distance(const abdomen *m, const place *at, double stomach)
     return larger(d, 2.5 - stomach);
 }
 
-/* How far inside the nearest of some vessels; negative outside. */
+/* The largest depth inside any of some vessels; negative outside. */
 static double vessel_depth(const vessel *const *vessels, int count, const double p[3])
 {
     double best = -1e9;
@@ -230,7 +230,7 @@ static double vessel_depth(const vessel *const *vessels, int count, const double
 }
 
 /* Wall of the trunk: skin, fat under it, muscle with ribs. */
-static int wall_tissue(const abdomen *m, const place *at)
+static int wall_tissue(const abdomen *m, const position *at)
 {
     const double skin = 2.5;
     const double fat =
@@ -247,7 +247,7 @@ static int wall_tissue(const abdomen *m, const place *at)
 }
 
 /* Air spaces above the domes of the diaphragm. */
-static bool in_lung(const place *at)
+static bool in_lung(const position *at)
 {
     const double side = at->p[0] > 0 ? 74.0 : -78.0;
     const double dome =
@@ -255,8 +255,8 @@ static bool in_lung(const place *at)
     return at->p[2] > dome && square(at->p[0]) > square(24.0);
 }
 
-/* Whatever has no label of its own. */
-static int other_tissue(const abdomen *m, const place *at)
+/* Tissue without a label of its own. */
+static int other_tissue(const abdomen *m, const position *at)
 {
     if (at->body < 0) return AIR;
     if (at->body < 23.0) return wall_tissue(m, at);
@@ -283,17 +283,18 @@ static int spine_tissue(const abdomen *m, const double p[3])
     return edge > -2.5 ? BONE : MARROW;
 }
 
-static int kidney_tissue(const abdomen *m, const place *at, double kidney, int sinus)
+static int kidney_tissue(const abdomen *m, const position *at, double kidney, int sinus)
 {
     if (distance(&m->shape[sinus], at->p) + at->warp < 0) return SINUS;
     const double lobed = random_smooth(m->fat, at->p[0] / 8, at->p[1] / 8, at->p[2] / 8);
     return kidney + 2.5 * lobed > -7.0 ? CORTEX : MEDULLA;
 }
 
-static int stomach_tissue(const place *at, double stomach)
+static int stomach_tissue(const position *at, double stomach)
 {
     if (stomach > -4.0) return WALL;
-    return at->p[1] > 40.0 ? GAS : FLUID; /* lying on the back, the gas is in front */
+    return at->p[1] > 40.0 ? GAS
+                           : FLUID; /* gas rises to the front of a patient who lies on the back */
 }
 
 typedef struct {
@@ -302,8 +303,8 @@ typedef struct {
     int tissue;
 } found;
 
-static found liver_at(const abdomen *m, const place *at, double liver, const vessel *const *vessels,
-                      int count)
+static found liver_at(const abdomen *m, const position *at, double liver,
+                      const vessel *const *vessels, int count)
 {
     double tumour =
         smaller(distance(&m->shape[TUMOUR_1], at->p), distance(&m->shape[TUMOUR_2], at->p));
@@ -315,8 +316,8 @@ static found liver_at(const abdomen *m, const place *at, double liver, const ves
                    inside > 0 && liver < -1.0 ? VESSEL : LIVER};
 }
 
-/* What lies at a place under the wall of the trunk. */
-static found organ_at(const abdomen *m, const place *at, const vessel *const *vessels, int count)
+/* The tissue at a position under the wall of the trunk. */
+static found organ_at(const abdomen *m, const position *at, const vessel *const *vessels, int count)
 {
     const double spine = spine_distance(m, at->p);
     if (spine < 0) return (found){LOB_ABDOMEN_SPINE, -spine, spine_tissue(m, at->p)};
@@ -337,14 +338,14 @@ static found organ_at(const abdomen *m, const place *at, const vessel *const *ve
     return (found){LOB_ABDOMEN_OTHER, away, other_tissue(m, at)};
 }
 
-/* Does a wavy line, one every STROKE_MM, pass through this interval? */
+/* Whether one of the strokes, STROKE_MM apart, passes through this interval. */
 static bool stroke_passes(double middle, double width)
 {
     return floor_whole((middle - 0.5 * width) / STROKE_MM) !=
            floor_whole((middle + 0.5 * width) / STROKE_MM);
 }
 
-static bool is_seed(const abdomen *m, const place *at, const found *f)
+static bool is_seed(const abdomen *m, const position *at, const found *f)
 {
     if (f->depth < seed_depth[f->label]) return false;
     if (!stroke_passes(at->p[2] + STROKE_MM * 100, m->step[2]) && m->dims.nz > 1) return false;
@@ -352,26 +353,26 @@ static bool is_seed(const abdomen *m, const place *at, const found *f)
     return stroke_passes(at->p[1] + wave + 3.0, m->step[1]);
 }
 
-/* The vessels that come near a slice (or, with axis 1, a row) at this coordinate. */
+/* The vessels near a slice (axis 2) or a row (axis 1) at this coordinate. */
 static int vessels_near(const vessel **out, const vessel *const *from, int count, int axis,
                         double coordinate)
 {
-    int kept = 0;
+    int near = 0;
     for (int i = 0; i < count; i++) {
         const vessel *const v = from[i];
         const double a = v->from[axis], b = a + v->along[axis];
         if (coordinate > smaller(a, b) - v->radius && coordinate < larger(a, b) + v->radius)
-            out[kept++] = v;
+            out[near++] = v;
     }
-    return kept;
+    return near;
 }
 
 static void abdomen_slice(phantom_voxel *out, const void *model, int64_t z)
 {
     const abdomen *const m = model;
-    const vessel *all[MOST_VESSELS], *of_slice[MOST_VESSELS], *of_row[MOST_VESSELS];
+    const vessel *all[MAX_VESSELS], *of_slice[MAX_VESSELS], *of_row[MAX_VESSELS];
     for (int i = 0; i < m->vessel_count; i++) all[i] = &m->vessels[i];
-    place at = {
+    position at = {
         .p = {0, 0, m->first[2] + m->step[2] * (double)z}
     };
     const int in_slice = vessels_near(of_slice, all, m->vessel_count, 2, at.p[2]);
@@ -407,7 +408,7 @@ static void normalise(double v[3])
     for (int a = 0; a < 3; a++) v[a] /= larger(length, 1e-9);
 }
 
-/* A place in the liver's depth without the fine detail: where vessels may grow to. */
+/* Distance to the liver without its fine detail, to limit the growth of vessels. */
 static double coarse_liver(const abdomen *m, const double p[3])
 {
     return larger(
@@ -415,14 +416,14 @@ static double coarse_liver(const abdomen *m, const double p[3])
         30.0 - body_depth(p));
 }
 
-/* A branch and, from its end, its branches: each generation parts in two. */
+/* Grow a vessel and its branches, two from each end, breadth first. */
 static void grow_tree(abdomen *m, uint64_t key, const double from[3], const double towards[3],
                       double length, double radius, int generations)
 {
     struct {
         double from[3], towards[3], length, radius;
         int generations;
-    } queue[MOST_VESSELS];
+    } queue[MAX_VESSELS];
     int head = 0, tail = 1;
     queue[0].length = length;
     queue[0].radius = radius;
@@ -430,11 +431,11 @@ static void grow_tree(abdomen *m, uint64_t key, const double from[3], const doub
     for (int a = 0; a < 3; a++) queue[0].from[a] = from[a], queue[0].towards[a] = towards[a];
     normalise(queue[0].towards);
 
-    for (; head < tail && m->vessel_count < MOST_VESSELS; head++) {
+    for (; head < tail && m->vessel_count < MAX_VESSELS; head++) {
         double end[3];
         for (int a = 0; a < 3; a++)
             end[a] = queue[head].from[a] + queue[head].towards[a] * queue[head].length;
-        if (head > 0 && coarse_liver(m, end) > -5.0) continue; /* would leave the liver */
+        if (head > 0 && coarse_liver(m, end) > -5.0) continue; /* leaves the liver */
         vessel *const v = &m->vessels[m->vessel_count++];
         for (int a = 0; a < 3; a++) {
             v->from[a] = queue[head].from[a];
@@ -448,7 +449,7 @@ static void grow_tree(abdomen *m, uint64_t key, const double from[3], const doub
         double apart[3];
         for (int a = 0; a < 3; a++) apart[a] = random_signed(key, (uint64_t)(head * 3 + a));
         normalise(apart);
-        for (int side = -1; side <= 1 && tail < MOST_VESSELS; side += 2, tail++) {
+        for (int side = -1; side <= 1 && tail < MAX_VESSELS; side += 2, tail++) {
             for (int a = 0; a < 3; a++) {
                 queue[tail].from[a] = end[a];
                 queue[tail].towards[a] = queue[head].towards[a] + 0.75 * side * apart[a];
@@ -502,10 +503,10 @@ static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_
         for (int a = 0; a < 3; a++) {
             const uint64_t draw = (uint64_t)(s * 6 + a);
             const double radius = template_shapes[s].radius[a];
-            const double size = 1.0 + 0.012 * template_shapes[s].loose * random_signed(key, draw);
+            const double size = 1.0 + 0.012 * template_shapes[s].jitter * random_signed(key, draw);
             m->shape[s].inverse[a] = radius > 0 ? 1.0 / (radius * size) : 0.0;
             m->shape[s].centre[a] = template_shapes[s].centre[a] +
-                                    template_shapes[s].loose * random_signed(key, draw + 3);
+                                    template_shapes[s].jitter * random_signed(key, draw + 3);
         }
     grow_vessels(m, options->random_seed);
     *model = m;

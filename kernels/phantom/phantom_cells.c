@@ -1,4 +1,4 @@
-/* Touching cells: the cells of points on a jittered lattice, with wavy borders. */
+/* Touching cells: the Voronoi cells of points on a jittered lattice, with wavy borders. */
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -7,24 +7,24 @@
 #include <stdlib.h>
 
 /*
- * The field is divided into a lattice of about cubic sites, at most one cell to a site; the sites
- * nearest to the middle are taken, so that the cells are a cluster with background around it. All
- * lengths are in sites. A voxel belongs to the nearest cell of the 27 sites around it, if that one
- * is near enough.
+ * The field is divided into a lattice of nearly cubic sites with at most one cell each. The sites
+ * nearest to the middle have cells, so that the cells form a cluster with background around it. All
+ * lengths are in sites. A voxel belongs to the nearest cell of the 27 sites around it, if this is
+ * nearer than REACH.
  */
 #define JITTER   0.24
-#define REACH    0.80  /* how far from its centre a cell may extend */
-#define WAVE     0.10  /* how far borders are bent */
+#define REACH    0.80  /* largest radius of a cell */
+#define WAVE     0.10  /* amplitude of wavy borders */
 #define SEED     0.20  /* radius of a seed */
-#define MEMBRANE 0.045 /* half its thickness, but at least 0.8 voxels */
+#define MEMBRANE 0.045 /* half the thickness of a membrane, at least 0.8 voxels */
 
 enum { BACKGROUND = 1 };
 
-enum { KEY_PLACE = 11, KEY_WAVE, KEY_BRIGHT, KEY_GRAIN };
+enum { KEY_JITTER = 11, KEY_WAVE, KEY_BRIGHT, KEY_GRAIN };
 
 enum { INSIDE, BORDER, NUCLEUS };
 
-/* Brightness, 12 bits, of the two stains: membranes, and nuclei with some plasm. */
+/* Brightness, 12 bits, for the two stains: membranes, and nuclei. */
 static const int stains[2][3] = {
     {850,  2900, 850 },
     {1800, 1000, 2800}
@@ -33,21 +33,21 @@ enum { OUTSIDE = 200 };
 
 typedef struct {
     double centre[3];
-    float tint;    /* brightness of this cell's own, about 1 */
+    float tint;    /* factor of brightness, about 1 */
     int32_t label; /* 0: no cell here */
 } site;
 
 typedef struct {
     lob_dims dims;
     int sites[3];
-    double step[3]; /* sites from voxel to voxel */
+    double step[3]; /* size of a voxel in sites */
     double membrane;
     bool flat, nuclei;
     uint64_t wave, grain;
     site site[]; /* sites[0] * sites[1] * sites[2] */
 } tissue;
 
-/* The two nearest cells. */
+/* The nearest cell, and the distance to the second nearest. */
 typedef struct {
     const site *first;
     double distance, second;
@@ -99,8 +99,8 @@ static phantom_voxel cell_voxel(const tissue *t, const double p[3])
                                .bright = (uint16_t)(OUTSIDE * 8 * grain),
                                .seed = away > 0.15 && away < 0.3};
     }
-    /* Membranes are beaded; without that a front that has reached one would run along it for free.
-     */
+    /* Membranes vary in brightness along themselves; otherwise a front that reached one would
+     * spread along it at no cost. */
     const double beads = 0.78 + 0.22 * random_smooth(t->grain + 1, p[0] * 5, p[1] * 5, p[2] * 5);
     double border = 0.5 * (n.second - n.distance);
     if (REACH - n.distance < border) border = REACH - n.distance;
@@ -130,12 +130,12 @@ static void cells_slice(phantom_voxel *out, const void *model, int64_t z)
 }
 
 /*
- * The coarsest lattice with room for all cells: 1.5 sites a cell in the plane, 1.8 in space, for
+ * Choose the coarsest lattice that holds all cells: 1.5 sites per cell in 2D and 1.8 in 3D, since
  * the corners of the field stay empty. Returns its number of sites.
  */
 static int64_t choose_lattice(int sites[3], double pitch_mm[3], const lob_phantom_options *o)
 {
-    const double room = (o->dims.nz == 1 ? 1.5 : 1.8) * o->cells;
+    const double needed = (o->dims.nz == 1 ? 1.5 : 1.8) * o->cells;
     const double mm[3] = {(double)o->dims.nx * o->spacing_mm[0],
                           (double)o->dims.ny * o->spacing_mm[1],
                           o->dims.nz == 1 ? 0.0 : (double)o->dims.nz * o->spacing_mm[2]};
@@ -151,7 +151,7 @@ static int64_t choose_lattice(int sites[3], double pitch_mm[3], const lob_phanto
             pitch_mm[a] = mm[a] / sites[a];
             all *= sites[a];
         }
-        if (all >= room) return (int64_t)all;
+        if (all >= needed) return (int64_t)all;
     }
 }
 
@@ -167,10 +167,10 @@ static int by_distance(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Put the cells on the sites nearest to the middle and number them in the order of the sites. */
-static void settle(tissue *t, candidate *candidates, int64_t all, const lob_phantom_options *o)
+/* Place the cells on the sites nearest to the middle, numbered in the order of the sites. */
+static void place_cells(tissue *t, candidate *candidates, int64_t all, const lob_phantom_options *o)
 {
-    const uint64_t place = random_key(o->random_seed, KEY_PLACE);
+    const uint64_t jitter = random_key(o->random_seed, KEY_JITTER);
     const uint64_t tint = random_key(o->random_seed, KEY_BRIGHT);
     for (int64_t s = 0; s < all; s++) {
         const int64_t at[3] = {s % t->sites[0], s / t->sites[0] % t->sites[1],
@@ -178,7 +178,7 @@ static void settle(tissue *t, candidate *candidates, int64_t all, const lob_phan
         candidates[s] = (candidate){.at = (int)s};
         for (int a = 0; a < 3; a++) {
             const double push =
-                t->sites[a] > 1 ? JITTER * random_signed(place, (uint64_t)(s * 3 + a)) : 0.0;
+                t->sites[a] > 1 ? JITTER * random_signed(jitter, (uint64_t)(s * 3 + a)) : 0.0;
             t->site[s].centre[a] = (double)at[a] + 0.5 + push;
             const double u = t->site[s].centre[a] / t->sites[a] * 2.0 - 1.0;
             candidates[s].far += u * u;
@@ -225,7 +225,7 @@ static lob_status cells_make(void **model, int32_t *labels, const lob_phantom_op
     t->membrane = MEMBRANE;
     for (int a = 0; a < 3; a++)
         if (sites[a] > 1 && 0.8 * t->step[a] > t->membrane) t->membrane = 0.8 * t->step[a];
-    settle(t, candidates, all, o);
+    place_cells(t, candidates, all, o);
     free(candidates);
     *model = t;
     *labels = BACKGROUND + o->cells;

@@ -1,28 +1,28 @@
-/* What the kinds of phantom and the code that turns them into volumes agree on. */
+/* The interface between phantom.c, which makes volumes, and the kinds of phantom. */
 #ifndef LOB_PHANTOM_PARTS_H
 #define LOB_PHANTOM_PARTS_H
 
 #include "kernels/phantom/phantom.h"
 
-/* The scan before blur, bias and noise, at one voxel. */
+/* A voxel of the scan before blur, bias and noise. */
 typedef struct {
-    float depth;     /* how deep inside its region, in any unit; the deepest voxel of a label that
-                        has no seed becomes its seed */
+    float depth;     /* depth inside its region, in any unit: a label without a seed gets its
+                        deepest voxel as seed */
     int32_t label;   /* >= 1 */
     uint16_t bright; /* 0..PHANTOM_BRIGHT */
     bool seed;
 } phantom_voxel;
 
-enum { PHANTOM_BRIGHT = 4095 * 8 }; /* the full range, in eighths of a 12-bit step */
+enum { PHANTOM_BRIGHT = 4095 * 8 }; /* the full range: 12 bits, in eighths */
 
 typedef struct {
-    /* Returns LOB_OK, LOB_EARG or LOB_ENOMEM; free(*model) is enough to be rid of it. */
+    /* Returns LOB_OK, LOB_EARG or LOB_ENOMEM; the caller frees *model with free(). */
     lob_status (*make)(void **model, int32_t *labels, const lob_phantom_options *options,
                        lob_error *error);
-    /* One slice across z, nx * ny voxels. */
+    /* Make slice z, nx * ny voxels. */
     void (*slice)(phantom_voxel *out, const void *model, int64_t z);
-    bool rician;   /* noise of a magnitude image; else it grows with brightness */
-    lob_dims dims; /* this and what follows: defaults */
+    bool rician;   /* Rician noise; else noise that grows with brightness */
+    lob_dims dims; /* from here on: default options */
     double spacing_mm[3];
     lob_type type;
     double noise, bias;

@@ -1,4 +1,4 @@
-/* Randomness without a state: what a place gets depends on the place and the key alone. */
+/* Random numbers without state: each is a hash of a key and a counter. */
 #ifndef LOB_PHANTOM_RANDOM_H
 #define LOB_PHANTOM_RANDOM_H
 
@@ -13,7 +13,7 @@ static inline uint64_t random_bits(uint64_t key, uint64_t counter)
     return h ^ (h >> 31);
 }
 
-/* A key of its own for each use of the random seed. */
+/* The key of one use of a random seed. */
 static inline uint64_t random_key(uint64_t seed, uint64_t use)
 {
     return random_bits(random_bits(seed, 1) + use, 2);
@@ -44,13 +44,14 @@ static inline double random_normal(uint64_t key, uint64_t counter)
     return (double)(sum - 8 * 32768 + 4) * (1.0 / 53509.98);
 }
 
+/* floor(v) without the library, for |v| < 2^63. */
 static inline int64_t floor_whole(double v)
 {
     const int64_t i = (int64_t)v;
     return v < (double)i ? i - 1 : i;
 }
 
-/* A smooth random function of space in [-1, 1] whose features have a size of about 1. */
+/* A smooth random function in [-1, 1] with features of size about 1 (value noise). */
 static inline double random_smooth(uint64_t key, double x, double y, double z)
 {
     const int64_t ix = floor_whole(x), iy = floor_whole(y), iz = floor_whole(z);

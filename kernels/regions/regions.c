@@ -1,6 +1,7 @@
-/* Regions on the CPU: adding up, putting together, and what the sums mean. */
+/* Regions on the CPU: sums by threads, their merge, and measures made from them. */
 #include "kernels/regions/regions.h"
 
+#include "kernels/progress.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
 #include "volumes/labels.h"
@@ -8,7 +9,6 @@
 #include <float.h>
 #include <math.h>
 #include <omp.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,22 +26,7 @@ lob_fine_levels lob_fine_levels_of(const lob_extremes *all, lob_type type)
     return fine;
 }
 
-void lob_extremes_widen(lob_extremes *all, const lob_extremes *part, lob_type type)
-{
-    if (!part->any) return;
-    if (!all->any) {
-        *all = *part;
-        return;
-    }
-    /* Bits are compared in an order that suits the type: signed, or unsigned 64-bit. */
-    const uint64_t flip = type == LOB_U64 ? 0 : UINT64_C(1) << 63;
-    if (part->low < all->low) all->low = part->low;
-    if (part->high > all->high) all->high = part->high;
-    if ((part->low_bits ^ flip) < (all->low_bits ^ flip)) all->low_bits = part->low_bits;
-    if ((part->high_bits ^ flip) > (all->high_bits ^ flip)) all->high_bits = part->high_bits;
-}
-
-/* False for NaN and infinity; integers always are finite. */
+/* False for NaN and infinity. */
 #define FINITE(value) ((value) - (value) == 0)
 
 #define PART_EXTREMES(type, ctype, name, integer, lowest, highest)                   \
@@ -89,11 +74,11 @@ lob_extremes lob_extremes_of(const lob_volume *image, int threads)
     return all;
 }
 
-/* A part of a run at a time, so that its sums stay in registers. */
-#define ADD_VALUES(type, ctype, name, integer, least, most)                              \
+/* Sums of a whole run stay in registers. */
+#define ADD_VALUES(type, ctype, name, integer, type_min, type_max)                       \
     case type: {                                                                         \
         const ctype *in = (const ctype *)image->data + first;                            \
-        ctype low = (ctype)(most), high = (ctype)(least);                                \
+        ctype low = (ctype)(type_max), high = (ctype)(type_min);                         \
         for (int64_t i = 0; i < n; i++) {                                                \
             if (!FINITE(in[i])) continue;                                                \
             const uint32_t level =                                                       \
@@ -149,20 +134,21 @@ lob_status lob_regions_check_data(const lob_region_values *values, int64_t count
 {
     for (int64_t i = 0; i < count; i++)
         if (values[i].data > INT64_C(1) << LOB_REGION_DATA_BITS)
-            return lob_fail(error, LOB_EDATA,
-                            "label %lld has %lld voxels, too many to add up intensities of; leave "
-                            "the image out",
-                            (long long)(i + 1), (long long)values[i].data);
+            return lob_fail(
+                error, LOB_EDATA,
+                "label %lld has %lld voxels, more than intensities can be added up for; "
+                "leave the image out",
+                (long long)(i + 1), (long long)values[i].data);
     return LOB_OK;
 }
 
-/* The square root of the mean square from the mean, in fine levels. */
+/* Standard deviation in fine levels. */
 static double fine_deviation(const lob_region_values *values)
 {
-    typedef unsigned __int128 wide; /* n * sum of squares < 2^32 * 2^32 * 2^64 */
-    const wide n = (wide)values->data, sum = values->fine;
-    const wide squares = ((wide)values->square[1] << 32) + values->square[0];
-    const wide spread = n * squares - sum * sum; /* >= 0, by Cauchy and Schwarz */
+    typedef unsigned __int128 uint128; /* n * sum of squares < 2^32 * 2^32 * 2^64 */
+    const uint128 n = (uint128)values->data, sum = values->fine;
+    const uint128 squares = ((uint128)values->square[1] << 32) + values->square[0];
+    const uint128 spread = n * squares - sum * sum; /* >= 0 (Cauchy-Schwarz) */
     return sqrt((double)spread) / (double)values->data;
 }
 
@@ -187,47 +173,44 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
     return m;
 }
 
-#define NONE_WRONG INT64_MAX
+#define NO_BAD_VOXEL INT64_MAX
 
-/* Measuring a label volume. The first worker adds up in the output, each other in a table of its
- * own. */
+/* A call. The first thread adds up in the output, every other in a table of its own. */
 typedef struct {
     const lob_regions_input *in;
     const lob_fine_levels *fine;
-    int workers;
+    int threads;
     lob_region *regions;       /* count: the output */
     lob_region_values *values; /* count: the output; NULL without an image */
-    lob_region *more_regions;  /* (workers - 1) * count */
+    lob_region *more_regions;  /* (threads - 1) * count */
     lob_region_values *more_values;
-    int64_t rows;
-    atomic_llong done; /* rows */
-    atomic_int stop;
-    atomic_llong wrong; /* index of the first voxel whose label is out of range; or NONE_WRONG */
+    lob_progress progress;
+    atomic_llong bad_voxel; /* the first voxel by index whose label is out of range */
 } measuring;
 
-/* The first of such voxels is kept, whichever is met first. */
-static void keep_wrong(measuring *m, int64_t voxel)
+/* Keep the smallest index, in whichever order threads meet them. */
+static void note_bad_voxel(measuring *m, int64_t voxel)
 {
-    long long kept = atomic_load(&m->wrong);
-    while (voxel < kept && !atomic_compare_exchange_weak(&m->wrong, &kept, voxel)) {
+    long long first = atomic_load(&m->bad_voxel);
+    while (voxel < first && !atomic_compare_exchange_weak(&m->bad_voxel, &first, voxel)) {
     }
 }
 
-static void measure_row(measuring *m, int worker, int64_t row)
+static void measure_row(measuring *m, int thread, int64_t row)
 {
     const lob_regions_input *in = m->in;
     const int64_t nx = in->dims.nx, first = row * nx;
     const int64_t y = row % in->dims.ny, z = row / in->dims.ny;
-    const int64_t table = (worker - 1) * in->count;
-    lob_region *regions = worker ? m->more_regions + table : m->regions;
-    lob_region_values *values = worker && in->image ? m->more_values + table : m->values;
+    const int64_t table = (thread - 1) * in->count;
+    lob_region *regions = thread ? m->more_regions + table : m->regions;
+    lob_region_values *values = thread && in->image ? m->more_values + table : m->values;
     for (int64_t x = 0, end; x < nx; x = end) {
         const int32_t label = lob_label_at(in->labels, in->type, first + x);
         end = x + 1;
         while (end < nx && lob_label_at(in->labels, in->type, first + end) == label) end++;
         if (label == 0) continue;
         if (label < 0 || label > in->count) {
-            keep_wrong(m, first + x);
+            note_bad_voxel(m, first + x);
             continue;
         }
         lob_region_add_run(&regions[label - 1], first + x, x, y, z, end - x);
@@ -236,26 +219,21 @@ static void measure_row(measuring *m, int worker, int64_t row)
     }
 }
 
-static void measure_rows(measuring *m, const lob_context *context)
+static void measure_rows(measuring *m)
 {
     enum { ROWS = 64 }; /* at a time */
-#pragma omp parallel num_threads(m->workers)
-    {
-        const int worker = omp_get_thread_num();
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t first = 0; first < m->rows; first += ROWS) {
-            if (atomic_load_explicit(&m->stop, memory_order_relaxed)) continue;
-            const int64_t end = first + ROWS < m->rows ? first + ROWS : m->rows;
-            for (int64_t row = first; row < end; row++) measure_row(m, worker, row);
-            const int64_t done = atomic_fetch_add(&m->done, end - first) + end - first;
-            if (worker == 0 && context->progress &&
-                context->progress(context->user, (double)done / (double)m->rows))
-                atomic_store(&m->stop, 1);
-        }
+    const int64_t rows = m->in->dims.ny * m->in->dims.nz;
+    lob_progress_stage(&m->progress, rows, 1.0);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(m->threads)
+    for (int64_t first = 0; first < rows; first += ROWS) {
+        if (lob_progress_stopped(&m->progress)) continue;
+        const int64_t end = first + ROWS < rows ? first + ROWS : rows;
+        for (int64_t row = first; row < end; row++) measure_row(m, omp_get_thread_num(), row);
+        lob_progress_report(&m->progress, end - first);
     }
-    for (int w = 1; w < m->workers; w++)
+    for (int t = 1; t < m->threads; t++)
         for (int64_t i = 0; i < m->in->count; i++) {
-            const int64_t part = (w - 1) * m->in->count + i;
+            const int64_t part = (t - 1) * m->in->count + i;
             lob_region_add(&m->regions[i], &m->more_regions[part]);
             if (m->values) lob_region_values_add(&m->values[i], &m->more_values[part]);
         }
@@ -273,12 +251,12 @@ lob_status lob_regions_check(const lob_regions_input *in, lob_error *error)
     if (lob_dims_voxels(in->dims) < 1 || in->count < 0 || in->count > INT32_MAX)
         return lob_fail(error, LOB_EARG, "there is nothing to measure");
     if (in->type != LOB_U8 && in->type != LOB_I16 && in->type != LOB_I32)
-        return lob_fail(error, LOB_EARG, "labels are uint8, int16 or int32");
+        return lob_fail(error, LOB_EARG, "labels must be uint8, int16 or int32");
     if (!in->image) return lob_regions_check_sides(in->dims, error);
     if (memcmp(&in->image->dims, &in->dims, sizeof in->dims) != 0)
-        return lob_fail(error, LOB_EARG, "image and labels have different sides");
+        return lob_fail(error, LOB_EARG, "image and labels have different dimensions");
     if (in->image->channels != 1)
-        return lob_fail(error, LOB_EARG, "intensities have one channel, not %d",
+        return lob_fail(error, LOB_EARG, "intensities must have one channel, not %d",
                         in->image->channels);
     return lob_regions_check_sides(in->dims, error);
 }
@@ -294,20 +272,19 @@ static int64_t table_bytes(const lob_regions_input *in)
     return in->count * (int64_t)(sizeof(lob_region) + (in->image ? sizeof(lob_region_values) : 0));
 }
 
-/* The first, and as many as have tables of their own within the voxels' number of bytes. */
-static int workers_for(const lob_regions_input *in, const lob_context *context)
+/* As many threads as have tables within the memory, which in sum have at most a byte per voxel. */
+static int threads_for(const lob_regions_input *in, const lob_context *context)
 {
-    int64_t more = in->count > 0 ? lob_dims_voxels(in->dims) / table_bytes(in) : 0;
-    if (in->count > 0 && context->max_memory > 0 && more > context->max_memory / table_bytes(in))
-        more = context->max_memory / table_bytes(in);
-    return context->threads > more + 1 ? (int)more + 1
-           : context->threads > 0      ? context->threads
-                                       : 1;
+    if (in->count == 0 || context->threads < 1) return 1;
+    int64_t tables = lob_dims_voxels(in->dims) / table_bytes(in);
+    if (context->max_memory > 0 && tables > context->max_memory / table_bytes(in))
+        tables = context->max_memory / table_bytes(in);
+    return context->threads > tables + 1 ? (int)tables + 1 : context->threads;
 }
 
 int64_t lob_regions_sum_bytes(const lob_regions_input *in, const lob_context *context)
 {
-    return (workers_for(in, context) - 1) * table_bytes(in);
+    return (threads_for(in, context) - 1) * table_bytes(in);
 }
 
 lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
@@ -318,23 +295,24 @@ lob_status lob_regions_sum(lob_region *regions, lob_region_values *values,
     if (count == 0) return LOB_OK;
     measuring m = {.in = in,
                    .fine = fine,
-                   .workers = workers_for(in, context),
+                   .threads = threads_for(in, context),
                    .regions = regions,
                    .values = in->image ? values : NULL,
-                   .rows = in->dims.ny * in->dims.nz};
-    const size_t more = (size_t)(m.workers - 1) * count;
+                   .progress = {.context = context}};
+    const size_t more = (size_t)(m.threads - 1) * count;
     lob_status st = LOB_OK;
-    atomic_init(&m.wrong, NONE_WRONG);
+    atomic_init(&m.bad_voxel, NO_BAD_VOXEL);
     memset(regions, 0, count * sizeof *regions);
     if (in->image) memset(values, 0, count * sizeof *values);
     if (more > 0) m.more_regions = calloc(more, sizeof *m.more_regions);
     if (more > 0 && in->image) m.more_values = calloc(more, sizeof *m.more_values);
     if (more > 0 && (!m.more_regions || (in->image && !m.more_values)))
         st = lob_fail(error, LOB_ENOMEM, "no memory to measure %lld labels", (long long)in->count);
-    if (st == LOB_OK) measure_rows(&m, context);
-    if (atomic_load(&m.stop)) st = LOB_ECANCEL;
-    const int64_t wrong = atomic_load(&m.wrong);
-    if (st == LOB_OK && wrong != NONE_WRONG) st = lob_regions_refuse_label(wrong, in->count, error);
+    if (st == LOB_OK) measure_rows(&m);
+    if (lob_progress_stopped(&m.progress)) st = LOB_ECANCEL;
+    const int64_t bad_voxel = atomic_load(&m.bad_voxel);
+    if (st == LOB_OK && bad_voxel != NO_BAD_VOXEL)
+        st = lob_regions_refuse_label(bad_voxel, in->count, error);
     if (st == LOB_OK && in->image) st = lob_regions_check_data(values, in->count, error);
     free(m.more_values);
     free(m.more_regions);

@@ -81,11 +81,11 @@ lob_status begin_value_sums(region_intensities *m, lob_fine_levels *fine, const 
 {
     const lob_device_view view = lob_device_view_of(volume->dims);
     lob_extremes all = {};
-    int64_t data = 0, not_finite = 0;
+    lob_levels unused = {};
     *m = region_intensities{};
     m->image = lob_device_image_of(volume, stored, NULL, NULL);
     m->image.channels = 1;
-    LOB_TRY(levels::scan_extremes(device, &all, &data, &not_finite, &m->image, &view,
+    LOB_TRY(levels::scan_extremes(device, &all, &unused, &m->image, &view,
                                   (unsigned char *)work + COUNTER_BYTES, error));
     *fine = lob_fine_levels_of(&all, volume->type);
     m->levels = lob_device_levels_of(*fine);

@@ -1,4 +1,4 @@
-/* How single voxels add to a region, compiled for the CPU and for CUDA. */
+/* The sums of a region, voxel by voxel or run by run; for the CPU and CUDA. */
 #ifndef LOB_REGIONS_VOXEL_H
 #define LOB_REGIONS_VOXEL_H
 
@@ -6,8 +6,8 @@
 #include "volumes/both.h"
 
 /*
- * The fine level of a stored value >= low: the nearest to (stored - low) * per_unit. In halves,
- * because the width of a range of doubles can exceed what a double holds.
+ * The fine level of a stored value >= low: the integer nearest to (stored - low) * per_unit. Halves
+ * are subtracted because stored - low can overflow a double.
  */
 LOB_BOTH uint32_t lob_fine_mapped(double stored, double low, double per_unit)
 {
@@ -24,7 +24,7 @@ LOB_BOTH void lob_region_add_fine(lob_region_values *values, uint32_t fine)
     values->square[1] += square >> 32;
 }
 
-/* Add n >= 1 voxels from (x, y, z) on along x, the first of which has this index. */
+/* Add n >= 1 voxels from (x, y, z) on along x; index is that of the first. */
 LOB_BOTH void lob_region_add_run(lob_region *region, int64_t index, int64_t x, int64_t y, int64_t z,
                                  int64_t n)
 {

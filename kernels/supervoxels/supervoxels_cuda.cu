@@ -2,7 +2,7 @@
  * The host's part of supervoxels on a GPU: the order of the stages, and the memory they work in.
  * The overview is in supervoxels_params_cuda.cuh.
  */
-#include "kernels/components/components_cuda.h"
+#include "kernels/components/label/label_pieces_cuda.cuh"
 #include "kernels/supervoxels/supervoxels_cache.h"
 #include "kernels/supervoxels/supervoxels_params_cuda.cuh"
 
@@ -172,8 +172,7 @@ static lob_status find_levels(call *c, lob_levels *found, lob_extremes *extremes
     }
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK,
                                    levels::scan_bytes(1, image->channels), &work, c->error));
-    LOB_TRY(levels::scan_extremes(c->device, extremes, &found->data_voxels, &found->not_finite,
-                                  &c->s.image, &whole, work, c->error));
+    LOB_TRY(levels::scan_extremes(c->device, extremes, found, &c->s.image, &whole, work, c->error));
     lob_levels_settle(found, span, extremes, image);
     return LOB_OK;
 }
@@ -320,16 +319,16 @@ static lob_status number_fragments(call *c, fragment_join *join)
 {
     lob_device_budget *budget = &c->budget;
     const int64_t max_bytes = c->context->max_memory, beside = budget->held[LOB_DEVICE_LISTS];
-    lob_components_label_pieces fragments = {};
+    components::labelled_pieces fragments = {};
     lob_context context = *c->context;
     if (max_bytes > 0) context.max_memory = max_bytes > beside ? max_bytes - beside : 1;
-    fragments.work = budget->held[LOB_DEVICE_WORK];
-    LOB_TRY(lob_components_label_pieces_cuda(&fragments, c->arrays->labels, c->in->image->dims,
-                                             c->s.rule.slice_axis, &context, c->error));
-    lob_device_budget_hold(budget, LOB_DEVICE_WORK, fragments.work);
-    lob_device_budget_hold(budget, LOB_DEVICE_TABLES, fragments.tables);
+    fragments.work_bytes = budget->held[LOB_DEVICE_WORK];
+    LOB_TRY(components::label_pieces(&fragments, c->arrays->labels, c->in->image->dims,
+                                     c->s.rule.slice_axis, &context, c->error));
+    lob_device_budget_hold(budget, LOB_DEVICE_WORK, fragments.work_bytes);
+    lob_device_budget_hold(budget, LOB_DEVICE_TABLES, fragments.table_bytes);
     join->count = fragments.found;
-    join->max_fragments = fragments.most;
+    join->max_fragments = fragments.max_pieces;
     join->table = fragments.table;
     join->list_capacity = c->tuning.list_capacity;
     return LOB_OK;

@@ -6,8 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
-/* Runs before those that are counted, and the most that are. */
-enum { BENCH_WARM_UP = 2, BENCH_MOST_TIMES = 101 };
+/* Runs before those that are timed. */
+enum { BENCH_WARM_UP = 2 };
 
 /* Noise of the phantom in per cent of its range: a standard deviation of 20 of 12 bits. */
 #define BENCH_NOISE_PERCENT (100.0 * 20 / 4096)
@@ -15,7 +15,7 @@ enum { BENCH_WARM_UP = 2, BENCH_MOST_TIMES = 101 };
 /* End the program, naming the call, when CUDA fails. */
 void must(cudaError_t result, const char *what);
 
-/* Bytes a second that a copy inside the device reads and writes, for shares of it. */
+/* Bytes per second that a copy inside the device reads and writes. */
 double bench_copy_bandwidth(const lob_context *context);
 
 /* Sorts the n >= 1 numbers. */
@@ -49,7 +49,11 @@ uint64_t bench_hash(const void *bytes, int64_t n);
 bool bench_abdomen(lob_volume *image, lob_volume *truth, lob_volume *seeds, lob_dims dims,
                    double noise, uint64_t random_seed, int threads);
 
-/* Replace an int16 image by 12-bit numbers that have nothing in common. */
+/* Replace an int16 image by 12-bit noise. */
 void bench_make_noise(lob_volume *image);
+
+/* Print times of components and of label propagation with far links (GTC 2013) on flat images of
+ * the sizes of its slides; returns how many results differed. */
+int bench_far_links(const lob_context *context, int times);
 
 #endif

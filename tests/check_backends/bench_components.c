@@ -4,8 +4,7 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/bench_far_links.h"
-#include "tests/check_backends/check_components.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A volume on both sides, and room for its labels. */
+/* A volume in host and device memory, and space for its labels. */
 typedef struct {
     const lob_context *context;
     const bench_options *options;
@@ -31,7 +30,7 @@ typedef struct {
 
 /* ---- volumes ---- */
 
-/* A box as wide as 2 * reach + 1 over lines of n values that lie stride apart, side by side. */
+/* A box filter of 2 * reach + 1 values over adjacent lines of n values, stride apart. */
 static void smooth_lines(float *to, const float *from, int64_t n, int64_t stride, int64_t lines,
                          int64_t reach)
 {
@@ -126,10 +125,10 @@ static void fill_levels(lob_volume *v, double levels)
 static void fill_noise(lob_volume *v, double p)
 {
     const int64_t n = lob_voxels(v);
-    const uint64_t most = (uint64_t)(p * 16777216.0);
+    const uint64_t max = (uint64_t)(p * 16777216.0);
 #pragma omp parallel for
     for (int64_t i = 0; i < n; i++)
-        ((uint8_t *)v->data)[i] = random_bits(22, (uint64_t)i) >> 40 < most;
+        ((uint8_t *)v->data)[i] = random_bits(22, (uint64_t)i) >> 40 < max;
 }
 
 static void fill_checkerboard(lob_volume *v, double unused)
@@ -207,8 +206,8 @@ static timing measure(const bench *b, const lob_components_options *o)
 {
     const lob_components_input in = {.image = &b->image};
     const lob_components_arrays arrays = {.image = b->device_image, .labels = b->device_labels};
-    float ms[BENCH_MOST_TIMES];
-    timing t = {.error = {""}};
+    float ms[BENCH_MAX_TIMES];
+    timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < b->options->times; i++) {
         bench_clock clock = bench_start(b->context);
         t.status = lob_components_cuda_arrays(&arrays, &t.result, &in, o, b->context, &t.error);

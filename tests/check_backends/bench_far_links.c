@@ -3,11 +3,10 @@
  * revisited on Kepler", GTC 2013, session 3193), on images of the sizes of its slides: a maze and
  * colour images. Both are compared with the CPU's components before their times count.
  */
-#include "tests/check_backends/bench_far_links.h"
+#include "tests/check_backends/bench.h"
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/phantom/phantom_random.h"
-#include "tests/check_backends/bench.h"
 #include "tests/reference/far_links_cuda.h"
 
 #include <stdio.h>
@@ -71,7 +70,7 @@ static void make_maze(uint8_t *pixels, int nx, int ny)
     free(path);
 }
 
-/* Patches of colour around points of a grid that has been shaken, with a little noise. */
+/* Patches of colour around points of a jittered grid, with a little noise. */
 static void make_patches(uint8_t *pixels, int nx, int ny)
 {
     enum { PATCH = 24, NOISE = 2 };
@@ -79,14 +78,14 @@ static void make_patches(uint8_t *pixels, int nx, int ny)
     for (int y = 0; y < ny; y++)
         for (int x = 0; x < nx; x++) {
             uint64_t nearest = 0;
-            double least = 1e30;
+            double min = 1e30;
             for (int gy = y / PATCH; gy <= y / PATCH + 2; gy++)
                 for (int gx = x / PATCH; gx <= x / PATCH + 2; gx++) {
                     const uint64_t id = (uint64_t)gy * 65536 + (uint64_t)gx;
                     const double dx = (gx - 1 + random_unit(22, id)) * PATCH - x;
                     const double dy = (gy - 1 + random_unit(23, id)) * PATCH - y;
-                    if (dx * dx + dy * dy < least) {
-                        least = dx * dx + dy * dy;
+                    if (dx * dx + dy * dy < min) {
+                        min = dx * dx + dy * dy;
                         nearest = id;
                     }
                 }
@@ -146,7 +145,7 @@ static float components_ms(flat_bench *b)
     return ms;
 }
 
-/* Pixels whose label differs from the CPU's; the propagated ones are numbered anew first. */
+/* Pixels whose label differs from the CPU's; propagated labels are renumbered first. */
 static int64_t count_wrong(flat_bench *b, bool propagated)
 {
     const int64_t n = (int64_t)b->row->nx * b->row->ny;
@@ -171,9 +170,8 @@ static int64_t count_wrong(flat_bench *b, bool propagated)
 
 static int time_both(flat_bench *b, int times)
 {
-    float ours[BENCH_MOST_TIMES], theirs[BENCH_MOST_TIMES];
+    float ours[BENCH_MAX_TIMES], theirs[BENCH_MAX_TIMES];
     int passes = 0, failures = 0;
-    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = far_links_ms(b, &passes);
         if (i < 0) failures += count_wrong(b, true) != 0;

@@ -4,10 +4,10 @@
  * labels, and the host's part between them. Medians after two runs that are not counted.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/check_growcut.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
-#include "kernels/growcut/growcut_cuda.h"
+#include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/phantom/phantom_random.h"
 
 #include <cuda_runtime_api.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A volume on both sides, and the CPU's labels of it. */
+/* A volume in host and device memory, and the CPU's labels of it. */
 typedef struct {
     const lob_context *context;
     const char *name;
@@ -27,7 +27,7 @@ typedef struct {
     double copy; /* bytes a second */
 } bench;
 
-/* What a timed call came to. */
+/* A timed call. */
 typedef struct {
     float ms;
     lob_growcut_stats stats;
@@ -133,10 +133,10 @@ static void bench_free(bench *b)
 static int32_t labels_of(const bench *b)
 {
     const int64_t n = lob_voxels(&b->seeds);
-    int32_t most = 0;
+    int32_t max = 0;
     for (int64_t i = 0; i < n; i++)
-        if (((uint8_t *)b->seeds.data)[i] > most) most = ((uint8_t *)b->seeds.data)[i];
-    return most;
+        if (((uint8_t *)b->seeds.data)[i] > max) max = ((uint8_t *)b->seeds.data)[i];
+    return max;
 }
 
 static bool on_cpu(bench *b, const lob_growcut_options *options)
@@ -156,20 +156,19 @@ static float timed_call(bench *b, timing *t, const lob_growcut_input *in,
     cudaStream_t queue = lob_device_stream(b->context->device);
     must(cudaMemsetAsync(b->arrays.labels, 0xa5, (size_t)lob_voxels(&b->image), queue), "memset");
     bench_clock clock = bench_start(b->context);
-    t->status = lob_growcut_cuda_arrays(&b->arrays, &t->stats, &t->counts, in, options, tuning,
-                                        b->context, &t->error);
+    t->status = lob_growcut_cuda_tuned(&b->arrays, &t->stats, &t->counts, in, options, tuning,
+                                       b->context, &t->error);
     return bench_stop_ms(&clock);
 }
 
-/* Run as often as asked for; what the last run wrote is compared with b->want. */
+/* Run `times` times; the labels of the last run are compared with b->want. */
 static timing measure(bench *b, const lob_growcut_options *options,
                       const lob_growcut_tuning *tuning, int times)
 {
     const int64_t voxels = lob_voxels(&b->image);
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     timing t = {0};
-    float ms[BENCH_MOST_TIMES];
-    if (times > BENCH_MOST_TIMES) times = BENCH_MOST_TIMES;
+    float ms[BENCH_MAX_TIMES];
     for (int i = -BENCH_WARM_UP; i < times; i++) {
         const float one = timed_call(b, &t, &in, options, tuning);
         if (t.status != LOB_OK) {
@@ -192,7 +191,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
     const double rate = bytes / (t->ms * 1e-3);
     printf("%-16s %-9s %9.2f %6.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name,
            rule, t->ms, around_ms, rate / 1e9, 100 * rate / b->copy,
-           (double)t->stats.working_bytes / voxels, (long long)t->counts.rounds,
+           (double)t->stats.working_bytes / voxels, (long long)t->counts.sweeps,
            (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.pops / voxels,
            t->wrong ? "DIFFERS" : "same",
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image)));
@@ -201,7 +200,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
 static void print_head(const char *title)
 {
     printf("\n%s\n%-16s %-9s %9s %6s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n",
-           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "rounds", "vis/til",
+           title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "sweeps", "vis/til",
            "pop/vox");
 }
 
@@ -217,9 +216,9 @@ static int both_rules(bench *b, int slice_axis, int times)
         o.slice_axis = slice_axis;
         o.neighbours = slice_axis < 0 ? 26 : 8;
         if (!on_cpu(b, &o)) return 1;
-        lob_growcut_tuning one_round = LOB_GROWCUT_TUNING;
-        one_round.rounds = 1;
-        const timing around = measure(b, &o, &one_round, times);
+        lob_growcut_tuning one_sweep = LOB_GROWCUT_TUNING;
+        one_sweep.max_sweeps = 1;
+        const timing around = measure(b, &o, &one_sweep, times);
         const timing t = measure(b, &o, NULL, times); /* last: its labels are hashed */
         if (t.status == LOB_OK) print_row(b, rule_name[rule], &t, around.ms);
         failures += t.status != LOB_OK || t.wrong != 0;
@@ -269,18 +268,19 @@ static int sweep_one(bench *b, int slice_axis, int times)
     o.slice_axis = slice_axis;
     o.neighbours = slice_axis < 0 ? 26 : 8;
     if (!on_cpu(b, &o)) return 1;
-    printf("\n%s: steps, cap, warps, adapting: ms, rounds, visits a tile, pops a voxel\n", b->name);
+    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, pops per voxel\n",
+           b->name);
     for (int s = 0; s < 7; s++)
         for (int k = 0; k < 6; k++) {
             lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
             tuning.window_steps = steps[s];
             tuning.adapt = k != 5;
-            tuning.cap = k < 3 ? caps[k] : 0;
+            tuning.max_turns = k < 3 ? caps[k] : 0;
             tuning.warps = k == 3 || k == 4 ? warps[k - 2] : 0;
             const timing t = measure(b, &o, &tuning, times);
             if (t.status != LOB_OK) return failures + 1;
-            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps, tuning.cap,
-                   tuning.warps, tuning.adapt, t.ms, (long long)t.counts.rounds,
+            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps,
+                   tuning.max_turns, tuning.warps, tuning.adapt, t.ms, (long long)t.counts.sweeps,
                    (double)t.counts.visits / (double)t.counts.tiles,
                    (double)t.counts.pops / (double)lob_voxels(&b->image),
                    t.wrong ? " DIFFERS" : "");
@@ -315,7 +315,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
     printf(
         "\n2D, 3 channels of 12 bits, 8 neighbours, strength rule; errors in per cent of pixels\n"
         "%6s %10s %8s %10s %8s",
-        "MP", "exact ms", "rounds", "alphamax", "error");
+        "MP", "exact ms", "sweeps", "alphamax", "error");
     for (int i = 0; i < STOPS; i++) printf("   --rounds %5d    error", rounds[i]);
     printf("\n");
     for (int mp = 1; mp <= 64; mp *= 2) {
@@ -335,7 +335,7 @@ static int bench_flat(const lob_context *context, const bench_options *o)
         const timing norm = measure(&b, &options, NULL, o->times);
         options.norm = LOB_NORM_L2;
         failures += norm.status != LOB_OK;
-        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.rounds,
+        printf("%6d %10.3f %8lld %10.3f %8.3f", mp, exact.ms, (long long)exact.counts.sweeps,
                norm.ms, percent * (double)norm.wrong);
         for (int i = 0; i < STOPS; i++) {
             options.rounds = rounds[i];

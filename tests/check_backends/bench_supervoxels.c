@@ -1,11 +1,11 @@
 /*
  * Times of supervoxels on a device. Connected results are compared with the CPU's before their time
- * counts; times are CUDA events around the whole call with arrays on the device: levels, planes,
+ * counts; times are CUDA events around the whole call with arrays on the device: levels, bricks,
  * iterations, connectivity, and the host's part between them. Medians after two runs that are not
  * counted. The figures of the papers that a suite repeats stand beside it.
  */
 #include "tests/check_backends/bench.h"
-#include "tests/check_backends/check_supervoxels.h"
+#include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An image on both sides, and room for its labels. */
+/* An image in host and device memory, and space for its labels. */
 typedef struct {
     const lob_context *context;
     const bench_options *options;
@@ -28,7 +28,7 @@ typedef struct {
     double copy;         /* bytes a second */
 } bench;
 
-/* What a timed call came to. */
+/* A timed call. */
 typedef struct {
     float ms;
     lob_supervoxels_stats stats;
@@ -63,7 +63,7 @@ static void colour(lob_volume *image)
     image->channels = 3;
 }
 
-/* As many channels of 12 bits as are asked for, each with a share of the first's contrast. */
+/* Several channels of 12 bits, each with a share of the first's contrast. */
 static void several(lob_volume *image, int channels)
 {
     const int64_t n = lob_voxels(image);
@@ -113,40 +113,27 @@ static void bench_free(bench *b)
 
 /* ---- running ---- */
 
+/* Of arrays on the device or, with transfers, from host memory and back to it. */
 static timing measure(const bench *b, const lob_supervoxels_options *o,
-                      const lob_supervoxels_tuning *tuning)
+                      const lob_supervoxels_tuning *tuning, bool transfers)
 {
     const lob_supervoxels_input in = {.image = &b->image};
+    const int times = b->options->times;
     lob_supervoxels_cache *const cache = lob_supervoxels_cache_make();
-    float ms[BENCH_MOST_TIMES];
-    timing t = {.error = {""}};
-    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
-    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
+    float ms[BENCH_MAX_TIMES];
+    timing t = {.error = {.text = ""}};
+    for (int i = -BENCH_WARM_UP; i < times && t.status == LOB_OK; i++) {
         bench_clock clock = bench_start(b->context);
-        t.status = lob_supervoxels_cuda_tuned(&b->arrays, &t.stats, &in, o, cache, tuning,
-                                              b->context, &t.error);
+        if (transfers)
+            t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
+        else
+            t.status = lob_supervoxels_cuda_tuned(&b->arrays, &t.stats, &in, o, cache, tuning,
+                                                  b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
     lob_supervoxels_cache_free(cache);
-    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
-    return t;
-}
-
-/* From ordinary memory and back to it. */
-static timing measure_transfers(const bench *b, const lob_supervoxels_options *o)
-{
-    const lob_supervoxels_input in = {.image = &b->image};
-    float ms[BENCH_MOST_TIMES];
-    timing t = {.error = {""}};
-    const int most = b->options->times < BENCH_MOST_TIMES ? b->options->times : BENCH_MOST_TIMES;
-    for (int i = -BENCH_WARM_UP; i < most && t.status == LOB_OK; i++) {
-        bench_clock clock = bench_start(b->context);
-        t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
-        const float took = bench_stop_ms(&clock);
-        if (i >= 0) ms[i] = took;
-    }
-    if (t.status == LOB_OK) t.ms = bench_median(ms, most);
+    if (t.status == LOB_OK) t.ms = bench_median(ms, times);
     return t;
 }
 
@@ -182,8 +169,8 @@ static pair measure_pair(const bench *b, const lob_supervoxels_options *o)
     const lob_supervoxels_tuning disconnected = {.disconnected = true};
     pair p = {0};
     if (!on_cpu(b, &p.on_cpu, o)) return p;
-    p.iterated = measure(b, o, &disconnected);
-    p.whole = measure(b, o, NULL);
+    p.iterated = measure(b, o, &disconnected, false);
+    p.whole = measure(b, o, NULL, false);
     p.same = p.whole.status == LOB_OK && p.iterated.status == LOB_OK && count_wrong(b) == 0;
     return p;
 }
@@ -195,8 +182,8 @@ static const char *verdict(const pair *p)
 
 /* ---- volumes ---- */
 
-/* Bytes that must be moved: planes once an iteration and once to begin with, labels three times. */
-static double least_bytes(const bench *b, const lob_supervoxels_options *o)
+/* Bytes that must be moved: levels once per iteration and once before, labels three times. */
+static double min_bytes(const bench *b, const lob_supervoxels_options *o)
 {
     const double n = (double)lob_voxels(&b->image);
     return n * b->image.channels * 2.0 * (o->iterations + 1) + 3 * 4.0 * n;
@@ -209,7 +196,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     o.size_mm = 8;
     const pair p = measure_pair(b, &o);
     const double n = (double)lob_voxels(&b->image);
-    const double rate = least_bytes(b, &o) / (p.whole.ms * 1e-3);
+    const double rate = min_bytes(b, &o) / (p.whole.ms * 1e-3);
     printf("%-6s %-5s %9.3f %9.3f %9.3f %7.0f %5.1f %6.2f %9lld %9lld  %s %016llx\n", name,
            method_name[method], (double)p.whole.ms, (double)p.iterated.ms,
            (double)(p.whole.ms - p.iterated.ms), rate / 1e9, 100 * rate / b->copy,
@@ -219,14 +206,14 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     return !p.same;
 }
 
-/* Voxels by themselves give the same; how much piles of bricks are worth. */
-static int plain_row(const bench *b)
+/* The voxelwise pass gives the same labels; its time shows what warp tiles save. */
+static int voxelwise_row(const bench *b)
 {
     const lob_supervoxels_tuning plain = {.voxelwise = true};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     o.size_mm = 8;
     if (!on_cpu(b, NULL, &o)) return 1;
-    const timing t = measure(b, &o, &plain);
+    const timing t = measure(b, &o, &plain, false);
     const bool same = t.status == LOB_OK && count_wrong(b) == 0;
     printf("voxel by voxel, slic: %.3f ms, %s\n", (double)t.ms, same ? "same" : "DIFFERS");
     return !same;
@@ -250,7 +237,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
         if (!bench_make(&b, dims, GREY)) return failures + 1;
         for (int m = LOB_SLIC; m <= LOB_LSC; m++)
             failures += volume_row(&b, (lob_supervoxels_method)m, name);
-        if (sides[i] == 128) failures += plain_row(&b);
+        if (sides[i] == 128) failures += voxelwise_row(&b);
         bench_free(&b);
     }
     return failures;
@@ -258,7 +245,7 @@ static int bench_volumes(const lob_context *context, const bench_options *option
 
 /* ---- papers ---- */
 
-/* SLIC of a large colour image: 0.512 ms of summing and 0.716 ms of owning an iteration on a GTX
+/* SLIC of a large colour image: 0.512 ms of sums and 0.716 ms of assignment per iteration on a GTX
  * 980, and 71.8 ms for all. */
 static int bench_large(const lob_context *context, const bench_options *options, double copy)
 {
@@ -269,7 +256,7 @@ static int bench_large(const lob_context *context, const bench_options *options,
     o.compactness = 0.1;
     if (!bench_make(&b, (lob_dims){4096, 2048, 1}, COLOURS)) return 1;
     const pair p = measure_pair(&b, &o);
-    const timing moved = measure_transfers(&b, &o);
+    const timing moved = measure(&b, &o, NULL, true);
     printf("\n4096 x 2048 colours, slic in CIELAB, cells of 128, 10 iterations: %.3f ms, %.3f "
            "without connectivity, %.3f with transfers: %s\n"
            "  a GTX 980, whose every iteration takes 1.228 ms: 71.8 ms\n",
@@ -318,8 +305,8 @@ static int bench_frames(const lob_context *context, const bench_options *options
 
 /* ---- memory ---- */
 
-/* Bytes a voxel; more where what must be known of pieces takes most of that. */
-static const double MOST_BYTES = 4, MOST_OF_PIECES = 3.5;
+/* Bytes per voxel; more is allowed where the tables of pieces take most of them. */
+static const double MAX_BYTES = 4, MAX_PIECE_BYTES = 3.5;
 
 /* Working memory beyond input and output. */
 static int bench_memory(const lob_context *context, const bench_options *options)
@@ -361,8 +348,8 @@ static int bench_memory(const lob_context *context, const bench_options *options
             const double gpu = (double)p.whole.stats.working_bytes / n,
                          cpu = (double)p.on_cpu.working_bytes / n,
                          pieces = (double)p.on_cpu.fragments / n;
-            const bool over = fmax(gpu, cpu) > MOST_BYTES &&
-                              pieces * (8 + 6 * b.image.channels) <= MOST_OF_PIECES;
+            const bool over = fmax(gpu, cpu) > MAX_BYTES &&
+                              pieces * (8 + 6 * b.image.channels) <= MAX_PIECE_BYTES;
             printf("%-10s %4lld x%5lld x%4lld %4g %6g %-5s %6.2f %6.2f %9.3f %8.3f  %s%s\n",
                    rows[i].name, (long long)rows[i].dims.nx, (long long)rows[i].dims.ny,
                    (long long)rows[i].dims.nz, rows[i].size, rows[i].compactness, method_name[m],

@@ -1,39 +1,46 @@
-/* What check_backends asks of an algorithm: its row of the table, and what its benchmark is told.
- */
+/* What check_backends needs of an algorithm: its row of the table, and its benchmark's options. */
 #ifndef LOB_CHECK_H
 #define LOB_CHECK_H
 
 #include "kernels/backends.h"
 #include "volumes/volume.h"
 
-/* A benchmark prints the suites that it has of those asked for. */
+enum { BENCH_MAX_TIMES = 101 };
+
+/* A benchmark prints those of these suites that it has. */
 typedef struct {
     bool volumes, sweep, flat, huge; /* which suites */
     lob_dims dims;                   /* of the volumes */
-    int times;                       /* of which the median is taken, >= 1 */
+    int times;                       /* that the median is taken of, 1..BENCH_MAX_TIMES */
     const char *volume;              /* only volumes whose names hold this; NULL: all */
     const char *keep; /* folder for volumes and times, for programs to compare with */
 } bench_options;
 
-/* Large fixed volumes are checked only where at least so many cases are asked for: who asks for
- * fewer has tools look on that slow a kernel down a hundred times and more. */
+/* Large fixed volumes are checked with at least this many cases. Fewer are run under
+ * compute-sanitizer, which slows a kernel down a hundred times or more. */
 enum { CHECK_MANY = 100 };
+
+/* Run n random cases from number `first` on; returns how many differ, with a line for each. */
+typedef int check_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
+                        uint64_t n);
+
+/* Run one volume many times; returns how many runs do not give the bytes of the CPU's. */
+typedef int check_repeats(const lob_backend *backend, const lob_context *context, int repeats);
+
+/* Print times of results that have just been compared with the CPU's; returns how many differed. */
+typedef int check_bench(const lob_context *context, const bench_options *options);
+
+/* Components: the slots components (slabs too) and regions. */
+check_cases check_components_cases, check_components_slabs;
+check_cases check_growcut_cases, check_supervoxels_cases;
+check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
+check_bench bench_components, bench_growcut, bench_supervoxels;
 
 typedef struct {
     const char *name; /* as the slot in lob_backend */
-
-    /* n random cases from the first on; returns how many differ, and prints a line for each. */
-    int (*cases)(const lob_backend *backend, const lob_context *context, uint64_t first,
-                 uint64_t n);
-
-    /* One volume many times; returns how many runs do not give the bytes of the CPU's. */
-    int (*repeats)(const lob_backend *backend, const lob_context *context, int repeats);
-
-    /*
-     * Print times of results that have just been compared with the CPU's; returns how many
-     * differed. NULL in a build without CUDA: there is nothing to time.
-     */
-    int (*bench)(const lob_context *context, const bench_options *options);
+    check_cases *cases;
+    check_repeats *repeats;
+    check_bench *bench; /* NULL in a build without CUDA */
 } check_algorithm;
 
 #endif

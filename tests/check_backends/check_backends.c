@@ -4,9 +4,7 @@
  * where there is no GPU.
  */
 #include "kernels/device/device.h"
-#include "tests/check_backends/check_components.h"
-#include "tests/check_backends/check_growcut.h"
-#include "tests/check_backends/check_supervoxels.h"
+#include "tests/check_backends/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +105,8 @@ static bool parse(choices *c, int argc, char **argv)
         } else
             return false;
     }
-    return c->bench.times > 0 && lob_dims_voxels(c->bench.dims) > 0;
+    return c->bench.times > 0 && c->bench.times <= BENCH_MAX_TIMES &&
+           lob_dims_voxels(c->bench.dims) > 0;
 }
 
 /* What was wrong with one algorithm; it is timed only when nothing was. */

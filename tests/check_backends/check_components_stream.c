@@ -1,7 +1,7 @@
-/* Components slab by slab, slabs by a backend: what the CPU gives for the volume in one piece. */
-#include "tests/check_backends/check_components.h"
+/* Components slab by slab on a backend against the CPU on the volume in one piece. */
+#include "tests/check_backends/check.h"
 #include "tests/reference/components_naive.h"
-#include "tests/reference/components_tape.h"
+#include "tests/reference/components_slabs.h"
 
 #include <stdio.h>
 
@@ -11,10 +11,10 @@ static const char *slabs_differ(const components_case *c, const lob_backend *bac
                                 const lob_components_output *want, lob_status expected,
                                 lob_error *error)
 {
-    components_tape t = components_tape_of(c);
+    components_slabs t = components_slabs_of(c);
     lob_components_output got;
     const lob_status st =
-        components_tape_run(&got, &t, planes, backend->components, context, error);
+        components_slabs_run(&got, &t, planes, backend->components, context, error);
     const char *what = st != expected ? "status" : NULL;
     if (st == LOB_OK && !what) {
         got.labels = t.labels;
@@ -22,19 +22,19 @@ static const char *slabs_differ(const components_case *c, const lob_backend *bac
         got.labels = NULL;
     }
     lob_components_output_free(&got);
-    components_tape_free(&t);
+    components_slabs_free(&t);
     return what;
 }
 
 int check_components_slabs(const lob_backend *backend, const lob_context *context, uint64_t first,
                            uint64_t n)
 {
-    enum { MOST_VOXELS = 20000 };
+    enum { MAX_VOXELS = 20000 };
     const lob_context cpu = {.threads = context->threads};
     int failures = 0, runs = 0;
     for (uint64_t i = first; i < first + n; i++) {
         components_case c;
-        components_case_make(&c, i, MOST_VOXELS);
+        components_case_make(&c, i, MAX_VOXELS);
         c.options.fill_holes = false; /* needs the whole volume */
         lob_components_output want;
         lob_error error = {.text = ""};

@@ -1,6 +1,6 @@
 /* Checks of the supervoxels slot: random cases against the CPU byte by byte, and repeats. A GPU
- * does them a second time, as only large volumes and many pieces make it do otherwise. */
-#include "tests/check_backends/check_supervoxels.h"
+ * runs each a second time on the paths that otherwise only large volumes and many pieces take. */
+#include "tests/check_backends/check.h"
 
 #include "tests/reference/supervoxels_case.h"
 
@@ -14,9 +14,9 @@
 #include <string.h>
 
 /* Fixed cases of more voxels than LARGE are large ones: see CHECK_MANY. */
-enum { MOST_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
+enum { MAX_SIDE = 41, REPEATED_VOXELS = 8000, LARGE = 40000 };
 
-/* What one run came to. */
+/* One run. */
 typedef struct {
     lob_status status;
     lob_error error;
@@ -45,8 +45,8 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
 
 #ifdef LOB_WITH_CUDA
 /*
- * As large volumes, with piles screened, and as many pieces, with no list of contacts or one that
- * is too short; and with labels that do not lie as allocated.
+ * The paths of large volumes (culled warp tiles) and of many pieces (no list of contacts, or one
+ * that is too short), with labels whose address is not that of an allocation.
  */
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
@@ -97,7 +97,7 @@ static int compare(const supervoxels_case *c, const outcome *want, outcome *got,
     return what != NULL;
 }
 
-/* As much memory as a run took is enough; with half of that it says so, or does it all the same. */
+/* As much memory as a run took is enough; with half of it the run is refused, or is the same. */
 static int check_limited(const lob_backend *backend, const lob_context *context,
                          const supervoxels_case *c, const outcome *want, int64_t needed)
 {
@@ -113,7 +113,7 @@ static int check_limited(const lob_backend *backend, const lob_context *context,
             printf("supervoxels: %s: given %lld bytes it took %lld\n", c->shape,
                    (long long)limits[i], (long long)got.stats.working_bytes);
         if (refused && !strstr(got.error.text, "working memory")) {
-            printf("supervoxels: %s: %s tells of no memory\n", c->shape, got.error.text);
+            printf("supervoxels: %s: %s names no memory\n", c->shape, got.error.text);
             failures++;
         }
         failures += over;
@@ -159,7 +159,7 @@ int check_supervoxels_cases(const lob_backend *backend, const lob_context *conte
         fixed++;
     }
     for (uint64_t i = first; i < first + n; i++) {
-        supervoxels_case_make(&c, i, MOST_SIDE);
+        supervoxels_case_make(&c, i, MAX_SIDE);
         failures += check_case(backend, context, &c, &worked);
     }
     printf("supervoxels: %llu cases and %d fixed ones, %d of them with data, %d differ\n",
@@ -175,7 +175,7 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that has small pieces to join */
     for (;; n++) {
-        supervoxels_case_make(&c, n, MOST_SIDE);
+        supervoxels_case_make(&c, n, MAX_SIDE);
         want = run(lob_backends[0], &c, &cpu);
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
             want.stats.supervoxels > 8 && want.stats.fragments > want.stats.supervoxels)

@@ -104,10 +104,10 @@ def test_info_counts_extensions_alone(folder):
 
 
 MEMORY = [
-    ("an image", ["convert", "image.nii", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "leaves 1.0 KiB"]),
-    ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "leaves 626 bytes"]),
+    ("an image", ["convert", "image.nii", "o.nii"], "1KiB", ["image.nii: needs 9.4 KiB", "1.0 KiB are allowed"]),
+    ("seeds after the image", list(GROW), "10KiB", ["seeds.nii.gz: needs 4.7 KiB", "626 bytes are allowed"]),
     ("labels after both", list(GROW), "16KiB", ["labels.nii.gz: needs 4.7 KiB"]),
-    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut needs", "is 64.0 KiB,"]),
+    ("the work after all three", list(GROW), "64KiB", ["image.nii.gz with seeds.nii.gz", "GrowCut's tiles need", "is 64.0 KiB,"]),
     ("another type", ["convert", "image.nii", "o.nii", "--type", "float64"], "20KiB", ["o.nii: needs 37.6 KiB"]),
     ("copies", ["compare", "seeds.nii", "seeds.nii.gz"], "12KiB", ["seeds.nii.gz: needs 9.4 KiB"]),
     ("a picture", ["preview", "image.nii", "-o", "p.png"], "100KiB", ["p.png: needs"]),

@@ -30,7 +30,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
         lob_nifti_list(&v.header, count_field, &listed);
         for (int labels = 0; labels < 2; labels++) {
             const lob_nifti_plan plan = {&v, labels, false, false, 3};
-            unsigned char header[LOB_NIFTI_MOST];
+            unsigned char header[LOB_NIFTI_MAX_BYTES];
             const lob_nifti_type *type;
             lob_nifti again;
             const size_t n = lob_nifti_make(header, &type, &plan);
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-size_t fuzz_seed(int number, uint8_t *bytes, size_t room)
+size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
 {
     static const struct {
         int version, swapped, code, frames, vectors, extended, gz;
@@ -79,14 +79,14 @@ size_t fuzz_seed(int number, uint8_t *bytes, size_t room)
     if (seeds[number].extended) made_extend(&m, 16, 4);
     made_file(&file, &m);
     if (!seeds[number].gz) {
-        if (file.size > room) return 0;
+        if (file.size > capacity) return 0;
         memcpy(bytes, file.bytes, file.size);
         return file.size;
     }
     z_stream z = {.next_in = file.bytes,
                   .avail_in = (unsigned)file.size,
                   .next_out = bytes,
-                  .avail_out = (unsigned)room};
+                  .avail_out = (unsigned)capacity};
     if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return 0;
     const int result = deflate(&z, Z_FINISH);
     deflateEnd(&z);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { ROOM = 1 << 16, MOST = 64 << 20 };
+enum { ROOM = 1 << 16, MAX = 64 << 20 };
 
 static uint64_t state = 0x9e3779b97f4a7c15u;
 
@@ -77,7 +77,7 @@ static int run_path(const char *path, int mutations)
         return count;
     }
     FILE *f = fopen(path, "rb");
-    uint8_t *bytes = about.st_size <= MOST ? malloc((size_t)about.st_size + 1) : NULL;
+    uint8_t *bytes = about.st_size <= MAX ? malloc((size_t)about.st_size + 1) : NULL;
     const int ok = f && bytes;
     if (ok) run(path, bytes, fread(bytes, 1, (size_t)about.st_size, f), mutations);
     free(bytes);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Install a build into a scratch folder and use it as a stranger would.
-# usage: install_test.sh BUILD_FOLDER CMAKE C_COMPILER
+# usage: install_test.sh BUILD_FOLDER CMAKE C_COMPILER CXX_COMPILER
 set -euo pipefail
-build=$1 cmake=$2 cc=$3
+build=$1 cmake=$2 cc=$3 cxx=$4
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 scratch=$(mktemp -d)
@@ -23,28 +23,43 @@ fi
 mv "$scratch/prefix" "$scratch/moved"
 prefix=$scratch/moved
 
-find "$prefix/include/lobule" -name '*.h' | while read -r header; do
-    "$cc" -std=c17 -Wall -Wextra -Werror -fsyntax-only -I"$prefix/include/lobule" -x c "$header" ||
-        fail "$header does not stand alone"
-    if command -v c++ >/dev/null; then
-        c++ -fsyntax-only -I"$prefix/include/lobule" -x c++ "$header" || fail "$header is no C++"
-    fi
+# Every header stands alone, in C and in C++, and includes headers of its own folder alone.
+warnings=(-Wall -Wextra -Wpedantic -Werror)
+for header in "$prefix"/include/lobule/*.h; do
+    printf '#include <lobule/%s>\nextern int unit;\n' "${header##*/}" >"$scratch/unit.c"
+    "$cc" -std=c11 "${warnings[@]}" -fsyntax-only -I"$prefix/include" "$scratch/unit.c" ||
+        fail "$header is not C11"
+    "$cxx" -std=c++17 "${warnings[@]}" -fsyntax-only -I"$prefix/include" -x c++ "$scratch/unit.c" ||
+        fail "$header is not C++17"
 done
 
-quietly "$cmake" -S "$here/client" -B "$scratch/client" -DCMAKE_PREFIX_PATH="$prefix" \
-    -DCMAKE_C_COMPILER="$cc"
-quietly "$cmake" --build "$scratch/client"
-version=$("$scratch/client/client")
-echo "CMake client: $version"
+# A volume, and what its components are.
+cd "$scratch"
+lobule=$prefix/bin/lobule
+"$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --quiet
+"$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
+
+# try NAME PROGRAM: a client must give the same bytes.
+try() {
+    "$2" truth.nii.gz got.nii.gz || fail "$1 fails"
+    cmp got.nii.gz want.nii.gz || fail "$1 gives other labels"
+    rm got.nii.gz
+    echo "$1: same bytes"
+}
+
+quietly "$cmake" -S "$here/client" -B client -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
+quietly "$cmake" --build client
+try "C by find_package" client/client_c
+try "C++ by find_package" client/client_cpp
 
 pc=$(find "$prefix" -name lobule.pc)
 export PKG_CONFIG_PATH=${pc%/*}${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
-[ "$(pkg-config --modversion lobule)" = "$version" ] || fail "lobule.pc and version.h disagree"
+version=$("$lobule" --version)
+[ "$(pkg-config --modversion lobule)" = "${version#* }" ] || fail "lobule.pc and version.h disagree"
 read -ra flags <<<"$(pkg-config --cflags --libs --static lobule)"
-"$cc" -o "$scratch/by_pc" "$here/client/client.c" "${flags[@]}" -Wl,-rpath,"${pc%/*/*}"
-[ "$("$scratch/by_pc")" = "$version" ] || fail "the pkg-config client does not run"
-echo "pkg-config client: $version"
-
-if [ -x "$prefix/bin/lobule" ]; then
-    "$prefix/bin/lobule" --version
-fi
+flags+=("-Wl,-rpath,${pc%/*/*}")
+"$cc" -std=c11 "${warnings[@]}" -o by_pc "$here/client/components.c" "${flags[@]}"
+"$cxx" -std=c++17 "${warnings[@]}" -o by_pc_cpp "$here/client/components.cpp" "${flags[@]}"
+try "C by pkg-config" ./by_pc
+try "C++ by pkg-config" ./by_pc_cpp

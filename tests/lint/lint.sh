@@ -17,7 +17,7 @@ check() {
     "$@" || failed+=("$name")
 }
 
-mapfile -t ours < <(find volumes kernels io tools tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort)
+mapfile -t ours < <(find volumes kernels io api tools tests -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | sort)
 mapfile -t scripts < <(git ls-files -z 2>/dev/null | xargs -0 grep -lIE '^#!.*\b(ba)?sh\b' -- 2>/dev/null)
 
 format() {

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("volumes", "kernels", "io", "tools", "tests")
+ROOMS = ("volumes", "kernels", "io", "api", "tools", "tests")
 SUFFIXES = {".c", ".h", ".cu", ".cuh"}
 
 # Which rooms a room may include from.
@@ -17,6 +17,7 @@ KNOWS = {
     "volumes": {"volumes"},
     "kernels": {"volumes", "kernels"},
     "io": {"volumes", "io"},
+    "api": {"volumes", "kernels", "io"},
     "tools": {"volumes", "kernels", "io", "tools"},
     "tests": set(ROOMS),
 }
@@ -79,7 +80,15 @@ def check_file(path):
     yield from check_includes(path, name, text)
     if not text.lstrip().startswith("/*"):
         yield f"{name}:1: a file opens with a comment that says what it is for"
+    struct = re.search(r"(#include \"kernels/device/device_struct\.h\"|struct lob_device \{)", text)
+    if struct and not name.startswith("kernels/device/"):
+        line = text.count("\n", 0, struct.start()) + 1
+        yield f"{name}:{line}: what a lob_device holds is known in kernels/device/ alone"
     if name.split("/")[0] in ("volumes", "kernels", "io"):
+        for match in COMMENT.finditer(text):
+            if match.group().startswith('"') and "--" in match.group():
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{name}:{line}: a message of the library names no option, see lob_hint ({match.group()})"
         code = without_comments(text)
         for match in LIBRARY_NEVER.finditer(code):
             line = code.count("\n", 0, match.start()) + 1

@@ -71,10 +71,10 @@ static bool pattern_at(const pattern *p, int64_t x, int64_t y, int64_t z)
     case BLOBS:
         return in_balls(p, x, y, z);
     case SHELLS: { /* boxes in boxes, each hollow, with a gap now and then */
-        const int64_t mx = x % (t + 4), my = y % (t + 4), mz = z % (t + 4), most = t + 2;
-        if (mx > most || my > most || mz > most) return false;
-        const bool wall = mx == 0 || my == 0 || mz == 0 || mx == most || my == most || mz == most;
-        const bool core = mx > 1 && my > 1 && mz > 1 && mx < most - 1 && my < most - 1;
+        const int64_t mx = x % (t + 4), my = y % (t + 4), mz = z % (t + 4), max = t + 2;
+        if (mx > max || my > max || mz > max) return false;
+        const bool wall = mx == 0 || my == 0 || mz == 0 || mx == max || my == max || mz == max;
+        const bool core = mx > 1 && my > 1 && mz > 1 && mx < max - 1 && my < max - 1;
         return wall ? !random_chance(p->state, 1) : core;
     }
     case SERPENTINE: /* corridors that turn at alternating ends, in the plane and across planes */
@@ -127,12 +127,12 @@ static void put_value(lob_volume *v, int64_t i, int64_t k, int palette)
     }
 }
 
-static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_voxels)
+static void choose_sides(lob_dims *dims, uint64_t *state, int64_t max_voxels)
 {
     static const int64_t sides[] = {1,  2,  3,  4,  5,  7,  8,  11, 13,  16,  17, 19,
                                     23, 31, 32, 33, 47, 63, 64, 65, 127, 128, 129};
     int64_t *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
-    int64_t left = most_voxels;
+    int64_t left = max_voxels;
     const int64_t start = random_below(state, 3);
     for (int a = 0; a < 3; a++) {
         int64_t choices = 0;
@@ -263,12 +263,12 @@ static void choose_selection(components_case *c, uint64_t *state)
     }
 }
 
-void components_case_make(components_case *c, uint64_t number, int64_t most_voxels)
+void components_case_make(components_case *c, uint64_t number, int64_t max_voxels)
 {
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 11;
     lob_dims dims;
     *c = (components_case){.number = number, .options = lob_components_defaults()};
-    choose_sides(&dims, &state, most_voxels);
+    choose_sides(&dims, &state, max_voxels);
     c->n = dims.nx * dims.ny * dims.nz;
     make_image(c, dims, &state);
     c->intensities = lob_volume_empty();

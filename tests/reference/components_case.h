@@ -14,8 +14,8 @@ typedef struct {
     char shape[512]; /* and pattern and options in one line, for messages */
 } components_case;
 
-/* At most most_voxels, which is at least 1; sides up to 129. */
-void components_case_make(components_case *c, uint64_t number, int64_t most_voxels);
+/* At most max_voxels, which is at least 1; sides up to 129. */
+void components_case_make(components_case *c, uint64_t number, int64_t max_voxels);
 void components_case_free(components_case *c);
 
 #endif

@@ -123,7 +123,7 @@ static bool neighbouring(int dx, int dy, int dz, int neighbours, int axis)
     }
 }
 
-/* Give a number to what hangs together with `from` among voxels whose number is `wanted`. */
+/* Flood fill: give a number to the voxels connected to `from` whose number is `wanted`. */
 static int64_t flood(naive *c, int64_t from, int32_t wanted, int32_t number, int neighbours,
                      bool values)
 {
@@ -223,7 +223,7 @@ static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
         {0,  0,  1 }
     };
     int64_t *faces = must(calloc((size_t)labels + 1, sizeof *faces));
-    int32_t most = 0;
+    int32_t max = 0;
     bool border = false;
     for (int64_t q = 0; q < voxels; q++)
         for (int s = 0; s < 6; s++) {
@@ -243,9 +243,9 @@ static int32_t surrounding(const naive *c, int64_t voxels, int64_t labels)
             if (c->number[j] > 0) faces[c->number[j]]++;
         }
     for (int32_t k = 1; k <= labels && !border; k++)
-        if (faces[k] > (most ? faces[most] : 0)) most = k;
+        if (faces[k] > (max ? faces[max] : 0)) max = k;
     free(faces);
-    return most;
+    return max;
 }
 
 enum { HOLE = -2, FILLED = -3 };
@@ -267,7 +267,7 @@ static void fill_holes(naive *c, int64_t labels)
     free(filled);
 }
 
-/* Labels as they are written, in the narrowest type or the one asked for. */
+/* Labels as they are written, in options->type, or else the narrowest type. */
 static lob_status write_labels(const naive *c, lob_components_output *result)
 {
     int32_t *value = must(calloc((size_t)result->count + 1, sizeof *value));
@@ -400,8 +400,8 @@ const char *components_result_differs(const lob_components_output *a,
     if (a->foreground != b->foreground) return "the number of foreground voxels";
     if (a->not_finite != b->not_finite) return "the number of voxels that are not finite";
     if (a->type != b->type) return "the type of the labels";
-    if (memcmp(a->labels, b->labels, (size_t)voxels * lob_type_of(a->type)->bytes) != 0)
-        return "labels";
+    const size_t bytes = (size_t)voxels * lob_type_of(a->type)->bytes;
+    if (bytes > 0 && memcmp(a->labels, b->labels, bytes) != 0) return "labels";
     if (!a->regions != !b->regions) return "whether there are regions";
     if (a->regions && memcmp(a->regions, b->regions, (size_t)a->count * sizeof *a->regions) != 0)
         return "regions";
@@ -412,7 +412,8 @@ const char *components_result_differs(const lob_components_output *a,
     if (a->values && memcmp(a->values, b->values, (size_t)a->count * sizeof *a->values) != 0)
         return "values of regions";
     if (a->fine.exact != b->fine.exact || a->fine.low_bits != b->fine.low_bits ||
-        a->fine.low != b->fine.low || a->fine.per_unit != b->fine.per_unit)
+        memcmp(&a->fine.low, &b->fine.low, sizeof a->fine.low) != 0 ||
+        memcmp(&a->fine.per_unit, &b->fine.per_unit, sizeof a->fine.per_unit) != 0)
         return "fine levels";
     return NULL;
 }

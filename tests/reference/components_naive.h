@@ -1,4 +1,4 @@
-/* Components and regions straight from their definitions, voxel by voxel, in no hurry. */
+/* Components and regions from their definitions, voxel by voxel. */
 #ifndef LOB_COMPONENTS_NAIVE_H
 #define LOB_COMPONENTS_NAIVE_H
 
@@ -13,8 +13,10 @@ void regions_naive(lob_region *regions, lob_region_values *values, lob_fine_leve
                    const lob_regions_input *in);
 
 /*
- * NULL when two results are the same in all but working_bytes, else what differs. A result without
- * an image has fine levels of 0.
+ * NULL when two results are the same byte by byte in all but working_bytes, else what differs. A
+ * result without an image has fine levels of 0.
+ *
+ *   voxels  in  of the labels; 0: labels are not compared
  */
 const char *components_result_differs(const lob_components_output *a,
                                       const lob_components_output *b, int64_t voxels);

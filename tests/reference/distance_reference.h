@@ -1,4 +1,4 @@
-/* Distances by looking at every pair of voxels: slow, and plain to see right. */
+/* Distances over all pairs of voxels. */
 #ifndef LOB_DISTANCE_REFERENCE_H
 #define LOB_DISTANCE_REFERENCE_H
 

@@ -1,4 +1,4 @@
-/* The plain automaton: every cell looks at its neighbours' last state until nothing changes, or for
+/* The automaton: every cell looks at its neighbours' last state until nothing changes, or for
  * some rounds. */
 #include "tests/reference/growcut_automaton.h"
 
@@ -64,14 +64,15 @@ static bool is_data_voxel(const world *w, const double *stored, int64_t v)
     return true;
 }
 
-/* Levels: integers of at most 65536 values as they are, everything else spread over 0..65535. */
+/* Levels: whole numbers of at most 65536 values as they are, everything else spread over 0..65535. */
 static void make_levels(world *w)
 {
     const lob_volume *image = w->in->image;
     const int channels = image->channels;
     lob_values(w->value, image->data, image->type, 0, channels * w->n);
-    double low[LOB_GROWCUT_MAX_CHANNELS], high[LOB_GROWCUT_MAX_CHANNELS], least = INFINITY,
-                                                                          most = -INFINITY;
+    bool whole = true;
+    double low[LOB_GROWCUT_MAX_CHANNELS], high[LOB_GROWCUT_MAX_CHANNELS], min = INFINITY,
+                                                                          max = -INFINITY;
     for (int64_t v = 0; v < w->n; v++) w->is_data[v] = is_data_voxel(w, w->value, v);
     for (int c = 0; c < channels; c++) {
         low[c] = INFINITY, high[c] = -INFINITY;
@@ -79,16 +80,17 @@ static void make_levels(world *w)
             if (w->is_data[v]) {
                 low[c] = fmin(low[c], w->value[c * w->n + v]);
                 high[c] = fmax(high[c], w->value[c * w->n + v]);
+                whole = whole && w->value[c * w->n + v] == floor(w->value[c * w->n + v]);
             }
-        least = fmin(least, low[c]), most = fmax(most, high[c]);
+        min = fmin(min, low[c]), max = fmax(max, high[c]);
     }
-    const bool exact = lob_type_of(image->type)->is_integer && most - least <= 65535;
-    const double scale = exact || most <= least ? 1.0 : 65535 / (most - least);
+    const bool exact = whole && max - min <= 65535;
+    const double scale = exact || max <= min ? 1.0 : 65535 / (max - min);
     double span[LOB_GROWCUT_MAX_CHANNELS];
     for (int c = 0; c < channels; c++) {
         for (int64_t v = 0; v < w->n; v++)
-            w->value[c * w->n + v] = floor((w->value[c * w->n + v] - least) * scale + 0.5);
-        span[c] = floor((high[c] - least) * scale + 0.5) - floor((low[c] - least) * scale + 0.5);
+            w->value[c * w->n + v] = floor((w->value[c * w->n + v] - min) * scale + 0.5);
+        span[c] = floor((high[c] - min) * scale + 0.5) - floor((low[c] - min) * scale + 0.5);
     }
     w->dmax = norm_of(span, channels, w->options->norm);
     if (!(w->dmax > 0)) w->dmax = 1;

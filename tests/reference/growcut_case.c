@@ -35,11 +35,11 @@ static double pattern_at(int pattern, int64_t x, int64_t y, int64_t z, uint64_t 
     }
 }
 
-static void choose_sides(lob_dims *dims, uint64_t *state, int64_t most_side)
+static void choose_sides(lob_dims *dims, uint64_t *state, int64_t max_side)
 {
     static const int64_t sides[] = {1, 2, 3, 5, 7, 8, 11, 13, 16, 17, 19, 23, 29, 31, 37, 41};
     int64_t choices = 0, *axis[3] = {&dims->nx, &dims->ny, &dims->nz};
-    while (choices < COUNT(sides) && sides[choices] <= most_side) choices++;
+    while (choices < COUNT(sides) && sides[choices] <= max_side) choices++;
     for (int a = 0; a < 3; a++)
         *axis[a] = random_chance(state, 8) ? 1 : sides[random_below(state, choices)];
 }
@@ -62,13 +62,14 @@ static int make_image(growcut_case *c, uint64_t *state)
         {LOB_U64, 100,    1.8e19            },
         {LOB_I64, 9e18,   9.0000000000001e18},
         {LOB_I64, -1e6,   6e17              },
+        {LOB_F32, -1000,  3000              },
     };
     static const double widths[] = {1, 1, 1, 1.0 / 16, 1.0 / 256, 1.0 / 9000};
     const int64_t kind = random_below(state, COUNT(kinds));
     const double low = kinds[kind].low,
                  width = (kinds[kind].high - low) * widths[random_below(state, COUNT(widths))];
     const int pattern = (int)random_below(state, PATTERNS);
-    const bool gaps = random_chance(state, 40);
+    const bool gaps = random_chance(state, 40), whole = random_chance(state, 30);
     c->image.type = kinds[kind].type;
     c->image.channels = random_chance(state, 30) ? 1 + (int)random_below(state, 4) : 1;
     if (random_chance(state, 25)) {
@@ -80,7 +81,8 @@ static int make_image(growcut_case *c, uint64_t *state)
     for (int64_t i = 0; i < c->n * c->image.channels; i++) {
         const int64_t v = i % c->n;
         const double p = pattern_at(pattern, v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny, state);
-        put_number(&c->image, i, low + p * width);
+        const double value = low + p * width;
+        put_number(&c->image, i, whole ? floor(value) : value);
         if (gaps && !lob_type_of(c->image.type)->is_integer && random_chance(state, 3))
             put_number(&c->image, i, random_chance(state, 50) ? NAN : INFINITY);
     }
@@ -90,9 +92,9 @@ static int make_image(growcut_case *c, uint64_t *state)
 /* Seeds are few, or a share of all voxels; their type may be wider than the labels need. */
 static void make_seeds(growcut_case *c, uint64_t *state)
 {
-    static const int32_t most[] = {1, 2, 3, 5, 7, 61, 250, 300, 30000, 40000, 2000000};
+    static const int32_t max[] = {1, 2, 3, 5, 7, 61, 250, 300, 30000, 40000, 2000000};
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
-    c->in.labels = most[random_below(state, COUNT(most))];
+    c->in.labels = max[random_below(state, COUNT(max))];
     int type = c->in.labels <= 255 ? 0 : c->in.labels <= 32767 ? 1 : 2;
     if (type < 2 && random_chance(state, 20)) type++;
     c->seeds.type = types[type];
@@ -175,13 +177,13 @@ static void describe(growcut_case *c, int pattern)
              c->wants_tie ? ", with ties" : "");
 }
 
-void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t most_side)
+void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t max_side)
 {
     uint64_t state = number * UINT64_C(0xD1342543DE82EF95) + 1;
     memset(c, 0, sizeof *c);
     c->number = number;
     c->image = c->seeds = lob_volume_empty();
-    choose_sides(&c->image.dims, &state, most_side);
+    choose_sides(&c->image.dims, &state, max_side);
     const double spacing[3] = {0.5 + random_double(&state), 0.5 + random_double(&state),
                                1 + 3 * random_double(&state)};
     c->image.geometry = lob_geometry_of_spacing(spacing);

@@ -24,9 +24,8 @@ typedef enum {
     GROWCUT_ANY_CALL /* a width of keys, which may not do; strength and tie not asked for */
 } growcut_variety;
 
-/* Every side is at most most_side, which counts up to 41. */
-void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety,
-                       int64_t most_side);
+/* Every side is at most max_side, which counts up to 41. */
+void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t max_side);
 void growcut_case_free(growcut_case *c);
 
 /* Outputs of a case, those that it wants allocated; labels hold n elements of the seeds' type. */

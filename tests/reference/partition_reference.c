@@ -10,15 +10,15 @@ typedef struct {
     const uint8_t *labels, *truth;
     lob_dims d;
     int axis; /* across the slices; -1: none */
-} scene;
+} label_pair;
 
-static int64_t voxels_of(const scene *s)
+static int64_t voxels_of(const label_pair *s)
 {
     return s->d.nx * s->d.ny * s->d.nz;
 }
 
 /* The voxel beside i along an axis, or -1 outside the grid and in another slice. */
-static int64_t beside(const scene *s, int64_t i, int axis, int step)
+static int64_t beside(const label_pair *s, int64_t i, int axis, int step)
 {
     int64_t at[3] = {i % s->d.nx, i / s->d.nx % s->d.ny, i / s->d.nx / s->d.ny};
     const int64_t side[3] = {s->d.nx, s->d.ny, s->d.nz};
@@ -27,7 +27,7 @@ static int64_t beside(const scene *s, int64_t i, int axis, int step)
     return at[0] + s->d.nx * (at[1] + s->d.ny * at[2]);
 }
 
-static int is_edge(const scene *s, const uint8_t *what, int64_t i)
+static int is_edge(const label_pair *s, const uint8_t *what, int64_t i)
 {
     for (int axis = 0; axis < 3; axis++)
         for (int step = -1; step <= 1; step += 2) {
@@ -37,7 +37,7 @@ static int is_edge(const scene *s, const uint8_t *what, int64_t i)
     return 0;
 }
 
-static double recall(const scene *s, const double mm[3], const lob_partition_options *options)
+static double recall(const label_pair *s, const double mm[3], const lob_partition_options *options)
 {
     int64_t edges = 0, found = 0;
     for (int64_t i = 0; i < voxels_of(s); i++) {
@@ -59,7 +59,7 @@ static double recall(const scene *s, const double mm[3], const lob_partition_opt
     return edges ? (double)found / (double)edges : NAN;
 }
 
-static double quotient(const scene *s, const double mm[3], int label)
+static double quotient(const label_pair *s, const double mm[3], int label)
 {
     double inside = 0.0, around = 0.0;
     for (int64_t i = 0; i < voxels_of(s); i++) {
@@ -83,7 +83,7 @@ static double quotient(const scene *s, const double mm[3], int label)
                        : 4 * pi * inside / pow(around, 2);
 }
 
-static double variation(const scene *s, const double *image, int channels)
+static double variation(const label_pair *s, const double *image, int channels)
 {
     const int64_t n = voxels_of(s);
     double all = 0.0, between = 0.0;
@@ -114,7 +114,7 @@ static double variation(const scene *s, const double *image, int channels)
 }
 
 /* What follows from the table of pairs. */
-static void overlap(lob_partition *out, const scene *s)
+static void overlap(lob_partition *out, const label_pair *s)
 {
     static int64_t table[LABELS][LABELS];
     int64_t covering = 0, smaller = 0, best = 0, region[LABELS] = {0};
@@ -122,16 +122,16 @@ static void overlap(lob_partition *out, const scene *s)
         for (int g = 0; g < LABELS; g++) table[k][g] = 0;
     for (int64_t i = 0; i < voxels_of(s); i++) table[s->labels[i]][s->truth[i]]++;
     for (int k = 1; k < LABELS; k++) {
-        int64_t all = 0, most = 0;
+        int64_t all = 0, max = 0;
         for (int g = 0; g < LABELS; g++) all += table[k][g];
         for (int g = 0; g < LABELS; g++) {
             const int64_t both = table[k][g];
             if (100 * both > 5 * all) covering += all;
             smaller += both < all - both ? both : all - both;
-            most = both > most ? both : most;
+            max = both > max ? both : max;
             region[g] += both;
         }
-        best += most;
+        best += max;
         out->voxels += all;
         out->supervoxels += all > 0;
     }
@@ -146,7 +146,7 @@ void reference_partition(lob_partition *out, const uint8_t *labels, const uint8_
                          const double *image, int channels, lob_dims dims,
                          const double spacing_mm[3], const lob_partition_options *options)
 {
-    scene s = {labels, truth, dims, options->slice_axis};
+    label_pair s = {labels, truth, dims, options->slice_axis};
     if (s.axis < 0) s.axis = dims.nz == 1 ? 2 : dims.ny == 1 ? 1 : dims.nx == 1 ? 0 : -1;
     *out = (lob_partition){.explained_variation = NAN};
     overlap(out, &s);

@@ -14,8 +14,8 @@ typedef struct {
     char shape[512]; /* and options in one line, for messages */
 } supervoxels_case;
 
-/* Every side is at most most_side, which counts up to 41. A case may have no data voxel. */
-void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t most_side);
+/* Every side is at most max_side, which counts up to 41. A case may have no data voxel. */
+void supervoxels_case_make(supervoxels_case *c, uint64_t number, int64_t max_side);
 
 /*
  * The odd shapes, from number 0 on: long and thin axes, spacings far apart, more clusters about a

@@ -27,35 +27,35 @@ typedef struct {
     int32_t *label; /* cluster of each voxel, -1 outside */
     cluster *clusters;
     float weights[FEATURES];
-} scene;
+} clustering;
 
-static void place_of(int32_t x[3], const scene *s, int64_t v)
+static void position_of(int32_t x[3], const clustering *s, int64_t v)
 {
     x[0] = (int32_t)(v % s->rule.side[0]);
     x[1] = (int32_t)(v / s->rule.side[0] % s->rule.side[1]);
     x[2] = (int32_t)(v / s->rule.side[0] / s->rule.side[1]);
 }
 
-static int32_t cell_of(const scene *s, int32_t x, int axis)
+static int32_t cell_of(const clustering *s, int32_t x, int axis)
 {
     return (int32_t)((int64_t)x * s->rule.cells[axis] / s->rule.side[axis]);
 }
 
-static int32_t own_cluster(const scene *s, int64_t v)
+static int32_t own_cluster(const clustering *s, int64_t v)
 {
     int32_t x[3];
-    place_of(x, s, v);
+    position_of(x, s, v);
     return (cell_of(s, x[2], 2) * s->rule.cells[1] + cell_of(s, x[1], 1)) * s->rule.cells[0] +
            cell_of(s, x[0], 0);
 }
 
 /* lsc: the whole-number features of a voxel, and how many. */
-static int features_of(int64_t *f, const scene *s, int64_t v)
+static int features_of(int64_t *f, const clustering *s, int64_t v)
 {
     const lob_cos_sin *axis = s->plan.axis_cos_sin;
     int32_t x[3];
     int count = 0;
-    place_of(x, s, v);
+    position_of(x, s, v);
     for (int a = 0; a < 3; a++) {
         f[count++] = axis[x[a]].cosine;
         f[count++] = axis[x[a]].sine;
@@ -71,7 +71,7 @@ static int features_of(int64_t *f, const scene *s, int64_t v)
     return count;
 }
 
-static double gain_of(const scene *s, int feature)
+static double gain_of(const clustering *s, int feature)
 {
     return feature < 6                      ? s->rule.position_gain
            : s->rule.lab && feature - 6 > 1 ? s->rule.level_gain[1]
@@ -79,7 +79,7 @@ static double gain_of(const scene *s, int feature)
 }
 
 /* Features times factors: those of y plus those of z plus those of x, then on by channels. */
-static float score_of(const scene *s, const cluster *k, int64_t v)
+static float score_of(const clustering *s, const cluster *k, int64_t v)
 {
     int64_t f[FEATURES];
     const int count = features_of(f, s, v);
@@ -95,7 +95,7 @@ static float score_of(const scene *s, const cluster *k, int64_t v)
 }
 
 /* slico */
-static float contrast_to(const scene *s, const cluster *k, int64_t v)
+static float contrast_to(const clustering *s, const cluster *k, int64_t v)
 {
     float sum = 0;
     for (int c = 0; c < s->rule.channels; c++) {
@@ -106,18 +106,18 @@ static float contrast_to(const scene *s, const cluster *k, int64_t v)
 }
 
 /* slico: how far along an axis; slic: too, in steps of levels. */
-static float apart(const scene *s, const cluster *k, int32_t x, int axis)
+static float apart(const clustering *s, const cluster *k, int32_t x, int axis)
 {
     const float position = s->rule.position[axis];
     return (float)x * position - k->mean[axis] * position;
 }
 
 /* slic: levels in steps of 2^shift, whose squares are added to those of the places, rounded. */
-static int64_t steps_to(const scene *s, const cluster *k, int64_t v)
+static int64_t steps_to(const clustering *s, const cluster *k, int64_t v)
 {
     int32_t x[3];
     int64_t sum = 0;
-    place_of(x, s, v);
+    position_of(x, s, v);
     for (int a = 0; a < 3; a++) {
         const float d = apart(s, k, x[a], a);
         sum += (int64_t)floorf(fmaf(d, d, 0.5f));
@@ -131,11 +131,11 @@ static int64_t steps_to(const scene *s, const cluster *k, int64_t v)
     return sum;
 }
 
-static float slico_distance(const scene *s, const cluster *k, int64_t v)
+static float slico_distance(const clustering *s, const cluster *k, int64_t v)
 {
     int32_t x[3];
     float square[3];
-    place_of(x, s, v);
+    position_of(x, s, v);
     for (int a = 0; a < 3; a++) square[a] = apart(s, k, x[a], a) * apart(s, k, x[a], a);
     return fmaf(contrast_to(s, k, v), 1.0f / fmaxf(k->largest, 1e-4f),
                 square[1] + square[2] + square[0]);
@@ -150,7 +150,7 @@ static float cut_off(float value)
 }
 
 /* Exact in a double, whatever the method. */
-static double distance_to(const scene *s, const cluster *k, int64_t v)
+static double distance_to(const clustering *s, const cluster *k, int64_t v)
 {
     return s->rule.method == LOB_SLIC  ? (double)steps_to(s, k, v)
            : s->rule.method == LOB_LSC ? (double)cut_off(score_of(s, k, v))
@@ -158,10 +158,10 @@ static double distance_to(const scene *s, const cluster *k, int64_t v)
 }
 
 /* May a voxel of a cell beside the cluster's join it? Within a step of its mean on every axis. */
-static bool may_join(const scene *s, const cluster *k, int64_t v)
+static bool may_join(const clustering *s, const cluster *k, int64_t v)
 {
     int32_t x[3];
-    place_of(x, s, v);
+    position_of(x, s, v);
     for (int a = 0; a < 3; a++) {
         if (a == s->rule.slice_axis) continue;
         const float step = (float)((double)s->rule.side[a] / s->rule.cells[a]);
@@ -171,12 +171,12 @@ static bool may_join(const scene *s, const cluster *k, int64_t v)
 }
 
 /* The clusters of a voxel's cell and of those beside it, not across slices, each in turn. */
-static void choose(scene *s, int64_t v)
+static void choose(clustering *s, int64_t v)
 {
     const int32_t *cells = s->rule.cells;
     int32_t best = own_cluster(s, v), x[3], from[3], to[3];
-    double least = INFINITY;
-    place_of(x, s, v);
+    double min = INFINITY;
+    position_of(x, s, v);
     for (int a = 0; a < 3; a++) {
         const int32_t cell = cell_of(s, x[a], a), beside = a == s->rule.slice_axis ? 0 : 1;
         from[a] = cell >= beside ? cell - beside : 0;
@@ -189,16 +189,16 @@ static void choose(scene *s, int64_t v)
                 if (!may_join(s, &s->clusters[k], v)) continue;
                 const double distance = distance_to(s, &s->clusters[k], v);
                 const bool last = distance < 0; /* of equals: below 0 the last, else the first */
-                if (last ? distance <= least : distance < least) least = distance, best = k;
+                if (last ? distance <= min : distance < min) min = distance, best = k;
             }
     s->label[v] = best;
 }
 
-static void add_voxel(cluster *k, const scene *s, int64_t v)
+static void add_voxel(cluster *k, const clustering *s, int64_t v)
 {
     int32_t x[3];
     int64_t f[FEATURES];
-    place_of(x, s, v);
+    position_of(x, s, v);
     k->n++;
     for (int a = 0; a < 3; a++) k->at[a] += x[a];
     if (s->rule.method == LOB_LSC) {
@@ -216,7 +216,7 @@ static float nearest_step(float mean, int shift)
     return floorf(fmaf(mean, ldexpf(1, -shift), half));
 }
 
-static void move(cluster *k, const scene *s)
+static void move(cluster *k, const clustering *s)
 {
     if (k->n == 0) return;
     k->alive = true;
@@ -243,7 +243,7 @@ static void move(cluster *k, const scene *s)
     }
 }
 
-static void weigh(scene *s)
+static void weigh(clustering *s)
 {
     int64_t f[FEATURES], total[FEATURES] = {0}, n = 0;
     for (int64_t v = 0; v < s->n; v++) {
@@ -257,7 +257,7 @@ static void weigh(scene *s)
 }
 
 /* Sums from labels, and clusters moved to them. Returns whether any sum or contrast changed. */
-static bool gather(scene *s, bool first)
+static bool gather(clustering *s, bool first)
 {
     const size_t bytes = (size_t)s->rule.clusters * sizeof(cluster);
     cluster *old = malloc(bytes);
@@ -293,12 +293,12 @@ static bool gather(scene *s, bool first)
 /* ---- pieces ---- */
 
 /* Voxels that share a face with v, not across slices. Returns how many. */
-static int faces_of(int64_t *beside, const scene *s, int64_t v)
+static int faces_of(int64_t *beside, const clustering *s, int64_t v)
 {
     int32_t x[3];
     int64_t stride = 1;
     int count = 0;
-    place_of(x, s, v);
+    position_of(x, s, v);
     for (int a = 0; a < 3; stride *= s->rule.side[a], a++) {
         if (a == s->rule.slice_axis) continue;
         if (x[a] > 0) beside[count++] = v - stride;
@@ -308,7 +308,7 @@ static int faces_of(int64_t *beside, const scene *s, int64_t v)
 }
 
 /* piece[v] counts from 1. Returns how many pieces there are. */
-static int32_t flood(int32_t *piece, const scene *s)
+static int32_t flood(int32_t *piece, const clustering *s)
 {
     int64_t *stack = malloc((size_t)s->n * sizeof *stack), beside[6];
     int32_t count = 0;
@@ -337,10 +337,10 @@ typedef struct {
     uint64_t n, sum[LOB_SUPERVOXELS_MAX_CHANNELS];
     int64_t mean[LOB_SUPERVOXELS_MAX_CHANNELS]; /* levels in sixteenths */
     int32_t picked, lowest;                     /* picked 0: nothing */
-    float least;                                /* how far what was picked is from it */
+    float min;                                  /* how far what was picked is from it */
 } piece_set;
 
-static void measure(piece_set *sets, const scene *s, const int32_t *set, int32_t pieces)
+static void measure(piece_set *sets, const clustering *s, const int32_t *set, int32_t pieces)
 {
     for (int64_t v = 0; v < s->n; v++) {
         piece_set *of = &sets[set[v]];
@@ -364,12 +364,12 @@ static void offer(piece_set *of, const piece_set *sets, int32_t other, int chann
         apart += (uint64_t)(d * d);
     }
     const float distance = (float)apart;
-    if (of->picked == 0 || distance < of->least || (distance == of->least && other < of->picked))
-        of->least = distance, of->picked = other;
+    if (of->picked == 0 || distance < of->min || (distance == of->min && other < of->picked))
+        of->min = distance, of->picked = other;
 }
 
 /* One round. set[v] is the lowest piece of its set; returns whether any joined. */
-static bool join_small(const scene *s, int32_t *set, int32_t pieces, double small)
+static bool join_small(const clustering *s, int32_t *set, int32_t pieces, double small)
 {
     piece_set *sets = calloc((size_t)pieces + 1, sizeof *sets);
     bool any = false, settled = false;
@@ -413,7 +413,7 @@ static int32_t number_sets(int32_t *labels, const int32_t *set, int64_t n, int32
 
 /* ---- the whole ---- */
 
-static void make_planes(scene *s, const lob_data *data, const lob_view *view)
+static void make_levels(clustering *s, const lob_data *data, const lob_view *view)
 {
     const lob_dims d = view->dims;
     const uint8_t *rgb = data->image->data;
@@ -435,7 +435,7 @@ static void make_planes(scene *s, const lob_data *data, const lob_view *view)
     }
 }
 
-static int iterate(scene *s, const lob_supervoxels_options *options)
+static int iterate(clustering *s, const lob_supervoxels_options *options)
 {
     int done = 0;
     for (int64_t v = 0; v < s->n; v++) s->label[v] = s->is_data[v] ? own_cluster(s, v) : -1;
@@ -450,7 +450,7 @@ static int iterate(scene *s, const lob_supervoxels_options *options)
     return done;
 }
 
-static void connect(int32_t *labels, lob_supervoxels_stats *stats, const scene *s,
+static void connect(int32_t *labels, lob_supervoxels_stats *stats, const clustering *s,
                     const lob_supervoxels_options *options)
 {
     int32_t *piece = malloc((size_t)s->n * sizeof *piece);
@@ -474,7 +474,7 @@ lob_status supervoxels_naive(int32_t *labels, lob_supervoxels_stats *stats,
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     uint16_t span[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels;
-    scene s = {.n = lob_voxels(in->image)};
+    clustering s = {.n = lob_voxels(in->image)};
     lob_levels_extremes(extremes, &levels, &data, &view, 1);
     lob_levels_settle(&levels, span, extremes, in->image);
     const lob_status st = lob_supervoxels_plan_make(&s.plan, in, options, &levels, extremes, NULL);
@@ -484,7 +484,7 @@ lob_status supervoxels_naive(int32_t *labels, lob_supervoxels_stats *stats,
     s.planes = calloc((size_t)(s.n * s.rule.channels), sizeof *s.planes);
     s.label = malloc((size_t)s.n * sizeof *s.label);
     s.clusters = calloc((size_t)s.rule.clusters, sizeof *s.clusters);
-    make_planes(&s, &data, &view);
+    make_levels(&s, &data, &view);
 
     *stats = (lob_supervoxels_stats){.size_mm = s.plan.size_mm, .not_finite = levels.not_finite};
     for (int64_t v = 0; v < s.n; v++) stats->data_voxels += s.is_data[v];

@@ -1,17 +1,11 @@
 /* Counting wrappers of the allocation functions, put in front of them by the linker (--wrap). */
-#include "alloc_fail.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
@@ -19,7 +13,7 @@ void *__real_realloc(void *block, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **block, size_t alignment, size_t size);
 char *__real_strdup(const char *text);
-char *__real_strndup(const char *text, size_t most);
+char *__real_strndup(const char *text, size_t max);
 char *__real_realpath(const char *path, char *resolved);
 void __real_free(void *block);
 
@@ -29,7 +23,7 @@ void *__wrap_realloc(void *block, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int __wrap_posix_memalign(void **block, size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
-char *__wrap_strndup(const char *text, size_t most);
+char *__wrap_strndup(const char *text, size_t max);
 char *__wrap_realpath(const char *path, char *resolved);
 int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void __wrap_free(void *block);
@@ -52,8 +46,8 @@ static bool fails(void)
 static void add_bytes(int64_t more)
 {
     const long long now = atomic_fetch_add(&bytes, more) + more;
-    long long most = atomic_load(&peak);
-    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {
+    long long max = atomic_load(&peak);
+    while (now > max && !atomic_compare_exchange_weak(&peak, &max, now)) {
     }
 }
 
@@ -103,9 +97,9 @@ char *__wrap_strdup(const char *text)
     return fails() ? NULL : counted(__real_strdup(text));
 }
 
-char *__wrap_strndup(const char *text, size_t most)
+char *__wrap_strndup(const char *text, size_t max)
 {
-    return fails() ? NULL : counted(__real_strndup(text, most));
+    return fails() ? NULL : counted(__real_strndup(text, max));
 }
 
 char *__wrap_realpath(const char *path, char *resolved)

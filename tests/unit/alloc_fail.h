@@ -4,8 +4,8 @@
  * strndup, asprintf, realpath and free of its own and of Lobule goes through the counters here.
  * What other libraries allocate inside is not seen.
  */
-#ifndef ALLOC_FAIL_H
-#define ALLOC_FAIL_H
+#ifndef LOB_ALLOC_FAIL_H
+#define LOB_ALLOC_FAIL_H
 
 #include "volumes/status.h"
 

@@ -1,6 +1,6 @@
 # Components and regions. Their reference and generator serve the GPU's tests too.
 add_library(components_reference STATIC ../reference/components_case.c
-    ../reference/components_naive.c ../reference/components_tape.c)
+    ../reference/components_naive.c ../reference/components_slabs.c)
 target_link_libraries(components_reference PUBLIC lobule PRIVATE lobule_flags lobule_dependencies)
 
 lobule_unit_test(test_components test_components.c)

@@ -1,24 +1,15 @@
 /* A folder for a test program's files, and volumes whose voxels tell where they are. */
-#include "io_scratch.h"
+#include "tests/unit/io_scratch.h"
+#include "tests/unit/cmocka_test.h"
 
 #include <dirent.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 static char folder[256];
 
 int scratch_begin(void **state)
 {
-    (void)state;
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/lobule-io-XXXXXX", base && *base ? base : "/tmp");
     return mkdtemp(folder) ? 0 : -1;
@@ -36,7 +27,6 @@ int scratch_files(void)
 
 int scratch_clear(void **state)
 {
-    (void)state;
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));)
         unlinkat(dirfd(dir), entry->d_name, 0);

@@ -1,12 +1,10 @@
 /* A folder for a test program's files, and volumes whose voxels tell where they are. */
-#ifndef IO_SCRATCH_H
-#define IO_SCRATCH_H
+#ifndef LOB_IO_SCRATCH_H
+#define LOB_IO_SCRATCH_H
 
 #include "volumes/volume.h"
 
 #include <stddef.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* Make the folder (cmocka group setup) and remove it with all files in it (group teardown). */
 int scratch_begin(void **state);

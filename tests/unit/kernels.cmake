@@ -18,6 +18,7 @@ lobule_unit_test(test_growcut_calls test_growcut_calls.c)
 target_link_libraries(test_growcut_calls PRIVATE growcut_reference)
 
 lobule_unit_test(test_phantom test_phantom.c)
+lobule_unit_test(test_backend_open test_backend_open.c)
 
 lobule_unit_test(test_growcut_properties test_growcut_properties.c)
 target_link_libraries(test_growcut_properties PRIVATE growcut_reference)

@@ -1,6 +1,6 @@
 /* NIfTI files made in memory, of any version, byte order and voxel type, for tests. */
-#ifndef LOB_TEST_NIFTI_FILES_H
-#define LOB_TEST_NIFTI_FILES_H
+#ifndef LOB_NIFTI_FILES_H
+#define LOB_NIFTI_FILES_H
 
 #include "io/nifti_header.h"
 
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MADE_MOST = 1 << 16 };
+enum { MADE_MAX = 1 << 16 };
 
 /* A file's parts before they are put together, all in host byte order. */
 typedef struct {
     int version;
     bool swapped, pair;
-    unsigned char header[LOB_NIFTI_MOST];
+    unsigned char header[LOB_NIFTI_MAX_BYTES];
     unsigned char extensions[512]; /* from the extender on */
     size_t extension_bytes;        /* the extender's 4 included */
     unsigned char voxels[16384];
@@ -23,7 +23,7 @@ typedef struct {
 } made;
 
 typedef struct {
-    unsigned char bytes[MADE_MOST];
+    unsigned char bytes[MADE_MAX];
     size_t size;
 } image_file;
 

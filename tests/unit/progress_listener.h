@@ -1,28 +1,23 @@
-/* Progress as a test hears it: it must rise, and ends the call where it is told to. */
-#ifndef PROGRESS_LISTENER_H
-#define PROGRESS_LISTENER_H
+/* A progress callback for tests: progress must rise, and the call is cancelled at stop_at. */
+#ifndef LOB_PROGRESS_LISTENER_H
+#define LOB_PROGRESS_LISTENER_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 typedef struct {
     double last, stop_at;
     int calls;
-} told;
+} progress_log;
 
-/* A lob_context's progress, with a told as its user. Fails the test where progress falls. */
+/* A lob_context's progress; user is a progress_log. Fails the test where progress falls. */
 static inline int listen(void *user, double done)
 {
-    told *t = user;
-    if (done < t->last) fail_msg("progress fell from %.17g to %.17g", t->last, done);
+    progress_log *log = user;
+    if (done < log->last) fail_msg("progress fell from %.17g to %.17g", log->last, done);
     if (done > 1) fail_msg("progress rose to %.17g", done);
-    t->last = done;
-    t->calls++;
-    return done >= t->stop_at;
+    log->last = done;
+    log->calls++;
+    return done >= log->stop_at;
 }
 
 #endif

@@ -3,25 +3,16 @@
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
+static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
 {
     components_case c;
-    components_case_make(&c, number, most_voxels);
+    components_case_make(&c, number, max_voxels);
     lob_components_output want;
     const lob_status expected = components_naive(&want, &c.in, &c.options);
-    for (int threads = 1; threads <= most_threads; threads++) {
+    for (int threads = 1; threads <= max_threads; threads++) {
         const lob_context context = {.threads = threads};
         lob_components_output got;
         lob_error error = {.text = ""};
@@ -41,226 +32,99 @@ static void compare_case(uint64_t number, int64_t most_voxels, int most_threads)
 
 static void small_random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 0; number < 2500; number++) compare_case(number, 1500, 2);
 }
 
 static void random_cases_in_many_slabs(void **state)
 {
-    (void)state;
     for (uint64_t number = 10000; number < 10250; number++) compare_case(number, 30000, 5);
 }
 
+#define JOINED(neighbours_, ...)                                  \
+    {                                                             \
+        .neighbours = neighbours_, .type = LOB_TYPES, __VA_ARGS__ \
+    }
+
 /* One row of voxels, or a plane of 4 columns, and what becomes of it. */
-enum { MOST = 18 };
+enum { MAX = 18 };
 static const struct {
     const char *what;
     int width, height, depth;
     lob_type type;
-    double in[MOST];
+    double in[MAX];
     lob_components_options options;
-    int32_t want[MOST];
+    int32_t want[MAX];
 } small[] = {
-    {"nothing but background",
-     4, 1,
-     1, LOB_U8,
-     {0},
-     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0}                                                   },
-    {"one voxel",
-     1, 1,
-     1, LOB_U8,
-     {7},
-     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1}                                                   },
-    {"a diagonal in the plane is one with 26 neighbours",
-     2, 2,
-     1, LOB_I16,
-     {1, 0, 0, 1},
-     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 1}                                          },
-    {"and two with 6",
-     2, 2,
-     1, LOB_I16,
-     {1, 0, 0, 1},
-     {.neighbours = 6, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 2}                                          },
-    {"opposite corners of a cube are two with 18",
-     2, 2,
-     2, LOB_U8,
-     {1, 0, 0, 0, 0, 0, 0, 1},
-     {.neighbours = 18, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 0, 0, 0, 0, 2}                              },
-    {"across slices nothing joins",
-     2, 1,
-     2, LOB_U8,
-     {1, 1, 1, 1},
-     {.neighbours = 8, .slice_axis = 2, .type = LOB_TYPES},
-     {1, 1, 2, 2}                                          },
-    {"nor along x, where slices lie across it",
-     2, 1,
-     2, LOB_U8,
-     {1, 1, 1, 1},
-     {.neighbours = 4, .slice_axis = 0, .type = LOB_TYPES},
-     {1, 2, 1, 2}                                          },
-    {"numbers follow the first voxels, which a late join does not change",
-     4, 2,
-     1, LOB_U8,
-     {0, 1, 0, 1, 1, 0, 1, 1},
-     {.neighbours = 4, .slice_axis = 2, .type = LOB_TYPES},
-     {0, 1, 0, 2, 3, 0, 2, 2}                              },
-    {"negative values are foreground",
-     3, 1,
-     1, LOB_I8,
-     {-1, 0, -128},
-     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 2}                                             },
-    {"NaN and infinity are not",
-     4, 1,
-     1, LOB_F32,
-     {NAN, 2, INFINITY, -INFINITY},
-     {.neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 0, 0}                                          },
-    {"0.0 and -0.0 are equal, and in a range with 0",
-     3, 1,
-     1, LOB_F64,
-     {0.0, -0.0, 1},
-     {.join = LOB_JOIN_EQUAL,
-      .ranged = true,
-      .range = {-1, 1},
-      .neighbours = 26,
-      .slice_axis = -1,
-      .type = LOB_TYPES},
-     {1, 1, 2}                                             },
-    {"a range holds its ends",
-     5, 1,
-     1, LOB_I16,
-     {-3, -2, 0, 4, 5},
-     {.ranged = true, .range = {-2, 4}, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 1, 0}                                       },
-    {"also such as voxels hold to a float32 alone",
-     5, 1,
-     1, LOB_F32,
-     {0.09, 0.1, 0.2, 0.3, 0.31},
-     {.ranged = true, .range = {0.1, 0.3}, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 1, 0}                                       },
-    {"and so do tolerances of differences that are rounded to one",
-     4, 1,
-     1, LOB_F32,
-     {0.1, 0.2, -0.5, -0.9},
-     {.join = LOB_JOIN_TOLERANCE,
-      .tolerance = 0.7,
-      .neighbours = 26,
-      .slice_axis = -1,
-      .type = LOB_TYPES},
-     {1, 1, 1, 1}                                          },
-    {"a chain of small steps is one, whatever its ends",
-     5, 1,
-     1, LOB_U8,
-     {10, 12, 14, 17, 19},
-     {.join = LOB_JOIN_TOLERANCE,
-      .tolerance = 2,
-      .neighbours = 26,
-      .slice_axis = -1,
-      .type = LOB_TYPES},
-     {1, 1, 1, 2, 2}                                       },
-    {"the largest of equal sizes is the first",
-     5, 1,
-     1, LOB_U8,
-     {1, 0, 1, 0, 1},
-     {.largest = 1, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 0, 0, 0, 0}                                       },
-    {"by size the largest comes first",
-     6, 1,
-     1, LOB_U8,
-     {1, 0, 1, 1, 0, 1},
-     {.order = LOB_ORDER_SIZE, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {2, 0, 1, 1, 0, 3}                                    },
-    {"sizes are limited before the largest are chosen",
-     9, 1,
-     1, LOB_U8,
-     {1, 1, 1, 0, 1, 1, 0, 1, 0},
-     {.max_voxels = 2, .largest = 1, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 0, 0, 0, 1, 1, 0, 0, 0}                           },
-    {"a ring's hole is filled in its slice",
-     3, 3,
-     1, LOB_U8,
-     {1, 1, 1, 1, 0, 1, 1, 1, 1},
-     {.fill_holes = true, .neighbours = 8, .slice_axis = 2, .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
-    {"and in the only slice, whose faces across z are no border",
-     3, 3,
-     1, LOB_U8,
-     {1, 1, 1, 1, 0, 1, 1, 1, 1},
-     {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
-    {"in two slices they are",
-     3, 3,
-     2, LOB_U8,
-     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-     {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
-    {"a row has borders at its ends alone",
-     6, 1,
-     1, LOB_U8,
-     {0, 1, 0, 1, 1, 0},
-     {.fill_holes = true, .neighbours = 26, .slice_axis = -1, .type = LOB_TYPES},
-     {0, 1, 1, 2, 2, 0}                                    },
-    {"a slice of one voxel has none, and no holes",
-     3, 1,
-     1, LOB_U8,
-     {1, 0, 1},
-     {.fill_holes = true, .neighbours = 8, .slice_axis = 0, .type = LOB_TYPES},
-     {1, 0, 2}                                             },
-    {"a component taken out is a hole like others",
-     3, 3,
-     1, LOB_U8,
-     {2, 2, 2, 2, 9, 2, 2, 2, 2},
-     {.join = LOB_JOIN_EQUAL,
-      .min_voxels = 2,
-      .fill_holes = true,
-      .neighbours = 8,
-      .slice_axis = 2,
-      .type = LOB_TYPES},
-     {1, 1, 1, 1, 1, 1, 1, 1, 1}                           },
-    {"a hole between two goes to the one with more of its faces",
-     3, 3,
-     1, LOB_U8,
-     {1, 1, 2, 1, 0, 2, 1, 1, 2},
-     {.join = LOB_JOIN_EQUAL,
-      .fill_holes = true,
-      .neighbours = 8,
-      .slice_axis = 2,
-      .type = LOB_TYPES},
-     {1, 1, 2, 1, 1, 2, 1, 1, 2}                           },
-    {"and with as many to the smaller number",
-     3, 3,
-     1, LOB_U8,
-     {2, 2, 1, 2, 0, 1, 2, 1, 1},
-     {.join = LOB_JOIN_EQUAL,
-      .fill_holes = true,
-      .neighbours = 8,
-      .slice_axis = 2,
-      .type = LOB_TYPES},
-     {1, 1, 2, 1, 1, 2, 1, 2, 2}                           },
-    {"values are kept, of the components that are",
-     6, 1,
-     1, LOB_I32,
-     {9, 9, 70000, 9, 0, 4},
-     {.join = LOB_JOIN_EQUAL,
-      .keep_values = true,
-      .largest = 2,
-      .neighbours = 26,
-      .slice_axis = -1,
-      .type = LOB_TYPES},
-     {9, 9, 70000, 0, 0, 0}                                },
+    ROW("nothing but background", 4, 1, 1, LOB_U8, {0}, JOINED(26, .slice_axis = -1), {0}),
+    ROW("one voxel", 1, 1, 1, LOB_U8, {7}, JOINED(26, .slice_axis = -1), {1}),
+    ROW("a diagonal in the plane is one with 26 neighbours", 2, 2, 1, LOB_I16, {1, 0, 0, 1},
+        JOINED(26, .slice_axis = -1), {1, 0, 0, 1}),
+    ROW("and two with 6", 2, 2, 1, LOB_I16, {1, 0, 0, 1}, JOINED(6, .slice_axis = -1),
+        {1, 0, 0, 2}),
+    ROW("opposite corners of a cube are two with 18", 2, 2, 2, LOB_U8, {1, 0, 0, 0, 0, 0, 0, 1},
+        JOINED(18, .slice_axis = -1), {1, 0, 0, 0, 0, 0, 0, 2}),
+    ROW("across slices nothing joins", 2, 1, 2, LOB_U8, {1, 1, 1, 1}, JOINED(8, .slice_axis = 2),
+        {1, 1, 2, 2}),
+    ROW("nor along x, where slices lie across it", 2, 1, 2, LOB_U8, {1, 1, 1, 1},
+        JOINED(4, .slice_axis = 0), {1, 2, 1, 2}),
+    ROW("numbers follow the first voxels, which a late join does not change", 4, 2, 1, LOB_U8,
+        {0, 1, 0, 1, 1, 0, 1, 1}, JOINED(4, .slice_axis = 2), {0, 1, 0, 2, 3, 0, 2, 2}),
+    ROW("negative values are foreground", 3, 1, 1, LOB_I8, {-1, 0, -128},
+        JOINED(26, .slice_axis = -1), {1, 0, 2}),
+    ROW("NaN and infinity are not", 4, 1, 1, LOB_F32, {NAN, 2, INFINITY, -INFINITY},
+        JOINED(26, .slice_axis = -1), {0, 1, 0, 0}),
+    ROW("0.0 and -0.0 are equal, and in a range with 0", 3, 1, 1, LOB_F64, {0.0, -0.0, 1},
+        JOINED(26, .slice_axis = -1, .join = LOB_JOIN_EQUAL, .ranged = true, .range = {-1, 1}),
+        {1, 1, 2}),
+    ROW("a range holds its ends", 5, 1, 1, LOB_I16, {-3, -2, 0, 4, 5},
+        JOINED(26, .slice_axis = -1, .ranged = true, .range = {-2, 4}), {0, 1, 1, 1, 0}),
+    ROW("also such as voxels hold to a float32 alone", 5, 1, 1, LOB_F32,
+        {0.09, 0.1, 0.2, 0.3, 0.31},
+        JOINED(26, .slice_axis = -1, .ranged = true, .range = {0.1, 0.3}), {0, 1, 1, 1, 0}),
+    ROW("and so do tolerances of differences that are rounded to one", 4, 1, 1, LOB_F32,
+        {0.1, 0.2, -0.5, -0.9},
+        JOINED(26, .slice_axis = -1, .join = LOB_JOIN_TOLERANCE, .tolerance = 0.7), {1, 1, 1, 1}),
+    ROW("a chain of small steps is one, whatever its ends", 5, 1, 1, LOB_U8, {10, 12, 14, 17, 19},
+        JOINED(26, .slice_axis = -1, .join = LOB_JOIN_TOLERANCE, .tolerance = 2), {1, 1, 1, 2, 2}),
+    ROW("the largest of equal sizes is the first", 5, 1, 1, LOB_U8, {1, 0, 1, 0, 1},
+        JOINED(26, .slice_axis = -1, .largest = 1), {1, 0, 0, 0, 0}),
+    ROW("by size the largest comes first", 6, 1, 1, LOB_U8, {1, 0, 1, 1, 0, 1},
+        JOINED(26, .slice_axis = -1, .order = LOB_ORDER_SIZE), {2, 0, 1, 1, 0, 3}),
+    ROW("sizes are limited before the largest are chosen", 9, 1, 1, LOB_U8,
+        {1, 1, 1, 0, 1, 1, 0, 1, 0}, JOINED(26, .slice_axis = -1, .max_voxels = 2, .largest = 1),
+        {0, 0, 0, 0, 1, 1, 0, 0, 0}),
+    ROW("a ring's hole is filled in its slice", 3, 3, 1, LOB_U8, {1, 1, 1, 1, 0, 1, 1, 1, 1},
+        JOINED(8, .slice_axis = 2, .fill_holes = true), {1, 1, 1, 1, 1, 1, 1, 1, 1}),
+    ROW("and in the only slice, whose faces across z are no border", 3, 3, 1, LOB_U8,
+        {1, 1, 1, 1, 0, 1, 1, 1, 1}, JOINED(26, .slice_axis = -1, .fill_holes = true),
+        {1, 1, 1, 1, 1, 1, 1, 1, 1}),
+    ROW("in two slices they are", 3, 3, 2, LOB_U8,
+        {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+        JOINED(26, .slice_axis = -1, .fill_holes = true),
+        {1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
+    ROW("a row has borders at its ends alone", 6, 1, 1, LOB_U8, {0, 1, 0, 1, 1, 0},
+        JOINED(26, .slice_axis = -1, .fill_holes = true), {0, 1, 1, 2, 2, 0}),
+    ROW("a slice of one voxel has none, and no holes", 3, 1, 1, LOB_U8, {1, 0, 1},
+        JOINED(8, .slice_axis = 0, .fill_holes = true), {1, 0, 2}),
+    ROW("a component taken out is a hole like others", 3, 3, 1, LOB_U8, {2, 2, 2, 2, 9, 2, 2, 2, 2},
+        JOINED(8, .slice_axis = 2, .join = LOB_JOIN_EQUAL, .min_voxels = 2, .fill_holes = true),
+        {1, 1, 1, 1, 1, 1, 1, 1, 1}),
+    ROW("a hole between two goes to the one with more of its faces", 3, 3, 1, LOB_U8,
+        {1, 1, 2, 1, 0, 2, 1, 1, 2},
+        JOINED(8, .slice_axis = 2, .join = LOB_JOIN_EQUAL, .fill_holes = true),
+        {1, 1, 2, 1, 1, 2, 1, 1, 2}),
+    ROW("and with as many to the smaller number", 3, 3, 1, LOB_U8, {2, 2, 1, 2, 0, 1, 2, 1, 1},
+        JOINED(8, .slice_axis = 2, .join = LOB_JOIN_EQUAL, .fill_holes = true),
+        {1, 1, 2, 1, 1, 2, 1, 2, 2}),
+    ROW("values are kept, of the components that are", 6, 1, 1, LOB_I32, {9, 9, 70000, 9, 0, 4},
+        JOINED(26, .slice_axis = -1, .join = LOB_JOIN_EQUAL, .keep_values = true, .largest = 2),
+        {9, 9, 70000, 0, 0, 0}),
 };
 
 static void small_rows(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < COUNT(small); r++) {
-        double store[MOST];
+        double store[MAX];
         lob_volume image = lob_volume_empty();
         image.type = small[r].type;
         image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
@@ -289,7 +153,6 @@ static void small_rows(void **state)
 /* Differences that doubles cannot tell apart, and a chain at the top of the range. */
 static void large_integers_are_exact(void **state)
 {
-    (void)state;
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
     lob_volume image = lob_volume_empty();
     image.type = LOB_U64;
@@ -315,7 +178,6 @@ static void large_integers_are_exact(void **state)
 /* As many components as fit a type, and one more. */
 static void the_type_follows_the_count(void **state)
 {
-    (void)state;
     static const struct {
         int64_t components;
         lob_type asked, want;
@@ -361,14 +223,14 @@ static void the_type_follows_the_count(void **state)
 typedef struct {
     int order[3]; /* the new volume's x, y, z are these axes of the old one */
     bool flip[3]; /* of the new one */
-} turning;
+} axis_map;
 
-static lob_dims turned_dims(lob_dims d, const turning *t)
+static lob_dims mapped_dims(lob_dims d, const axis_map *t)
 {
     return (lob_dims){lob_side(d, t->order[0]), lob_side(d, t->order[1]), lob_side(d, t->order[2])};
 }
 
-static int64_t turned_index(lob_dims d, const turning *t, int64_t i)
+static int64_t mapped_index(lob_dims d, const axis_map *t, int64_t i)
 {
     const int64_t at[3] = {i % d.nx, i / d.nx % d.ny, i / d.nx / d.ny};
     int64_t to[3];
@@ -404,11 +266,11 @@ static lob_components_options plain(const components_case *c)
 
 /* Fail unless voxels that have one label in `fine` have one in `coarse` at the places given. */
 static void assert_refines(const char *what, const components_case *c, const int32_t *fine,
-                           int64_t fine_count, const int32_t *coarse, const turning *t)
+                           int64_t fine_count, const int32_t *coarse, const axis_map *t)
 {
     int32_t *seen = calloc((size_t)fine_count + 1, sizeof *seen);
     for (int64_t i = 0; i < c->n; i++) {
-        const int32_t to = coarse[t ? turned_index(c->image.dims, t, i) : i];
+        const int32_t to = coarse[t ? mapped_index(c->image.dims, t, i) : i];
         if (!seen[fine[i]]) seen[fine[i]] = to;
         if (seen[fine[i]] != to || (fine[i] == 0) != (to == 0))
             fail_msg("%s: %s: voxel %lld", c->shape, what, (long long)i);
@@ -418,8 +280,7 @@ static void assert_refines(const char *what, const components_case *c, const int
 
 static void turned_volumes_have_the_same_parts(void **state)
 {
-    (void)state;
-    static const turning turnings[] = {
+    static const axis_map axis_maps[] = {
         {{0, 1, 2}, {true, false, false} },
         {{0, 1, 2}, {false, true, true}  },
         {{2, 1, 0}, {false, false, false}},
@@ -433,19 +294,19 @@ static void turned_volumes_have_the_same_parts(void **state)
             components_case_free(&c);
             continue;
         }
-        const turning *t = &turnings[number % COUNT(turnings)];
+        const axis_map *t = &axis_maps[number % COUNT(axis_maps)];
         lob_components_options options = plain(&c), turned_options = plain(&c);
         for (int a = 0; a < 3; a++)
             if (options.slice_axis == t->order[a]) turned_options.slice_axis = a;
         lob_volume turned;
         assert_int_equal(lob_volume_like(&turned, &c.image, c.image.type, 1), LOB_OK);
-        turned.dims = turned_dims(c.image.dims, t);
+        turned.dims = mapped_dims(c.image.dims, t);
         turned.slope = c.image.slope;
         turned.inter = c.image.inter;
         uint8_t *mask = c.mask ? malloc((size_t)c.n) : NULL;
         const size_t bytes = lob_type_of(c.image.type)->bytes;
         for (int64_t i = 0; i < c.n; i++) {
-            const int64_t to = turned_index(c.image.dims, t, i);
+            const int64_t to = mapped_index(c.image.dims, t, i);
             memcpy((char *)turned.data + (size_t)to * bytes,
                    (const char *)c.image.data + (size_t)i * bytes, bytes);
             if (mask) mask[to] = c.mask[i];
@@ -467,7 +328,6 @@ static void turned_volumes_have_the_same_parts(void **state)
 
 static void more_neighbours_join_more(void **state)
 {
-    (void)state;
     static const int solid[] = {6, 18, 26};
     for (uint64_t number = 30000; number < 30150; number++) {
         components_case c;

@@ -1,20 +1,10 @@
 /* How components behave as a call: options that make no sense, progress, cancelling, memory, and
  * what is left when an allocation fails. */
-#include "alloc_fail.h"
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
-#include "progress_listener.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 
 /* Noise, of which the largest component is nearly all, with holes. */
 typedef struct {
@@ -58,7 +48,6 @@ static lob_components_options everything(void)
 
 static void bad_options_have_their_line(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 4);
     lob_components_options bad[16];
@@ -92,7 +81,6 @@ static void bad_options_have_their_line(void **state)
 
 static void bad_images_have_their_line(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 4);
     const lob_context context = {.threads = 1};
@@ -116,7 +104,6 @@ static void bad_images_have_their_line(void **state)
 /* Values that no label type holds. */
 static void values_that_cannot_be_kept(void **state)
 {
-    (void)state;
     double value = 0;
     lob_volume image = lob_volume_empty();
     image.type = LOB_F64;
@@ -144,14 +131,13 @@ static void values_that_cannot_be_kept(void **state)
 
 static void progress_rises_and_cancels(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 40);
     const lob_components_options options[] = {defaults, everything()};
     for (size_t o = 0; o < COUNT(options); o++)
         for (int threads = 1; threads < 4; threads++)
             for (int tenth = 0; tenth <= 11; tenth++) {
-                told t = {.stop_at = tenth / 10.0};
+                progress_log t = {.stop_at = tenth / 10.0};
                 const lob_context context = {.threads = threads, .progress = listen, .user = &t};
                 lob_components_output r;
                 const lob_status st = lob_components_cpu(&r, &c.in, &options[o], &context, NULL);
@@ -165,7 +151,6 @@ static void progress_rises_and_cancels(void **state)
 
 static void memory_is_bounded(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 40);
     const lob_components_options options[] = {defaults, everything()};
@@ -193,7 +178,6 @@ static void memory_is_bounded(void **state)
 /* At most 5 bytes a voxel where the foreground is of natural shape: balls, in equal labels. */
 static void natural_shapes_take_little(void **state)
 {
-    (void)state;
     enum { SIDE = 96 };
     cube c;
     cube_make(&c, SIDE);
@@ -291,7 +275,6 @@ static lob_status measured_call(lob_components_output *r, const trial *t,
 
 static void all_that_is_taken_is_told(void **state)
 {
-    (void)state;
     enum { SMALL_CHANGE = 1 << 16 };
     lob_components_options table = defaults, sized = everything();
     table.join = LOB_JOIN_EQUAL;
@@ -335,7 +318,6 @@ static void all_that_is_taken_is_told(void **state)
 
 static void an_allocation_that_fails_leaves_nothing(void **state)
 {
-    (void)state;
     trial t = {.options = everything(), .planes = 7};
     cube_make(&t.c, 20);
     assert_true(alloc_fail_sweep("all options", whole_attempt, &t) >= 30);

@@ -1,21 +1,14 @@
 /* Components slab by slab: the labels, table and counts of the volume in one piece. */
-#include "progress_listener.h"
 #include "tests/reference/components_naive.h"
-#include "tests/reference/components_tape.h"
+#include "tests/reference/components_slabs.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static lob_status streamed(lob_components_output *result, components_tape *t, int64_t planes,
+static lob_status streamed(lob_components_output *result, components_slabs *t, int64_t planes,
                            const lob_context *context, lob_error *error)
 {
-    return components_tape_run(result, t, planes, lob_components_cpu, context, error);
+    return components_slabs_run(result, t, planes, lob_components_cpu, context, error);
 }
 
 static int64_t largest_of(const void *labels, lob_type type, int64_t n)
@@ -29,7 +22,7 @@ static int64_t largest_of(const void *labels, lob_type type, int64_t n)
 static void compare_case(const components_case *c, const lob_components_output *want,
                          lob_status expected, int64_t planes)
 {
-    components_tape t = components_tape_of(c);
+    components_slabs t = components_slabs_of(c);
     lob_components_output got;
     lob_error error = {.text = ""};
     const lob_context context = {.threads = 1 + (int)(c->number % 3)};
@@ -48,20 +41,18 @@ static void compare_case(const components_case *c, const lob_components_output *
         got.labels = NULL;
     }
     lob_components_output_free(&got);
-    components_tape_free(&t);
+    components_slabs_free(&t);
 }
 
 static void random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 50000; number < 50400; number++) {
         components_case c;
         components_case_make(&c, number, number % 40 ? 2500 : 20000);
         lob_components_output want;
         const lob_status expected = components_naive(&want, &c.in, &c.options);
         const int64_t nz = c.image.dims.nz, some[] = {1, 2, 3, nz / 2 + 1, nz, nz + 7};
-        for (size_t k = 0; k < sizeof some / sizeof *some; k++)
-            compare_case(&c, &want, expected, some[k]);
+        for (size_t k = 0; k < COUNT(some); k++) compare_case(&c, &want, expected, some[k]);
         lob_components_output_free(&want);
         components_case_free(&c);
     }
@@ -83,12 +74,11 @@ static void make_plain(components_case *c, bool regions)
 
 static void a_read_that_fails_ends_the_call(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     const lob_context context = {.threads = 2};
     for (int64_t at = 0; at < 2 * c.image.dims.nz; at++) {
-        components_tape t = components_tape_of(&c);
+        components_slabs t = components_slabs_of(&c);
         lob_components_output got;
         lob_error error = {.text = ""};
         t.fail_at = at;
@@ -96,7 +86,7 @@ static void a_read_that_fails_ends_the_call(void **state)
         assert_string_equal(error.text, "planes cannot be read");
         assert_null(got.regions);
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     components_case_free(&c);
 }
@@ -104,7 +94,6 @@ static void a_read_that_fails_ends_the_call(void **state)
 /* What a table made of other data would do to labels that it does not know. */
 static void planes_that_change_are_noticed(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, false);
     free(c.mask);
@@ -112,7 +101,7 @@ static void planes_that_change_are_noticed(void **state)
     c.in.mask = NULL;
     for (int some = 0; some < 2; some++) {
         memset(c.image.data, some ? 0 : 1, (size_t)c.n);
-        components_tape t = components_tape_of(&c);
+        components_slabs t = components_slabs_of(&c);
         const lob_context context = {.threads = 1};
         lob_components_output got;
         lob_error error = {.text = ""};
@@ -121,51 +110,49 @@ static void planes_that_change_are_noticed(void **state)
         assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "changed"));
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     components_case_free(&c);
 }
 
 static void memory_is_bounded(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     lob_context context = {.threads = 1};
     lob_components_output got;
-    components_tape t = components_tape_of(&c);
+    components_slabs t = components_slabs_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
     const int64_t needed = got.working_bytes;
     assert_true(needed >= c.image.dims.nx * c.image.dims.ny * 2 * 4);
     lob_components_output_free(&got);
-    components_tape_free(&t);
-    int64_t least = 0;
-    for (int64_t most = 1; most <= needed; most += 1 + needed / 97) {
+    components_slabs_free(&t);
+    int64_t min = 0;
+    for (int64_t max = 1; max <= needed; max += 1 + needed / 97) {
         lob_error error = {.text = ""};
-        t = components_tape_of(&c);
-        context.max_memory = most;
+        t = components_slabs_of(&c);
+        context.max_memory = max;
         const lob_status st = streamed(&got, &t, 2, &context, &error);
         if (st == LOB_OK) {
-            if (!least) least = most;
-            assert_true(got.working_bytes <= most);
+            if (!min) min = max;
+            assert_true(got.working_bytes <= max);
         } else {
             assert_int_equal(st, LOB_ENOMEM);
             assert_non_null(strstr(error.text, "allowed"));
         }
         lob_components_output_free(&got);
-        components_tape_free(&t);
+        components_slabs_free(&t);
     }
     context.max_memory = needed;
-    t = components_tape_of(&c);
+    t = components_slabs_of(&c);
     assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
     lob_components_output_free(&got);
-    components_tape_free(&t);
+    components_slabs_free(&t);
     components_case_free(&c);
 }
 
 static void planes_follow_the_memory(void **state)
 {
-    (void)state;
     const lob_dims dims = {100, 100, 50};
     assert_int_equal(lob_components_stream_planes(dims, 2, 0), 50);
     assert_int_equal(lob_components_stream_planes(dims, 2, 1), 1);
@@ -176,20 +163,19 @@ static void planes_follow_the_memory(void **state)
 
 static void progress_rises_and_cancels(void **state)
 {
-    (void)state;
     components_case c;
     make_plain(&c, true);
     for (int64_t planes = 1; planes <= c.image.dims.nz; planes += c.image.dims.nz - 1)
         for (int step = 0; step < 5; step++) {
-            told heard = {.stop_at = step < 4 ? 0.3 * step : 2};
+            progress_log heard = {.stop_at = step < 4 ? 0.3 * step : 2};
             const lob_context context = {.threads = 2, .progress = listen, .user = &heard};
-            components_tape t = components_tape_of(&c);
+            components_slabs t = components_slabs_of(&c);
             lob_components_output got;
             const lob_status st = streamed(&got, &t, planes, &context, NULL);
             assert_int_equal(st, step < 4 ? LOB_ECANCEL : LOB_OK);
             if (st == LOB_OK) assert_true(heard.last == 1.0);
             lob_components_output_free(&got);
-            components_tape_free(&t);
+            components_slabs_free(&t);
         }
     components_case_free(&c);
 }

@@ -1,18 +1,10 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
 #include "kernels/contacts/contacts.h"
 #include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { MOST = 12 };
+enum { MAX = 12 };
 
 static const double mm[3] = {0.5, 2, 3};
 
@@ -26,17 +18,17 @@ static const double leaning[3][4] = {
 typedef struct {
     lob_label_grid grid;
     lob_volume image;
-    int64_t n, faces[MOST + 1][MOST + 1][3];
+    int64_t n, faces[MAX + 1][MAX + 1][3];
     int slice_axis;
-} scene;
+} contacts_case;
 
-static int32_t label_at(const scene *s, int64_t v)
+static int32_t label_at(const contacts_case *s, int64_t v)
 {
     return lob_label_at(s->grid.labels, s->grid.type, v);
 }
 
 /* The voxel that shares the face of v towards `step` along an axis, or -1. */
-static int64_t beyond(const scene *s, int64_t v, int axis, int step)
+static int64_t beyond(const contacts_case *s, int64_t v, int axis, int step)
 {
     const int64_t side[3] = {s->grid.dims.nx, s->grid.dims.ny, s->grid.dims.nz};
     int64_t stride = 1;
@@ -45,15 +37,15 @@ static int64_t beyond(const scene *s, int64_t v, int axis, int step)
     return axis == s->slice_axis || x < 0 || x >= side[axis] ? -1 : v + step * stride;
 }
 
-static scene make_scene(uint64_t number)
+static contacts_case make_case(uint64_t number)
 {
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
     uint64_t state = number * 977 + 5;
-    scene s = {.image = lob_volume_empty()};
+    contacts_case s = {.image = lob_volume_empty()};
     s.grid.dims = (lob_dims){1 + random_below(&state, 9), 1 + random_below(&state, 9),
                              1 + random_below(&state, 7)};
     s.grid.type = types[random_below(&state, 3)];
-    s.grid.count = 1 + random_below(&state, MOST);
+    s.grid.count = 1 + random_below(&state, MAX);
     s.slice_axis = (int)random_below(&state, 4) - 1;
     s.image.dims = s.grid.dims;
     s.n = lob_voxels(&s.image);
@@ -80,14 +72,14 @@ static scene make_scene(uint64_t number)
     return s;
 }
 
-static void free_scene(scene *s)
+static void free_case(contacts_case *s)
 {
     free((void *)s->grid.labels);
     lob_volume_free(&s->image);
 }
 
 /* Mean of a label in a channel, in plain doubles; NaN without a finite value. */
-static double mean_of(const scene *s, int32_t label, int channel)
+static double mean_of(const contacts_case *s, int32_t label, int channel)
 {
     double sum = 0;
     int64_t n = 0;
@@ -103,7 +95,7 @@ static bool near(double a, double b)
     return isnan(b) ? isnan(a) : fabs(a - b) < 1e-5;
 }
 
-static void check_contact(const scene *s, const lob_contact *c)
+static void check_contact(const contacts_case *s, const lob_contact *c)
 {
     const int64_t *faces = s->faces[c->a][c->b];
     double square = 0;
@@ -120,12 +112,11 @@ static void check_contact(const scene *s, const lob_contact *c)
 
 static void contacts_are_all_faces(void **state)
 {
-    (void)state;
     for (uint64_t number = 1; number <= 200; number++) {
-        scene s = make_scene(number);
+        contacts_case s = make_case(number);
         const int channels = s.image.channels;
         const lob_context context = {.threads = 1 + (int)(number % 4)};
-        double means[MOST * 3];
+        double means[MAX * 3];
         lob_contact *list;
         int64_t found, at = 0;
         assert_int_equal(lob_label_means(means, &s.grid, &s.image, &context, NULL), LOB_OK);
@@ -135,8 +126,8 @@ static void contacts_are_all_faces(void **state)
         assert_int_equal(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
                                       s.slice_axis, &context, NULL),
                          LOB_OK);
-        for (int a = 1; a <= MOST; a++)
-            for (int b = a + 1; b <= MOST; b++) {
+        for (int a = 1; a <= MAX; a++)
+            for (int b = a + 1; b <= MAX; b++) {
                 const int64_t *faces = s.faces[a][b];
                 if (faces[0] + faces[1] + faces[2] == 0) continue;
                 assert_true(at < found && list[at].a == a && list[at].b == b);
@@ -144,15 +135,14 @@ static void contacts_are_all_faces(void **state)
             }
         assert_int_equal(at, found);
         free(list);
-        free_scene(&s);
+        free_case(&s);
     }
 }
 
 static void boundaries_are_outlines(void **state)
 {
-    (void)state;
     for (uint64_t number = 1; number <= 60; number++) {
-        scene s = make_scene(number);
+        contacts_case s = make_case(number);
         uint8_t *marks = malloc((size_t)s.n);
         lob_paint_boundaries(marks, &s.grid, s.slice_axis, 2);
         for (int64_t v = 0; v < s.n; v++) {
@@ -165,13 +155,12 @@ static void boundaries_are_outlines(void **state)
             assert_int_equal(marks[v], label_at(&s, v) != 0 && edge);
         }
         free(marks);
-        free_scene(&s);
+        free_case(&s);
     }
 }
 
 static void means_are_stored_as_the_type_holds(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         lob_type type;
@@ -185,7 +174,7 @@ static void means_are_stored_as_the_type_holds(void **state)
         {"nothing there",       LOB_I16, 0.5, -8, NAN,   16                   },
         {"the largest integer", LOB_I64, 1,   0,  1e300, 9223372036854775807.0},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         const uint8_t label = 1;
         const lob_label_grid grid = {
             &label, LOB_U8, 1, {1, 1, 1}
@@ -206,8 +195,7 @@ static void means_are_stored_as_the_type_holds(void **state)
 
 static void too_little_memory_is_told(void **state)
 {
-    (void)state;
-    scene s = make_scene(3);
+    contacts_case s = make_case(3);
     const lob_context context = {.threads = 2, .max_memory = 100};
     lob_contact *list;
     int64_t found;
@@ -222,7 +210,7 @@ static void too_little_memory_is_told(void **state)
     assert_int_equal(
         lob_contacts(&list, &found, &s.grid, &s.image.geometry, NULL, 0, 3, &context, &error),
         LOB_EARG);
-    free_scene(&s);
+    free_case(&s);
 }
 
 int main(void)

@@ -2,14 +2,7 @@
 #include "distance_reference.h"
 #include "kernels/distance/distance.h"
 #include "tests/reference/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 static const struct {
     const char *what;
@@ -38,7 +31,7 @@ static const struct {
 static void agrees_with_brute_force(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const int64_t n = d.nx * d.ny * d.nz;
         uint8_t *const set = calloc((size_t)n, 1);

@@ -6,17 +6,10 @@
 #include "tests/reference/growcut_case.h"
 #include "tests/reference/growcut_naive.h"
 #include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static lob_status grow(const growcut_case *c, const lob_growcut_options *options, int threads,
                        const lob_growcut_output *out, lob_growcut_stats *stats)
@@ -64,16 +57,17 @@ static int compare_with_automaton(growcut_case *c)
         const size_t n = (size_t)c->n;
         const growcut_rounding rounding = rounding_of(c);
         int32_t *label = malloc(n * sizeof *label), *other = malloc(n * sizeof *other);
-        double *cost = malloc(n * sizeof *cost), *rival = malloc(n * sizeof *rival);
+        double *cost = malloc(n * sizeof *cost), *other_cost = malloc(n * sizeof *other_cost);
         double *second = malloc(n * sizeof *second), *error = malloc(n * sizeof *error);
-        double *rival_error = malloc(n * sizeof *rival_error);
+        double *other_error = malloc(n * sizeof *other_error);
         growcut_automaton(label, cost, error, &c->in, &c->options, rounding, 0);
         for (size_t v = 0; v < n; v++) second[v] = INFINITY;
         for (int32_t l = 1; l <= c->in.labels; l++) {
-            growcut_automaton(other, rival, rival_error, &c->in, &c->options, rounding, l);
+            growcut_automaton(other, other_cost, other_error, &c->in, &c->options, rounding, l);
             for (size_t v = 0; v < n; v++)
                 if (other[v] && label[v] != l)
-                    second[v] = fmin(second[v], rival[v] - rival_error[v] - tiny(rival[v]));
+                    second[v] =
+                        fmin(second[v], other_cost[v] - other_error[v] - tiny(other_cost[v]));
         }
         for (int64_t v = 0; v < c->n; v++) {
             const int32_t got = lob_label_at(out.labels, c->seeds.type, v);
@@ -85,8 +79,8 @@ static int compare_with_automaton(growcut_case *c)
             if ((got == 0) != (label[v] == 0))
                 fail_msg("%s: voxel %lld reached or not", c->shape, (long long)v);
         }
-        free(label), free(other), free(cost), free(rival), free(second), free(error);
-        free(rival_error);
+        free(label), free(other), free(cost), free(other_cost), free(second), free(error);
+        free(other_error);
     }
     growcut_output_free(&out);
     return compared;
@@ -94,7 +88,6 @@ static int compare_with_automaton(growcut_case *c)
 
 static void automaton_in_float64(void **state)
 {
-    (void)state;
     int64_t compared = 0, voxels = 0;
     for (uint64_t number = 1, done = 0; done < 400; number++) {
         growcut_case c;
@@ -116,7 +109,6 @@ static void automaton_in_float64(void **state)
 /* Colours a level or two apart, where a distance rounded to whole levels would decide. */
 static void automaton_on_faint_colours(void **state)
 {
-    (void)state;
     int64_t compared = 0;
     for (uint64_t number = 1; number <= 60; number++) {
         growcut_case c = {.number = number, .n = 5 * 6 * 4};
@@ -140,7 +132,6 @@ static void automaton_on_faint_colours(void **state)
 
 static void naive_reference(void **state)
 {
-    (void)state;
     int stopped = 0;
     for (uint64_t number = 1000; number < 1400; number++) {
         growcut_case c;
@@ -167,7 +158,6 @@ static void naive_reference(void **state)
 
 static void threads_tiles_keys(void **state)
 {
-    (void)state;
     static const int tiles[] = {4, 9, 64};
     static const int keys[] = {0, 32, 64};
     int wide = 0, narrow = 0;
@@ -273,7 +263,6 @@ static void compare_slice(const growcut_case *c, const lob_growcut_output *whole
 
 static void slices_as_they_would_be_alone(void **state)
 {
-    (void)state;
     int done = 0;
     for (uint64_t number = 3000; done < 60; number++) {
         growcut_case c;
@@ -301,85 +290,37 @@ typedef struct {
 } row;
 
 static const row rows[] = {
-    {"a seed on the border grows inwards",
-     {7, 1, 1},
-     "1111999",                                                              "1000002",
-     "1111222",                                                                              LOB_RULE_DISTANCE,
-     26,                                                                                                           -1,
-     INFINITY,                                                                                                                   0  },
-    {"one voxel is its own seed",                            {1, 1, 1}, "5", "3",       "3", LOB_RULE_STRENGTH, 6, -1, INFINITY, 0  },
-    {"one label takes all it reaches",
-     {5, 1, 1},
-     "11111",                                                                "00400",
-     "44444",                                                                                LOB_RULE_STRENGTH,
-     6,                                                                                                            -1,
-     INFINITY,                                                                                                                   0  },
-    {"of equal costs the smaller label wins",
-     {5, 1, 1},
-     "55555",                                                                "20001",
-     "21111",                                                                                LOB_RULE_DISTANCE,
-     6,                                                                                                            -1,
-     INFINITY,                                                                                                                   0  },
-    {"a seed keeps its label and is not crossed",
-     {5, 1, 1},
-     "55555",                                                                "10200",
-     "11222",                                                                                LOB_RULE_DISTANCE,
-     6,                                                                                                            -1,
-     INFINITY,                                                                                                                   0  },
-    {"the full contrast is no passage in the strength rule",
-     {4, 1, 1},
-     "0099",                                                                 "1000",
-     "1100",                                                                                 LOB_RULE_STRENGTH,
-     26,                                                                                                           -1,
-     INFINITY,                                                                                                                   0  },
-    {"and a dear step in the distance rule",
-     {4, 1, 1},
-     "0099",                                                                 "1000",
-     "1111",                                                                                 LOB_RULE_DISTANCE,
-     26,                                                                                                           -1,
-     INFINITY,                                                                                                                   0  },
-    {"no path costs more than the limit",
-     {5, 1, 1},
-     "02468",                                                                "10000",
-     "11100",                                                                                LOB_RULE_DISTANCE,
-     6,                                                                                                            -1,
-     4,                                                                                                                          0  },
-    {"no strength falls below the limit",
-     {3, 1, 1},
-     "059",                                                                  "100",
-     "100",                                                                                  LOB_RULE_STRENGTH,
-     6,                                                                                                            -1,
-     INFINITY,                                                                                                                   0.9},
-    {"diagonal steps need 8 neighbours",
-     {2, 2, 1},
-     "0990",                                                                 "1000",
-     "1001",                                                                                 LOB_RULE_STRENGTH,
-     8,                                                                                                            2,
-     INFINITY,                                                                                                                   0  },
-    {"and are none with 4",
-     {2, 2, 1},
-     "0990",                                                                 "1000",
-     "1000",                                                                                 LOB_RULE_STRENGTH,
-     4,                                                                                                            2,
-     INFINITY,                                                                                                                   0  },
-    {"a plane of seeds grows off its plane",
-     {1, 2, 3},
-     "142536",                                                               "120000",
-     "121212",                                                                               LOB_RULE_DISTANCE,
-     6,                                                                                                            -1,
-     INFINITY,                                                                                                                   0  },
-    {"slices across x do not see each other",
-     {2, 2, 1},
-     "1111",                                                                 "1000",
-     "1010",                                                                                 LOB_RULE_DISTANCE,
-     4,                                                                                                            0,
-     INFINITY,                                                                                                                   0  },
+    ROW("a seed on the border grows inwards", {7, 1, 1}, "1111999", "1000002", "1111222",
+        LOB_RULE_DISTANCE, 26, -1, INFINITY, 0),
+    ROW("one voxel is its own seed", {1, 1, 1}, "5", "3", "3", LOB_RULE_STRENGTH, 6, -1, INFINITY,
+        0),
+    ROW("one label takes all it reaches", {5, 1, 1}, "11111", "00400", "44444", LOB_RULE_STRENGTH,
+        6, -1, INFINITY, 0),
+    ROW("of equal costs the smaller label wins", {5, 1, 1}, "55555", "20001", "21111",
+        LOB_RULE_DISTANCE, 6, -1, INFINITY, 0),
+    ROW("a seed keeps its label and is not crossed", {5, 1, 1}, "55555", "10200", "11222",
+        LOB_RULE_DISTANCE, 6, -1, INFINITY, 0),
+    ROW("the full contrast is no passage in the strength rule", {4, 1, 1}, "0099", "1000", "1100",
+        LOB_RULE_STRENGTH, 26, -1, INFINITY, 0),
+    ROW("and a dear step in the distance rule", {4, 1, 1}, "0099", "1000", "1111",
+        LOB_RULE_DISTANCE, 26, -1, INFINITY, 0),
+    ROW("no path costs more than the limit", {5, 1, 1}, "02468", "10000", "11100",
+        LOB_RULE_DISTANCE, 6, -1, 4, 0),
+    ROW("no strength falls below the limit", {3, 1, 1}, "059", "100", "100", LOB_RULE_STRENGTH, 6,
+        -1, INFINITY, 0.9),
+    ROW("diagonal steps need 8 neighbours", {2, 2, 1}, "0990", "1000", "1001", LOB_RULE_STRENGTH, 8,
+        2, INFINITY, 0),
+    ROW("and are none with 4", {2, 2, 1}, "0990", "1000", "1000", LOB_RULE_STRENGTH, 4, 2, INFINITY,
+        0),
+    ROW("a plane of seeds grows off its plane", {1, 2, 3}, "142536", "120000", "121212",
+        LOB_RULE_DISTANCE, 6, -1, INFINITY, 0),
+    ROW("slices across x do not see each other", {2, 2, 1}, "1111", "1000", "1010",
+        LOB_RULE_DISTANCE, 4, 0, INFINITY, 0),
 };
 
 static void rules(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT(rows); i++)
         for (const lob_backend *const *b = lob_backends; *b; b++) {
             if (strcmp((*b)->name, "cpu") != 0)
                 continue; /* the others need a device: check_backends */
@@ -411,7 +352,6 @@ static void rules(void **state)
  */
 static void wide_keys_when_needed(void **state)
 {
-    (void)state;
     enum { N = 4000 };
     uint16_t *image = malloc(N * sizeof *image);
     int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
@@ -441,7 +381,6 @@ static void wide_keys_when_needed(void **state)
  */
 static void penalty_beyond_the_range(void **state)
 {
-    (void)state;
     enum { N = 9 };
     double image[N];
     uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
@@ -455,7 +394,7 @@ static void penalty_beyond_the_range(void **state)
     const lob_growcut_output out = {labels, NULL, NULL};
     const lob_context context = {.threads = 1};
     static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
-    for (size_t i = 0; i < sizeof penalties / sizeof *penalties; i++) {
+    for (size_t i = 0; i < COUNT(penalties); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
@@ -467,7 +406,6 @@ static void penalty_beyond_the_range(void **state)
 /* A path so dear that its strength is below what a float holds still tells that it was taken. */
 static void strength_never_vanishes(void **state)
 {
-    (void)state;
     enum { N = 200 };
     uint8_t image[N], seeds[N] = {1}, labels[N];
     float strength[N];
@@ -490,7 +428,6 @@ static void strength_never_vanishes(void **state)
 /* What a row of voxels looks like after some rounds of the automaton. */
 static void stopped_after_rounds(void **state)
 {
-    (void)state;
     enum { N = 5 };
     static const struct {
         const char *what, *image, *seeds;
@@ -510,7 +447,7 @@ static void stopped_after_rounds(void **state)
         {"but not before the second has arrived", "55555", "20001", 1,  "22011", "00000", 1, false},
         {"all seeds: nothing changes",            "12345", "11221", 1,  "11221", "00000", 0, true },
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t image[N], seeds[N], labels[N], tie[N];
         for (int v = 0; v < N; v++) {
             image[v] = (uint8_t)(cases[i].image[v] - '0');

@@ -1,16 +1,9 @@
 /* How GrowCut behaves as a call: progress, cancelling, memory limits, options that make no sense.
  */
 #include "kernels/growcut/growcut.h"
-#include "progress_listener.h"
 #include "tests/reference/growcut_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 
 /* A long row of dear steps from a seed with a large label: 32-bit keys overflow near its end. */
 typedef struct {
@@ -49,12 +42,11 @@ static void long_row_free(long_row *r)
 /* Through the narrow keys' try, the wide keys' and the pass for ties, to the end. */
 static void progress_rises_over_all_passes(void **state)
 {
-    (void)state;
     for (int tie = 0; tie < 2; tie++)
         for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
             long_row r;
             long_row_make(&r);
-            told t = {.stop_at = 2};
+            progress_log t = {.stop_at = 2};
             const lob_context context = {.threads = 1, .progress = listen, .user = &t};
             lob_growcut_options options = lob_growcut_defaults();
             options.rule = LOB_RULE_DISTANCE;
@@ -73,12 +65,11 @@ static void progress_rises_over_all_passes(void **state)
 
 static void progress_rises_in_random_cases(void **state)
 {
-    (void)state;
     for (uint64_t number = 9000; number < 9200; number++) {
         growcut_case c;
         growcut_case_make(&c, number, GROWCUT_ANY_CALL, 19);
         lob_growcut_output out = growcut_output_make(&c);
-        told t = {.stop_at = 2};
+        progress_log t = {.stop_at = 2};
         const lob_context context = {
             .threads = 1 + (int)(number % 3),
             .max_memory = number % 2 ? 1 << 20 : 0,
@@ -134,11 +125,10 @@ static lob_growcut_options options_of(int slice_axis)
 
 static void cancelled(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 37);
     for (int axis = -1; axis < 3; axis += 3) {
-        told t = {.stop_at = 0.5};
+        progress_log t = {.stop_at = 0.5};
         const lob_context context = {.threads = 2, .progress = listen, .user = &t};
         const lob_growcut_options options = options_of(axis);
         const lob_growcut_output out = {c.labels, NULL, NULL};
@@ -157,10 +147,9 @@ static lob_status within(const cube *c, int slice_axis, int threads, int64_t max
     return lob_growcut_cpu(&out, stats, &c->in, &options, &context, line);
 }
 
-/* What waits to grow counts too: the peak that a run told of is enough, and a byte less is not. */
+/* What waits to grow counts too: the reported peak is enough, and a byte less is not. */
 static void memory_limit_counts_everything(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 40);
     for (int axis = -1; axis < 3; axis += 3) {
@@ -178,11 +167,10 @@ static void memory_limit_counts_everything(void **state)
     cube_free(&c);
 }
 
-/* Slices share the limit: with room for one, they are grown one after another, to the same bytes.
+/* Slices share the limit: where one fits, they are grown one after another, to the same bytes.
  */
 static void slices_share_the_limit(void **state)
 {
-    (void)state;
     cube c;
     cube_make(&c, 24);
     lob_growcut_stats alone, many;
@@ -191,11 +179,11 @@ static void slices_share_the_limit(void **state)
     uint8_t *want = malloc((size_t)c.n);
     memcpy(want, c.labels, (size_t)c.n);
     for (int threads = 1; threads <= 8; threads++)
-        for (int room = 1; room <= 4; room++) {
-            const int64_t most = alone.working_bytes * room + 4096 * threads;
+        for (int factor = 1; factor <= 4; factor++) {
+            const int64_t max = alone.working_bytes * factor + 4096 * threads;
             memset(c.labels, 0x5A, (size_t)c.n);
-            assert_int_equal(within(&c, 2, threads, most, &many, &line), LOB_OK);
-            assert_true(many.working_bytes <= most);
+            assert_int_equal(within(&c, 2, threads, max, &many, &line), LOB_OK);
+            assert_true(many.working_bytes <= max);
             assert_int_equal(many.reached, c.n);
             assert_int_equal(many.data_voxels, c.n);
             assert_memory_equal(c.labels, want, (size_t)c.n);
@@ -208,7 +196,6 @@ static void slices_share_the_limit(void **state)
 
 static void bad_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *what;
         size_t offset;
@@ -224,7 +211,7 @@ static void bad_options(void **state)
     growcut_case_make(&c, 17, GROWCUT_PLAIN, 5);
     lob_growcut_output out = growcut_output_make(&c);
     const lob_context context = {.threads = 1};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.range[1] = 100;
         memcpy((char *)&options + bad[i].offset, &bad[i].value, sizeof(double));
@@ -239,7 +226,7 @@ static void bad_options(void **state)
         {7,  -1},
         {4,  3 }
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.neighbours = wrong[i][0];
         options.slice_axis = wrong[i][1];

@@ -1,15 +1,12 @@
 /* What must hold for GrowCut whatever the data: symmetries, and changes that may not change
  * anything. */
 #include "tests/reference/growcut_case.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { CASES = 60 };
 
@@ -175,38 +172,32 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
 
 static void run_twice(void **state)
 {
-    (void)state;
     on_cases(7000, check_again);
 }
 
 static void flipped(void **state)
 {
-    (void)state;
     on_cases(7200, check_flips);
 }
 
 static void labels_renamed(void **state)
 {
-    (void)state;
     on_cases(7400, check_permutation);
 }
 
 static void redundant_seed(void **state)
 {
-    (void)state;
     on_cases(7600, check_redundant_seed);
 }
 
 static void padded_by_mask(void **state)
 {
-    (void)state;
     on_cases(7800, check_padding);
 }
 
 /* A volume one voxel thick in 3D is its only slice. */
 static void one_slice_is_2d(void **state)
 {
-    (void)state;
     int done = 0;
     for (uint64_t number = 8000; done < CASES; number++) {
         growcut_case c;
@@ -225,12 +216,54 @@ static void one_slice_is_2d(void **state)
     }
 }
 
+/* The same whole numbers in another type, as programs write that compute in it. */
+static void store_as(lob_volume *image, lob_type type)
+{
+    const int64_t n = lob_voxels(image) * image->channels;
+    double *values = malloc((size_t)n * sizeof *values);
+    assert_non_null(values);
+    lob_values(values, image->data, image->type, 0, n);
+    free(image->data);
+    image->data = malloc((size_t)n * lob_type_of(type)->bytes);
+    assert_non_null(image->data);
+    image->type = type;
+    for (int64_t i = 0; i < n; i++)
+        if (type == LOB_F32)
+            ((float *)image->data)[i] = (float)values[i];
+        else
+            ((double *)image->data)[i] = values[i];
+    free(values);
+}
+
+static void check_whole_numbers(growcut_case *c, const lob_growcut_output *out)
+{
+    const bool narrow = lob_type_of(c->image.type)->bytes <= 2;
+    if (!narrow || c->options.range[0] > -INFINITY || c->options.range[1] < INFINITY) return;
+    for (int i = 0; i < 2; i++) {
+        lob_growcut_output real = growcut_output_make(c);
+        store_as(&c->image, i ? LOB_F64 : LOB_F32);
+        assert_int_equal(grow(c, &real), LOB_OK);
+        must_equal(c, out, &real, i ? "stored as float64" : "stored as float32");
+        growcut_output_free(&real);
+    }
+}
+
+static void whole_numbers_of_any_type(void **state)
+{
+    (void)state;
+    on_cases(8400, check_whole_numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_twice),      cmocka_unit_test(flipped),
-        cmocka_unit_test(labels_renamed), cmocka_unit_test(redundant_seed),
-        cmocka_unit_test(padded_by_mask), cmocka_unit_test(one_slice_is_2d),
+        cmocka_unit_test(run_twice),
+        cmocka_unit_test(flipped),
+        cmocka_unit_test(labels_renamed),
+        cmocka_unit_test(redundant_seed),
+        cmocka_unit_test(padded_by_mask),
+        cmocka_unit_test(one_slice_is_2d),
+        cmocka_unit_test(whole_numbers_of_any_type),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

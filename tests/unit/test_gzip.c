@@ -1,18 +1,10 @@
 /* gzip: one member at any thread count, and every way a gz file can be damaged. */
 #include "io/gzip.h"
+#include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
-
-#include <cmocka.h>
 
 /* Bytes like those of a label volume: runs, with some noise. */
 static unsigned char *sample(size_t n)
@@ -62,7 +54,6 @@ static int zlib_agrees(const unsigned char *gz, size_t size, const unsigned char
 
 static void one_member_at_any_thread_count(void **state)
 {
-    (void)state;
     static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
                                    262145, 294912, 1000003, 16777216, 16777217};
     static const int levels[] = {1, 6, 9};
@@ -143,7 +134,6 @@ static lob_status inflate_both_ways(unsigned char *out, size_t n, lob_gzip_rest 
 
 static void members_and_what_follows(void **state)
 {
-    (void)state;
     unsigned char *bytes = sample(N), out[N];
     for (int members = 1; members <= 2; members++) {
         size_t size;
@@ -166,7 +156,6 @@ static void members_and_what_follows(void **state)
 
 static void parts_are_where_they_were_asked_for(void **state)
 {
-    (void)state;
     unsigned char *bytes = sample(N), out[30];
     size_t size;
     unsigned char *gz = small_file(bytes, 2, &size);
@@ -187,7 +176,6 @@ static void parts_are_where_they_were_asked_for(void **state)
 
 static void damage_is_found(void **state)
 {
-    (void)state;
     unsigned char *bytes = sample(N), out[N + 1];
     size_t size;
     unsigned char *gz = small_file(bytes, 1, &size);
@@ -221,7 +209,6 @@ static void damage_is_found(void **state)
 
 static void a_bomb_is_not_justified(void **state)
 {
-    (void)state;
     assert_true(lob_gzip_justifies(1000 * 1000, 1000));
     assert_false(lob_gzip_justifies(1040 * 1000 + 2000, 1000));
     assert_false(lob_gzip_justifies(UINT64_MAX, 1 << 30));
@@ -238,7 +225,6 @@ static void a_bomb_is_not_justified(void **state)
 
 static void the_head_needs_no_end(void **state)
 {
-    (void)state;
     unsigned char *bytes = sample(N), head[20];
     size_t size;
     unsigned char *gz = small_file(bytes, 1, &size);

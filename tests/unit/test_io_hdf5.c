@@ -1,20 +1,12 @@
 /* HDF5 written and read back: voxels, channels, place in the world, the same bytes, full disks. */
 #include "io/io.h"
 
-#include "io_scratch.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/io_scratch.h"
 
-#include <math.h>
 #include <omp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 static void write_or_fail(const lob_volume *v, const char *path, int threads)
 {
@@ -55,7 +47,6 @@ static const struct {
 
 static void every_type_and_shape_comes_back(void **state)
 {
-    (void)state;
     for (int type = 0; type < LOB_TYPES; type++)
         for (size_t i = 0; i < COUNT(shapes); i++) {
             char what[128];
@@ -73,7 +64,6 @@ static void every_type_and_shape_comes_back(void **state)
 
 static void bytes_do_not_depend_on_threads_or_time(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_U16, (lob_dims){130, 70, 90}, 2);
     size_t first_size, size;
     write_or_fail(&v, scratch("b.h5"), 1);
@@ -91,7 +81,6 @@ static void bytes_do_not_depend_on_threads_or_time(void **state)
 
 static void a_scaled_volume_becomes_its_values(void **state)
 {
-    (void)state;
     static const struct {
         lob_type stored, written;
     } rows[] = {
@@ -123,7 +112,6 @@ static void a_scaled_volume_becomes_its_values(void **state)
 
 static void header_only_reads_no_voxels(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 2), back = lob_volume_empty();
     lob_read_options options = lob_read_defaults();
     options.header_only = true;
@@ -139,7 +127,6 @@ static void header_only_reads_no_voxels(void **state)
 
 static void memory_is_asked_for_first(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1), back = lob_volume_empty();
     lob_error error = {.text = ""};
     lob_read_options options = lob_read_defaults();
@@ -157,7 +144,6 @@ static void memory_is_asked_for_first(void **state)
 /* A limit on the size of files stands for a full disk: it strikes at any write. */
 static void a_full_disk_leaves_the_old_file(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_U8, (lob_dims){100, 100, 20}, 1);
     lob_error error = {.text = ""};
     lob_write_options options = lob_write_defaults();
@@ -167,9 +153,9 @@ static void a_full_disk_leaves_the_old_file(void **state)
     spill(scratch("full.h5"), "old", 3);
     const int files = scratch_files();
     signal(SIGXFSZ, SIG_IGN);
-    for (rlim_t most = 0; most <= 150000; most += 30000) {
+    for (rlim_t max = 0; max <= 150000; max += 30000) {
         limit = before;
-        limit.rlim_cur = most;
+        limit.rlim_cur = max;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         const lob_status st = lob_write(&v, scratch("full.h5"), &options, &error);
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -190,7 +176,6 @@ static void a_full_disk_leaves_the_old_file(void **state)
 /* The caller's threads are no part of the child, and several children may be at work at once. */
 static void many_threads_read_and_write_at_once(void **state)
 {
-    (void)state;
 #ifdef __SANITIZE_ADDRESS__
     print_message(
         "skipped: the sanitizer's allocator may hold a lock for ever in a child of threads\n");

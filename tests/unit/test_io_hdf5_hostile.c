@@ -4,20 +4,13 @@
 
 #include "io/io.h"
 
-#include "io_scratch.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/io_scratch.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static hid_t put_set(hid_t file, const char *name, hid_t type, int rank, const hsize_t *extent,
                      hid_t plist)
@@ -194,7 +187,6 @@ static const struct {
 
 static void what_leads_astray_is_refused(void **state)
 {
-    (void)state;
     put_secret(scratch("secret.h5"));
     for (size_t i = 0; i < COUNT(refused); i++) {
         const hid_t file = H5Fcreate(scratch("r.h5"), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -218,7 +210,6 @@ static void what_leads_astray_is_refused(void **state)
 /* A user's own block may stand before the signature. */
 static void a_user_block_is_skipped(void **state)
 {
-    (void)state;
     const hid_t plist = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_userblock(plist, 2048);
     const hid_t file = H5Fcreate(scratch("block.h5"), H5F_ACC_TRUNC, plist, H5P_DEFAULT);
@@ -254,7 +245,6 @@ static lob_status survive(const char *path)
 
 static void published_crashers_end_in_one_line(void **state)
 {
-    (void)state;
     char folder[512];
     const char *shared = getenv("LOBULE_SHARED");
     snprintf(folder, sizeof folder, "%s/conformance/hdf5-cve", shared ? shared : "../shared");
@@ -280,7 +270,6 @@ static void published_crashers_end_in_one_line(void **state)
 /* A small file of ours, cut at every length and changed at every byte of its structure. */
 static void damage_is_survived(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1);
     assert_int_equal(lob_write(&v, scratch("whole.h5"), NULL, NULL), LOB_OK);
     lob_volume_free(&v);

@@ -1,18 +1,9 @@
 /* Volumes read and written by planes: the voxels of lob_read, the bytes of lob_write, its refusals.
  */
 #include "io/planes.h"
+#include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static int64_t plane_bytes(const lob_volume *v)
 {
@@ -83,7 +74,6 @@ static void expect_read(const char *what, const char *path, int64_t frame)
 
 static void nifti_of_every_type(void **state)
 {
-    (void)state;
     static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 1536, 2304};
     static image_file file;
     for (size_t c = 0; c < COUNT(codes); c++)
@@ -105,7 +95,6 @@ static void nifti_of_every_type(void **state)
 
 static void many_components_of_a_gzip_file(void **state)
 {
-    (void)state;
     static image_file file;
     made m = make(1, false, 2, 3, 2, 2, 1, 100);
     made_file(&file, &m);
@@ -117,7 +106,6 @@ static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a
 
 static void every_format(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         for (int channels = 1; channels <= 3; channels += 2) {
             lob_volume v =
@@ -138,7 +126,6 @@ static void every_format(void **state)
 /* Labels of several blocks of gzip, put in pieces of different thickness. */
 static void the_bytes_of_lob_write(void **state)
 {
-    (void)state;
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
     for (size_t i = 0; i < COUNT(names); i++)
         for (size_t t = 0; t < COUNT(types); t++) {
@@ -182,7 +169,6 @@ static void the_bytes_of_lob_write(void **state)
 
 static void half_a_volume_leaves_nothing(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(names); i++)
         for (int commit = 0; commit < 2; commit++) {
             lob_volume v = noise_volume(LOB_U8, (lob_dims){11, 7, 5}, 1);
@@ -207,7 +193,6 @@ static void half_a_volume_leaves_nothing(void **state)
 /* What lob_read refuses is refused, at the latest with the last plane, by the same line. */
 static void what_is_refused(void **state)
 {
-    (void)state;
     lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
     assert_int_equal(lob_write(&v, scratch("good.nii.gz"), NULL, NULL), LOB_OK);
     assert_int_equal(lob_write(&v, scratch("good.nii"), NULL, NULL), LOB_OK);

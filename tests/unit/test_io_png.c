@@ -2,18 +2,10 @@
 #include "io/io.h"
 #include "io/png.h"
 
-#include "io_scratch.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/io_scratch.h"
 
-#include <math.h>
 #include <png.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { W = 7, H = 5 };
 
@@ -44,7 +36,6 @@ static const struct {
 
 static void what_fits_comes_back(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kept); i++) {
         lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = lob_volume_empty();
         lob_error error = {.text = ""};
@@ -70,7 +61,6 @@ static void what_fits_comes_back(void **state)
 
 static void labels_of_wider_types_are_stored_in_16_bits(void **state)
 {
-    (void)state;
     lob_volume v = flat_volume(LOB_I32, 1), back = lob_volume_empty();
     for (int i = 0; i < W * H; i++) ((int32_t *)v.data)[i] = i * 1872;
     assert_int_equal(write_png(&v, scratch("l.png"), NULL), LOB_OK);
@@ -100,7 +90,6 @@ static const struct {
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    (void)state;
     const int files = scratch_files();
     for (size_t i = 0; i < COUNT(refused); i++) {
         lob_error error = {.text = ""};
@@ -164,8 +153,8 @@ static int samples_of(const kind *k)
 /* The sample that stands at a place, in the depth of the file. */
 static int sample(const kind *k, int x, int y, int c)
 {
-    const int most = (1 << k->depth) - 1;
-    return (x * 5 + y * 11 + c * 37 + (k->depth == 16 ? x * 3001 : 0)) & most;
+    const int max = (1 << k->depth) - 1;
+    return (x * 5 + y * 11 + c * 37 + (k->depth == 16 ? x * 3001 : 0)) & max;
 }
 
 static void put_kind(const kind *k, const char *path)
@@ -220,7 +209,6 @@ static int wanted(const kind *k, int x, int y, int c)
 
 static void every_kind_is_read(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
         lob_volume v = lob_volume_empty();
@@ -248,7 +236,6 @@ static void every_kind_is_read(void **state)
 /* Cut at every byte: only the loss of what follows the image could pass, and it does not either. */
 static void files_cut_anywhere_are_refused(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
         put_kind(&kinds[i], scratch("whole.png"));
@@ -268,7 +255,6 @@ static void files_cut_anywhere_are_refused(void **state)
 
 static void files_changed_anywhere_do_no_harm(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
         put_kind(&kinds[i], scratch("whole.png"));
@@ -290,7 +276,6 @@ static void files_changed_anywhere_do_no_harm(void **state)
 /* A header may claim any size; memory follows what the file can hold. */
 static void a_header_alone_gets_no_memory(void **state)
 {
-    (void)state;
     size_t size;
     put_kind(&kinds[4], scratch("whole.png"));
     unsigned char *bytes = slurp(scratch("whole.png"), &size);
@@ -319,7 +304,6 @@ static void a_header_alone_gets_no_memory(void **state)
 
 static void previews_are_written_by_name(void **state)
 {
-    (void)state;
     unsigned char rgb[3 * W * H];
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7);
     lob_error error = {.text = ""};

@@ -1,20 +1,14 @@
 /* The child process: what it sends arrives, and every way to end is told apart. */
 #include "io/sandbox.h"
 
-#include "io_scratch.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/io_scratch.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void silent(int out, void *user)
 {
@@ -82,7 +76,6 @@ static const struct {
 
 static void ends_are_told_apart(void **state)
 {
-    (void)state;
     signal(SIGTERM, on_term);
     for (size_t i = 0; i < COUNT(ends); i++) {
         lob_sandbox box;
@@ -108,7 +101,6 @@ static void sends_much(int out, void *user)
 
 static void what_is_sent_arrives(void **state)
 {
-    (void)state;
     int start = 5;
     lob_sandbox box;
     unsigned char *bytes = malloc(LONG);
@@ -122,7 +114,6 @@ static void what_is_sent_arrives(void **state)
 
 static void a_child_that_still_sends_is_stopped(void **state)
 {
-    (void)state;
     int start = 0;
     lob_sandbox box;
     assert_true(lob_sandbox_start(&box, sends_much, &start, -1));
@@ -144,7 +135,6 @@ static void tries_files(int out, void *user)
 
 static void files_stay_shut(void **state)
 {
-    (void)state;
     char found[3], byte = 0;
     const int fd = open(scratch("kept"), O_RDWR | O_CREAT, 0600);
     lob_sandbox box;
@@ -180,7 +170,6 @@ static void counts(int out, void *user)
 
 static void every_index_is_met_once(void **state)
 {
-    (void)state;
     static const count_request asked[] = {
         {0,    4  },
         {1,    4  },

@@ -2,14 +2,7 @@
 #include "kernels/measures/measures.h"
 #include "measures_reference.h"
 #include "tests/reference/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 enum { BLOB, NOISE, EMPTY, FULL, APART };
 
@@ -86,7 +79,7 @@ static void check_row(const char *what, const lob_overlap *got, const lob_overla
 static void agrees_with_the_definitions(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const size_t n = (size_t)(d.nx * d.ny * d.nz);
         uint8_t *const a = malloc(n), *const b = malloc(n);
@@ -231,7 +224,7 @@ static void refuses(void **unused)
         {"cancelled",          &good,   &cancels, LOB_ECANCEL},
         {"one byte of memory", &good,   &narrow,  LOB_ENOMEM },
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_overlap *rows = (lob_overlap *)&rows;
         int32_t count = 7;
         int equal = 1;

@@ -1,17 +1,11 @@
 /* Distances, measures, GrowCut and phantoms when any one allocation fails: no leak, no half of a
  * result. */
-#include "alloc_fail.h"
 #include "kernels/distance/distance.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/measures/measures.h"
 #include "kernels/phantom/phantom.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 
 static const double mm[] = {1, 2, 3};
 
@@ -91,26 +85,22 @@ static lob_status phantom_attempt(void *user)
 
 static void test_distance(void **state)
 {
-    (void)state;
     assert_true(alloc_fail_sweep("distance", distance_attempt, NULL) >= 3);
 }
 
 static void test_compare(void **state)
 {
-    (void)state;
     assert_true(alloc_fail_sweep("compare", compare_attempt, NULL) >= 10);
 }
 
 static void test_growcut(void **state)
 {
-    (void)state;
     for (int axis = -1; axis < 3; axis++)
         assert_true(alloc_fail_sweep("growcut", growcut_attempt, &axis) >= 15);
 }
 
 static void test_phantom(void **state)
 {
-    (void)state;
     for (lob_phantom_kind kind = 0; kind < LOB_PHANTOMS; kind++)
         assert_true(alloc_fail_sweep("phantom", phantom_attempt, &kind) >= 8);
 }

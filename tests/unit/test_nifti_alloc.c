@@ -2,17 +2,11 @@
  */
 #include "io/io.h"
 #include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A scan of four frames and two vectors in every container, and colours. */
 static void put_scans(void)
@@ -62,7 +56,6 @@ static lob_status read_once(void *user)
 
 static void reading_survives(void **state)
 {
-    (void)state;
     reading cases[] = {
         {"a.nii",    0  },
         {"a.nii.gz", 0  },
@@ -104,7 +97,6 @@ static lob_status write_once(void *user)
 
 static void writing_survives(void **state)
 {
-    (void)state;
     put_scans();
     lob_volume scan, labels;
     const lob_read_options options = {.frame = 0};

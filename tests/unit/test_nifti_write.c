@@ -1,20 +1,12 @@
 /* Writing NIfTI: what a converted scan and a label volume keep of their input, and new headers. */
 #include "io/io.h"
 #include "io/nifti.h"
+#include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
 #include "volumes/version.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void put_file(const char *path, const image_file *f, bool gz)
 {
@@ -43,7 +35,6 @@ static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 230
 /* A file in host order with round extensions is rebuilt to the last byte. */
 static void a_converted_file_is_the_same_file(void **state)
 {
-    (void)state;
     static image_file file;
     for (size_t c = 0; c < COUNT(codes); c++)
         for (int version = 1; version <= 2; version++)
@@ -76,7 +67,6 @@ static void a_converted_file_is_the_same_file(void **state)
 /* Every container holds the same voxels and header, and names the other half. */
 static void containers(void **state)
 {
-    (void)state;
     static const struct {
         const char *write, *read;
         int files;
@@ -125,7 +115,6 @@ static void containers(void **state)
 
 static void gz_bytes_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){200, 150, 40};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 2});
@@ -167,7 +156,6 @@ static bool may_change(lob_nifti_field field)
 
 static void labels_change_listed_fields_only(void **state)
 {
-    (void)state;
     static image_file file;
     for (int version = 1; version <= 2; version++)
         for (int swapped = 0; swapped < 2; swapped++)
@@ -227,7 +215,6 @@ static void labels_change_listed_fields_only(void **state)
 
 static void labels_are_whole_and_of_one_channel(void **state)
 {
-    (void)state;
     lob_volume like = lob_volume_empty(), v;
     lob_write_options w = plain;
     w.labels = true;
@@ -248,7 +235,6 @@ static void labels_are_whole_and_of_one_channel(void **state)
 
 static void odd_extensions_survive(void **state)
 {
-    (void)state;
     static image_file file;
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
     made_extend(&m, 20, 6); /* no multiple of 16: padded in the output */
@@ -266,7 +252,6 @@ static void odd_extensions_survive(void **state)
 
 static void fields_follow_what_changed(void **state)
 {
-    (void)state;
     static image_file file;
     made m = make(1, false, 4, 5, 4, 3, 1, 3);
     lob_nifti_put_int(m.header, LOB_NIFTI_intent_code, 0, 1006);
@@ -308,7 +293,6 @@ static void fields_follow_what_changed(void **state)
 
 static void a_new_header_tells_the_geometry(void **state)
 {
-    (void)state;
     const double affine[3][4] = {
         {0,    -0.5, 0,  10 },
         {0.25, 0,    0,  -20},
@@ -365,7 +349,6 @@ static void a_new_header_tells_the_geometry(void **state)
 
 static void long_sides_need_nifti_2(void **state)
 {
-    (void)state;
     static image_file file;
     lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){40000, 2, 1};
@@ -400,7 +383,6 @@ static void long_sides_need_nifti_2(void **state)
 
 static void names(void **state)
 {
-    (void)state;
     lob_error error = {.text = ""};
     assert_true(lob_is_volume_name("a.nii"));
     assert_true(lob_is_volume_name("folder.d/A.NII.GZ"));
@@ -430,7 +412,6 @@ static void list_field(void *user, const char *name, const char *value)
 
 static void fields_are_listed_in_order(void **state)
 {
-    (void)state;
     static image_file file;
     for (int version = 1; version <= 2; version++) {
         made m = make(version, true, 4, 5, 7, 3, 1, 1);

@@ -1,16 +1,6 @@
 /* Numbers of tables against the definition: of 15, 16 and 17 digits the first that reads back. */
+#include "tests/unit/cmocka_test.h"
 #include "tools/number_text.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void same_as_defined(double value)
 {
@@ -35,12 +25,11 @@ static void around(double value)
 
 static void numbers_at_the_ends_of_ranges(void **state)
 {
-    (void)state;
     static const double special[] = {
         0.0,      NAN,        INFINITY,          5e-324,           0x1p53, 0x1p63,
         0x1p64,   1e300,      1.0 / 3,           2.0 / 3,          0.1,    0.3,
         1e15 - 1, 1e15 - 0.5, 999999999999999.9, 123456789012345.6};
-    for (size_t i = 0; i < sizeof special / sizeof *special; i++) around(special[i]);
+    for (size_t i = 0; i < COUNT(special); i++) around(special[i]);
     for (int power = -20; power <= 20; power++) around(pow(10.0, power));
     for (int power = -60; power <= 80; power++) around(ldexp(1.0, power));
     for (int n = -2000; n <= 2000; n++) same_as_defined(n);
@@ -48,7 +37,6 @@ static void numbers_at_the_ends_of_ranges(void **state)
 
 static void numbers_of_every_length(void **state)
 {
-    (void)state;
     uint64_t random = 1;
     for (int i = 0; i < 40000; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;

@@ -1,15 +1,6 @@
 /* The option table's parser: what it takes, what it refuses, and what help makes of it. */
+#include "tests/unit/cmocka_test.h"
 #include "tools/options.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* One variable of each kind, its text after parsing tells what came of the arguments. */
 typedef struct {
@@ -17,8 +8,8 @@ typedef struct {
     int number, among, word;
     double real, above, pair[2], triple[3];
     const char *text, *input, *output;
-    lob_length length;
-    lob_extent extent;
+    lob_size length;
+    lob_size extent;
     int64_t bytes;
     lob_device_choice device;
 } variables;
@@ -65,10 +56,10 @@ static void make_rows(lob_option *rows, variables *v)
 }
 
 /* Split at single spaces; "%20" stands for a space and "%0" for nothing. */
-static int split(char *line, char **words, int room)
+static int split(char *line, char **words, int capacity)
 {
     int count = 0;
-    for (char *at = line; at && count < room;) {
+    for (char *at = line; at && count < capacity;) {
         char *word = strsep(&at, " ");
         if (strcmp(word, "%0") == 0) *word = '\0';
         char *escape = strstr(word, "%20");
@@ -100,7 +91,6 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
 
 static void test_taken(void **state)
 {
-    (void)state;
     static const struct {
         const char *what, *line, *row, *want;
     } cases[] = {
@@ -158,7 +148,6 @@ static void test_taken(void **state)
 
 static void test_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *what, *line, *message;
     } cases[] = {
@@ -220,7 +209,6 @@ static void test_refused(void **state)
 /* What was wrong leaves the variable as it was. */
 static void test_refused_value_changes_nothing(void **state)
 {
-    (void)state;
     static const char *const lines[][2] = {
         {"a --number 11",    "number"},
         {"a --pair 3,1",     "pair"  },
@@ -241,7 +229,6 @@ static void test_refused_value_changes_nothing(void **state)
 
 static void test_distance(void **state)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         int want;
@@ -274,7 +261,6 @@ static char *help_text(variables *v)
 /* Help shows the defaults that the variables hold, none where there is none, and every row. */
 static void test_help(void **state)
 {
-    (void)state;
     static const char *const parts[] = {
         "lobule test: a summary",
         "Usage: lobule test IMAGE [KIND] [OPTION...]",
@@ -306,7 +292,6 @@ static void test_help(void **state)
 
 static void test_asks_for(void **state)
 {
-    (void)state;
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
     char *const found[] = {other, help}, *const letter[] = {h}, *const after[] = {dashes, help};
     bool quiet = false, asked = false;

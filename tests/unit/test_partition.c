@@ -1,20 +1,11 @@
 /* Measures of an over-segmentation: by hand, against their definitions, and what is refused. */
-#include "alloc_fail.h"
 #include "kernels/measures/pair_table.h"
 #include "kernels/measures/partition.h"
 #include "partition_reference.h"
 #include "tests/reference/random.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
 {
@@ -124,7 +115,6 @@ static const struct {
  * of 2 mm2 with sides of 1 and 2.5 mm. */
 static void compactness_is_that_of_sheared_voxels(void **state)
 {
-    (void)state;
     static const double leaning[3][4] = {
         {1, 0, 0,   0},
         {0, 1, 1.5, 0},
@@ -148,7 +138,6 @@ static void compactness_is_that_of_sheared_voxels(void **state)
 
 static void agrees_with_a_pencil(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(by_hand); i++) {
         const lob_volume labels =
             volume_of((void *)by_hand[i].labels, LOB_U8, by_hand[i].dims, by_hand[i].spacing_mm);
@@ -202,7 +191,6 @@ static void fill(uint8_t *out, lob_dims d, int labels, int first, int holes, uin
 
 static void agrees_with_the_definitions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         const lob_dims d = cases[i].dims;
         const size_t n = (size_t)(d.nx * d.ny * d.nz);
@@ -253,7 +241,6 @@ static void agrees_with_the_definitions(void **state)
 /* Integers are used as they are: the figure is that of the definition, in every type of label. */
 static void explained_variation_is_exact(void **state)
 {
-    (void)state;
     int16_t image[] = {-3, -1, 7, 9, 9, 1000};
     int32_t labels[] = {1, 1, 2, 2, 2, 0};
     int16_t truth[] = {0, 0, 300, 300, 1, 2};
@@ -284,12 +271,11 @@ static void explained_variation_is_exact(void **state)
 
 static void pairs_are_counted(void **state)
 {
-    (void)state;
     enum { SIDE = 97 };
     static int64_t want[SIDE][SIDE];
     memset(want, 0, sizeof want);
-    int64_t left = 1 << 22;
-    lob_pair_table tables[2] = {{.left = &left}, {.left = &left}};
+    lob_budget budget = {.who = "pairs", .limit = 1 << 22};
+    lob_pair_table tables[2] = {{.budget = &budget}, {.budget = &budget}};
     uint64_t random = 3;
     for (int i = 0; i < 20000; i++) {
         const int64_t a = random_below(&random, SIDE), b = random_below(&random, SIDE);
@@ -314,7 +300,7 @@ static void pairs_are_counted(void **state)
     assert_int_equal(found, 0);
     lob_pair_free(&tables[0]);
     lob_pair_free(&tables[1]);
-    assert_int_equal(left, 1 << 22);
+    assert_int_equal(budget.held, 0);
 }
 
 /* ---- what is refused ---- */
@@ -327,7 +313,6 @@ static int stop(void *user, double done)
 
 static void refuses(void **state)
 {
-    (void)state;
     uint8_t one[] = {1, 1, 2, 2}, none[] = {0, 0, 0, 0};
     int16_t below[] = {1, -1, 2, 2};
     const double mm[] = {1, 1, 1};
@@ -408,14 +393,12 @@ static lob_status noise_attempt(void *threads)
 
 static void allocations_may_fail(void **state)
 {
-    (void)state;
     for (int threads = 1; threads < 4; threads++)
         assert_true(alloc_fail_sweep("partition", noise_attempt, &threads) >= 12);
 }
 
 static void memory_is_bounded(void **state)
 {
-    (void)state;
     int64_t too_little = 1, enough = 1 << 24;
     while (enough - too_little > 1) {
         const lob_context context = {.threads = 2, .max_memory = (too_little + enough) / 2};

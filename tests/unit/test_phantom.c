@@ -3,15 +3,8 @@
 #include "kernels/phantom/phantom.h"
 
 #include "kernels/phantom/phantom_random.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { ANY = -1 };
 
@@ -27,66 +20,26 @@ static const struct {
     int labels;    /* that must occur in truth; ANY: not said */
     uint64_t hash; /* of image, truth and seeds */
 } cases[] = {
-    {"a small abdomen",
-     LOB_PHANTOM_ABDOMEN, {48, 40, 32},
-     {7.5, 6.5, 7},
-     LOB_I16, 1,
-     false, 1,
-     8,   0xca2fc800eb5ea01e},
-    {"another patient, 8 bits",
-     LOB_PHANTOM_ABDOMEN, {61, 53, 29},
-     {6, 5, 7},
-     LOB_U8,  1,
-     false, 2,
-     8,   0x2d260d1ef13ee4ad},
-    {"one slice",
-     LOB_PHANTOM_ABDOMEN, {101, 83, 1},
-     {3.5, 3.5, 5},
-     LOB_U16, 1,
-     false, 3,
-     8,   0x0e8bbc1dcda5dedf},
-    {"one voxel",
-     LOB_PHANTOM_ABDOMEN, {1, 1, 1},
-     {1, 1, 1},
-     LOB_I16, 1,
-     false, 1,
-     1,   0xc295337e9438badc},
-    {"a column",
-     LOB_PHANTOM_ABDOMEN, {1, 1, 37},
-     {1, 1, 1},
-     LOB_I16, 1,
-     false, 1,
-     ANY, 0xe345920ef8bfad66},
-    {"membranes",
-     LOB_PHANTOM_CELLS,   {64, 53, 31},
-     {1, 1, 1},
-     LOB_U8,  20,
-     false, 1,
-     21,  0x3b96d40b007e2221},
-    {"nuclei, 16 bits",
-     LOB_PHANTOM_CELLS,   {64, 53, 31},
-     {1, 1, 2},
-     LOB_U16, 20,
-     true,  5,
-     21,  0xf7a013663dea2f7b},
-    {"flat cells",
-     LOB_PHANTOM_CELLS,   {97, 89, 1},
-     {1, 1, 1},
-     LOB_U8,  40,
-     false, 1,
-     41,  0x742aa5bc82d0ce58},
-    {"more cells than bytes count",
-     LOB_PHANTOM_CELLS,   {211, 199, 1},
-     {1, 1, 1},
-     LOB_U8,  300,
-     false, 1,
-     301, 0x8549512da58f62ba},
-    {"one cell",
-     LOB_PHANTOM_CELLS,   {16, 16, 16},
-     {1, 1, 1},
-     LOB_U8,  1,
-     false, 1,
-     2,   0xf9979f11667d5589},
+    ROW("a small abdomen", LOB_PHANTOM_ABDOMEN, {48, 40, 32}, {7.5, 6.5, 7}, LOB_I16, 1, false, 1,
+        8, 0xca2fc800eb5ea01e),
+    ROW("another patient, 8 bits", LOB_PHANTOM_ABDOMEN, {61, 53, 29}, {6, 5, 7}, LOB_U8, 1, false,
+        2, 8, 0x2d260d1ef13ee4ad),
+    ROW("one slice", LOB_PHANTOM_ABDOMEN, {101, 83, 1}, {3.5, 3.5, 5}, LOB_U16, 1, false, 3, 8,
+        0x0e8bbc1dcda5dedf),
+    ROW("one voxel", LOB_PHANTOM_ABDOMEN, {1, 1, 1}, {1, 1, 1}, LOB_I16, 1, false, 1, 1,
+        0xc295337e9438badc),
+    ROW("a column", LOB_PHANTOM_ABDOMEN, {1, 1, 37}, {1, 1, 1}, LOB_I16, 1, false, 1, ANY,
+        0xe345920ef8bfad66),
+    ROW("membranes", LOB_PHANTOM_CELLS, {64, 53, 31}, {1, 1, 1}, LOB_U8, 20, false, 1, 21,
+        0x3b96d40b007e2221),
+    ROW("nuclei, 16 bits", LOB_PHANTOM_CELLS, {64, 53, 31}, {1, 1, 2}, LOB_U16, 20, true, 5, 21,
+        0xf7a013663dea2f7b),
+    ROW("flat cells", LOB_PHANTOM_CELLS, {97, 89, 1}, {1, 1, 1}, LOB_U8, 40, false, 1, 41,
+        0x742aa5bc82d0ce58),
+    ROW("more cells than bytes count", LOB_PHANTOM_CELLS, {211, 199, 1}, {1, 1, 1}, LOB_U8, 300,
+        false, 1, 301, 0x8549512da58f62ba),
+    ROW("one cell", LOB_PHANTOM_CELLS, {16, 16, 16}, {1, 1, 1}, LOB_U8, 1, false, 1, 2,
+        0xf9979f11667d5589),
 };
 
 typedef struct {
@@ -143,7 +96,7 @@ static uint64_t hash_scan(const scan *s)
 static void same_bytes_for_ever(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 1);
         const uint64_t hash = hash_scan(&s);
@@ -163,7 +116,7 @@ static void same_bytes_for_ever(void **unused)
 static void labels_are_there_and_seeds_lie_in_them(void **unused)
 {
     (void)unused;
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 2);
         const int64_t n = lob_voxels(&s.truth);
@@ -282,7 +235,7 @@ static void refuses(void **unused)
         {"no cells",                           {.cells = -1}                             },
         {"more cells than fit",                {.kind = LOB_PHANTOM_CELLS, .cells = 1000}},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_phantom_options o = bad[i].o;
         if (o.dims.nx == 0) o.dims = (lob_dims){16, 16, 16};
         if (o.spacing_mm[0] == 0) memcpy(o.spacing_mm, (double[]){1, 1, 1}, sizeof o.spacing_mm);

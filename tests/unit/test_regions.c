@@ -1,20 +1,13 @@
 /* Regions: sums against voxel-by-voxel ones, and what the measures make of them. */
-#include "alloc_fail.h"
 #include "kernels/regions/regions.h"
 #include "tests/reference/components_case.h"
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 {
@@ -25,7 +18,6 @@ static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 /* Labels of random components, measured as `stats` does, are what components measured. */
 static void random_labels(void **state)
 {
-    (void)state;
     int measured = 0;
     for (uint64_t number = 70000; number < 71200; number++) {
         components_case c;
@@ -61,15 +53,15 @@ static void random_labels(void **state)
     assert_true(measured > 300);
 }
 
-/* A row of values under labels, and what the region of one of these comes to. */
-enum { MOST = 4 };
+/* A row of values and labels, and the expected region of one label. */
+enum { MAX = 4 };
 typedef struct {
     const char *what;
     int n;
     lob_type type;
     double slope, inter;
-    double in[MOST];
-    uint8_t labels[MOST];
+    double in[MAX];
+    uint8_t labels[MAX];
     int label;
     double lowest, mean, highest, deviation;
 } value_row;
@@ -77,95 +69,27 @@ typedef struct {
 #define WIDE 9007199254740992.0 /* 2^53 */
 
 static const value_row rows[] = {
-    {.what = "one voxel",
-     .n = 1,
-     .type = LOB_U8,
-     .slope = 1,
-     .in = {7},
-     .labels = {1},
-     .label = 1,
-     .lowest = 7,
-     .mean = 7,
-     .highest = 7,
-     .deviation = 0     },
-    {.what = "two values",
-     .n = 2,
-     .type = LOB_I16,
-     .slope = 1,
-     .in = {-3, 5},
-     .labels = {1, 1},
-     .label = 1,
-     .lowest = -3,
-     .mean = 1,
-     .highest = 5,
-     .deviation = 4     },
-    {.what = "NaN and infinity are left out",
-     .n = 4,
-     .type = LOB_F32,
-     .slope = 1,
-     .in = {1, NAN, 3, INFINITY},
-     .labels = {2, 2, 2, 2},
-     .label = 2,
-     .lowest = 1,
-     .mean = 2,
-     .highest = 3,
-     .deviation = 1     },
-    {.what = "nothing finite",
-     .n = 2,
-     .type = LOB_F64,
-     .slope = 1,
-     .in = {NAN, 1},
-     .labels = {1, 2},
-     .label = 1,
-     .lowest = NAN,
-     .mean = NAN,
-     .highest = NAN,
-     .deviation = NAN   },
-    {.what = "a negative slope turns the ends",
-     .n = 2,
-     .type = LOB_I16,
-     .slope = -2,
-     .inter = 10,
-     .in = {1, 4},
-     .labels = {1, 1},
-     .label = 1,
-     .lowest = 2,
-     .mean = 5,
-     .highest = 8,
-     .deviation = 3},
-    {.what = "a range wider than 32 bits",
-     .n = 3,
-     .type = LOB_F64,
-     .slope = 1,
-     .in = {0, 1e300, 0},
-     .labels = {1, 1, 1},
-     .label = 1,
-     .lowest = 0,
-     .mean = 1e300 / 3,
-     .highest = 1e300,
-     .deviation = 1e300 * 0.4714045207910317   },
-    {.what = "narrow, and far from zero",
-     .n = 4,
-     .type = LOB_I64,
-     .slope = 1,
-     .in = {WIDE, WIDE + 2, WIDE, WIDE + 2},
-     .labels = {1, 1, 1, 1},
-     .label = 1,
-     .lowest = WIDE,
-     .mean = WIDE + 1,
-     .highest = WIDE + 2,
-     .deviation = 1},
-    {.what = "the ends of float64",
-     .n = 2,
-     .type = LOB_F64,
-     .slope = 1,
-     .in = {-DBL_MAX, DBL_MAX},
-     .labels = {1, 1},
-     .label = 1,
-     .lowest = -DBL_MAX,
-     .mean = 0,
-     .highest = DBL_MAX,
-     .deviation = DBL_MAX },
+    ROW(.what = "one voxel", .n = 1, .type = LOB_U8, .slope = 1, .in = {7}, .labels = {1},
+        .label = 1, .lowest = 7, .mean = 7, .highest = 7, .deviation = 0),
+    ROW(.what = "two values", .n = 2, .type = LOB_I16, .slope = 1, .in = {-3, 5}, .labels = {1, 1},
+        .label = 1, .lowest = -3, .mean = 1, .highest = 5, .deviation = 4),
+    ROW(.what = "NaN and infinity are left out", .n = 4, .type = LOB_F32, .slope = 1,
+        .in = {1, NAN, 3, INFINITY}, .labels = {2, 2, 2, 2}, .label = 2, .lowest = 1, .mean = 2,
+        .highest = 3, .deviation = 1),
+    ROW(.what = "nothing finite", .n = 2, .type = LOB_F64, .slope = 1, .in = {NAN, 1},
+        .labels = {1, 2}, .label = 1, .lowest = NAN, .mean = NAN, .highest = NAN, .deviation = NAN),
+    ROW(.what = "a negative slope turns the ends", .n = 2, .type = LOB_I16, .slope = -2,
+        .inter = 10, .in = {1, 4}, .labels = {1, 1}, .label = 1, .lowest = 2, .mean = 5,
+        .highest = 8, .deviation = 3),
+    ROW(.what = "a range wider than 32 bits", .n = 3, .type = LOB_F64, .slope = 1,
+        .in = {0, 1e300, 0}, .labels = {1, 1, 1}, .label = 1, .lowest = 0, .mean = 1e300 / 3,
+        .highest = 1e300, .deviation = 1e300 * 0.4714045207910317),
+    ROW(.what = "narrow, and far from zero", .n = 4, .type = LOB_I64, .slope = 1,
+        .in = {WIDE, WIDE + 2, WIDE, WIDE + 2}, .labels = {1, 1, 1, 1}, .label = 1, .lowest = WIDE,
+        .mean = WIDE + 1, .highest = WIDE + 2, .deviation = 1),
+    ROW(.what = "the ends of float64", .n = 2, .type = LOB_F64, .slope = 1,
+        .in = {-DBL_MAX, DBL_MAX}, .labels = {1, 1}, .label = 1, .lowest = -DBL_MAX, .mean = 0,
+        .highest = DBL_MAX, .deviation = DBL_MAX),
 };
 
 static bool close_to(double a, double b, double scale)
@@ -175,9 +99,8 @@ static bool close_to(double a, double b, double scale)
 
 static void measures(void **state)
 {
-    (void)state;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        double store[MOST];
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        double store[MAX];
         lob_volume image = lob_volume_empty();
         image.type = rows[r].type;
         image.dims = (lob_dims){rows[r].n, 1, 1};
@@ -205,7 +128,6 @@ static void measures(void **state)
 
 static void places(void **state)
 {
-    (void)state;
     const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
     const lob_regions_input in = {
         labels, LOB_I16, 3, {3, 2, 2},
@@ -233,7 +155,6 @@ static void places(void **state)
 /* The sums of 2^32 voxels at the top of the range still fit, and so does what is made of them. */
 static void the_largest_sums_fit(void **state)
 {
-    (void)state;
     const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
     const lob_region r = {.voxels = (int64_t)n};
     const lob_region_values v = {
@@ -253,7 +174,6 @@ static void the_largest_sums_fit(void **state)
 
 static void adding_is_in_any_order(void **state)
 {
-    (void)state;
     const lob_region a = {
         5, 9, {1, 2,  0},
           {4, 3,  0},
@@ -277,7 +197,6 @@ static void adding_is_in_any_order(void **state)
 
 static void values_add_up_in_any_order(void **state)
 {
-    (void)state;
     const lob_region_values a = {
         2, 10, {7, 8},
           -1, 4
@@ -300,7 +219,6 @@ static void values_add_up_in_any_order(void **state)
 
 static void bad_input_has_its_line(void **state)
 {
-    (void)state;
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
     lob_volume image = lob_volume_empty();
@@ -322,7 +240,7 @@ static void bad_input_has_its_line(void **state)
         {{labels, LOB_F32, 3, {4, 1, 1}, NULL},               LOB_EARG },
         {{labels, LOB_U8, 3, {2, 2, 1}, &other},              LOB_EARG },
     };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error error = {.text = ""};
         assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, &context, &error), bad[i].want);
         assert_true(error.text[0] != '\0');
@@ -332,7 +250,6 @@ static void bad_input_has_its_line(void **state)
 /* By any number of threads. */
 static void the_first_wrong_label_is_named(void **state)
 {
-    (void)state;
     enum { ROWS = 4096 };
     static int16_t labels[2 * ROWS];
     for (int i = 3001; i < 2 * ROWS; i++) labels[i] = i % 2 ? 7 : -1;
@@ -352,7 +269,6 @@ static void the_first_wrong_label_is_named(void **state)
 /* Many labels, whose table is larger than small change. */
 static void tables_of_threads_are_within_the_memory(void **state)
 {
-    (void)state;
     enum { SIDE = 30, N = SIDE * SIDE * SIDE, VOXELS = 512, SMALL_CHANGE = 256 };
     static int32_t labels[N];
     static lob_region want[N], got[N];

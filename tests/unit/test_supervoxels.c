@@ -4,15 +4,7 @@
 #include "tests/reference/random.h"
 #include "tests/reference/supervoxels_case.h"
 #include "tests/reference/supervoxels_naive.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const supervoxels_case *c,
                       int threads)
@@ -24,27 +16,27 @@ static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const super
     return st;
 }
 
-/* Cut a case and compare it with the reference, which says the status. */
+/* Run a case and compare labels and status with the reference. */
 static lob_status compare(const supervoxels_case *c, int threads)
 {
     const size_t bytes = (size_t)c->n * sizeof(int32_t);
     int32_t *got = malloc(bytes), *want = malloc(bytes);
-    lob_supervoxels_stats found, told;
+    lob_supervoxels_stats found, progress_log;
     const lob_status st = cut(got, &found, c, threads);
-    const lob_status expected = supervoxels_naive(want, &told, &c->in, &c->options);
+    const lob_status expected = supervoxels_naive(want, &progress_log, &c->in, &c->options);
     if (st != expected) fail_msg("%s: %s", c->shape, lob_status_text(st));
     for (int64_t v = 0; st == LOB_OK && v < c->n; v++)
         if (got[v] != want[v])
             fail_msg("%s: voxel %lld is in %d, the reference says %d", c->shape, (long long)v,
                      got[v], want[v]);
-    if (st == LOB_OK && !supervoxels_stats_equal(&found, &told)) fail_msg("%s: stats", c->shape);
+    if (st == LOB_OK && !supervoxels_stats_equal(&found, &progress_log))
+        fail_msg("%s: stats", c->shape);
     free(got), free(want);
     return st;
 }
 
 static void equals_the_reference(void **state)
 {
-    (void)state;
     int cut_up = 0;
     for (uint64_t number = 1; number <= 350; number++) {
         supervoxels_case c;
@@ -58,7 +50,6 @@ static void equals_the_reference(void **state)
 
 static void odd_shapes_equal_the_reference(void **state)
 {
-    (void)state;
     supervoxels_case c;
     for (int number = 0; supervoxels_case_fixed(&c, number); number++) {
         if (compare(&c, 1 + number % 3) != LOB_OK) fail_msg("%s: not cut", c.shape);
@@ -68,7 +59,6 @@ static void odd_shapes_equal_the_reference(void **state)
 
 static void same_at_any_thread_count(void **state)
 {
-    (void)state;
     for (uint64_t number = 1001; number <= 1080; number++) {
         supervoxels_case c;
         supervoxels_case_make(&c, number, 41);
@@ -147,7 +137,6 @@ static void check_labels(const supervoxels_case *c, const int32_t *labels, int64
 
 static void labels_are_whole(void **state)
 {
-    (void)state;
     for (uint64_t number = 2001; number <= 2300; number++) {
         supervoxels_case c;
         supervoxels_case_make(&c, number, 31);
@@ -179,7 +168,6 @@ static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double n
 
 static void cubes_in_mm(void **state)
 {
-    (void)state;
     const double spacing[3] = {5, 1, 1};
     supervoxels_case c = made((lob_dims){24, 120, 120}, spacing, 40);
     ((uint16_t *)c.image.data)[0] = 4000; /* of whose range the noise is a hundredth */
@@ -218,7 +206,6 @@ static void cubes_in_mm(void **state)
 
 static void counts_come_near(void **state)
 {
-    (void)state;
     static const struct {
         lob_dims dims;
         double mm[3];
@@ -236,7 +223,7 @@ static void counts_come_near(void **state)
         {{1000, 1000, 2}, {1, 1, 1}, 100,  -1, {10, 10, 1},  1}, /* thinner than a cell */
         {{5, 4, 3},       {1, 1, 1}, 9999, -1, {5, 4, 3},    1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         lob_supervoxels_options o = lob_supervoxels_defaults();
         lob_volume image = lob_volume_empty();
         lob_supervoxels_plan plan;
@@ -289,7 +276,6 @@ static void lab_of(double lab[3], const uint8_t rgb[3])
 
 static void colours_as_cie_says(void **state)
 {
-    (void)state;
     uint8_t rgb[3] = {255, 0, 0};
     lob_volume image = lob_volume_empty();
     lob_supervoxels_plan plan;
@@ -327,7 +313,6 @@ static void colours_as_cie_says(void **state)
 
 static void still_is_still(void **state)
 {
-    (void)state;
     supervoxels_case c = made((lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
     c.in.image = &c.image;
     c.options.size_mm = 8;
@@ -350,7 +335,7 @@ static void still_is_still(void **state)
     lob_volume_free(&c.image);
 }
 
-/* Cut with one option changed from a call that works, and compare what it comes to. */
+/* Cut with one option changed from a call that works, and compare the result. */
 #define REFUSED(status, change)                                                         \
     do {                                                                                \
         c.options = good;                                                               \
@@ -361,7 +346,6 @@ static void still_is_still(void **state)
 
 static void bad_options_are_told(void **state)
 {
-    (void)state;
     supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
     lob_supervoxels_options good = lob_supervoxels_defaults();
     int32_t labels[120];
@@ -406,7 +390,6 @@ static int listen(void *user, double done)
 
 static void progress_and_cancel(void **state)
 {
-    (void)state;
     supervoxels_case c = made((lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
     c.in.image = &c.image;
@@ -422,10 +405,9 @@ static void progress_and_cancel(void **state)
     lob_volume_free(&c.image);
 }
 
-/* Connectivity begins where iterations end, and hears of a wish to stop as they do. */
+/* Connectivity follows the iterations, and can be cancelled as these can. */
 static void connectivity_is_cancelled(void **state)
 {
-    (void)state;
     supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
     c.in.image = &c.image;
@@ -500,11 +482,10 @@ static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
     return stats.working_bytes;
 }
 
-/* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and what is told
- * is enough. */
+/* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and the
+ * reported memory is enough. */
 static void memory_as_promised(void **state)
 {
-    (void)state;
     static const struct {
         lob_dims dims;
         int channels;
@@ -522,7 +503,7 @@ static void memory_as_promised(void **state)
         {{96, 96, 96},   3, true,  false, 4,  2 },
         {{96, 64, 64},   5, false, false, 8,  2 },
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT(rows); i++) {
         supervoxels_case c = steps(rows[i].dims, rows[i].channels, rows[i].lab);
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
         c.in.image = &c.image;

@@ -1,15 +1,9 @@
 /* Supervoxels and contacts when any one allocation fails: no leak, no crash, and a status that says
  * so. */
-#include "alloc_fail.h"
 #include "kernels/contacts/contacts.h"
 #include "tests/reference/supervoxels_case.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 
 static lob_status attempt(void *user)
 {
@@ -21,7 +15,6 @@ static lob_status attempt(void *user)
 
 static void any_allocation_fails(void **state)
 {
-    (void)state;
     int64_t reported = 0;
     int swept = 0;
     for (uint64_t number = 1; swept < 12; number++) {
@@ -63,7 +56,6 @@ static lob_status contacts_attempt(void *user)
 
 static void contacts_too(void **state)
 {
-    (void)state;
     assert_true(alloc_fail_sweep("contacts", contacts_attempt, NULL) > 10);
 }
 

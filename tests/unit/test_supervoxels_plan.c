@@ -1,12 +1,6 @@
 /* What the plan of supervoxels settles: steps of levels that slic's distances fit, and cells. */
 #include "kernels/supervoxels/supervoxels_plan.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/unit/cmocka_test.h"
 
 typedef struct {
     int32_t range;
@@ -65,7 +59,6 @@ static void distances_fit_and_steps_are_fine(void **state)
     static const int32_t ranges[] = {1, 2, 255, 4095, 65535};
     static const int channels[] = {1, 3, 16};
     static const double compactness[] = {1e-6, 0.05, 1, 20, 1e6}, thickness[] = {1e-3, 1, 1e3};
-    (void)state;
     int made = 0;
     for (int i = 0; i < 5 * 3 * 5 * 3 * 2; i++) {
         const wish w = {
@@ -93,7 +86,6 @@ static void distances_fit_and_steps_are_fine(void **state)
 /* How thick slices are takes nothing from the levels of what lies within them. */
 static void thickness_of_slices_does_not_matter(void **state)
 {
-    (void)state;
     int shift[2];
     for (int i = 0; i < 2; i++) {
         const wish w = {
@@ -112,7 +104,6 @@ static void thickness_of_slices_does_not_matter(void **state)
 static void cells_by_either_division(void **state)
 {
     static const int32_t sides[] = {1, 2, 41, 512, 65535, 65536, 65537, 1 << 20, 1 << 24};
-    (void)state;
     for (int i = 0; i < 9; i++)
         for (int j = 0; j <= i; j++) {
             const int32_t side = sides[i], cells = sides[j];

@@ -1,15 +1,9 @@
 /* What is left of a volume and its labels when any one allocation fails. */
-#include "alloc_fail.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static unsigned char header_bytes[] = {1, 2, 3, 4, 5};
 static unsigned char extension_bytes[] = {9, 8, 7};
@@ -37,9 +31,24 @@ static lob_status like_attempt(void *user)
     return status;
 }
 
+/* On failure the voxels stay the caller's. */
+static lob_status adopt_attempt(void *user)
+{
+    const lob_volume *like = user;
+    lob_volume out;
+    void *data = malloc(1), *const voxels = data;
+    if (!data) return LOB_ENOMEM;
+    const lob_status status = lob_volume_adopt(&out, like, &data, LOB_U8, 1);
+    assert_ptr_equal(status == LOB_OK ? out.data : data, voxels);
+    assert_null(status == LOB_OK ? data : out.data);
+    assert_int_equal(out.header.size, status == LOB_OK ? like->header.size : 0);
+    lob_volume_free(&out);
+    free(data);
+    return status;
+}
+
 static void test_like(void **state)
 {
-    (void)state;
     lob_volume like = grid((lob_dims){5, 7, 11});
     assert_int_equal(alloc_fail_sweep("no header", like_attempt, &like), 1);
     like.header = (lob_header){"NIfTI-1", header_bytes, sizeof header_bytes, NULL, 0};
@@ -47,12 +56,12 @@ static void test_like(void **state)
     like.header.extensions = extension_bytes;
     like.header.extensions_size = sizeof extension_bytes;
     assert_int_equal(alloc_fail_sweep("header and extensions", like_attempt, &like), 3);
+    assert_int_equal(alloc_fail_sweep("adopted voxels", adopt_attempt, &like), 3);
 }
 
 /* More bytes than any machine has, but a number that fits: the system's refusal is passed on. */
 static void test_huge(void **state)
 {
-    (void)state;
     const lob_volume like = grid((lob_dims){INT64_C(1) << 40, 1 << 10, 1 << 10});
     const int64_t before = alloc_fail_live();
     lob_volume out;
@@ -160,8 +169,7 @@ static const struct {
 
 static void test_labels(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++) {
+    for (size_t i = 0; i < COUNT(sweeps); i++) {
         labels_case c = sweeps[i].labels;
         const int64_t dense = alloc_fail_sweep(sweeps[i].what, dense_attempt, &c);
         if (dense != sweeps[i].dense_reports)
@@ -175,7 +183,6 @@ static void test_labels(void **state)
 /* The counters themselves, or the sweeps would prove nothing. */
 static void test_counters(void **state)
 {
-    (void)state;
     const int64_t live = alloc_fail_live();
     alloc_fail_at(2);
     /* volatile, since a compiler may leave out an allocation whose block it never sees used */

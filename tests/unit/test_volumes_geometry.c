@@ -2,18 +2,9 @@
 #include "volumes/geometry.h"
 
 #include "tests/reference/random.h"
+#include "tests/unit/cmocka_test.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 #define h 0.70710678118654752 /* sine and cosine of 45 degrees */
 
@@ -51,7 +42,6 @@ static bool same_bytes(const void *a, const void *b, size_t size)
 
 static void test_affines(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(affines); i++) {
         lob_geometry got, untouched;
         memset(&got, 0x5a, sizeof got);
@@ -71,7 +61,6 @@ static void test_affines(void **state)
 
 static void test_spacing(void **state)
 {
-    (void)state;
     /* Decimal fractions come back as they went in, not one rounding further. */
     const double spacing[3] = {0.7, 0.1, 2.4000000953674316};
     const lob_geometry made = lob_geometry_of_spacing(spacing);
@@ -115,7 +104,6 @@ static const struct {
 
 static void test_sizes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(sizes); i++) {
         lob_geometry g;
         assert_true(lob_geometry_of_affine(&g, sizes[i].affine));
@@ -140,7 +128,6 @@ static bool is_box(const lob_geometry *g)
 /* Whether or not a determinant's last bits would say so. */
 static void test_unsheared_sizes_are_products(void **state)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 500; round++) {
         double q[4], affine[3][4] = {{0}}, length = 0;
@@ -171,7 +158,6 @@ static void test_unsheared_sizes_are_products(void **state)
 
 static void test_round_trip(void **state)
 {
-    (void)state;
     uint64_t seed = 1;
     for (int round = 0; round < 2000; round++) {
         const uint64_t seed_here = seed;
@@ -200,7 +186,6 @@ static void test_round_trip(void **state)
 
 static void test_world(void **state)
 {
-    (void)state;
     const double affine[3][4] = {
         {0, 0,   -2, 10},
         {3, 0,   0,  20},
@@ -250,7 +235,6 @@ static const struct {
 
 static void test_directions(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(directions); i++) {
         double affine[3][4];
         for (int row = 0; row < 3; row++) {
@@ -262,9 +246,9 @@ static void test_directions(void **state)
         char code[4] = "???";
         lob_orientation(code, &geometry);
         if (strcmp(code, directions[i].code) != 0) fail_msg("%s: got %s", directions[i].what, code);
-        const int sagittal = lob_plane_axis(&geometry, LOB_SAGITTAL);
-        const int coronal = lob_plane_axis(&geometry, LOB_CORONAL);
-        const int axial = lob_plane_axis(&geometry, LOB_AXIAL);
+        const int sagittal = lob_anatomical_axis(&geometry, LOB_SAGITTAL);
+        const int coronal = lob_anatomical_axis(&geometry, LOB_CORONAL);
+        const int axial = lob_anatomical_axis(&geometry, LOB_AXIAL);
         if (sagittal != directions[i].sagittal || coronal != directions[i].coronal ||
             axial != directions[i].axial)
             fail_msg("%s: planes across %d %d %d", directions[i].what, sagittal, coronal, axial);
@@ -275,7 +259,6 @@ static void test_directions(void **state)
  */
 static void test_permutations(void **state)
 {
-    (void)state;
     static const int orders[6][3] = {
         {0, 1, 2},
         {0, 2, 1},

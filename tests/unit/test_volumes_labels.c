@@ -2,17 +2,7 @@
 #include "volumes/labels.h"
 
 #include "tests/reference/random.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+#include "tests/unit/cmocka_test.h"
 
 enum { ROW = 8 }; /* voxels of a row below, as 2 x 2 x 2 */
 
@@ -49,118 +39,56 @@ static const struct {
     double values[ROW];
     double dense[ROW];
 } good[] = {
-    {"nothing but background",                                      LOB_U8, 1,                     0, {0},                                                       0, {0},                             {0}                     },
-    {"one label everywhere",
-     LOB_U8,                                                                1,
-     0,                                                                                               {7, 7, 7, 7, 7, 7, 7, 7},
-     1,                                                                                                                                                             {7},
-     {1, 1, 1, 1, 1, 1, 1, 1}                                                                                                                                                                                                },
-    {"one label, one voxel, the last",
-     LOB_I16,                                                               1,
-     0,                                                                                               {0, 0, 0, 0, 0, 0, 0, 9},
-     1,                                                                                                                                                             {9},
-     {0, 0, 0, 0, 0, 0, 0, 1}                                                                                                                                                                                                },
-    {"already dense",
-     LOB_U8,                                                                1,
-     0,                                                                                               {0, 1, 2, 3, 3, 2, 1, 0},
-     3,                                                                                                                                                             {1, 2, 3},
-     {0, 1, 2, 3, 3, 2, 1, 0}                                                                                                                                                                                                },
-    {"gaps close and the order stays",
-     LOB_U8,                                                                1,
-     0,                                                                                               {200, 0, 7, 255, 7, 0, 0, 200},
-     3,                                                                                                                                                             {7, 200, 255},
-     {2, 0, 1, 3, 1, 0, 0, 2}                                                                                                                                                                                                },
-    {"int8",                                                        LOB_I8, 1,                     0, {127, 1, 0, 5, 5, 5, 1, 127},                              3, {1, 5, 127},                     {3, 1, 0, 2, 2, 2, 1, 3}},
-    {"uint16",
-     LOB_U16,                                                               1,
-     0,                                                                                               {65535, 1, 0, 0, 0, 0, 0, 300},
-     3,                                                                                                                                                             {1, 300, 65535},
-     {3, 1, 0, 0, 0, 0, 0, 2}                                                                                                                                                                                                },
-    {"int16",
-     LOB_I16,                                                               1,
-     0,                                                                                               {32767, 1, 0, 0, 0, 0, 0, 300},
-     3,                                                                                                                                                             {1, 300, 32767},
-     {3, 1, 0, 0, 0, 0, 0, 2}                                                                                                                                                                                                },
-    {"uint32 up to the largest label",
-     LOB_U32,                                                               1,
-     0,                                                                                               {INT32_MAX, 0, 65536, 65535, 0, 0, 0, 0},
-     3,                                                                                                                                                             {65535, 65536, INT32_MAX},
-     {3, 0, 2, 1, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"int32 up to the largest label",
-     LOB_I32,                                                               1,
-     0,                                                                                               {INT32_MAX, 0, 65536, 65535, 0, 0, 0, 0},
-     3,                                                                                                                                                             {65535, 65536, INT32_MAX},
-     {3, 0, 2, 1, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"uint64",
-     LOB_U64,                                                               1,
-     0,                                                                                               {INT32_MAX, 0, 4, 0, 0, 0, 0, 0},
-     2,                                                                                                                                                             {4, INT32_MAX},
-     {2, 0, 1, 0, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"int64",
-     LOB_I64,                                                               1,
-     0,                                                                                               {INT32_MAX, 0, 4, 0, 0, 0, 0, 0},
-     2,                                                                                                                                                             {4, INT32_MAX},
-     {2, 0, 1, 0, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"float32",
-     LOB_F32,                                                               1,
-     0,                                                                                               {16777216, 0, 4, 4, 0, 0, 0, 0},
-     2,                                                                                                                                                             {4, 16777216},
-     {2, 0, 1, 1, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"float64 up to the largest label",
-     LOB_F64,                                                               1,
-     0,                                                                                               {INT32_MAX, 0, 4, 4, 0, 0, 0, 0},
-     2,                                                                                                                                                             {4, INT32_MAX},
-     {2, 0, 1, 1, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"reals a little off are the nearest label, not the one below",
-     LOB_F32,                                                               1,
-     0,                                                                                               {2.99995, 3.00007, 3, 0, 0, 0, 1.0009, 0.9991},
-     2,                                                                                                                                                             {1, 3},
-     {2, 2, 2, 0, 0, 0, 1, 1}                                                                                                                                                                                                },
-    {"a little below 0 is background",
-     LOB_F32,                                                               1,
-     0,                                                                                               {-0.0009, -0.0, 0.0009, 5, 0, 0, 0, 0},
-     1,                                                                                                                                                             {5},
-     {0, 0, 0, 1, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"a little above the largest",
-     LOB_F64,                                                               1,
-     0,                                                                                               {2147483647.0005, 0, 0, 0, 0, 0, 0, 0},
-     1,                                                                                                                                                             {INT32_MAX},
-     {1, 0, 0, 0, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"a slope of 2",
-     LOB_U8,                                                                2,
-     0,                                                                                               {0, 1, 2, 2, 0, 0, 0, 255},
-     3,                                                                                                                                                             {2, 4, 510},
-     {0, 1, 2, 2, 0, 0, 0, 3}                                                                                                                                                                                                },
-    {"an intercept takes background along",
-     LOB_U8,                                                                1,
-     10,                                                                                              {0, 1, 1, 0, 0, 0, 0, 0},
-     2,                                                                                                                                                             {10, 11},
-     {1, 2, 2, 1, 1, 1, 1, 1}                                                                                                                                                                                                },
-    {"an intercept lifts negative numbers",
-     LOB_I16,                                                               1,
-     1024,                                                                                            {-1024, -1023, 0, 5, 5, -1024, 0, 0},
-     3,                                                                                                                                                             {1, 1024, 1029},
-     {0, 1, 2, 3, 3, 0, 2, 2}                                                                                                                                                                                                },
-    {"a slope that a float32 rounded",
-     LOB_U8,                                                                0.0039215688593685627,
-     0,                                                                                               {0, 255, 255, 0, 0, 0, 0, 0},
-     1,                                                                                                                                                             {1},
-     {0, 1, 1, 0, 0, 0, 0, 0}                                                                                                                                                                                                },
-    {"a negative slope turns the order round",
-     LOB_U8,                                                                -1,
-     255,                                                                                             {255, 254, 0, 0, 254, 255, 255, 255},
-     2,                                                                                                                                                             {1, 255},
-     {0, 1, 2, 2, 1, 0, 0, 0}                                                                                                                                                                                                },
-    {"labels that share their low bits",
-     LOB_I32,                                                               1,
-     0,                                                                                               {65536, 131072, 196608, 262144, 65536, 131072, 196608, 0},
-     4,                                                                                                                                                             {65536, 131072, 196608, 262144},
-     {1, 2, 3, 4, 1, 2, 3, 0}                                                                                                                                                                                                },
+    ROW("nothing but background", LOB_U8, 1, 0, {0}, 0, {0}, {0}),
+    ROW("one label everywhere", LOB_U8, 1, 0, {7, 7, 7, 7, 7, 7, 7, 7}, 1, {7},
+        {1, 1, 1, 1, 1, 1, 1, 1}),
+    ROW("one label, one voxel, the last", LOB_I16, 1, 0, {0, 0, 0, 0, 0, 0, 0, 9}, 1, {9},
+        {0, 0, 0, 0, 0, 0, 0, 1}),
+    ROW("already dense", LOB_U8, 1, 0, {0, 1, 2, 3, 3, 2, 1, 0}, 3, {1, 2, 3},
+        {0, 1, 2, 3, 3, 2, 1, 0}),
+    ROW("gaps close and the order stays", LOB_U8, 1, 0, {200, 0, 7, 255, 7, 0, 0, 200}, 3,
+        {7, 200, 255}, {2, 0, 1, 3, 1, 0, 0, 2}),
+    ROW("int8", LOB_I8, 1, 0, {127, 1, 0, 5, 5, 5, 1, 127}, 3, {1, 5, 127},
+        {3, 1, 0, 2, 2, 2, 1, 3}),
+    ROW("uint16", LOB_U16, 1, 0, {65535, 1, 0, 0, 0, 0, 0, 300}, 3, {1, 300, 65535},
+        {3, 1, 0, 0, 0, 0, 0, 2}),
+    ROW("int16", LOB_I16, 1, 0, {32767, 1, 0, 0, 0, 0, 0, 300}, 3, {1, 300, 32767},
+        {3, 1, 0, 0, 0, 0, 0, 2}),
+    ROW("uint32 up to the largest label", LOB_U32, 1, 0, {INT32_MAX, 0, 65536, 65535, 0, 0, 0, 0},
+        3, {65535, 65536, INT32_MAX}, {3, 0, 2, 1, 0, 0, 0, 0}),
+    ROW("int32 up to the largest label", LOB_I32, 1, 0, {INT32_MAX, 0, 65536, 65535, 0, 0, 0, 0}, 3,
+        {65535, 65536, INT32_MAX}, {3, 0, 2, 1, 0, 0, 0, 0}),
+    ROW("uint64", LOB_U64, 1, 0, {INT32_MAX, 0, 4, 0, 0, 0, 0, 0}, 2, {4, INT32_MAX},
+        {2, 0, 1, 0, 0, 0, 0, 0}),
+    ROW("int64", LOB_I64, 1, 0, {INT32_MAX, 0, 4, 0, 0, 0, 0, 0}, 2, {4, INT32_MAX},
+        {2, 0, 1, 0, 0, 0, 0, 0}),
+    ROW("float32", LOB_F32, 1, 0, {16777216, 0, 4, 4, 0, 0, 0, 0}, 2, {4, 16777216},
+        {2, 0, 1, 1, 0, 0, 0, 0}),
+    ROW("float64 up to the largest label", LOB_F64, 1, 0, {INT32_MAX, 0, 4, 4, 0, 0, 0, 0}, 2,
+        {4, INT32_MAX}, {2, 0, 1, 1, 0, 0, 0, 0}),
+    ROW("reals a little off are the nearest label, not the one below", LOB_F32, 1, 0,
+        {2.99995, 3.00007, 3, 0, 0, 0, 1.0009, 0.9991}, 2, {1, 3}, {2, 2, 2, 0, 0, 0, 1, 1}),
+    ROW("a little below 0 is background", LOB_F32, 1, 0, {-0.0009, -0.0, 0.0009, 5, 0, 0, 0, 0}, 1,
+        {5}, {0, 0, 0, 1, 0, 0, 0, 0}),
+    ROW("a little above the largest", LOB_F64, 1, 0, {2147483647.0005, 0, 0, 0, 0, 0, 0, 0}, 1,
+        {INT32_MAX}, {1, 0, 0, 0, 0, 0, 0, 0}),
+    ROW("a slope of 2", LOB_U8, 2, 0, {0, 1, 2, 2, 0, 0, 0, 255}, 3, {2, 4, 510},
+        {0, 1, 2, 2, 0, 0, 0, 3}),
+    ROW("an intercept takes background along", LOB_U8, 1, 10, {0, 1, 1, 0, 0, 0, 0, 0}, 2, {10, 11},
+        {1, 2, 2, 1, 1, 1, 1, 1}),
+    ROW("an intercept lifts negative numbers", LOB_I16, 1, 1024,
+        {-1024, -1023, 0, 5, 5, -1024, 0, 0}, 3, {1, 1024, 1029}, {0, 1, 2, 3, 3, 0, 2, 2}),
+    ROW("a slope that a float32 rounded", LOB_U8, 0.0039215688593685627, 0,
+        {0, 255, 255, 0, 0, 0, 0, 0}, 1, {1}, {0, 1, 1, 0, 0, 0, 0, 0}),
+    ROW("a negative slope turns the order round", LOB_U8, -1, 255,
+        {255, 254, 0, 0, 254, 255, 255, 255}, 2, {1, 255}, {0, 1, 2, 2, 1, 0, 0, 0}),
+    ROW("labels that share their low bits", LOB_I32, 1, 0,
+        {65536, 131072, 196608, 262144, 65536, 131072, 196608, 0}, 4,
+        {65536, 131072, 196608, 262144}, {1, 2, 3, 4, 1, 2, 3, 0}),
 };
 
 static void test_good(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
         const char *what = good[i].what;
         lob_volume volume = make(good[i].type, (lob_dims){2, 2, 2});
@@ -238,7 +166,6 @@ static bool same_bytes(const void *a, const void *b, size_t size)
 
 static void test_bad(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *what = bad[i].what;
         const lob_dims dims = {4, 5, 6};
@@ -272,7 +199,6 @@ static void test_bad(void **state)
 
 static void test_channels(void **state)
 {
-    (void)state;
     lob_volume volume = make(LOB_U8, (lob_dims){3, 3, 3});
     volume.channels = 3;
     lob_label_set set;
@@ -285,7 +211,6 @@ static void test_channels(void **state)
 
 static void test_label_type(void **state)
 {
-    (void)state;
     assert_int_equal(lob_label_type(0), LOB_U8);
     assert_int_equal(lob_label_type(255), LOB_U8);
     assert_int_equal(lob_label_type(256), LOB_I16);
@@ -344,7 +269,6 @@ static double crowd_value(size_t row, int64_t voxel)
 
 static void test_crowds(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(crowds); i++) {
         const char *what = crowds[i].what;
         lob_volume volume = make(crowds[i].type, crowds[i].dims);
@@ -421,7 +345,6 @@ static void check_by_sorting(uint64_t seed, const lob_label_set *set, double *va
 
 static void test_random(void **state)
 {
-    (void)state;
     uint64_t seed = 3;
     for (int round = 0; round < 200; round++) {
         const uint64_t seed_here = seed;
@@ -470,7 +393,6 @@ static void test_random(void **state)
 /* Kernels hand back labels in a type of their own choice. */
 static void test_restore_from_any_type(void **state)
 {
-    (void)state;
     int32_t values[] = {3, 300, INT32_MAX};
     for (int type = 0; type < LOB_TYPES; type++)
         for (int32_t count = 0; count <= 3; count++) {
@@ -495,7 +417,6 @@ static void test_restore_from_any_type(void **state)
 
 static void test_pack(void **state)
 {
-    (void)state;
     enum { N = 5000 };
     const struct {
         lob_type from, to;
@@ -508,7 +429,7 @@ static void test_pack(void **state)
         {LOB_I32, LOB_I32, 1 << 30},
         {LOB_I32, LOB_U8,  0      },
     };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    for (size_t r = 0; r < COUNT(rows); r++) {
         lob_volume volume = lob_volume_empty();
         const int32_t step = rows[r].from == LOB_U8 ? 255 : rows[r].largest;
         volume.type = rows[r].from;

@@ -1,19 +1,10 @@
 /* The list of outcomes, the one line of an error, and the table of voxel types. */
+#include "tests/unit/cmocka_test.h"
 #include "volumes/bytes.h"
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
 #include <float.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 static const struct {
     const char *what;
@@ -37,7 +28,6 @@ static const struct {
 
 static void test_exit_codes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(exit_codes); i++) {
         const int got = lob_status_exit_code(exit_codes[i].status);
         if (got != exit_codes[i].exit_code) fail_msg("%s: got %d", exit_codes[i].what, got);
@@ -47,7 +37,6 @@ static void test_exit_codes(void **state)
 
 static void test_texts(void **state)
 {
-    (void)state;
     assert_string_equal(lob_status_text(LOB_OK), "done");
     assert_string_equal(lob_status_text(LOB_ECANCEL), "cancelled");
     assert_string_equal(lob_status_text((lob_status)99), "unknown status");
@@ -60,7 +49,6 @@ static void test_texts(void **state)
 
 static void test_fail(void **state)
 {
-    (void)state;
     assert_int_equal(lob_fail(NULL, LOB_EIO, "nobody %s", "listens"), LOB_EIO);
 
     lob_error error = {.text = ""};
@@ -99,7 +87,6 @@ static const struct {
 
 static void test_types(void **state)
 {
-    (void)state;
     assert_int_equal(COUNT(types), LOB_TYPES);
     for (size_t i = 0; i < COUNT(types); i++) {
         const lob_type_info *row = lob_type_of(types[i].type);
@@ -116,12 +103,12 @@ static void test_types(void **state)
 }
 
 /* Three voxels of a type, the middle one read: the lowest, one, the highest. */
-#define VALUES_CASE(type, ctype, name, integer, least, most)                          \
+#define VALUES_CASE(type, ctype, name, integer, min, max)                             \
     {                                                                                 \
-        const ctype data[] = {(ctype)(least), 1, (ctype)(most)};                      \
+        const ctype data[] = {(ctype)(min), 1, (ctype)(max)};                         \
         double got[3] = {-7, -7, -7};                                                 \
         lob_values(got, data, type, 0, 3);                                            \
-        if (got[0] != (double)(least) || got[1] != 1.0 || got[2] != (double)(most))   \
+        if (got[0] != (double)(min) || got[1] != 1.0 || got[2] != (double)(max))      \
             fail_msg("%s: got %g %g %g", name, got[0], got[1], got[2]);               \
         lob_values(got, data, type, 1, 1);                                            \
         if (got[0] != 1.0 || got[1] != 1.0)                                           \
@@ -132,7 +119,6 @@ static void test_types(void **state)
 
 static void test_values(void **state)
 {
-    (void)state;
     LOB_TYPE_LIST(VALUES_CASE)
 
     const float odd[] = {NAN, INFINITY, -0.0f};
@@ -148,7 +134,6 @@ static void test_values(void **state)
 /* An amount's unit is the largest that it fills. */
 static void test_bytes_text(void **state)
 {
-    (void)state;
     static const struct {
         int64_t bytes;
         const char *text;

@@ -1,16 +1,6 @@
 /* Sizes that overflow, volumes like others, and grids that are or are not the same. */
+#include "tests/unit/cmocka_test.h"
 #include "volumes/volume.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 enum { MAX_TEXT = sizeof(lob_error) };
 
@@ -36,7 +26,6 @@ static const struct {
 
 static void test_products(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(products); i++) {
         const int64_t got = lob_product(products[i].a, products[i].b, products[i].c, products[i].d);
         if (got != products[i].want) fail_msg("%s: got %lld", products[i].what, (long long)got);
@@ -45,7 +34,6 @@ static void test_products(void **state)
 
 static void test_dims(void **state)
 {
-    (void)state;
     assert_int_equal(lob_dims_voxels((lob_dims){5, 7, 11}), 385);
     assert_int_equal(lob_dims_voxels((lob_dims){1, 1, 1}), 1);
     assert_int_equal(lob_dims_voxels((lob_dims){0, 7, 11}), -1);
@@ -70,7 +58,6 @@ static lob_volume grid(lob_dims dims, double x_mm, double y_mm, double z_mm)
 
 static void test_like(void **state)
 {
-    (void)state;
     lob_volume like = grid((lob_dims){5, 7, 11}, 0.7, 0.8, 3.0);
     like.header = (lob_header){"NIfTI-1", header_bytes, sizeof header_bytes, extension_bytes,
                                sizeof extension_bytes};
@@ -125,7 +112,6 @@ static const struct {
 
 static void test_impossible(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(impossible); i++) {
         const lob_volume like = grid(impossible[i].dims, 1, 1, 1);
         lob_volume out;
@@ -147,77 +133,40 @@ static const struct {
     int flip;    /* this axis, counted from 1 */
     const char *says[3];
 } grids[] = {
-    {"the same",                                          {64, 48, 20}, {1, 1, 3}, {0},                    0,          0, {NULL}                                  },
-    {"affine rounded to float32",
-     {64, 48, 20},
-     {1.0000001, 0.9999999, 3.0000002},
-     {0},
-     0,                                                                                                                0,
-     {NULL}                                                                                                                                                       },
-    {"origin rounded to hundredths",                      {64, 48, 20}, {1, 1, 3}, {0.004, -0.005, 0.003}, 0,          0, {NULL}                                  },
-    {"4.9 % of a voxel to the side",                      {64, 48, 20}, {1, 1, 3}, {0.049, 0, 0},          0,          0, {NULL}                                  },
-    {"5.1 % is too much",
-     {64, 48, 20},
-     {1, 1, 3},
-     {0.051, 0, 0},
-     0,                                                                                                                0,
-     {"first voxels 0.051 mm apart", "corners up to 0.051 mm apart (at most 0.05 mm are allowed)"}                                                                },
-    {"a slice more",                                      {64, 48, 21}, {1, 1, 3}, {0},                    0,          0, {"64 x 48 x 20 and 64 x 48 x 21 voxels"}},
-    {"another resolution",
-     {32, 24, 20},
-     {2, 2, 3},
-     {0},
-     0,                                                                                                                0,
-     {"64 x 48 x 20 and 32 x 24 x 20 voxels", "spacing 1 x 1 x 3 and 2 x 2 x 3 mm"}                                                                               },
-    {"axes in another order",
-     {20, 64, 48},
-     {1, 1, 3},
-     {0},
-     0,                                                                                                                0,
-     {"64 x 48 x 20 and 20 x 64 x 48 voxels"}                                                                                                                     },
-    {"thicker slices",
-     {64, 48, 20},
-     {1, 1, 3.5},
-     {0},
-     0,                                                                                                                0,
-     {"spacing 1 x 1 x 3 and 1 x 1 x 3.5 mm", "corners up to 9.75 mm apart"}                                                                                      },
-    {"spacing off by a thousandth: it adds up",
-     {64, 48, 20},
-     {1.001, 1, 3},
-     {0},
-     0,                                                                                                                0,
-     {"spacing 1 x 1 x 3 and 1.001 x 1 x 3 mm", "corners up to 0.0635 mm apart"}                                                                                  },
-    {"small stretches that meet in the far corner alone",
-     {64, 48, 20},
-     {1.00047, 1.00063, 3.0015},
-     {0},
-     0,                                                                                                                0,
-     {"spacing 1 x 1 x 3 and 1.00047 x 1.00063 x 3.0015 mm", "corners up to 0.0514 mm apart"}                                                                     },
-    {"first axis the other way round",
-     {64, 48, 20},
-     {1, 1, 3},
-     {0},
-     0,                                                                                                                1,
-     {"orientation RAS and LAS", "corners up to 127 mm apart"}                                                                                                    },
-    {"flipped in place",
-     {64, 48, 20},
-     {1, 1, 3},
-     {63, 0, 0},
-     0,                                                                                                                1,
-     {"orientation RAS and LAS", "first voxels 63 mm apart", "corners up to 64 mm apart"}                                                                         },
-    {"turned by 2 degrees",
-     {64, 48, 20},
-     {1, 1, 3},
-     {0},
-     0.034906585,                                                                                                      0,
-     {"axes turned by 2 degrees"}                                                                                                                                 },
-    {"turned by a hundredth of a degree",                 {64, 48, 20}, {1, 1, 3}, {0},                    0.00017453, 0, {NULL}                                  },
-    {"not a number",                                      {64, 48, 20}, {1, 1, 3}, {NAN, 0, 0},            0,          0, {"corners up to nan mm apart"}          },
+    ROW("the same", {64, 48, 20}, {1, 1, 3}, {0}, 0, 0, {NULL}),
+    ROW("affine rounded to float32", {64, 48, 20}, {1.0000001, 0.9999999, 3.0000002}, {0}, 0, 0,
+        {NULL}),
+    ROW("origin rounded to hundredths", {64, 48, 20}, {1, 1, 3}, {0.004, -0.005, 0.003}, 0, 0,
+        {NULL}),
+    ROW("4.9 % of a voxel to the side", {64, 48, 20}, {1, 1, 3}, {0.049, 0, 0}, 0, 0, {NULL}),
+    ROW("5.1 % is too much", {64, 48, 20}, {1, 1, 3}, {0.051, 0, 0}, 0, 0,
+        {"first voxels 0.051 mm apart",
+         "corners up to 0.051 mm apart (at most 0.05 mm are allowed)"}),
+    ROW("a slice more", {64, 48, 21}, {1, 1, 3}, {0}, 0, 0,
+        {"64 x 48 x 20 and 64 x 48 x 21 voxels"}),
+    ROW("another resolution", {32, 24, 20}, {2, 2, 3}, {0}, 0, 0,
+        {"64 x 48 x 20 and 32 x 24 x 20 voxels", "spacing 1 x 1 x 3 and 2 x 2 x 3 mm"}),
+    ROW("axes in another order", {20, 64, 48}, {1, 1, 3}, {0}, 0, 0,
+        {"64 x 48 x 20 and 20 x 64 x 48 voxels"}),
+    ROW("thicker slices", {64, 48, 20}, {1, 1, 3.5}, {0}, 0, 0,
+        {"spacing 1 x 1 x 3 and 1 x 1 x 3.5 mm", "corners up to 9.75 mm apart"}),
+    ROW("spacing off by a thousandth: it adds up", {64, 48, 20}, {1.001, 1, 3}, {0}, 0, 0,
+        {"spacing 1 x 1 x 3 and 1.001 x 1 x 3 mm", "corners up to 0.0635 mm apart"}),
+    ROW("small stretches that meet in the far corner alone", {64, 48, 20},
+        {1.00047, 1.00063, 3.0015}, {0}, 0, 0,
+        {"spacing 1 x 1 x 3 and 1.00047 x 1.00063 x 3.0015 mm", "corners up to 0.0514 mm apart"}),
+    ROW("first axis the other way round", {64, 48, 20}, {1, 1, 3}, {0}, 0, 1,
+        {"orientation RAS and LAS", "corners up to 127 mm apart"}),
+    ROW("flipped in place", {64, 48, 20}, {1, 1, 3}, {63, 0, 0}, 0, 1,
+        {"orientation RAS and LAS", "first voxels 63 mm apart", "corners up to 64 mm apart"}),
+    ROW("turned by 2 degrees", {64, 48, 20}, {1, 1, 3}, {0}, 0.034906585, 0,
+        {"axes turned by 2 degrees"}),
+    ROW("turned by a hundredth of a degree", {64, 48, 20}, {1, 1, 3}, {0}, 0.00017453, 0, {NULL}),
+    ROW("not a number", {64, 48, 20}, {1, 1, 3}, {NAN, 0, 0}, 0, 0, {"corners up to nan mm apart"}),
 };
 
 static void test_same_grid(void **state)
 {
-    (void)state;
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     for (size_t i = 0; i < COUNT(grids); i++) {
         const double *s = grids[i].spacing_mm;
@@ -252,7 +201,6 @@ static void test_same_grid(void **state)
 /* What a report leaves out matters as much: one change is called by one name. */
 static void test_same_grid_says_no_more(void **state)
 {
-    (void)state;
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     lob_volume b = a;
     b.geometry.affine[2][3] = 3.0;
@@ -272,7 +220,6 @@ static void test_same_grid_says_no_more(void **state)
 
 static void test_long_names(void **state)
 {
-    (void)state;
     char a_name[2000], b_name[2000];
     memset(a_name, 'a', sizeof a_name);
     for (size_t i = 0; i + 1 < sizeof b_name; i += 2) memcpy(b_name + i, "\xc3\xb6", 2);

@@ -1,11 +1,11 @@
-/* Rows of voxels to rows of bits, one loop a voxel type, 64 columns at a time. */
+/* Rows of voxels to rows of bits: a loop for each voxel type, 64 columns at a time. */
 #include "kernels/components/bits/bit_rows.h"
 
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
-#define LOB_WIDE_VECTORS
+#define LOB_HAVE_AVX2
 #elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -18,7 +18,7 @@ static inline uint64_t pack_16(const uint8_t *bytes)
 }
 #endif
 
-/* One bit a byte, whose top bit it is. */
+/* One bit from each byte: its top bit. */
 static inline uint64_t pack(const uint8_t bytes[64])
 {
 #ifdef __SSE2__
@@ -31,7 +31,7 @@ static inline uint64_t pack(const uint8_t bytes[64])
 #endif
 }
 
-/* tops[0..count) from an expression over i, which is 0 or 1, for i from `from` on. */
+/* Set tops[k] to 0xff or 0 by an expression over i = from + k that is 1 or 0. */
 #define TOPS(tops, from, count, expression)               \
     for (int k = 0; k < (count); k++) {                   \
         const int64_t i = (from) + k;                     \
@@ -39,8 +39,8 @@ static inline uint64_t pack(const uint8_t bytes[64])
     }
 
 /*
- * Set bits[0..words) from an expression over i in [0, n). Loops run over a constant number of
- * columns as far as they can, which the compiler turns into vector code: the last word from the
+ * Set the bits of n columns by an expression over the column i. Loops have a constant number of
+ * columns where possible, so that the compiler makes vector code: the last word is made from the
  * last 64 columns.
  */
 #define PACK_ROW(bits, n, expression)                                                    \
@@ -70,7 +70,7 @@ static const void *row_of(const lob_volume *image, int channel, int64_t row)
     return (const char *)image->data + (size_t)first * lob_type_of(image->type)->bytes;
 }
 
-#define FOREGROUND(type, ctype, name, integer, lowest, highest)               \
+#define FOREGROUND_CASE(type, ctype, name, integer, lowest, highest)          \
     case type: {                                                              \
         const ctype *in = data;                                               \
         if (rule->ranged || rule->scaled)                                     \
@@ -80,11 +80,11 @@ static const void *row_of(const lob_volume *image, int channel, int64_t row)
         break;                                                                \
     }
 
-LOB_SIMD_CLONES static void foreground(uint64_t *bits, const void *data, lob_type type, int64_t n,
-                                       const lob_component_rule *rule)
+LOB_SIMD_CLONES static void foreground_bits(uint64_t *bits, const void *data, lob_type type,
+                                            int64_t n, const lob_component_rule *rule)
 {
     switch (type) {
-        LOB_TYPE_LIST(FOREGROUND)
+        LOB_TYPE_LIST(FOREGROUND_CASE)
     case LOB_TYPES:
         break;
     }
@@ -101,16 +101,16 @@ LOB_SIMD_CLONES static void finite_bits(uint64_t *bits, const void *data, lob_ty
     }
 }
 
-/* A strip of a row at a time, so that its bits need no memory of their own. */
-enum { STRIP = 64 };
+/* Words that are made at a time, so that their bits fit the stack. */
+enum { CHUNK = 64 };
 
-/* Foreground of n <= 64 * STRIP columns; the channels are one after the other, `apart` bytes. */
-static int64_t strip_filled(uint64_t *filled, const lob_volume *image, const char *data,
-                            size_t apart, const uint8_t *mask, const lob_component_rule *rule,
-                            int64_t n)
+/* The foreground of n <= 64 * CHUNK columns. The next channel is channel_bytes further. */
+static int64_t chunk_foreground(uint64_t *foreground, const lob_volume *image, const char *data,
+                                size_t channel_bytes, const uint8_t *mask,
+                                const lob_component_rule *rule, int64_t n)
 {
     const int64_t words = lob_bit_words(n);
-    uint64_t bits[STRIP], data_bits[STRIP], inside[STRIP];
+    uint64_t bits[CHUNK], data_bits[CHUNK], inside[CHUNK];
     int64_t not_finite = 0;
     if (mask)
         PACK_ROW(inside, n, mask[i] != 0);
@@ -118,76 +118,76 @@ static int64_t strip_filled(uint64_t *filled, const lob_volume *image, const cha
         for (int64_t w = 0; w < words; w++)
             inside[w] = n - 64 * w < 64 ? (UINT64_C(1) << (n - 64 * w)) - 1 : UINT64_MAX;
     memcpy(data_bits, inside, (size_t)words * sizeof *bits);
-    foreground(filled, data, image->type, n, rule);
+    foreground_bits(foreground, data, image->type, n, rule);
     for (int c = 1; c < image->channels; c++) {
-        foreground(bits, data + (size_t)c * apart, image->type, n, rule);
+        foreground_bits(bits, data + (size_t)c * channel_bytes, image->type, n, rule);
         for (int64_t w = 0; w < words; w++)
-            filled[w] = rule->ranged ? filled[w] & bits[w] : filled[w] | bits[w];
+            foreground[w] = rule->ranged ? foreground[w] & bits[w] : foreground[w] | bits[w];
     }
     if (!lob_type_of(image->type)->is_integer) {
         for (int c = 0; c < image->channels; c++) {
-            finite_bits(bits, data + (size_t)c * apart, image->type, n);
+            finite_bits(bits, data + (size_t)c * channel_bytes, image->type, n);
             for (int64_t w = 0; w < words; w++) data_bits[w] &= bits[w];
         }
         for (int64_t w = 0; w < words; w++)
             not_finite += __builtin_popcountll(inside[w] & ~data_bits[w]);
     }
-    for (int64_t w = 0; w < words; w++) filled[w] &= data_bits[w];
+    for (int64_t w = 0; w < words; w++) foreground[w] &= data_bits[w];
     return not_finite;
 }
 
-int64_t lob_bits_filled(uint64_t *filled, const lob_volume *image, const uint8_t *mask,
-                        const lob_component_rule *rule, int64_t row)
+int64_t lob_bits_foreground(uint64_t *foreground, const lob_volume *image, const uint8_t *mask,
+                            const lob_component_rule *rule, int64_t row)
 {
     const int64_t nx = image->dims.nx;
     const size_t bytes = lob_type_of(image->type)->bytes;
-    const size_t apart = (size_t)lob_voxels(image) * bytes;
+    const size_t channel_bytes = (size_t)lob_voxels(image) * bytes;
     const char *data = row_of(image, 0, row);
     int64_t not_finite = 0;
-    for (int64_t x = 0; x < nx; x += 64 * STRIP) {
-        const int64_t n = nx - x < 64 * STRIP ? nx - x : 64 * STRIP;
-        not_finite += strip_filled(filled + x / 64, image, data + (size_t)x * bytes, apart,
-                                   mask ? mask + row * nx + x : NULL, rule, n);
+    for (int64_t x = 0; x < nx; x += 64 * CHUNK) {
+        const int64_t n = nx - x < 64 * CHUNK ? nx - x : 64 * CHUNK;
+        not_finite += chunk_foreground(foreground + x / 64, image, data + (size_t)x * bytes,
+                                       channel_bytes, mask ? mask + row * nx + x : NULL, rule, n);
     }
     return not_finite;
 }
 
-#define EQUAL(type, ctype, name, integer, lowest, highest) \
-    case type: {                                           \
-        const ctype *in = a, *other = b;                   \
-        PACK_ROW(bits, n, in[i] == other[i]);              \
-        break;                                             \
+#define EQUAL_CASE(type, ctype, name, integer, lowest, highest) \
+    case type: {                                                \
+        const ctype *in = a, *other = b;                        \
+        PACK_ROW(bits, n, in[i] == other[i]);                   \
+        break;                                                  \
     }
 
-LOB_SIMD_CLONES static void equal(uint64_t *bits, const void *a, const void *b, lob_type type,
-                                  int64_t n)
+LOB_SIMD_CLONES static void equal_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
+                                       int64_t n)
 {
     switch (type) {
-        LOB_TYPE_LIST(EQUAL)
+        LOB_TYPE_LIST(EQUAL_CASE)
     case LOB_TYPES:
         break;
     }
 }
 
 /* |a - b| <= limit, of integers in their own width. */
-#define WITHIN(type, ctype, name, integer, lowest, highest)                                        \
-    case type: {                                                                                   \
-        const ctype *in = a, *other = b;                                                           \
-        if (integer && sizeof(ctype) <= 4) {                                                       \
-            const uint32_t most = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;               \
-            PACK_ROW(bits, n,                                                                      \
-                     (uint32_t)(in[i] < other[i] ? (uint32_t)other[i] - (uint32_t)in[i]            \
-                                                 : (uint32_t)in[i] - (uint32_t)other[i]) <= most); \
-        } else                                                                                     \
-            PACK_ROW(bits, n, lob_component_apart_##ctype(in[i], other[i]) <= limit);              \
-        break;                                                                                     \
+#define WITHIN_CASE(type, ctype, name, integer, lowest, highest)                                  \
+    case type: {                                                                                  \
+        const ctype *in = a, *other = b;                                                          \
+        if (integer && sizeof(ctype) <= 4) {                                                      \
+            const uint32_t max = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;               \
+            PACK_ROW(bits, n,                                                                     \
+                     (uint32_t)(in[i] < other[i] ? (uint32_t)other[i] - (uint32_t)in[i]           \
+                                                 : (uint32_t)in[i] - (uint32_t)other[i]) <= max); \
+        } else                                                                                    \
+            PACK_ROW(bits, n, lob_component_apart_##ctype(in[i], other[i]) <= limit);             \
+        break;                                                                                    \
     }
 
-LOB_SIMD_CLONES static void within(uint64_t *bits, const void *a, const void *b, lob_type type,
-                                   int64_t n, double limit)
+LOB_SIMD_CLONES static void within_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
+                                        int64_t n, double limit)
 {
     switch (type) {
-        LOB_TYPE_LIST(WITHIN)
+        LOB_TYPE_LIST(WITHIN_CASE)
     case LOB_TYPES:
         break;
     }
@@ -210,7 +210,7 @@ LOB_SIMD_CLONES static void add_apart(double *sum, const void *a, const void *b,
     }
 }
 
-/* Several channels: sums of 64 columns at a time. */
+/* Several channels: the sums of 64 columns at a time. */
 static void sums_within(uint64_t *bits, const lob_volume *image, double limit, int64_t a, int64_t b,
                         int64_t a_from, int64_t b_from, int64_t pairs)
 {
@@ -231,19 +231,19 @@ static void equal_pairs(uint64_t *bits, const lob_volume *image, int64_t a, int6
                         int64_t a_from, int64_t b_from, int64_t pairs)
 {
     const size_t bytes = lob_type_of(image->type)->bytes;
-    for (int64_t x = 0; x < pairs; x += 64 * STRIP) {
-        const int64_t n = pairs - x < 64 * STRIP ? pairs - x : 64 * STRIP;
-        uint64_t more[STRIP];
+    for (int64_t x = 0; x < pairs; x += 64 * CHUNK) {
+        const int64_t n = pairs - x < 64 * CHUNK ? pairs - x : 64 * CHUNK;
+        uint64_t more[CHUNK];
         for (int c = 0; c < image->channels; c++) {
             const char *in = row_of(image, c, a), *other = row_of(image, c, b);
-            equal(c ? more : bits + x / 64, in + (size_t)(x + a_from) * bytes,
-                  other + (size_t)(x + b_from) * bytes, image->type, n);
+            equal_bits(c ? more : bits + x / 64, in + (size_t)(x + a_from) * bytes,
+                       other + (size_t)(x + b_from) * bytes, image->type, n);
             for (int64_t w = 0; c && w < lob_bit_words(n); w++) bits[x / 64 + w] &= more[w];
         }
     }
 }
 
-/* Compare pairs of columns (x + a_from, x + b_from); bit x becomes that of column x + a_from. */
+/* Compare row a with row b moved by dx. rule NULL: for equality. */
 static void compare(uint64_t *bits, const lob_volume *image, const lob_component_rule *rule,
                     int64_t a, int64_t b, int dx)
 {
@@ -256,15 +256,15 @@ static void compare(uint64_t *bits, const lob_volume *image, const lob_component
     else if (image->channels > 1)
         sums_within(bits, image, rule->limit, a, b, a_from, b_from, pairs);
     else
-        within(bits, (const char *)row_of(image, 0, a) + (size_t)a_from * bytes,
-               (const char *)row_of(image, 0, b) + (size_t)b_from * bytes, image->type, pairs,
-               rule->limit);
-    if (dx < 0) lob_bits_up(bits, bits, words);
+        within_bits(bits, (const char *)row_of(image, 0, a) + (size_t)a_from * bytes,
+                    (const char *)row_of(image, 0, b) + (size_t)b_from * bytes, image->type, pairs,
+                    rule->limit);
+    if (dx < 0) lob_bits_shift_up(bits, bits, words);
 }
 
-#ifdef LOB_WIDE_VECTORS
+#ifdef LOB_HAVE_AVX2
 
-/* Bit i of words of 64 columns: a[i] == b[i], of so many bytes each. */
+/* Bit i of words of 64 columns: whether voxels a[i] and b[i] are equal. */
 typedef void equal_words(uint64_t *bits, const char *a, const char *b, int64_t words);
 
 __attribute__((target("avx2"))) static inline __m256i load_avx2(const char *at)
@@ -301,7 +301,7 @@ __attribute__((target("avx2"))) static void equal_2_avx2(uint64_t *bits, const c
     }
 }
 
-/* NULL: there is none for voxels of this type on this machine. */
+/* NULL: none for this type on this machine. */
 static equal_words *equal_words_of(lob_type type)
 {
     const bool one = type == LOB_U8 || type == LOB_I8, two = type == LOB_U16 || type == LOB_I16;
@@ -310,10 +310,10 @@ static equal_words *equal_words_of(lob_type type)
 }
 
 /*
- * Whole words at a time, reading on into the next row and back into the one before. Returns false
- * where there is no such row, or no vectors for the voxels: then nothing has been done.
+ * Whole words at a time, which reads past the row's ends into the rows before and after it. Returns
+ * false, having done nothing, where there is no such row or no vector code for the type.
  */
-static bool equal_wide(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b, int dx)
+static bool equal_avx2(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b, int dx)
 {
     const int64_t nx = image->dims.nx, words = lob_bit_words(nx);
     const int64_t from = b * nx + dx, end = (a > b ? a : b) * nx + (dx > 0) + 64 * words;
@@ -332,8 +332,8 @@ static bool equal_wide(uint64_t *bits, const lob_volume *image, int64_t a, int64
 
 void lob_bits_equal(uint64_t *bits, const lob_volume *image, int64_t a, int64_t b, int dx)
 {
-#ifdef LOB_WIDE_VECTORS
-    if (equal_wide(bits, image, a, b, dx)) return;
+#ifdef LOB_HAVE_AVX2
+    if (equal_avx2(bits, image, a, b, dx)) return;
 #endif
     compare(bits, image, NULL, a, b, dx);
 }

@@ -1,37 +1,74 @@
 /*
- * Which neighbours are joined: a plane of bits for each direction, from an image's values. Of one
- * channel, neighbours that share faces alone are face_bits_cuda.cu's.
+ * Which neighbours are joined: a bit per voxel and direction, from the values of an image.
+ * Neighbours that share faces, of one channel, are face_bits_cuda.cu's work.
  */
 #include "kernels/components/bits/bits_params_cuda.cuh"
 
+namespace lob::components
+{
+
 enum {
-    PLANES_WARPS = 8, /* of a block; their planes follow each other along z */
-    PLANES_THREADS = PLANES_WARPS * WORD,
-    GROUP = 8,    /* words of a row that a warp has at once: what it writes fills a sector */
-    STRETCH = 32, /* rows that it goes along y */
-    BELOW = 3     /* rows before a row in the plane before */
+    COMPARE_WARPS = 8, /* of a block, each in another slice */
+    COMPARE_THREADS = COMPARE_WARPS * WARP,
+    WARP_WORDS = 8, /* of a row that a warp has at once: they fill a 32-byte sector */
+    WARP_ROWS = 32, /* that it takes one after the other along y */
+    BELOW = 3       /* rows before a row in the slice before */
 };
+
+/* Consecutive words; quads: count and every address are multiples of 4 words. */
+template <int N>
+static __device__ inline void store_words(uint32_t *to, const uint32_t (&from)[N], int count,
+                                          bool quads)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        if (i >= count) continue;
+        if (!quads)
+            to[i] = from[i];
+        else if (i % 4 == 0)
+            *(uint4 *)(to + i) = make_uint4(from[i], from[i + 1], from[i + 2], from[i + 3]);
+    }
+}
+
+template <int N>
+static __device__ inline void load_words(uint32_t (&to)[N], const uint32_t *from, int count,
+                                         bool quads)
+{
+#pragma unroll
+    for (int i = 0; i < N; i += 4) {
+        uint4 q = make_uint4(0, 0, 0, 0);
+        if (quads && i < count)
+            q = *(const uint4 *)(from + i);
+        else {
+            if (i < count) q.x = from[i];
+            if (i + 1 < count) q.y = from[i + 1];
+            if (i + 2 < count) q.z = from[i + 2];
+            if (i + 3 < count) q.w = from[i + 3];
+        }
+        to[i] = q.x, to[i + 1] = q.y, to[i + 2] = q.z, to[i + 3] = q.w;
+    }
+}
 
 /* ---- one channel ---- */
 
-template <typename C> struct comparing {
-    scene s;
+template <typename C> struct compare_params {
+    bits_params b;
     C alike;
-    int groups, stretches; /* of a row, of a plane */
-    int64_t units;         /* what blocks take: a group, a stretch and PLANES_WARPS planes */
-    bool quads;            /* rows are whole numbers of 4 words */
+    int word_groups, row_groups; /* of WARP_WORDS in a row, of WARP_ROWS in a slice */
+    int64_t items;               /* for blocks: WARP_WORDS x WARP_ROWS x COMPARE_WARPS slices */
+    bool quads;                  /* rows are whole numbers of 4 words */
 };
 
 /* The direction whose words a lane keeps and writes. */
 typedef struct {
     int dx, dy, dz;
-    uint32_t *plane; /* NULL: none */
+    uint32_t *bits; /* NULL: none */
 } lane_direction;
 
-static __device__ inline lane_direction direction_of_lane(const runs &r, int lane)
+static __device__ inline lane_direction direction_of_lane(const join_params &p, int lane)
 {
     lane_direction d = {-1, 0, 0, NULL};
-    if (lane < DIRECTIONS) d.plane = r.plane[lane];
+    if (lane < DIRECTIONS) d.bits = p.joined_bits[lane];
     if (lane == 0) return d;
     const int row = (lane - 1) / 3;
     d.dx = (lane - 1) % 3 - 1;
@@ -40,56 +77,57 @@ static __device__ inline lane_direction direction_of_lane(const runs &r, int lan
     return d;
 }
 
-/* A lane takes a voxel of each word of a group. */
+/* A lane takes a voxel of each word. */
 template <typename T, typename R>
-static __device__ inline void load_values(R (&to)[GROUP], const scene &s, bool there, int64_t row,
-                                          int x)
+static __device__ inline void load_values(R (&to)[WARP_WORDS], const bits_params &b, bool there,
+                                          int64_t row, int x)
 {
-    const T *from = (const T *)s.stored + (there ? row : 0) * s.r.nx + x;
+    const T *from = (const T *)b.image.stored + (there ? row : 0) * b.join.nx + x;
 #pragma unroll
-    for (int i = 0; i < GROUP; i++)
-        to[i] = there && x + i * WORD < s.r.nx ? (R)from[i * WORD] : R(0);
+    for (int i = 0; i < WARP_WORDS; i++)
+        to[i] = there && x + i * WORD < b.join.nx ? (R)from[i * WORD] : R(0);
 }
 
-/* The values to the left and to the right of a lane's; what lies beside the group is not known. */
+/* The values to the left and to the right of a lane's; those beside the words are not known. */
 template <typename R>
-static __device__ inline void shift_values(R (&left)[GROUP], R (&right)[GROUP],
-                                           const R (&own)[GROUP], int lane)
+static __device__ inline void shift_values(R (&left)[WARP_WORDS], R (&right)[WARP_WORDS],
+                                           const R (&own)[WARP_WORDS], int lane)
 {
-    R before[GROUP], after[GROUP];
+    R before[WARP_WORDS], after[WARP_WORDS];
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) {
-        before[i] = __shfl_sync(~0u, own[i], (lane + WORD - 1) % WORD);
-        after[i] = __shfl_sync(~0u, own[i], (lane + 1) % WORD);
+    for (int i = 0; i < WARP_WORDS; i++) {
+        before[i] = __shfl_sync(ALL_LANES, own[i], (lane + WARP - 1) % WARP);
+        after[i] = __shfl_sync(ALL_LANES, own[i], (lane + 1) % WARP);
     }
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) {
+    for (int i = 0; i < WARP_WORDS; i++) {
         left[i] = lane == 0 ? before[i > 0 ? i - 1 : 0] : before[i];
-        right[i] = lane == WORD - 1 ? after[i < GROUP - 1 ? i + 1 : i] : after[i];
+        right[i] = lane == WARP - 1 ? after[i < WARP_WORDS - 1 ? i + 1 : i] : after[i];
     }
 }
 
 /*
- * Bit x of a direction's word: the voxel at x of the other row is joined with that of this row at
- * x - dx, wherever both are foreground. A lane gets the words of its direction; whether that is
- * wanted is asked when they are written.
+ * Bit x of a direction's word: voxel x of the other row is joined with voxel x - dx of this row, if
+ * both are foreground. A lane gets the words of its direction; directions that are not wanted are
+ * left out when words are written.
  */
 template <typename R, typename C>
-static __device__ inline void compare_group(uint32_t (&bits)[GROUP], const C &alike,
-                                            const R (&own)[GROUP], const R (&before)[GROUP],
-                                            const R (&below)[BELOW][GROUP], int lane)
+static __device__ inline void compare_group(uint32_t (&bits)[WARP_WORDS], const C &alike,
+                                            const R (&own)[WARP_WORDS],
+                                            const R (&before)[WARP_WORDS],
+                                            const R (&below)[BELOW][WARP_WORDS], int lane)
 {
-    R left[GROUP], right[GROUP];
+    R left[WARP_WORDS], right[WARP_WORDS];
     shift_values(left, right, own, lane);
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) {
+    for (int i = 0; i < WARP_WORDS; i++) {
         uint32_t of[16] = {};
 #pragma unroll
         for (int k = 0; k < DIRECTIONS; k++) {
             const int row = k ? (k - 1) / 3 : -1, dx = k ? (k - 1) % 3 - 1 : -1;
             const R from = dx < 0 ? right[i] : dx > 0 ? left[i] : own[i];
             const R to = row < 0 ? own[i] : row == 0 ? before[i] : below[row > 0 ? row - 1 : 0][i];
-            of[k] = __ballot_sync(~0u, alike(from, to));
+            of[k] = __ballot_sync(ALL_LANES, alike(from, to));
         }
 #pragma unroll
         for (int k = 0; k < 8; k++) of[k] = lane & 1 ? of[2 * k + 1] : of[2 * k];
@@ -100,80 +138,78 @@ static __device__ inline void compare_group(uint32_t (&bits)[GROUP], const C &al
     }
 }
 
-/* All lanes together, each for its direction: from a row's comparisons to words of its plane. */
+/* All lanes together, each for its direction: from a row's comparisons to words of joined_bits. */
 template <typename T, typename C>
-static __device__ inline void write_group(const comparing<C> &c, const lane_direction &d,
-                                          uint32_t (&bits)[GROUP], int y, int z, int w)
+static __device__ inline void write_group(const compare_params<C> &k, const lane_direction &d,
+                                          uint32_t (&bits)[WARP_WORDS], int y, int z, int w)
 {
-    const runs &r = c.s.r;
-    const int count = min(r.words - w, (int)GROUP);
-    if (!d.plane) return;
-    const bool there = (uint32_t)(y + d.dy) < (uint32_t)r.ny && z + d.dz >= 0;
-    const int64_t row = (int64_t)z * r.ny + y;
-    const int64_t to_row = there ? row + (int64_t)d.dz * r.ny + d.dy : row;
-    uint32_t from[GROUP], to[GROUP];
-    load_words(from, r.filled + row * r.words + w, count, c.quads);
-    load_words(to, r.filled + to_row * r.words + w, there ? count : 0, c.quads);
+    const join_params &p = k.b.join;
+    const int count = min(p.words - w, (int)WARP_WORDS);
+    if (!d.bits) return;
+    const bool there = (uint32_t)(y + d.dy) < (uint32_t)p.ny && z + d.dz >= 0;
+    const int64_t row = (int64_t)z * p.ny + y;
+    const int64_t to_row = there ? row + (int64_t)d.dz * p.ny + d.dy : row;
+    uint32_t from[WARP_WORDS], to[WARP_WORDS];
+    load_words(from, p.filled + row * p.words + w, count, k.quads);
+    load_words(to, p.filled + to_row * p.words + w, there ? count : 0, k.quads);
 
-    /* the pair that leaves the group */
-    const int x = d.dx < 0 ? w * WORD - 1 : (w + GROUP) * WORD;
+    /* the pair across the end of these words */
+    const int x = d.dx < 0 ? w * WORD - 1 : (w + WARP_WORDS) * WORD;
     uint32_t edge = 0;
-    if (there && d.dx && x >= 0 && x < r.nx) {
-        using R = typename held<T>::type;
-        const T *stored = (const T *)c.s.stored;
-        const uint32_t filled = r.filled[to_row * r.words + x / WORD] >> x % WORD & 1;
-        edge = filled && c.alike((R)stored[row * r.nx + x - d.dx], (R)stored[to_row * r.nx + x]);
+    if (there && d.dx && x >= 0 && x < p.nx) {
+        using R = typename in_register<T>::type;
+        const T *stored = (const T *)k.b.image.stored;
+        const uint32_t filled = p.filled[to_row * p.words + x / WORD] >> x % WORD & 1;
+        edge = filled && k.alike((R)stored[row * p.nx + x - d.dx], (R)stored[to_row * p.nx + x]);
     }
-    uint32_t words[GROUP];
+    uint32_t words[WARP_WORDS];
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) bits[i] &= to[i];
+    for (int i = 0; i < WARP_WORDS; i++) bits[i] &= to[i];
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) {
+    for (int i = 0; i < WARP_WORDS; i++) {
         const uint32_t left = i > 0 ? bits[i - 1] : edge << 31;
-        const uint32_t right = i < GROUP - 1 ? bits[i + 1] : edge;
-        const uint32_t pairs = d.dx < 0   ? lob_bits_back(bits[i], left)
-                               : d.dx > 0 ? lob_bits_ahead(bits[i], right)
+        const uint32_t right = i < WARP_WORDS - 1 ? bits[i + 1] : edge;
+        const uint32_t pairs = d.dx < 0   ? bits_back(bits[i], left)
+                               : d.dx > 0 ? bits_ahead(bits[i], right)
                                           : bits[i];
         words[i] = pairs & from[i];
     }
-    store_words(d.plane + row * r.words + w, words, count, c.quads);
+    store_words(d.bits + row * p.words + w, words, count, k.quads);
 }
 
-/*
- * A warp goes along y with a group of words of a plane: a row's values stay in registers while they
- * are those before another.
+/* A warp goes along y: a row's values stay in registers while the next row is compared with them.
  */
 template <typename T, typename C>
-static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1 : 2)
-    planes_kernel(comparing<C> c)
+static __global__ void __launch_bounds__(COMPARE_THREADS, sizeof(T) > 4 ? 1 : 2)
+    compare_kernel(compare_params<C> k)
 {
-    using R = typename held<T>::type;
-    const scene &s = c.s;
-    const runs &r = s.r;
-    const int lane = (int)threadIdx.x % WORD, warp = (int)threadIdx.x / WORD;
-    const lane_direction d = direction_of_lane(r, lane);
-    const bool flat = !r.along[2];
-    for (int64_t unit = blockIdx.x; unit < c.units; unit += gridDim.x) {
-        const int64_t rest = unit / c.groups, slab = rest / c.stretches;
-        const int w = (int)(unit - rest * c.groups) * GROUP, x = w * WORD + lane;
-        const int first_y = (int)(rest - slab * c.stretches) * STRETCH;
-        const int end_y = min(first_y + (int)STRETCH, r.ny);
-        const int z = (int)(slab * PLANES_WARPS) + warp;
-        if (z >= r.nz) continue;
-        const int64_t plane = (int64_t)z * r.ny, plane_below = plane - r.ny;
+    using R = typename in_register<T>::type;
+    const bits_params &b = k.b;
+    const join_params &p = b.join;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const lane_direction d = direction_of_lane(p, lane);
+    const bool flat = !p.along[2];
+    for (int64_t item = blockIdx.x; item < k.items; item += gridDim.x) {
+        const int64_t rest = item / k.word_groups, slab = rest / k.row_groups;
+        const int w = (int)(item - rest * k.word_groups) * WARP_WORDS, x = w * WORD + lane;
+        const int first_y = (int)(rest - slab * k.row_groups) * WARP_ROWS;
+        const int end_y = min(first_y + (int)WARP_ROWS, p.ny);
+        const int z = (int)(slab * COMPARE_WARPS) + warp;
+        if (z >= p.nz) continue;
+        const int64_t slice = (int64_t)z * p.ny, slice_below = slice - p.ny; /* first rows */
         const bool deep = z > 0 && !flat;
-        R own[GROUP], before[GROUP], below[BELOW][GROUP];
-        load_values<T>(before, s, first_y > 0, plane + first_y - 1, x);
-        load_values<T>(below[0], s, deep && first_y > 0, plane_below + first_y - 1, x);
-        load_values<T>(below[1], s, deep, plane_below + first_y, x);
+        R own[WARP_WORDS], before[WARP_WORDS], below[BELOW][WARP_WORDS];
+        load_values<T>(before, b, first_y > 0, slice + first_y - 1, x);
+        load_values<T>(below[0], b, deep && first_y > 0, slice_below + first_y - 1, x);
+        load_values<T>(below[1], b, deep, slice_below + first_y, x);
         for (int y = first_y; y < end_y; y++) {
-            uint32_t bits[GROUP];
-            load_values<T>(own, s, true, plane + y, x);
-            load_values<T>(below[2], s, deep && y + 1 < r.ny, plane_below + y + 1, x);
-            compare_group(bits, c.alike, own, before, below, lane);
-            write_group<T>(c, d, bits, y, z, w);
+            uint32_t bits[WARP_WORDS];
+            load_values<T>(own, b, true, slice + y, x);
+            load_values<T>(below[2], b, deep && y + 1 < p.ny, slice_below + y + 1, x);
+            compare_group(bits, k.alike, own, before, below, lane);
+            write_group<T>(k, d, bits, y, z, w);
 #pragma unroll
-            for (int i = 0; i < GROUP; i++) {
+            for (int i = 0; i < WARP_WORDS; i++) {
                 before[i] = own[i];
                 below[0][i] = below[1][i];
                 below[1][i] = below[2][i];
@@ -183,85 +219,89 @@ static __global__ void __launch_bounds__(PLANES_THREADS, sizeof(T) > 4 ? 1 : 2)
 }
 
 template <typename T, typename C>
-static lob_status compare_single(joining *j, const scene &s, lob_error *error)
+static lob_status compare_single(call *c, const bits_params &b, lob_error *error)
 {
-    const runs &r = s.r;
-    comparing<C> c = {s, C(s), 0, 0, 0, false};
-    c.groups = (r.words + GROUP - 1) / GROUP;
-    c.stretches = (r.ny + STRETCH - 1) / STRETCH;
-    c.units = (int64_t)c.groups * c.stretches * ((r.nz + PLANES_WARPS - 1) / PLANES_WARPS);
-    c.quads = r.words % 4 == 0;
-    return lob_launch(j->device, planes_kernel<T, C>, "comparing neighbours", c.units,
-                      PLANES_THREADS, 0, c, error);
+    const join_params &p = b.join;
+    compare_params<C> k = {b, C(b), 0, 0, 0, false};
+    k.word_groups = (p.words + WARP_WORDS - 1) / WARP_WORDS;
+    k.row_groups = (p.ny + WARP_ROWS - 1) / WARP_ROWS;
+    k.items = (int64_t)k.word_groups * k.row_groups * ((p.nz + COMPARE_WARPS - 1) / COMPARE_WARPS);
+    k.quads = p.words % 4 == 0;
+    return lob_launch(c->device, compare_kernel<T, C>, "comparing neighbours", k.items,
+                      COMPARE_THREADS, 0, k, error);
 }
 
 /* ---- several channels ---- */
 
 /* Whether two voxels are joined, if both are foreground. */
-template <typename T> static __device__ inline bool alike(const scene &s, int64_t a, int64_t b)
+template <typename T>
+static __device__ inline bool alike(const bits_params &b, int64_t one, int64_t other)
 {
-    const T *stored = (const T *)s.stored;
+    const T *stored = (const T *)b.image.stored;
     double sum = 0;
-    for (int c = 0; c < s.channels; c++) {
-        const T of_a = stored[a + c * s.voxels], of_b = stored[b + c * s.voxels];
-        if (!s.tolerance && of_a != of_b) return false;
-        if (s.tolerance) sum += apart(of_a, of_b);
+    for (int c = 0; c < b.image.channels; c++) {
+        const int64_t channel = c * b.image.voxels;
+        const T v = stored[one + channel], to = stored[other + channel];
+        if (!b.tolerance && v != to) return false;
+        if (b.tolerance) sum += apart(v, to);
     }
-    return !s.tolerance || sum <= s.rule.limit;
+    return !b.tolerance || sum <= b.rule.limit;
 }
 
 /* A warp takes a word in all directions. */
-template <typename T> static __device__ inline void join_word(const scene &s, int y, int z, int w)
+template <typename T>
+static __device__ inline void join_word(const bits_params &b, int y, int z, int w)
 {
-    const runs &r = s.r;
-    const int lane = (int)threadIdx.x % WORD, x = w * WORD + lane;
-    const int64_t row = (int64_t)z * r.ny + y;
-    const uint32_t filled = r.filled[row * r.words + w];
+    const join_params &p = b.join;
+    const int lane = (int)threadIdx.x % WARP, x = w * WORD + lane;
+    const int64_t row = (int64_t)z * p.ny + y;
+    const uint32_t filled = p.filled[row * p.words + w];
     for (int k = 0; k < DIRECTIONS; k++) {
-        const lane_direction d = direction_of_lane(r, k);
-        if (!d.plane) continue;
+        const lane_direction d = direction_of_lane(p, k);
+        if (!d.bits) continue;
         const int to_y = y + d.dy, to_z = z + d.dz;
-        const uint32_t here = row_word(r, r.filled, to_y, to_z, w);
-        const uint32_t to = d.dx < 0 ? lob_bits_back(here, row_word(r, r.filled, to_y, to_z, w - 1))
-                            : d.dx > 0
-                                ? lob_bits_ahead(here, row_word(r, r.filled, to_y, to_z, w + 1))
-                                : here;
+        const uint32_t here = row_word(p, p.filled, to_y, to_z, w);
+        const uint32_t to = d.dx < 0   ? bits_back(here, row_word(p, p.filled, to_y, to_z, w - 1))
+                            : d.dx > 0 ? bits_ahead(here, row_word(p, p.filled, to_y, to_z, w + 1))
+                                       : here;
         const bool both = (filled & to) >> lane & 1;
         const bool joined =
-            both && alike<T>(s, row * r.nx + x, ((int64_t)to_z * r.ny + to_y) * r.nx + x + d.dx);
-        const uint32_t bits = __ballot_sync(~0u, joined);
-        if (lane == 0) d.plane[row * r.words + w] = bits;
+            both && alike<T>(b, row * p.nx + x, ((int64_t)to_z * p.ny + to_y) * p.nx + x + d.dx);
+        const uint32_t bits = __ballot_sync(ALL_LANES, joined);
+        if (lane == 0) d.bits[row * p.words + w] = bits;
     }
 }
 
 template <typename T>
-static __global__ void __launch_bounds__(PLANES_THREADS) channels_kernel(scene s)
+static __global__ void __launch_bounds__(COMPARE_THREADS) channels_kernel(bits_params b)
 {
-    const runs &r = s.r;
-    const int64_t rows = (int64_t)r.ny * r.nz, step = (int64_t)gridDim.x * PLANES_WARPS;
-    for (int64_t row = (int64_t)blockIdx.x * PLANES_WARPS + threadIdx.x / WORD; row < rows;
+    const join_params &p = b.join;
+    const int64_t rows = (int64_t)p.ny * p.nz, step = (int64_t)gridDim.x * COMPARE_WARPS;
+    for (int64_t row = (int64_t)blockIdx.x * COMPARE_WARPS + threadIdx.x / WARP; row < rows;
          row += step) {
-        const int z = (int)(row / r.ny), y = (int)(row - (int64_t)z * r.ny);
-        for (int w = 0; w < r.words; w++) join_word<T>(s, y, z, w);
+        const int z = (int)(row / p.ny), y = (int)(row - (int64_t)z * p.ny);
+        for (int w = 0; w < p.words; w++) join_word<T>(b, y, z, w);
     }
 }
 
 /* ---- the call ---- */
 
-template <typename T> static lob_status compare(joining *j, const scene &s, lob_error *error)
+template <typename T> static lob_status compare(call *c, const bits_params &b, lob_error *error)
 {
-    using R = typename held<T>::type;
-    const int64_t rows = (int64_t)s.r.ny * s.r.nz;
-    if (s.channels > 1)
-        return lob_launch(j->device, channels_kernel<T>, "comparing neighbours",
-                          lob_grid_blocks(j->device, rows * WORD, PLANES_THREADS), PLANES_THREADS,
-                          0, s, error);
-    if (s.tolerance) return compare_single<T, near_values<R>>(j, s, error);
-    return compare_single<T, equal_values<R>>(j, s, error);
+    using R = typename in_register<T>::type;
+    const int64_t rows = (int64_t)b.join.ny * b.join.nz;
+    if (b.image.channels > 1)
+        return lob_launch(c->device, channels_kernel<T>, "comparing neighbours",
+                          lob_grid_blocks(c->device, rows * WARP, COMPARE_THREADS), COMPARE_THREADS,
+                          0, b, error);
+    if (b.tolerance) return compare_single<T, near_values<R>>(c, b, error);
+    return compare_single<T, equal_values<R>>(c, b, error);
 }
 
-lob_status lob_joining_compare(joining *j, const scene &s, lob_error *error)
+lob_status compare_neighbours(call *c, const bits_params &b, lob_error *error)
 {
-    return with_type(j->in->image->type,
-                     [&](auto of_type) { return compare<decltype(of_type)>(j, s, error); });
+    return with_type(b.image.type,
+                     [&](auto of_type) { return compare<decltype(of_type)>(c, b, error); });
 }
+
+} /* namespace lob::components */

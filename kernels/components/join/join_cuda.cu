@@ -1,383 +1,187 @@
-/* Joining on the device: the layout of a grid's runs, and the stages in order. */
-#include "kernels/components/components_job_cuda.cuh"
-#include "kernels/components/join/border_join_cuda.cuh"
-#include "kernels/components/join/number_cuda.cuh"
-#include "kernels/components/join/tile_join_cuda.cuh"
-#include "kernels/components/join/tile_join_faces_cuda.cuh"
-#include "volumes/bytes.h"
+/* Joining on the GPU: tiles for a neighbourhood, memory for bits, runs and pieces, and the three
+ * joining stages in order. */
+#include "kernels/components/components_stages_cuda.cuh"
 
 #include <cub/device/device_scan.cuh>
-#include <thrust/iterator/transform_iterator.h>
+
+namespace lob::components
+{
 
 /* ---- layout ---- */
 
-static int bits_for(int64_t n, int most)
+static int bits_for(int64_t n, int max)
 {
     int bits = 0;
-    while (bits < most && INT64_C(1) << bits < n) bits++;
+    while (bits < max && INT64_C(1) << bits < n) bits++;
     return bits;
 }
 
-/*
- * Lines take the rows together that are neighbours in every way. A tile is a cube of lines, or as
- * near to one as the volume allows.
- */
-static void plan_lines(runs *r, int neighbours, int slice_axis)
+/* Rows are merged that are neighbours in every way. A tile is a cube of merged rows, or as near to
+ * one as the volume allows. */
+static void plan_tiles(join_params *p, int neighbours, int slice_axis)
 {
     const bool full = neighbours == 26 || neighbours == 8;
-    r->near = full ? 3 : neighbours == 18 ? 2 : 1;
-    for (int a = 0; a < 3; a++) r->along[a] = a != slice_axis;
-    r->by = full && !r->directed && r->along[1] ? 2 : 1;
-    r->bz = full && !r->directed && r->along[2] ? 2 : 1;
+    p->connectivity = full ? 3 : neighbours == 18 ? 2 : 1;
+    for (int a = 0; a < 3; a++) p->along[a] = a != slice_axis;
+    p->merge_y = full && !p->by_value && p->along[1] ? 2 : 1;
+    p->merge_z = full && !p->by_value && p->along[2] ? 2 : 1;
     /* two runs of a word that are not joined along x have a voxel between them */
-    r->slots = r->directed || !r->along[0] ? WORD : WORD / 2;
-    r->line_slots = r->slots == WORD ? r->nx : r->words * r->slots;
-    r->ly = (r->ny + r->by - 1) / r->by;
-    r->lz = (r->nz + r->bz - 1) / r->bz;
+    p->slots = p->by_value || !p->along[0] ? WORD : WORD / 2;
+    p->mrow_slots = p->slots == WORD ? p->nx : p->words * p->slots;
+    p->mrows_y = (p->ny + p->merge_y - 1) / p->merge_y;
+    p->mrows_z = (p->nz + p->merge_z - 1) / p->merge_z;
     const int all = 2 * TILE_SIDE_BITS;
-    r->tile_z_bits = bits_for(r->lz, TILE_SIDE_BITS);
-    r->tile_y_bits = bits_for(r->ly, all - r->tile_z_bits);
-    r->tile_z_bits = all - r->tile_y_bits;
-    const int32_t tile_y = 1 << r->tile_y_bits, tile_z = 1 << r->tile_z_bits;
-    r->tiles_x = (r->words + TILE_WORDS - 1) / TILE_WORDS;
-    r->tiles_y = (r->ly + tile_y - 1) / tile_y;
-    r->tiles_z = (r->lz + tile_z - 1) / tile_z;
-    r->tiles = (int64_t)r->tiles_x * r->tiles_y * r->tiles_z;
-    r->lines = (int64_t)r->ly * r->lz * r->tiles_x;
-    r->row_words = (int64_t)r->ny * r->nz * r->words;
-    r->row_groups = (r->row_words + GROUP_WORDS - 1) / GROUP_WORDS;
+    p->tile_z_bits = bits_for(p->mrows_z, TILE_SIDE_BITS);
+    p->tile_y_bits = bits_for(p->mrows_y, all - p->tile_z_bits);
+    p->tile_z_bits = all - p->tile_y_bits;
+    const int32_t tile_y = 1 << p->tile_y_bits, tile_z = 1 << p->tile_z_bits;
+    p->tiles_x = (p->words + TILE_WORDS - 1) / TILE_WORDS;
+    p->tiles_y = (p->mrows_y + tile_y - 1) / tile_y;
+    p->tiles_z = (p->mrows_z + tile_z - 1) / tile_z;
+    p->tiles = (int64_t)p->tiles_x * p->tiles_y * p->tiles_z;
+    p->tile_mrows = (int64_t)p->mrows_y * p->mrows_z * p->tiles_x;
+    p->row_words = (int64_t)p->ny * p->nz * p->words;
+    p->row_groups = (p->row_words + GROUP_WORDS - 1) / GROUP_WORDS;
 }
 
-static bool wanted(const runs *r, int dx, int dy, int dz)
+static bool is_neighbour(const join_params *p, int dx, int dy, int dz)
 {
     const int apart = (dx != 0) + (dy != 0) + (dz != 0);
-    return apart <= r->near && (!dx || r->along[0]) && (!dy || r->along[1]) && (!dz || r->along[2]);
+    return apart <= p->connectivity && (!dx || p->along[0]) && (!dy || p->along[1]) &&
+           (!dz || p->along[2]);
 }
 
-/* Every array of the runs in turn; lays them out from at on, which may be NULL to add them up. */
-static int64_t place_arrays(joining *j, unsigned char *memory)
+lob_status plan_join(call *c, lob_dims dims, int neighbours, int slice_axis, bool by_value,
+                     lob_error *error)
 {
-    runs *r = &j->r;
-    unsigned char *at = memory;
-    const int64_t row_bytes = r->row_words * (int64_t)sizeof(uint32_t);
-    const int64_t threads = r->tiles * TILE_THREADS, groups = r->row_groups;
-    const int64_t codes = (int64_t)r->ly * r->lz * r->line_slots;
-    j->counts = (wide *)lob_take(&at, 2 * (int64_t)sizeof(wide));
-    r->filled = (uint32_t *)lob_take(&at, row_bytes);
-    for (int k = 0; k < DIRECTIONS; k++) r->plane[k] = NULL;
-    for (int dz = -1; dz <= 0; dz++)
-        for (int dy = -1; dy <= (dz ? 1 : 0); dy++)
-            for (int dx = -1; dx <= (dz || dy ? 1 : -1); dx++)
-                if (r->directed && wanted(r, dx, dy, dz))
-                    r->plane[direction_of(dx, dy, dz)] = (uint32_t *)lob_take(&at, row_bytes);
-    r->offset = (uint32_t *)lob_take(&at, threads * (int64_t)sizeof(uint32_t));
-    r->code = (uint16_t *)lob_take(&at, codes * (int64_t)sizeof(uint16_t));
-    r->runs = (uint32_t *)lob_take(&at, r->tiles * (int64_t)sizeof(uint32_t));
-    r->line_base = (uint32_t *)lob_take(&at, (r->lines + 1) * (int64_t)sizeof(uint32_t));
-    r->first_bits = NULL;
-    r->first_base = NULL;
-    if (r->by * r->bz > 1) {
-        r->first_bits = (bit_group *)lob_take(&at, (groups + 1) * (int64_t)sizeof(bit_group));
-        r->first_base = (uint32_t *)lob_take(&at, (groups + 1) * (int64_t)sizeof(uint32_t));
-    }
-    j->scan = lob_take(&at, (int64_t)j->scan_bytes);
-    return at - memory;
-}
-
-/* Exclusive sums of the components' first voxels by groups of bits, with the sum of all. */
-static cudaError_t scan_firsts(void *memory, size_t *bytes, const runs *r, cudaStream_t queue)
-{
-    return cub::DeviceScan::ExclusiveSum(memory, *bytes,
-                                         thrust::make_transform_iterator(r->first_bits, ones{}),
-                                         r->first_base, r->row_groups + 1, queue);
-}
-
-lob_status lob_joining_plan(joining *j, lob_dims dims, int neighbours, int slice_axis,
-                            bool directed, lob_error *error)
-{
-    const int64_t side = INT32_MAX - 4096, most = UINT32_MAX; /* room for a tile more, and for -1 */
-    runs *r = &j->r;
-    *r = runs{};
+    const int64_t side = INT32_MAX - 4096, max = UINT32_MAX; /* a tile more fits, and -1 */
+    join_params *p = &c->join;
+    *p = join_params{};
     if (dims.nx > side || dims.ny > side || dims.nz > side)
         return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                              "a side of the volume is too long for a GPU");
-    r->nx = (int32_t)dims.nx;
-    r->ny = (int32_t)dims.ny;
-    r->nz = (int32_t)dims.nz;
-    r->words = (r->nx + WORD - 1) / WORD;
-    r->directed = directed;
-    plan_lines(r, neighbours, slice_axis);
-    if (r->tiles > most / (TILE_THREADS * r->slots))
+    p->nx = (int32_t)dims.nx;
+    p->ny = (int32_t)dims.ny;
+    p->nz = (int32_t)dims.nz;
+    p->words = (p->nx + WORD - 1) / WORD;
+    p->by_value = by_value;
+    plan_tiles(p, neighbours, slice_axis);
+    if (p->tiles > max / (TILE_THREADS * p->slots))
         return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_LESS_MEMORY,
-                             "%.1f thousand million voxels are more than a GPU numbers at once",
+                             "%.1f billion voxels are more than a GPU numbers at once",
                              (double)dims.nx * (double)dims.ny * (double)dims.nz / 1e9);
-    size_t lines = 0, firsts = 0;
-    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, lines, r->line_base, r->line_base, r->lines + 1,
-                                           lob_device_cuda_stream(j->device)));
-    if (r->by * r->bz > 1)
-        LOB_CUDA(scan_firsts(NULL, &firsts, r, lob_device_cuda_stream(j->device)));
-    j->scan_bytes = lines > firsts ? lines : firsts;
+    size_t mrows = 0, marks = 0;
+    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, mrows, p->mrow_base, p->mrow_base,
+                                           p->tile_mrows + 1, lob_device_cuda_stream(c->device)));
+    LOB_TRY(number_scan_bytes(c, &marks, error));
+    c->scan_bytes = mrows > marks ? mrows : marks;
     return LOB_OK;
 }
 
 /* ---- memory ---- */
 
-static lob_status refuse(const joining *j, int64_t bytes, lob_error *error)
+static int64_t lay_out_bits(call *c, lob::arena block)
 {
-    const runs *r = &j->r;
-    const double voxels = (double)r->nx * r->ny * r->nz / 1e6;
-    char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
-    return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
-                         "components need %s of working memory on the GPU for %.1f million voxels, "
-                         "and %s are allowed and free, enough for %.1f million",
-                         lob_bytes_text(needed, bytes), voxels, lob_bytes_text(room, j->budget),
-                         voxels / (double)bytes * (double)j->budget);
+    join_params *p = &c->join;
+    const bool merged = p->merge_y * p->merge_z > 1;
+    const int64_t slots = (int64_t)p->mrows_y * p->mrows_z * p->mrow_slots;
+    c->counts = block.take<u64>(2);
+    p->filled = block.take<uint32_t>(p->row_words);
+    for (int k = 0; k < DIRECTIONS; k++) p->joined_bits[k] = NULL;
+    for (int dz = -1; dz <= 0; dz++)
+        for (int dy = -1; dy <= (dz ? 1 : 0); dy++)
+            for (int dx = -1; dx <= (dz || dy ? 1 : -1); dx++)
+                if (p->by_value && is_neighbour(p, dx, dy, dz))
+                    p->joined_bits[direction_of(dx, dy, dz)] = block.take<uint32_t>(p->row_words);
+    p->first_run = block.take<uint32_t>(p->tiles * TILE_THREADS);
+    p->local_root = block.take<uint16_t>(slots);
+    p->run_count = block.take<uint32_t>(p->tiles);
+    p->mrow_base = block.take<uint32_t>(p->tile_mrows + 1);
+    p->first_marks = merged ? block.take<bit_group>(p->row_groups + 1) : NULL;
+    p->marks_before = merged ? block.take<uint32_t>(p->row_groups + 1) : NULL;
+    c->scan_memory = block.take<unsigned char>((int64_t)c->scan_bytes);
+    return block.used;
 }
 
-int64_t lob_joining_bytes_with(const joining *j, lob_device_block block, int64_t bytes)
-{
-    for (int b = 0; b < LOB_DEVICE_BLOCKS; b++)
-        if (b != block) bytes += j->held[b];
-    return bytes;
-}
-
-void lob_joining_hold(joining *j, lob_device_block block, int64_t bytes)
-{
-    if (bytes > j->held[block]) j->held[block] = bytes;
-    const int64_t all = lob_joining_bytes_with(j, block, j->held[block]);
-    if (all > j->bytes) j->bytes = all;
-}
-
-lob_status lob_joining_block(joining *j, lob_device_block block, int64_t bytes, void **memory,
-                             lob_error *error)
-{
-    const int64_t most = j->context->max_memory, before = lob_joining_bytes_with(j, block, 0);
-    j->budget = before + lob_device_block_capacity(j->device, block, bytes);
-    if (most && most < j->budget) j->budget = most;
-    if (before + bytes > j->budget) return refuse(j, before + bytes, error);
-    lob_joining_hold(j, block, bytes);
-    return lob_device_block_take(j->device, block, memory, bytes, error);
-}
-
-lob_status lob_joining_allocate(joining *j, lob_error *error)
+lob_status allocate_join(call *c, lob_error *error)
 {
     void *memory = NULL;
-    const int64_t bytes = place_arrays(j, NULL);
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_WORK, bytes, &memory, error));
-    place_arrays(j, (unsigned char *)memory);
+    LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, lay_out_bits(c, lob::arena()),
+                                   &memory, error));
+    lay_out_bits(c, lob::arena(memory));
     return LOB_OK;
 }
 
-/* What there is of each piece, and what a scan over them takes. */
-static lob_status allocate_pieces(joining *j, lob_error *error)
+/* scan: bytes of a scan over pieces; 0: scan_memory has as many */
+static int64_t lay_out_pieces(call *c, int64_t scan, lob::arena block)
 {
-    runs *r = &j->r;
+    join_params *p = &c->join;
+    const int64_t n = p->pieces + 1;
+    p->parent = block.take<uint32_t>(n);
+    p->roots_before = n <= c->spare_words ? c->spare : block.take<uint32_t>(n);
+    p->first_voxel = p->first_marks ? block.take<u64>(n) : NULL;
+    c->per_piece = block.take<unsigned char>(n * c->piece_bytes);
+    void *scan_memory = block.take<unsigned char>(scan);
+    if (scan) c->scan_memory = scan_memory;
+    return block.used;
+}
+
+static lob_status allocate_pieces(call *c, lob_error *error)
+{
+    const join_params *p = &c->join;
     size_t scan = 0;
     void *memory = NULL;
-    const int64_t n = r->pieces + 1, ids = n * (int64_t)sizeof(uint32_t);
-    const int64_t firsts = r->by * r->bz > 1 ? n * (int64_t)sizeof(wide) : 0;
-    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, r->number, r->number, n,
-                                           lob_device_cuda_stream(j->device)));
-    const int64_t more = n * j->piece_bytes, slack = 5 * 256;
-    const int64_t numbers = n <= j->spare_words ? 0 : ids;
-    const int64_t bytes = ids + numbers + firsts + more + (int64_t)scan + slack;
-    LOB_TRY(lob_joining_block(j, LOB_DEVICE_TABLES, bytes, &memory, error));
-    unsigned char *at = (unsigned char *)memory;
-    r->parent = (uint32_t *)lob_take(&at, ids);
-    r->number = numbers ? (uint32_t *)lob_take(&at, numbers) : j->spare;
-    r->first = firsts ? (wide *)lob_take(&at, firsts) : NULL;
-    j->of_pieces = lob_take(&at, more);
-    if (scan > j->scan_bytes) j->scan = at;
-    if (scan > j->scan_bytes) j->scan_bytes = scan;
+    LOB_CUDA(cub::DeviceScan::ExclusiveSum(NULL, scan, p->roots_before, p->roots_before,
+                                           p->pieces + 1, lob_device_cuda_stream(c->device)));
+    const bool longer = scan > c->scan_bytes;
+    const int64_t more = longer ? (int64_t)scan : 0;
+    LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_TABLES,
+                                   lay_out_pieces(c, more, lob::arena()), &memory, error));
+    lay_out_pieces(c, more, lob::arena(memory));
+    if (longer) c->scan_bytes = scan;
     return LOB_OK;
 }
 
 /* ---- stages ---- */
 
-static lob_status launch(joining *j, void (*kernel)(runs), const char *name, int64_t n, int threads,
-                         lob_error *error)
+lob_status exclusive_sum(call *c, uint32_t *values, int64_t n, lob_error *error)
 {
-    return lob_launch(j->device, kernel, name, lob_grid_blocks(j->device, n, threads), threads, 0,
-                      j->r, error);
-}
-
-/* In place; n includes an element for the sum. */
-static lob_status scan(joining *j, uint32_t *values, int64_t n, lob_error *error)
-{
-    LOB_CUDA(cub::DeviceScan::ExclusiveSum(j->scan, j->scan_bytes, values, values, n,
-                                           lob_device_cuda_stream(j->device)));
+    LOB_CUDA(cub::DeviceScan::ExclusiveSum(c->scan_memory, c->scan_bytes, values, values, n,
+                                           lob_device_cuda_stream(c->device)));
     return LOB_OK;
 }
 
-/* Where the number of components lies when they are numbered. */
-static const uint32_t *found_at(const runs *r)
-{
-    return r->first ? r->first_base + r->row_groups : r->parent + r->pieces;
-}
-
-static lob_status fetch(joining *j, int64_t *value, const uint32_t *from, lob_error *error)
+static lob_status fetch(call *c, int64_t *value, const uint32_t *from, lob_error *error)
 {
     uint32_t got = 0;
-    LOB_TRY(lob_device_download(j->device, &got, from, sizeof got, error));
+    LOB_TRY(lob_device_download(c->device, &got, from, sizeof got, error));
     *value = got;
     return LOB_OK;
 }
 
-/* The kernel that joins in tiles, and its shared memory. */
-template <typename K> static auto tile_kernel_of(int *shared)
+lob_status join_pieces(call *c, lob_error *error)
 {
-    constexpr bool faces = K::directed && K::near == 1 && K::slots == MOST_SLOTS;
-    const int words = faces ? TILE_NODES : TILE_THREADS * (int)tile_forest<K>::stride;
-    *shared = words * (int)sizeof(uint32_t);
-    if constexpr (faces)
-        return tile_faces_kernel;
-    else
-        return tile_kernel<K>;
+    join_params *p = &c->join;
+    uint32_t *const all = p->mrow_base + p->tile_mrows;
+    LOB_TRY(lob_device_fill(c->device, all, 0, sizeof *all, error));
+    LOB_TRY(join_tiles(c, error));
+    LOB_TRY(exclusive_sum(c, p->mrow_base, p->tile_mrows + 1, error));
+    LOB_TRY(fetch(c, &p->pieces, all, error));
+    LOB_TRY(report_progress(c, 0.4));
+    LOB_TRY(allocate_pieces(c, error));
+    LOB_TRY(join_borders(c, error));
+    LOB_TRY(number_components(c, error));
+    return report_progress(c, 0.6);
 }
 
-template <typename K> static lob_status join_tiles(joining *j, lob_error *error)
+const uint32_t *found_on_device(const join_params &p)
 {
-    runs *r = &j->r;
-    int shared = 0;
-    const auto kernel = tile_kernel_of<K>(&shared);
-    LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  shared));
-    LOB_CUDA(cudaMemsetAsync(r->line_base + r->lines, 0, sizeof *r->line_base,
-                             lob_device_cuda_stream(j->device)));
-    LOB_TRY(lob_launch(j->device, kernel, "joining in tiles", r->tiles, TILE_THREADS,
-                       (size_t)shared, *r, error));
-    LOB_TRY(scan(j, r->line_base, r->lines + 1, error));
-    return fetch(j, &r->pieces, r->line_base + r->lines, error);
+    return p.first_voxel ? p.marks_before + p.row_groups : p.parent + p.pieces;
 }
 
-template <typename K> static lob_status join_borders(joining *j, lob_error *error)
+lob_status fetch_found(call *c, lob_error *error)
 {
-    const runs *r = &j->r;
-    const int64_t x = (int64_t)(r->tiles_x - 1) * r->ly * r->lz;
-    const int64_t words = words_at_faces(*r, false) + words_at_faces(*r, true);
-    const int64_t others = lanes_at_faces(*r, false) + lanes_at_faces(*r, true);
-    LOB_TRY(launch(j, start_kernel, "joining tiles", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
-    if (x && words > r->pieces / 64) /* shortening pays where many pairs are looked at afterwards */
-        LOB_TRY(launch(j, flatten_kernel, "shortening ways", r->pieces, NUMBER_THREADS, error));
-    LOB_TRY(launch(j, border_kernel<K>, "joining across y and z", others, BORDER_THREADS, error));
-    return launch(j, root_kernel, "finding roots", r->pieces + 1, NUMBER_THREADS, error);
+    return fetch(c, &c->found, found_on_device(c->join), error);
 }
 
-template <typename K> static lob_status number_components(joining *j, lob_error *error)
-{
-    runs *r = &j->r;
-    const bool from_runs = j->options->regions && !j->options->fill_holes; /* want roots counted */
-    if (!r->first || from_runs) LOB_TRY(scan(j, r->number, r->pieces + 1, error));
-    if (!r->first)
-        return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
-    LOB_CUDA(cudaMemsetAsync(r->first_bits, 0, (size_t)(r->row_groups + 1) * sizeof(bit_group),
-                             lob_device_cuda_stream(j->device)));
-    LOB_TRY(lob_launch(j->device, first_kernel<K>, "finding first voxels", r->tiles, TILE_THREADS,
-                       0, *r, error));
-    LOB_TRY(launch(j, mark_kernel, "marking first voxels", r->pieces, NUMBER_THREADS, error));
-    LOB_CUDA(scan_firsts(j->scan, &j->scan_bytes, r, lob_device_cuda_stream(j->device)));
-    return launch(j, number_kernel, "numbering", r->pieces + 1, NUMBER_THREADS, error);
-}
-
-template <typename K> static lob_status join(joining *j, lob_error *error)
-{
-    LOB_TRY(join_tiles<K>(j, error));
-    LOB_TRY(lob_joining_done(j, 0.4));
-    LOB_TRY(allocate_pieces(j, error));
-    LOB_TRY(join_borders<K>(j, error));
-    return number_components<K>(j, error);
-}
-
-/* A row fits where it agrees with what was planned. */
-static const struct {
-    int near, by, bz, slots;
-    bool directed;
-    lob_status (*join)(joining *j, lob_error *error);
-} kinds[] = {
-    {1, 1, 1, 16, false, join<kind<1, 1, 1, false, 4>>},
-    {1, 1, 1, 32, false, join<kind<1, 1, 1, false, 5>>},
-    {2, 1, 1, 16, false, join<kind<2, 1, 1, false, 4>>},
-    {3, 2, 2, 16, false, join<kind<3, 2, 2, false, 4>>},
-    {3, 2, 2, 32, false, join<kind<3, 2, 2, false, 5>>},
-    {3, 1, 2, 16, false, join<kind<3, 1, 2, false, 4>>},
-    {3, 2, 1, 16, false, join<kind<3, 2, 1, false, 4>>},
-    {1, 1, 1, 32, true,  join<kind<1, 1, 1, true,  5>>},
-    {2, 1, 1, 32, true,  join<kind<2, 1, 1, true,  5>>},
-    {3, 1, 1, 32, true,  join<kind<3, 1, 1, true,  5>>},
-};
-
-/* What the host does not wait for; found is not known yet. */
-static lob_status join_all(joining *j, lob_error *error)
-{
-    const runs *r = &j->r;
-    for (const auto &k : kinds)
-        if (k.near == r->near && k.by == r->by && k.bz == r->bz && k.slots == r->slots &&
-            k.directed == r->directed)
-            return k.join(j, error);
-    return lob_fail(error, LOB_EINTERNAL, "no way to join this neighbourhood");
-}
-
-lob_status lob_joining_join(joining *j, lob_error *error)
-{
-    LOB_TRY(join_all(j, error));
-    LOB_TRY(lob_joining_done(j, 0.6));
-    return fetch(j, &j->found, found_at(&j->r), error);
-}
-
-/* ---- pieces of labels ---- */
-
-static lob_status check_count(joining *j, lob_error *error)
-{
-    const int64_t most = INT32_MAX - 1;
-    if (j->r.pieces <= most) return LOB_OK;
-    LOB_TRY(fetch(j, &j->found, found_at(&j->r), error));
-    if (j->found <= most) return LOB_OK;
-    return lob_fail(error, LOB_EDATA, "%lld pieces are more than labels can number",
-                    (long long)j->found);
-}
-
-lob_status lob_components_label_pieces_cuda(lob_components_label_pieces *pieces, int32_t *labels,
-                                            lob_dims dims, int slice_axis,
-                                            const lob_context *context, lob_error *error)
-{
-    lob_volume image = {};
-    lob_components_input in = {};
-    lob_components_options options = {};
-    lob_components_arrays arrays = {};
-    lob_context quiet = *context;
-    joining j = {};
-    image.type = options.type = LOB_I32;
-    image.dims = dims;
-    image.channels = 1;
-    image.slope = 1;
-    in.image = &image;
-    options.join = LOB_JOIN_EQUAL;
-    options.range[0] = -INFINITY;
-    options.range[1] = INFINITY;
-    options.slice_axis = slice_axis;
-    options.neighbours = slice_axis < 0 ? 6 : 4;
-    arrays.image = arrays.labels = labels;
-    quiet.progress = NULL;
-    j.held[LOB_DEVICE_WORK] = pieces->work;
-    j.spare = (uint32_t *)labels;
-    j.spare_words = lob_voxels(&image);
-    j.device = context->device;
-    j.in = &in;
-    j.options = &options;
-    j.arrays = &arrays;
-    j.context = &quiet;
-    j.rule = lob_component_rule_of(&image, &options);
-    LOB_TRY(lob_joining_plan(&j, dims, options.neighbours, slice_axis, true, error));
-    LOB_TRY(lob_joining_allocate(&j, error));
-    LOB_TRY(lob_joining_classify(&j, error));
-    LOB_TRY(join_all(&j, error));
-    LOB_TRY(check_count(&j, error));
-    LOB_TRY(lob_joining_paint(&j, labels, LOB_I32, NULL, false, error));
-    pieces->found = found_at(&j.r);
-    pieces->table = j.r.parent;
-    pieces->most = j.r.pieces;
-    pieces->work = j.held[LOB_DEVICE_WORK];
-    pieces->tables = j.held[LOB_DEVICE_TABLES];
-    return LOB_OK;
-}
+} /* namespace lob::components */

@@ -1,44 +1,43 @@
-/* Unions of runs, by whole words of columns. */
+/* Unions of runs, a word of 64 columns at a time. */
 #include "kernels/components/join/join_rows.h"
 
 #include <string.h>
 
-enum { TOLD = 64 }; /* rows between tellings of progress */
-
-/* How many rows back the farthest of them is. */
-static int64_t rows_back(const lob_pieces *p)
+/* How many rows before a row its farthest neighbour row is. */
+static int64_t max_rows_back(const lob_run_table *t)
 {
     int64_t back = 0;
     for (int i = 0; i < 4; i++) {
-        if (p->before[i].reach < 0) continue;
-        const int64_t rows = -(p->before[i].dy + p->before[i].dz * p->dims.ny);
+        if (t->earlier[i].reach < 0) continue;
+        const int64_t rows = -(t->earlier[i].dy + t->earlier[i].dz * t->dims.ny);
         if (rows > back) back = rows;
     }
     return back;
 }
 
-/* The kind of a merge is constant where it is called: each gets a loop of its own. */
-#define EACH_KIND static inline __attribute__((always_inline))
+/* Joining rule and connectivity are constants where these are called, so each has its own loop. */
+#define SPECIALISED static inline __attribute__((always_inline))
 
-/* A row's bits, and its runs before each word; nodes count from first. */
+/* A row's bits, and for each word the number of the row's runs before it. */
 typedef struct {
     int64_t row;
-    const uint64_t *filled;
-    const uint64_t *starts; /* NULL: where filled follows not filled */
+    const uint64_t *foreground;
+    const uint64_t *starts; /* as in lob_run_table */
     const uint32_t *ranks;
-    const uint32_t *piece; /* at a seam: pieces of the row's runs, from first; else NULL */
-    uint32_t first;
+    const uint32_t *piece; /* at a seam: the pieces of the row's runs; else NULL */
+    uint32_t first;        /* node of the row's first run; at a seam of the slab's first piece */
 } bit_row;
 
-/* Where unions are made: nodes by one thread, or at a seam pieces by all of them. */
+/* The union-find that rows are joined in. Its nodes are the runs of a slab, united by one thread,
+ * or at a seam the pieces of the volume, united by all threads. */
 typedef struct {
-    const lob_pieces *p;
-    uint32_t *parent; /* of a smaller or equal number */
-    const lob_window *window;
+    const lob_run_table *t;
+    uint32_t *parent; /* at most the node itself */
+    const lob_join_scratch *scratch;
     bool seam;
-} joiner;
+} union_find;
 
-/* Another thread may hang a root under a smaller one at any time; a node stays a node for ever. */
+/* Another thread may hang a root under a smaller one at any time, but never takes a node out. */
 static uint32_t shared_root(uint32_t *parent, uint32_t i)
 {
     for (;;) {
@@ -62,37 +61,37 @@ static void unite_shared(uint32_t *parent, uint32_t a, uint32_t b)
     }
 }
 
-/* Word w of a bit row, and of the row moved to x + 1 and to x - 1. */
+/* Bit x of same, back and ahead stands for x, x - 1 and x + 1 in a row. */
 typedef struct {
-    uint64_t same, up, down;
-} trio;
+    uint64_t same, back, ahead;
+} neighbour_bits;
 
-static inline trio trio_at(const uint64_t *bits, int64_t w, int64_t words)
+static inline neighbour_bits bits_around(const uint64_t *bits, int64_t w, int64_t words)
 {
     const uint64_t same = bits[w];
-    return (trio){same, same << 1 | (w > 0 ? bits[w - 1] >> 63 : 0),
-                  same >> 1 | (w + 1 < words ? bits[w + 1] << 63 : 0)};
+    return (neighbour_bits){same, same << 1 | (w > 0 ? bits[w - 1] >> 63 : 0),
+                            same >> 1 | (w + 1 < words ? bits[w + 1] << 63 : 0)};
 }
 
-/* stored is constant where it is known that rows have starts, or have not. */
-EACH_KIND uint64_t starts_at(const bit_row *row, int64_t w, bool stored)
+/* stored: whether rows have starts, a constant where the caller knows. */
+SPECIALISED uint64_t starts_at(const bit_row *row, int64_t w, bool stored)
 {
-    return lob_bits_starts(row->filled, stored ? row->starts : NULL, w);
+    return lob_bits_starts(row->foreground, stored ? row->starts : NULL, w);
 }
 
-/* The node, or at a seam the piece, of the run that holds the highest bit of `until`, in word w. */
-EACH_KIND uint32_t node_at(const bit_row *row, int64_t w, uint64_t starts, uint64_t until)
+/* The node of the run that holds column x of word w; until has the bits 0..x. */
+SPECIALISED uint32_t node_at(const bit_row *row, int64_t w, uint64_t starts, uint64_t until)
 {
     const uint32_t run = row->ranks[w] + (uint32_t)__builtin_popcountll(starts & until) - 1;
     return row->first + (row->piece ? row->piece[run] : run);
 }
 
-/* A new run is in no set but its own; of any run nothing is known. */
+/* A new run has not been united with any other yet. */
 typedef enum { ANY_RUN, NEW_RUN } run_state;
 
-/* Unite the runs of columns x and x + dx for every bit x of word w; stored: rows have starts. */
-EACH_KIND void unite_bits(const joiner *j, const bit_row *a, const bit_row *b, int64_t w,
-                          uint64_t bits, int dx, bool stored, run_state state)
+/* For every bit x of word w unite the runs of a[x] and b[x + dx]. */
+SPECIALISED void unite_bits(const union_find *u, const bit_row *a, const bit_row *b, int64_t w,
+                            uint64_t bits, int dx, bool stored, run_state state)
 {
     if (!bits) return;
     const uint64_t starts = starts_at(a, w, stored);
@@ -108,329 +107,335 @@ EACH_KIND void unite_bits(const joiner *j, const bit_row *a, const bit_row *b, i
             n = node_at(b, w, others, until);
         }
         if (state == NEW_RUN)
-            j->parent[m] = j->parent[n];
-        else if (j->seam)
-            unite_shared(j->parent, m, n);
+            u->parent[m] = u->parent[n];
+        else if (u->seam)
+            unite_shared(u->parent, m, n);
         else
-            lob_unite(j->parent, m, n);
+            lob_unite(u->parent, m, n);
     }
 }
 
-/* Which voxels join beyond faces: 6 and 4; 18; 26 and 8. */
-typedef enum { TO_FACES, TO_EDGES, TO_CORNERS } extent;
+/* Neighbours across faces: 6 and 4; across edges too: 18; across corners too: 26 and 8. */
+typedef enum { FACES, EDGES, CORNERS } connectivity;
 
 /*
- * Of pairs straight across unite each run's first, and take it out, of runs that start in this
- * word: these are new, and take the other's parent without a search. Most pairs are of this kind.
+ * Of the pairs at the same x, unite the first of each run that starts in this word, and take it out
+ * of same. Such a run is new and takes the other's parent without a search. Most pairs are of this
+ * kind.
  */
-EACH_KIND void adopt_bits(const joiner *j, const bit_row *a, const bit_row row[4], int64_t w,
-                          trio in, uint64_t same[4], bool stored)
+SPECIALISED void join_new_runs(const union_find *u, const bit_row *a, const bit_row row[4],
+                               int64_t w, neighbour_bits in, uint64_t same[4], bool stored)
 {
-    const uint64_t through = in.same & in.up, earlier = through & ~(through + 1);
-    if (j->seam) return;
+    const uint64_t through = in.same & in.back, earlier = through & ~(through + 1);
+    if (u->seam) return;
     uint64_t first = (same[0] | same[1]) & ~earlier;
     /* Adding carries each run's first pair through the rest of the run. */
     const uint64_t after = first << 1 & through;
     first &= ~((((after + through) ^ through) & through) | after);
     const uint64_t below = same[1] & first, beside = first ^ below;
-    unite_bits(j, a, &row[1], w, below, 0, stored, NEW_RUN);
-    unite_bits(j, a, &row[0], w, beside, 0, stored, NEW_RUN);
+    unite_bits(u, a, &row[1], w, below, 0, stored, NEW_RUN);
+    unite_bits(u, a, &row[0], w, beside, 0, stored, NEW_RUN);
     same[1] ^= below;
     same[0] ^= beside;
 }
 
 /*
- * Any and equal, where what two voxels are joined with is joined, too: word w of a row against the
- * rows before it.
+ * Join word w of row a to the four rows before it, for the rules any and equal. Under these rules
+ * neighbours that are both joined with a third voxel are joined with each other.
  *
- *   in  in  voxels of the row; joined with the one before; with the one after
- *   r   in  of each row before: voxels of the row joined with x, x - 1 and x + 1 of the other
+ *   in  in  same: foreground of a; back, ahead: joined with the voxel before, the voxel after
+ *   r   in  for each row before: a[x] is joined with its voxels x (same), x - 1 (back), x + 1
+ *           (ahead)
  *
- * A pair of columns is left out where it follows from one beside it, through a run of each row, or
- * from pairs with a third row:
+ * A pair is left out where it follows from the pair beside it through a run of each row, or from
+ * two pairs with a third row:
  *
- *     plane z-1   row[2]  row[1]  row[3]        y-1  y  y+1; those with row[1], straight below,
- *     plane z     row[0]    a                   are never left out for a third row
+ *     plane z-1   row[2]  row[1]  row[3]        at y-1, y, y+1
+ *     plane z     row[0]    a
  *
- * So row[0] may lead through row[1] because row[1] and row[0] meet too, by the time that row[0] has
- * been joined; in doing so row[0] may have gone through row[2], and so on, always on to what lies
- * further down, so that no two pairs stand in for each other.
+ * A pair with row[1] is never left out for a third row. A pair with row[0] is left out for a pair
+ * with row[1], for row[1] and row[0] were joined when row[0] was. That join in turn may have been
+ * left out for row[2], and so on. Each step leads to an earlier row, so no two pairs are left out
+ * for each other.
  */
-EACH_KIND void join_word(const joiner *j, const bit_row *a, const bit_row row[4], int64_t w,
-                         trio in, const trio r[4], extent reach, bool stored)
-{
-    uint64_t same[4], up[4], down[4];
-    for (int i = 0; i < 4; i++) {
-        same[i] = in.same & r[i].same & ~(in.up & r[i].up);
-        up[i] = in.same & r[i].up & ~r[i].same & ~in.up;
-        down[i] = in.same & r[i].down & ~r[i].same & ~in.down;
-    }
-    const uint64_t wide0 = r[0].same | r[0].up | r[0].down;
-    const uint64_t wide1 = r[1].same | r[1].up | r[1].down;
-    if (reach == TO_FACES) {
-        same[0] &= ~(r[1].same & r[2].same);
-    } else if (reach == TO_EDGES) {
-        same[0] &= ~r[1].same;
-        up[0] &= ~r[1].up;
-        down[0] &= ~r[1].down;
-        same[2] &= ~wide1 & ~wide0;
-        same[3] &= ~wide1;
-    } else {
-        const uint64_t up1 = r[1].same | r[1].up, down1 = r[1].same | r[1].down;
-        same[0] &= ~wide1;
-        up[0] &= ~up1;
-        down[0] &= ~down1;
-        same[2] &= ~wide1 & ~wide0;
-        up[2] &= ~up1 & ~(r[0].same | r[0].up);
-        down[2] &= ~down1 & ~(r[0].same | r[0].down);
-        same[3] &= ~wide1;
-        up[3] &= ~up1;
-        down[3] &= ~down1;
-    }
-    adopt_bits(j, a, row, w, in, same, stored);
-    for (int i = 0; i < (reach == TO_FACES ? 2 : 4); i++) {
-        unite_bits(j, a, &row[i], w, same[i], 0, stored, ANY_RUN);
-        if (reach == TO_FACES || (reach == TO_EDGES && i >= 2)) continue;
-        unite_bits(j, a, &row[i], w, up[i], -1, stored, ANY_RUN);
-        unite_bits(j, a, &row[i], w, down[i], 1, stored, ANY_RUN);
-    }
-}
-
-/* Any: what is filled is joined; not along x where every voxel is a run. */
-EACH_KIND void join_filled(const joiner *j, const bit_row *a, const bit_row row[4], extent reach,
+SPECIALISED void join_word(const union_find *u, const bit_row *a, const bit_row row[4], int64_t w,
+                           neighbour_bits in, const neighbour_bits r[4], connectivity near,
                            bool stored)
 {
-    const int64_t words = j->p->words;
-    for (int64_t w = 0; w < words; w++) {
-        if (!a->filled[w]) continue;
-        trio in = trio_at(a->filled, w, words), r[4];
-        if (stored) in.up = in.down = 0;
-        for (int i = 0; i < 4; i++) {
-            r[i] = trio_at(row[i].filled, w, words);
-            if (stored) r[i].up = r[i].down = 0;
-        }
-        join_word(j, a, row, w, in, r, reach, stored);
+    uint64_t same[4], back[4], ahead[4];
+    for (int i = 0; i < 4; i++) {
+        same[i] = in.same & r[i].same & ~(in.back & r[i].back);
+        back[i] = in.same & r[i].back & ~r[i].same & ~in.back;
+        ahead[i] = in.same & r[i].ahead & ~r[i].same & ~in.ahead;
+    }
+    const uint64_t any0 = r[0].same | r[0].back | r[0].ahead;
+    const uint64_t any1 = r[1].same | r[1].back | r[1].ahead;
+    if (near == FACES) {
+        same[0] &= ~(r[1].same & r[2].same);
+    } else if (near == EDGES) {
+        same[0] &= ~r[1].same;
+        back[0] &= ~r[1].back;
+        ahead[0] &= ~r[1].ahead;
+        same[2] &= ~any1 & ~any0;
+        same[3] &= ~any1;
+    } else {
+        const uint64_t back1 = r[1].same | r[1].back, ahead1 = r[1].same | r[1].ahead;
+        same[0] &= ~any1;
+        back[0] &= ~back1;
+        ahead[0] &= ~ahead1;
+        same[2] &= ~any1 & ~any0;
+        back[2] &= ~back1 & ~(r[0].same | r[0].back);
+        ahead[2] &= ~ahead1 & ~(r[0].same | r[0].ahead);
+        same[3] &= ~any1;
+        back[3] &= ~back1;
+        ahead[3] &= ~ahead1;
+    }
+    join_new_runs(u, a, row, w, in, same, stored);
+    for (int i = 0; i < (near == FACES ? 2 : 4); i++) {
+        unite_bits(u, a, &row[i], w, same[i], 0, stored, ANY_RUN);
+        if (near == FACES || (near == EDGES && i >= 2)) continue;
+        unite_bits(u, a, &row[i], w, back[i], -1, stored, ANY_RUN);
+        unite_bits(u, a, &row[i], w, ahead[i], 1, stored, ANY_RUN);
     }
 }
 
-/* What a window's scratch holds: bits of no voxel, joined along x, and pairs with four rows. */
-enum { NOTHING, JOINED, PAIRS, SCRATCH_ROWS = PAIRS + 4 * 3 };
+/* The rule any. Rows that have starts are not joined along x: each voxel is a run. */
+SPECIALISED void join_any(const union_find *u, const bit_row *a, const bit_row row[4],
+                          connectivity near, bool stored)
+{
+    const int64_t words = u->t->words;
+    for (int64_t w = 0; w < words; w++) {
+        if (!a->foreground[w]) continue;
+        neighbour_bits in = bits_around(a->foreground, w, words), r[4];
+        if (stored) in.back = in.ahead = 0;
+        for (int i = 0; i < 4; i++) {
+            r[i] = bits_around(row[i].foreground, w, words);
+            if (stored) r[i].back = r[i].ahead = 0;
+        }
+        join_word(u, a, row, w, in, r, near, stored);
+    }
+}
+
+/* Rows of bits in the scratch: no voxel; voxels joined with the one before; same, back and ahead
+ * of the pairs with four rows. */
+enum { EMPTY, JOINED, PAIRS, SCRATCH_ROWS = PAIRS + 4 * 3 };
 
 /*
- * Compare row a with each row before it: bits of pairs that are joined, as `r` of join_word. Where
- * a row is out of reach nothing is, but for `through`, which pairs may lead through.
+ * Find the pairs of row a with each row before it, as r of join_word. Rows whose voxels are no
+ * neighbours have none, except row `through`, which other pairs are left out for.
  */
-static void find_pairs(const joiner *j, const bit_row *a, const bit_row row[4], int through)
+static void find_pairs(const union_find *u, const bit_row *a, const bit_row row[4], int through)
 {
-    const lob_pieces *p = j->p;
-    const int64_t words = p->words;
-    uint64_t *joined = j->window->scratch + JOINED * words;
-    for (int64_t w = 0; w < words; w++) joined[w] = a->filled[w] & ~a->starts[w];
+    const lob_run_table *t = u->t;
+    const int64_t words = t->words;
+    uint64_t *joined = u->scratch->bits + JOINED * words;
+    for (int64_t w = 0; w < words; w++) joined[w] = a->foreground[w] & ~a->starts[w];
     for (int i = 0; i < 4; i++) {
         static const int dx[3] = {0, -1, 1};
-        uint64_t *pairs = j->window->scratch + (PAIRS + 3 * i) * words;
-        const bool there = row[i].row >= 0 && (p->before[i].reach >= 0 || i == through);
-        const int used = !there ? 0 : p->before[i].reach > 0 ? 3 : 1;
+        uint64_t *pairs = u->scratch->bits + (PAIRS + 3 * i) * words;
+        const bool there = row[i].row >= 0 && (t->earlier[i].reach >= 0 || i == through);
+        const int used = !there ? 0 : t->earlier[i].reach > 0 ? 3 : 1;
         for (int k = 0; k < used; k++) {
-            if (p->join == LOB_JOIN_EQUAL)
-                lob_bits_equal(pairs + k * words, p->image, a->row, row[i].row, dx[k]);
+            if (t->join == LOB_JOIN_EQUAL)
+                lob_bits_equal(pairs + k * words, t->image, a->row, row[i].row, dx[k]);
             else
-                lob_bits_within(pairs + k * words, p->image, p->rule, a->row, row[i].row, dx[k]);
+                lob_bits_within(pairs + k * words, t->image, t->rule, a->row, row[i].row, dx[k]);
         }
         memset(pairs + used * words, 0, (size_t)((3 - used) * words) * sizeof *pairs);
         for (int64_t w = 0; used && w < words; w++) {
-            const trio other = trio_at(row[i].filled, w, words);
-            pairs[w] &= a->filled[w] & other.same;
-            pairs[words + w] &= a->filled[w] & other.up;
-            pairs[2 * words + w] &= a->filled[w] & other.down;
+            const neighbour_bits other = bits_around(row[i].foreground, w, words);
+            pairs[w] &= a->foreground[w] & other.same;
+            pairs[words + w] &= a->foreground[w] & other.back;
+            pairs[2 * words + w] &= a->foreground[w] & other.ahead;
         }
     }
 }
 
-/* Pairs of word w with row i before. */
-EACH_KIND trio pairs_at(const joiner *j, int i, int64_t w)
+/* Word w of the pairs with row i. */
+SPECIALISED neighbour_bits pairs_at(const union_find *u, int i, int64_t w)
 {
-    const int64_t words = j->p->words;
-    const uint64_t *pairs = j->window->scratch + (PAIRS + 3 * i) * words + w;
-    return (trio){pairs[0], pairs[words], pairs[2 * words]};
+    const int64_t words = u->t->words;
+    const uint64_t *pairs = u->scratch->bits + (PAIRS + 3 * i) * words + w;
+    return (neighbour_bits){pairs[0], pairs[words], pairs[2 * words]};
 }
 
-EACH_KIND void join_equal(const joiner *j, const bit_row *a, const bit_row row[4], extent reach)
+SPECIALISED void join_equal(const union_find *u, const bit_row *a, const bit_row row[4],
+                            connectivity near)
 {
-    const int64_t words = j->p->words;
-    const uint64_t *joined = j->window->scratch + JOINED * words;
-    find_pairs(j, a, row, reach == TO_FACES ? 2 : -1);
+    const int64_t words = u->t->words;
+    const uint64_t *joined = u->scratch->bits + JOINED * words;
+    find_pairs(u, a, row, near == FACES ? 2 : -1);
     for (int64_t w = 0; w < words; w++) {
-        if (!a->filled[w]) continue;
-        const trio run = trio_at(joined, w, words);
-        const trio in = {a->filled[w], run.same, run.down};
-        trio r[4];
+        if (!a->foreground[w]) continue;
+        const neighbour_bits run = bits_around(joined, w, words);
+        const neighbour_bits in = {a->foreground[w], run.same, run.ahead};
+        neighbour_bits r[4];
         for (int i = 0; i < 4; i++) {
-            r[i] = pairs_at(j, i, w);
-            if (j->p->before[i].reach > 0) continue;
-            const trio same = trio_at(j->window->scratch + (PAIRS + 3 * i) * words, w, words);
-            r[i].up = same.up & in.up; /* not compared; equal to what is equal */
-            r[i].down = same.down & in.down;
+            r[i] = pairs_at(u, i, w);
+            if (u->t->earlier[i].reach > 0) continue;
+            const neighbour_bits same =
+                bits_around(u->scratch->bits + (PAIRS + 3 * i) * words, w, words);
+            r[i].back = same.back & in.back; /* not compared, but follows */
+            r[i].ahead = same.ahead & in.ahead;
         }
-        join_word(j, a, row, w, in, r, reach, true);
+        join_word(u, a, row, w, in, r, near, true);
     }
 }
 
-/*
- * Tolerance: of pairs that are within it, leave out those that follow from a pair beside them and a
- * run that holds both columns of a row.
- */
-EACH_KIND void join_within(const joiner *j, const bit_row *a, const bit_row row[4])
+/* The rule tolerance. A pair is left out where it follows from the pair beside it and the run that
+ * holds both columns. */
+SPECIALISED void join_within(const union_find *u, const bit_row *a, const bit_row row[4])
 {
-    const int64_t words = j->p->words;
-    const uint64_t *joined = j->window->scratch + JOINED * words;
-    find_pairs(j, a, row, -1);
+    const int64_t words = u->t->words;
+    const uint64_t *joined = u->scratch->bits + JOINED * words;
+    find_pairs(u, a, row, -1);
     for (int64_t w = 0; w < words; w++) {
-        const trio in = trio_at(joined, w, words);
-        for (int i = 0; i < 4 && a->filled[w]; i++) {
-            const trio r = pairs_at(j, i, w);
-            if (!(r.same | r.up | r.down)) continue;
-            const trio same = trio_at(j->window->scratch + (PAIRS + 3 * i) * words, w, words);
-            const trio starts = trio_at(row[i].starts, w, words);
-            const uint64_t b = ~starts.same, b_next = ~starts.down; /* where a pair holds it */
-            unite_bits(j, a, &row[i], w, r.same & ~(same.up & in.same & b), 0, true, ANY_RUN);
-            unite_bits(j, a, &row[i], w, r.up & ~(r.same & b) & ~(same.up & in.same), -1, true,
+        const neighbour_bits in = bits_around(joined, w, words);
+        for (int i = 0; i < 4 && a->foreground[w]; i++) {
+            const neighbour_bits r = pairs_at(u, i, w);
+            if (!(r.same | r.back | r.ahead)) continue;
+            const neighbour_bits same =
+                bits_around(u->scratch->bits + (PAIRS + 3 * i) * words, w, words);
+            const neighbour_bits starts = bits_around(row[i].starts, w, words);
+            /* b[x] is joined with b[x - 1]; with b[x + 1]. */
+            const uint64_t b = ~starts.same, b_next = ~starts.ahead;
+            unite_bits(u, a, &row[i], w, r.same & ~(same.back & in.same & b), 0, true, ANY_RUN);
+            unite_bits(u, a, &row[i], w, r.back & ~(r.same & b) & ~(same.back & in.same), -1, true,
                        ANY_RUN);
-            unite_bits(j, a, &row[i], w, r.down & ~(r.same & b_next) & ~(same.down & in.down), 1,
+            unite_bits(u, a, &row[i], w, r.ahead & ~(r.same & b_next) & ~(same.ahead & in.ahead), 1,
                        true, ANY_RUN);
         }
     }
 }
 
-EACH_KIND void join_row(const joiner *j, const bit_row *a, const bit_row row[4])
+SPECIALISED void join_row(const union_find *u, const bit_row *a, const bit_row row[4])
 {
-    const lob_pieces *p = j->p;
-    const extent reach = p->neighbours == 26 || p->neighbours == 8 ? TO_CORNERS
-                         : p->neighbours == 18                     ? TO_EDGES
-                                                                   : TO_FACES;
-    if (p->join == LOB_JOIN_TOLERANCE)
-        join_within(j, a, row);
-    else if (p->join == LOB_JOIN_EQUAL && reach == TO_CORNERS)
-        join_equal(j, a, row, TO_CORNERS);
-    else if (p->join == LOB_JOIN_EQUAL && reach == TO_EDGES)
-        join_equal(j, a, row, TO_EDGES);
-    else if (p->join == LOB_JOIN_EQUAL)
-        join_equal(j, a, row, TO_FACES);
-    else if (reach == TO_EDGES)
-        join_filled(j, a, row, TO_EDGES, false);
-    else if (reach == TO_CORNERS && !p->starts)
-        join_filled(j, a, row, TO_CORNERS, false);
-    else if (reach == TO_CORNERS)
-        join_filled(j, a, row, TO_CORNERS, true);
-    else if (!p->starts)
-        join_filled(j, a, row, TO_FACES, false);
+    const lob_run_table *t = u->t;
+    const connectivity near = t->neighbours == 26 || t->neighbours == 8 ? CORNERS
+                              : t->neighbours == 18                     ? EDGES
+                                                                        : FACES;
+    if (t->join == LOB_JOIN_TOLERANCE)
+        join_within(u, a, row);
+    else if (t->join == LOB_JOIN_EQUAL && near == CORNERS)
+        join_equal(u, a, row, CORNERS);
+    else if (t->join == LOB_JOIN_EQUAL && near == EDGES)
+        join_equal(u, a, row, EDGES);
+    else if (t->join == LOB_JOIN_EQUAL)
+        join_equal(u, a, row, FACES);
+    else if (near == EDGES)
+        join_any(u, a, row, EDGES, false);
+    else if (near == CORNERS && !t->starts)
+        join_any(u, a, row, CORNERS, false);
+    else if (near == CORNERS)
+        join_any(u, a, row, CORNERS, true);
+    else if (!t->starts)
+        join_any(u, a, row, FACES, false);
     else
-        join_filled(j, a, row, TO_FACES, true);
+        join_any(u, a, row, FACES, true);
 }
 
-/* Count a row's runs before each word; returns how many there are. */
-EACH_KIND uint32_t count_ranks(const lob_pieces *p, const lob_window *win, int64_t row)
+/* For each word count the row's runs before it. Returns the number of runs. */
+SPECIALISED uint32_t count_ranks(const lob_run_table *t, const lob_join_scratch *scratch,
+                                 int64_t row)
 {
-    const uint64_t *filled = p->filled + row * p->words, *stored = lob_pieces_starts(p, row);
-    uint32_t *ranks = win->ranks + (row & (win->slots - 1)) * p->words, count = 0;
+    const uint64_t *bits = t->foreground + row * t->words, *stored = lob_run_table_starts(t, row);
+    uint32_t *ranks = scratch->ranks + (row & (scratch->slots - 1)) * t->words, count = 0;
     uint64_t before = 0;
-    for (int64_t w = 0; w < p->words; w++) {
-        const uint64_t starts = stored ? stored[w] : filled[w] & ~(filled[w] << 1 | before);
+    for (int64_t w = 0; w < t->words; w++) {
+        const uint64_t starts = stored ? stored[w] : bits[w] & ~(bits[w] << 1 | before);
         ranks[w] = count;
         count += (uint32_t)__builtin_popcountll(starts);
-        before = filled[w] >> 63;
+        before = bits[w] >> 63;
     }
     return count;
 }
 
-EACH_KIND bit_row bits_of(const joiner *j, int64_t row)
+SPECIALISED bit_row bits_of(const union_find *u, int64_t row)
 {
-    const lob_pieces *p = j->p;
+    const lob_run_table *t = u->t;
     bit_row bits = {.row = row,
-                    .filled = p->filled + row * p->words,
-                    .starts = lob_pieces_starts(p, row),
-                    .ranks = j->window->ranks + (row & (j->window->slots - 1)) * p->words,
-                    .first = p->first[row]};
-    if (!j->seam) return bits;
-    const lob_slab *slab = lob_pieces_slab(p, row);
-    bits.piece = p->node + slab->node + p->first[row];
-    bits.first = (uint32_t)slab->piece;
+                    .foreground = t->foreground + row * t->words,
+                    .starts = lob_run_table_starts(t, row),
+                    .ranks = u->scratch->ranks + (row & (u->scratch->slots - 1)) * t->words,
+                    .first = t->row_run[row]};
+    if (!u->seam) return bits;
+    const lob_slab *slab = lob_run_table_slab(t, row);
+    bits.piece = t->run_piece + slab->first_run + t->row_run[row];
+    bits.first = (uint32_t)slab->first_piece;
     return bits;
 }
 
 /* Join rows [row, end) with those before them that lie in [low, high). */
-LOB_SIMD_CLONES static bool join_rows(const joiner *j, int64_t row, int64_t end, int64_t low,
+LOB_SIMD_CLONES static bool join_rows(const union_find *u, int64_t row, int64_t end, int64_t low,
                                       int64_t high)
 {
-    const lob_pieces *p = j->p;
-    const int64_t ny = p->dims.ny, words = p->words;
-    const bit_row empty = {.row = -1, .filled = j->window->scratch + NOTHING * words};
+    const lob_run_table *t = u->t;
+    const int64_t ny = t->dims.ny, words = t->words;
+    const bit_row empty = {.row = -1, .foreground = u->scratch->bits + EMPTY * words};
     for (int64_t y = row % ny; row < end; row++, y = y + 1 < ny ? y + 1 : 0) {
-        const bit_row here = bits_of(j, row);
+        const bit_row here = bits_of(u, row);
         bit_row other[4] = {empty, empty, empty, empty};
-        const uint32_t runs = count_ranks(p, j->window, row);
-        for (uint32_t i = 0; !j->seam && i < runs; i++) j->parent[here.first + i] = here.first + i;
+        const uint32_t runs = count_ranks(t, u->scratch, row);
+        for (uint32_t i = 0; !u->seam && i < runs; i++) u->parent[here.first + i] = here.first + i;
         for (int i = 0; i < 4; i++) {
-            const lob_before *b = &p->before[i];
-            const int64_t there = row + b->dy + b->dz * ny;
-            const bool across = (b->dy && p->slice_axis == 1) || (b->dz && p->slice_axis == 2);
-            if (!across && there >= low && there < high && y + b->dy >= 0 && y + b->dy < ny)
-                other[i] = bits_of(j, there);
+            const lob_earlier_row *e = &t->earlier[i];
+            const int64_t there = row + e->dy + e->dz * ny;
+            const bool across = (e->dy && t->slice_axis == 1) || (e->dz && t->slice_axis == 2);
+            if (!across && there >= low && there < high && y + e->dy >= 0 && y + e->dy < ny)
+                other[i] = bits_of(u, there);
         }
-        join_row(j, &here, other);
-        if (!j->seam && row % TOLD == 0 && lob_progress_report(p->stages, TOLD)) return false;
+        join_row(u, &here, other);
+        if (!u->seam && row % LOB_REPORT_ROWS == 0 &&
+            lob_progress_report(t->stages, LOB_REPORT_ROWS))
+            return false;
     }
     return true;
 }
 
-void lob_join_slab(lob_pieces *p, lob_slab *slab, const lob_window *win)
+void lob_join_slab(lob_run_table *t, lob_slab *slab, const lob_join_scratch *scratch)
 {
-    uint32_t *const parent = p->node + slab->node;
-    const joiner j = {.p = p, .parent = parent, .window = win};
-    if (!join_rows(&j, slab->row, slab->row_end, slab->row, slab->row_end)) return;
+    uint32_t *const parent = t->run_piece + slab->first_run;
+    const union_find u = {.t = t, .parent = parent, .scratch = scratch};
+    if (!join_rows(&u, slab->row, slab->row_end, slab->row, slab->row_end)) return;
     /* A parent comes before its children: one pass from the front numbers the pieces. */
     uint32_t pieces = 0;
-    for (int64_t i = 0; i < slab->nodes; i++)
+    for (int64_t i = 0; i < slab->runs; i++)
         parent[i] = parent[i] == i ? pieces++ : parent[parent[i]];
     slab->pieces = pieces;
 }
 
-void lob_join_seam(lob_pieces *p, lob_slab *slab, const lob_window *win)
+void lob_join_seam(lob_run_table *t, lob_slab *slab, const lob_join_scratch *scratch)
 {
-    const joiner j = {.p = p, .parent = p->number, .window = win, .seam = true};
-    const int64_t back = rows_back(p), end = slab->row + back;
+    const union_find u = {.t = t, .parent = t->number, .scratch = scratch, .seam = true};
+    const int64_t back = max_rows_back(t), end = slab->row + back;
     for (int64_t row = slab->row > back ? slab->row - back : 0; row < slab->row; row++)
-        count_ranks(p, win, row);
-    join_rows(&j, slab->row, end < slab->row_end ? end : slab->row_end, 0, slab->row);
+        count_ranks(t, scratch, row);
+    join_rows(&u, slab->row, end < slab->row_end ? end : slab->row_end, 0, slab->row);
 }
 
-static lob_status window_take(lob_pieces *p, lob_window *win, lob_error *error)
+lob_status lob_join_scratch_alloc(lob_run_table *t, lob_join_scratch *scratch, int count,
+                                  lob_error *error)
 {
-    const int64_t back = rows_back(p);
-    for (win->slots = 1; win->slots < back + 1;) win->slots *= 2;
-    win->scratch_words = p->words * (p->join == LOB_JOIN_ANY ? NOTHING + 1 : SCRATCH_ROWS);
-    lob_status st =
-        lob_budget_alloc(p->budget, &win->scratch, win->scratch_words, sizeof *win->scratch, error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(p->budget, &win->ranks, win->slots * p->words, sizeof *win->ranks,
-                              error);
-    if (st == LOB_OK)
-        memset(win->scratch + NOTHING * p->words, 0, (size_t)p->words * sizeof *win->scratch);
-    return st;
-}
-
-lob_status lob_windows_take(lob_pieces *p, lob_window *windows, int count, lob_error *error)
-{
+    const int64_t back = max_rows_back(t);
     lob_status st = LOB_OK;
-    for (int t = 0; st == LOB_OK && t < count; t++) st = window_take(p, &windows[t], error);
+    for (int i = 0; st == LOB_OK && i < count; i++) {
+        lob_join_scratch *s = &scratch[i];
+        for (s->slots = 1; s->slots < back + 1;) s->slots *= 2;
+        s->bit_words = t->words * (t->join == LOB_JOIN_ANY ? EMPTY + 1 : SCRATCH_ROWS);
+        st = lob_budget_alloc(t->budget, &s->bits, s->bit_words, sizeof *s->bits, error);
+        if (st == LOB_OK)
+            st = lob_budget_alloc(t->budget, &s->ranks, s->slots * t->words, sizeof *s->ranks,
+                                  error);
+        if (st == LOB_OK) memset(s->bits + EMPTY * t->words, 0, (size_t)t->words * sizeof *s->bits);
+    }
     return st;
 }
 
-void lob_windows_give(lob_pieces *p, lob_window *windows, int count)
+void lob_join_scratch_free(lob_run_table *t, lob_join_scratch *scratch, int count)
 {
-    for (int t = 0; t < count; t++) {
-        lob_window *win = &windows[t];
-        lob_budget_free(p->budget, win->scratch, win->scratch_words, sizeof *win->scratch);
-        lob_budget_free(p->budget, win->ranks, win->slots * p->words, sizeof *win->ranks);
+    for (int i = 0; i < count; i++) {
+        lob_join_scratch *s = &scratch[i];
+        lob_budget_free(t->budget, s->bits, s->bit_words, sizeof *s->bits);
+        lob_budget_free(t->budget, s->ranks, s->slots * t->words, sizeof *s->ranks);
     }
 }

@@ -1,28 +1,29 @@
-/* Unions of runs: within a slab by the thread that has it, along the seams by all of them. */
-#ifndef LOB_COMPONENTS_JOIN_H
-#define LOB_COMPONENTS_JOIN_H
+/* Unions between rows: inside a slab by one thread, across a seam by all threads at a time. */
+#ifndef LOB_JOIN_ROWS_H
+#define LOB_JOIN_ROWS_H
 
-#include "kernels/components/join/join_slabs.h"
+#include "kernels/components/join/run_table.h"
 
-/* What a thread keeps of rows: runs before each word of the last ones, and bits of its own. */
+/* Working memory of a thread: for the rows last seen, the number of runs before each word. */
 typedef struct {
-    int64_t slots;   /* rows kept, a power of 2 */
+    int64_t slots;   /* rows remembered, a power of 2 */
     uint32_t *ranks; /* slots * words */
-    uint64_t *scratch;
-    int64_t scratch_words;
-} lob_window;
+    uint64_t *bits;  /* bit_words: rows of bits */
+    int64_t bit_words;
+} lob_join_scratch;
 
-/* Allocate `count` windows, all 0 before. On failure give them back too. */
-lob_status lob_windows_take(lob_pieces *pieces, lob_window *windows, int count, lob_error *error);
-void lob_windows_give(lob_pieces *pieces, lob_window *windows, int count);
+/* Allocate for `count` threads; all 0 before. Free afterwards in any case. */
+lob_status lob_join_scratch_alloc(lob_run_table *table, lob_join_scratch *scratch, int count,
+                                  lob_error *error);
+void lob_join_scratch_free(lob_run_table *table, lob_join_scratch *scratch, int count);
 
-/* Join the runs of a slab: nodes become pieces, counted from 0. */
-void lob_join_slab(lob_pieces *pieces, lob_slab *slab, const lob_window *window);
+/* Join the runs of a slab: sets run_piece, pieces counted from 0. */
+void lob_join_slab(lob_run_table *table, lob_slab *slab, const lob_join_scratch *scratch);
 
 /*
- * Join a slab's first rows with those before them, in other slabs: numbers of pieces get parents,
- * of which the first is the root. Several threads may at a time.
+ * Join a slab's first rows with the rows of earlier slabs: in number each piece gets a parent, and
+ * the root of a set is its first piece. Several threads may do this at a time, each for its slab.
  */
-void lob_join_seam(lob_pieces *pieces, lob_slab *slab, const lob_window *window);
+void lob_join_seam(lob_run_table *table, lob_slab *slab, const lob_join_scratch *scratch);
 
 #endif

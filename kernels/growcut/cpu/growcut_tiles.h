@@ -1,18 +1,32 @@
 /*
- * GrowCut's CPU engine: label-correcting shortest paths in tiles.
+ * GrowCut on the CPU: how a voxel gets its label. Reading starts with growcut_cpu.c, which grows
+ * the volume, or every slice of it, as a section; this is the engine that grows one section. Its
+ * parts, in reading order, are
  *
- * The view is cut into tiles. Each holds its voxels' keys and levels together with a border one
- * cell wide that belongs to its neighbours (the halo), so that growing inside a tile touches no
- * other memory and needs no bounds checks: what is not data, or outside the view, has key 0, which
- * no candidate undercuts. A tile grows through buckets of equal cost. A cheaper candidate for a
- * halo cell is remembered there, so that it is sent once, and posted to its owner when the visit
- * ends. A round visits, in parallel, every tile that has something to grow below the cost window's
- * end; the window follows the cheapest voxel that still waits. Relaxing is monotone, so the
- * schedule decides the time and not the result.
+ *   growcut_tiles_tmpl.h   fill, grow, write
+ *   tiles_state_tmpl.h     keys, tiles and their memory
+ *   tiles_fill_tmpl.h      voxels become cells with levels and a first key; seeds are queued
+ *   tiles_grow_tmpl.h      tiles are visited until no key falls
+ *   tiles_rounds_tmpl.h    in its place: rounds of the automaton, for options->rounds
+ *   tiles_results_tmpl.h   keys become labels, strengths and ties
+ *
+ * and growcut_tiles_32.c and growcut_tiles_64.c compile them for keys of 32 and of 64 bits.
+ *
+ * A section is cut into tiles. A tile holds its cells' keys and levels and, one cell wide around
+ * them, copies of its neighbours' cells (the halo), so growing in a tile reads no other memory and
+ * checks no bounds: a cell that is not data, or lies outside the section, has key 0, which no offer
+ * undercuts.
+ *
+ * The search is label-correcting, ordered as in Meyer and Sanders, "Delta-stepping: a
+ * parallelizable shortest path algorithm" (J. Algorithms 49, 2003). A sweep visits, in parallel,
+ * every tile with cells queued below the cost window's end; the window starts at the lowest queued
+ * key. A visit grows the tile's cells in buckets of equal width. An offer that lowers a halo cell
+ * is noted there, so that it is made once, and sent to the tile that owns the cell when the visit
+ * ends. Keys only fall, so the order decides the time and not the result.
  *
  *      +---+------------+---+
- *      | h |   halo     | h |      key: (cost << label_bits) | label
- *      +---+------------+---+           0 for what never changes: not data, and hard seeds
+ *      | h |   halo     | h |      key: (cost << label_bits) | label;
+ *      +---+------------+---+           0 where it never changes: not data, and seeds of strength 1
  *      | h |   tile     | h |      a smaller key is a cheaper path, or as cheap with a
  *      +---+------------+---+      smaller label
  *      | h |   halo     | h |
@@ -25,7 +39,7 @@
 
 #include <stdatomic.h>
 
-/* One image to grow over: a whole volume, or a slice. */
+/* What is grown on its own: a whole volume, or a slice. */
 typedef struct {
     const lob_growcut_input *in;
     const lob_growcut_output *out;
@@ -36,34 +50,34 @@ typedef struct {
     const uint32_t *cost; /* lob_growcut_costs of the rule */
     lob_norm norm;
     int rounds; /* of the automaton; 0: to the fixed point */
-    int tile;   /* voxels a side */
+    int tile;   /* voxels along a side, at most */
     int threads;
-    int64_t max_memory;             /* 0: no limit */
-    const lob_context *context;     /* whose progress is told; NULL: nobody's */
-    double done_before, done_after; /* of the whole, when this starts and when it ends */
-    const atomic_int *cancelled;    /* may be NULL */
-} lob_growcut_job;
+    int64_t max_memory;                /* 0: no limit */
+    const lob_context *context;        /* to report progress to; NULL: it is not reported */
+    double progress_from, progress_to; /* of the whole call, when this starts and when it ends */
+    const atomic_int *cancelled;       /* may be NULL */
+} lob_growcut_section;
 
-/* What growing one image came to; sums and maxima over slices make the whole. */
+/* Sums and maxima over sections make the result of a call. */
 typedef struct {
     int64_t reached, seeds, seeds_outside, ties;
-    uint64_t largest; /* cost in units */
+    uint64_t largest; /* cost, in units */
     int64_t working_bytes;
-    bool overflow;  /* a path's cost did not fit the key: grow again with the wide one */
-    int64_t rounds; /* that changed a key, at most the job's */
+    bool overflow;  /* a path's cost did not fit 32 bits: grow again with 64 */
+    int64_t rounds; /* of the automaton, those that changed a key */
     bool fixed_point;
 } lob_growcut_result;
 
-/* Grow with the least label winning ties, and write labels and strength. */
-lob_status lob_growcut_tiles_32(const lob_growcut_job *job, lob_growcut_result *result,
+/* Grow, where the smallest label wins ties; write labels and strengths. */
+lob_status lob_growcut_tiles_32(const lob_growcut_section *section, lob_growcut_result *result,
                                 lob_error *error);
-lob_status lob_growcut_tiles_64(const lob_growcut_job *job, lob_growcut_result *result,
+lob_status lob_growcut_tiles_64(const lob_growcut_section *section, lob_growcut_result *result,
                                 lob_error *error);
 
-/* Grow with the largest label winning ties, and write the tie zone: where labels now differ. */
-lob_status lob_growcut_ties_32(const lob_growcut_job *job, lob_growcut_result *result,
+/* Grow, where the largest label wins ties; write the tie zone, where the labels now differ. */
+lob_status lob_growcut_ties_32(const lob_growcut_section *section, lob_growcut_result *result,
                                lob_error *error);
-lob_status lob_growcut_ties_64(const lob_growcut_job *job, lob_growcut_result *result,
+lob_status lob_growcut_ties_64(const lob_growcut_section *section, lob_growcut_result *result,
                                lob_error *error);
 
 #endif

@@ -1,58 +1,58 @@
 /*
- * Growing by the automaton's own rounds, which may end before the fixed point. Part of
+ * Growing by rounds of the automaton, which may end before the fixed point. Part of
  * growcut_tiles_tmpl.h.
  *
- * In a round every cell looks at its neighbours' keys of the round before and takes the least path
- * that they offer. After n rounds a key is therefore the least over the paths of at most n steps.
- * New keys go to a second array; tiles around which nothing changed rest.
+ * In a round, every cell reads its neighbours' keys of the round before and takes the cheapest path
+ * that they offer. After n rounds a key is therefore the lowest over the paths of at most n steps.
+ * New keys go to a second array. A tile is skipped when nothing changed in or beside it.
  */
+#ifndef LOB_TILES_ROUNDS_TMPL_H
+#define LOB_TILES_ROUNDS_TMPL_H
+
+#include "kernels/growcut/cpu/tiles_state_tmpl.h"
 
 /*
- * The hard seeds' offers to the cells of a tile, from its halo too: their key, 0, does not tell
- * their label. They stay the same, so that the first round is the only one that needs them.
+ * The offers of seeds of strength 1 to the cells of a tile, from its halo too. Their key, 0, does
+ * not hold their label. They never change, so only the first round needs them.
  */
 static void take_from_seeds(const engine *e, int64_t t)
 {
-    const lob_growcut_job *job = e->job;
-    const lob_volume *seeds = job->in->seeds;
+    const lob_growcut_section *section = e->section;
+    const lob_volume *seeds = section->in->seeds;
     const tile *of = &e->tile[t];
-    const int channels = job->data.image->channels;
-    uint8_t is_data[ROW];
+    uint8_t is_data[MAX_ROW];
     const int64_t rows = e->side[1] + 2 * e->pad[1];
     for (int64_t row = 0; row < rows * (e->side[2] + 2 * e->pad[2]); row++) {
-        const run r = run_of(e, t, row % rows - e->pad[1], row / rows - e->pad[2], true);
-        const int64_t voxel = lob_view_index(&job->view, r.x, r.y, r.z);
+        const row_part r = row_part_of(e, t, row % rows - e->pad[1], row / rows - e->pad[2], true);
+        const int64_t voxel = lob_view_index(&section->view, r.x, r.y, r.z);
         bool known = false;
         for (int64_t i = 0; i < r.n; i++) {
-            const int64_t c = r.cell + i, v = voxel + i * job->view.stride[0];
+            const int64_t c = r.cell + i, v = voxel + i * section->view.stride[0];
             const int32_t seed = of->keys[c] ? 0 : lob_label_at(seeds->data, seeds->type, v);
             if (seed == 0) continue;
-            if (!known) lob_levels_data_row(is_data, &job->data, &job->view, r.x, r.y, r.z, r.n);
+            if (!known)
+                lob_levels_data_row(is_data, &section->data, &section->view, r.x, r.y, r.z, r.n);
             known = true;
             for (int k = 0; is_data[i] && k < e->neighbours; k++) {
-                const int64_t n = c + e->step[k]; /* past the halo's end there is halo again */
+                const int64_t n = c + e->step[k]; /* past the halo's end a row starts with halo */
                 if (n < 0 || n >= e->cells || e->is_halo[n] || of->next[n] == 0) continue;
-                const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels,
-                                                        e->cells, e->norm, job->rule.fraction);
-                const uint64_t offer = (uint64_t)key_of(e, 0, seed) + e->weight[d] + e->extra[k];
+                const uint64_t offer = (uint64_t)key_of(e, 0, seed) +
+                                       e->weight[cell_distance(e, of, c, n)] + e->extra[k];
                 if (offer < of->next[n]) of->next[n] = (path_key)offer;
             }
         }
     }
 }
 
-/* The least path that a cell's neighbours offer, or its own key. */
-static path_key least_offer(const engine *e, const tile *of, int64_t c)
+/* The cheapest path that a cell's neighbours offer, or its own key. */
+static path_key cheapest_offer(const engine *e, const tile *of, int64_t c)
 {
-    const int channels = e->job->data.image->channels;
     path_key best = of->keys[c];
     for (int k = 0; k < e->neighbours; k++) {
         const int64_t n = c + e->step[k];
         const path_key from = of->keys[n];
         if (from == 0 || from >= best) continue;
-        const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + n, channels, e->cells,
-                                                e->norm, e->job->rule.fraction);
-        const uint64_t offer = (uint64_t)from + e->weight[d] + e->extra[k];
+        const uint64_t offer = (uint64_t)from + e->weight[cell_distance(e, of, c, n)] + e->extra[k];
         if (offer < best) best = (path_key)offer;
     }
     return best;
@@ -63,7 +63,7 @@ static bool take_offers(const engine *e, int64_t t, bool first, worker *w)
 {
     const tile *of = &e->tile[t];
     for (int64_t c = 0; c < e->cells; c++)
-        if (!e->is_halo[c] && of->keys[c] != 0) of->next[c] = least_offer(e, of, c);
+        if (!e->is_halo[c] && of->keys[c] != 0) of->next[c] = cheapest_offer(e, of, c);
     if (first) take_from_seeds(e, t);
     bool changed = false;
     for (int64_t c = 0; c < e->cells; c++) {
@@ -75,7 +75,7 @@ static bool take_offers(const engine *e, int64_t t, bool first, worker *w)
 }
 
 /* Did a key change in a tile or one beside it? */
-static bool stirred(const engine *e, const uint8_t *changed, int64_t t)
+static bool changed_nearby(const engine *e, const uint8_t *changed, int64_t t)
 {
     const int64_t x = t % e->tiles[0], y = t / e->tiles[0] % e->tiles[1],
                   z = t / e->tiles[0] / e->tiles[1];
@@ -101,7 +101,7 @@ static bool run_round(engine *e, const uint8_t *active, uint8_t *changed, bool f
     return any;
 }
 
-/* Make the new keys the keys, tell the halos, and find out which tiles have something to do. */
+/* Swap the keys, copy them to the halos, and find the tiles where a key may change next. */
 static void end_round(engine *e, uint8_t *active, const uint8_t *changed)
 {
     for (int64_t t = 0; t < e->count; t++) {
@@ -113,12 +113,12 @@ static void end_round(engine *e, uint8_t *active, const uint8_t *changed)
     }
 #pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers)
     for (int64_t t = 0; t < e->count; t++) {
-        active[t] = stirred(e, changed, t);
+        active[t] = changed_nearby(e, changed, t);
         if (active[t]) refresh_halo(e, t);
     }
 }
 
-/* As many rounds as are asked for, and one more to see whether it would change anything. */
+/* As many rounds as are asked for, and one more to find out whether it would change anything. */
 static lob_status grow_rounds(engine *e, lob_growcut_result *result)
 {
     const size_t count = (size_t)e->count;
@@ -128,15 +128,15 @@ static lob_status grow_rounds(engine *e, lob_growcut_result *result)
     for (int64_t t = 0; t < e->count; t++)
         memcpy(e->tile[t].next, e->tile[t].keys, (size_t)e->cells * sizeof(path_key));
     while (st == LOB_OK && run_round(e, active, changed, result->rounds == 0)) {
-        result->fixed_point = result->rounds < e->job->rounds;
+        result->fixed_point = result->rounds < e->section->rounds;
         if (!result->fixed_point) break;
         result->rounds++;
         end_round(e, active, changed);
-        int64_t reached = 0;
-        for (int w = 0; w < e->workers; w++) reached += e->worker[w].reached;
-        if (!go_on(e, reached)) st = LOB_ECANCEL;
+        if (report_progress(e)) st = LOB_ECANCEL;
     }
     free(active);
     free(changed);
     return st;
 }
+
+#endif

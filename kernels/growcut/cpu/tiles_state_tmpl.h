@@ -1,7 +1,13 @@
-/* The tile engine's state: keys, tiles, workers, and their memory. Part of growcut_tiles_tmpl.h. */
+/*
+ * The tile engine's state: keys, tiles, threads' workspaces, memory, progress. Part of
+ * growcut_tiles_tmpl.h.
+ */
+#ifndef LOB_TILES_STATE_TMPL_H
+#define LOB_TILES_STATE_TMPL_H
+
+#include "kernels/budget.h"
 #include "kernels/growcut/cpu/growcut_tiles.h"
 #include "kernels/growcut/growcut_voxel.h"
-#include "volumes/bytes.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -11,67 +17,72 @@
 
 #if KEY_BITS == 32
 typedef uint32_t path_key;
-#define KEY_NEVER   UINT32_MAX /* as a weight: no passage */
-#define KEY_TOP     UINT32_MAX /* keys stay below it */
-#define ENTRY(name) name##_32
+#define KEY_NO_PASSAGE UINT32_MAX /* weight of a step that cannot be taken */
+#define KEY_END        UINT32_MAX /* every key is smaller */
+#define ENTRY(name)    name##_32
 #else
 typedef uint64_t path_key;
-/* A quarter of the range, so that a key and two weights never wrap. */
-#define KEY_NEVER   (UINT64_C(1) << 62)
-#define KEY_TOP     (UINT64_C(1) << 62)
-#define ENTRY(name) name##_64
+/* A quarter of the range, so that a key plus two weights does not wrap. */
+#define KEY_NO_PASSAGE (UINT64_C(1) << 62)
+#define KEY_END        (UINT64_C(1) << 62)
+#define ENTRY(name)    name##_64
 #endif
 
-enum { BUCKETS = 64, SIDES = 27, ROW = 258, WINDOW_STEPS = 3, SLACK = 8 };
+enum {
+    BUCKETS = 64,  /* of equal width, within the cost window */
+    SIDES = 27,    /* a tile, and the tiles that touch it */
+    MAX_ROW = 258, /* cells of a padded row */
+    SLACK = 8      /* cells that a vector access may reach beyond an array */
+};
 
-/* Four cells of a row at once; the fourth is along for the ride. */
-typedef path_key four_keys __attribute__((vector_size(4 * sizeof(path_key))));
-typedef uint16_t four_levels __attribute__((vector_size(8)));
+/* Four cells of a row; the fourth is not used. */
+typedef path_key key_vector __attribute__((vector_size(4 * sizeof(path_key))));
+typedef uint16_t level_vector __attribute__((vector_size(8)));
 
-/* Neighbours in one row: x - 1, x and x + 1, as far as they count. */
+/* The neighbours in one row, at x - 1, x and x + 1. */
 typedef struct {
-    int64_t step;    /* cells from a cell to its neighbour at x - 1 */
-    four_keys bit;   /* 1 << index in the engine's lists; 0 for what is no neighbour */
-    four_keys extra; /* weight beyond that of the levels */
+    int64_t step;     /* cells from a cell to its neighbour at x - 1 */
+    key_vector bit;   /* 1 << index in the engine's lists; 0 where there is no neighbour */
+    key_vector extra; /* weight beyond that of the levels */
 } neighbour_row;
 
-/* A cell whose key was lowered and whose neighbours have not heard of it. */
+/* A cell whose key has fallen, and whose neighbours have not been offered the path through it. */
 typedef struct {
     uint32_t cell;
     path_key key;
-} waiting;
+} queued_cell;
 
 typedef struct {
-    waiting *items;
-    size_t n, room;
+    queued_cell *items;
+    size_t n, capacity;
 } list;
 
 typedef struct {
     path_key *keys;
-    path_key *next;   /* of the round under way; NULL where growing is not in rounds */
+    path_key *next;   /* keys of the round under way; NULL without rounds */
     uint16_t *levels; /* channel after channel */
-    list held;        /* waiting cells that cost more than the last window */
-    path_key held_least;
-    list inbox; /* posted by neighbours, guarded by lock */
-    path_key inbox_least;
+    list later;       /* queued cells beyond the last cost window */
+    path_key later_min;
+    list inbox; /* from neighbouring tiles; guarded by lock */
+    path_key inbox_min;
     omp_lock_t lock;
 } tile;
 
-/* A thread's own workspace. */
+/* What a thread works with. */
 typedef struct {
     list bucket[BUCKETS];
-    list halo;        /* lowered halo cells of the tile under way */
-    list mail[SIDES]; /* the same, sorted by neighbour */
-    int64_t reached;
-    bool failed; /* an allocation failed */
+    list halo;        /* lowered halo cells of the tile that is visited */
+    list mail[SIDES]; /* the same, by the tile that owns them */
+    int64_t reached;  /* voxels that got their first path */
+    bool failed;      /* an allocation failed */
 } worker;
 
 typedef struct {
-    const lob_growcut_job *job;
+    const lob_growcut_section *section;
     int64_t side[3], tiles[3], pad[3], pitch[3]; /* along the view's axes */
     int64_t cells;                               /* of a tile with its halo */
     int64_t count;                               /* tiles */
-    int64_t open;                                /* of them, those with their lock */
+    int64_t made;                                /* of these, initialised */
     tile *tile;
     path_key *key_store, *next_store;
     uint16_t *level_store;
@@ -85,60 +96,63 @@ typedef struct {
     uint16_t level_mask;  /* weight[d] >= (d & level_mask) << level_shift */
     int level_shift;
     int label_bits;
-    path_key unreached; /* key of data that no path has reached: one past the dearest allowed */
-    bool reversed;      /* ties go to the largest label */
+    path_key unreached; /* key of data without a path: above all that are allowed */
+    bool reversed;      /* of equal costs, the largest label wins */
     path_key window;    /* width of the cost window, shifted like a key */
     int bucket_shift;
     worker *worker;
     int workers;
     lob_norm norm;
-    int64_t peak_bytes;
+    lob_budget budget;
 } engine;
 
-static bool push(list *to, uint32_t cell, path_key key)
+static bool list_push(list *to, uint32_t cell, path_key key)
 {
-    if (to->n == to->room) {
-        const size_t room = to->room ? 2 * to->room : 64;
-        waiting *items = realloc(to->items, room * sizeof *items);
+    if (to->n == to->capacity) {
+        const size_t capacity = to->capacity ? 2 * to->capacity : 64;
+        queued_cell *items = realloc(to->items, capacity * sizeof *items);
         if (!items) return false;
         to->items = items;
-        to->room = room;
+        to->capacity = capacity;
     }
-    to->items[to->n++] = (waiting){cell, key};
+    to->items[to->n++] = (queued_cell){cell, key};
     return true;
 }
 
-static void drop(list *old)
+static void list_free(list *old)
 {
     free(old->items);
     *old = (list){0};
 }
 
-static int64_t bytes_of(const list *held)
+static int64_t list_bytes(const list *later)
 {
-    return (int64_t)(held->room * sizeof *held->items);
+    return (int64_t)(later->capacity * sizeof *later->items);
 }
 
 static path_key key_of(const engine *e, uint64_t units, int32_t label)
 {
-    const int32_t rank = e->reversed ? e->job->in->labels + 1 - label : label;
+    const int32_t rank = e->reversed ? e->section->in->labels + 1 - label : label;
     return (path_key)(units << e->label_bits) | (path_key)rank;
 }
 
 static int32_t label_of(const engine *e, path_key key)
 {
     const int32_t rank = (int32_t)(key & (((path_key)1 << e->label_bits) - 1));
-    return e->reversed ? e->job->in->labels + 1 - rank : rank;
+    return e->reversed ? e->section->in->labels + 1 - rank : rank;
 }
 
-static void lay_out(engine *e)
+/* ---- tiles and the view ---- */
+
+/* Tiles of equal sides, at most section->tile; no halo along an axis of one voxel. */
+static void cut_into_tiles(engine *e)
 {
-    const lob_dims dims = e->job->view.dims;
+    const lob_dims dims = e->section->view.dims;
     const int64_t view[3] = {dims.nx, dims.ny, dims.nz};
     e->cells = 1;
     e->count = 1;
     for (int a = 0; a < 3; a++) {
-        e->tiles[a] = (view[a] + e->job->tile - 1) / e->job->tile;
+        e->tiles[a] = (view[a] + e->section->tile - 1) / e->section->tile;
         e->side[a] = (view[a] + e->tiles[a] - 1) / e->tiles[a];
         e->tiles[a] = (view[a] + e->side[a] - 1) / e->side[a];
         e->pad[a] = view[a] > 1;
@@ -148,9 +162,77 @@ static void lay_out(engine *e)
     }
 }
 
+/* The part of a row of the view that lies in a row of a tile, with or without its halo. */
+typedef struct {
+    int64_t x, y, z, n; /* in the view */
+    int64_t cell;       /* of the first voxel, in the tile */
+} row_part;
+
+/* The part in row (j, k) of tile t, counted from the tile's first cell; n is 0 outside the view. */
+static row_part row_part_of(const engine *e, int64_t t, int64_t j, int64_t k, bool with_halo)
+{
+    const lob_dims dims = e->section->view.dims;
+    const int64_t at[3] = {t % e->tiles[0] * e->side[0], t / e->tiles[0] % e->tiles[1] * e->side[1],
+                           t / e->tiles[0] / e->tiles[1] * e->side[2]};
+    const int64_t halo = with_halo ? e->pad[0] : 0;
+    const int64_t first = at[0] > halo ? at[0] - halo : 0;
+    const int64_t last = at[0] + e->side[0] + halo < dims.nx ? at[0] + e->side[0] + halo : dims.nx;
+    row_part r = {.x = first, .y = at[1] + j, .z = at[2] + k};
+    const bool inside = r.y >= 0 && r.y < dims.ny && r.z >= 0 && r.z < dims.nz;
+    r.n = inside && last > first ? last - first : 0;
+    r.cell =
+        (first - at[0] + e->pad[0]) + (j + e->pad[1]) * e->pitch[1] + (k + e->pad[2]) * e->pitch[2];
+    return r;
+}
+
+/* The side on which the tile lies that owns a halo cell. theirs is in/out: the cell there. */
+static int owner_of(const engine *e, int64_t cell, int64_t *theirs)
+{
+    int side = 0;
+    for (int a = 2; a >= 0; a--) {
+        const int64_t at = cell / e->pitch[a] - e->pad[a];
+        const int toward = at < 0 ? -1 : at >= e->side[a];
+        cell %= e->pitch[a];
+        *theirs -= toward * e->side[a] * e->pitch[a];
+        side = side * 3 + toward + 1;
+    }
+    return side;
+}
+
+/* The tile on a side of tile t. */
+static tile *tile_beside(const engine *e, int64_t t, int side)
+{
+    return &e->tile[t + (side % 3 - 1) + (side / 3 % 3 - 1) * e->tiles[0] +
+                    (side / 9 - 1) * e->tiles[0] * e->tiles[1]];
+}
+
+/*
+ * Copy the halo's keys from the tiles that own them. Until then a copy holds only what this tile
+ * has offered, which is enough to grow. Key 0 never changes.
+ */
+static void refresh_halo(const engine *e, int64_t t)
+{
+    path_key *keys = e->tile[t].keys;
+    for (int64_t c = 0; c < e->cells; c++) {
+        if (!e->is_halo[c] || keys[c] == 0) continue;
+        int64_t theirs = c;
+        const int side = owner_of(e, c, &theirs);
+        keys[c] = tile_beside(e, t, side)->keys[theirs];
+    }
+}
+
+/* Distance of two cells of a tile. */
+static inline uint32_t cell_distance(const engine *e, const tile *of, int64_t p, int64_t q)
+{
+    return lob_growcut_distance(of->levels + p, of->levels + q, e->section->data.image->channels,
+                                e->cells, e->norm, e->section->rule.fraction);
+}
+
+/* ---- keys and steps ---- */
+
 static void list_steps(engine *e)
 {
-    const lob_growcut_rule *rule = &e->job->rule;
+    const lob_growcut_rule *rule = &e->section->rule;
     for (int k = 0; k < rule->neighbours; k++) {
         int64_t step = 0; /* offsets come row by row, x within a row */
         bool inside = true;
@@ -160,7 +242,7 @@ static void list_steps(engine *e)
         }
         if (!inside) continue; /* along an axis of one voxel there are no neighbours */
         const uint64_t weight = (uint64_t)rule->extra[k] << e->label_bits;
-        const path_key extra = weight < KEY_NEVER ? (path_key)weight : KEY_NEVER;
+        const path_key extra = weight < KEY_NO_PASSAGE ? (path_key)weight : KEY_NO_PASSAGE;
         const int lane = rule->offset[k][0] + 1;
         if (e->rows == 0 || e->row[e->rows - 1].step != step - lane)
             e->row[e->rows++] = (neighbour_row){.step = step - lane};
@@ -171,13 +253,13 @@ static void list_steps(engine *e)
     }
 }
 
-/* How many bits a label needs, and the costs that leaves room for. */
+/* How many bits a label needs, and what costs the other bits hold. */
 static void choose_keys(engine *e)
 {
-    const lob_growcut_rule *rule = &e->job->rule;
-    while (e->job->in->labels >> e->label_bits) e->label_bits++;
-    const uint64_t room = (KEY_TOP >> e->label_bits) - 2;
-    const uint64_t limit = rule->limit < room ? rule->limit : room;
+    const lob_growcut_rule *rule = &e->section->rule;
+    while (e->section->in->labels >> e->label_bits) e->label_bits++;
+    const uint64_t capacity = (KEY_END >> e->label_bits) - 2;
+    const uint64_t limit = rule->limit < capacity ? rule->limit : capacity;
     e->unreached = (path_key)(limit + 1) << e->label_bits;
     const int shift = e->label_bits + ilogb(rule->unit);
     if (rule->unit >= 1) {
@@ -185,58 +267,56 @@ static void choose_keys(engine *e)
         e->level_shift = shift < KEY_BITS ? shift : KEY_BITS - 1;
     }
     for (uint32_t d = 0; d <= rule->dmax; d++) {
-        const uint64_t weight = (uint64_t)e->job->cost[d] << e->label_bits;
-        e->weight[d] =
-            e->job->cost[d] != LOB_NO_PASSAGE && weight < KEY_NEVER ? (path_key)weight : KEY_NEVER;
+        const uint64_t weight = (uint64_t)e->section->cost[d] << e->label_bits;
+        e->weight[d] = e->section->cost[d] != LOB_NO_PASSAGE && weight < KEY_NO_PASSAGE
+                           ? (path_key)weight
+                           : KEY_NO_PASSAGE;
     }
 }
 
-/* Bytes of a cell: its key, a second one for rounds, and its levels. */
+/* ---- memory ---- */
+
+/* Bytes per cell: its key, a second key for rounds, its levels. */
 static int64_t cell_bytes(const engine *e)
 {
-    const int64_t keys = e->job->rounds ? 2 : 1;
-    return keys * (int64_t)sizeof(path_key) + 2 * e->job->data.image->channels;
+    const int64_t keys = e->section->rounds ? 2 : 1;
+    return keys * (int64_t)sizeof(path_key) + 2 * e->section->data.image->channels;
 }
 
 static int64_t engine_bytes(const engine *e)
 {
-    const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->job->cost;
+    const int64_t entry = (int64_t)sizeof(path_key) + (int64_t)sizeof *e->section->cost;
     int64_t bytes =
         e->count * (e->cells * cell_bytes(e) + (int64_t)(sizeof(tile) + sizeof(int64_t))) +
-        e->cells + ((int64_t)e->job->rule.dmax + 1) * entry + e->workers * (int64_t)sizeof(worker);
-    for (int64_t t = 0; t < e->open; t++)
-        bytes += bytes_of(&e->tile[t].held) + bytes_of(&e->tile[t].inbox);
+        e->cells + ((int64_t)e->section->rule.dmax + 1) * entry +
+        e->workers * (int64_t)sizeof(worker);
+    for (int64_t t = 0; t < e->made; t++)
+        bytes += list_bytes(&e->tile[t].later) + list_bytes(&e->tile[t].inbox);
     for (int w = 0; w < e->workers && e->worker; w++) {
-        bytes += bytes_of(&e->worker[w].halo);
-        for (int b = 0; b < BUCKETS; b++) bytes += bytes_of(&e->worker[w].bucket[b]);
-        for (int s = 0; s < SIDES; s++) bytes += bytes_of(&e->worker[w].mail[s]);
+        bytes += list_bytes(&e->worker[w].halo);
+        for (int b = 0; b < BUCKETS; b++) bytes += list_bytes(&e->worker[w].bucket[b]);
+        for (int s = 0; s < SIDES; s++) bytes += list_bytes(&e->worker[w].mail[s]);
     }
     return bytes;
 }
 
-/* Bytes taken now, kept as the peak; an error when they pass the limit. */
-static lob_status note_bytes(engine *e, lob_error *error)
+/* Count the memory that is held now; LOB_ENOMEM when it exceeds the budget. */
+static lob_status count_bytes(engine *e, lob_error *error)
 {
-    const int64_t bytes = engine_bytes(e), most = e->job->max_memory;
-    if (bytes > e->peak_bytes) e->peak_bytes = bytes;
-    if (most == 0 || bytes <= most) return LOB_OK;
-    char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
-    return lob_fail(error, LOB_ENOMEM,
-                    "GrowCut needs %s of working memory, more than the %s allowed",
-                    lob_bytes_text(needed, bytes), lob_bytes_text(allowed, most));
+    return lob_budget_hold(&e->budget, engine_bytes(e) - e->budget.held, error);
 }
 
 static void engine_free(engine *e)
 {
-    for (int64_t t = 0; t < e->open; t++) {
-        drop(&e->tile[t].held);
-        drop(&e->tile[t].inbox);
+    for (int64_t t = 0; t < e->made; t++) {
+        list_free(&e->tile[t].later);
+        list_free(&e->tile[t].inbox);
         omp_destroy_lock(&e->tile[t].lock);
     }
     for (int w = 0; w < e->workers && e->worker; w++) {
-        for (int b = 0; b < BUCKETS; b++) drop(&e->worker[w].bucket[b]);
-        for (int s = 0; s < SIDES; s++) drop(&e->worker[w].mail[s]);
-        drop(&e->worker[w].halo);
+        for (int b = 0; b < BUCKETS; b++) list_free(&e->worker[w].bucket[b]);
+        for (int s = 0; s < SIDES; s++) list_free(&e->worker[w].mail[s]);
+        list_free(&e->worker[w].halo);
     }
     free(e->tile);
     free(e->worker);
@@ -249,30 +329,51 @@ static void engine_free(engine *e)
 
 static lob_status engine_alloc(engine *e, lob_error *error)
 {
-    const int64_t channels = e->job->data.image->channels;
+    const int64_t channels = e->section->data.image->channels;
     const int64_t cells = lob_product(e->count, e->cells, cell_bytes(e), 1);
     if (cells < 0 || e->cells > UINT32_MAX) return LOB_ENOMEM;
-    const lob_status st = note_bytes(e, error);
+    const lob_status st = count_bytes(e, error);
     if (st != LOB_OK) return st;
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);
-    if (e->job->rounds)
+    if (e->section->rounds)
         e->next_store = malloc((size_t)(e->count * e->cells) * sizeof *e->next_store);
     e->level_store =
         malloc((size_t)(e->count * e->cells * channels + 2 * SLACK) * sizeof *e->level_store);
     e->is_halo = malloc((size_t)e->cells);
-    e->weight = malloc(((size_t)e->job->rule.dmax + 1) * sizeof *e->weight);
+    e->weight = malloc(((size_t)e->section->rule.dmax + 1) * sizeof *e->weight);
     if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight ||
-        (e->job->rounds && !e->next_store))
+        (e->section->rounds && !e->next_store))
         return LOB_ENOMEM;
-    for (; e->open < e->count; e->open++) {
-        tile *t = &e->tile[e->open];
+    for (; e->made < e->count; e->made++) {
+        tile *t = &e->tile[e->made];
         omp_init_lock(&t->lock);
-        t->keys = e->key_store + SLACK + e->open * e->cells;
-        t->next = e->next_store ? e->next_store + e->open * e->cells : NULL;
-        t->levels = e->level_store + SLACK + e->open * e->cells * channels;
-        t->held_least = t->inbox_least = KEY_TOP;
+        t->keys = e->key_store + SLACK + e->made * e->cells;
+        t->next = e->next_store ? e->next_store + e->made * e->cells : NULL;
+        t->levels = e->level_store + SLACK + e->made * e->cells * channels;
+        t->later_min = t->inbox_min = KEY_END;
     }
     return LOB_OK;
 }
+
+/* ---- progress ---- */
+
+/* Report progress; returns whether to stop. */
+static bool report_progress(const engine *e)
+{
+    const lob_growcut_section *section = e->section;
+    int64_t reached = 0;
+    for (int w = 0; w < e->workers; w++) reached += e->worker[w].reached;
+    if (section->cancelled && atomic_load_explicit(section->cancelled, memory_order_relaxed))
+        return true;
+    if (!section->context || !section->context->progress) return false;
+    const double share =
+        section->levels.data_voxels ? (double)reached / (double)section->levels.data_voxels : 1;
+    const double done =
+        section->progress_from + (section->progress_to - section->progress_from) * share;
+    return section->context->progress(section->context->user, fmin(done, section->progress_to)) !=
+           0;
+}
+
+#endif

@@ -1,362 +1,305 @@
 /*
- * GrowCut's kernels around the growing: tables of weights, cells filled from voxels, seeds' first
- * offers, results written to voxels. A warp takes a tile, 32 cells at a time.
+ * GrowCut on a GPU: voxels become cells. Tables of weights are made, each cell gets its levels and
+ * its first key, seeds offer their label to their neighbours, and the mean cost of a step, which
+ * the cost window's width follows from, is sampled.
+ *
+ * The host computes every logarithm (of the tables and of soft seeds' starts), because host and
+ * device differ in a logarithm's last bit.
  */
-#ifndef LOB_GROWCUT_CELLS_CUDA_CUH
-#define LOB_GROWCUT_CELLS_CUDA_CUH
+#ifndef LOB_FILL_TILES_CUDA_CUH
+#define LOB_FILL_TILES_CUDA_CUH
 
-#include "kernels/growcut/gpu/grow_params_cuda.cuh"
+#include "kernels/growcut/gpu/grow_state_cuda.cuh"
 
-enum { CELL_THREADS = 256, CELL_WARPS = CELL_THREADS / WARP, SAMPLED = 61 };
+namespace lob::growcut
+{
 
-/* A soft seed's start, made by the host because logarithms differ between machines. */
-typedef struct {
-    int64_t voxel; /* in the view */
-    wide units;
-} seed_start;
+/* ---- tables of weights ---- */
 
-template <typename K> struct seed_list {
-    scene<K> s;
-    const seed_start *start;
-    int64_t n;
-};
+enum { TABLE_CHUNK = 4 * BLOCK_THREADS };
 
-/* A range of the view's voxels whose costs the host wants, or which it has turned into strengths.
- */
-template <typename K> struct cost_range {
-    scene<K> s;
-    wide *units;           /* of each voxel of the range; ~0 where there is no label */
-    const float *strength; /* by units, plane after plane; or of each voxel of the range */
-    const int64_t *first;  /* of each plane, in strength */
-    int64_t from, n;
-};
-
-/* What tables of weights are made from. */
-template <typename K> struct table_list {
+template <typename K> struct table_params {
     K *weight;
     const double *ln; /* strength rule: logarithms up to the largest dmax */
-    const plane *planes;
-    int64_t n, chunks; /* planes, and chunks of the longest table */
+    const section_rule *sections;
+    int64_t n, chunks; /* sections, and chunks of the longest table */
     int label_bits;
 };
 
-enum { TABLE_CHUNK = 4 * CELL_THREADS };
-
-/*
- * For each `tile`, which a warp takes whole: by rows of cells it would meet the same row of every
- * tile, and where only some rows have seeds few warps would do all the work.
- */
-#define FOR_TILES(s)                                                                     \
-    const uint32_t lane = threadIdx.x % WARP;                                            \
-    for (uint32_t tile = blockIdx.x * CELL_WARPS + threadIdx.x / WARP; tile < (s).tiles; \
-         tile += gridDim.x * CELL_WARPS)
-
-/* Add up what the lanes of a warp counted. */
-static __device__ inline void add_lanes(wide *total, uint32_t counted)
-{
-    counted = __reduce_add_sync(ALL_LANES, counted);
-    if (threadIdx.x % WARP == 0 && counted) atomicAdd(total, (wide)counted);
-}
-
-/* Weights of steps by distance; a plane whose table is that of the plane before makes none. */
+/* The weight of each distance. A section that shares the table of the one before makes none. */
 template <typename K>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    table_kernel(const __grid_constant__ table_list<K> t)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    table_kernel(const __grid_constant__ table_params<K> t)
 {
     for (int64_t item = blockIdx.x; item < t.n * t.chunks; item += gridDim.x) {
-        const plane *in = t.planes + item / t.chunks;
-        if (!in->tabled || (in > t.planes && in[-1].tabled && in[-1].table == in->table)) continue;
-        const lob_growcut_kind rule = in->barred ? LOB_RULE_STRENGTH : LOB_RULE_DISTANCE;
-        const int64_t first = item % t.chunks * TABLE_CHUNK, all = (int64_t)in->dmax + 1;
+        const section_rule *section = t.sections + item / t.chunks;
+        if (!section->has_table ||
+            (section > t.sections && section[-1].has_table && section[-1].table == section->table))
+            continue;
+        const lob_growcut_kind rule =
+            section->strength_rule ? LOB_RULE_STRENGTH : LOB_RULE_DISTANCE;
+        const int64_t first = item % t.chunks * TABLE_CHUNK, all = (int64_t)section->dmax + 1;
         const int64_t end = first + TABLE_CHUNK < all ? first + TABLE_CHUNK : all;
-        for (int64_t d = first + threadIdx.x; d < end; d += CELL_THREADS)
-            t.weight[in->table + d] = (K)weight_from<K>(
-                lob_growcut_cost(rule, (uint32_t)d, in->dmax, in->scale, t.ln), t.label_bits);
+        for (int64_t d = first + threadIdx.x; d < end; d += BLOCK_THREADS)
+            t.weight[section->table + d] = (K)weight_from<K>(
+                lob_growcut_cost(rule, (uint32_t)d, section->dmax, section->scale, t.ln),
+                t.label_bits);
     }
 }
 
+/* One table of logarithms serves the tables of all sections. */
+template <typename K> static lob_status make_tables(grow_state<K> *state)
+{
+    const section_batch *batch = state->batch;
+    const int64_t n = logarithms_of(state);
+    if (state->table_n == 0) return LOB_OK;
+    if (n > 0) {
+        double *ln = (double *)malloc((size_t)n * sizeof *ln);
+        if (!ln) return lob_fail(state->error, LOB_ENOMEM, "no memory left for GrowCut's tables");
+        lob_growcut_logarithms(ln, state->dmax,
+                               batch->context->threads > 0 ? batch->context->threads : 1);
+        const lob_status st =
+            lob_device_upload(batch->device, state->ln, ln, n * (int64_t)sizeof *ln, state->error);
+        free(ln);
+        if (st != LOB_OK) return st;
+    }
+    const table_params<K> list = {state->table,
+                                  state->ln,
+                                  state->g.sections,
+                                  batch->sections,
+                                  (int64_t)state->dmax / TABLE_CHUNK + 1,
+                                  state->g.label_bits};
+    return launch(state, table_kernel<K>, "making tables", list.n * list.chunks * BLOCK_THREADS,
+                  list);
+}
+
+/* ---- cells ---- */
+
 /* Levels, keys and pending bits of all cells. A hard seed has key 0 and is pending. */
 template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    fill_kernel(const __grid_constant__ scene<K> s)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    fill_kernel(const __grid_constant__ grow_params<K> g)
 {
     uint32_t seeds = 0, outside = 0;
-    FOR_TILES(s)
+    FOR_TILES(g)
     {
-        const place corner = corner_of<S>(s, tile);
-        const plane *in = plane_of(s, corner);
-        const lob_device_levels levels = in->levels;
-        const K unreached = (K)in->unreached;
-        if (lane == 0) s.priority[tile] = keys<K>::never;
+        const position corner = corner_of<S>(g, tile);
+        const section_rule *section = section_of(g, corner);
+        const lob_device_levels levels = section->levels;
+        const K unreached = (K)section->unreached;
+        if (lane == 0) g.priority[tile] = keys<K>::none;
         for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
             const int64_t index = (int64_t)tile * S::cells + cell;
-            const place p = place_in<S>(s, corner, cell);
-            const int64_t v = p.inside ? voxel_of(s, p) : 0;
-            const bool data = p.inside && lob_voxel_state(&s.image, v) == LOB_VOXEL_DATA;
-            const bool seed = p.inside && lob_label_at(s.seeds, s.label_type, v) != 0;
-            for (int c = 0; !s.levels_known && c < s.image.channels; c++)
-                s.level[c * s.cells + index] =
-                    data ? lob_voxel_level(&s.image, &levels, v + c * s.image.voxels) : 0;
-            const bool hard = data && seed && !s.soft;
-            s.key[index] = data && !hard ? unreached : 0;
+            const position p = position_in<S>(g, corner, cell);
+            const int64_t v = p.inside ? voxel_of(g, p) : 0;
+            const bool data = p.inside && lob_voxel_state(&g.image, v) == LOB_VOXEL_DATA;
+            const bool seed = p.inside && lob_label_at(g.seeds, g.label_type, v) != 0;
+            for (int c = 0; !g.levels_known && c < g.image.channels; c++)
+                g.level[c * g.cells + index] =
+                    data ? lob_voxel_level(&g.image, &levels, v + c * g.image.voxels) : 0;
+            const bool hard = data && seed && !g.soft;
+            g.key[index] = data && !hard ? unreached : 0;
             const uint32_t pending = __ballot_sync(ALL_LANES, hard);
-            if (lane == 0) s.pending[index / WARP] = pending;
+            if (lane == 0) g.pending[index / WARP] = pending;
             seeds += hard;
             outside += seed && !data;
         }
     }
-    if (s.soft) return; /* which of them start is for another kernel to tell */
-    add_lanes(&s.ctl->seeds, seeds);
-    add_lanes(&s.ctl->outside, outside);
+    if (g.soft) return; /* soft_seed_kernel counts those that start */
+    add_lanes(&g.counters->seeds, seeds);
+    add_lanes(&g.counters->outside, outside);
 }
 
-/* Seeds with strengths: each starts at its cost, and those of strength 1 are hard. */
+/* ---- soft seeds: those with a strength ---- */
+
+typedef struct {
+    int64_t voxel; /* in the view */
+    u64 units;     /* the cost that it starts at */
+} soft_seed;
+
+template <typename K> struct soft_seed_params {
+    grow_params<K> g;
+    const soft_seed *start;
+    int64_t n;
+};
+
+/* Each seed starts at its cost; those of cost 0, of strength 1, are hard. */
 template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    start_kernel(const __grid_constant__ seed_list<K> list)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    soft_seed_kernel(const __grid_constant__ soft_seed_params<K> list)
 {
-    const scene<K> &s = list.s;
-    const int64_t all = (int64_t)gridDim.x * CELL_THREADS;
+    const grow_params<K> &g = list.g;
     uint32_t seeds = 0, outside = 0;
-    for (int64_t i = (int64_t)blockIdx.x * CELL_THREADS + threadIdx.x; i < list.n; i += all) {
-        const seed_start start = list.start[i];
-        const place p = place_in_view(s, start.voxel);
-        const int64_t at = neighbour_of<S>(s, p, CENTRE);
-        const plane *in = plane_of(s, p);
-        const K unreached = (K)in->unreached;
-        const bool data = s.key[at] != 0; /* a voxel is in the list once */
-        const bool on = data && start.units < (wide)(unreached >> s.label_bits);
+    for (int64_t i = grid_first(); i < list.n; i += grid_step()) {
+        const soft_seed start = list.start[i];
+        const position p = position_of(g, start.voxel);
+        const int64_t at = neighbour_of<S>(g, p, CENTRE);
+        const section_rule *section = section_of(g, p);
+        const K unreached = (K)section->unreached;
+        const bool data = g.key[at] != 0; /* a voxel is in the list once */
+        const bool on = data && start.units < (u64)(unreached >> g.label_bits);
         seeds += on;
         outside += !on;
-        if (data && !on && start.units <= in->limit && start.units != ~0ull)
-            s.overflow[in - s.planes] = 1; /* allowed, but it does not fit the key */
+        if (data && !on && start.units <= section->limit && start.units != ~0ull)
+            g.overflow[section - g.sections] = 1; /* allowed, but it does not fit the key */
         if (!on) continue;
-        const int32_t label = lob_label_at(s.seeds, s.label_type, voxel_of(s, p));
-        const K key = start.units ? key_of(s, start.units, label) : 0;
-        s.key[at] = key;
-        atomicOr(&s.pending[at / WARP], 1u << at % WARP);
-        if (key) atomicMin(&s.priority[at / S::cells], key);
+        const int32_t label = lob_label_at(g.seeds, g.label_type, voxel_of(g, p));
+        const K key = start.units ? key_of(g, start.units, label) : 0;
+        g.key[at] = key;
+        atomicOr(&g.pending[at / WARP], 1u << at % WARP);
+        if (key) atomicMin(&g.priority[at / S::cells], key);
     }
-    add_lanes(&s.ctl->seeds, seeds);
-    add_lanes(&s.ctl->outside, outside);
+    add_lanes(&g.counters->seeds, seeds);
+    add_lanes(&g.counters->outside, outside);
 }
 
-/* Offer a path from a hard seed to one neighbour; returns the offer if it lowered the key. */
+/* Upload these starts and put them in. */
 template <typename K, typename S>
-static __device__ K offer_from_seed(const scene<K> &s, int64_t from, int64_t to, const plane *in,
-                                    K own, int direction)
+static lob_status send_starts(grow_state<K> *state, const soft_seed *starts, int64_t n)
 {
-    const K key = __ldcg(&s.key[to]);
-    if (key == 0) return keys<K>::never; /* the table ends at the largest distance between data */
-    const uint32_t d = lob_growcut_distance(s.level + from, s.level + to, s.image.channels, s.cells,
-                                            s.norm, in->fraction);
-    const wide offer = own + weight_of(s, in, d) + in->extra[direction];
-    if (offer >= keys<K>::top || (K)offer >= key) return keys<K>::never;
-    if ((K)offer >= atomicMin(&s.key[to], (K)offer)) return keys<K>::never;
-    atomicOr(&s.pending[to / WARP], 1u << to % WARP);
+    if (n == 0) return LOB_OK;
+    LOB_TRY(lob_device_upload(state->batch->device, state->staging, starts,
+                              n * (int64_t)sizeof *starts, state->error));
+    const soft_seed_params<K> list = {state->g, (const soft_seed *)state->staging, n};
+    return launch(state, soft_seed_kernel<K, S>, "soft seeds", n, list);
+}
+
+template <typename K, typename S>
+static lob_status start_seeds(grow_state<K> *state, soft_seed *starts, int64_t capacity)
+{
+    const section_batch *batch = state->batch;
+    const lob_device_view *view = &batch->view;
+    const lob_volume *seeds = batch->in->seeds;
+    int64_t n = 0, i = 0;
+    for (int64_t z = 0; z < view->side[2]; z++)
+        for (int64_t y = 0; y < view->side[1]; y++)
+            for (int64_t x = 0; x < view->side[0]; x++, i++) {
+                const int64_t v =
+                    view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
+                const int32_t label = lob_label_at(seeds->data, seeds->type, v);
+                if (label == 0) continue;
+                starts[n].voxel = i;
+                starts[n++].units = lob_growcut_start(&batch->rule[view->flat ? z : 0],
+                                                      batch->in->seed_strength[v]);
+                if (n < capacity) continue;
+                LOB_TRY((send_starts<K, S>(state, starts, n)));
+                n = 0;
+            }
+    return send_starts<K, S>(state, starts, n);
+}
+
+template <typename K, typename S> static lob_status put_soft_seeds(grow_state<K> *state)
+{
+    if (!state->g.soft) return LOB_OK;
+    soft_seed *starts = (soft_seed *)malloc((size_t)STAGING_BYTES);
+    if (!starts) return lob_fail(state->error, LOB_ENOMEM, "no memory left for soft seeds");
+    const lob_status st = start_seeds<K, S>(state, starts, STAGING_BYTES / (int64_t)sizeof *starts);
+    free(starts);
+    return st;
+}
+
+/* ---- hard seeds ---- */
+
+/* Offer a path from a hard seed to one neighbour; returns the new key if it fell, else none. */
+template <typename K, typename S>
+static __device__ K lower_from_seed(const grow_params<K> &g, int64_t from, int64_t to,
+                                    const section_rule *section, K own, int direction)
+{
+    const K key = __ldcg(&g.key[to]);
+    if (key == 0) return keys<K>::none; /* the table ends at the largest distance between data */
+    const u64 offer = offer_from(g, section, own, from, to, direction);
+    if (offer >= keys<K>::end || (K)offer >= key) return keys<K>::none;
+    if ((K)offer >= atomicMin(&g.key[to], (K)offer)) return keys<K>::none;
+    atomicOr(&g.pending[to / WARP], 1u << to % WARP);
     return (K)offer;
 }
 
 /*
- * Hard seeds make their offers once, here, because their own key, 0, does not tell their label.
- * The lanes share out the pairs of a seed and a direction of 32 cells at a time: seeds are sparse,
- * and an offer is a chain of accesses that a lane waits for. A tile's seeds lower its priority
- * together: one by one they would queue up at it.
+ * Hard seeds make their offers once, here, because their key, 0, does not hold their label. For 32
+ * cells at a time, the lanes share the pairs of a seed and a direction: seeds are sparse, and each
+ * offer is a chain of memory accesses, whose latency is hidden this way. A tile's seeds lower its
+ * priority together, because atomic operations on one address wait for each other.
  */
 template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    seed_kernel(const __grid_constant__ scene<K> s)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    hard_seed_kernel(const __grid_constant__ grow_params<K> g)
 {
-    __shared__ uint8_t lists[CELL_WARPS][WARP];
+    __shared__ uint8_t lists[BLOCK_WARPS][WARP];
     uint8_t *list = lists[threadIdx.x / WARP]; /* lanes whose cells are seeds */
-    FOR_TILES(s)
+    FOR_TILES(g)
     {
-        const place corner = corner_of<S>(s, tile);
-        const plane *in = plane_of(s, corner);
-        uint32_t *words = s.pending + (int64_t)tile * S::own_words;
-        /* Read once for all lanes: other warps' offers set bits meanwhile. */
+        const position corner = corner_of<S>(g, tile);
+        const section_rule *section = section_of(g, corner);
+        uint32_t *words = g.pending + (int64_t)tile * S::own_words;
+        /* Read once for all lanes, because other warps' offers set bits meanwhile. */
         const uint32_t word = lane < S::own_words ? __ldcg(&words[lane]) : 0;
-        K least = keys<K>::never;
+        K min_priority = keys<K>::none;
         for (uint32_t rows = __ballot_sync(ALL_LANES, word != 0); rows; rows &= rows - 1) {
             const uint32_t row = (uint32_t)__ffs((int)rows) - 1;
             const bool pending = __shfl_sync(ALL_LANES, word, (int)row) >> lane & 1;
             const int64_t first = (int64_t)tile * S::cells + row * WARP;
-            const int64_t v = voxel_of(s, place_in<S>(s, corner, row * WARP + lane));
-            const int32_t label = pending ? lob_label_at(s.seeds, s.label_type, v) : 0;
-            const bool hard = pending && __ldcg(&s.key[first + lane]) == 0;
+            const int64_t v = voxel_of(g, position_in<S>(g, corner, row * WARP + lane));
+            const int32_t label = pending ? lob_label_at(g.seeds, g.label_type, v) : 0;
+            const bool hard = pending && __ldcg(&g.key[first + lane]) == 0;
             const uint32_t who = __ballot_sync(ALL_LANES, hard), seeds = (uint32_t)__popc(who);
             if (lane == 0 && who) atomicAnd(&words[row], ~who);
             if (hard) list[__popc(who & ((1u << lane) - 1))] = (uint8_t)lane;
             __syncwarp();
-            for (uint32_t i = lane; i - lane < seeds * (uint32_t)s.neighbours; i += WARP) {
-                const uint32_t k = i / seeds; /* direction after direction */
-                const bool has = k < (uint32_t)s.neighbours;
+            for (uint32_t i = lane; i - lane < seeds * (uint32_t)g.neighbours; i += WARP) {
+                const uint32_t k = i / seeds; /* all seeds in one direction, then in the next */
+                const bool has = k < (uint32_t)g.neighbours;
                 const uint32_t seed = has ? list[i - k * seeds] : 0;
                 const int32_t own = __shfl_sync(ALL_LANES, label, (int)seed);
                 if (!has) continue;
-                const place p = place_in<S>(s, corner, row * WARP + seed);
-                const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
+                const position p = position_in<S>(g, corner, row * WARP + seed);
+                const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
                 if (to < 0) continue;
-                const K offer = offer_from_seed<K, S>(s, first + seed, to, in, key_of(s, 0, own),
-                                                      s.direction[k]);
+                const K offer = lower_from_seed<K, S>(g, first + seed, to, section,
+                                                      key_of(g, 0, own), g.direction[k]);
                 if (to / S::cells == tile)
-                    least = offer < least ? offer : least;
-                else if (offer != keys<K>::never)
-                    atomicMin(&s.priority[to / S::cells], offer);
+                    min_priority = offer < min_priority ? offer : min_priority;
+                else if (offer != keys<K>::none)
+                    atomicMin(&g.priority[to / S::cells], offer);
             }
             __syncwarp(); /* the next row overwrites the list */
         }
-        least = warp_least(least);
-        if (lane == 0 && least < __ldcg(&s.priority[tile])) atomicMin(&s.priority[tile], least);
+        min_priority = warp_min(min_priority);
+        if (lane == 0 && min_priority < __ldcg(&g.priority[tile]))
+            atomicMin(&g.priority[tile], min_priority);
     }
 }
 
-/* The usual cost of a step: the mean to the neighbour along x of every 61st cell, in units. */
+/* ---- the mean cost of a step ---- */
+
+enum { SAMPLED = 61 };
+
+/* Sums, in units, of the steps from every 61st cell to its neighbour along x. */
 template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    usual_kernel(const __grid_constant__ scene<K> s)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    sample_kernel(const __grid_constant__ grow_params<K> g)
 {
     const uint32_t lane = threadIdx.x % WARP;
-    const int64_t all = (int64_t)gridDim.x * CELL_THREADS, samples = s.cells / SAMPLED;
-    wide sum = 0;
+    const int64_t samples = g.cells / SAMPLED;
+    u64 sum = 0;
     uint32_t n = 0;
-    for (int64_t i = (int64_t)blockIdx.x * CELL_THREADS + threadIdx.x; i < samples; i += all) {
+    for (int64_t i = grid_first(); i < samples; i += grid_step()) {
         const int64_t at = i * SAMPLED;
-        if (at % S::x == S::x - 1 || s.key[at] == 0 || s.key[at + 1] == 0) continue;
-        const plane *in = plane_of(s, corner_of<S>(s, (uint32_t)(at / S::cells)));
-        const uint32_t d = lob_growcut_distance(s.level + at, s.level + at + 1, s.image.channels,
-                                                s.cells, LOB_NORM_LINF, in->fraction);
-        const wide weight = weight_of(s, in, d);
-        if (weight >= keys<K>::no_way) continue;
-        sum += weight >> s.label_bits;
+        if (at % S::x == S::x - 1 || g.key[at] == 0 || g.key[at + 1] == 0) continue;
+        const section_rule *section = section_of(g, corner_of<S>(g, (uint32_t)(at / S::cells)));
+        const uint32_t d = lob_growcut_distance(g.level + at, g.level + at + 1, g.image.channels,
+                                                g.cells, LOB_NORM_LINF, section->fraction);
+        const u64 weight = weight_of(g, section, d);
+        if (weight >= keys<K>::no_passage) continue;
+        sum += weight >> g.label_bits;
         n++;
     }
     for (int apart = WARP / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, apart);
     n = __reduce_add_sync(ALL_LANES, n);
     if (lane != 0 || n == 0) return;
-    atomicAdd(&s.ctl->usual_sum, sum);
-    atomicAdd(&s.ctl->usual_n, (wide)n);
+    atomicAdd(&g.counters->step_sum, sum);
+    atomicAdd(&g.counters->step_samples, (u64)n);
 }
 
-/* Labels, or in the run with reversed ties, where labels now differ. */
-template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    write_kernel(const __grid_constant__ scene<K> s)
-{
-    wide largest = 0;
-    int64_t of = 0; /* the plane it is the largest of */
-    uint32_t labelled = 0, ties = 0;
-    FOR_TILES(s)
-    {
-        const place corner = corner_of<S>(s, tile);
-        const int64_t here = plane_of(s, corner) - s.planes;
-        const K unreached = (K)s.planes[here].unreached;
-        if (here != of) {
-            largest = warp_least(~largest);
-            if (lane == 0 && ~largest) atomicMax(&s.largest[of], ~largest);
-            largest = 0;
-            of = here;
-        }
-        for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
-            const place p = place_in<S>(s, corner, cell);
-            if (!p.inside) continue;
-            const K key = s.key[(int64_t)tile * S::cells + cell];
-            const int64_t v = voxel_of(s, p);
-            const bool grown = key != 0 && key != unreached;
-            int32_t label = grown ? label_of(s, key) : 0;
-            if (s.reversed) {
-                const bool tie = grown && label != lob_label_at(s.labels, s.label_type, v);
-                s.tie[v] = tie;
-                ties += tie;
-                continue;
-            }
-            if (key == 0) label = lob_label_at(s.seeds, s.label_type, v);
-            if (key == 0 && label && lob_voxel_state(&s.image, v) != LOB_VOXEL_DATA) label = 0;
-            lob_label_put(s.labels, s.label_type, v, label);
-            labelled += label != 0;
-            if (grown && (wide)(key >> s.label_bits) > largest) largest = key >> s.label_bits;
-        }
-    }
-    largest = ~warp_least(~largest);
-    if (threadIdx.x % WARP == 0 && largest) atomicMax(&s.largest[of], largest);
-    add_lanes(&s.ctl->labelled, labelled);
-    add_lanes(&s.ctl->ties, ties);
-}
-
-/* Cost of voxel i of the view in units; ~0 where there is no label. Labels have been written. */
-template <typename K, typename S>
-static __device__ wide cost_at(const scene<K> &s, int64_t i, int64_t *voxel, int64_t *in)
-{
-    const place p = place_in_view(s, i);
-    *voxel = voxel_of(s, p);
-    *in = plane_of(s, p) - s.planes;
-    if (lob_label_at(s.labels, s.label_type, *voxel) == 0) return ~0ull;
-    return s.key[neighbour_of<S>(s, p, CENTRE)] >> s.label_bits;
-}
-
-/* Strengths from the host's table. */
-template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    strength_kernel(const __grid_constant__ cost_range<K> r)
-{
-    const int64_t all = (int64_t)gridDim.x * CELL_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * CELL_THREADS + threadIdx.x; i < r.n; i += all) {
-        int64_t voxel, in;
-        const wide units = cost_at<K, S>(r.s, r.from + i, &voxel, &in);
-        r.s.strength[voxel] = units == ~0ull ? 0.0f : r.strength[r.first[in] + (int64_t)units];
-    }
-}
-
-/* Costs for the host, where a table of their strengths would be too long. */
-template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    cost_kernel(const __grid_constant__ cost_range<K> r)
-{
-    const int64_t all = (int64_t)gridDim.x * CELL_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * CELL_THREADS + threadIdx.x; i < r.n; i += all) {
-        int64_t voxel, in;
-        r.units[i] = cost_at<K, S>(r.s, r.from + i, &voxel, &in);
-    }
-}
-
-/* Strengths that the host made of the costs of a range, in its order. */
-template <typename K>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    put_kernel(const __grid_constant__ cost_range<K> r)
-{
-    const int64_t all = (int64_t)gridDim.x * CELL_THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * CELL_THREADS + threadIdx.x; i < r.n; i += all)
-        r.s.strength[voxel_of(r.s, place_in_view(r.s, r.from + i))] = r.strength[i];
-}
-
-/* Which planes hold data without a path beside a source, a step away that can be taken. */
-template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    overflow_kernel(const __grid_constant__ scene<K> s)
-{
-    FOR_TILES(s)
-    {
-        const place corner = corner_of<S>(s, tile);
-        const plane *in = plane_of(s, corner);
-        const K unreached = (K)in->unreached;
-        for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
-            const int64_t from = (int64_t)tile * S::cells + cell;
-            const place p = place_in<S>(s, corner, cell);
-            const K key = s.key[from];
-            if (!p.inside || key == unreached) continue;
-            const int64_t v = voxel_of(s, p);
-            if (key == 0 && (lob_label_at(s.seeds, s.label_type, v) == 0 ||
-                             lob_voxel_state(&s.image, v) != LOB_VOXEL_DATA))
-                continue;
-            for (int k = 0; k < s.neighbours; k++) {
-                const int64_t to = neighbour_of<S>(s, p, s.direction[k]);
-                if (to < 0 || s.key[to] != unreached) continue;
-                const uint32_t d = lob_growcut_distance(
-                    s.level + from, s.level + to, s.image.channels, s.cells, s.norm, in->fraction);
-                if (!in->barred || d < in->dmax) s.overflow[in - s.planes] = 1;
-            }
-        }
-    }
-}
+} /* namespace lob::growcut */
 
 #endif

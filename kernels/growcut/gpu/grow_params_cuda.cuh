@@ -1,84 +1,91 @@
 /*
- * GrowCut on the device: what its kernels share.
+ * GrowCut on a GPU: keys, tiles and sections, and the parameters that most kernels are given.
  *
- * Tiles of 512 cells, 8x8x8 or 32x16x1, lie one after the other; a tile's keys, levels and pending
- * bits are contiguous. A cell outside the volume has key 0, as everything that never changes.
- * Each tile has a priority, the least key of its pending cells: those that were lowered and whose
- * neighbours have not heard of it.
+ * A section (the volume, or one slice) is cut into tiles of 512 cells, 8x8x8 or 32x16x1. Tiles
+ * follow one another in memory, so the keys, levels and pending bits of a tile are contiguous. A
+ * cell is a voxel's place in a tile; a cell outside the section has key 0, like every cell whose
+ * key cannot change: voxels that are not data, and seeds of strength 1 (hard seeds).
+ *
+ * A cell is pending when its key has fallen and its neighbours have not been offered the path
+ * through it. The priority of a tile is the lowest key of its pending cells.
  */
-#ifndef LOB_GROWCUT_SCENE_CUDA_CUH
-#define LOB_GROWCUT_SCENE_CUDA_CUH
+#ifndef LOB_GROW_PARAMS_CUDA_CUH
+#define LOB_GROW_PARAMS_CUDA_CUH
 
+#include "kernels/device/grid.cuh"
 #include "kernels/growcut/growcut_rule.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "kernels/levels/levels_cuda.cuh"
 #include "volumes/labels.h"
 
-typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
+namespace lob::growcut
+{
 
-enum { SIDES = 27, CENTRE = 13, WARP = 32, NO_TILE = -1 };
-static constexpr unsigned ALL_LANES = ~0u;
+/* A direction is the number dx + 1 + 3 (dy + 1) + 9 (dz + 1), 0..26; CENTRE is the cell itself. */
+enum { DIRECTIONS = 27, CENTRE = 13, NO_TILE = -1 };
 
-/* Keys of either width. */
+/* Keys of 32 and of 64 bits. A weight is a step's cost, shifted like a key's. */
 template <typename K> struct keys;
 template <> struct keys<uint32_t> {
-    static constexpr uint32_t never = UINT32_MAX; /* as a weight: no passage; as a priority: none */
-    static constexpr uint32_t top = UINT32_MAX;   /* keys stay below it */
-    static constexpr uint32_t no_way = UINT32_MAX; /* weight of a step that cannot be taken */
+    static constexpr uint32_t end = UINT32_MAX;  /* every key is smaller */
+    static constexpr uint32_t none = UINT32_MAX; /* priority of a tile without pending cells */
+    static constexpr uint32_t no_passage = UINT32_MAX; /* weight of a step that cannot be taken */
 };
-template <> struct keys<wide> {
-    static constexpr wide never = ~0ull;
-    static constexpr wide top = 1ull << 62; /* so that a key and two weights never wrap */
-    static constexpr wide no_way = 1ull << 62;
+template <> struct keys<u64> {
+    static constexpr u64 end = 1ull << 62; /* so that a key plus two weights does not wrap */
+    static constexpr u64 none = ~0ull;
+    static constexpr u64 no_passage = 1ull << 62;
 };
 
-/* A tile's sides, and those with the halo around it. */
-template <int X, int Y, int Z> struct shape {
+/* Sides of a tile, and of a tile with its halo: one layer of the neighbouring tiles' cells. */
+template <int X, int Y, int Z> struct tile_shape {
     static constexpr int x = X, y = Y, z = Z, cells = X * Y * Z;
     static constexpr bool flat = Z == 1;
     static constexpr int px = X + 2, py = Y + 2, pz = flat ? 1 : Z + 2;
     static constexpr int padded = px * py * pz, words = (padded + WARP - 1) / WARP;
     static constexpr int own_words = cells / WARP;
-    static constexpr int own_bits = cells / WARP; /* of each lane, when a warp shares out a tile */
+    static constexpr int own_bits = cells / WARP; /* of each lane, when a warp shares a tile */
     static_assert(own_bits == 16 || own_bits == 32, "a lane's share lies in one word");
     static_assert((cells & (cells - 1)) == 0, "the queue wraps by a mask");
 };
 
-typedef shape<8, 8, 8> cube;
-typedef shape<32, 16, 1> sheet;
+typedef tile_shape<8, 8, 8> volume_tile;
+typedef tile_shape<32, 16, 1> slice_tile;
+static_assert((int)volume_tile::cells == (int)slice_tile::cells, "set_grid counts either");
 
-/* One image to grow over: the whole volume, or a slice. */
+/* A section's levels and its rule. */
 typedef struct {
     lob_device_levels levels;
-    int tabled;   /* weights come from the table; else a level costs 1 << level_shift */
-    int barred;   /* a step over dmax cannot be taken */
-    int fraction; /* of distances */
+    int has_table;     /* weights come from the table; else a level costs 1 << level_shift */
+    int strength_rule; /* then a step over dmax cannot be taken */
+    int fraction;      /* bits of a distance after the point */
     uint32_t dmax;
     double scale;         /* lob_growcut_cost's */
     uint32_t level_shift; /* where there is no table */
-    wide bound;           /* weight >= difference of levels * bound */
-    int64_t table;        /* where its weights begin */
+    u64 bound;            /* weight >= difference of levels * bound */
+    int64_t table;        /* index of its first weight */
     double unit;
-    wide unreached;    /* key of data that no path has reached */
-    wide limit;        /* no path may cost more units */
-    wide extra[SIDES]; /* weight beyond that of the levels, by direction */
-} plane;
+    u64 unreached;         /* key of data that no path has reached */
+    u64 limit;             /* no path may cost more units */
+    u64 extra[DIRECTIONS]; /* weight beyond that of the levels */
+} section_rule;
 
-/* What blocks tell each other and the host. Slots turn with the rounds. */
+/* What blocks tell one another and the host. Arrays of 3 serve the sweeps in turn. */
 typedef struct {
-    wide least[3];     /* least priority of all tiles */
-    uint32_t count[3]; /* tiles in the list */
-    uint32_t taken[3]; /* of them, beyond each warp's first */
-    uint32_t arrived;  /* at barriers, in total */
+    u64 min_priority[3]; /* of all tiles */
+    uint32_t count[3];   /* tiles in the list */
+    uint32_t taken[3];   /* of these, beyond each warp's first */
+    uint32_t arrived;    /* of grid_barrier */
     uint32_t stop;
-    wide reached; /* voxels that got a path */
-    wide rounds, visits, pops;
-    wide seeds, outside;     /* seed voxels on data, and off it */
-    wide usual_sum, usual_n; /* units of sampled steps */
-    wide labelled, ties;
-} control;
+    u64 reached; /* voxels that have a path */
+    u64 sweeps;  /* over the tiles; of the automaton, the last round that changed a key */
+    u64 visits, pops;
+    u64 seeds, outside;         /* seed voxels on data, and not on data */
+    u64 step_sum, step_samples; /* units of sampled steps, and how many */
+    u64 labelled, ties;         /* voxels */
+} grow_counters;
 
-template <typename K> struct scene {
+template <typename K> struct grow_params {
     lob_device_image image;
     lob_device_view view;
     const void *seeds;
@@ -89,136 +96,166 @@ template <typename K> struct scene {
     lob_norm norm;
     int32_t largest_label;
     int label_bits;
-    bool reversed;     /* ties go to the largest label */
-    bool penalty;      /* steps cost more than their levels\' weight */
-    bool soft;         /* seeds have strengths, which another kernel puts in */
-    bool levels_known; /* made by a run before */
+    bool reversed;     /* of equal costs, the largest label wins */
+    bool penalty;      /* steps cost more than their levels' weight */
+    bool soft;         /* seeds have strengths; soft_seed_kernel puts them in */
+    bool levels_known; /* the pass before has made them */
     int neighbours;
-    int8_t direction[26]; /* of each: x + 1 + 3 (y + 1) + 9 (z + 1) */
+    int8_t direction[26]; /* of each neighbour */
 
     uint32_t grid[3], tiles; /* tiles along the axes, and in all */
     int64_t cells;
-    const plane *planes;
+    const section_rule *sections;
     const K *table;
     K *key;
     uint16_t *level;   /* channel after channel */
-    uint32_t *pending; /* a bit a cell */
+    uint32_t *pending; /* a bit per cell */
     K *priority;
-    uint32_t *list;
-    wide *largest;      /* of each plane: cost in units */
-    uint32_t *overflow; /* of each plane: a path's cost did not fit */
-    control *ctl;
-    lob_device_mailbox *line;
+    uint32_t *tile_list;
+    u64 *largest;       /* of each section: the largest cost, in units */
+    uint32_t *overflow; /* of each section: a path's cost did not fit the key */
+    grow_counters *counters;
+    lob_device_mailbox *mailbox; /* NULL: progress is not reported */
 
-    double window_steps, window_levels; /* the window: steps of the usual cost, and levels */
-    uint32_t rounds;                    /* stop after these */
-    uint32_t cap;                       /* turns of a visit */
-    bool adapt;                         /* widen the window while warps are idle */
-    uint32_t table_shared;              /* first entries of the table that blocks keep */
-    uint32_t nest_bytes;                /* of a warp's workspace */
+    double window_steps, window_levels; /* width of the cost window: mean steps plus levels */
+    uint32_t max_sweeps, max_turns;
+    bool adapt;            /* widen the window while warps are idle */
+    uint32_t table_shared; /* weights at the table's start that blocks hold in shared memory */
+    uint32_t warp_bytes;   /* of shared memory */
 };
 
-/* ---- keys ---- */
+/* ---- keys: (cost << label_bits) | label ---- */
 
 template <typename K>
-static __device__ inline K key_of(const scene<K> &s, wide units, int32_t label)
+static __device__ inline K key_of(const grow_params<K> &g, u64 units, int32_t label)
 {
-    const int32_t rank = s.reversed ? s.largest_label + 1 - label : label;
-    return (K)(units << s.label_bits) | (K)rank;
+    const int32_t rank = g.reversed ? g.largest_label + 1 - label : label;
+    return (K)(units << g.label_bits) | (K)rank;
 }
 
-template <typename K> static __device__ inline int32_t label_of(const scene<K> &s, K key)
+template <typename K> static __device__ inline int32_t label_of(const grow_params<K> &g, K key)
 {
-    const int32_t rank = (int32_t)(key & (((K)1 << s.label_bits) - 1));
-    return s.reversed ? s.largest_label + 1 - rank : rank;
+    const int32_t rank = (int32_t)(key & (((K)1 << g.label_bits) - 1));
+    return g.reversed ? g.largest_label + 1 - rank : rank;
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 /* Where a cell lies in the view; inside is false beyond its end. */
 typedef struct {
     uint32_t x, y, z;
     bool inside;
-} place;
+} position;
 
 /* A tile's first cell, which is always inside. */
 template <typename S, typename K>
-static __device__ inline place corner_of(const scene<K> &s, uint32_t tile)
+static __device__ inline position corner_of(const grow_params<K> &g, uint32_t tile)
 {
-    const uint32_t across = tile / s.grid[0], tx = tile - across * s.grid[0];
-    const uint32_t tz = across / s.grid[1], ty = across - tz * s.grid[1];
-    const place p = {tx * S::x, ty * S::y, tz * S::z, true};
+    const uint32_t across = tile / g.grid[0], tx = tile - across * g.grid[0];
+    const uint32_t tz = across / g.grid[1], ty = across - tz * g.grid[1];
+    const position p = {tx * S::x, ty * S::y, tz * S::z, true};
     return p;
 }
 
-/* Cell number `cell` of a tile. */
+/* Cell 0..511 of a tile, x fastest. */
 template <typename S, typename K>
-static __device__ inline place place_in(const scene<K> &s, const place &corner, uint32_t cell)
+static __device__ inline position position_in(const grow_params<K> &g, const position &corner,
+                                              uint32_t cell)
 {
-    place p;
+    position p;
     p.x = corner.x + cell % S::x;
     p.y = corner.y + cell / S::x % S::y;
     p.z = corner.z + cell / (S::x * S::y);
-    p.inside = p.x < s.view.side[0] && p.y < s.view.side[1] && p.z < s.view.side[2];
+    p.inside = p.x < g.view.side[0] && p.y < g.view.side[1] && p.z < g.view.side[2];
     return p;
 }
 
 /* Voxel i of the view, x fastest. */
-template <typename K> static __device__ inline place place_in_view(const scene<K> &s, int64_t i)
+template <typename K>
+static __device__ inline position position_of(const grow_params<K> &g, int64_t i)
 {
-    const int64_t row = i / s.view.side[0], z = row / s.view.side[1];
-    const place p = {(uint32_t)(i - row * s.view.side[0]), (uint32_t)(row - z * s.view.side[1]),
-                     (uint32_t)z, true};
+    const int64_t row = i / g.view.side[0], z = row / g.view.side[1];
+    const position p = {(uint32_t)(i - row * g.view.side[0]), (uint32_t)(row - z * g.view.side[1]),
+                        (uint32_t)z, true};
     return p;
 }
 
-template <typename K> static __device__ inline int64_t voxel_of(const scene<K> &s, const place &p)
+template <typename K>
+static __device__ inline int64_t voxel_of(const grow_params<K> &g, const position &p)
 {
-    const lob_device_view *view = &s.view;
+    const lob_device_view *view = &g.view;
     return view->offset + p.x * view->stride[0] + p.y * view->stride[1] + p.z * view->stride[2];
 }
 
-/* All cells of a tile are in one. */
+/* The section of a position. All cells of a tile are in one section. */
 template <typename K>
-static __device__ inline const plane *plane_of(const scene<K> &s, const place &p)
+static __device__ inline const section_rule *section_of(const grow_params<K> &g, const position &p)
 {
-    return s.planes + (s.view.flat ? p.z : 0);
+    return g.sections + (g.view.flat ? p.z : 0);
 }
 
-/* The neighbour of a place in a direction: its cell among all cells, or -1 outside the view. */
+/* The index among all cells of the neighbour in a direction; -1 outside the view. */
 template <typename S, typename K>
-static __device__ inline int64_t neighbour_of(const scene<K> &s, const place &p, int direction)
+static __device__ inline int64_t neighbour_of(const grow_params<K> &g, const position &p,
+                                              int direction)
 {
     const uint32_t x = p.x + (uint32_t)(direction % 3 - 1);
     const uint32_t y = p.y + (uint32_t)(direction / 3 % 3 - 1);
     const uint32_t z = p.z + (uint32_t)(direction / 9 - 1);
-    if (x >= s.view.side[0] || y >= s.view.side[1] || z >= s.view.side[2]) return -1; /* and -1 */
-    const uint32_t tile = x / S::x + s.grid[0] * (y / S::y + s.grid[1] * (z / S::z));
+    if (x >= g.view.side[0] || y >= g.view.side[1] || z >= g.view.side[2])
+        return -1; /* below 0 too */
+    const uint32_t tile = x / S::x + g.grid[0] * (y / S::y + g.grid[1] * (z / S::z));
     return (int64_t)tile * S::cells + (x % S::x + S::x * (y % S::y + S::y * (z % S::z)));
 }
 
-/* Units as a weight. */
-template <typename K> LOB_BOTH wide weight_from(uint64_t units, int label_bits)
+/* A cost in units as a weight. */
+template <typename K> LOB_BOTH u64 weight_from(uint64_t units, int label_bits)
 {
-    const wide no_way = keys<K>::no_way;
-    return units == LOB_NO_PASSAGE || (units << label_bits) >= no_way ? no_way
-                                                                      : units << label_bits;
+    const u64 no_passage = keys<K>::no_passage;
+    return units == LOB_NO_PASSAGE || (units << label_bits) >= no_passage ? no_passage
+                                                                          : units << label_bits;
 }
 
-/* Weight of a step over distance d, from device memory. */
+/* Weight of a step over distance d, without that of its length. */
 template <typename K>
-static __device__ inline wide weight_of(const scene<K> &s, const plane *in, uint32_t d)
+static __device__ inline u64 weight_of(const grow_params<K> &g, const section_rule *section,
+                                       uint32_t d)
 {
-    return in->tabled ? (wide)__ldg(s.table + in->table + d) : (wide)d << in->level_shift;
+    return section->has_table ? (u64)__ldg(g.table + section->table + d)
+                              : (u64)d << section->level_shift;
 }
 
-template <typename T> static __device__ inline T warp_least(T value)
+/* The key that cell `to` would have by a step from cell `from`, whose key (or label alone) is own.
+ */
+template <typename K>
+static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section, K own,
+                                        int64_t from, int64_t to, int direction)
 {
-    for (int apart = WARP / 2; apart > 0; apart /= 2) {
-        const T other = __shfl_xor_sync(ALL_LANES, value, apart);
-        if (other < value) value = other;
-    }
-    return value;
+    const uint32_t d = lob_growcut_distance(g.level + from, g.level + to, g.image.channels, g.cells,
+                                            g.norm, section->fraction);
+    return own + weight_of(g, section, d) + section->extra[direction];
 }
+
+/* ---- loops over tiles: every kernel but grow_kernel, which has its own schedule ---- */
+
+enum { BLOCK_THREADS = 256, BLOCK_WARPS = BLOCK_THREADS / WARP };
+
+/*
+ * For each `tile`: a warp takes whole tiles. A warp that took rows of cells would meet the same row
+ * of every tile, and where only some rows hold seeds, few warps would do all the work.
+ */
+#define FOR_TILES(g)                                                                      \
+    const uint32_t lane = threadIdx.x % WARP;                                             \
+    for (uint32_t tile = blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP; tile < (g).tiles; \
+         tile += gridDim.x * BLOCK_WARPS)
+
+/* Add what the lanes of a warp counted to a total. */
+static __device__ inline void add_lanes(u64 *total, uint32_t counted)
+{
+    counted = __reduce_add_sync(ALL_LANES, counted);
+    if (threadIdx.x % WARP == 0 && counted) atomicAdd(total, (u64)counted);
+}
+
+} /* namespace lob::growcut */
 
 #endif

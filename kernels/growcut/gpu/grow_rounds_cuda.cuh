@@ -1,82 +1,87 @@
 /*
- * Growing by the automaton's own rounds on the device, which may end before the fixed point.
+ * GrowCut on a GPU: rounds of the automaton, which may end before the fixed point.
  *
- * In a round every cell looks at its neighbours' keys of the round before and takes the least path
- * that they offer. New keys go to a second array, and the two change places. Tiles around which
- * nothing changed in the round before rest: their keys are the same in both arrays.
+ * In a round, every cell reads its neighbours' keys of the round before and takes the cheapest path
+ * that they offer. New keys go to a second array, and the two arrays swap. A tile is skipped when
+ * nothing changed in or beside it in the round before: both arrays hold its keys.
  */
-#ifndef LOB_GROWCUT_ROUNDS_CUDA_CUH
-#define LOB_GROWCUT_ROUNDS_CUDA_CUH
+#ifndef LOB_GROW_ROUNDS_CUDA_CUH
+#define LOB_GROW_ROUNDS_CUDA_CUH
 
-#include "kernels/growcut/gpu/run_state_cuda.cuh"
+#include "kernels/growcut/gpu/fill_tiles_cuda.cuh"
 
-enum { ROUNDS_A_TRIP = 32 }; /* launched before the host looks whether there is more to do; >= 2 */
+namespace lob::growcut
+{
 
-template <typename K> struct automaton_round {
-    scene<K> s; /* list: the last round in which a tile changed; control's rounds: of all tiles */
+enum { ROUNDS_AT_ONCE = 32 }; /* launched before the host reads whether keys still change; >= 2 */
+
+template <typename K> struct round_params {
+    grow_params<K> g; /* its tile_list holds the last round in which each tile changed */
     K *next;
     uint32_t number; /* from 1 */
 };
 
-/* The least path that a cell's neighbours offer, or its own key. */
+/* The cheapest path that a cell's neighbours offer, or its own key. */
 template <typename K, typename S>
-static __device__ inline K least_offer(const scene<K> &s, const plane *in, const place &p,
-                                       int64_t cell, K key)
+static __device__ inline K cheapest_offer(const grow_params<K> &g, const section_rule *section,
+                                          const position &p, int64_t cell, K key)
 {
     K best = key;
-    for (int k = 0; k < s.neighbours; k++) {
-        const int64_t from = neighbour_of<S>(s, p, s.direction[k]);
-        const K theirs = from < 0 ? 0 : s.key[from];
+    for (int k = 0; k < g.neighbours; k++) {
+        const int64_t from = neighbour_of<S>(g, p, g.direction[k]);
+        const K theirs = from < 0 ? 0 : g.key[from];
         if (theirs == 0 || theirs >= best) continue; /* a hard seed's offer has been made */
-        const uint32_t d = lob_growcut_distance(s.level + from, s.level + cell, s.image.channels,
-                                                s.cells, s.norm, in->fraction);
-        const wide offer = theirs + weight_of(s, in, d) + in->extra[s.direction[k]];
+        const u64 offer = offer_from(g, section, theirs, from, cell, g.direction[k]);
         if (offer < best) best = (K)offer;
     }
     return best;
 }
 
-/* Did a key change in a tile or one beside it in the round before? A later change does no harm. */
+/* Did a key change in a tile, or beside it, in the round before? Or in this one, which only makes
+ * the answer true once too often. */
 template <typename K, typename S>
-static __device__ inline bool stirred(const scene<K> &s, const place &corner, uint32_t number,
-                                      uint32_t lane)
+static __device__ inline bool changed_nearby(const grow_params<K> &g, const position &corner,
+                                             uint32_t number, uint32_t lane)
 {
     bool changed = false;
-    if (lane < SIDES && (!S::flat || lane / 9 == 1)) {
+    if (lane < DIRECTIONS && (!S::flat || lane / 9 == 1)) {
         const uint32_t x = corner.x / S::x + lane % 3 - 1, y = corner.y / S::y + lane / 3 % 3 - 1;
         const uint32_t z = corner.z / S::z + lane / 9 - 1;
-        if (x < s.grid[0] && y < s.grid[1] && z < s.grid[2])
-            changed = __ldcg(&s.list[x + s.grid[0] * (y + s.grid[1] * z)]) + 1 >= number;
+        if (x < g.grid[0] && y < g.grid[1] && z < g.grid[2])
+            changed = __ldcg(&g.tile_list[x + g.grid[0] * (y + g.grid[1] * z)]) + 1 >= number;
     }
     return __any_sync(ALL_LANES, changed);
 }
 
-static __device__ inline void note_round(control *ctl, uint32_t number)
+static __device__ inline void note_round(grow_counters *counters, uint32_t number)
 {
-    if (__ldcg(&ctl->rounds) < number) atomicMax(&ctl->rounds, (wide)number);
+    if (__ldcg(&counters->sweeps) < number) atomicMax(&counters->sweeps, (u64)number);
 }
 
 template <typename K, typename S>
-static __global__ void __launch_bounds__(CELL_THREADS)
-    round_kernel(const __grid_constant__ automaton_round<K> r)
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    round_kernel(const __grid_constant__ round_params<K> r)
 {
-    const scene<K> &s = r.s;
+    const grow_params<K> &g = r.g;
     uint32_t reached = 0;
-    /* Nothing changed in the round before: then no block of this one raises the number either. */
-    if (r.number > 2 && __ldcg(&s.ctl->rounds) + 1 < r.number) return;
-    FOR_TILES(s)
+    /* When nothing changed in the round before, no block raises the number in this one. */
+    if (r.number > 2 && __ldcg(&g.counters->sweeps) + 1 < r.number) return;
+    FOR_TILES(g)
     {
-        const place corner = corner_of<S>(s, tile);
-        /* The first two write all of the second array, and the second hears of the seeds. */
-        if (r.number > 2 && !stirred<K, S>(s, corner, r.number, lane)) continue;
-        const plane *in = plane_of(s, corner);
-        const K unreached = (K)in->unreached;
+        const position corner = corner_of<S>(g, tile);
+        /* The first two rounds fill the second array; the second round reads what the seeds
+         * offered. */
+        if (r.number > 2 && !changed_nearby<K, S>(g, corner, r.number, lane)) continue;
+        const section_rule *section = section_of(g, corner);
+        const K unreached = (K)section->unreached;
         bool changed = false;
         for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
             const int64_t index = (int64_t)tile * S::cells + cell;
-            const K key = s.key[index];
+            const K key = g.key[index];
             K best = key;
-            if (key) best = least_offer<K, S>(s, in, place_in<S>(s, corner, cell), index, key);
+            if (key)
+                best =
+                    cheapest_offer<K, S>(g, section, position_in<S>(g, corner, cell), index, key);
             r.next[index] = best;
             changed = changed || best != key;
             reached += best != key && key == unreached;
@@ -84,59 +89,55 @@ static __global__ void __launch_bounds__(CELL_THREADS)
         changed = __any_sync(ALL_LANES, changed);
         if (lane != 0) continue;
         if (changed) {
-            s.list[tile] = r.number;
-            note_round(s.ctl, r.number);
+            g.tile_list[tile] = r.number;
+            note_round(g.counters, r.number);
         }
-        if (r.number == 2 && s.priority[tile] != keys<K>::never) note_round(s.ctl, 1);
+        if (r.number == 2 && g.priority[tile] != keys<K>::none) note_round(g.counters, 1);
     }
-    add_lanes(&s.ctl->reached, reached);
+    add_lanes(&g.counters->reached, reached);
 }
 
-/* One round; the hard seeds' offers, which stay the same, belong to the first. */
+/* One round. Hard seeds make their offers, which never change, in the first. */
 template <typename K, typename S>
-static lob_status run_round(run_state<K> *r, uint32_t number, bool kept)
+static lob_status run_round(grow_state<K> *state, uint32_t number, bool swap)
 {
-    scene<K> *s = &r->s;
-    const automaton_round<K> round = {*s, r->other, number};
-    LOB_TRY(launch(r, round_kernel<K, S>, "a round", s->cells, round));
-    if (kept) {
-        r->other = s->key;
-        s->key = round.next;
+    grow_params<K> *g = &state->g;
+    const round_params<K> round = {*g, state->other_key, number};
+    LOB_TRY(launch(state, round_kernel<K, S>, "a round", g->cells, round));
+    if (swap) {
+        state->other_key = g->key;
+        g->key = round.next;
     }
-    return number == 1 ? launch(r, seed_kernel<K, S>, "seeds", s->cells, *s) : LOB_OK;
+    return number == 1 ? launch(state, hard_seed_kernel<K, S>, "seeds", g->cells, *g) : LOB_OK;
 }
 
 /*
- * As many rounds as are asked for, and one more to see whether it would change anything. Afterwards
- * the control's rounds is the last that changed, or would have changed, a key.
+ * As many rounds as are asked for, and one more to find out whether it would change anything.
+ * Afterwards the counters' sweeps is the last round that changed, or would have changed, a key.
  */
-template <typename K, typename S>
-static lob_status grow_rounds(run_state<K> *r, double before, double share)
+template <typename K, typename S> static lob_status grow_rounds(grow_state<K> *state)
 {
-    const growcut_job *job = r->job;
-    const lob_context *context = job->context;
-    lob_error *error = r->error;
-    scene<K> *s = &r->s;
-    const uint32_t last = (uint32_t)job->options->rounds + 1;
-    /* Priorities show which tiles the hard seeds' offers reached; soft seeds had set some. */
-    LOB_CUDA(cudaMemsetAsync(s->priority, 0xff, s->tiles * sizeof(K),
-                             lob_device_cuda_stream(job->device)));
-    LOB_CUDA(cudaMemsetAsync(s->list, 0, s->tiles * sizeof *s->list,
-                             lob_device_cuda_stream(job->device)));
+    lob_device *device = state->batch->device;
+    lob_error *error = state->error;
+    grow_params<K> *g = &state->g;
+    const uint32_t last = (uint32_t)state->batch->options->rounds + 1;
     uint32_t round = 0;
+    /* Priorities show which tiles the hard seeds' offers reached; soft seeds have set some. */
+    LOB_TRY(lob_device_fill(device, g->priority, 0xff, g->tiles * (int64_t)sizeof(K), error));
+    LOB_TRY(
+        lob_device_fill(device, g->tile_list, 0, g->tiles * (int64_t)sizeof *g->tile_list, error));
     do {
-        for (int i = 0; i < ROUNDS_A_TRIP && round < last; i++) {
+        for (int i = 0; i < ROUNDS_AT_ONCE && round < last; i++) {
             round++;
-            LOB_TRY((run_round<K, S>(r, round, round < last)));
+            LOB_TRY((run_round<K, S>(state, round, round < last)));
         }
-        LOB_TRY(lob_device_download(job->device, r->ctl, s->ctl, sizeof *r->ctl, error));
-        const double reached = (double)r->ctl->reached / (double)(job->data_voxels + 1);
-        const double part = before + share * (reached < 1 ? reached : 1);
-        if (context->progress &&
-            context->progress(context->user, job->done_before + job->done_now * part))
-            return LOB_ECANCEL;
-    } while (round < last && r->ctl->rounds == round);
+        LOB_TRY(lob_device_download(device, state->counters, g->counters, sizeof *state->counters,
+                                    error));
+        if (report_progress(state, state->counters->reached)) return LOB_ECANCEL;
+    } while (round < last && state->counters->sweeps == round);
     return LOB_OK;
 }
+
+} /* namespace lob::growcut */
 
 #endif

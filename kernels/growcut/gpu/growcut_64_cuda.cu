@@ -1,12 +1,11 @@
-/* GrowCut on the device with keys of 64 bits. */
-#include "kernels/growcut/gpu/run_keys_cuda.cuh"
+/* GrowCut on a GPU with keys of 64 bits. Files of their own, so that both compile at once. */
+#include "kernels/growcut/gpu/grow_batch_cuda.cuh"
 
-int64_t lob_growcut_bytes_64(const growcut_job *job)
+namespace lob::growcut
 {
-    return bytes_of<wide>(job);
-}
 
-lob_status lob_growcut_run_64(const growcut_job *job, growcut_result *result, lob_error *error)
-{
-    return run_keys<wide>(job, result, error);
-}
+template int64_t batch_bytes<u64>(const section_batch *batch);
+template lob_status grow_batch<u64>(const section_batch *batch, batch_result *result,
+                                    lob_error *error);
+
+} /* namespace lob::growcut */

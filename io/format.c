@@ -1,0 +1,113 @@
+/* What the formats share: names, memory, frames, warnings. */
+#include "io/format.h"
+
+#include "volumes/bytes.h"
+
+#include <ctype.h>
+#include <libdeflate.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { CHUNK = 16 << 20 }; /* bytes of a file that are summed up at a time */
+
+bool lob_has_suffix(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && path[length - end - 1] != '/' &&
+           strcasecmp(path + length - end, suffix) == 0;
+}
+
+int64_t lob_memory_available(void)
+{
+    long long kib = 0;
+    char line[128];
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lld", &kib) == 1) break;
+    if (f) fclose(f);
+    if (kib > 0) return (int64_t)kib * 1024;
+    const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (int64_t)pages * size : INT64_MAX;
+}
+
+lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_options *options,
+                             lob_error *error)
+{
+    const bool asked = options->max_memory > 0;
+    const int64_t limit = asked ? options->max_memory : lob_memory_available() / 10 * 9;
+    if (bytes >= 0 && bytes <= limit) return LOB_OK;
+    if (bytes < 0)
+        return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
+    char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+    return lob_fail_hint(error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY,
+                         "%s: needs %s of memory, and %s are %s", path, lob_bytes_text(need, bytes),
+                         lob_bytes_text(have, limit), asked ? "allowed" : "free");
+}
+
+lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
+                            const lob_read_options *options, lob_error *error)
+{
+    *frame = options->frame < 0 ? 0 : options->frame;
+    if (*frame >= frames)
+        return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
+                        path, (long long)*frame, (long long)frames);
+    if (options->frame >= 0 || frames == 1 || options->header_only) return LOB_OK;
+    return lob_fail_hint(
+        error, LOB_EDATA,
+        options->frame == LOB_FRAME_NONE ? LOB_HINT_SAVE_FRAME : LOB_HINT_CHOOSE_FRAME,
+        "%s: has %lld frames, numbered from 0, and one is needed", path, (long long)frames);
+}
+
+void *lob_voxel_memory(size_t bytes)
+{
+    const size_t page = (size_t)2 << 20;
+    if (bytes < 4 * page) return malloc(bytes);
+    void *memory = NULL;
+    if (posix_memalign(&memory, page, bytes) != 0) return NULL;
+#ifdef MADV_HUGEPAGE
+    madvise(memory, bytes / page * page, MADV_HUGEPAGE); /* advice: it may go unheard */
+#endif
+    return memory;
+}
+
+void lob_warn(lob_file_info *info, const char *format, ...)
+{
+    const int limit = info ? (int)(sizeof info->warning / sizeof info->warning[0]) : 0;
+    if (!info || info->warnings >= limit) return;
+    char *line = info->warning[info->warnings++];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof info->warning[0], format, arguments);
+    va_end(arguments);
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c)) *c = '?';
+}
+
+bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
+{
+    const int64_t limit =
+        options->max_memory > 0 ? options->max_memory : lob_memory_available() / 2;
+    return (int64_t)file->size > limit;
+}
+
+void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
+{
+    if (!info) return;
+    const bool first = info->file_bytes == 0;
+    info->file_bytes += (int64_t)file->size;
+    if (options->header_only) return;
+    const bool outgrows = lob_outgrows_memory(file, options);
+    uint32_t crc = 0;
+    for (size_t at = 0; at < file->size; at += CHUNK) {
+        const size_t left = file->size - at;
+        crc = libdeflate_crc32(crc, file->bytes + at, left < CHUNK ? left : CHUNK);
+        if (outgrows) lob_input_unload(file);
+    }
+    info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
+}

@@ -1,0 +1,38 @@
+/* The table of volume formats: from a path to the row that reads or writes it. */
+#ifndef LOB_FORMATS_H
+#define LOB_FORMATS_H
+
+#include "io/format.h"
+
+/*
+ * Split FILE.h5:/dataset at the first colon whose left side is a regular file or ends in a suffix
+ * of HDF5. A path that exists as it stands is not split.
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_location_of(lob_location *out, const char *path);
+
+/* Free what lob_location_of made; an empty location is fine. */
+void lob_location_free(lob_location *where);
+
+/* The format that the suffix of a name stands for; NULL, with a message, when there is none. */
+const lob_format *lob_format_of_name(const lob_location *where, lob_error *error);
+
+/*
+ * Open a file and find its format.
+ *
+ *   where, file  out  close and free both afterwards, whatever is returned
+ *
+ * Returns LOB_OK, LOB_ENOINPUT, LOB_EDATA, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
+                           const char *path, lob_error *error);
+
+/*
+ * The options with defaults in place of values out of range.
+ *
+ *   options     in  may be NULL
+ *   compress_s  in  takes the place of options->compress_s where that is NULL
+ */
+lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s);
+
+#endif

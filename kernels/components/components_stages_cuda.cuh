@@ -1,0 +1,144 @@
+/*
+ * Connected components on the GPU: what a call is, and its stages in the order in which they run.
+ * Where reading starts. A voxel gets its label in these steps:
+ *
+ *   components_cuda.cu           the public calls: arrays to the device and back; which components
+ *                                stay, and their labels
+ *   join/join_params_cuda.cuh    how a volume lies in memory: rows of bits, tiles, runs, pieces
+ *   bits/foreground_bits_cuda.cu from voxels to a bit each: foreground
+ *   bits/neighbour_bits_cuda.cu  where values matter: a bit per direction, neighbours joined;
+ *   bits/face_bits_cuda.cu       a faster form of both, for one channel and neighbours by faces
+ *   join/tile_join_cuda.cu       from the bits of a tile to its runs and their local roots, by
+ *   join/tile_join_faces_cuda.cu union-find in shared memory: pieces; again a form for faces
+ *   join/border_join_cuda.cu     union-find over pieces, across the borders of tiles
+ *   join/number_cuda.cu          from roots to component numbers in raster order
+ *   join/join_cuda.cu            plans the memory of all that and runs the three joining stages
+ *   label/paint_cuda.cu          voxel -> run -> local root -> piece -> component -> label
+ *   label/holes_cuda.cu          components of the background fill holes: all stages once more
+ *   measure/measure_cuda.cu      regions from runs, without reading labels
+ *   label/label_pieces_cuda.cuh  the stages for supervoxels: number the pieces of labels
+ *
+ * Union-find is that of Playne and Hawick (2018): parents only become smaller, by atomicMin, so
+ * that the result does not depend on the order in which threads run.
+ */
+#ifndef LOB_COMPONENTS_STAGES_CUDA_CUH
+#define LOB_COMPONENTS_STAGES_CUDA_CUH
+
+#include "kernels/components/components_cuda.h"
+#include "kernels/components/components_select.h"
+#include "kernels/components/join/join_params_cuda.cuh"
+#include "kernels/device/arena.cuh"
+
+namespace lob::components
+{
+
+/* One labelling: what it was given, and what its stages have made so far. */
+typedef struct {
+    lob_device *device;
+    const lob_components_input *in;
+    const lob_components_options *options;
+    const lob_components_arrays *arrays;
+    const lob_context *context;
+    lob_component_rule rule;
+    int64_t piece_bytes; /* of per_piece, for each piece */
+    uint32_t *spare;     /* device: may be overwritten between making bits and writing labels */
+    int64_t spare_words;
+    double reported; /* progress */
+
+    lob_device_budget budget;
+    int64_t peak_bytes; /* of working memory, before any of it became output */
+
+    join_params join;
+    u64 *counts;       /* device: voxels of foreground, and not finite */
+    void *scan_memory; /* device: for cub::DeviceScan */
+    size_t scan_bytes;
+    void *per_piece; /* device: pieces + 1 times piece_bytes, for the stages after joining */
+    int64_t found;   /* components */
+} call;
+
+/* ---- joining ---- */
+
+/* Lay out tiles for a neighbourhood; nothing is allocated. by_value: joining depends on values. */
+lob_status plan_join(call *c, lob_dims dims, int neighbours, int slice_axis, bool by_value,
+                     lob_error *error);
+
+/* Take the memory for bits and runs. */
+lob_status allocate_join(call *c, lob_error *error);
+
+/* Fill the bits of the image, and count its foreground. */
+lob_status find_foreground(call *c, lob_error *error);
+
+/* In place of that: foreground is what has no label. */
+lob_status find_background(call *c, const void *labels, lob_type type, lob_error *error);
+
+/* Join: afterwards parent holds the component's number of every piece. */
+lob_status join_pieces(call *c, lob_error *error);
+
+/* The number of components: where it lies on the device after join_pieces; and wait for it. */
+const uint32_t *found_on_device(const join_params &p);
+lob_status fetch_found(call *c, lob_error *error);
+
+/* The three stages of join_pieces: pieces of tiles (two forms); pieces of the volume; numbers. */
+lob_status join_tiles(call *c, lob_error *error);
+lob_status join_tiles_by_faces(call *c, lob_error *error);
+lob_status join_borders(call *c, lob_error *error);
+lob_status number_components(call *c, lob_error *error);
+
+/* Bytes of scan_memory that number_components needs beside those of exclusive_sum. */
+lob_status number_scan_bytes(const call *c, size_t *bytes, lob_error *error);
+
+/* In place, in scan_memory; n includes an element for the sum. */
+lob_status exclusive_sum(call *c, uint32_t *values, int64_t n, lob_error *error);
+
+/* ---- after joining; arrays are in device memory ---- */
+
+/* Voxels of each component, and the index of its first voxel: `found` of each. */
+lob_status count_voxels(call *c, u64 *voxels, lob_error *error);
+lob_status find_members(call *c, u64 *member, lob_error *error);
+
+/*
+ * Write labels.
+ *
+ *   label     in  found: of each component; NULL: its number
+ *   existing  in  true: labels are there, and label 0 leaves them as they are. false: background
+ *                 and components of label 0 become 0
+ */
+lob_status write_labels(call *c, void *labels, lob_type type, const uint32_t *label, bool existing,
+                        lob_error *error);
+
+/*
+ * Measure the components that were joined last from their runs.
+ *
+ *   out       in/out  count is the number of rows; regions and values, in LOB_DEVICE_LISTS, and
+ *                     fine are set
+ *   label     in      as above
+ *   measured  out     false: there is no memory for it, and nothing has been done
+ */
+lob_status measure_runs(call *c, lob_components_output *out, const uint32_t *label, bool *measured,
+                        lob_error *error);
+
+/* Give holes in labels the label around them. Joins anew: what join holds is replaced. */
+lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error);
+
+/* ---- for all stages ---- */
+
+/* Launch a kernel whose threads take n items in turn. */
+static inline lob_status launch_over(call *c, void (*kernel)(join_params), const char *name,
+                                     int64_t n, int threads, lob_error *error)
+{
+    return lob_launch(c->device, kernel, name, lob_grid_blocks(c->device, n, threads), threads, 0,
+                      c->join, error);
+}
+
+/* Report the progress made; LOB_ECANCEL if the caller asks to stop. */
+static inline lob_status report_progress(call *c, double done)
+{
+    const lob_context *context = c->context;
+    if (done > c->reported) c->reported = done;
+    return context->progress && context->progress(context->user, c->reported) ? LOB_ECANCEL
+                                                                              : LOB_OK;
+}
+
+} /* namespace lob::components */
+
+#endif

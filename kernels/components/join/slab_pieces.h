@@ -1,0 +1,73 @@
+/*
+ * Slab pieces: the components of slabs of planes that were labelled one by one, joined across the
+ * seams between slabs. components_stream.c labels the slabs; memory need not hold the volume.
+ *
+ * A piece is a component of one slab. Pieces are numbered from 0 through all slabs, in raster order
+ * inside a slab. Call lob_slab_pieces_begin once, lob_slab_pieces_add for each slab in rising
+ * order, then lob_slab_pieces_select, which turns pieces into labels.
+ */
+#ifndef LOB_SLAB_PIECES_H
+#define LOB_SLAB_PIECES_H
+
+#include "kernels/budget.h"
+#include "kernels/components/components.h"
+#include "kernels/components/components_voxel.h"
+
+/* A slab and the labels that a backend gave it: int32, in raster order, nothing removed. */
+typedef struct {
+    int64_t z, planes;
+    int64_t bytes; /* of labelled, as the budget counts them */
+    lob_components_input in;
+    lob_components_output labelled;
+} lob_labelled_slab;
+
+typedef struct {
+    /* Set by the caller; the rest is 0 before. */
+    const lob_components_options *options;
+    lob_components_output *out; /* fine is set where there are intensities */
+    lob_dims dims;              /* of the whole volume */
+    bool intensities;           /* regions get values too */
+    lob_budget *budget;
+    lob_error *error;
+
+    int64_t count, capacity;
+    uint32_t *parent; /* at most the piece itself; after lob_slab_pieces_select its label or 0 */
+    int64_t *voxels;  /* these four: NULL where the options do not need them */
+    double *value;
+    lob_region *regions;
+    lob_region_values *values;
+    int64_t needed; /* bytes of tables needed so far, however thin the slabs are */
+
+    /* The seam: the last plane of the slab before, and the first plane of this slab. */
+    lob_volume seam; /* two planes; no data where foreground alone decides */
+    lob_component_rule rule;
+    uint32_t *last_plane; /* nx*ny: piece + 1 in the slab before; 0: background */
+    uint64_t *joined;     /* bits of a row: which voxels are joined across the seam */
+} lob_slab_pieces;
+
+/* Allocate what the seam needs, for images like this one. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_slab_pieces_begin(lob_slab_pieces *pieces, const lob_volume *image);
+
+/*
+ * Add a slab's pieces with their sizes, values and regions, and join them to the slab before.
+ *
+ *   context  in  threads and the memory that is left, for measuring
+ *
+ * Returns LOB_OK, LOB_EDATA (more pieces than 32 bits number) or LOB_ENOMEM.
+ */
+lob_status lob_slab_pieces_add(lob_slab_pieces *pieces, const lob_labelled_slab *slab,
+                               const lob_context *context);
+
+/*
+ * Merge pieces into components, select these by size and number them. Sets found, count, type,
+ * regions and values of the output, and parent to the label of each piece.
+ *
+ *   largest  out  the largest label
+ *
+ * Returns LOB_OK, LOB_EDATA or LOB_ENOMEM.
+ */
+lob_status lob_slab_pieces_select(lob_slab_pieces *pieces, int64_t *largest);
+
+void lob_slab_pieces_free(lob_slab_pieces *pieces);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * GrowCut on a GPU: a batch of sections, with keys of one width. Tiles are filled, grown to the
+ * fixed point (or by rounds of the automaton), and the results written. The tie zone takes a second
+ * pass in which the largest label wins ties: it is where the labels of the two passes differ.
+ */
+#ifndef LOB_GROW_BATCH_CUDA_CUH
+#define LOB_GROW_BATCH_CUDA_CUH
+
+#include "kernels/growcut/gpu/fill_tiles_cuda.cuh"
+#include "kernels/growcut/gpu/grow_rounds_cuda.cuh"
+#include "kernels/growcut/gpu/grow_tiles_cuda.cuh"
+#include "kernels/growcut/gpu/write_results_cuda.cuh"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace lob::growcut
+{
+
+/* One pass: of the batch's progress it is `share`, from `from` on. */
+template <typename K, typename S>
+static lob_status run_pass(grow_state<K> *state, bool reversed, double from, double share)
+{
+    lob_device *device = state->batch->device;
+    lob_error *error = state->error;
+    grow_params<K> *g = &state->g;
+    grow_counters *counters = g->counters;
+    g->reversed = reversed;
+    g->levels_known = reversed;
+    state->pass_from = from;
+    state->pass_share = share;
+    LOB_TRY(lob_device_fill(device, counters, 0, counters_bytes(state->batch), error));
+    LOB_TRY(lob_device_fill(device, counters->min_priority, 0xff, sizeof counters->min_priority,
+                            error));
+    LOB_TRY(launch(state, fill_kernel<K, S>, "filling tiles", g->cells, *g));
+    LOB_TRY((put_soft_seeds<K, S>(state)));
+    LOB_TRY((state->batch->options->rounds ? grow_rounds<K, S>(state) : grow_tiles<K, S>(state)));
+    LOB_TRY(launch(state, write_kernel<K, S>, "writing labels", g->cells, *g));
+    LOB_TRY(lob_device_download(device, state->counters, counters, counters_bytes(state->batch),
+                                error));
+    lob_growcut_counts *counts = &state->result->counts;
+    counts->sweeps += (int64_t)state->counters->sweeps;
+    counts->visits += (int64_t)state->counters->visits;
+    counts->pops += (int64_t)state->counters->pops;
+    return LOB_OK;
+}
+
+template <typename K, typename S> static lob_status run_passes(grow_state<K> *state)
+{
+    const section_batch *batch = state->batch;
+    const grow_counters *counters = state->counters;
+    batch_result *result = state->result;
+    const double share = batch->arrays->tie ? 0.5 : 1.0;
+    LOB_TRY((run_pass<K, S>(state, false, 0.0, share)));
+    const int64_t asked = batch->options->rounds, changing = (int64_t)counters->sweeps;
+    result->seeds = (int64_t)counters->seeds;
+    result->seeds_outside = (int64_t)counters->outside;
+    result->reached = (int64_t)counters->labelled;
+    result->fixed_point = asked ? changing <= asked : batch->tuning->max_sweeps == 0;
+    result->rounds = changing < asked ? changing : asked;
+    memcpy(result->largest, state->largest, (size_t)batch->sections * sizeof *state->largest);
+    if (sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(state)));
+    if (result->overflow) return LOB_OK;
+    if (batch->arrays->strength) LOB_TRY((write_strengths<K, S>(state)));
+    if (!batch->arrays->tie) return LOB_OK;
+    LOB_TRY((run_pass<K, S>(state, true, share, share)));
+    result->ties = (int64_t)counters->ties;
+    return LOB_OK;
+}
+
+/* Set the parameters that have nothing to do with working memory. */
+template <typename K> static void describe(grow_state<K> *state)
+{
+    const section_batch *batch = state->batch;
+    const lob_growcut_tuning *tuning = batch->tuning;
+    grow_params<K> *g = &state->g;
+    g->image = batch->image;
+    g->view = batch->view;
+    g->seeds = batch->arrays->seeds;
+    g->labels = batch->arrays->labels;
+    g->tie = batch->arrays->tie;
+    g->strength = batch->arrays->strength;
+    g->label_type = batch->in->seeds->type;
+    g->norm = batch->options->norm;
+    g->largest_label = batch->in->labels;
+    while (batch->in->labels >> g->label_bits) g->label_bits++;
+    g->soft = batch->in->seed_strength != NULL;
+    g->penalty = batch->options->penalty > 0;
+    g->mailbox = batch->context->progress ? lob_device_mailbox_of(batch->device) : NULL;
+    g->window_steps = tuning->window_steps;
+    g->window_levels = tuning->window_levels;
+    g->max_sweeps = tuning->max_sweeps > 0 && tuning->max_sweeps < UINT32_MAX
+                        ? (uint32_t)tuning->max_sweeps
+                        : UINT32_MAX;
+    g->max_turns = tuning->max_turns > 0 ? (uint32_t)tuning->max_turns : UINT32_MAX;
+    g->adapt = tuning->adapt;
+}
+
+template <typename K> static lob_status prepare(grow_state<K> *state)
+{
+    const section_batch *batch = state->batch;
+    void *block = NULL;
+    describe(state);
+    place_tables(state);
+    make_sections(state);
+    const int64_t bytes = lay_out(state, NULL);
+    LOB_TRY(lob_device_budget_take(batch->budget, LOB_DEVICE_WORK, bytes, &block, state->error));
+    lay_out(state, block);
+    state->result->working_bytes = bytes;
+    state->result->counts.tiles = state->g.tiles;
+    LOB_TRY(lob_device_upload(batch->device, (void *)state->g.sections, state->sections,
+                              batch->sections * (int64_t)sizeof *state->sections, state->error));
+    return make_tables(state);
+}
+
+template <typename K> int64_t batch_bytes(const section_batch *batch)
+{
+    grow_state<K> state = {};
+    state.batch = batch;
+    return lay_out(&state, NULL);
+}
+
+template <typename K>
+lob_status grow_batch(const section_batch *batch, batch_result *result, lob_error *error)
+{
+    grow_state<K> state = {};
+    state.batch = batch;
+    state.result = result;
+    state.error = error;
+    state.sections = (section_rule *)calloc((size_t)batch->sections, sizeof *state.sections);
+    state.counters = (grow_counters *)calloc(1, (size_t)counters_bytes(batch));
+    split_counters(state.counters, batch->sections, &state.largest, &state.overflow);
+    lob_status st = state.sections && state.counters ? LOB_OK : LOB_ENOMEM;
+    if (st == LOB_OK) st = prepare(&state);
+    if (st == LOB_OK)
+        st = batch->view.flat ? run_passes<K, slice_tile>(&state)
+                              : run_passes<K, volume_tile>(&state);
+    free(state.sections);
+    free(state.counters);
+    return st;
+}
+
+} /* namespace lob::growcut */
+
+#endif

@@ -1,0 +1,47 @@
+/* GrowCut on a GPU for benchmarks and tests: the schedule can be chosen, and its work is counted.
+ */
+#ifndef LOB_GROWCUT_TUNING_H
+#define LOB_GROWCUT_TUNING_H
+
+#include "kernels/growcut/growcut_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The schedule: it decides the time, not the result (but for max_sweeps). */
+typedef struct {
+    double window_steps;  /* width of the cost window: steps of mean cost, >= 0 ... */
+    double window_levels; /* ... plus levels, >= 0 */
+    int max_turns;      /* of a visit, 32 cells a turn, >= 1; 0: until no cell of the tile waits */
+    int warps;          /* of a block, 1..32; 0: as many as fit */
+    int64_t max_sweeps; /* stop after these, before the fixed point; 0: no limit */
+    bool adapt;         /* widen the window, up to 16 times, while warps are idle */
+} lob_growcut_tuning;
+
+#define LOB_GROWCUT_TUNING                                                                      \
+    {                                                                                           \
+        .window_steps = 30, .window_levels = 1.0, .max_turns = 32, .warps = 0, .max_sweeps = 0, \
+        .adapt = true                                                                           \
+    }
+
+/* The work of a call, added up over its batches of slices and over passes. */
+typedef struct {
+    int64_t tiles;
+    int64_t sweeps; /* over all tiles, or with options->rounds the automaton's rounds */
+    int64_t visits; /* of tiles */
+    int64_t pops;   /* cells that made offers */
+} lob_growcut_counts;
+
+/* As lob_growcut_cuda_arrays; counts is out and may be NULL, tuning may be NULL: the default. */
+lob_status lob_growcut_cuda_tuned(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+                                  lob_growcut_counts *counts, const lob_growcut_input *in,
+                                  const lob_growcut_options *options,
+                                  const lob_growcut_tuning *tuning, const lob_context *context,
+                                  lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,28 @@
+/* What every unit test includes: cmocka with the headers that it needs, and what most tests use. */
+#ifndef LOB_CMOCKA_TEST_H
+#define LOB_CMOCKA_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* cmocka hands each test a state; most tests have none. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* A row of a table; clang-format wraps these, where it would put each field on a line of its own.
+ */
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+
+#endif

@@ -1,0 +1,62 @@
+/* What `lobule components` shares between a volume in one piece and some planes at a time.
+ */
+#ifndef LOB_COMPONENTS_WORK_H
+#define LOB_COMPONENTS_WORK_H
+
+#include "tools/session.h"
+
+typedef struct {
+    const char *image, *labels, *mask, *intensities, *table;
+    int frame, channel, neighbours, slices, order, label_of, type, largest;
+    double above, range[2], tolerance;
+    bool equal, fill_holes;
+    lob_size min_size, max_size;
+} lob_components_settings;
+
+typedef struct {
+    const lob_components_settings *set;
+    lob_volume image; /* data is NULL where planes are read one after another */
+    const uint8_t *mask;
+    const lob_volume *measured; /* the table's intensities; NULL: none */
+    lob_components_options options;
+    lob_components_output result;
+    double *values; /* of the components, channel by channel; NULL unless the table wants them */
+} lob_components_work;
+
+/* The kernel's options; sizes in mm3 follow the image's geometry. Returns LOB_OK, LOB_EARG or
+ * LOB_EDATA. */
+lob_status lob_components_work_options(lob_session *s, lob_components_work *work);
+
+/* Does the table want the components' values? */
+bool lob_components_work_has_values(const lob_components_work *work);
+
+/* Bytes per component of its values, one per channel. */
+int64_t lob_components_work_value_bytes(const lob_components_work *work);
+
+/* A voxel that has a component's values. */
+int64_t lob_components_work_member(const lob_components_work *work, int64_t component);
+
+/* Read a component's values from voxel `at` of the image, or of a slab of it. */
+void lob_components_work_take_value(lob_components_work *work, int64_t component,
+                                    const lob_volume *v, int64_t at);
+
+/* Count the result's arrays, which the kernel allocated, as held by the session. */
+void lob_components_work_hold(lob_session *s, const lob_components_work *work);
+
+/* Fill in the report; note what the user should know. */
+void lob_components_work_report(lob_session *s, const lob_components_work *work);
+
+/* Write the table, if one was asked for. */
+lob_status lob_components_work_table(lob_session *s, const lob_components_work *work);
+
+/*
+ * The whole command, a few planes at a time.
+ *
+ *   memory  in  bytes that it may take
+ *
+ * Labels and table are those of the volume in one piece.
+ */
+lob_status lob_components_by_planes(lob_session *s, const lob_components_settings *set,
+                                    int64_t memory);
+
+#endif

@@ -1,0 +1,76 @@
+/* What a session holds. Commands call the functions of session.h; the report reads it. */
+#ifndef LOB_SESSION_STATE_H
+#define LOB_SESSION_STATE_H
+
+#include "io/io.h"
+#include "io/planes.h"
+#include "kernels/backends.h"
+#include "kernels/context.h"
+#include "kernels/device/device.h"
+#include "tools/options.h"
+#include "volumes/clock.h"
+
+#include <cjson/cJSON.h>
+
+#define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+/* A command of the program: its row in the table of tools/main.c. */
+typedef struct lob_command {
+    const char *name;
+    const char *summary;     /* one line without a full stop */
+    const char *description; /* paragraphs for --help, separated by '\n' */
+    const char *examples;    /* command lines separated by '\n' */
+    bool compares;           /* it may end with LOB_EDIFFER */
+    int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
+} lob_command;
+
+enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16 };
+
+typedef struct {
+    const lob_command *command;
+    int argc;
+    char **argv;               /* after the command's name */
+    lob_option_table table[2]; /* the command's own rows, then the common ones */
+    lob_option common[12];
+
+    /* the common options */
+    lob_device_choice device;
+    int threads;
+    int64_t max_memory; /* 0: no limit was given */
+    bool force, quiet, verbose;
+    const char *report_path;
+    bool help, version;
+
+    const lob_backend *backend; /* the CPU's until lob_session_device */
+    int64_t held;               /* bytes that count against max_memory */
+    lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
+                            algorithms */
+    lob_error error;     /* hand it to whatever can fail */
+    int exit_code;       /* when lob_session_begin returned false */
+
+    /* what the report is made of */
+    cJSON *inputs, *outputs, *notes;
+    cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
+    char device_why[512];
+    char started[32];
+    double start_s;
+    struct {
+        const char *name;
+        double seconds;
+    } stage[LOB_SESSION_STAGES];
+    int stages;
+    double compute_s;           /* when lob_session_compute was called, */
+    lob_device_traffic traffic; /* and what the device had copied then */
+    struct {
+        char *files[2];             /* as lob_files_of names them */
+        bool is_new;                /* nothing was under these names before */
+    } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
+    int outputs_written;
+
+    /* the progress bar */
+    const char *doing;
+    bool bar, bar_shown;
+    double bar_time_s;
+} lob_session;
+
+#endif
