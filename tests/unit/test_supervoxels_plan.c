@@ -36,7 +36,7 @@ static double largest(const lob_supervoxels_rule *rule, int32_t range, double fi
     const double levels = ldexp(range, -rule->step_shift) * finer;
     double sum = rule->channels * levels * levels;
     for (int a = 0; a < 3; a++)
-        sum += pow((double)rule->position[a] * finer * (double)rule->step[a], 2);
+        sum += pow((double)rule->position_weight[a] * finer * (double)rule->cell_side[a], 2);
     return sum;
 }
 
