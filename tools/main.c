@@ -10,17 +10,35 @@
 #include <malloc.h>
 #endif
 
-static const lob_command *const commands[] = {
-    &lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
-    &lob_command_stats,   &lob_command_info,       &lob_command_convert,
-    &lob_command_compare, &lob_command_preview,    &lob_command_phantom,
+/* The commands by task, as help lists them; the last row is empty. */
+static const struct {
+    const char *task;
+    const lob_command *commands[8];
+} groups[] = {
+    {"Segment",      {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels}},
+    {"Measure",      {&lob_command_stats, &lob_command_compare}                               },
+    {"Files",        {&lob_command_info, &lob_command_convert}                                },
+    {"Look and try", {&lob_command_preview, &lob_command_phantom}                             },
+    {NULL,           {NULL}                                                                   },
 };
+
+/* The command after this one in the table, or NULL; after NULL the first. */
+static const lob_command *next(const lob_command *command)
+{
+    bool take = !command;
+    for (size_t g = 0; groups[g].task; g++)
+        for (const lob_command *const *c = groups[g].commands; *c; c++) {
+            if (take) return *c;
+            take = *c == command;
+        }
+    return NULL;
+}
 
 static const lob_command *find(const char *name)
 {
-    for (size_t i = 0; i < LOB_COUNT(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    return NULL;
+    const lob_command *c = next(NULL);
+    while (c && strcmp(c->name, name) != 0) c = next(c);
+    return c;
 }
 
 /* Print the line that an unknown command deserves; returns the exit code. */
@@ -28,11 +46,11 @@ static int unknown(const char *name)
 {
     const char *nearest = NULL;
     int min = 3;
-    for (size_t i = 0; i < LOB_COUNT(commands); i++) {
-        const int distance = lob_word_distance(commands[i]->name, name);
+    for (const lob_command *c = next(NULL); c; c = next(c)) {
+        const int distance = lob_word_distance(c->name, name);
         if (distance < min) {
             min = distance;
-            nearest = commands[i]->name;
+            nearest = c->name;
         }
     }
     lob_error error;
@@ -54,10 +72,13 @@ static int finish(void)
 static int help(void)
 {
     printf("lobule %s: cut medical volumes into labelled regions\n\n"
-           "Usage: lobule COMMAND [ARGUMENT...]\n\nCommands:\n",
+           "Usage: lobule COMMAND [ARGUMENT...]\n",
            LOB_VERSION);
-    for (size_t i = 0; i < LOB_COUNT(commands); i++)
-        printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t g = 0; groups[g].task; g++) {
+        printf("\n%s:\n", groups[g].task);
+        for (const lob_command *const *c = groups[g].commands; *c; c++)
+            printf("  %-12s %s\n", (*c)->name, (*c)->summary);
+    }
     printf("\nlobule help COMMAND, or lobule COMMAND --help, tells about a command.\n");
     return finish();
 }

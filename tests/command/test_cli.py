@@ -29,6 +29,13 @@ def test_help_lists_the_commands(ask):
     assert "Usage: lobule COMMAND" in done.stdout and done.stderr == ""
 
 
+def test_help_groups_the_commands_by_task():
+    tasks = dict(re.findall(r"^(\w[\w ]*):\n((?:  .+\n)+)", good("--help").stdout, re.M))
+    names = {task: re.findall(r"^  (\w+)  ", rows, re.M) for task, rows in tasks.items()}
+    assert len(names) >= 4 and sum(names.values(), []) == COMMANDS
+    assert "growcut" in names["Segment"] and "stats" in names["Measure"] and "info" in names["Files"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command(command):
     done = good(command, "--help")
