@@ -173,7 +173,10 @@ def test_force_replaces(folder):
     assert load(folder / "labels.nii.gz").shape == (23, 19, 11)
 
 
-@pytest.mark.parametrize("arguments", [["info", "image.nii"], ["--help"], ["--version"], ["info", "-h"]])
+FULL = [["info", "image.nii"], ["--help"], ["--version"], ["info", "-h"], ["--man"], ["--completion", "zsh"]]
+
+
+@pytest.mark.parametrize("arguments", FULL)
 def test_full_standard_output_is_74(folder, arguments):
     with open("/dev/full", "w") as full:
         assert_one_line(lobule(*arguments, cwd=folder, stdout=full), 74, "standard output")
