@@ -85,7 +85,7 @@ def test_liver_comes_out_as_the_page_says(page):
 def test_picture_is_what_its_command_draws(page):
     picture = ROOT / re.search(r"!\[.*\]\((.+)\)", README)[1]
     assert picture.stat().st_size < 100_000
-    good("compare", "--values", picture, page[0] / "seeds.png")
+    assert good("compare", "--values", picture, page[0] / "seeds.png").stdout.endswith("\nequal\n")
 
 
 def test_files_that_the_page_links_to_exist():
