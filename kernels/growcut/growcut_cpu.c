@@ -25,7 +25,7 @@ static void add_stats(lob_growcut_stats *to, const lob_growcut_stats *part)
     if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
 }
 
-/* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
+/* Part of the progress given to the 32-bit attempt. Few calls need the 64-bit one after it. */
 static const double FIRST_ATTEMPT = 0.9;
 
 /* Give the next pass its share of what the passes before it left of the section's progress. */
