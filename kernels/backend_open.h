@@ -4,9 +4,7 @@
 
 #include "kernels/backends.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * Open a backend.
@@ -27,8 +25,6 @@ lob_status lob_backend_open(const lob_backend **backend, lob_context *context, c
 /* Close the context's device, if it has one. */
 void lob_backend_close(lob_context *context);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

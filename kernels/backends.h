@@ -11,9 +11,7 @@
 #include "kernels/regions/regions.h"
 #include "kernels/supervoxels/supervoxels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     const char *name; /* "cpu", "cuda" */
@@ -38,8 +36,6 @@ const lob_backend *lob_backend_named(const char *name);
 /* All backends of this build, ending with NULL; the first is the CPU. */
 extern const lob_backend *const lob_backends[];
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Used by one thread at a time. held and peak are 0 before. */
 typedef struct {
@@ -50,8 +48,6 @@ void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size
 /* The same allocation without a budget, for outputs. NULL where there is no memory. */
 void *lob_alloc_pages(int64_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -2,13 +2,13 @@
 #ifndef LOB_VOXEL_TYPE_H
 #define LOB_VOXEL_TYPE_H
 
+#include "volumes/both.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* type, C type, name, is integer, smallest value, largest value (as double) */
 #define LOB_TYPE_LIST(X)                                     \
@@ -53,8 +53,6 @@ lob_type lob_type_named(const char *name);
  */
 void lob_values(double *values, const void *data, lob_type type, int64_t first, int64_t n);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -13,9 +13,7 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/levels/levels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Distances get more fraction bits only while a table of costs has fewer entries than this. */
 enum { LOB_GROWCUT_TABLE_ENTRIES = 1 << 20 };
@@ -69,8 +67,6 @@ float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
                              lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -4,9 +4,7 @@
 
 #include "kernels/budget.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     uint32_t a, b;
@@ -36,8 +34,6 @@ lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other);
 /* Free the slots; the table is empty again. */
 void lob_pair_free(lob_pair_table *table);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif
