@@ -42,10 +42,14 @@ void lob_budget_release(lob_budget *budget, int64_t bytes);
 lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
                             lob_error *error);
 
+/* The same with every byte 0. */
+lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, size_t size,
+                             lob_error *error);
+
 /* Free a block of lob_budget_alloc; NULL is allowed and counts nothing. */
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size);
 
-/* The same allocation without a budget, for outputs. NULL where there is no memory. */
+/* The allocation by itself, without a budget, for outputs. NULL where there is no memory. */
 void *lob_alloc_pages(int64_t bytes);
 
 LOB_END_DECLS

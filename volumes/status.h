@@ -79,6 +79,13 @@ lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, con
 #endif
     ;
 
+/* Return from the enclosing function with the status of a call that failed. */
+#define LOB_TRY(call)                          \
+    do {                                       \
+        const lob_status status_ = (call);     \
+        if (status_ != LOB_OK) return status_; \
+    } while (0)
+
 LOB_END_DECLS
 
 #endif

@@ -23,6 +23,14 @@ LOB_BEGIN_DECLS
     X(LOB_F32, float, "float32", false, -FLT_MAX, FLT_MAX)   \
     X(LOB_F64, double, "float64", false, -DBL_MAX, DBL_MAX)
 
+/* Switch over a type, to the case that X makes of its row. */
+#define LOB_TYPE_SWITCH(type, X) \
+    switch (type) {              \
+        LOB_TYPE_LIST(X)         \
+    case LOB_TYPES:              \
+        break;                   \
+    }
+
 typedef enum {
 #define LOB_TYPE_ENUM(type, ctype, name, integer, lowest, highest) type,
     LOB_TYPE_LIST(LOB_TYPE_ENUM)

@@ -68,11 +68,7 @@ static __device__ inline uint64_t lob_stored_bits(const lob_device_image *image,
 #define BITS_OF(type_, ctype, name, integer, lowest, highest) \
     case type_:                                               \
         return integer ? (uint64_t)((const ctype *)image->stored)[i] : 0;
-    switch (image->type) {
-        LOB_TYPE_LIST(BITS_OF)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, BITS_OF);
 #undef BITS_OF
     return 0;
 }
@@ -82,11 +78,7 @@ static __device__ inline double lob_stored_value(const lob_device_image *image, 
 #define VALUE_OF(type_, ctype, name, integer, lowest, highest) \
     case type_:                                                \
         return (double)((const ctype *)image->stored)[i];
-    switch (image->type) {
-        LOB_TYPE_LIST(VALUE_OF)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, VALUE_OF);
 #undef VALUE_OF
     return 0.0;
 }

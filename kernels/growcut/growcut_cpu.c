@@ -182,8 +182,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
                            const lob_growcut_input *in, const lob_growcut_options *options,
                            const lob_context *context, lob_error *error)
 {
-    lob_status st = lob_growcut_check(in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_growcut_check(in, options, error));
     const bool flat = options->slice_axis >= 0;
     lob_growcut_section section = {
         .in = in,
@@ -201,8 +200,8 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .progress_to = 1.0
     };
     lob_growcut_stats sums = {.fixed_point = true};
-    st = flat ? grow_slices(&section, options, &sums, error)
-              : grow_section(&section, options, &sums, error);
+    lob_status st = flat ? grow_slices(&section, options, &sums, error)
+                         : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",

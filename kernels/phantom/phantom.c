@@ -273,8 +273,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
     lob_volume *const outputs[3] = {image, truth, seeds};
     for (int i = 0; i < 3; i++)
         if (outputs[i]) *outputs[i] = lob_volume_empty();
-    lob_status st = check(options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check(options, error));
 
     void *model = NULL;
     call c = {.recipe = recipes[options->kind],
@@ -284,7 +283,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
               .seeds = seeds,
               .top = options->type == LOB_U8 ? 255.0 : 4095.0};
     make_bias(c.bias, options->random_seed);
-    st = c.recipe->make(&model, &c.labels, options, error);
+    lob_status st = c.recipe->make(&model, &c.labels, options, error);
     if (st != LOB_OK) return st;
     c.model = model;
 

@@ -438,13 +438,17 @@ template <typename K> static lob_status join_borders_of(call *c, lob_error *erro
     const int64_t x = (int64_t)(p.tiles_x - 1) * p.mrows_y * p.mrows_z;
     const int64_t words = words_at_borders(p, false) + words_at_borders(p, true);
     const int64_t others = lanes_at_borders(p, false) + lanes_at_borders(p, true);
-    LOB_TRY(launch_over(c, start_kernel, "joining tiles", p.pieces, PIECE_THREADS, error));
-    LOB_TRY(launch_over(c, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
+    LOB_TRY(lob_launch_over(c->device, start_kernel, "joining tiles", p.pieces, PIECE_THREADS, p,
+                            error));
+    LOB_TRY(lob_launch_over(c->device, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, p,
+                            error));
     if (x && words > p.pieces / 64) /* shorter ways pay where many pairs follow */
-        LOB_TRY(launch_over(c, flatten_kernel, "shortening ways", p.pieces, PIECE_THREADS, error));
-    LOB_TRY(
-        launch_over(c, border_kernel<K>, "joining across y and z", others, BORDER_THREADS, error));
-    return launch_over(c, root_kernel, "finding roots", p.pieces + 1, PIECE_THREADS, error);
+        LOB_TRY(lob_launch_over(c->device, flatten_kernel, "shortening ways", p.pieces,
+                                PIECE_THREADS, p, error));
+    LOB_TRY(lob_launch_over(c->device, border_kernel<K>, "joining across y and z", others,
+                            BORDER_THREADS, p, error));
+    return lob_launch_over(c->device, root_kernel, "finding roots", p.pieces + 1, PIECE_THREADS, p,
+                           error);
 }
 
 lob_status join_borders(call *c, lob_error *error)

@@ -50,20 +50,18 @@ static lob_status cut_slabs(lob_run_table *t, lob_error *error)
     if (t->slab_rows > max_rows) t->slab_rows = max_rows;
     if (t->slab_rows > rows) t->slab_rows = rows;
     t->slabs = (rows + t->slab_rows - 1) / t->slab_rows;
-    lob_status st = lob_budget_alloc(t->budget, &t->slab, t->slabs, sizeof *t->slab, error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(t->budget, &t->row_run, rows, sizeof *t->row_run, error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(t->budget, &t->foreground, rows, (size_t)t->words * 8, error);
-    if (st == LOB_OK && t->slice_axis == 0)
+    LOB_TRY(lob_budget_alloc(t->budget, &t->slab, t->slabs, sizeof *t->slab, error));
+    LOB_TRY(lob_budget_alloc(t->budget, &t->row_run, rows, sizeof *t->row_run, error));
+    LOB_TRY(lob_budget_alloc(t->budget, &t->foreground, rows, (size_t)t->words * 8, error));
+    if (t->slice_axis == 0)
         t->starts = t->foreground; /* every voxel is a run of its own */
-    else if (st == LOB_OK && t->join != LOB_JOIN_ANY)
-        st = lob_budget_alloc(t->budget, &t->starts, rows, (size_t)t->words * 8, error);
-    for (int64_t s = 0; st == LOB_OK && s < t->slabs; s++) {
+    else if (t->join != LOB_JOIN_ANY)
+        LOB_TRY(lob_budget_alloc(t->budget, &t->starts, rows, (size_t)t->words * 8, error));
+    for (int64_t s = 0; s < t->slabs; s++) {
         const int64_t end = (s + 1) * t->slab_rows;
         t->slab[s] = (lob_slab){.row = s * t->slab_rows, .row_end = end < rows ? end : rows};
     }
-    return st;
+    return LOB_OK;
 }
 
 LOB_SIMD_CLONES static int64_t count_starts(const lob_run_table *t, int64_t row)
@@ -123,8 +121,7 @@ static lob_status alloc_runs(lob_run_table *t, lob_error *error)
     }
     if (!t->shared)
         return lob_budget_alloc(t->budget, &t->run_piece, t->runs, sizeof *t->run_piece, error);
-    lob_status st = lob_budget_hold(t->budget, t->runs * (int64_t)sizeof *t->run_piece, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(t->budget, t->runs * (int64_t)sizeof *t->run_piece, error));
     t->run_piece = lob_alloc_pages(voxels * (int64_t)sizeof *t->run_piece);
     if (t->run_piece) return LOB_OK;
     lob_budget_release(t->budget, t->runs * (int64_t)sizeof *t->run_piece);
@@ -142,10 +139,9 @@ static lob_status number_pieces(lob_run_table *t, lob_error *error)
     if (t->pieces > UINT32_MAX)
         return lob_fail(error, LOB_EDATA, "%lld pieces are more than can be numbered",
                         (long long)t->pieces);
-    const lob_status st =
-        lob_budget_alloc(t->budget, &t->number, t->pieces, sizeof *t->number, error);
-    for (int64_t i = 0; st == LOB_OK && i < t->pieces; i++) t->number[i] = (uint32_t)i;
-    return st;
+    LOB_TRY(lob_budget_alloc(t->budget, &t->number, t->pieces, sizeof *t->number, error));
+    for (int64_t i = 0; i < t->pieces; i++) t->number[i] = (uint32_t)i;
+    return LOB_OK;
 }
 
 typedef void join_part(lob_run_table *t, lob_slab *slab, const lob_join_scratch *scratch);
@@ -155,10 +151,8 @@ static lob_status join_all(lob_run_table *t, join_part *join, int64_t from, lob_
 {
     lob_join_scratch *scratch = NULL;
     const int count = lob_run_table_threads(t);
-    lob_status st = lob_budget_alloc(t->budget, &scratch, count, sizeof *scratch, error);
-    if (st != LOB_OK) return st;
-    memset(scratch, 0, (size_t)count * sizeof *scratch);
-    st = lob_join_scratch_alloc(t, scratch, count, error);
+    LOB_TRY(lob_budget_calloc(t->budget, &scratch, count, sizeof *scratch, error));
+    lob_status st = lob_join_scratch_alloc(t, scratch, count, error);
     if (st == LOB_OK) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(count)
         for (int64_t s = from; s < t->slabs; s++)
@@ -174,16 +168,13 @@ static lob_status join_all(lob_run_table *t, join_part *join, int64_t from, lob_
 lob_status lob_label_runs(lob_run_table *t, const double share[2], lob_error *error)
 {
     list_earlier_rows(t);
-    lob_status st = cut_slabs(t, error);
-    if (st == LOB_OK) st = make_all_bits(t, share[0]);
-    if (st == LOB_OK) st = alloc_runs(t, error);
-    if (st == LOB_OK) {
-        lob_progress_stage(t->stages, t->rows, share[1]);
-        st = join_all(t, lob_join_slab, 0, error);
-    }
-    if (st == LOB_OK) st = number_pieces(t, error);
-    if (st == LOB_OK && t->slabs > 1) st = join_all(t, lob_join_seam, 1, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(cut_slabs(t, error));
+    LOB_TRY(make_all_bits(t, share[0]));
+    LOB_TRY(alloc_runs(t, error));
+    lob_progress_stage(t->stages, t->rows, share[1]);
+    LOB_TRY(join_all(t, lob_join_slab, 0, error));
+    LOB_TRY(number_pieces(t, error));
+    if (t->slabs > 1) LOB_TRY(join_all(t, lob_join_seam, 1, error));
     uint32_t components = 0;
     for (int64_t i = 0; i < t->pieces; i++)
         t->number[i] = t->number[i] == i ? components++ : t->number[t->number[i]];

@@ -140,7 +140,8 @@ static lob_status mark_first_voxels(call *c, lob_error *error)
                               TILE_THREADS, 0, *p, error);
         return LOB_EINTERNAL;
     }));
-    LOB_TRY(launch_over(c, mark_kernel, "marking first voxels", p->pieces, NUMBER_THREADS, error));
+    LOB_TRY(lob_launch_over(c->device, mark_kernel, "marking first voxels", p->pieces,
+                            NUMBER_THREADS, *p, error));
     LOB_CUDA(scan_marks(c->scan_memory, &c->scan_bytes, c));
     return LOB_OK;
 }
@@ -152,7 +153,8 @@ lob_status number_components(call *c, lob_error *error)
     if (!p->first_voxel || measured)
         LOB_TRY(exclusive_sum(c, p->roots_before, p->pieces + 1, error));
     if (p->first_voxel) LOB_TRY(mark_first_voxels(c, error));
-    return launch_over(c, number_kernel, "numbering", p->pieces + 1, NUMBER_THREADS, error);
+    return lob_launch_over(c->device, number_kernel, "numbering", p->pieces + 1, NUMBER_THREADS, *p,
+                           error);
 }
 
 } /* namespace lob::components */

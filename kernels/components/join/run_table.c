@@ -26,9 +26,8 @@ lob_status lob_run_table_visit(const lob_run_table *t, lob_row_visit *visit, voi
 {
     const int64_t capacity = t->max_row_runs * lob_run_table_threads(t);
     lob_run *runs;
-    lob_status st = lob_budget_alloc(t->budget, &runs, capacity, sizeof *runs, error);
-    if (st != LOB_OK) return st;
-    st = visit_rows(t, runs, visit, user, share);
+    LOB_TRY(lob_budget_alloc(t->budget, &runs, capacity, sizeof *runs, error));
+    lob_status st = visit_rows(t, runs, visit, user, share);
     lob_budget_free(t->budget, runs, capacity, sizeof *runs);
     return st;
 }

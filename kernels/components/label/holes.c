@@ -114,8 +114,7 @@ static lob_status reserve(hole_search *search, lob_budget *budget)
     if (search->contacts + THREAD_CONTACTS <= search->capacity / 2) return LOB_OK;
     const int64_t capacity = 2 * search->capacity + 2 * THREAD_CONTACTS;
     contact *grown;
-    const lob_status st = lob_budget_alloc(budget, &grown, capacity, sizeof *grown, search->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_alloc(budget, &grown, capacity, sizeof *grown, search->error));
     if (search->contacts > 0)
         memcpy(grown, search->contact, (size_t)search->contacts * sizeof *grown);
     lob_budget_free(budget, search->contact, search->capacity, sizeof *grown);
@@ -197,10 +196,8 @@ static void find_contacts(const lob_run_table *holes, const lob_row_runs *row, v
 static lob_status choose_labels(lob_run_table *holes, hole_search *search)
 {
     uint32_t *label;
-    const lob_status st =
-        lob_budget_alloc(holes->budget, &label, holes->components, sizeof *label, search->error);
-    if (st != LOB_OK) return st;
-    memset(label, 0, (size_t)holes->components * sizeof *label);
+    LOB_TRY(
+        lob_budget_calloc(holes->budget, &label, holes->components, sizeof *label, search->error));
     int64_t max_faces = 0;
     for (int64_t i = 0; i < search->contacts; i++) {
         const contact t = search->contact[i];
@@ -218,18 +215,12 @@ static lob_status search_holes(lob_run_table *holes, hole_search *search, const 
     const double width = share[1] - share[0];
     const double parts[2] = {share[0] + 0.2 * width, share[0] + 0.6 * width};
     lob_budget *budget = holes->budget;
-    lob_status st = lob_label_runs(holes, parts, search->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(budget, &search->open, holes->components, 1, search->error);
-    if (st != LOB_OK) return st;
-    memset(search->open, 0, (size_t)holes->components);
-    st = lob_run_table_visit(holes, mark_open, search, share[0] + 0.7 * width, search->error);
-    if (st == LOB_OK)
-        st = lob_run_table_visit(holes, find_contacts, search, share[1], search->error);
-    for (int t = 0; st == LOB_OK && t < holes->threads; t++)
-        flush_contacts(search, &search->thread[t], budget);
-    if (st == LOB_OK) st = search->status;
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_label_runs(holes, parts, search->error));
+    LOB_TRY(lob_budget_calloc(budget, &search->open, holes->components, 1, search->error));
+    LOB_TRY(lob_run_table_visit(holes, mark_open, search, share[0] + 0.7 * width, search->error));
+    LOB_TRY(lob_run_table_visit(holes, find_contacts, search, share[1], search->error));
+    for (int t = 0; t < holes->threads; t++) flush_contacts(search, &search->thread[t], budget);
+    LOB_TRY(search->status);
     merge_contacts(search);
     return choose_labels(holes, search);
 }
