@@ -60,6 +60,9 @@ uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
 /* The strength of a cost in units: exp(-cost / dmax levels), at least FLT_MIN. */
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 
+/* Add what growing some sections gave to what others gave. */
+void lob_growcut_stats_add(lob_growcut_stats *to, const lob_growcut_stats *part);
+
 /*
  * Check the options' ranges, and that the input fits together. Returns LOB_OK, LOB_EARG with a line
  * that names the option, or LOB_EDATA with a line that says what of the input does not fit.

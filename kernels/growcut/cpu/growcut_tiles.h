@@ -58,14 +58,10 @@ typedef struct {
     const atomic_int *cancelled;       /* may be NULL */
 } lob_growcut_section;
 
-/* Sums and maxima over sections make the result of a call. */
 typedef struct {
-    int64_t reached, seeds, seeds_outside, ties;
-    uint64_t largest; /* cost, in units */
-    int64_t working_bytes;
-    bool overflow;  /* a path's cost did not fit 32 bits: grow again with 64 */
-    int64_t rounds; /* of the automaton, those that changed a key */
-    bool fixed_point;
+    lob_growcut_stats stats; /* of a pass: without those of levels, and without key_bits */
+    uint64_t largest;        /* cost, in units */
+    bool overflow;           /* a path's cost did not fit 32 bits: grow again with 64 */
 } lob_growcut_result;
 
 /* Grow, where the smallest label wins ties; write labels and strengths. */

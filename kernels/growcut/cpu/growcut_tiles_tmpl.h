@@ -12,7 +12,7 @@ static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
                 .workers = section->threads,
                 .norm = section->norm};
     e.budget = (lob_budget){.who = "GrowCut's tiles", .limit = section->max_memory};
-    *result = (lob_growcut_result){.fixed_point = true};
+    *result = (lob_growcut_result){.stats.fixed_point = true};
     cut_into_tiles(&e);
     lob_status st = engine_alloc(&e, error);
     if (st != LOB_OK) goto out;
@@ -26,7 +26,7 @@ static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
     write_results(&e, result);
     if (KEY_BITS == 32 && !reversed && !result->overflow)
         result->overflow = overflowed(&e, result->largest);
-    result->working_bytes = e.budget.peak;
+    result->stats.working_bytes = e.budget.peak;
 out:
     engine_free(&e);
     return st;
