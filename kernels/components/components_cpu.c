@@ -1,6 +1,6 @@
 /* Connected components on the CPU, from image to labels; join/run_table.h has the overview. */
 #include "kernels/components/components_select.h"
-#include "kernels/components/join/label_runs.h"
+#include "kernels/components/join/run_table.h"
 #include "kernels/components/label/holes.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
