@@ -41,14 +41,14 @@ const lob_backend *lob_backend_named(const char *name)
 lob_status lob_backend_open(const lob_backend **backend, lob_context *context, const char *choice,
                             lob_error *error)
 {
-    const lob_backend *const cpu = lob_backends[0], *const gpu = lob_backends[1];
+    const lob_backend *const gpu = lob_backends[1];
     const bool best = strcmp(choice, "best") == 0;
     *backend = NULL;
     *context = (lob_context){.threads = omp_get_max_threads()};
-    if (best || strcmp(choice, cpu->name) == 0) {
+    if (best || strcmp(choice, cpu.name) == 0) {
         const bool opened =
             best && gpu && lob_device_open(&context->device, "auto", NULL) == LOB_OK;
-        *backend = opened ? gpu : cpu;
+        *backend = opened ? gpu : &cpu;
         return LOB_OK;
     }
     if (!gpu || strncmp(choice, gpu->name, strlen(gpu->name)) != 0)

@@ -30,7 +30,7 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     pass.progress_to = section->progress_from;
     if (try_32) {
         next_pass(&pass, section, key_bits == 32 ? share : FIRST_ATTEMPT * share);
-        LOB_TRY(lob_growcut_tiles_32(&pass, &result, error));
+        LOB_TRY(lob_growcut_tiles_32(&pass, false, &result, error));
     }
     if (result.overflow && key_bits == 32)
         return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
@@ -38,11 +38,11 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     *stats = result.stats;
     if (wide) {
         next_pass(&pass, section, share);
-        LOB_TRY(lob_growcut_tiles_64(&pass, &result, error));
+        LOB_TRY(lob_growcut_tiles_64(&pass, false, &result, error));
     }
     if (section->out->tie) {
         next_pass(&pass, section, 1.0);
-        LOB_TRY((wide ? lob_growcut_ties_64 : lob_growcut_ties_32)(&pass, &ties, error));
+        LOB_TRY((wide ? lob_growcut_tiles_64 : lob_growcut_tiles_32)(&pass, true, &ties, error));
     }
     const int64_t bytes[2] = {stats->working_bytes, ties.stats.working_bytes};
     *stats = result.stats;

@@ -64,16 +64,13 @@ typedef struct {
     bool overflow;           /* a path's cost did not fit 32 bits: grow again with 64 */
 } lob_growcut_result;
 
-/* Grow, where the smallest label wins ties; write labels and strengths. */
-lob_status lob_growcut_tiles_32(const lob_growcut_section *section, lob_growcut_result *result,
-                                lob_error *error);
-lob_status lob_growcut_tiles_64(const lob_growcut_section *section, lob_growcut_result *result,
-                                lob_error *error);
+/*
+ * Grow, and write labels and strengths. reversed: of equal costs the largest label wins; write the
+ * tie zone, which is where the labels now differ.
+ */
+typedef lob_status lob_growcut_engine(const lob_growcut_section *section, bool reversed,
+                                      lob_growcut_result *result, lob_error *error);
 
-/* Grow, where the largest label wins ties; write the tie zone, where the labels now differ. */
-lob_status lob_growcut_ties_32(const lob_growcut_section *section, lob_growcut_result *result,
-                               lob_error *error);
-lob_status lob_growcut_ties_64(const lob_growcut_section *section, lob_growcut_result *result,
-                               lob_error *error);
+lob_growcut_engine lob_growcut_tiles_32, lob_growcut_tiles_64;
 
 #endif

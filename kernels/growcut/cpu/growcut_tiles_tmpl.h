@@ -4,8 +4,8 @@
 #include "kernels/growcut/cpu/tiles_results_tmpl.h"
 #include "kernels/growcut/cpu/tiles_rounds_tmpl.h"
 
-static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
-                            lob_growcut_result *result, lob_error *error)
+lob_status ENTRY(lob_growcut_tiles)(const lob_growcut_section *section, bool reversed,
+                                    lob_growcut_result *result, lob_error *error)
 {
     engine e = {.section = section,
                 .reversed = reversed,
@@ -30,16 +30,4 @@ static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
 out:
     engine_free(&e);
     return st;
-}
-
-lob_status ENTRY(lob_growcut_tiles)(const lob_growcut_section *section, lob_growcut_result *result,
-                                    lob_error *error)
-{
-    return grow_pass(section, false, result, error);
-}
-
-lob_status ENTRY(lob_growcut_ties)(const lob_growcut_section *section, lob_growcut_result *result,
-                                   lob_error *error)
-{
-    return grow_pass(section, true, result, error);
 }
