@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) first_voxel_kernel(join_p
         const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
         const uint32_t filled = filled_word<K>(p, y, z, w);
-        for (uint32_t left = starts_word<K>(p, y, z, w); left; left &= left - 1) {
+        for (uint32_t left = mrow_word_at<K>(p, y, z, w).starts; left; left &= left - 1) {
             const uint32_t local_root = *root++;
             if (root_mrow(local_root) >> bits != mrow >> bits) continue;
             const u64 first = first_of_run<K>(p, y, z, w, run_of(filled, left));

@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) holes_kernel(holes_params
         const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
         const uint16_t *local_root = p.local_root + p.first_run[tile * TILE_THREADS + thread];
-        for (uint32_t left = starts_word<K>(p, y, z, w); left; left &= left - 1) {
+        for (uint32_t left = mrow_word_at<K>(p, y, z, w).starts; left; left &= left - 1) {
             const uint32_t hole = p.parent[piece_of_root(p, at, *local_root++)] - 1;
             const uint32_t columns = run_of(~0u, left);
             if (__ldca(h.open + hole)) continue;
