@@ -48,6 +48,11 @@ lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t c
     return LOB_OK;
 }
 
+int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b)
+{
+    return slot_of(table->slots, table->slot_count, a, b)->count;
+}
+
 lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other)
 {
     for (int64_t i = 0; i < other->slot_count; i++) {
