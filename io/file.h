@@ -8,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * A whole regular file in memory, mapped read-only or read. If another process truncates a mapped
@@ -92,8 +90,6 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error);
  */
 bool lob_same_file(const char *a, const char *b);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

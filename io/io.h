@@ -4,9 +4,7 @@
 
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Bytes of memory that the system can give now without swapping. */
 int64_t lob_memory_available(void);
@@ -125,8 +123,6 @@ bool lob_is_volume_name(const char *path);
 typedef void lob_field_fn(void *user, const char *name, const char *value);
 void lob_header_fields(const lob_volume *volume, lob_field_fn *field, void *user);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

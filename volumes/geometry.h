@@ -2,11 +2,11 @@
 #ifndef LOB_GEOMETRY_H
 #define LOB_GEOMETRY_H
 
+#include "volumes/both.h"
+
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     double affine[3][4];  /* world = affine * (i, j, k, 1) */
@@ -53,8 +53,6 @@ void lob_orientation(char code[4], const lob_geometry *geometry);
 /* The voxel axis (0 x, 1 y, 2 z) closest to the normal of this plane. */
 int lob_anatomical_axis(const lob_geometry *geometry, lob_anatomical_plane plane);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -3,9 +3,9 @@
 #ifndef LOB_STATUS_H
 #define LOB_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "volumes/both.h"
+
+LOB_BEGIN_DECLS
 
 /* name, exit code of a command that ends with it (BSD sysexits where one fits), text */
 #define LOB_STATUS_LIST(X)                                   \
@@ -79,8 +79,13 @@ lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, con
 #endif
     ;
 
-#ifdef __cplusplus
-}
-#endif
+/* Return from the enclosing function with the status of a call that failed. */
+#define LOB_TRY(call)                          \
+    do {                                       \
+        const lob_status status_ = (call);     \
+        if (status_ != LOB_OK) return status_; \
+    } while (0)
+
+LOB_END_DECLS
 
 #endif

@@ -6,9 +6,7 @@
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     int64_t nx, ny, nz; /* voxels along each axis, each >= 1; x is fastest in memory */
@@ -115,8 +113,6 @@ void lob_volume_free(lob_volume *volume);
 lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volume *b,
                          const char *b_name, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

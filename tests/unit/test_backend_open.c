@@ -1,5 +1,5 @@
 /* Choosing a backend; on the CPU, and on a GPU where there is one. */
-#include "kernels/backend_open.h"
+#include "kernels/backends.h"
 #include "kernels/device/device.h"
 
 #include <setjmp.h>
