@@ -16,6 +16,17 @@
 /* cmocka hands each test a state; most tests have none. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
+/* TEST(name) { ... } defines a test; test_main.c runs all tests of a program. */
+#define TEST(name)                                                            \
+    static void name(void **cmocka_state);                                    \
+    __attribute__((constructor(101 + __LINE__))) static void add_##name(void) \
+    {                                                                         \
+        test_add(#name, name);                                                \
+    }                                                                         \
+    static void name(void **cmocka_state)
+
+void test_add(const char *name, CMUnitTestFunction test);
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A row of a table; clang-format wraps these, where it would put each field on a line of its own.

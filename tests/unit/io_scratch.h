@@ -6,12 +6,10 @@
 
 #include <stddef.h>
 
-/* Make the folder (cmocka group setup) and remove it with all files in it (group teardown). */
+/* test_main.c makes the folder, removes all files in it after each test, and then the folder. */
 int scratch_begin(void **state);
-int scratch_end(void **state);
-
-/* Remove all files in the folder (cmocka test teardown). */
 int scratch_clear(void **state);
+int scratch_end(void **state);
 
 /* The path of a file in the folder, in one of a few buffers that take turns. */
 const char *scratch(const char *name);

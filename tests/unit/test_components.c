@@ -30,12 +30,12 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     components_case_free(&c);
 }
 
-static void small_random_cases(void **state)
+TEST(small_random_cases)
 {
     for (uint64_t number = 0; number < 2500; number++) compare_case(number, 1500, 2);
 }
 
-static void random_cases_in_many_slabs(void **state)
+TEST(random_cases_in_many_slabs)
 {
     for (uint64_t number = 10000; number < 10250; number++) compare_case(number, 30000, 5);
 }
@@ -121,7 +121,7 @@ static const struct {
         {9, 9, 70000, 0, 0, 0}),
 };
 
-static void small_rows(void **state)
+TEST(small_rows)
 {
     for (size_t r = 0; r < COUNT(small); r++) {
         double store[MAX];
@@ -151,7 +151,7 @@ static void small_rows(void **state)
 }
 
 /* Differences that doubles cannot tell apart, and a chain at the top of the range. */
-static void large_integers_are_exact(void **state)
+TEST(large_integers_are_exact)
 {
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
     lob_volume image = lob_volume_empty();
@@ -176,7 +176,7 @@ static void large_integers_are_exact(void **state)
 }
 
 /* As many components as fit a type, and one more. */
-static void the_type_follows_the_count(void **state)
+TEST(the_type_follows_the_count)
 {
     static const struct {
         int64_t components;
@@ -278,7 +278,7 @@ static void assert_refines(const char *what, const components_case *c, const int
     free(seen);
 }
 
-static void turned_volumes_have_the_same_parts(void **state)
+TEST(turned_volumes_have_the_same_parts)
 {
     static const axis_map axis_maps[] = {
         {{0, 1, 2}, {true, false, false} },
@@ -326,7 +326,7 @@ static void turned_volumes_have_the_same_parts(void **state)
     }
 }
 
-static void more_neighbours_join_more(void **state)
+TEST(more_neighbours_join_more)
 {
     static const int solid[] = {6, 18, 26};
     for (uint64_t number = 30000; number < 30150; number++) {
@@ -350,18 +350,4 @@ static void more_neighbours_join_more(void **state)
         for (int k = 0; k < 3; k++) lob_components_output_free(&r[k]);
         components_case_free(&c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_rows),
-        cmocka_unit_test(large_integers_are_exact),
-        cmocka_unit_test(the_type_follows_the_count),
-        cmocka_unit_test(small_random_cases),
-        cmocka_unit_test(random_cases_in_many_slabs),
-        cmocka_unit_test(turned_volumes_have_the_same_parts),
-        cmocka_unit_test(more_neighbours_join_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,12 +30,10 @@ static void cube_make(cube *c, int64_t side)
     c->in = (lob_components_input){.image = &c->image, .intensities = &c->image};
 }
 
-static lob_components_options defaults; /* lob_components_defaults() */
-
 /* Everything that takes memory of its own. */
 static lob_components_options everything(void)
 {
-    lob_components_options o = defaults;
+    lob_components_options o = lob_components_defaults();
     o.join = LOB_JOIN_EQUAL;
     o.neighbours = 6;
     o.order = LOB_ORDER_SIZE;
@@ -46,13 +44,13 @@ static lob_components_options everything(void)
     return o;
 }
 
-static void bad_options_have_their_line(void **state)
+TEST(bad_options_have_their_line)
 {
     cube c;
     cube_make(&c, 4);
     lob_components_options bad[16];
     size_t n = 0;
-    for (; n < COUNT(bad); n++) bad[n] = defaults;
+    for (; n < COUNT(bad); n++) bad[n] = lob_components_defaults();
     n = 0;
     bad[n++].neighbours = 8;
     bad[n++].neighbours = 0;
@@ -79,12 +77,13 @@ static void bad_options_have_their_line(void **state)
     free(c.voxels);
 }
 
-static void bad_images_have_their_line(void **state)
+TEST(bad_images_have_their_line)
 {
     cube c;
     cube_make(&c, 4);
     const lob_context context = {.threads = 1};
     enum { CHANNELS, NO_DIMS, HUGE_DIMS, OTHER_INTENSITIES, BAD };
+    const lob_components_options options = lob_components_defaults();
     lob_volume images[BAD] = {c.image, c.image, c.image, c.image}, other = c.image;
     images[CHANNELS].channels = LOB_COMPONENTS_MAX_CHANNELS + 1;
     images[NO_DIMS].dims.ny = 0;
@@ -95,14 +94,14 @@ static void bad_images_have_their_line(void **state)
         lob_error error = {.text = ""};
         lob_components_output r;
         if (i == OTHER_INTENSITIES) in.intensities = &other;
-        assert_int_equal(lob_components_cpu(&r, &in, &defaults, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
         assert_true(error.text[0] != '\0');
     }
     free(c.voxels);
 }
 
 /* Values that no label type holds. */
-static void values_that_cannot_be_kept(void **state)
+TEST(values_that_cannot_be_kept)
 {
     double value = 0;
     lob_volume image = lob_volume_empty();
@@ -111,7 +110,7 @@ static void values_that_cannot_be_kept(void **state)
     image.data = &value;
     const lob_components_input in = {.image = &image};
     const lob_context context = {.threads = 1};
-    lob_components_options options = defaults;
+    lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;
     options.keep_values = true;
     const double bad[] = {-1, 0.5, 2147483648.0};
@@ -129,11 +128,11 @@ static void values_that_cannot_be_kept(void **state)
     lob_components_output_free(&r);
 }
 
-static void progress_rises_and_cancels(void **state)
+TEST(progress_rises_and_cancels)
 {
     cube c;
     cube_make(&c, 40);
-    const lob_components_options options[] = {defaults, everything()};
+    const lob_components_options options[] = {lob_components_defaults(), everything()};
     for (size_t o = 0; o < COUNT(options); o++)
         for (int threads = 1; threads < 4; threads++)
             for (int tenth = 0; tenth <= 11; tenth++) {
@@ -149,11 +148,11 @@ static void progress_rises_and_cancels(void **state)
     free(c.voxels);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     cube c;
     cube_make(&c, 40);
-    const lob_components_options options[] = {defaults, everything()};
+    const lob_components_options options[] = {lob_components_defaults(), everything()};
     for (size_t o = 0; o < COUNT(options); o++) {
         lob_context context = {.threads = 2};
         lob_components_output r;
@@ -176,7 +175,7 @@ static void memory_is_bounded(void **state)
 }
 
 /* At most 5 bytes a voxel where the foreground is of natural shape: balls, in equal labels. */
-static void natural_shapes_take_little(void **state)
+TEST(natural_shapes_take_little)
 {
     enum { SIDE = 96 };
     cube c;
@@ -186,7 +185,7 @@ static void natural_shapes_take_little(void **state)
         const int64_t z = i / SIDE / SIDE % 24 - 12;
         c.voxels[i] = x * x + y * y + z * z < 120 ? (uint8_t)(1 + i / 7 % 7 / 6) : 0;
     }
-    lob_components_options options[] = {defaults, everything()};
+    lob_components_options options[] = {lob_components_defaults(), everything()};
     options[1].fill_holes = false;
     for (size_t o = 0; o < COUNT(options); o++) {
         const lob_context context = {.threads = 2};
@@ -273,10 +272,10 @@ static lob_status measured_call(lob_components_output *r, const trial *t,
     return st;
 }
 
-static void all_that_is_taken_is_told(void **state)
+TEST(all_that_is_taken_is_told)
 {
     enum { SMALL_CHANGE = 1 << 16 };
-    lob_components_options table = defaults, sized = everything();
+    lob_components_options table = lob_components_defaults(), sized = everything();
     table.join = LOB_JOIN_EQUAL;
     table.neighbours = 6;
     table.regions = true;
@@ -316,7 +315,7 @@ static void all_that_is_taken_is_told(void **state)
     free(t.c.voxels);
 }
 
-static void an_allocation_that_fails_leaves_nothing(void **state)
+TEST(an_allocation_that_fails_leaves_nothing)
 {
     trial t = {.options = everything(), .planes = 7};
     cube_make(&t.c, 20);
@@ -326,23 +325,7 @@ static void an_allocation_that_fails_leaves_nothing(void **state)
     t.options.join = LOB_JOIN_TOLERANCE;
     t.options.keep_values = false;
     assert_true(alloc_fail_sweep("tolerance", whole_attempt, &t) >= 20);
-    t.options = defaults;
+    t.options = lob_components_defaults();
     assert_true(alloc_fail_sweep("defaults", whole_attempt, &t) >= 8);
     free(t.c.voxels);
-}
-
-int main(void)
-{
-    defaults = lob_components_defaults();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_have_their_line),
-        cmocka_unit_test(bad_images_have_their_line),
-        cmocka_unit_test(values_that_cannot_be_kept),
-        cmocka_unit_test(progress_rises_and_cancels),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(natural_shapes_take_little),
-        cmocka_unit_test(all_that_is_taken_is_told),
-        cmocka_unit_test(an_allocation_that_fails_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static void compare_case(const components_case *c, const lob_components_output *
     components_slabs_free(&t);
 }
 
-static void random_cases(void **state)
+TEST(random_cases)
 {
     for (uint64_t number = 50000; number < 50400; number++) {
         components_case c;
@@ -72,7 +72,7 @@ static void make_plain(components_case *c, bool regions)
     }
 }
 
-static void a_read_that_fails_ends_the_call(void **state)
+TEST(a_read_that_fails_ends_the_call)
 {
     components_case c;
     make_plain(&c, true);
@@ -92,7 +92,7 @@ static void a_read_that_fails_ends_the_call(void **state)
 }
 
 /* What a table made of other data would do to labels that it does not know. */
-static void planes_that_change_are_noticed(void **state)
+TEST(planes_that_change_are_noticed)
 {
     components_case c;
     make_plain(&c, false);
@@ -115,7 +115,7 @@ static void planes_that_change_are_noticed(void **state)
     components_case_free(&c);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     components_case c;
     make_plain(&c, true);
@@ -151,7 +151,7 @@ static void memory_is_bounded(void **state)
     components_case_free(&c);
 }
 
-static void planes_follow_the_memory(void **state)
+TEST(planes_follow_the_memory)
 {
     const lob_dims dims = {100, 100, 50};
     assert_int_equal(lob_components_stream_planes(dims, 2, 0), 50);
@@ -161,7 +161,7 @@ static void planes_follow_the_memory(void **state)
     assert_true(some > 1 && some < 50);
 }
 
-static void progress_rises_and_cancels(void **state)
+TEST(progress_rises_and_cancels)
 {
     components_case c;
     make_plain(&c, true);
@@ -178,17 +178,4 @@ static void progress_rises_and_cancels(void **state)
             components_slabs_free(&t);
         }
     components_case_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_cases),
-        cmocka_unit_test(a_read_that_fails_ends_the_call),
-        cmocka_unit_test(planes_that_change_are_noticed),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(planes_follow_the_memory),
-        cmocka_unit_test(progress_rises_and_cancels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void check_contact(const contacts_case *s, const lob_contact *c)
     assert_true(near(c->difference, sqrt(square)));
 }
 
-static void contacts_are_all_faces(void **state)
+TEST(contacts_are_all_faces)
 {
     for (uint64_t number = 1; number <= 200; number++) {
         contacts_case s = make_case(number);
@@ -139,7 +139,7 @@ static void contacts_are_all_faces(void **state)
     }
 }
 
-static void boundaries_are_outlines(void **state)
+TEST(boundaries_are_outlines)
 {
     for (uint64_t number = 1; number <= 60; number++) {
         contacts_case s = make_case(number);
@@ -159,7 +159,7 @@ static void boundaries_are_outlines(void **state)
     }
 }
 
-static void means_are_stored_as_the_type_holds(void **state)
+TEST(means_are_stored_as_the_type_holds)
 {
     static const struct {
         const char *what;
@@ -193,7 +193,7 @@ static void means_are_stored_as_the_type_holds(void **state)
     }
 }
 
-static void too_little_memory_is_told(void **state)
+TEST(too_little_memory_is_told)
 {
     contacts_case s = make_case(3);
     const lob_context context = {.threads = 2, .max_memory = 100};
@@ -211,15 +211,4 @@ static void too_little_memory_is_told(void **state)
         lob_contacts(&list, &found, &s.grid, &s.image.geometry, NULL, 0, 3, &context, &error),
         LOB_EARG);
     free_case(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contacts_are_all_faces),
-        cmocka_unit_test(boundaries_are_outlines),
-        cmocka_unit_test(means_are_stored_as_the_type_holds),
-        cmocka_unit_test(too_little_memory_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,9 +28,8 @@ static const struct {
     {"tiny spacing",                   {7, 11, 5},   {1e-6, 2e-6, 1e-5}, 30  },
 };
 
-static void agrees_with_brute_force(void **unused)
+TEST(agrees_with_brute_force)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const int64_t n = d.nx * d.ny * d.nz;
@@ -64,9 +63,8 @@ static void agrees_with_brute_force(void **unused)
     }
 }
 
-static void whole_spacing_is_exact(void **unused)
+TEST(whole_spacing_is_exact)
 {
-    (void)unused;
     const lob_dims d = {97, 89, 83};
     const int64_t n = d.nx * d.ny * d.nz;
     uint8_t *const set = calloc((size_t)n, 1);
@@ -80,13 +78,4 @@ static void whole_spacing_is_exact(void **unused)
     }
     free(set);
     free(got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_brute_force),
-        cmocka_unit_test(whole_spacing_is_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static int compare_with_automaton(growcut_case *c)
     return compared;
 }
 
-static void automaton_in_float64(void **state)
+TEST(automaton_in_float64)
 {
     int64_t compared = 0, voxels = 0;
     for (uint64_t number = 1, done = 0; done < 400; number++) {
@@ -107,7 +107,7 @@ static void automaton_in_float64(void **state)
 }
 
 /* Colours a level or two apart, where a distance rounded to whole levels would decide. */
-static void automaton_on_faint_colours(void **state)
+TEST(automaton_on_faint_colours)
 {
     int64_t compared = 0;
     for (uint64_t number = 1; number <= 60; number++) {
@@ -130,7 +130,7 @@ static void automaton_on_faint_colours(void **state)
     assert_true(compared > 3000);
 }
 
-static void naive_reference(void **state)
+TEST(naive_reference)
 {
     int stopped = 0;
     for (uint64_t number = 1000; number < 1400; number++) {
@@ -156,7 +156,7 @@ static void naive_reference(void **state)
     assert_true(stopped > 20);
 }
 
-static void threads_tiles_keys(void **state)
+TEST(threads_tiles_keys)
 {
     static const int tiles[] = {4, 9, 64};
     static const int keys[] = {0, 32, 64};
@@ -261,7 +261,7 @@ static void compare_slice(const growcut_case *c, const lob_growcut_output *whole
     growcut_case_free(&s);
 }
 
-static void slices_as_they_would_be_alone(void **state)
+TEST(slices_as_they_would_be_alone)
 {
     int done = 0;
     for (uint64_t number = 3000; done < 60; number++) {
@@ -318,7 +318,7 @@ static const row rows[] = {
         LOB_RULE_DISTANCE, 4, 0, INFINITY, 0),
 };
 
-static void rules(void **state)
+TEST(rules)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
         for (const lob_backend *const *b = lob_backends; *b; b++) {
@@ -350,7 +350,7 @@ static void rules(void **state)
 
 /* Costs past 32 bits: 16-bit steps over a long way, with many labels. The engine must notice alone.
  */
-static void wide_keys_when_needed(void **state)
+TEST(wide_keys_when_needed)
 {
     enum { N = 4000 };
     uint16_t *image = malloc(N * sizeof *image);
@@ -379,7 +379,7 @@ static void wide_keys_when_needed(void **state)
 
 /* Where mm outweigh the levels beyond what 32 bits hold, the nearest seed in mm wins all the same.
  */
-static void penalty_beyond_the_range(void **state)
+TEST(penalty_beyond_the_range)
 {
     enum { N = 9 };
     double image[N];
@@ -404,7 +404,7 @@ static void penalty_beyond_the_range(void **state)
 }
 
 /* A path so dear that its strength is below what a float holds still tells that it was taken. */
-static void strength_never_vanishes(void **state)
+TEST(strength_never_vanishes)
 {
     enum { N = 200 };
     uint8_t image[N], seeds[N] = {1}, labels[N];
@@ -426,7 +426,7 @@ static void strength_never_vanishes(void **state)
 }
 
 /* What a row of voxels looks like after some rounds of the automaton. */
-static void stopped_after_rounds(void **state)
+TEST(stopped_after_rounds)
 {
     enum { N = 5 };
     static const struct {
@@ -474,21 +474,4 @@ static void stopped_after_rounds(void **state)
                          stats.fixed_point ? ", fixed point" : "");
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules),
-        cmocka_unit_test(automaton_in_float64),
-        cmocka_unit_test(automaton_on_faint_colours),
-        cmocka_unit_test(naive_reference),
-        cmocka_unit_test(threads_tiles_keys),
-        cmocka_unit_test(slices_as_they_would_be_alone),
-        cmocka_unit_test(wide_keys_when_needed),
-        cmocka_unit_test(penalty_beyond_the_range),
-        cmocka_unit_test(strength_never_vanishes),
-        cmocka_unit_test(stopped_after_rounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

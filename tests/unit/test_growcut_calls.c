@@ -40,7 +40,7 @@ static void long_row_free(long_row *r)
 }
 
 /* Through the narrow keys' try, the wide keys' and the pass for ties, to the end. */
-static void progress_rises_over_all_passes(void **state)
+TEST(progress_rises_over_all_passes)
 {
     for (int tie = 0; tie < 2; tie++)
         for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
@@ -63,7 +63,7 @@ static void progress_rises_over_all_passes(void **state)
         }
 }
 
-static void progress_rises_in_random_cases(void **state)
+TEST(progress_rises_in_random_cases)
 {
     for (uint64_t number = 9000; number < 9200; number++) {
         growcut_case c;
@@ -123,7 +123,7 @@ static lob_growcut_options options_of(int slice_axis)
     return options;
 }
 
-static void cancelled(void **state)
+TEST(cancelled)
 {
     cube c;
     cube_make(&c, 37);
@@ -148,7 +148,7 @@ static lob_status within(const cube *c, int slice_axis, int threads, int64_t max
 }
 
 /* What waits to grow counts too: the reported peak is enough, and a byte less is not. */
-static void memory_limit_counts_everything(void **state)
+TEST(memory_limit_counts_everything)
 {
     cube c;
     cube_make(&c, 40);
@@ -169,7 +169,7 @@ static void memory_limit_counts_everything(void **state)
 
 /* Slices share the limit: where one fits, they are grown one after another, to the same bytes.
  */
-static void slices_share_the_limit(void **state)
+TEST(slices_share_the_limit)
 {
     cube c;
     cube_make(&c, 24);
@@ -194,7 +194,7 @@ static void slices_share_the_limit(void **state)
     cube_free(&c);
 }
 
-static void bad_options(void **state)
+TEST(bad_options)
 {
     static const struct {
         const char *what;
@@ -237,17 +237,4 @@ static void bad_options(void **state)
     assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &backwards, &context, NULL), LOB_EARG);
     growcut_output_free(&out);
     growcut_case_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_rises_over_all_passes),
-        cmocka_unit_test(progress_rises_in_random_cases),
-        cmocka_unit_test(cancelled),
-        cmocka_unit_test(memory_limit_counts_everything),
-        cmocka_unit_test(slices_share_the_limit),
-        cmocka_unit_test(bad_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,33 +170,33 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
     free(wide.seed_strength);
 }
 
-static void run_twice(void **state)
+TEST(run_twice)
 {
     on_cases(7000, check_again);
 }
 
-static void flipped(void **state)
+TEST(flipped)
 {
     on_cases(7200, check_flips);
 }
 
-static void labels_renamed(void **state)
+TEST(labels_renamed)
 {
     on_cases(7400, check_permutation);
 }
 
-static void redundant_seed(void **state)
+TEST(redundant_seed)
 {
     on_cases(7600, check_redundant_seed);
 }
 
-static void padded_by_mask(void **state)
+TEST(padded_by_mask)
 {
     on_cases(7800, check_padding);
 }
 
 /* A volume one voxel thick in 3D is its only slice. */
-static void one_slice_is_2d(void **state)
+TEST(one_slice_is_2d)
 {
     int done = 0;
     for (uint64_t number = 8000; done < CASES; number++) {
@@ -248,22 +248,7 @@ static void check_whole_numbers(growcut_case *c, const lob_growcut_output *out)
     }
 }
 
-static void whole_numbers_of_any_type(void **state)
+TEST(whole_numbers_of_any_type)
 {
-    (void)state;
     on_cases(8400, check_whole_numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_twice),
-        cmocka_unit_test(flipped),
-        cmocka_unit_test(labels_renamed),
-        cmocka_unit_test(redundant_seed),
-        cmocka_unit_test(padded_by_mask),
-        cmocka_unit_test(one_slice_is_2d),
-        cmocka_unit_test(whole_numbers_of_any_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

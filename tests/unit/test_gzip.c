@@ -52,7 +52,7 @@ static int zlib_agrees(const unsigned char *gz, size_t size, const unsigned char
     return ok;
 }
 
-static void one_member_at_any_thread_count(void **state)
+TEST(one_member_at_any_thread_count)
 {
     static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
                                    262145, 294912, 1000003, 16777216, 16777217};
@@ -132,7 +132,7 @@ static lob_status inflate_both_ways(unsigned char *out, size_t n, lob_gzip_rest 
     return st;
 }
 
-static void members_and_what_follows(void **state)
+TEST(members_and_what_follows)
 {
     unsigned char *bytes = sample(N), out[N];
     for (int members = 1; members <= 2; members++) {
@@ -154,7 +154,7 @@ static void members_and_what_follows(void **state)
     free(bytes);
 }
 
-static void parts_are_where_they_were_asked_for(void **state)
+TEST(parts_are_where_they_were_asked_for)
 {
     unsigned char *bytes = sample(N), out[30];
     size_t size;
@@ -174,7 +174,7 @@ static void parts_are_where_they_were_asked_for(void **state)
     free(bytes);
 }
 
-static void damage_is_found(void **state)
+TEST(damage_is_found)
 {
     unsigned char *bytes = sample(N), out[N + 1];
     size_t size;
@@ -207,7 +207,7 @@ static void damage_is_found(void **state)
     free(bytes);
 }
 
-static void a_bomb_is_not_justified(void **state)
+TEST(a_bomb_is_not_justified)
 {
     assert_true(lob_gzip_justifies(1000 * 1000, 1000));
     assert_false(lob_gzip_justifies(1040 * 1000 + 2000, 1000));
@@ -223,7 +223,7 @@ static void a_bomb_is_not_justified(void **state)
     free(zeros);
 }
 
-static void the_head_needs_no_end(void **state)
+TEST(the_head_needs_no_end)
 {
     unsigned char *bytes = sample(N), head[20];
     size_t size;
@@ -234,17 +234,4 @@ static void the_head_needs_no_end(void **state)
     assert_int_equal(lob_gunzip_head(head, sizeof head, gz, 0), 0);
     free(gz);
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_member_at_any_thread_count),
-        cmocka_unit_test(members_and_what_follows),
-        cmocka_unit_test(parts_are_where_they_were_asked_for),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(a_bomb_is_not_justified),
-        cmocka_unit_test(the_head_needs_no_end),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

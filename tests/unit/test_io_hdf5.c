@@ -45,7 +45,7 @@ static const struct {
     {"many channels",               {3, 2, 5},    37},
 };
 
-static void every_type_and_shape_comes_back(void **state)
+TEST(every_type_and_shape_comes_back)
 {
     for (int type = 0; type < LOB_TYPES; type++)
         for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -62,7 +62,7 @@ static void every_type_and_shape_comes_back(void **state)
         }
 }
 
-static void bytes_do_not_depend_on_threads_or_time(void **state)
+TEST(bytes_do_not_depend_on_threads_or_time)
 {
     lob_volume v = noise_volume(LOB_U16, (lob_dims){130, 70, 90}, 2);
     size_t first_size, size;
@@ -79,7 +79,7 @@ static void bytes_do_not_depend_on_threads_or_time(void **state)
     lob_volume_free(&v);
 }
 
-static void a_scaled_volume_becomes_its_values(void **state)
+TEST(a_scaled_volume_becomes_its_values)
 {
     static const struct {
         lob_type stored, written;
@@ -110,7 +110,7 @@ static void a_scaled_volume_becomes_its_values(void **state)
     }
 }
 
-static void header_only_reads_no_voxels(void **state)
+TEST(header_only_reads_no_voxels)
 {
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 2), back = lob_volume_empty();
     lob_read_options options = lob_read_defaults();
@@ -125,7 +125,7 @@ static void header_only_reads_no_voxels(void **state)
     lob_volume_free(&v);
 }
 
-static void memory_is_asked_for_first(void **state)
+TEST(memory_is_asked_for_first)
 {
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1), back = lob_volume_empty();
     lob_error error = {.text = ""};
@@ -142,7 +142,7 @@ static void memory_is_asked_for_first(void **state)
 }
 
 /* A limit on the size of files stands for a full disk: it strikes at any write. */
-static void a_full_disk_leaves_the_old_file(void **state)
+TEST(a_full_disk_leaves_the_old_file)
 {
     lob_volume v = noise_volume(LOB_U8, (lob_dims){100, 100, 20}, 1);
     lob_error error = {.text = ""};
@@ -174,7 +174,7 @@ static void a_full_disk_leaves_the_old_file(void **state)
 }
 
 /* The caller's threads are no part of the child, and several children may be at work at once. */
-static void many_threads_read_and_write_at_once(void **state)
+TEST(many_threads_read_and_write_at_once)
 {
 #ifdef __SANITIZE_ADDRESS__
     print_message(
@@ -201,18 +201,4 @@ static void many_threads_read_and_write_at_once(void **state)
     }
     assert_int_equal(bad, 0);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_shape_comes_back),
-        cmocka_unit_test(bytes_do_not_depend_on_threads_or_time),
-        cmocka_unit_test(a_scaled_volume_becomes_its_values),
-        cmocka_unit_test(header_only_reads_no_voxels),
-        cmocka_unit_test(memory_is_asked_for_first),
-        cmocka_unit_test(a_full_disk_leaves_the_old_file),
-        cmocka_unit_test(many_threads_read_and_write_at_once),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

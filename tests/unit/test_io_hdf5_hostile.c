@@ -185,7 +185,7 @@ static const struct {
     {"a named type",             a_type,           "neither",                        "holds no data set"           },
 };
 
-static void what_leads_astray_is_refused(void **state)
+TEST(what_leads_astray_is_refused)
 {
     put_secret(scratch("secret.h5"));
     for (size_t i = 0; i < COUNT(refused); i++) {
@@ -208,7 +208,7 @@ static void what_leads_astray_is_refused(void **state)
 }
 
 /* A user's own block may stand before the signature. */
-static void a_user_block_is_skipped(void **state)
+TEST(a_user_block_is_skipped)
 {
     const hid_t plist = H5Pcreate(H5P_FILE_CREATE);
     H5Pset_userblock(plist, 2048);
@@ -243,7 +243,7 @@ static lob_status survive(const char *path)
     return st;
 }
 
-static void published_crashers_end_in_one_line(void **state)
+TEST(published_crashers_end_in_one_line)
 {
     char folder[512];
     const char *shared = getenv("LOBULE_SHARED");
@@ -268,7 +268,7 @@ static void published_crashers_end_in_one_line(void **state)
 }
 
 /* A small file of ours, cut at every length and changed at every byte of its structure. */
-static void damage_is_survived(void **state)
+TEST(damage_is_survived)
 {
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1);
     assert_int_equal(lob_write(&v, scratch("whole.h5"), NULL, NULL), LOB_OK);
@@ -296,15 +296,4 @@ static void damage_is_survived(void **state)
         for (int k = 3; k >= 0; k--) bytes[at[k]] = kept[k];
     }
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_leads_astray_is_refused),
-        cmocka_unit_test(a_user_block_is_skipped),
-        cmocka_unit_test(published_crashers_end_in_one_line),
-        cmocka_unit_test(damage_is_survived),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -200,7 +200,7 @@ static void check_layout(const layout *l, hid_t plist, bool variable)
     }
 }
 
-static void axes_and_spacing(void **state)
+TEST(axes_and_spacing)
 {
     for (size_t i = 0; i < COUNT(layouts); i++) {
         const hid_t plist = chunked(rank_of(&layouts[i]), layouts[i].extent);
@@ -255,7 +255,7 @@ static hid_t storage_plist(storage how, const hsize_t extent[3])
     return plist;
 }
 
-static void storage_makes_no_difference(void **state)
+TEST(storage_makes_no_difference)
 {
     const hsize_t extent[3] = {11, 7, 5};
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1);
@@ -277,7 +277,7 @@ static void storage_makes_no_difference(void **state)
     lob_volume_free(&v);
 }
 
-static void chunks_never_written_hold_the_fill_value(void **state)
+TEST(chunks_never_written_hold_the_fill_value)
 {
     const hsize_t extent[3] = {5, 7, 11}, start[3] = {2, 3, 4}, count[3] = {1, 1, 1};
     const int16_t fill = -321, one = 1234;
@@ -301,7 +301,7 @@ static void chunks_never_written_hold_the_fill_value(void **state)
 }
 
 /* Stored type, and the type that it should be read as. */
-static void odd_types_become_ours(void **state)
+TEST(odd_types_become_ours)
 {
     const hsize_t extent[2] = {2, 3};
     const int8_t yes_no[6] = {0, 1, 1, 0, 1, 0};
@@ -370,7 +370,7 @@ static const struct {
     {":/list",      0, "has 1 dimensions"                                                              },
 };
 
-static void one_data_set_is_chosen_or_all_are_listed(void **state)
+TEST(one_data_set_is_chosen_or_all_are_listed)
 {
     const hid_t file = new_file(scratch("several.h5"));
     const hid_t deep = H5Gcreate(file, "deep", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
@@ -397,7 +397,7 @@ static void one_data_set_is_chosen_or_all_are_listed(void **state)
     }
 }
 
-static void the_only_solid_data_set_is_preferred(void **state)
+TEST(the_only_solid_data_set_is_preferred)
 {
     const hid_t file = new_file(scratch("solid.h5")), type = H5T_NATIVE_UINT8;
     H5Dclose(put_set(file, "a", type, 0, NULL, 2, (const hsize_t[]){4, 6}, H5P_DEFAULT));
@@ -451,7 +451,7 @@ static void put_itk(const char *path, int n, hsize_t components, const char *lea
     H5Fclose(file);
 }
 
-static void itk_images_lie_where_itk_says(void **state)
+TEST(itk_images_lie_where_itk_says)
 {
     static const struct {
         int n;
@@ -510,7 +510,7 @@ static void itk_images_lie_where_itk_says(void **state)
         }
 }
 
-static void itk_images_with_parts_missing_are_refused(void **state)
+TEST(itk_images_with_parts_missing_are_refused)
 {
     static const char *const parts[] = {"Origin", "Spacing", "Directions"};
     for (size_t i = 0; i < COUNT(parts); i++) {
@@ -529,7 +529,7 @@ static void collect(void *user, const char *name, const char *value)
     snprintf(text + used, 1024 - used, "%s=%s;", name, value);
 }
 
-static void metadata_goes_from_file_to_file(void **state)
+TEST(metadata_goes_from_file_to_file)
 {
     put_itk(scratch("meta.h5"), 3, 0, NULL);
     const hid_t file = H5Fopen(scratch("meta.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
@@ -577,20 +577,4 @@ static void metadata_goes_from_file_to_file(void **state)
     assert_non_null(strstr(before, "real=0.10000000000000001;"));
     assert_non_null(strstr(before, "1.0000000000000001e+300"));
     assert_null(strstr(stripped, "real"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(axes_and_spacing),
-        cmocka_unit_test(storage_makes_no_difference),
-        cmocka_unit_test(chunks_never_written_hold_the_fill_value),
-        cmocka_unit_test(odd_types_become_ours),
-        cmocka_unit_test(one_data_set_is_chosen_or_all_are_listed),
-        cmocka_unit_test(the_only_solid_data_set_is_preferred),
-        cmocka_unit_test(itk_images_lie_where_itk_says),
-        cmocka_unit_test(itk_images_with_parts_missing_are_refused),
-        cmocka_unit_test(metadata_goes_from_file_to_file),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

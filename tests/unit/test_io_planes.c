@@ -72,7 +72,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     lob_volume_free(&whole);
 }
 
-static void nifti_of_every_type(void **state)
+TEST(nifti_of_every_type)
 {
     static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 1536, 2304};
     static image_file file;
@@ -93,7 +93,7 @@ static void nifti_of_every_type(void **state)
         }
 }
 
-static void many_components_of_a_gzip_file(void **state)
+TEST(many_components_of_a_gzip_file)
 {
     static image_file file;
     made m = make(1, false, 2, 3, 2, 2, 1, 100);
@@ -104,7 +104,7 @@ static void many_components_of_a_gzip_file(void **state)
 
 static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a.h5"};
 
-static void every_format(void **state)
+TEST(every_format)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         for (int channels = 1; channels <= 3; channels += 2) {
@@ -124,7 +124,7 @@ static void every_format(void **state)
 }
 
 /* Labels of several blocks of gzip, put in pieces of different thickness. */
-static void the_bytes_of_lob_write(void **state)
+TEST(the_bytes_of_lob_write)
 {
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
     for (size_t i = 0; i < COUNT(names); i++)
@@ -167,7 +167,7 @@ static void the_bytes_of_lob_write(void **state)
         }
 }
 
-static void half_a_volume_leaves_nothing(void **state)
+TEST(half_a_volume_leaves_nothing)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         for (int commit = 0; commit < 2; commit++) {
@@ -191,7 +191,7 @@ static void half_a_volume_leaves_nothing(void **state)
 }
 
 /* What lob_read refuses is refused, at the latest with the last plane, by the same line. */
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
     assert_int_equal(lob_write(&v, scratch("good.nii.gz"), NULL, NULL), LOB_OK);
@@ -227,17 +227,4 @@ static void what_is_refused(void **state)
     }
     free(out);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nifti_of_every_type, scratch_clear),
-        cmocka_unit_test_teardown(many_components_of_a_gzip_file, scratch_clear),
-        cmocka_unit_test_teardown(every_format, scratch_clear),
-        cmocka_unit_test_teardown(the_bytes_of_lob_write, scratch_clear),
-        cmocka_unit_test_teardown(half_a_volume_leaves_nothing, scratch_clear),
-        cmocka_unit_test_teardown(what_is_refused, scratch_clear),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

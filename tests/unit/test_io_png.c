@@ -34,7 +34,7 @@ static const struct {
     {"colour words", LOB_U16, 3},
 };
 
-static void what_fits_comes_back(void **state)
+TEST(what_fits_comes_back)
 {
     for (size_t i = 0; i < COUNT(kept); i++) {
         lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = lob_volume_empty();
@@ -59,7 +59,7 @@ static void what_fits_comes_back(void **state)
     }
 }
 
-static void labels_of_wider_types_are_stored_in_16_bits(void **state)
+TEST(labels_of_wider_types_are_stored_in_16_bits)
 {
     lob_volume v = flat_volume(LOB_I32, 1), back = lob_volume_empty();
     for (int i = 0; i < W * H; i++) ((int32_t *)v.data)[i] = i * 1872;
@@ -88,7 +88,7 @@ static const struct {
     {"colour of another type", LOB_I16, 3, 1, 1, 0,     "int16"          },
 };
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
     const int files = scratch_files();
     for (size_t i = 0; i < COUNT(refused); i++) {
@@ -207,7 +207,7 @@ static int wanted(const kind *k, int x, int y, int c)
     return k->depth < 8 ? value * 255 / ((1 << k->depth) - 1) : value;
 }
 
-static void every_kind_is_read(void **state)
+TEST(every_kind_is_read)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
@@ -234,7 +234,7 @@ static void every_kind_is_read(void **state)
 }
 
 /* Cut at every byte: only the loss of what follows the image could pass, and it does not either. */
-static void files_cut_anywhere_are_refused(void **state)
+TEST(files_cut_anywhere_are_refused)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
@@ -253,7 +253,7 @@ static void files_cut_anywhere_are_refused(void **state)
     }
 }
 
-static void files_changed_anywhere_do_no_harm(void **state)
+TEST(files_changed_anywhere_do_no_harm)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
@@ -274,7 +274,7 @@ static void files_changed_anywhere_do_no_harm(void **state)
 }
 
 /* A header may claim any size; memory follows what the file can hold. */
-static void a_header_alone_gets_no_memory(void **state)
+TEST(a_header_alone_gets_no_memory)
 {
     size_t size;
     put_kind(&kinds[4], scratch("whole.png"));
@@ -302,7 +302,7 @@ static void a_header_alone_gets_no_memory(void **state)
     lob_volume_free(&v);
 }
 
-static void previews_are_written_by_name(void **state)
+TEST(previews_are_written_by_name)
 {
     unsigned char rgb[3 * W * H];
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7);
@@ -323,19 +323,4 @@ static void previews_are_written_by_name(void **state)
         for (int i = 0; i < W * H; i++)
             assert_int_equal(((unsigned char *)v.data)[c * W * H + i], rgb[i * 3 + c]);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_comes_back),
-        cmocka_unit_test(labels_of_wider_types_are_stored_in_16_bits),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(every_kind_is_read),
-        cmocka_unit_test(files_cut_anywhere_are_refused),
-        cmocka_unit_test(files_changed_anywhere_do_no_harm),
-        cmocka_unit_test(a_header_alone_gets_no_memory),
-        cmocka_unit_test(previews_are_written_by_name),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

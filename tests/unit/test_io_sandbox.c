@@ -74,7 +74,7 @@ static const struct {
     {"is interrupted",         interrupted, 0, LOB_SANDBOX_INTERRUPTED},
 };
 
-static void ends_are_told_apart(void **state)
+TEST(ends_are_told_apart)
 {
     signal(SIGTERM, on_term);
     for (size_t i = 0; i < COUNT(ends); i++) {
@@ -99,7 +99,7 @@ static void sends_much(int out, void *user)
     lob_sandbox_send(out, bytes, LONG);
 }
 
-static void what_is_sent_arrives(void **state)
+TEST(what_is_sent_arrives)
 {
     int start = 5;
     lob_sandbox box;
@@ -112,7 +112,7 @@ static void what_is_sent_arrives(void **state)
     free(bytes);
 }
 
-static void a_child_that_still_sends_is_stopped(void **state)
+TEST(a_child_that_still_sends_is_stopped)
 {
     int start = 0;
     lob_sandbox box;
@@ -133,7 +133,7 @@ static void tries_files(int out, void *user)
     lob_sandbox_send(out, found, sizeof found);
 }
 
-static void files_stay_shut(void **state)
+TEST(files_stay_shut)
 {
     char found[3], byte = 0;
     const int fd = open(scratch("kept"), O_RDWR | O_CREAT, 0600);
@@ -168,7 +168,7 @@ static void counts(int out, void *user)
     lob_sandbox_send(out, &fine, 1);
 }
 
-static void every_index_is_met_once(void **state)
+TEST(every_index_is_met_once)
 {
     static const count_request asked[] = {
         {0,    4  },
@@ -185,16 +185,4 @@ static void every_index_is_met_once(void **state)
         lob_sandbox_finish(&box, NULL);
         assert_true(fine);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_are_told_apart),
-        cmocka_unit_test(what_is_sent_arrives),
-        cmocka_unit_test(a_child_that_still_sends_is_stopped),
-        cmocka_unit_test(files_stay_shut),
-        cmocka_unit_test(every_index_is_met_once),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -76,9 +76,8 @@ static void check_row(const char *what, const lob_overlap *got, const lob_overla
     check_number(what, got->label, "volume", got->volume_b_mm3, want->volume_b_mm3);
 }
 
-static void agrees_with_the_definitions(void **unused)
+TEST(agrees_with_the_definitions)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const size_t n = (size_t)(d.nx * d.ny * d.nz);
@@ -123,9 +122,8 @@ static void agrees_with_the_definitions(void **unused)
     }
 }
 
-static void types_may_differ(void **unused)
+TEST(types_may_differ)
 {
-    (void)unused;
     float a[] = {0, 1, 2, 70000, 70000, 5};
     int64_t b[] = {0, 1, 2, 70000, 5, 5};
     const lob_dims d = {6, 1, 1};
@@ -164,9 +162,8 @@ static lob_status compare_within(lob_overlap **rows, const lob_volume *a, const 
 }
 
 /* What is enough for one thread is enough for many, with the same bits; a byte less is not. */
-static void memory_is_shared(void **unused)
+TEST(memory_is_shared)
 {
-    (void)unused;
     enum { LABELS = 32 };
     const lob_dims d = {64, 32, 9};
     uint8_t a[64 * 32 * 9], b[64 * 32 * 9];
@@ -203,9 +200,8 @@ static int stop(void *user, double done)
     return 1;
 }
 
-static void refuses(void **unused)
+TEST(refuses)
 {
-    (void)unused;
     float a[] = {0, 1, 2.5f}, whole[] = {0, 1, 2};
     const double mm[] = {1, 1, 1};
     const lob_volume half = volume_of(a, LOB_F32, (lob_dims){3, 1, 1}, mm);
@@ -234,15 +230,4 @@ static void refuses(void **unused)
         if (got != bad[i].want || rows || count || !error.text[0])
             fail_msg("%s: %s: %s", bad[i].what, lob_status_text(got), error.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_definitions),
-        cmocka_unit_test(types_may_differ),
-        cmocka_unit_test(memory_is_shared),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,35 +83,24 @@ static lob_status phantom_attempt(void *user)
     return st;
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
     assert_true(alloc_fail_sweep("distance", distance_attempt, NULL) >= 3);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
     assert_true(alloc_fail_sweep("compare", compare_attempt, NULL) >= 10);
 }
 
-static void test_growcut(void **state)
+TEST(test_growcut)
 {
     for (int axis = -1; axis < 3; axis++)
         assert_true(alloc_fail_sweep("growcut", growcut_attempt, &axis) >= 15);
 }
 
-static void test_phantom(void **state)
+TEST(test_phantom)
 {
     for (lob_phantom_kind kind = 0; kind < LOB_PHANTOMS; kind++)
         assert_true(alloc_fail_sweep("phantom", phantom_attempt, &kind) >= 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_growcut),
-        cmocka_unit_test(test_phantom),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static lob_status read_once(void *user)
     return st;
 }
 
-static void reading_survives(void **state)
+TEST(reading_survives)
 {
     reading cases[] = {
         {"a.nii",    0  },
@@ -95,7 +95,7 @@ static lob_status write_once(void *user)
     return st;
 }
 
-static void writing_survives(void **state)
+TEST(writing_survives)
 {
     put_scans();
     lob_volume scan, labels;
@@ -111,13 +111,4 @@ static void writing_survives(void **state)
         assert_true(alloc_fail_sweep(cases[i].name, write_once, &cases[i]) > 2);
     lob_volume_free(&labels);
     lob_volume_free(&scan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reading_survives, scratch_clear),
-        cmocka_unit_test_teardown(writing_survives, scratch_clear),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

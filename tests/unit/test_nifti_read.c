@@ -34,7 +34,7 @@ static void assert_values(const lob_volume *v, const lob_nifti_type *type, int64
 
 static const int codes[] = {2, 4, 8, 16, 64, 256, 512, 768, 1024, 1280, 1536};
 
-static void every_type_order_version_and_container(void **state)
+TEST(every_type_order_version_and_container)
 {
     static const struct {
         const char *name, *open; /* file with the header or all; name to read */
@@ -92,7 +92,7 @@ static void every_type_order_version_and_container(void **state)
     scratch_clear(NULL);
 }
 
-static void special_numbers_survive(void **state)
+TEST(special_numbers_survive)
 {
     static const struct {
         unsigned char bytes[10];
@@ -125,7 +125,7 @@ static void special_numbers_survive(void **state)
     lob_volume_free(&v);
 }
 
-static void colours_become_planes(void **state)
+TEST(colours_become_planes)
 {
     for (int channels = 3; channels <= 4; channels++) {
         const int code = channels == 3 ? 128 : 2304;
@@ -143,7 +143,7 @@ static void colours_become_planes(void **state)
     }
 }
 
-static void frames_and_channels(void **state)
+TEST(frames_and_channels)
 {
     static image_file file;
     lob_volume v;
@@ -212,7 +212,7 @@ static void apply(made *m, const edit *edits)
         lob_nifti_put_real(m->header, edits->field, edits->index, edits->value);
 }
 
-static void geometry_comes_from_the_right_fields(void **state)
+TEST(geometry_comes_from_the_right_fields)
 {
     static const struct {
         const char *what;
@@ -313,7 +313,7 @@ static void geometry_comes_from_the_right_fields(void **state)
     lob_volume_free(&v);
 }
 
-static void scaling(void **state)
+TEST(scaling)
 {
     static const struct {
         double slope, inter, want_slope, want_inter;
@@ -339,7 +339,7 @@ static void scaling(void **state)
 
 /* ---- what is refused ---- */
 
-static void bad_headers(void **state)
+TEST(bad_headers)
 {
     static const struct {
         const char *what;
@@ -400,7 +400,7 @@ static void bad_headers(void **state)
             }
 }
 
-static void bad_starts(void **state)
+TEST(bad_starts)
 {
     static const struct {
         const char *what, *bytes;
@@ -458,7 +458,7 @@ static void bad_starts(void **state)
     assert_int_equal(lob_read(&v, scratch("none.nii"), NULL, NULL, &error), LOB_ENOINPUT);
 }
 
-static void odd_extensions(void **state)
+TEST(odd_extensions)
 {
     static const struct {
         const char *what;
@@ -489,7 +489,7 @@ static void odd_extensions(void **state)
         }
 }
 
-static void a_file_cut_anywhere_is_refused(void **state)
+TEST(a_file_cut_anywhere_is_refused)
 {
     static image_file file;
     for (int version = 1; version <= 2; version++)
@@ -518,7 +518,7 @@ static void a_file_cut_anywhere_is_refused(void **state)
         }
 }
 
-static void bombs_and_limits(void **state)
+TEST(bombs_and_limits)
 {
     static image_file file;
     lob_volume v;
@@ -552,7 +552,7 @@ static void bombs_and_limits(void **state)
     assert_non_null(strstr(error.text, "64 MiB"));
 }
 
-static void what_follows_is_a_warning(void **state)
+TEST(what_follows_is_a_warning)
 {
     static image_file file;
     for (int gz = 0; gz < 2; gz++) {
@@ -568,23 +568,4 @@ static void what_follows_is_a_warning(void **state)
         assert_non_null(strstr(info.warning[0], "7 bytes after the voxels"));
         lob_volume_free(&v);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_order_version_and_container),
-        cmocka_unit_test(special_numbers_survive),
-        cmocka_unit_test(colours_become_planes),
-        cmocka_unit_test(frames_and_channels),
-        cmocka_unit_test(geometry_comes_from_the_right_fields),
-        cmocka_unit_test(scaling),
-        cmocka_unit_test(bad_headers),
-        cmocka_unit_test(bad_starts),
-        cmocka_unit_test(odd_extensions),
-        cmocka_unit_test(a_file_cut_anywhere_is_refused),
-        cmocka_unit_test(bombs_and_limits),
-        cmocka_unit_test(what_follows_is_a_warning),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -33,7 +33,7 @@ static const lob_write_options plain = {.threads = 1, .level = 6};
 static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 2304};
 
 /* A file in host order with round extensions is rebuilt to the last byte. */
-static void a_converted_file_is_the_same_file(void **state)
+TEST(a_converted_file_is_the_same_file)
 {
     static image_file file;
     for (size_t c = 0; c < COUNT(codes); c++)
@@ -65,7 +65,7 @@ static void a_converted_file_is_the_same_file(void **state)
 }
 
 /* Every container holds the same voxels and header, and names the other half. */
-static void containers(void **state)
+TEST(containers)
 {
     static const struct {
         const char *write, *read;
@@ -113,7 +113,7 @@ static void containers(void **state)
     }
 }
 
-static void gz_bytes_do_not_depend_on_threads(void **state)
+TEST(gz_bytes_do_not_depend_on_threads)
 {
     lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){200, 150, 40};
@@ -154,7 +154,7 @@ static bool may_change(lob_nifti_field field)
     return false;
 }
 
-static void labels_change_listed_fields_only(void **state)
+TEST(labels_change_listed_fields_only)
 {
     static image_file file;
     for (int version = 1; version <= 2; version++)
@@ -213,7 +213,7 @@ static void labels_change_listed_fields_only(void **state)
             }
 }
 
-static void labels_are_whole_and_of_one_channel(void **state)
+TEST(labels_are_whole_and_of_one_channel)
 {
     lob_volume like = lob_volume_empty(), v;
     lob_write_options w = plain;
@@ -233,7 +233,7 @@ static void labels_are_whole_and_of_one_channel(void **state)
 
 /* ---- other outputs ---- */
 
-static void odd_extensions_survive(void **state)
+TEST(odd_extensions_survive)
 {
     static image_file file;
     made m = make(1, false, 4, 5, 4, 3, 1, 1);
@@ -250,7 +250,7 @@ static void odd_extensions_survive(void **state)
     lob_volume_free(&v);
 }
 
-static void fields_follow_what_changed(void **state)
+TEST(fields_follow_what_changed)
 {
     static image_file file;
     made m = make(1, false, 4, 5, 4, 3, 1, 3);
@@ -291,7 +291,7 @@ static void fields_follow_what_changed(void **state)
     lob_volume_free(&v);
 }
 
-static void a_new_header_tells_the_geometry(void **state)
+TEST(a_new_header_tells_the_geometry)
 {
     const double affine[3][4] = {
         {0,    -0.5, 0,  10 },
@@ -347,7 +347,7 @@ static void a_new_header_tells_the_geometry(void **state)
     }
 }
 
-static void long_sides_need_nifti_2(void **state)
+TEST(long_sides_need_nifti_2)
 {
     static image_file file;
     lob_volume like = lob_volume_empty(), v;
@@ -381,7 +381,7 @@ static void long_sides_need_nifti_2(void **state)
 
 /* ---- names and listing ---- */
 
-static void names(void **state)
+TEST(names)
 {
     lob_error error = {.text = ""};
     assert_true(lob_is_volume_name("a.nii"));
@@ -410,7 +410,7 @@ static void list_field(void *user, const char *name, const char *value)
     l->count++;
 }
 
-static void fields_are_listed_in_order(void **state)
+TEST(fields_are_listed_in_order)
 {
     static image_file file;
     for (int version = 1; version <= 2; version++) {
@@ -434,22 +434,4 @@ static void fields_are_listed_in_order(void **state)
         assert_int_equal(l.count, (version == 1 ? 43 : 37) + 4);
         lob_volume_free(&v);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_converted_file_is_the_same_file),
-        cmocka_unit_test_setup(containers, scratch_clear),
-        cmocka_unit_test(gz_bytes_do_not_depend_on_threads),
-        cmocka_unit_test(labels_change_listed_fields_only),
-        cmocka_unit_test(labels_are_whole_and_of_one_channel),
-        cmocka_unit_test(odd_extensions_survive),
-        cmocka_unit_test(fields_follow_what_changed),
-        cmocka_unit_test(a_new_header_tells_the_geometry),
-        cmocka_unit_test(long_sides_need_nifti_2),
-        cmocka_unit_test(names),
-        cmocka_unit_test(fields_are_listed_in_order),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -113,7 +113,7 @@ static const struct {
 
 /* Voxels of 2 mm3 with faces of 2, 2.5 and 1 mm2, where z leans over along y; and those across x,
  * of 2 mm2 with sides of 1 and 2.5 mm. */
-static void compactness_is_that_of_sheared_voxels(void **state)
+TEST(compactness_is_that_of_sheared_voxels)
 {
     static const double leaning[3][4] = {
         {1, 0, 0,   0},
@@ -136,7 +136,7 @@ static void compactness_is_that_of_sheared_voxels(void **state)
     }
 }
 
-static void agrees_with_a_pencil(void **state)
+TEST(agrees_with_a_pencil)
 {
     for (size_t i = 0; i < COUNT(by_hand); i++) {
         const lob_volume labels =
@@ -189,7 +189,7 @@ static void fill(uint8_t *out, lob_dims d, int labels, int first, int holes, uin
     }
 }
 
-static void agrees_with_the_definitions(void **state)
+TEST(agrees_with_the_definitions)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const lob_dims d = cases[i].dims;
@@ -239,7 +239,7 @@ static void agrees_with_the_definitions(void **state)
 }
 
 /* Integers are used as they are: the figure is that of the definition, in every type of label. */
-static void explained_variation_is_exact(void **state)
+TEST(explained_variation_is_exact)
 {
     int16_t image[] = {-3, -1, 7, 9, 9, 1000};
     int32_t labels[] = {1, 1, 2, 2, 2, 0};
@@ -269,7 +269,7 @@ static void explained_variation_is_exact(void **state)
 
 /* ---- the table of pairs ---- */
 
-static void pairs_are_counted(void **state)
+TEST(pairs_are_counted)
 {
     enum { SIDE = 97 };
     static int64_t want[SIDE][SIDE];
@@ -311,7 +311,7 @@ static int stop(void *user, double done)
     return done > 0.5;
 }
 
-static void refuses(void **state)
+TEST(refuses)
 {
     uint8_t one[] = {1, 1, 2, 2}, none[] = {0, 0, 0, 0};
     int16_t below[] = {1, -1, 2, 2};
@@ -391,13 +391,13 @@ static lob_status noise_attempt(void *threads)
     return measure_noise(&context);
 }
 
-static void allocations_may_fail(void **state)
+TEST(allocations_may_fail)
 {
     for (int threads = 1; threads < 4; threads++)
         assert_true(alloc_fail_sweep("partition", noise_attempt, &threads) >= 12);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     int64_t too_little = 1, enough = 1 << 24;
     while (enough - too_little > 1) {
@@ -405,19 +405,4 @@ static void memory_is_bounded(void **state)
         *(measure_noise(&context) == LOB_OK ? &enough : &too_little) = context.max_memory;
     }
     assert_true(enough > 5 * 31 * 29 * 3 && enough < 1 << 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_a_pencil),
-        cmocka_unit_test(compactness_is_that_of_sheared_voxels),
-        cmocka_unit_test(agrees_with_the_definitions),
-        cmocka_unit_test(explained_variation_is_exact),
-        cmocka_unit_test(pairs_are_counted),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(allocations_may_fail),
-        cmocka_unit_test(memory_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,9 +93,8 @@ static uint64_t hash_scan(const scan *s)
                        &s->seeds);
 }
 
-static void same_bytes_for_ever(void **unused)
+TEST(same_bytes_for_ever)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 1);
@@ -113,9 +112,8 @@ static void same_bytes_for_ever(void **unused)
     }
 }
 
-static void labels_are_there_and_seeds_lie_in_them(void **unused)
+TEST(labels_are_there_and_seeds_lie_in_them)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 2);
@@ -148,9 +146,8 @@ static void labels_are_there_and_seeds_lie_in_them(void **unused)
     }
 }
 
-static void outputs_are_independent(void **unused)
+TEST(outputs_are_independent)
 {
-    (void)unused;
     scan all;
     make(&all, 1, 2);
     const lob_phantom_options o = options_of(1);
@@ -167,9 +164,8 @@ static void outputs_are_independent(void **unused)
     drop(&all);
 }
 
-static void liver_has_its_share(void **unused)
+TEST(liver_has_its_share)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
         o.dims = (lob_dims){72, 52, 42};
@@ -192,9 +188,8 @@ static void liver_has_its_share(void **unused)
     }
 }
 
-static void noise_is_normal(void **unused)
+TEST(noise_is_normal)
 {
-    (void)unused;
     const int n = 200000;
     double sum = 0, squares = 0;
     int beyond = 0;
@@ -216,9 +211,8 @@ static int stop(void *user, double done)
     return 1;
 }
 
-static void refuses(void **unused)
+TEST(refuses)
 {
-    (void)unused;
     const struct {
         const char *what;
         lob_phantom_options o;
@@ -252,17 +246,4 @@ static void refuses(void **unused)
     lob_volume image;
     assert_int_equal(lob_phantom(&image, NULL, NULL, &o, &context, NULL), LOB_ECANCEL);
     assert_null(image.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bytes_for_ever),
-        cmocka_unit_test(labels_are_there_and_seeds_lie_in_them),
-        cmocka_unit_test(outputs_are_independent),
-        cmocka_unit_test(liver_has_its_share),
-        cmocka_unit_test(noise_is_normal),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 }
 
 /* Labels of random components, measured as `stats` does, are what components measured. */
-static void random_labels(void **state)
+TEST(random_labels)
 {
     int measured = 0;
     for (uint64_t number = 70000; number < 71200; number++) {
@@ -97,7 +97,7 @@ static bool close_to(double a, double b, double scale)
     return (isnan(a) && isnan(b)) || fabs(a / scale - b / scale) < 1e-9;
 }
 
-static void measures(void **state)
+TEST(measures)
 {
     for (size_t r = 0; r < COUNT(rows); r++) {
         double store[MAX];
@@ -126,7 +126,7 @@ static void measures(void **state)
     }
 }
 
-static void places(void **state)
+TEST(places)
 {
     const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
     const lob_regions_input in = {
@@ -153,7 +153,7 @@ static void places(void **state)
 }
 
 /* The sums of 2^32 voxels at the top of the range still fit, and so does what is made of them. */
-static void the_largest_sums_fit(void **state)
+TEST(the_largest_sums_fit)
 {
     const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
     const lob_region r = {.voxels = (int64_t)n};
@@ -172,7 +172,7 @@ static void the_largest_sums_fit(void **state)
     assert_true(m.deviation == 0);
 }
 
-static void adding_is_in_any_order(void **state)
+TEST(adding_is_in_any_order)
 {
     const lob_region a = {
         5, 9, {1, 2,  0},
@@ -195,7 +195,7 @@ static void adding_is_in_any_order(void **state)
     assert_memory_equal(&none, &a, sizeof a);
 }
 
-static void values_add_up_in_any_order(void **state)
+TEST(values_add_up_in_any_order)
 {
     const lob_region_values a = {
         2, 10, {7, 8},
@@ -217,7 +217,7 @@ static void values_add_up_in_any_order(void **state)
     assert_memory_equal(&none, &b, sizeof b);
 }
 
-static void bad_input_has_its_line(void **state)
+TEST(bad_input_has_its_line)
 {
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
@@ -248,7 +248,7 @@ static void bad_input_has_its_line(void **state)
 }
 
 /* By any number of threads. */
-static void the_first_wrong_label_is_named(void **state)
+TEST(the_first_wrong_label_is_named)
 {
     enum { ROWS = 4096 };
     static int16_t labels[2 * ROWS];
@@ -267,7 +267,7 @@ static void the_first_wrong_label_is_named(void **state)
 }
 
 /* Many labels, whose table is larger than small change. */
-static void tables_of_threads_are_within_the_memory(void **state)
+TEST(tables_of_threads_are_within_the_memory)
 {
     enum { SIDE = 30, N = SIDE * SIDE * SIDE, VOXELS = 512, SMALL_CHANGE = 256 };
     static int32_t labels[N];
@@ -294,20 +294,4 @@ static void tables_of_threads_are_within_the_memory(void **state)
         assert_memory_equal(got, want, n * sizeof *want);
         assert_memory_equal(got_values, want_values, n * sizeof *want_values);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures),
-        cmocka_unit_test(places),
-        cmocka_unit_test(the_largest_sums_fit),
-        cmocka_unit_test(adding_is_in_any_order),
-        cmocka_unit_test(values_add_up_in_any_order),
-        cmocka_unit_test(bad_input_has_its_line),
-        cmocka_unit_test(the_first_wrong_label_is_named),
-        cmocka_unit_test(tables_of_threads_are_within_the_memory),
-        cmocka_unit_test(random_labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

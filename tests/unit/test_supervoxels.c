@@ -35,7 +35,7 @@ static lob_status compare(const supervoxels_case *c, int threads)
     return st;
 }
 
-static void equals_the_reference(void **state)
+TEST(equals_the_reference)
 {
     int cut_up = 0;
     for (uint64_t number = 1; number <= 350; number++) {
@@ -48,7 +48,7 @@ static void equals_the_reference(void **state)
     assert_true(cut_up > 280);
 }
 
-static void odd_shapes_equal_the_reference(void **state)
+TEST(odd_shapes_equal_the_reference)
 {
     supervoxels_case c;
     for (int number = 0; supervoxels_case_fixed(&c, number); number++) {
@@ -57,7 +57,7 @@ static void odd_shapes_equal_the_reference(void **state)
     }
 }
 
-static void same_at_any_thread_count(void **state)
+TEST(same_at_any_thread_count)
 {
     for (uint64_t number = 1001; number <= 1080; number++) {
         supervoxels_case c;
@@ -135,7 +135,7 @@ static void check_labels(const supervoxels_case *c, const int32_t *labels, int64
     free(seen), free(stack), free(voxels);
 }
 
-static void labels_are_whole(void **state)
+TEST(labels_are_whole)
 {
     for (uint64_t number = 2001; number <= 2300; number++) {
         supervoxels_case c;
@@ -166,7 +166,7 @@ static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double n
     return c;
 }
 
-static void cubes_in_mm(void **state)
+TEST(cubes_in_mm)
 {
     const double spacing[3] = {5, 1, 1};
     supervoxels_case c = made((lob_dims){24, 120, 120}, spacing, 40);
@@ -204,7 +204,7 @@ static void cubes_in_mm(void **state)
     lob_volume_free(&c.image);
 }
 
-static void counts_come_near(void **state)
+TEST(counts_come_near)
 {
     static const struct {
         lob_dims dims;
@@ -274,7 +274,7 @@ static void lab_of(double lab[3], const uint8_t rgb[3])
     lab[2] = 200 * (f[1] - f[2]);
 }
 
-static void colours_as_cie_says(void **state)
+TEST(colours_as_cie_says)
 {
     uint8_t rgb[3] = {255, 0, 0};
     lob_volume image = lob_volume_empty();
@@ -311,7 +311,7 @@ static void colours_as_cie_says(void **state)
 
 /* ---- calls ---- */
 
-static void still_is_still(void **state)
+TEST(still_is_still)
 {
     supervoxels_case c = made((lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
     c.in.image = &c.image;
@@ -344,7 +344,7 @@ static void still_is_still(void **state)
         if (got != (status)) fail_msg("options.%s: %s", #change, lob_status_text(got)); \
     } while (0)
 
-static void bad_options_are_told(void **state)
+TEST(bad_options_are_told)
 {
     supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
     lob_supervoxels_options good = lob_supervoxels_defaults();
@@ -388,7 +388,7 @@ static int listen(void *user, double done)
     return ++l->calls == l->stop_after;
 }
 
-static void progress_and_cancel(void **state)
+TEST(progress_and_cancel)
 {
     supervoxels_case c = made((lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
@@ -406,7 +406,7 @@ static void progress_and_cancel(void **state)
 }
 
 /* Connectivity follows the iterations, and can be cancelled as these can. */
-static void connectivity_is_cancelled(void **state)
+TEST(connectivity_is_cancelled)
 {
     supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
@@ -484,7 +484,7 @@ static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
 
 /* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and the
  * reported memory is enough. */
-static void memory_as_promised(void **state)
+TEST(memory_as_promised)
 {
     static const struct {
         lob_dims dims;
@@ -517,7 +517,8 @@ static void memory_as_promised(void **state)
             assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
-                          rows[i].channels, rows[i].size, method, bytes, (long long)stats.fragments);
+                          rows[i].channels, rows[i].size, method, bytes,
+                          (long long)stats.fragments);
             assert_true(bytes <= 4);
             assert_true(keeps_to(stats.working_bytes, &c, labels, rows[i].threads));
             keeps_to(stats.working_bytes / 2, &c, labels, rows[i].threads);
@@ -529,23 +530,4 @@ static void memory_as_promised(void **state)
         free(labels);
         lob_volume_free(&c.image);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_the_reference),
-        cmocka_unit_test(odd_shapes_equal_the_reference),
-        cmocka_unit_test(same_at_any_thread_count),
-        cmocka_unit_test(labels_are_whole),
-        cmocka_unit_test(cubes_in_mm),
-        cmocka_unit_test(counts_come_near),
-        cmocka_unit_test(colours_as_cie_says),
-        cmocka_unit_test(still_is_still),
-        cmocka_unit_test(bad_options_are_told),
-        cmocka_unit_test(progress_and_cancel),
-        cmocka_unit_test(connectivity_is_cancelled),
-        cmocka_unit_test(memory_as_promised),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

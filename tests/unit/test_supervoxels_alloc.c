@@ -13,7 +13,7 @@ static lob_status attempt(void *user)
     return lob_supervoxels_cpu(labels, NULL, &c->in, &c->options, &context, NULL);
 }
 
-static void any_allocation_fails(void **state)
+TEST(any_allocation_fails)
 {
     int64_t reported = 0;
     int swept = 0;
@@ -54,14 +54,7 @@ static lob_status contacts_attempt(void *user)
     return st;
 }
 
-static void contacts_too(void **state)
+TEST(contacts_too)
 {
     assert_true(alloc_fail_sweep("contacts", contacts_attempt, NULL) > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_allocation_fails),
-                                       cmocka_unit_test(contacts_too)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

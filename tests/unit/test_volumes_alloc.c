@@ -47,7 +47,7 @@ static lob_status adopt_attempt(void *user)
     return status;
 }
 
-static void test_like(void **state)
+TEST(test_like)
 {
     lob_volume like = grid((lob_dims){5, 7, 11});
     assert_int_equal(alloc_fail_sweep("no header", like_attempt, &like), 1);
@@ -60,7 +60,7 @@ static void test_like(void **state)
 }
 
 /* More bytes than any machine has, but a number that fits: the system's refusal is passed on. */
-static void test_huge(void **state)
+TEST(test_huge)
 {
     const lob_volume like = grid((lob_dims){INT64_C(1) << 40, 1 << 10, 1 << 10});
     const int64_t before = alloc_fail_live();
@@ -167,7 +167,7 @@ static const struct {
     {"40000 large labels that crowd the slots",               {LOB_I32, 40000, 53687}, 11, 11},
 };
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
     for (size_t i = 0; i < COUNT(sweeps); i++) {
         labels_case c = sweeps[i].labels;
@@ -181,7 +181,7 @@ static void test_labels(void **state)
 }
 
 /* The counters themselves, or the sweeps would prove nothing. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
     const int64_t live = alloc_fail_live();
     alloc_fail_at(2);
@@ -203,15 +203,4 @@ static void test_counters(void **state)
     free(NULL);
     assert_int_equal(alloc_fail_live(), live);
     alloc_fail_at(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_like),
-        cmocka_unit_test(test_huge),
-        cmocka_unit_test(test_labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

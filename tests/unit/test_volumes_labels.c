@@ -87,7 +87,7 @@ static const struct {
         {65536, 131072, 196608, 262144}, {1, 2, 3, 4, 1, 2, 3, 0}),
 };
 
-static void test_good(void **state)
+TEST(test_good)
 {
     for (size_t i = 0; i < COUNT(good); i++) {
         const char *what = good[i].what;
@@ -164,7 +164,7 @@ static bool same_bytes(const void *a, const void *b, size_t size)
     return memcmp(a, b, size) == 0;
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *what = bad[i].what;
@@ -197,7 +197,7 @@ static void test_bad(void **state)
     }
 }
 
-static void test_channels(void **state)
+TEST(test_channels)
 {
     lob_volume volume = make(LOB_U8, (lob_dims){3, 3, 3});
     volume.channels = 3;
@@ -209,7 +209,7 @@ static void test_channels(void **state)
     lob_volume_free(&volume);
 }
 
-static void test_label_type(void **state)
+TEST(test_label_type)
 {
     assert_int_equal(lob_label_type(0), LOB_U8);
     assert_int_equal(lob_label_type(255), LOB_U8);
@@ -267,7 +267,7 @@ static double crowd_value(size_t row, int64_t voxel)
     return 1.0 + crowds[row].step * (double)which;
 }
 
-static void test_crowds(void **state)
+TEST(test_crowds)
 {
     for (size_t i = 0; i < COUNT(crowds); i++) {
         const char *what = crowds[i].what;
@@ -343,7 +343,7 @@ static void check_by_sorting(uint64_t seed, const lob_label_set *set, double *va
         fail_msg("seed %llu: %d labels, not %d", (unsigned long long)seed, set->count, found);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     uint64_t seed = 3;
     for (int round = 0; round < 200; round++) {
@@ -391,7 +391,7 @@ static void test_random(void **state)
 }
 
 /* Kernels hand back labels in a type of their own choice. */
-static void test_restore_from_any_type(void **state)
+TEST(test_restore_from_any_type)
 {
     int32_t values[] = {3, 300, INT32_MAX};
     for (int type = 0; type < LOB_TYPES; type++)
@@ -415,7 +415,7 @@ static void test_restore_from_any_type(void **state)
         }
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
     enum { N = 5000 };
     const struct {
@@ -445,19 +445,4 @@ static void test_pack(void **state)
                              (int64_t)step * i / (N - 1));
         lob_volume_free(&volume);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_label_type),
-        cmocka_unit_test(test_crowds),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_restore_from_any_type),
-        cmocka_unit_test(test_pack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
