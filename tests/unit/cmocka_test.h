@@ -27,6 +27,9 @@
 
 void test_add(const char *name, CMUnitTestFunction test);
 
+/* Fail the test unless a call returns LOB_OK. */
+#define assert_ok(call) assert_int_equal(call, LOB_OK)
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* A row of a table; clang-format wraps these, where it would put each field on a line of its own.

@@ -89,7 +89,7 @@ lob_volume noise_volume(lob_type type, lob_dims dims, int channels)
     lob_volume like = lob_volume_empty(), out;
     like.dims = dims;
     assert_true(lob_geometry_of_affine(&like.geometry, affine));
-    assert_int_equal(lob_volume_like(&out, &like, type, channels), LOB_OK);
+    assert_ok(lob_volume_like(&out, &like, type, channels));
     const size_t n = (size_t)(lob_voxels(&out) * channels) * lob_type_of(type)->bytes;
     uint64_t seed = 88172645463325252u + n;
     for (size_t i = 0; i < n; i++) {

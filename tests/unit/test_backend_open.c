@@ -8,7 +8,7 @@ TEST(the_cpu_is_always_there)
     const lob_backend *backend;
     lob_context context;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_backend_open(&backend, &context, "cpu", &error), LOB_OK);
+    assert_ok(lob_backend_open(&backend, &context, "cpu", &error));
     assert_ptr_equal(backend, lob_backends[0]);
     assert_null(context.device);
     assert_true(context.threads >= 1 && context.max_memory == 0 && !context.progress);
@@ -21,7 +21,7 @@ TEST(the_best_one_works)
     const lob_backend *backend;
     lob_context context;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_backend_open(&backend, &context, "best", &error), LOB_OK);
+    assert_ok(lob_backend_open(&backend, &context, "best", &error));
     assert_string_equal(error.text, "");
     assert_string_equal(backend->name, context.device ? "cuda" : "cpu");
     lob_backend_close(&context);

@@ -4,6 +4,7 @@
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
@@ -125,10 +126,8 @@ TEST(small_rows)
 {
     for (size_t r = 0; r < COUNT(small); r++) {
         double store[MAX];
-        lob_volume image = lob_volume_empty();
-        image.type = small[r].type;
-        image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
-        image.data = store;
+        const lob_dims dims = {small[r].width, small[r].height, small[r].depth};
+        lob_volume image = volume_of(store, small[r].type, dims, NULL);
         const int64_t n = lob_voxels(&image);
         for (int64_t i = 0; i < n; i++) put_number(&image, i, small[r].in[i]);
         const lob_components_input in = {.image = &image};
@@ -137,7 +136,7 @@ TEST(small_rows)
         lob_error error = {.text = ""};
         const lob_status st = lob_components_cpu(&got, &in, &small[r].options, &context, &error);
         if (st != LOB_OK) fail_msg("%s: %s", small[r].what, error.text);
-        assert_int_equal(components_naive(&naive, &in, &small[r].options), LOB_OK);
+        assert_ok(components_naive(&naive, &in, &small[r].options));
         for (int64_t i = 0; i < n; i++) {
             if (lob_label_at(got.labels, got.type, i) != small[r].want[i])
                 fail_msg("%s: voxel %lld is %d", small[r].what, (long long)i,
@@ -154,22 +153,19 @@ TEST(small_rows)
 TEST(large_integers_are_exact)
 {
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_U64;
-    image.dims = (lob_dims){4, 1, 1};
-    image.data = values;
+    const lob_volume image = volume_of(values, LOB_U64, (lob_dims){4, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
     const lob_context context = {.threads = 1};
     lob_components_options options = lob_components_defaults();
     lob_components_output got;
     options.join = LOB_JOIN_EQUAL;
-    assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&got, &in, &options, &context, NULL));
     assert_int_equal(got.count, 3);
     lob_components_output_free(&got);
     options.join = LOB_JOIN_TOLERANCE;
     for (int tolerance = 0; tolerance < 2; tolerance++) {
         options.tolerance = tolerance;
-        assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&got, &in, &options, &context, NULL));
         assert_int_equal(got.count, 3 - tolerance);
         lob_components_output_free(&got);
     }
@@ -192,12 +188,8 @@ TEST(the_type_follows_the_count)
         {32768, LOB_I16,   LOB_I16, LOB_EDATA},
     };
     for (size_t r = 0; r < COUNT(rows); r++) {
-        lob_volume image = lob_volume_empty();
-        image.type = LOB_U8;
-        image.dims = (lob_dims){2, rows[r].components, 1};
-        uint8_t *data = calloc((size_t)lob_voxels(&image), 1);
-        for (int64_t i = 0; i < rows[r].components; i++) data[2 * i + i % 2] = 1;
-        image.data = data;
+        lob_volume image = zeros(LOB_U8, (lob_dims){2, rows[r].components, 1}, 1);
+        for (int64_t i = 0; i < rows[r].components; i++) ((uint8_t *)image.data)[2 * i + i % 2] = 1;
         const lob_components_input in = {.image = &image};
         const lob_context context = {.threads = 3};
         lob_components_options options = lob_components_defaults();
@@ -214,7 +206,7 @@ TEST(the_type_follows_the_count)
             assert_null(got.labels);
         }
         lob_components_output_free(&got);
-        free(data);
+        lob_volume_free(&image);
     }
 }
 
@@ -246,7 +238,7 @@ static lob_components_output components_of(const lob_components_input *in,
 {
     const lob_context context = {.threads = 3};
     lob_components_output result;
-    assert_int_equal(lob_components_cpu(&result, in, options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&result, in, options, &context, NULL));
     return result;
 }
 
@@ -299,7 +291,7 @@ TEST(turned_volumes_have_the_same_parts)
         for (int a = 0; a < 3; a++)
             if (options.slice_axis == t->order[a]) turned_options.slice_axis = a;
         lob_volume turned;
-        assert_int_equal(lob_volume_like(&turned, &c.image, c.image.type, 1), LOB_OK);
+        assert_ok(lob_volume_like(&turned, &c.image, c.image.type, 1));
         turned.dims = mapped_dims(c.image.dims, t);
         turned.slope = c.image.slope;
         turned.inter = c.image.inter;

@@ -5,6 +5,7 @@
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 
 /* Noise, of which the largest component is nearly all, with holes. */
 typedef struct {
@@ -23,10 +24,7 @@ static void cube_make(cube *c, int64_t side)
         random = random * 1664525 + 1013904223;
         c->voxels[i] = random >> 30 ? (uint8_t)(1 + (random >> 20) % 2) : 0;
     }
-    c->image = lob_volume_empty();
-    c->image.data = c->voxels;
-    c->image.type = LOB_U8;
-    c->image.dims = (lob_dims){side, side, side};
+    c->image = volume_of(c->voxels, LOB_U8, (lob_dims){side, side, side}, NULL);
     c->in = (lob_components_input){.image = &c->image, .intensities = &c->image};
 }
 
@@ -104,10 +102,7 @@ TEST(bad_images_have_their_line)
 TEST(values_that_cannot_be_kept)
 {
     double value = 0;
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_F64;
-    image.dims = (lob_dims){1, 1, 1};
-    image.data = &value;
+    const lob_volume image = volume_of(&value, LOB_F64, (lob_dims){1, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
     const lob_context context = {.threads = 1};
     lob_components_options options = lob_components_defaults();
@@ -123,7 +118,7 @@ TEST(values_that_cannot_be_kept)
     }
     value = 2147483647;
     lob_components_output r;
-    assert_int_equal(lob_components_cpu(&r, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&r, &in, &options, &context, NULL));
     assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
     lob_components_output_free(&r);
 }
@@ -156,12 +151,12 @@ TEST(memory_is_bounded)
     for (size_t o = 0; o < COUNT(options); o++) {
         lob_context context = {.threads = 2};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
         const int64_t needed = r.working_bytes;
         assert_true(needed > c.n / 8);
         lob_components_output_free(&r);
         context.max_memory = needed;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
         lob_components_output_free(&r);
         for (context.max_memory = 1; context.max_memory < needed;
              context.max_memory += 1 + needed / 50) {
@@ -190,7 +185,7 @@ TEST(natural_shapes_take_little)
     for (size_t o = 0; o < COUNT(options); o++) {
         const lob_context context = {.threads = 2};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
         if (r.working_bytes > 5 * c.n)
             fail_msg("%.2f bytes a voxel", (double)r.working_bytes / (double)c.n);
         lob_components_output_free(&r);
@@ -294,7 +289,7 @@ TEST(all_that_is_taken_is_told)
             t.options = options[o];
             t.planes = planes;
             const int64_t labels = planes == 0 ? 4 * t.c.n : 0;
-            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            assert_ok(measured_call(&r, &t, &context, &taken));
             const int64_t needed = r.working_bytes, table_bytes = r.count * (64 + 48);
             lob_components_output_free(&r);
             if (taken > needed + labels + SMALL_CHANGE)
@@ -303,7 +298,7 @@ TEST(all_that_is_taken_is_told)
             assert_true(needed > table_bytes && table_bytes > 2 * SMALL_CHANGE);
 
             context.max_memory = needed;
-            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            assert_ok(measured_call(&r, &t, &context, &taken));
             assert_true(taken <= needed + labels + SMALL_CHANGE);
             lob_components_output_free(&r);
             context.max_memory = table_bytes;

@@ -122,7 +122,7 @@ TEST(memory_is_bounded)
     lob_context context = {.threads = 1};
     lob_components_output got;
     components_slabs t = components_slabs_of(&c);
-    assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
+    assert_ok(streamed(&got, &t, 2, &context, NULL));
     const int64_t needed = got.working_bytes;
     assert_true(needed >= c.image.dims.nx * c.image.dims.ny * 2 * 4);
     lob_components_output_free(&got);
@@ -145,7 +145,7 @@ TEST(memory_is_bounded)
     }
     context.max_memory = needed;
     t = components_slabs_of(&c);
-    assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
+    assert_ok(streamed(&got, &t, 2, &context, NULL));
     lob_components_output_free(&got);
     components_slabs_free(&t);
     components_case_free(&c);

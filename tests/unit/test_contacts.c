@@ -2,6 +2,7 @@
 #include "kernels/contacts/contacts.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 enum { MAX = 12 };
@@ -119,13 +120,12 @@ TEST(contacts_are_all_faces)
         double means[MAX * 3];
         lob_contact *list;
         int64_t found, at = 0;
-        assert_int_equal(lob_label_means(means, &s.grid, &s.image, &context, NULL), LOB_OK);
+        assert_ok(lob_label_means(means, &s.grid, &s.image, &context, NULL));
         for (int32_t k = 1; k <= s.grid.count; k++)
             for (int c = 0; c < channels; c++)
                 assert_true(near(means[(k - 1) * channels + c], mean_of(&s, k, c)));
-        assert_int_equal(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
-                                      s.slice_axis, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
+                               s.slice_axis, &context, NULL));
         for (int a = 1; a <= MAX; a++)
             for (int b = a + 1; b <= MAX; b++) {
                 const int64_t *faces = s.faces[a][b];
@@ -181,10 +181,7 @@ TEST(means_are_stored_as_the_type_holds)
         };
         uint64_t voxel = 0;
         double got;
-        lob_volume out = lob_volume_empty();
-        out.data = &voxel;
-        out.type = cases[i].type;
-        out.dims = grid.dims;
+        lob_volume out = volume_of(&voxel, cases[i].type, grid.dims, NULL);
         out.slope = cases[i].slope;
         out.inter = cases[i].inter;
         lob_paint_means(&out, &grid, &cases[i].mean, 1);

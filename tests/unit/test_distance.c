@@ -41,7 +41,7 @@ TEST(agrees_with_brute_force)
         for (int64_t i = 0; i < n; i++)
             set[i] = cases[c].one_in && random_below(&state, cases[c].one_in) == 0 ? 200 : 0;
 
-        assert_int_equal(lob_distance_squared(got, set, d, cases[c].spacing_mm, 1), LOB_OK);
+        assert_ok(lob_distance_squared(got, set, d, cases[c].spacing_mm, 1));
         for (int64_t i = 0; i < n; i++) {
             const float want = (float)reference_distance_squared(set, d, cases[c].spacing_mm, i);
             /* Two voxels equally near may round apart in double, so one step of a float is let be.
@@ -52,8 +52,7 @@ TEST(agrees_with_brute_force)
                          (double)want);
         }
         for (int threads = 2; threads <= 5; threads++) {
-            assert_int_equal(lob_distance_squared(again, set, d, cases[c].spacing_mm, threads),
-                             LOB_OK);
+            assert_ok(lob_distance_squared(again, set, d, cases[c].spacing_mm, threads));
             if (memcmp(got, again, (size_t)n * sizeof *got) != 0)
                 fail_msg("%s: %d threads give other bytes", cases[c].what, threads);
         }
@@ -71,7 +70,7 @@ TEST(whole_spacing_is_exact)
     float *const got = malloc((size_t)n * sizeof *got);
     assert_true(set && got);
     set[0] = 1;
-    assert_int_equal(lob_distance_squared(got, set, d, (double[]){1, 2, 3}, 2), LOB_OK);
+    assert_ok(lob_distance_squared(got, set, d, (double[]){1, 2, 3}, 2));
     for (int64_t i = 0; i < n; i++) {
         const int64_t x = i % d.nx, y = i / d.nx % d.ny * 2, z = i / d.nx / d.ny * 3;
         if (got[i] != (float)(x * x + y * y + z * z)) fail_msg("voxel %d", (int)i);

@@ -34,7 +34,7 @@ TEST(nothing_is_seen_before_commit)
     lob_output out;
     begin(&out, path, false, "new");
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
     assert_int_equal(scratch_files(), 1);
 
@@ -54,7 +54,7 @@ TEST(the_file_can_be_opened_by_name)
     assert_non_null(f);
     fputs("by name", f);
     fclose(f);
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "by name");
     assert_int_equal(scratch_files(), 1);
 }
@@ -82,7 +82,7 @@ TEST(an_old_file_stays_without_force)
 
     begin(&out, path, true, "new");
     assert_content(path, "old");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
     assert_int_equal(scratch_files(), 1);
 }
@@ -109,7 +109,7 @@ static void begin_named(lob_output *out, const char *path, bool force, const cha
     out->temporary = strdup(scratch(".a.tmp"));
     out->unnamed = false;
     out->fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
-    assert_int_equal(lob_output_write(out, text, strlen(text), NULL), LOB_OK);
+    assert_ok(lob_output_write(out, text, strlen(text), NULL));
 }
 
 TEST(a_named_temporary_file_does_the_same)
@@ -117,11 +117,11 @@ TEST(a_named_temporary_file_does_the_same)
     const char *path = scratch("a.nii");
     lob_output out;
     begin_named(&out, path, false, "new");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
 
     begin_named(&out, path, true, "newer");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "newer");
     assert_int_equal(scratch_files(), 1);
 
@@ -145,7 +145,7 @@ TEST(a_link_is_followed)
     lob_output out;
     assert_int_equal(lob_output_begin(&out, link_path, false, NULL), LOB_ECREATE);
     begin(&out, link_path, true, "new");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(target, "new");
     struct stat about;
     assert_int_equal(lstat(link_path, &about), 0);
@@ -243,7 +243,7 @@ TEST(pairs_appear_together)
     lob_output h, i;
     begin(&h, header, false, "header");
     begin(&i, image, false, "image");
-    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_OK);
+    assert_ok(lob_output_commit_pair(&h, &i, NULL));
     assert_content(header, "header");
     assert_content(image, "image");
 
@@ -257,7 +257,7 @@ TEST(pairs_appear_together)
 
     begin(&h, header, true, "new header");
     begin(&i, image, true, "new image");
-    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_OK);
+    assert_ok(lob_output_commit_pair(&h, &i, NULL));
     assert_content(header, "new header");
     assert_content(image, "new image");
     assert_int_equal(scratch_files(), 2);
@@ -309,7 +309,7 @@ TEST(inputs)
         unsigned char *bytes = malloc(sizes[s] + 1);
         for (size_t i = 0; i < sizes[s]; i++) bytes[i] = (unsigned char)(i * 7);
         spill(path, bytes, sizes[s]);
-        assert_int_equal(lob_input_open(&in, path, &error), LOB_OK);
+        assert_ok(lob_input_open(&in, path, &error));
         assert_int_equal(in.size, sizes[s]);
         assert_non_null(in.bytes);
         assert_memory_equal(in.bytes, bytes, sizes[s]);

@@ -7,6 +7,7 @@
 #include "tests/reference/growcut_naive.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -116,10 +117,9 @@ TEST(automaton_on_faint_colours)
         uint64_t random = number;
         for (int i = 0; i < 3 * 120; i++) image[i] = (uint8_t)(random_next(&random) % 5);
         for (int l = 1; l <= 3; l++) seeds[random_next(&random) % 120] = (uint8_t)l;
-        c.image = c.seeds = lob_volume_empty();
-        c.image.data = image, c.image.channels = 3, c.seeds.data = seeds;
-        c.image.dims = c.seeds.dims = (lob_dims){5, 6, 4};
-        c.image.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
+        c.image = volume_of(image, LOB_U8, (lob_dims){5, 6, 4}, (double[3]){1, 1, 1});
+        c.image.channels = 3;
+        c.seeds = volume_of(seeds, LOB_U8, c.image.dims, NULL);
         c.options = lob_growcut_defaults();
         c.options.rule = number % 2 ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
         c.options.norm = number % 3 ? LOB_NORM_L2 : LOB_NORM_ALPHAMAX;
@@ -331,9 +331,8 @@ TEST(rules)
                 seeds[v] = (uint8_t)(rows[i].seeds[v] - '0');
                 want[v] = (uint8_t)(rows[i].want[v] - '0');
             }
-            lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-            im.data = image, im.type = LOB_U8, im.dims = rows[i].dims;
-            se.data = seeds, se.type = LOB_U8, se.dims = rows[i].dims;
+            const lob_volume im = volume_of(image, LOB_U8, rows[i].dims, NULL);
+            const lob_volume se = volume_of(seeds, LOB_U8, rows[i].dims, NULL);
             lob_growcut_options options = lob_growcut_defaults();
             options.rule = rows[i].rule;
             options.neighbours = rows[i].neighbours;
@@ -343,7 +342,7 @@ TEST(rules)
             const lob_growcut_input in = {&im, &se, 9, NULL, NULL};
             const lob_growcut_output out = {labels, NULL, NULL};
             const lob_context context = {.threads = 1};
-            assert_int_equal((*b)->growcut(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+            assert_ok((*b)->growcut(&out, NULL, &in, &options, &context, NULL));
             if (memcmp(labels, want, n) != 0) fail_msg("%s: %s", (*b)->name, rows[i].what);
         }
 }
@@ -357,9 +356,8 @@ TEST(wide_keys_when_needed)
     int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
     for (int i = 0; i < N; i++) image[i] = (uint16_t)(i % 2 ? 60000 : 0);
     seeds[0] = 40000;
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_U16, se.data = seeds, se.type = LOB_I32;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
+    const lob_volume im = volume_of(image, LOB_U16, (lob_dims){N, 1, 1}, NULL);
+    const lob_volume se = volume_of(seeds, LOB_I32, (lob_dims){N, 1, 1}, NULL);
     lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 40000, NULL, NULL};
@@ -367,7 +365,7 @@ TEST(wide_keys_when_needed)
     const lob_context context = {.threads = 1};
     lob_growcut_stats stats;
     lob_error line = {.text = ""};
-    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_OK);
+    assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line));
     assert_int_equal(stats.key_bits, 64);
     assert_int_equal(stats.reached, N);
     assert_true(stats.largest_cost == 60000.0 * (N - 1));
@@ -386,10 +384,8 @@ TEST(penalty_beyond_the_range)
     uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
     static const uint8_t want[N] = {2, 2, 2, 2, 1, 1, 1, 1, 1};
     for (int i = 0; i < N; i++) image[i] = 1e-9 * (i % 3);
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_F64, se.data = seeds, se.type = LOB_U8;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
-    im.geometry = lob_geometry_of_spacing((double[3]){2, 2, 2});
+    const lob_volume im = volume_of(image, LOB_F64, (lob_dims){N, 1, 1}, (double[3]){2, 2, 2});
+    const lob_volume se = volume_of(seeds, LOB_U8, im.dims, NULL);
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
     const lob_context context = {.threads = 1};
@@ -398,7 +394,7 @@ TEST(penalty_beyond_the_range)
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
-        assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL));
         assert_memory_equal(labels, want, N);
     }
 }
@@ -410,15 +406,14 @@ TEST(strength_never_vanishes)
     uint8_t image[N], seeds[N] = {1}, labels[N];
     float strength[N];
     for (int i = 0; i < N; i++) image[i] = (uint8_t)(i % 2);
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
+    const lob_volume im = volume_of(image, LOB_U8, (lob_dims){N, 1, 1}, NULL);
+    const lob_volume se = volume_of(seeds, LOB_U8, (lob_dims){N, 1, 1}, NULL);
     lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 1, NULL, NULL};
     const lob_growcut_output out = {labels, strength, NULL};
     const lob_context context = {.threads = 1};
-    assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL));
     for (int i = 0; i < N; i++) {
         const float want = fmaxf((float)exp(-i), FLT_MIN); /* a level a step, and dmax is 1 */
         if (labels[i] != 1 || strength[i] != want) fail_msg("voxel %d: %g", i, strength[i]);
@@ -453,9 +448,8 @@ TEST(stopped_after_rounds)
             image[v] = (uint8_t)(cases[i].image[v] - '0');
             seeds[v] = (uint8_t)(cases[i].seeds[v] - '0');
         }
-        lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-        im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
-        im.dims = se.dims = (lob_dims){N, 1, 1};
+        const lob_volume im = volume_of(image, LOB_U8, (lob_dims){N, 1, 1}, NULL);
+        const lob_volume se = volume_of(seeds, LOB_U8, (lob_dims){N, 1, 1}, NULL);
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.rounds = cases[i].rounds;
@@ -464,7 +458,7 @@ TEST(stopped_after_rounds)
         const lob_context context = {.threads = 1};
         lob_growcut_stats stats;
         for (options.tile = 0; options.tile <= 4; options.tile += 4) {
-            assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, NULL), LOB_OK);
+            assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, &context, NULL));
             for (int v = 0; v < N; v++)
                 if (labels[v] != cases[i].want[v] - '0' || tie[v] != cases[i].tie[v] - '0')
                     fail_msg("%s: voxel %d: %d%s", cases[i].what, v, labels[v],

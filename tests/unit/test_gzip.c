@@ -28,11 +28,10 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
 {
     lob_output out;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
+    assert_ok(lob_output_begin(&out, path, true, &error));
     double compress_s = 0;
-    assert_int_equal(
-        lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error), LOB_OK);
-    assert_int_equal(lob_output_commit(&out, &error), LOB_OK);
+    assert_ok(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error));
+    assert_ok(lob_output_commit(&out, &error));
     return slurp(path, size);
 }
 
@@ -85,7 +84,7 @@ TEST(one_member_at_any_thread_count)
             }
             unsigned char *back = malloc(n + 1);
             lob_gzip_rest rest;
-            assert_int_equal(lob_gunzip(back, n, &rest, first, first_size, path, NULL), LOB_OK);
+            assert_ok(lob_gunzip(back, n, &rest, first, first_size, path, NULL));
             assert_memory_equal(back, bytes, n);
             assert_int_equal(rest.trailing, 0);
             assert_int_equal(rest.surplus, 0);
@@ -139,14 +138,14 @@ TEST(members_and_what_follows)
         size_t size;
         lob_gzip_rest rest;
         unsigned char *gz = small_file(bytes, members, &size);
-        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N, &rest, gz, size, NULL));
         assert_memory_equal(out, bytes, N);
 
         memset(gz + size, 0, 100); /* tapes pad with zeros */
-        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size + 100, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N, &rest, gz, size + 100, NULL));
         assert_int_equal(rest.trailing, 100);
 
-        assert_int_equal(inflate_both_ways(out, N - 10, &rest, gz, size, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N - 10, &rest, gz, size, NULL));
         assert_int_equal(rest.surplus, 10);
         assert_memory_equal(out, bytes, N - 10);
         free(gz);
@@ -165,7 +164,7 @@ TEST(parts_are_where_they_were_asked_for)
         {900, 5,  out + 25}
     };
     lob_gzip_rest rest;
-    assert_int_equal(lob_gunzip_parts(parts, 3, &rest, gz, size, "f.gz", NULL), LOB_OK);
+    assert_ok(lob_gunzip_parts(parts, 3, &rest, gz, size, "f.gz", NULL));
     assert_memory_equal(out, bytes + 5, 10);
     assert_memory_equal(out + 10, bytes + 490, 15);
     assert_memory_equal(out + 25, bytes + 900, 5);

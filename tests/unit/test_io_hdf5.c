@@ -117,7 +117,7 @@ TEST(header_only_reads_no_voxels)
     options.header_only = true;
     options.max_memory = 1;
     write_or_fail(&v, scratch("h.h5"), 1);
-    assert_int_equal(lob_read(&back, scratch("h.h5"), &options, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&back, scratch("h.h5"), &options, NULL, NULL));
     assert_null(back.data);
     assert_int_equal(back.dims.nz, 11);
     assert_int_equal(back.channels, 2);
@@ -136,7 +136,7 @@ TEST(memory_is_asked_for_first)
     assert_non_null(strstr(error.text, "m.h5"));
     assert_null(back.data);
     options.max_memory++;
-    assert_int_equal(lob_read(&back, scratch("m.h5"), &options, NULL, &error), LOB_OK);
+    assert_ok(lob_read(&back, scratch("m.h5"), &options, NULL, &error));
     lob_volume_free(&back);
     lob_volume_free(&v);
 }

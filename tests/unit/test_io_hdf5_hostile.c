@@ -217,7 +217,7 @@ TEST(a_user_block_is_skipped)
     H5Fclose(file);
     H5Pclose(plist);
     lob_volume v = lob_volume_empty();
-    assert_int_equal(lob_read(&v, scratch("block.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("block.h5"), NULL, NULL, NULL));
     lob_volume_free(&v);
 }
 
@@ -271,7 +271,7 @@ TEST(published_crashers_end_in_one_line)
 TEST(damage_is_survived)
 {
     lob_volume v = noise_volume(LOB_I16, (lob_dims){5, 7, 11}, 1);
-    assert_int_equal(lob_write(&v, scratch("whole.h5"), NULL, NULL), LOB_OK);
+    assert_ok(lob_write(&v, scratch("whole.h5"), NULL, NULL));
     lob_volume_free(&v);
     size_t size;
     unsigned char *bytes = slurp(scratch("whole.h5"), &size);

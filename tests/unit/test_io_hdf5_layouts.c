@@ -294,7 +294,7 @@ TEST(chunks_never_written_hold_the_fill_value)
     H5Fclose(file);
     H5Pclose(plist);
     lob_volume v = lob_volume_empty();
-    assert_int_equal(lob_read(&v, scratch("fill.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("fill.h5"), NULL, NULL, NULL));
     for (int64_t i = 0; i < 5 * 7 * 11; i++)
         assert_int_equal(((int16_t *)v.data)[i], i == (2 * 7 + 3) * 11 + 4 ? one : fill);
     lob_volume_free(&v);
@@ -405,7 +405,7 @@ TEST(the_only_solid_data_set_is_preferred)
     H5Dclose(put_set(file, "c", type, 0, NULL, 2, (const hsize_t[]){4, 6}, H5P_DEFAULT));
     H5Fclose(file);
     lob_volume v = lob_volume_empty();
-    assert_int_equal(lob_read(&v, scratch("solid.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("solid.h5"), NULL, NULL, NULL));
     assert_int_equal(v.dims.nx, 9);
     lob_volume_free(&v);
 }
@@ -559,16 +559,16 @@ TEST(metadata_goes_from_file_to_file)
     char before[1024] = "", after[1024] = "", stripped[1024] = "";
     lob_volume v = lob_volume_empty();
     lob_write_options options = lob_write_defaults();
-    assert_int_equal(lob_read(&v, scratch("meta.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("meta.h5"), NULL, NULL, NULL));
     lob_header_fields(&v, collect, before);
-    assert_int_equal(lob_write(&v, scratch("meta2.h5"), &options, NULL), LOB_OK);
+    assert_ok(lob_write(&v, scratch("meta2.h5"), &options, NULL));
     options.strip_extensions = true;
-    assert_int_equal(lob_write(&v, scratch("meta3.h5"), &options, NULL), LOB_OK);
+    assert_ok(lob_write(&v, scratch("meta3.h5"), &options, NULL));
     lob_volume_free(&v);
-    assert_int_equal(lob_read(&v, scratch("meta2.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("meta2.h5"), NULL, NULL, NULL));
     lob_header_fields(&v, collect, after);
     lob_volume_free(&v);
-    assert_int_equal(lob_read(&v, scratch("meta3.h5"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(lob_read(&v, scratch("meta3.h5"), NULL, NULL, NULL));
     lob_header_fields(&v, collect, stripped);
     lob_volume_free(&v);
     assert_string_equal(before, after);

@@ -118,7 +118,7 @@ TEST(every_format)
             lob_volume_free(&v);
         }
     lob_volume v = noise_volume(LOB_U16, (lob_dims){9, 7, 1}, 3);
-    assert_int_equal(lob_write(&v, scratch("a.png"), NULL, NULL), LOB_OK);
+    assert_ok(lob_write(&v, scratch("a.png"), NULL, NULL));
     expect_read("a.png", scratch("a.png"), -1);
     lob_volume_free(&v);
 }
@@ -175,9 +175,8 @@ TEST(half_a_volume_leaves_nothing)
             lob_plane_writer *writer;
             lob_error error = {.text = ""};
             const int files = scratch_files();
-            assert_int_equal(
-                lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error), LOB_OK);
-            assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_OK);
+            assert_ok(lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error));
+            assert_ok(lob_plane_writer_put(writer, v.data, 3, &error));
             assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_EINTERNAL);
             if (commit)
                 assert_int_equal(lob_plane_writer_commit(writer, &error), LOB_EINTERNAL);
@@ -194,9 +193,9 @@ TEST(half_a_volume_leaves_nothing)
 TEST(what_is_refused)
 {
     lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
-    assert_int_equal(lob_write(&v, scratch("good.nii.gz"), NULL, NULL), LOB_OK);
-    assert_int_equal(lob_write(&v, scratch("good.nii"), NULL, NULL), LOB_OK);
-    assert_int_equal(lob_write(&v, scratch("good.h5"), NULL, NULL), LOB_OK);
+    assert_ok(lob_write(&v, scratch("good.nii.gz"), NULL, NULL));
+    assert_ok(lob_write(&v, scratch("good.nii"), NULL, NULL));
+    assert_ok(lob_write(&v, scratch("good.h5"), NULL, NULL));
     static const char *const sources[] = {"good.nii.gz", "good.nii", "good.h5"};
     unsigned char *out = malloc((size_t)(v.dims.nz * plane_bytes(&v)));
     for (size_t i = 0; i < COUNT(sources); i++) {

@@ -6,15 +6,17 @@
 #include "kernels/phantom/phantom.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 static const double mm[] = {1, 2, 3};
+static const lob_dims dims = {5, 4, 3};
 
 static lob_status distance_attempt(void *user)
 {
     (void)user;
     const uint8_t set[60] = {[17] = 1};
     float squared[60];
-    return lob_distance_squared(squared, set, (lob_dims){5, 4, 3}, mm, 3);
+    return lob_distance_squared(squared, set, dims, mm, 3);
 }
 
 static lob_status compare_attempt(void *user)
@@ -22,13 +24,7 @@ static lob_status compare_attempt(void *user)
     (void)user;
     uint8_t a[60] = {[7] = 1, [8] = 1, [20] = 9, [59] = 4};
     uint8_t b[60] = {[8] = 1, [9] = 1, [21] = 9, [33] = 200};
-    lob_volume va = lob_volume_empty();
-    va.data = a;
-    va.type = LOB_U8;
-    va.dims = (lob_dims){5, 4, 3};
-    va.geometry = lob_geometry_of_spacing(mm);
-    lob_volume vb = va;
-    vb.data = b;
+    const lob_volume va = volume_of(a, LOB_U8, dims, mm), vb = volume_of(b, LOB_U8, dims, mm);
     const lob_context context = {.threads = 1};
     lob_overlap *rows = NULL;
     int32_t count = 0;
@@ -46,13 +42,8 @@ static lob_status growcut_attempt(void *user)
 {
     uint8_t image[60], seeds[60] = {[7] = 1, [8] = 1, [20] = 2}, labels[60], tie[60];
     for (int i = 0; i < 60; i++) image[i] = (uint8_t)(i % 7);
-    lob_volume im = lob_volume_empty();
-    im.data = image;
-    im.type = LOB_U8;
-    im.dims = (lob_dims){5, 4, 3};
-    im.geometry = lob_geometry_of_spacing(mm);
-    lob_volume se = im;
-    se.data = seeds;
+    const lob_volume im = volume_of(image, LOB_U8, dims, mm);
+    const lob_volume se = volume_of(seeds, LOB_U8, dims, mm);
     const lob_context context = {.threads = 2};
     lob_growcut_options options = lob_growcut_defaults();
     options.slice_axis = *(int *)user;

@@ -100,8 +100,8 @@ TEST(writing_survives)
     put_scans();
     lob_volume scan, labels;
     const lob_read_options options = {.frame = 0};
-    assert_int_equal(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL), LOB_OK);
-    assert_int_equal(lob_volume_like(&labels, &scan, LOB_U8, 1), LOB_OK);
+    assert_ok(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL));
+    assert_ok(lob_volume_like(&labels, &scan, LOB_U8, 1));
     writing cases[] = {
         {"out.nii",    &labels, 1},
         {"out.nii.gz", &labels, 1},

@@ -108,7 +108,7 @@ TEST(special_numbers_survive)
     made m = make(1, false, 1536, COUNT(extended), 1, 1, 1, 1);
     for (size_t i = 0; i < COUNT(extended); i++) memcpy(m.voxels + 16 * i, extended[i].bytes, 10);
     lob_volume v;
-    assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+    assert_ok(read_made(&v, &m, NULL, NULL));
     for (size_t i = 0; i < COUNT(extended); i++) {
         const double got = ((double *)v.data)[i];
         if (isnan(extended[i].want) ? !isnan(got)
@@ -120,7 +120,7 @@ TEST(special_numbers_survive)
     made f = make(1, true, 16, 3, 1, 1, 1, 1); /* niftilib's reader would turn these into 0 */
     const float odd[3] = {NAN, INFINITY, -INFINITY};
     memcpy(f.voxels, odd, sizeof odd);
-    assert_int_equal(read_made(&v, &f, NULL, NULL), LOB_OK);
+    assert_ok(read_made(&v, &f, NULL, NULL));
     assert_memory_equal(v.data, odd, sizeof odd);
     lob_volume_free(&v);
 }
@@ -132,7 +132,7 @@ TEST(colours_become_planes)
         made m = make(1, true, code, 4, 3, 2, 1, 1);
         lob_nifti_put_real(m.header, LOB_NIFTI_scl_slope, 0, 3); /* does not apply to colours */
         lob_volume v;
-        assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+        assert_ok(read_made(&v, &m, NULL, NULL));
         assert_int_equal(v.channels, channels);
         assert_int_equal(v.type, LOB_U8);
         assert_true(v.slope == 1);
@@ -181,13 +181,13 @@ TEST(frames_and_channels)
             const lob_read_options beyond = {.frame = 4},
                                    header = {.frame = -1, .header_only = true};
             assert_int_equal(lob_read(&v, path, &beyond, NULL, &error), LOB_EDATA);
-            assert_int_equal(lob_read(&v, path, &header, NULL, &error), LOB_OK);
+            assert_ok(lob_read(&v, path, &header, NULL, &error));
             assert_int_equal(v.frames, 4);
             assert_null(v.data);
             lob_volume_free(&v);
         }
     made one = make(1, false, 4, 5, 3, 2, 1, 3); /* the only frame needs no choosing */
-    assert_int_equal(read_made(&v, &one, NULL, NULL), LOB_OK);
+    assert_ok(read_made(&v, &one, NULL, NULL));
     assert_int_equal(v.channels, 3);
     assert_values(&v, lob_nifti_type_of(4), 0, 90, "a vector volume");
     lob_volume_free(&v);
@@ -308,7 +308,7 @@ TEST(geometry_comes_from_the_right_fields)
     lob_nifti_put_int(m.header, LOB_NIFTI_sform_code, 0, 0);
     lob_nifti_put_real(m.header, LOB_NIFTI_pixdim, 0, -1);
     lob_volume v;
-    assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+    assert_ok(read_made(&v, &m, NULL, NULL));
     assert_true(v.geometry.affine[2][2] == -2.5);
     lob_volume_free(&v);
 }
@@ -330,7 +330,7 @@ TEST(scaling)
         lob_nifti_put_real(m.header, LOB_NIFTI_scl_slope, 0, cases[i].slope);
         lob_nifti_put_real(m.header, LOB_NIFTI_scl_inter, 0, cases[i].inter);
         lob_volume v;
-        assert_int_equal(read_made(&v, &m, NULL, NULL), LOB_OK);
+        assert_ok(read_made(&v, &m, NULL, NULL));
         assert_true(v.slope == cases[i].want_slope && v.inter == cases[i].want_inter);
         assert_values(&v, lob_nifti_type_of(4), 0, 27, "stored numbers stay");
         lob_volume_free(&v);
@@ -480,7 +480,7 @@ TEST(odd_extensions)
             if (cases[i].says == 20) memset(m.extensions + 24, 0, 12);
             lob_volume v;
             lob_file_info info;
-            assert_int_equal(read_made(&v, &m, &info, NULL), LOB_OK);
+            assert_ok(read_made(&v, &m, &info, NULL));
             assert_int_equal(v.header.extensions_size, 36);
             const char *line = info.warnings ? info.warning[0] : NULL;
             if (cases[i].warning ? !line || !strstr(line, cases[i].warning) : line != NULL)
@@ -539,7 +539,7 @@ TEST(bombs_and_limits)
         assert_int_equal(lob_read(&v, scratch("a.nii"), &o, NULL, &error), LOB_ENOMEM);
         assert_int_equal(error.hint, LOB_HINT_RAISE_MEMORY);
         o.max_memory = 120;
-        assert_int_equal(lob_read(&v, scratch("a.nii"), &o, NULL, &error), LOB_OK);
+        assert_ok(lob_read(&v, scratch("a.nii"), &o, NULL, &error));
         lob_volume_free(&v);
     }
     made vast = make(2, false, 4, 5, 4, 3, 1, 1); /* extensions of 1 GiB in a sparse file */
@@ -563,7 +563,7 @@ TEST(what_follows_is_a_warning)
         put_file(scratch("more.nii"), &file, gz);
         lob_volume v;
         lob_file_info info;
-        assert_int_equal(lob_read(&v, scratch("more.nii"), NULL, &info, NULL), LOB_OK);
+        assert_ok(lob_read(&v, scratch("more.nii"), NULL, &info, NULL));
         assert_int_equal(info.warnings, 1);
         assert_non_null(strstr(info.warning[0], "7 bytes after the voxels"));
         lob_volume_free(&v);

@@ -118,7 +118,7 @@ TEST(gz_bytes_do_not_depend_on_threads)
     lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){200, 150, 40};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 2});
-    assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 1), LOB_OK);
+    assert_ok(lob_volume_like(&v, &like, LOB_U8, 1));
     for (int i = 0; i < 200 * 150 * 40; i++)
         ((uint8_t *)v.data)[i] = (uint8_t)(i / 977 % 5 + i % 2);
     unsigned char *first = NULL;
@@ -171,8 +171,8 @@ TEST(labels_change_listed_fields_only)
                 put_file(scratch("scan.nii"), &file, false);
                 lob_volume scan, labels;
                 const lob_read_options o = {.frame = kind == 1 ? 2 : -1};
-                assert_int_equal(lob_read(&scan, scratch("scan.nii"), &o, NULL, NULL), LOB_OK);
-                assert_int_equal(lob_volume_like(&labels, &scan, LOB_I16, 1), LOB_OK);
+                assert_ok(lob_read(&scan, scratch("scan.nii"), &o, NULL, NULL));
+                assert_ok(lob_volume_like(&labels, &scan, LOB_I16, 1));
                 ((int16_t *)labels.data)[50] = 300;
                 lob_write_options w = plain;
                 w.labels = true;
@@ -222,10 +222,10 @@ TEST(labels_are_whole_and_of_one_channel)
     like.dims = (lob_dims){3, 3, 3};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
     const char *path = scratch("refused.nii");
-    assert_int_equal(lob_volume_like(&v, &like, LOB_F32, 1), LOB_OK);
+    assert_ok(lob_volume_like(&v, &like, LOB_F32, 1));
     assert_int_equal(lob_write(&v, path, &w, NULL), LOB_EDATA);
     lob_volume_free(&v);
-    assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 3), LOB_OK);
+    assert_ok(lob_volume_like(&v, &like, LOB_U8, 3));
     assert_int_equal(lob_write(&v, path, &w, NULL), LOB_EDATA);
     lob_volume_free(&v);
     assert_int_equal(access(path, F_OK), -1);
@@ -259,7 +259,7 @@ TEST(fields_follow_what_changed)
     made_file(&file, &m);
     put_file(scratch("v.nii"), &file, false);
     lob_volume v = read_file(scratch("v.nii")), one, back;
-    assert_int_equal(lob_volume_like(&one, &v, LOB_F32, 1), LOB_OK);
+    assert_ok(lob_volume_like(&one, &v, LOB_F32, 1));
     write_file(&one, scratch("one.nii"), plain);
     back = read_file(scratch("one.nii"));
     const unsigned char *h = back.header.bytes;
@@ -313,7 +313,7 @@ TEST(a_new_header_tells_the_geometry)
         lob_volume like = lob_volume_empty(), v;
         like.dims = (lob_dims){4, 3, 2};
         assert_true(lob_geometry_of_affine(&like.geometry, affine));
-        assert_int_equal(lob_volume_like(&v, &like, cases[i].type, cases[i].channels), LOB_OK);
+        assert_ok(lob_volume_like(&v, &like, cases[i].type, cases[i].channels));
         memset(v.data, 1, 24 * lob_type_of(v.type)->bytes);
         v.slope = cases[i].channels == 1 ? 2 : 1;
         write_file(&v, scratch("new.nii"), plain);
@@ -353,7 +353,7 @@ TEST(long_sides_need_nifti_2)
     lob_volume like = lob_volume_empty(), v;
     like.dims = (lob_dims){40000, 2, 1};
     like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
-    assert_int_equal(lob_volume_like(&v, &like, LOB_U8, 1), LOB_OK);
+    assert_ok(lob_volume_like(&v, &like, LOB_U8, 1));
     ((uint8_t *)v.data)[79999] = 7;
     write_file(&v, scratch("long.nii"), plain);
     lob_volume back = read_file(scratch("long.nii"));
@@ -394,7 +394,7 @@ TEST(names)
     assert_int_equal(lob_check_output(scratch("a.txt"), false, &error), LOB_EARG);
     assert_non_null(strstr(error.text, ".nii.gz"));
     assert_int_equal(lob_check_output(scratch("none/a.nii"), false, &error), LOB_ECREATE);
-    assert_int_equal(lob_check_output(scratch("a.nii"), false, &error), LOB_OK);
+    assert_ok(lob_check_output(scratch("a.nii"), false, &error));
 }
 
 typedef struct {

@@ -5,17 +5,9 @@
 #include "tests/reference/random.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
-
-static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
-{
-    lob_volume v = lob_volume_empty();
-    v.data = data;
-    v.type = type;
-    v.dims = dims;
-    v.geometry = lob_geometry_of_spacing(spacing_mm);
-    return v;
-}
 
 static void check_number(const char *what, const char *name, double got, double want)
 {
@@ -130,7 +122,7 @@ TEST(compactness_is_that_of_sheared_voxels)
     for (int axis = -1; axis <= 0; axis++) {
         const lob_partition_options options = {.slice_axis = axis};
         lob_partition got;
-        assert_int_equal(lob_partition_measure(&got, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &options, &context, NULL));
         check_number("eight voxels", "compactness", got.compactness,
                      axis < 0 ? 36 * PI * 16 * 16 / (44.0 * 44 * 44) : 4 * PI * 16 / (28.0 * 28));
     }
@@ -146,8 +138,7 @@ TEST(agrees_with_a_pencil)
         const lob_partition_input in = {&labels, 9, &truth, 7, NULL};
         const lob_context context = {.threads = 2};
         lob_partition got;
-        assert_int_equal(lob_partition_measure(&got, &in, &by_hand[i].options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &by_hand[i].options, &context, NULL));
         check(by_hand[i].what, &got, &by_hand[i].want);
     }
 }
@@ -218,8 +209,7 @@ TEST(agrees_with_the_definitions)
         memset(&got, 0, sizeof got);
         memset(&again, 0, sizeof again);
         lob_context context = {.threads = 1};
-        assert_int_equal(lob_partition_measure(&got, &in, &cases[i].options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &cases[i].options, &context, NULL));
         /* The image's levels are 16-bit numbers; of 60000 whole ones they lose little. */
         if (channels) {
             assert_true(isnan(want.explained_variation) ||
@@ -228,8 +218,7 @@ TEST(agrees_with_the_definitions)
         }
         check(cases[i].what, &got, &want);
         for (context.threads = 2; context.threads < 5; context.threads++) {
-            assert_int_equal(lob_partition_measure(&again, &in, &cases[i].options, &context, NULL),
-                             LOB_OK);
+            assert_ok(lob_partition_measure(&again, &in, &cases[i].options, &context, NULL));
             assert_memory_equal(&got, &again, sizeof got);
         }
         free(labels);
@@ -252,7 +241,7 @@ TEST(explained_variation_is_exact)
     const lob_partition_options options = {.tolerance = 1, .in_voxels = true, .slice_axis = -1};
     const lob_context context = {.threads = 3};
     lob_partition got;
-    assert_int_equal(lob_partition_measure(&got, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_partition_measure(&got, &in, &options, &context, NULL));
     const double mean = 21.0 / 5, other = 25.0 / 3;
     const double between = 2 * pow(-2 - mean, 2) + 3 * pow(other - mean, 2);
     const double all = 9 + 1 + 49 + 81 + 81 - 5 * mean * mean;
@@ -263,7 +252,7 @@ TEST(explained_variation_is_exact)
     lob_volume still = vi;
     still.data = (void *)flat;
     const lob_partition_input constant = {&vl, 2, &vt, 300, &still};
-    assert_int_equal(lob_partition_measure(&got, &constant, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_partition_measure(&got, &constant, &options, &context, NULL));
     assert_true(isnan(got.explained_variation));
 }
 
@@ -282,11 +271,10 @@ TEST(pairs_are_counted)
         const int64_t count = 1 + random_below(&random, INT64_C(1) << 40);
         want[a][b] += count;
         /* large labels, so that all bits of the key are in use */
-        assert_int_equal(
-            lob_pair_add(&tables[i % 2], UINT32_MAX - (uint32_t)a, (uint32_t)b * 40000000U, count),
-            LOB_OK);
+        assert_ok(
+            lob_pair_add(&tables[i % 2], UINT32_MAX - (uint32_t)a, (uint32_t)b * 40000000U, count));
     }
-    assert_int_equal(lob_pair_merge(&tables[0], &tables[1]), LOB_OK);
+    assert_ok(lob_pair_merge(&tables[0], &tables[1]));
     int64_t found = 0;
     for (int64_t i = 0; i < tables[0].slot_count; i++) {
         const lob_pair *const pair = &tables[0].slots[i];
@@ -305,12 +293,6 @@ TEST(pairs_are_counted)
 
 /* ---- what is refused ---- */
 
-static int stop(void *user, double done)
-{
-    (void)user;
-    return done > 0.5;
-}
-
 TEST(refuses)
 {
     uint8_t one[] = {1, 1, 2, 2}, none[] = {0, 0, 0, 0};
@@ -323,7 +305,9 @@ TEST(refuses)
     lob_volume real = good, deep = good;
     real.type = LOB_F64;
     deep.channels = 65;
-    const lob_context plain = {.threads = 1}, cancels = {.threads = 1, .progress = stop};
+    progress_log stop = {.stop_at = nextafter(0.5, 1)};
+    const lob_context plain = {.threads = 1},
+                      cancels = {.threads = 1, .progress = listen, .user = &stop};
     const lob_context narrow = {.threads = 1, .max_memory = 1};
     const lob_partition_options fine = {.slice_axis = -1}, below_zero = {-1, false, -1};
     const lob_partition_options nan = {NAN, false, -1}, axis = {.slice_axis = 3};

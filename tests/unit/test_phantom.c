@@ -4,6 +4,7 @@
 
 #include "kernels/phantom/phantom_random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
 
 enum { ANY = -1 };
@@ -129,8 +130,8 @@ TEST(labels_are_there_and_seeds_lie_in_them)
                 fail_msg("%s: the seed at voxel %d is wrong", cases[c].what, (int)i);
         }
         lob_label_set truth = {0}, seeds = {0};
-        assert_int_equal(lob_labels_dense(&s.truth, &truth, "truth", NULL), LOB_OK);
-        assert_int_equal(lob_labels_dense(&s.seeds, &seeds, "seeds", NULL), LOB_OK);
+        assert_ok(lob_labels_dense(&s.truth, &truth, "truth", NULL));
+        assert_ok(lob_labels_dense(&s.seeds, &seeds, "seeds", NULL));
         if (cases[c].labels != ANY && truth.count != cases[c].labels)
             fail_msg("%s: %d labels", cases[c].what, (int)truth.count);
         assert_int_equal(seeds.count, truth.count); /* each label has a seed */
@@ -155,9 +156,8 @@ TEST(outputs_are_independent)
     lob_volume alone;
     lob_volume *const whole[3] = {&all.image, &all.truth, &all.seeds};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(lob_phantom(i == 0 ? &alone : NULL, i == 1 ? &alone : NULL,
-                                     i == 2 ? &alone : NULL, &o, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_phantom(i == 0 ? &alone : NULL, i == 1 ? &alone : NULL,
+                              i == 2 ? &alone : NULL, &o, &context, NULL));
         assert_true(hash_volume(0, &alone) == hash_volume(0, whole[i]));
         lob_volume_free(&alone);
     }
@@ -174,7 +174,7 @@ TEST(liver_has_its_share)
         o.random_seed = seed;
         const lob_context context = {.threads = 2};
         lob_volume image, truth;
-        assert_int_equal(lob_phantom(&image, &truth, NULL, &o, &context, NULL), LOB_OK);
+        assert_ok(lob_phantom(&image, &truth, NULL, &o, &context, NULL));
         int64_t body = 0, liver = 0;
         for (int64_t i = 0; i < lob_voxels(&image); i++) {
             const uint8_t label = ((const uint8_t *)truth.data)[i];
@@ -202,13 +202,6 @@ TEST(noise_is_normal)
     assert_true(fabs(sum / n) < 0.01);
     assert_true(fabs(squares / n - 1.0) < 0.01);
     assert_true(abs(beyond - n / 20) < n / 200);
-}
-
-static int stop(void *user, double done)
-{
-    (void)user;
-    (void)done;
-    return 1;
 }
 
 TEST(refuses)
@@ -242,7 +235,8 @@ TEST(refuses)
             fail_msg("%s: %s", bad[i].what, lob_status_text(st));
     }
     const lob_phantom_options o = options_of(0);
-    const lob_context context = {.threads = 2, .progress = stop};
+    progress_log stop = {.stop_at = 0};
+    const lob_context context = {.threads = 2, .progress = listen, .user = &stop};
     lob_volume image;
     assert_int_equal(lob_phantom(&image, NULL, NULL, &o, &context, NULL), LOB_ECANCEL);
     assert_null(image.data);

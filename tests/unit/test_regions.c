@@ -5,6 +5,7 @@
 #include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -27,7 +28,7 @@ TEST(random_labels)
         c.options.type = LOB_TYPES;
         const lob_context one = {.threads = 1};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &c.options, &one, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &c.options, &one, NULL));
         const lob_regions_input in = {r.labels, r.type, r.count, c.image.dims, c.in.intensities};
         const size_t rows = (size_t)r.count;
         lob_region *regions = malloc((rows + 1) * sizeof *regions);
@@ -35,7 +36,7 @@ TEST(random_labels)
         for (int threads = 1; threads <= 3; threads++) {
             const lob_context context = {.threads = threads};
             lob_fine_levels fine = {0};
-            assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+            assert_ok(lob_regions_cpu(regions, values, &fine, &in, &context, NULL));
             if (memcmp(regions, r.regions, rows * sizeof *regions) != 0)
                 fail_msg("%s: %d threads: regions differ", c.shape, threads);
             assert_true(!r.values == !c.in.intensities);
@@ -101,20 +102,16 @@ TEST(measures)
 {
     for (size_t r = 0; r < COUNT(rows); r++) {
         double store[MAX];
-        lob_volume image = lob_volume_empty();
-        image.type = rows[r].type;
-        image.dims = (lob_dims){rows[r].n, 1, 1};
-        image.data = store;
+        lob_volume image = volume_of(store, rows[r].type, (lob_dims){rows[r].n, 1, 1}, NULL);
         for (int i = 0; i < rows[r].n; i++) put_number(&image, i, rows[r].in[i]);
         const lob_regions_input in = {rows[r].labels, LOB_U8, 2, image.dims, &image};
         const lob_context context = {.threads = 2};
-        const double mm[3] = {2, 3, 4};
-        const lob_geometry geometry = lob_geometry_of_spacing(mm);
+        const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
         const int row = rows[r].label - 1;
         lob_region regions[2];
         lob_region_values values[2];
         lob_fine_levels fine;
-        assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+        assert_ok(lob_regions_cpu(regions, values, &fine, &in, &context, NULL));
         const lob_region_measures m = lob_region_measure(&regions[row], &values[row], &geometry,
                                                          &fine, rows[r].slope, rows[r].inter);
         const double scale = fmax(1, fmax(fabs(rows[r].highest), fabs(rows[r].lowest)));
@@ -134,10 +131,9 @@ TEST(places)
            NULL
     };
     const lob_context context = {.threads = 1};
-    const double mm[3] = {2, 3, 4};
-    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
     lob_region r[3];
-    assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, NULL), LOB_OK);
+    assert_ok(lob_regions_cpu(r, NULL, NULL, &in, &context, NULL));
     const lob_region empty = {0};
     assert_memory_equal(&r[1], &empty, sizeof empty);
     assert_int_equal(r[2].voxels, 4);
@@ -165,8 +161,7 @@ TEST(the_largest_sums_fit)
         .square = {n * (square & UINT32_MAX), n * (square >> 32)}
     };
     const lob_fine_levels fine = {.exact = true, .per_unit = 1};
-    const double mm[3] = {1, 1, 1};
-    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    const lob_geometry geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
     const lob_region_measures m = lob_region_measure(&r, &v, &geometry, &fine, 1, 0);
     assert_true(m.mean == (double)top);
     assert_true(m.deviation == 0);
@@ -221,12 +216,7 @@ TEST(bad_input_has_its_line)
 {
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_U8;
-    image.data = voxels;
-    image.dims = (lob_dims){2, 2, 1};
-    lob_volume other = image;
-    other.dims.nx = 1;
+    const lob_volume other = volume_of(voxels, LOB_U8, (lob_dims){1, 2, 1}, NULL);
     lob_region r[3];
     lob_region_values v[3];
     const lob_context context = {.threads = 1};
@@ -274,20 +264,17 @@ TEST(tables_of_threads_are_within_the_memory)
     static lob_region want[N], got[N];
     static lob_region_values want_values[N], got_values[N];
     for (int i = 0; i < N; i++) labels[i] = 1 + i / VOXELS;
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_I32;
-    image.data = labels;
-    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    const lob_volume image = volume_of(labels, LOB_I32, (lob_dims){SIDE, SIDE, SIDE}, NULL);
     const lob_regions_input in = {labels, LOB_I32, 1 + (N - 1) / VOXELS, image.dims, &image};
     const size_t n = (size_t)in.count;
     const int64_t table = in.count * (int64_t)(sizeof *got + sizeof *got_values);
     const lob_context one = {.threads = 1};
-    assert_int_equal(lob_regions_cpu(want, want_values, NULL, &in, &one, NULL), LOB_OK);
+    assert_ok(lob_regions_cpu(want, want_values, NULL, &in, &one, NULL));
     for (int tables = 0; tables < 3; tables++) {
         const lob_context context = {.threads = 3, .max_memory = tables * table + 1};
         const int64_t before = alloc_fail_bytes();
         alloc_fail_peak_begin();
-        assert_int_equal(lob_regions_cpu(got, got_values, NULL, &in, &context, NULL), LOB_OK);
+        assert_ok(lob_regions_cpu(got, got_values, NULL, &in, &context, NULL));
         const int64_t taken = alloc_fail_peak() - before;
         assert_true(taken <= context.max_memory + SMALL_CHANGE);
         if (tables > 0) assert_true(taken >= tables * table); /* as many threads as may be */

@@ -67,7 +67,7 @@ TEST(same_at_any_thread_count)
         lob_supervoxels_stats a, b;
         const lob_status st = cut(one, &a, &c, 1);
         for (int threads = 2; threads <= 5 && st == LOB_OK; threads++) {
-            assert_int_equal(cut(many, &b, &c, threads), LOB_OK);
+            assert_ok(cut(many, &b, &c, threads));
             if (memcmp(one, many, bytes) != 0 || !supervoxels_stats_equal(&a, &b))
                 fail_msg("%s: %d threads differ from one", c.shape, threads);
         }
@@ -178,7 +178,7 @@ TEST(cubes_in_mm)
         c.options.method = (lob_supervoxels_method)method;
         c.options.size_mm = 20;
         if (method == LOB_SLICO) c.options.iterations = 3;
-        assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+        assert_ok(cut(labels, &stats, &c, 2));
         assert_true(stats.cells[0] == 6 && stats.cells[1] == 6 && stats.cells[2] == 6);
         double *sum = calloc((size_t)stats.supervoxels + 1, 7 * sizeof *sum), square[3] = {0};
         for (int64_t v = 0; v < c.n; v++) {
@@ -288,8 +288,8 @@ TEST(colours_as_cie_says)
     o.lab = true;
     o.size_mm = 1;
     const lob_supervoxels_input in = {&image, NULL};
-    assert_int_equal(lob_supervoxels_check(&in, &o, NULL), LOB_OK);
-    assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL), LOB_OK);
+    assert_ok(lob_supervoxels_check(&in, &o, NULL));
+    assert_ok(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL));
     double worst = 0;
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)
@@ -323,12 +323,12 @@ TEST(still_is_still)
         c.options.method = (lob_supervoxels_method)method;
         c.options.iterations = 2000;
         c.options.until_still = true;
-        assert_int_equal(cut(early, &a, &c, 2), LOB_OK);
+        assert_ok(cut(early, &a, &c, 2));
         print_message("method %d: still after %d iterations\n", method, a.iterations);
         assert_true(a.iterations < 2000);
         c.options.iterations = a.iterations + 1; /* one more changes nothing */
         c.options.until_still = false;
-        assert_int_equal(cut(late, &b, &c, 2), LOB_OK);
+        assert_ok(cut(late, &b, &c, 2));
         assert_memory_equal(early, late, (size_t)c.n * sizeof *early);
         free(early), free(late);
     }
@@ -415,8 +415,7 @@ TEST(connectivity_is_cancelled)
     for (int threads = 1; threads <= 3; threads++) {
         listener all = {.stop_after = 0};
         lob_context context = {.threads = threads, .progress = listen, .user = &all};
-        assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL));
         for (int before = 1; before <= 6; before++) {
             listener l = {.stop_after = all.calls - before};
             context.user = &l;
@@ -476,7 +475,7 @@ static bool keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *la
 static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
 {
     lob_supervoxels_stats stats;
-    assert_int_equal(cut(labels, &stats, c, 1), LOB_OK);
+    assert_ok(cut(labels, &stats, c, 1));
     assert_true(keeps_to(stats.working_bytes, c, labels, 1));
     assert_false(keeps_to(stats.working_bytes - 1, c, labels, 1));
     return stats.working_bytes;
@@ -514,7 +513,7 @@ TEST(memory_as_promised)
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
             lob_supervoxels_stats stats;
             c.options.method = (lob_supervoxels_method)method;
-            assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
+            assert_ok(cut(labels, &stats, &c, rows[i].threads));
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
                           rows[i].channels, rows[i].size, method, bytes,

@@ -4,6 +4,7 @@
 #include "tests/reference/supervoxels_case.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 static lob_status attempt(void *user)
 {
@@ -36,16 +37,12 @@ static lob_status contacts_attempt(void *user)
     int64_t found;
     double means[500];
     uint8_t labels[500];
-    lob_volume image = lob_volume_empty();
     (void)user;
     for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
     const lob_label_grid grid = {
         labels, LOB_U8, 200, {10, 10, 5}
     };
-    image.data = labels;
-    image.type = LOB_U8;
-    image.dims = grid.dims;
-    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
+    const lob_volume image = volume_of(labels, LOB_U8, grid.dims, (double[]){1, 1, 1});
     lob_status st = lob_label_means(means, &grid, &image, &context, NULL);
     if (st != LOB_OK) return st;
     st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, &context, NULL);

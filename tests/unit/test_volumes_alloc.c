@@ -1,6 +1,8 @@
 /* What is left of a volume and its labels when any one allocation fails. */
+#include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <stdbool.h>
@@ -10,10 +12,7 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 
 static lob_volume grid(lob_dims dims)
 {
-    lob_volume volume = lob_volume_empty();
-    volume.dims = dims;
-    volume.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
-    return volume;
+    return volume_of(NULL, LOB_U8, dims, (double[3]){1, 1, 1});
 }
 
 static lob_status like_attempt(void *user)
@@ -88,12 +87,7 @@ static lob_status make_labels(lob_volume *volume, const labels_case *c)
 {
     const lob_volume like = grid((lob_dims){VOXELS, 1, 1});
     const lob_status status = lob_volume_like(volume, &like, c->type, 1);
-    for (int i = 0; status == LOB_OK && i < VOXELS; i++) {
-        if (c->type == LOB_U16)
-            ((uint16_t *)volume->data)[i] = (uint16_t)label_at(c, i);
-        else
-            ((int32_t *)volume->data)[i] = (int32_t)label_at(c, i);
-    }
+    for (int i = 0; status == LOB_OK && i < VOXELS; i++) put_number(volume, i, label_at(c, i));
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* Sizes that overflow, volumes like others, and grids that are or are not the same. */
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/volume.h"
 
 enum { MAX_TEXT = sizeof(lob_error) };
@@ -50,10 +51,7 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 /* A volume of nothing but a grid, and a header that nobody frees. */
 static lob_volume grid(lob_dims dims, double x_mm, double y_mm, double z_mm)
 {
-    lob_volume volume = lob_volume_empty();
-    volume.dims = dims;
-    volume.geometry = lob_geometry_of_spacing((double[3]){x_mm, y_mm, z_mm});
-    return volume;
+    return volume_of(NULL, LOB_U8, dims, (double[3]){x_mm, y_mm, z_mm});
 }
 
 TEST(test_like)
@@ -68,7 +66,7 @@ TEST(test_like)
 
     lob_volume out;
     memset(&out, 0x5a, sizeof out); /* what was there before must not matter */
-    assert_int_equal(lob_volume_like(&out, &like, LOB_I16, 3), LOB_OK);
+    assert_ok(lob_volume_like(&out, &like, LOB_I16, 3));
     assert_int_equal(out.type, LOB_I16);
     assert_int_equal(out.channels, 3);
     assert_memory_equal(&out.dims, &like.dims, sizeof like.dims);
