@@ -36,8 +36,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     lob_read_options options = lob_read_defaults();
     options.frame = frame;
     options.threads = 2;
-    if (lob_read(&whole, path, &options, &whole_info, &error) != LOB_OK)
-        fail_msg("%s: %s", what, error.text);
+    whole = read_volume(path, &options, &whole_info);
     if (lob_planes_open(&planes, &v, path, &options, &info, &error) != LOB_OK)
         fail_msg("%s: %s", what, error.text);
     assert_null(v.data);
@@ -75,7 +74,6 @@ static void expect_read(const char *what, const char *path, int64_t frame)
 TEST(nifti_of_every_type)
 {
     static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 1536, 2304};
-    static image_file file;
     for (size_t c = 0; c < COUNT(codes); c++)
         for (int kind = 0; kind < 12; kind++) { /* version, byte order, one or more of the rest */
             const bool colours = lob_nifti_type_of(codes[c])->channels > 1;
@@ -83,9 +81,8 @@ TEST(nifti_of_every_type)
             char what[64];
             snprintf(what, sizeof what, "datatype %d, kind %d", codes[c], kind);
             made m = make(1 + kind % 2, kind / 2 % 2, codes[c], 3, 2, 5, frames, vectors);
-            made_file(&file, &m);
-            spill(scratch("in.nii"), file.bytes, file.size);
-            spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+            put_made(scratch("in.nii"), &m, false);
+            put_made(scratch("in.nii.gz"), &m, true);
             for (int64_t frame = 0; frame < frames; frame++) {
                 expect_read(what, scratch("in.nii"), frame);
                 expect_read(what, scratch("in.nii.gz"), frame);
@@ -95,10 +92,8 @@ TEST(nifti_of_every_type)
 
 TEST(many_components_of_a_gzip_file)
 {
-    static image_file file;
     made m = make(1, false, 2, 3, 2, 2, 1, 100);
-    made_file(&file, &m);
-    spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+    put_made(scratch("in.nii.gz"), &m, true);
     expect_read("100 components", scratch("in.nii.gz"), 0);
 }
 
@@ -111,14 +106,12 @@ TEST(every_format)
             lob_volume v =
                 noise_volume(channels == 1 ? LOB_F32 : LOB_U8, (lob_dims){37, 21, 70}, channels);
             const lob_write_options options = {.force = true, .threads = 2, .level = 1};
-            lob_error error = {.text = ""};
-            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
-                fail_msg("%s: %s", names[i], error.text);
+            write_volume(&v, scratch(names[i]), &options);
             expect_read(names[i], scratch(names[i]), -1);
             lob_volume_free(&v);
         }
     lob_volume v = noise_volume(LOB_U16, (lob_dims){9, 7, 1}, 3);
-    assert_ok(lob_write(&v, scratch("a.png"), NULL, NULL));
+    write_volume(&v, scratch("a.png"), NULL);
     expect_read("a.png", scratch("a.png"), -1);
     lob_volume_free(&v);
 }
@@ -138,8 +131,7 @@ TEST(the_bytes_of_lob_write)
             }
             lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};
             lob_error error = {.text = ""};
-            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
-                fail_msg("%s: %s", names[i], error.text);
+            write_volume(&v, scratch(names[i]), &options);
             size_t want_bytes, got_bytes;
             unsigned char *want = slurp(scratch(names[i]), &want_bytes);
             const int files = scratch_files();
@@ -193,9 +185,9 @@ TEST(half_a_volume_leaves_nothing)
 TEST(what_is_refused)
 {
     lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
-    assert_ok(lob_write(&v, scratch("good.nii.gz"), NULL, NULL));
-    assert_ok(lob_write(&v, scratch("good.nii"), NULL, NULL));
-    assert_ok(lob_write(&v, scratch("good.h5"), NULL, NULL));
+    write_volume(&v, scratch("good.nii.gz"), NULL);
+    write_volume(&v, scratch("good.nii"), NULL);
+    write_volume(&v, scratch("good.h5"), NULL);
     static const char *const sources[] = {"good.nii.gz", "good.nii", "good.h5"};
     unsigned char *out = malloc((size_t)(v.dims.nz * plane_bytes(&v)));
     for (size_t i = 0; i < COUNT(sources); i++) {

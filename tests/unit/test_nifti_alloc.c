@@ -14,9 +14,8 @@ static void put_scans(void)
     static image_file file;
     made m = make(1, true, 4, 5, 4, 3, 4, 2);
     made_extend(&m, 32, 6);
-    made_file(&file, &m);
-    spill(scratch("a.nii"), file.bytes, file.size);
-    spill_gz(scratch("a.nii.gz"), file.bytes, file.size);
+    put_made(scratch("a.nii"), &m, false);
+    put_made(scratch("a.nii.gz"), &m, true);
     m = make(2, false, 4, 5, 4, 3, 4, 2);
     m.pair = true;
     made_finish(&m);
@@ -26,11 +25,9 @@ static void put_scans(void)
     made_voxels(&file, &m);
     spill_gz(scratch("b.img.gz"), file.bytes, file.size);
     m = make(1, false, 128, 5, 4, 3, 4, 1);
-    made_file(&file, &m);
-    spill(scratch("c.nii"), file.bytes, file.size);
+    put_made(scratch("c.nii"), &m, false);
     m = make(1, true, 1536, 5, 4, 3, 4, 1);
-    made_file(&file, &m);
-    spill(scratch("d.nii"), file.bytes, file.size);
+    put_made(scratch("d.nii"), &m, false);
 }
 
 typedef struct {
