@@ -14,10 +14,9 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     lob_components_output want;
     const lob_status expected = components_naive(&want, &c.in, &c.options);
     for (int threads = 1; threads <= max_threads; threads++) {
-        const lob_context context = {.threads = threads};
         lob_components_output got;
         lob_error error = {.text = ""};
-        const lob_status st = lob_components_cpu(&got, &c.in, &c.options, &context, &error);
+        const lob_status st = lob_components_cpu(&got, &c.in, &c.options, THREADS(threads), &error);
         if (st != expected)
             fail_msg("%s: %d threads: %s (%s), wanted %s", c.shape, threads, lob_status_text(st),
                      error.text, lob_status_text(expected));
@@ -131,10 +130,9 @@ TEST(small_rows)
         const int64_t n = lob_voxels(&image);
         for (int64_t i = 0; i < n; i++) put_number(&image, i, small[r].in[i]);
         const lob_components_input in = {.image = &image};
-        const lob_context context = {.threads = 2};
         lob_components_output got, naive;
         lob_error error = {.text = ""};
-        const lob_status st = lob_components_cpu(&got, &in, &small[r].options, &context, &error);
+        const lob_status st = lob_components_cpu(&got, &in, &small[r].options, THREADS(2), &error);
         if (st != LOB_OK) fail_msg("%s: %s", small[r].what, error.text);
         assert_ok(components_naive(&naive, &in, &small[r].options));
         for (int64_t i = 0; i < n; i++) {
@@ -155,17 +153,16 @@ TEST(large_integers_are_exact)
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
     const lob_volume image = volume_of(values, LOB_U64, (lob_dims){4, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
-    const lob_context context = {.threads = 1};
     lob_components_options options = lob_components_defaults();
     lob_components_output got;
     options.join = LOB_JOIN_EQUAL;
-    assert_ok(lob_components_cpu(&got, &in, &options, &context, NULL));
+    assert_ok(lob_components_cpu(&got, &in, &options, THREADS(1), NULL));
     assert_int_equal(got.count, 3);
     lob_components_output_free(&got);
     options.join = LOB_JOIN_TOLERANCE;
     for (int tolerance = 0; tolerance < 2; tolerance++) {
         options.tolerance = tolerance;
-        assert_ok(lob_components_cpu(&got, &in, &options, &context, NULL));
+        assert_ok(lob_components_cpu(&got, &in, &options, THREADS(1), NULL));
         assert_int_equal(got.count, 3 - tolerance);
         lob_components_output_free(&got);
     }
@@ -191,13 +188,13 @@ TEST(the_type_follows_the_count)
         lob_volume image = zeros(LOB_U8, (lob_dims){2, rows[r].components, 1}, 1);
         for (int64_t i = 0; i < rows[r].components; i++) ((uint8_t *)image.data)[2 * i + i % 2] = 1;
         const lob_components_input in = {.image = &image};
-        const lob_context context = {.threads = 3};
         lob_components_options options = lob_components_defaults();
         options.neighbours = 6;
         options.type = rows[r].asked;
         lob_components_output got;
         lob_error error = {.text = ""};
-        assert_int_equal(lob_components_cpu(&got, &in, &options, &context, &error), rows[r].status);
+        assert_int_equal(lob_components_cpu(&got, &in, &options, THREADS(3), &error),
+                         rows[r].status);
         if (rows[r].status == LOB_OK) {
             assert_int_equal(got.count, rows[r].components);
             assert_int_equal(got.type, rows[r].want);
@@ -236,9 +233,8 @@ static int64_t mapped_index(lob_dims d, const axis_map *t, int64_t i)
 static lob_components_output components_of(const lob_components_input *in,
                                            const lob_components_options *options)
 {
-    const lob_context context = {.threads = 3};
     lob_components_output result;
-    assert_ok(lob_components_cpu(&result, in, options, &context, NULL));
+    assert_ok(lob_components_cpu(&result, in, options, THREADS(3), NULL));
     return result;
 }
 

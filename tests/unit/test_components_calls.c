@@ -64,11 +64,10 @@ TEST(bad_options_have_their_line)
     bad[n++].largest = -1;
     bad[n++].keep_values = true;
     bad[n++].type = LOB_U16;
-    const lob_context context = {.threads = 1};
     for (size_t i = 0; i < n; i++) {
         lob_error error = {.text = ""};
         lob_components_output r;
-        const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], &context, &error);
+        const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], THREADS(1), &error);
         if (st != LOB_EARG || error.text[0] == '\0' || r.labels)
             fail_msg("row %d: %s: %s", (int)i, lob_status_text(st), error.text);
     }
@@ -79,7 +78,6 @@ TEST(bad_images_have_their_line)
 {
     cube c;
     cube_make(&c, 4);
-    const lob_context context = {.threads = 1};
     enum { CHANNELS, NO_DIMS, HUGE_DIMS, OTHER_INTENSITIES, BAD };
     const lob_components_options options = lob_components_defaults();
     lob_volume images[BAD] = {c.image, c.image, c.image, c.image}, other = c.image;
@@ -92,7 +90,7 @@ TEST(bad_images_have_their_line)
         lob_error error = {.text = ""};
         lob_components_output r;
         if (i == OTHER_INTENSITIES) in.intensities = &other;
-        assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_components_cpu(&r, &in, &options, THREADS(1), &error), LOB_EDATA);
         assert_true(error.text[0] != '\0');
     }
     free(c.voxels);
@@ -104,7 +102,6 @@ TEST(values_that_cannot_be_kept)
     double value = 0;
     const lob_volume image = volume_of(&value, LOB_F64, (lob_dims){1, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
-    const lob_context context = {.threads = 1};
     lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;
     options.keep_values = true;
@@ -113,12 +110,12 @@ TEST(values_that_cannot_be_kept)
         lob_error error = {.text = ""};
         lob_components_output r;
         value = bad[i];
-        assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_components_cpu(&r, &in, &options, THREADS(1), &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "cannot be kept"));
     }
     value = 2147483647;
     lob_components_output r;
-    assert_ok(lob_components_cpu(&r, &in, &options, &context, NULL));
+    assert_ok(lob_components_cpu(&r, &in, &options, THREADS(1), NULL));
     assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
     lob_components_output_free(&r);
 }
@@ -183,9 +180,8 @@ TEST(natural_shapes_take_little)
     lob_components_options options[] = {lob_components_defaults(), everything()};
     options[1].fill_holes = false;
     for (size_t o = 0; o < COUNT(options); o++) {
-        const lob_context context = {.threads = 2};
         lob_components_output r;
-        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], THREADS(2), NULL));
         if (r.working_bytes > 5 * c.n)
             fail_msg("%.2f bytes a voxel", (double)r.working_bytes / (double)c.n);
         lob_components_output_free(&r);
@@ -203,10 +199,9 @@ typedef struct {
 static lob_status whole_attempt(void *user)
 {
     const trial *t = user;
-    const lob_context context = {.threads = 2};
     lob_components_output r;
     lob_error error = {.text = ""};
-    const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, &context, &error);
+    const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, THREADS(2), &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK) == (r.labels != NULL));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
@@ -220,7 +215,6 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
                               lob_error *error)
 {
     const trial *t = user;
-    (void)error;
     slab_image = t->c.image;
     slab_image.data = t->c.voxels + z * slab_image.dims.nx * slab_image.dims.ny;
     slab_image.dims.nz = planes;
@@ -231,7 +225,6 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
 static lob_status drop_planes(void *user, const void *labels, lob_type type, int64_t z,
                               int64_t planes, lob_error *error)
 {
-    (void)user, (void)labels, (void)type, (void)z, (void)planes, (void)error;
     return LOB_OK;
 }
 
@@ -239,11 +232,11 @@ static lob_status streamed_attempt(void *user)
 {
     const trial *t = user;
     const lob_components_stream stream = {.read = read_planes, .write = drop_planes, .user = user};
-    const lob_context context = {.threads = 2};
     lob_components_output r;
     lob_error error = {.text = ""};
-    const lob_status st = lob_components_streamed(
-        &r, &stream, t->c.image.dims, t->planes, &t->options, lob_components_cpu, &context, &error);
+    const lob_status st =
+        lob_components_streamed(&r, &stream, t->c.image.dims, t->planes, &t->options,
+                                lob_components_cpu, THREADS(2), &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
     lob_components_output_free(&r);

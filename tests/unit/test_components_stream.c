@@ -25,9 +25,8 @@ static void compare_case(const components_case *c, const lob_components_output *
     components_slabs t = components_slabs_of(c);
     lob_components_output got;
     lob_error error = {.text = ""};
-    const lob_context context = {.threads = 1 + (int)(c->number % 3)};
     const bool refused = c->options.fill_holes && planes < c->image.dims.nz;
-    const lob_status st = streamed(&got, &t, planes, &context, &error);
+    const lob_status st = streamed(&got, &t, planes, THREADS(1 + (int)(c->number % 3)), &error);
     if (st != (refused ? LOB_EARG : expected))
         fail_msg("%s: %lld planes: %s (%s)", c->shape, (long long)planes, lob_status_text(st),
                  error.text);
@@ -76,13 +75,12 @@ TEST(a_read_that_fails_ends_the_call)
 {
     components_case c;
     make_plain(&c, true);
-    const lob_context context = {.threads = 2};
     for (int64_t at = 0; at < 2 * c.image.dims.nz; at++) {
         components_slabs t = components_slabs_of(&c);
         lob_components_output got;
         lob_error error = {.text = ""};
         t.fail_at = at;
-        assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EIO);
+        assert_int_equal(streamed(&got, &t, 1, THREADS(2), &error), LOB_EIO);
         assert_string_equal(error.text, "planes cannot be read");
         assert_null(got.regions);
         lob_components_output_free(&got);
@@ -102,12 +100,11 @@ TEST(planes_that_change_are_noticed)
     for (int some = 0; some < 2; some++) {
         memset(c.image.data, some ? 0 : 1, (size_t)c.n);
         components_slabs t = components_slabs_of(&c);
-        const lob_context context = {.threads = 1};
         lob_components_output got;
         lob_error error = {.text = ""};
         t.change_at = (int)c.image.dims.nz + 1;
         t.change_to_some = some;
-        assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EDATA);
+        assert_int_equal(streamed(&got, &t, 1, THREADS(1), &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "changed"));
         lob_components_output_free(&got);
         components_slabs_free(&t);

@@ -116,16 +116,15 @@ TEST(contacts_are_all_faces)
     for (uint64_t number = 1; number <= 200; number++) {
         contacts_case s = make_case(number);
         const int channels = s.image.channels;
-        const lob_context context = {.threads = 1 + (int)(number % 4)};
         double means[MAX * 3];
         lob_contact *list;
         int64_t found, at = 0;
-        assert_ok(lob_label_means(means, &s.grid, &s.image, &context, NULL));
+        assert_ok(lob_label_means(means, &s.grid, &s.image, THREADS(1 + (int)(number % 4)), NULL));
         for (int32_t k = 1; k <= s.grid.count; k++)
             for (int c = 0; c < channels; c++)
                 assert_true(near(means[(k - 1) * channels + c], mean_of(&s, k, c)));
         assert_ok(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
-                               s.slice_axis, &context, NULL));
+                               s.slice_axis, THREADS(1 + (int)(number % 4)), NULL));
         for (int a = 1; a <= MAX; a++)
             for (int b = a + 1; b <= MAX; b++) {
                 const int64_t *faces = s.faces[a][b];

@@ -15,8 +15,7 @@
 static lob_status grow(const growcut_case *c, const lob_growcut_options *options, int threads,
                        const lob_growcut_output *out, lob_growcut_stats *stats)
 {
-    const lob_context context = {.threads = threads};
-    return lob_growcut_cpu(out, stats, &c->in, options, &context, NULL);
+    return lob_growcut_cpu(out, stats, &c->in, options, THREADS(threads), NULL);
 }
 
 /* A random case may have no seed on data; then there is nothing to compare. */
@@ -341,8 +340,7 @@ TEST(rules)
             options.min_strength = rows[i].min_strength;
             const lob_growcut_input in = {&im, &se, 9, NULL, NULL};
             const lob_growcut_output out = {labels, NULL, NULL};
-            const lob_context context = {.threads = 1};
-            assert_ok((*b)->growcut(&out, NULL, &in, &options, &context, NULL));
+            assert_ok((*b)->growcut(&out, NULL, &in, &options, THREADS(1), NULL));
             if (memcmp(labels, want, n) != 0) fail_msg("%s: %s", (*b)->name, rows[i].what);
         }
 }
@@ -362,15 +360,14 @@ TEST(wide_keys_when_needed)
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 40000, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
-    const lob_context context = {.threads = 1};
     lob_growcut_stats stats;
     lob_error line = {.text = ""};
-    assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line));
+    assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), &line));
     assert_int_equal(stats.key_bits, 64);
     assert_int_equal(stats.reached, N);
     assert_true(stats.largest_cost == 60000.0 * (N - 1));
     options.key_bits = 32;
-    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_EARG);
+    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), &line), LOB_EARG);
     assert_true(strlen(line.text) > 0);
     free(image), free(seeds), free(labels);
 }
@@ -388,13 +385,12 @@ TEST(penalty_beyond_the_range)
     const lob_volume se = volume_of(seeds, LOB_U8, im.dims, NULL);
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
-    const lob_context context = {.threads = 1};
     static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
     for (size_t i = 0; i < COUNT(penalties); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
-        assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL));
+        assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, THREADS(1), NULL));
         assert_memory_equal(labels, want, N);
     }
 }
@@ -412,8 +408,7 @@ TEST(strength_never_vanishes)
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 1, NULL, NULL};
     const lob_growcut_output out = {labels, strength, NULL};
-    const lob_context context = {.threads = 1};
-    assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL));
+    assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, THREADS(1), NULL));
     for (int i = 0; i < N; i++) {
         const float want = fmaxf((float)exp(-i), FLT_MIN); /* a level a step, and dmax is 1 */
         if (labels[i] != 1 || strength[i] != want) fail_msg("voxel %d: %g", i, strength[i]);
@@ -455,10 +450,9 @@ TEST(stopped_after_rounds)
         options.rounds = cases[i].rounds;
         const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
         const lob_growcut_output out = {labels, NULL, tie};
-        const lob_context context = {.threads = 1};
         lob_growcut_stats stats;
         for (options.tile = 0; options.tile <= 4; options.tile += 4) {
-            assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, &context, NULL));
+            assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), NULL));
             for (int v = 0; v < N; v++)
                 if (labels[v] != cases[i].want[v] - '0' || tie[v] != cases[i].tie[v] - '0')
                     fail_msg("%s: voxel %d: %d%s", cases[i].what, v, labels[v],

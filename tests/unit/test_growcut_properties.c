@@ -9,8 +9,7 @@ enum { CASES = 60 };
 
 static lob_status grow(const growcut_case *c, const lob_growcut_output *out)
 {
-    const lob_context context = {.threads = 2};
-    return lob_growcut_cpu(out, NULL, &c->in, &c->options, &context, NULL);
+    return lob_growcut_cpu(out, NULL, &c->in, &c->options, THREADS(2), NULL);
 }
 
 /* Reverse an array of `bytes`-wide elements along an axis, channel by channel. */

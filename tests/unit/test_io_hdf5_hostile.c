@@ -106,7 +106,6 @@ static void long_side(hid_t file)
 static size_t no_filter(unsigned flags, size_t n, const unsigned values[], size_t bytes,
                         size_t *size, void **buffer)
 {
-    (void)flags, (void)n, (void)values, (void)size, (void)buffer;
     return bytes;
 }
 

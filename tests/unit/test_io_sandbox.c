@@ -10,31 +10,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void silent(int out, void *user)
-{
-    (void)out;
-    (void)user;
-}
+static void silent(int out, void *user) {}
 
 static void aborts(int out, void *user)
 {
-    (void)out;
-    (void)user;
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
 static void exits(int out, void *user)
 {
-    (void)out;
-    (void)user;
     _exit(1);
 }
 
 static void spins(int out, void *user)
 {
-    (void)out;
-    (void)user;
     lob_sandbox_limit(0, 1 << 30);
     for (volatile unsigned i = 0;; i++) {
     }
@@ -42,21 +32,16 @@ static void spins(int out, void *user)
 
 static void sleeps(int out, void *user)
 {
-    (void)out;
-    (void)user;
     sleep(100);
 }
 
 static void interrupted(int out, void *user)
 {
-    (void)out;
-    (void)user;
     raise(SIGTERM); /* the parent's handler is not run here */
 }
 
 static void on_term(int number)
 {
-    (void)number;
     _exit(0);
 }
 
@@ -123,7 +108,6 @@ TEST(a_child_that_still_sends_is_stopped)
 
 static void tries_files(int out, void *user)
 {
-    (void)user;
     char found[3] = {0, 0, 0};
     found[0] = write(LOB_SANDBOX_KEPT, "x", 1) == 1;
     lob_sandbox_files(false);

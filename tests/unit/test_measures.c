@@ -118,11 +118,10 @@ TEST(types_may_differ)
     const lob_dims d = {6, 1, 1};
     const lob_volume va = volume_of(a, LOB_F32, d, (double[]){1, 1, 1});
     const lob_volume vb = volume_of(b, LOB_I64, d, (double[]){1, 1, 1});
-    const lob_context context = {.threads = 2};
     lob_overlap *rows = NULL;
     int32_t count = 0;
     int equal = 1;
-    assert_ok(lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 0, &context, NULL));
+    assert_ok(lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 0, THREADS(2), NULL));
     assert_int_equal(count, 4);
     assert_int_equal(equal, 0);
     assert_int_equal(rows[3].label, 70000);

@@ -13,7 +13,6 @@ static const lob_dims dims = {5, 4, 3};
 
 static lob_status distance_attempt(void *user)
 {
-    (void)user;
     const uint8_t set[60] = {[17] = 1};
     float squared[60];
     return lob_distance_squared(squared, set, dims, mm, 3);
@@ -21,17 +20,15 @@ static lob_status distance_attempt(void *user)
 
 static lob_status compare_attempt(void *user)
 {
-    (void)user;
     uint8_t a[60] = {[7] = 1, [8] = 1, [20] = 9, [59] = 4};
     uint8_t b[60] = {[8] = 1, [9] = 1, [21] = 9, [33] = 200};
     const lob_volume va = volume_of(a, LOB_U8, dims, mm), vb = volume_of(b, LOB_U8, dims, mm);
-    const lob_context context = {.threads = 1};
     lob_overlap *rows = NULL;
     int32_t count = 0;
     int equal = 0;
     lob_error error = {.text = ""};
     const lob_status st =
-        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, &error);
+        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, THREADS(1), &error);
     assert_true((st == LOB_OK) == (rows != NULL));
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     free(rows);
@@ -44,13 +41,12 @@ static lob_status growcut_attempt(void *user)
     for (int i = 0; i < 60; i++) image[i] = (uint8_t)(i % 7);
     const lob_volume im = volume_of(image, LOB_U8, dims, mm);
     const lob_volume se = volume_of(seeds, LOB_U8, dims, mm);
-    const lob_context context = {.threads = 2};
     lob_growcut_options options = lob_growcut_defaults();
     options.slice_axis = *(int *)user;
     options.neighbours = options.slice_axis < 0 ? 26 : 8;
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, tie};
-    return lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL);
+    return lob_growcut_cpu(&out, NULL, &in, &options, THREADS(2), NULL);
 }
 
 static lob_status phantom_attempt(void *user)
@@ -58,10 +54,9 @@ static lob_status phantom_attempt(void *user)
     lob_phantom_options o = lob_phantom_defaults(*(lob_phantom_kind *)user);
     o.dims = (lob_dims){12, 11, 17};
     o.cells = 2;
-    const lob_context context = {.threads = 2};
     lob_volume image, truth, seeds;
     lob_error error = {.text = ""};
-    const lob_status st = lob_phantom(&image, &truth, &seeds, &o, &context, &error);
+    const lob_status st = lob_phantom(&image, &truth, &seeds, &o, THREADS(2), &error);
     if (st != LOB_OK) {
         assert_true(error.text[0]);
         assert_null(image.data);

@@ -118,11 +118,10 @@ TEST(compactness_is_that_of_sheared_voxels)
     assert_true(lob_geometry_of_affine(&labels.geometry, leaning));
     const lob_partition_input in = {
         .labels = &labels, .label_count = 1, .truth = &labels, .truth_count = 1};
-    const lob_context context = {.threads = 1};
     for (int axis = -1; axis <= 0; axis++) {
         const lob_partition_options options = {.slice_axis = axis};
         lob_partition got;
-        assert_ok(lob_partition_measure(&got, &in, &options, &context, NULL));
+        assert_ok(lob_partition_measure(&got, &in, &options, THREADS(1), NULL));
         check_number("eight voxels", "compactness", got.compactness,
                      axis < 0 ? 36 * PI * 16 * 16 / (44.0 * 44 * 44) : 4 * PI * 16 / (28.0 * 28));
     }
@@ -136,9 +135,8 @@ TEST(agrees_with_a_pencil)
         lob_volume truth = labels;
         truth.data = (void *)by_hand[i].truth;
         const lob_partition_input in = {&labels, 9, &truth, 7, NULL};
-        const lob_context context = {.threads = 2};
         lob_partition got;
-        assert_ok(lob_partition_measure(&got, &in, &by_hand[i].options, &context, NULL));
+        assert_ok(lob_partition_measure(&got, &in, &by_hand[i].options, THREADS(2), NULL));
         check(by_hand[i].what, &got, &by_hand[i].want);
     }
 }
@@ -239,9 +237,8 @@ TEST(explained_variation_is_exact)
     const lob_volume vi = volume_of(image, LOB_I16, d, mm);
     const lob_partition_input in = {&vl, 2, &vt, 300, &vi};
     const lob_partition_options options = {.tolerance = 1, .in_voxels = true, .slice_axis = -1};
-    const lob_context context = {.threads = 3};
     lob_partition got;
-    assert_ok(lob_partition_measure(&got, &in, &options, &context, NULL));
+    assert_ok(lob_partition_measure(&got, &in, &options, THREADS(3), NULL));
     const double mean = 21.0 / 5, other = 25.0 / 3;
     const double between = 2 * pow(-2 - mean, 2) + 3 * pow(other - mean, 2);
     const double all = 9 + 1 + 49 + 81 + 81 - 5 * mean * mean;
@@ -252,7 +249,7 @@ TEST(explained_variation_is_exact)
     lob_volume still = vi;
     still.data = (void *)flat;
     const lob_partition_input constant = {&vl, 2, &vt, 300, &still};
-    assert_ok(lob_partition_measure(&got, &constant, &options, &context, NULL));
+    assert_ok(lob_partition_measure(&got, &constant, &options, THREADS(3), NULL));
     assert_true(isnan(got.explained_variation));
 }
 
@@ -371,8 +368,7 @@ static lob_status measure_noise(const lob_context *context)
 
 static lob_status noise_attempt(void *threads)
 {
-    const lob_context context = {.threads = *(int *)threads};
-    return measure_noise(&context);
+    return measure_noise(THREADS(*(int *)threads));
 }
 
 TEST(allocations_may_fail)

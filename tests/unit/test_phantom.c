@@ -62,9 +62,8 @@ static lob_phantom_options options_of(size_t c)
 static void make(scan *s, size_t c, int threads)
 {
     const lob_phantom_options o = options_of(c);
-    const lob_context context = {.threads = threads};
     lob_error error = {.text = ""};
-    if (lob_phantom(&s->image, &s->truth, &s->seeds, &o, &context, &error) != LOB_OK)
+    if (lob_phantom(&s->image, &s->truth, &s->seeds, &o, THREADS(threads), &error) != LOB_OK)
         fail_msg("%s: %s", cases[c].what, error.text);
 }
 
@@ -152,12 +151,11 @@ TEST(outputs_are_independent)
     scan all;
     make(&all, 1, 2);
     const lob_phantom_options o = options_of(1);
-    const lob_context context = {.threads = 2};
     lob_volume alone;
     lob_volume *const whole[3] = {&all.image, &all.truth, &all.seeds};
     for (int i = 0; i < 3; i++) {
         assert_ok(lob_phantom(i == 0 ? &alone : NULL, i == 1 ? &alone : NULL,
-                              i == 2 ? &alone : NULL, &o, &context, NULL));
+                              i == 2 ? &alone : NULL, &o, THREADS(2), NULL));
         assert_true(hash_volume(0, &alone) == hash_volume(0, whole[i]));
         lob_volume_free(&alone);
     }
@@ -172,9 +170,8 @@ TEST(liver_has_its_share)
         memcpy(o.spacing_mm, (double[]){5, 5, 5}, sizeof o.spacing_mm);
         o.noise = 0;
         o.random_seed = seed;
-        const lob_context context = {.threads = 2};
         lob_volume image, truth;
-        assert_ok(lob_phantom(&image, &truth, NULL, &o, &context, NULL));
+        assert_ok(lob_phantom(&image, &truth, NULL, &o, THREADS(2), NULL));
         int64_t body = 0, liver = 0;
         for (int64_t i = 0; i < lob_voxels(&image); i++) {
             const uint8_t label = ((const uint8_t *)truth.data)[i];

@@ -34,9 +34,8 @@ TEST(random_labels)
         lob_region *regions = malloc((rows + 1) * sizeof *regions);
         lob_region_values *values = malloc((rows + 1) * sizeof *values);
         for (int threads = 1; threads <= 3; threads++) {
-            const lob_context context = {.threads = threads};
             lob_fine_levels fine = {0};
-            assert_ok(lob_regions_cpu(regions, values, &fine, &in, &context, NULL));
+            assert_ok(lob_regions_cpu(regions, values, &fine, &in, THREADS(threads), NULL));
             if (memcmp(regions, r.regions, rows * sizeof *regions) != 0)
                 fail_msg("%s: %d threads: regions differ", c.shape, threads);
             assert_true(!r.values == !c.in.intensities);
@@ -105,13 +104,12 @@ TEST(measures)
         lob_volume image = volume_of(store, rows[r].type, (lob_dims){rows[r].n, 1, 1}, NULL);
         for (int i = 0; i < rows[r].n; i++) put_number(&image, i, rows[r].in[i]);
         const lob_regions_input in = {rows[r].labels, LOB_U8, 2, image.dims, &image};
-        const lob_context context = {.threads = 2};
         const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
         const int row = rows[r].label - 1;
         lob_region regions[2];
         lob_region_values values[2];
         lob_fine_levels fine;
-        assert_ok(lob_regions_cpu(regions, values, &fine, &in, &context, NULL));
+        assert_ok(lob_regions_cpu(regions, values, &fine, &in, THREADS(2), NULL));
         const lob_region_measures m = lob_region_measure(&regions[row], &values[row], &geometry,
                                                          &fine, rows[r].slope, rows[r].inter);
         const double scale = fmax(1, fmax(fabs(rows[r].highest), fabs(rows[r].lowest)));
@@ -130,10 +128,9 @@ TEST(places)
         labels, LOB_I16, 3, {3, 2, 2},
            NULL
     };
-    const lob_context context = {.threads = 1};
     const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
     lob_region r[3];
-    assert_ok(lob_regions_cpu(r, NULL, NULL, &in, &context, NULL));
+    assert_ok(lob_regions_cpu(r, NULL, NULL, &in, THREADS(1), NULL));
     const lob_region empty = {0};
     assert_memory_equal(&r[1], &empty, sizeof empty);
     assert_int_equal(r[2].voxels, 4);
@@ -219,7 +216,6 @@ TEST(bad_input_has_its_line)
     const lob_volume other = volume_of(voxels, LOB_U8, (lob_dims){1, 2, 1}, NULL);
     lob_region r[3];
     lob_region_values v[3];
-    const lob_context context = {.threads = 1};
     const struct {
         lob_regions_input in;
         lob_status want;
@@ -232,7 +228,7 @@ TEST(bad_input_has_its_line)
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error error = {.text = ""};
-        assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, &context, &error), bad[i].want);
+        assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, THREADS(1), &error), bad[i].want);
         assert_true(error.text[0] != '\0');
     }
 }
@@ -248,10 +244,9 @@ TEST(the_first_wrong_label_is_named)
            NULL
     };
     for (int threads = 1; threads <= 4; threads++) {
-        const lob_context context = {.threads = threads};
         lob_region r[6];
         lob_error error;
-        assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, THREADS(threads), &error), LOB_EDATA);
         assert_string_equal(error.text, "the label of voxel 3001 is not in 0..6");
     }
 }
@@ -268,8 +263,7 @@ TEST(tables_of_threads_are_within_the_memory)
     const lob_regions_input in = {labels, LOB_I32, 1 + (N - 1) / VOXELS, image.dims, &image};
     const size_t n = (size_t)in.count;
     const int64_t table = in.count * (int64_t)(sizeof *got + sizeof *got_values);
-    const lob_context one = {.threads = 1};
-    assert_ok(lob_regions_cpu(want, want_values, NULL, &in, &one, NULL));
+    assert_ok(lob_regions_cpu(want, want_values, NULL, &in, THREADS(1), NULL));
     for (int tables = 0; tables < 3; tables++) {
         const lob_context context = {.threads = 3, .max_memory = tables * table + 1};
         const int64_t before = alloc_fail_bytes();

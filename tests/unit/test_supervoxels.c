@@ -9,9 +9,9 @@
 static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const supervoxels_case *c,
                       int threads)
 {
-    const lob_context context = {.threads = threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_supervoxels_cpu(labels, stats, &c->in, &c->options, &context, &error);
+    const lob_status st =
+        lob_supervoxels_cpu(labels, stats, &c->in, &c->options, THREADS(threads), &error);
     if ((st == LOB_OK) != (error.text[0] == '\0')) fail_msg("%s: '%s'", c->shape, error.text);
     return st;
 }

@@ -10,8 +10,7 @@ static lob_status attempt(void *user)
 {
     static int32_t labels[31 * 31 * 31];
     const supervoxels_case *c = user;
-    const lob_context context = {.threads = 3};
-    return lob_supervoxels_cpu(labels, NULL, &c->in, &c->options, &context, NULL);
+    return lob_supervoxels_cpu(labels, NULL, &c->in, &c->options, THREADS(3), NULL);
 }
 
 TEST(any_allocation_fails)
@@ -32,20 +31,18 @@ TEST(any_allocation_fails)
 
 static lob_status contacts_attempt(void *user)
 {
-    const lob_context context = {.threads = 3};
     lob_contact *list;
     int64_t found;
     double means[500];
     uint8_t labels[500];
-    (void)user;
     for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
     const lob_label_grid grid = {
         labels, LOB_U8, 200, {10, 10, 5}
     };
     const lob_volume image = volume_of(labels, LOB_U8, grid.dims, (double[]){1, 1, 1});
-    lob_status st = lob_label_means(means, &grid, &image, &context, NULL);
+    lob_status st = lob_label_means(means, &grid, &image, THREADS(3), NULL);
     if (st != LOB_OK) return st;
-    st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, &context, NULL);
+    st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, THREADS(3), NULL);
     assert_true((st == LOB_OK) == (list != NULL));
     free(list);
     return st;
