@@ -23,7 +23,7 @@ static void around(double value)
     }
 }
 
-static void numbers_at_the_ends_of_ranges(void **state)
+TEST(numbers_at_the_ends_of_ranges)
 {
     static const double special[] = {
         0.0,      NAN,        INFINITY,          5e-324,           0x1p53, 0x1p63,
@@ -35,7 +35,7 @@ static void numbers_at_the_ends_of_ranges(void **state)
     for (int n = -2000; n <= 2000; n++) same_as_defined(n);
 }
 
-static void numbers_of_every_length(void **state)
+TEST(numbers_of_every_length)
 {
     uint64_t random = 1;
     for (int i = 0; i < 40000; i++) {
@@ -48,13 +48,4 @@ static void numbers_of_every_length(void **state)
         same_as_defined(whole / (double)(1 + i % 97));   /* means */
         same_as_defined(ldexp((double)bits, -(i % 90))); /* any bits */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_at_the_ends_of_ranges),
-        cmocka_unit_test(numbers_of_every_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
     return st;
 }
 
-static void test_taken(void **state)
+TEST(test_taken)
 {
     static const struct {
         const char *what, *line, *row, *want;
@@ -146,7 +146,7 @@ static void test_taken(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *what, *line, *message;
@@ -207,7 +207,7 @@ static void test_refused(void **state)
 }
 
 /* What was wrong leaves the variable as it was. */
-static void test_refused_value_changes_nothing(void **state)
+TEST(test_refused_value_changes_nothing)
 {
     static const char *const lines[][2] = {
         {"a --number 11",    "number"},
@@ -227,7 +227,7 @@ static void test_refused_value_changes_nothing(void **state)
     }
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
     static const struct {
         const char *a, *b;
@@ -260,7 +260,7 @@ static char *help_text(variables *v)
 }
 
 /* Help shows the defaults that the variables hold, none where there is none, and every row. */
-static void test_help(void **state)
+TEST(test_help)
 {
     static const char *const parts[] = {
         "lobule test: a summary",
@@ -291,7 +291,7 @@ static void test_help(void **state)
     free(text);
 }
 
-static void test_asks_for(void **state)
+TEST(test_asks_for)
 {
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
     char *const found[] = {other, help}, *const letter[] = {h}, *const after[] = {dashes, help};
@@ -311,17 +311,4 @@ static void test_asks_for(void **state)
     assert_false(lob_asks_for(&table, 1, value, 1, "help"));
     assert_false(lob_asks_for(&table, 1, after, 2, "help"));
     assert_false(lob_asks_for(&table, 1, found, 1, "help"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_value_changes_nothing),
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_asks_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
