@@ -437,6 +437,9 @@ const lob_command lob_command_growcut = {
         "Seeds hold two labels or more, one of them usually the background's; a single label needs "
         "a limit (--mask, --range, --max-mm, ...) or --slices, where it fills the slices that hold "
         "it.\n"
+        "Seeds, masks and strengths lie on the image's grid. If their axes are only exchanged or "
+        "flipped, they are turned as the image lies, and the report says so; what would have to be "
+        "interpolated is refused.\n"
         "The label volume keeps the image's header. Its type is uint8, int16 or int32, whichever "
         "is the smallest that holds the largest label.",
     .examples =

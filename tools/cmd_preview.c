@@ -1,6 +1,7 @@
 /* lobule preview: a scan and its labels in one picture. */
 #include "io/png.h"
 #include "tools/commands.h"
+#include "tools/grid.h"
 #include "tools/label_list.h"
 #include "tools/mosaic.h"
 
@@ -106,7 +107,7 @@ static void locate_content(content *c, bool labels)
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
 {
     lob_status st = lob_session_read(s, &c->labels, set->labels, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_same_grid(&c->image, set->image, &c->labels, set->labels, &s->error);
+    if (st == LOB_OK) st = lob_grid_match(s, &c->labels, set->labels, &c->image, set->image);
     if (st == LOB_OK) st = lob_labels_dense(&c->labels, &c->set, set->labels, &s->error);
     if (st != LOB_OK) return st;
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);
