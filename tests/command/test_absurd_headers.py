@@ -65,3 +65,21 @@ def test_the_only_label_is_drawn(tmp_path):
     assert tinted(tmp_path, labels) > 200000
     labels[0, 0, 0] = 2
     assert tinted(tmp_path, labels) < 50000
+
+
+@pytest.mark.parametrize("size", [["--size", "3vox"], ["--size", "3mm"], ["--count", "30"]])
+@pytest.mark.parametrize("spacing", [1e10, 1e20, (1, 1e20, 1), 1e300])
+def test_supervoxels_of_absurd_voxels(tmp_path, spacing, size):
+    """Voxels of 1e20 mm are bad data, not bad usage, whatever is asked for."""
+    scan(tmp_path / "scan.nii", spacing)
+    before = contents(tmp_path)
+    done = lobule("supervoxels", "scan.nii", "-o", "out.nii", *size, cwd=tmp_path)
+    assert_one_line(done, 65, "scan.nii: voxels of", "e+", "correct the spacing in its header")
+    assert contents(tmp_path) == before
+
+
+def test_supervoxels_of_large_voxels(tmp_path):
+    """Across a single slice nothing is measured, and kilometres are no error."""
+    for spacing, shape in ((1e6, SHAPE), ((1, 1, 1e20), (20, 24, 1))):
+        scan(tmp_path / "scan.nii", spacing, shape)
+        good("supervoxels", "scan.nii", "-o", "out.nii", "--size", "3vox", "--force", cwd=tmp_path)
