@@ -236,16 +236,17 @@ static lob_status check_outputs(lob_session *s, const settings *set, const lob_v
     return st;
 }
 
-/* A spacing that no --size comes near is a damaged header's. */
+/* A spacing that no --size comes near, or one far below an atom, is a damaged header's. */
 static lob_status check_spacing(lob_session *s, const settings *set, const lob_volume *image)
 {
+    const double shortest_mm = 1e-12;
     const double *const mm = image->geometry.spacing_mm;
     for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > 1 && mm[a] > longest_mm)
+        if (lob_side(image->dims, a) > 1 && !(mm[a] >= shortest_mm && mm[a] <= longest_mm))
             return lob_fail(&s->error, LOB_EDATA,
-                            "%s: voxels of %g x %g x %g mm are too large to be meant; correct the "
+                            "%s: voxels of %g x %g x %g mm are too %s to be meant; correct the "
                             "spacing in its header",
-                            set->image, mm[0], mm[1], mm[2]);
+                            set->image, mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
     return LOB_OK;
 }
 
