@@ -225,7 +225,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("order", &set.order, "raster|size",
                    "number components as a raster scan meets them, or the largest first"),
         OPT_EXTENT("min-size", &set.min_size, 0, 0x1p62,
-                   "take out components smaller than this; as 100vox, 50mm3 or 5um3"),
+                   "take out components smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
         OPT_EXTENT("max-size", &set.max_size, 0, 0x1p62, "take out components larger than this",
                    .above_low = true),
         OPT_INT(

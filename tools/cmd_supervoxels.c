@@ -19,6 +19,9 @@ enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
  */
 static const double lab_compactness = 0.1;
 
+/* The largest --size. */
+static const double longest_mm = 1e8;
+
 typedef struct {
     const char *image, *labels, *mask;
     const char *mean, *boundaries, *table, *graph;
@@ -233,9 +236,24 @@ static lob_status check_outputs(lob_session *s, const settings *set, const lob_v
     return st;
 }
 
+/* A spacing that no --size comes near, or one far below an atom, is a damaged header's. */
+static lob_status check_spacing(lob_session *s, const settings *set, const lob_volume *image)
+{
+    const double shortest_mm = 1e-12;
+    const double *const mm = image->geometry.spacing_mm;
+    for (int a = 0; a < 3; a++)
+        if (lob_side(image->dims, a) > 1 && !(mm[a] >= shortest_mm && mm[a] <= longest_mm))
+            return lob_fail(&s->error, LOB_EDATA,
+                            "%s: voxels of %g x %g x %g mm are too %s to be meant; correct the "
+                            "spacing in its header",
+                            set->image, mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
+    return LOB_OK;
+}
+
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = check_spacing(s, set, &w->image);
     if (st == LOB_OK) st = check_outputs(s, set, &w->image);
     if (st == LOB_OK) st = make_options(s, set, w);
     if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
@@ -461,7 +479,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "slic weighs distance against intensity, slico finds that weight for each "
                    "supervoxel, lsc works with spectral features"),
         OPT_LENGTH(
-            "size", &set.size, 0, 1e8,
+            "size", &set.size, 0, longest_mm,
             "side of a supervoxel; as 8mm, 5um, or 12vox for as many voxels as a cube of 12 has",
             .above_low = true),
         OPT_INT(

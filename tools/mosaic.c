@@ -223,7 +223,7 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels
             if (steps[i] * power * pixels_per_mm <= max) length = steps[i] * power;
         power /= 10;
     }
-    if (length == 0) return;
+    if (length * pixels_per_mm < 1) return;
 
     const int pixels = (int)(length * pixels_per_mm + 0.5), thick = 2 * text_scale;
     char text[32];

@@ -157,6 +157,8 @@ SIZES = [
     (("--min-size", "4vox"), {"smallest": 4}),
     (("--min-size", f"{4 * VOXEL_MM3}mm3"), {"smallest": 4}),
     (("--min-size", f"{3.5 * VOXEL_MM3}mm3"), {"smallest": 4}),
+    (("--min-size", f"{4 * VOXEL_MM3 / 1000}ml"), {"smallest": 4}),
+    (("--min-size", f"{3.5 * VOXEL_MM3 / 1000}cm3"), {"smallest": 4}),
     (("--max-size", "7"), {"largest": 7}),
     (("--max-size", f"{7 * VOXEL_MM3}mm3"), {"largest": 7}),
     (("--max-size", f"{7.9 * VOXEL_MM3}mm3"), {"largest": 7}),
