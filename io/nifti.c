@@ -61,16 +61,24 @@ static const unsigned char *head_of(const lob_input *file, unsigned char *scratc
     return file->bytes;
 }
 
+/* Is this the image of a pair, whose bytes say nothing of what it is? */
+static bool has_header_beside(const char *path)
+{
+    bool there = false;
+    for (int gz = 0; lob_pair_image(path) && !there && gz < 2; gz++) {
+        char *header = lob_pair_other(path, gz);
+        there = header && access(header, F_OK) == 0;
+        free(header);
+    }
+    return there;
+}
+
 static bool nifti_sniff(const lob_location *where, const lob_input *file)
 {
     unsigned char scratch[4];
     size_t got;
     const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
-    if (lob_nifti_looks(head, got)) return true;
-    /* by their names, so that reading can say what is wrong with them */
-    return lob_has_suffix(where->file, ".nii") || lob_has_suffix(where->file, ".nii.gz") ||
-           lob_has_suffix(where->file, ".nia") || lob_pair_header(where->file) ||
-           lob_pair_image(where->file);
+    return lob_nifti_looks(head, got) || has_header_beside(where->file);
 }
 
 /*

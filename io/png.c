@@ -144,7 +144,8 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
     if (!rows || !out->data)
         st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
     else if (!read_rows(out, rows, row_bytes, head, png))
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path, s->message);
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
+                      where->path, s->message);
     free(rows);
     return st;
 }
@@ -171,8 +172,8 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     }
     png_set_read_fn(png, &s, read_bytes);
     if (!read_head(&head, png, info)) {
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path,
-                      s.message[0] ? s.message : "odd row size");
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
+                      where->path, s.message[0] ? s.message : "odd row size");
         goto out;
     }
     out->type = head.wide ? LOB_U16 : LOB_U8;
