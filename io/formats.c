@@ -170,6 +170,22 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     return st;
 }
 
+lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path, lob_error *error)
+{
+    *sets = NULL;
+    *count = *more = 0;
+    const lob_format *format;
+    lob_location where;
+    lob_input file;
+    lob_status st = lob_format_open(&format, &where, &file, path, error);
+    if (st == LOB_OK)
+        st = format->list ? format->list(sets, count, more, &where, &file, error)
+                          : lob_fail(error, LOB_EDATA, "%s: holds one volume", path);
+    lob_input_close(&file);
+    lob_location_free(&where);
+    return st;
+}
+
 /* ---- writing ---- */
 
 lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s)

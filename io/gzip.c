@@ -28,6 +28,14 @@ bool lob_gzip_justifies(uint64_t inflated, size_t compressed)
     return inflated / LOB_GZIP_MAX_RATIO <= compressed;
 }
 
+bool lob_gzip_ends_at(uint64_t inflated, const unsigned char *in, size_t size)
+{
+    uint32_t last = 0;
+    if (size < 18) return false; /* head and tail alone */
+    for (size_t i = 0; i < 4; i++) last |= (uint32_t)in[size - 4 + i] << (8 * i);
+    return last == (uint32_t)inflated;
+}
+
 /* ---- inflating as a stream ---- */
 
 typedef struct {
@@ -167,8 +175,8 @@ bool lob_gzip_reader_get(lob_gzip_reader *r, unsigned char *out, uint64_t offset
 lob_status lob_gzip_reader_end(lob_gzip_reader *r, uint64_t wanted, lob_gzip_rest *rest,
                                lob_error *error)
 {
-    const bool short_of = r->at < wanted;
     skip_to(r, UINT64_MAX); /* for the checksums */
+    const bool short_of = r->at < wanted;
     *rest = (lob_gzip_rest){r->at > wanted ? r->at - wanted : 0, r->s.trailing};
     if (r->s.damage)
         return lob_fail(error, LOB_EDATA,

@@ -157,6 +157,24 @@ static lob_status check_size(const lob_nifti *h, const lob_input *image, const c
     return LOB_OK;
 }
 
+/* The voxels of a file whose header alone is read: a warning where they are not all there. */
+static void note_missing(const lob_nifti *h, const lob_input *image, const char *path,
+                         lob_file_info *info)
+{
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
+    lob_error why;
+    lob_gzip_rest rest;
+    lob_status st = check_size(h, image, path, info, &why);
+    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size) &&
+        !lob_gzip_ends_at(end, image->bytes, image->size)) {
+        lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
+        if (!reader) return;
+        st = lob_gzip_reader_end(reader, end, &rest, &why);
+        lob_gzip_reader_free(reader);
+    }
+    if (st != LOB_OK) lob_warn(info, "%s", why.text);
+}
+
 /* Where component v of the frame begins in the file. */
 static uint64_t component_at(const lob_nifti *h, int64_t frame, int64_t v)
 {
@@ -327,14 +345,14 @@ static lob_status find_header(sources *from, const lob_location *where, const lo
 }
 
 /* Find the voxels: in the header's file or in the other half of the pair. */
-static lob_status find_image(sources *from, const lob_nifti *h, bool needed, lob_error *error)
+static lob_status find_image(sources *from, const lob_nifti *h, lob_error *error)
 {
     if (!h->pair) {
         from->image = from->header;
         from->image_path = from->header_path;
         return LOB_OK;
     }
-    if (from->image != from->header || !needed) return LOB_OK;
+    if (from->image != from->header) return LOB_OK;
     if (!lob_pair_header(from->header_path))
         return lob_fail(
             error, LOB_EDATA,
@@ -388,11 +406,18 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
     if (st != LOB_OK) return st;
     const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
     st = lob_nifti_parse(h, head, got, from->header_path, info, error);
-    if (st == LOB_OK) st = find_image(from, h, !options->header_only, error);
+    if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
     if (st != LOB_OK) return st;
     if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
 
-    if (!options->header_only) {
+    if (options->header_only) {
+        lob_error why; /* there may be a header alone */
+        st = find_image(from, h, &why);
+        if (st == LOB_OK)
+            note_missing(h, from->image, from->image_path, info);
+        else
+            lob_warn(info, "%s", why.text);
+    } else {
         st = check_size(h, from->image, from->image_path, info, error);
         if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
         if (st != LOB_OK) return st;
