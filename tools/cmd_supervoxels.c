@@ -21,7 +21,7 @@ static const double lab_compactness = 0.1;
 
 typedef struct {
     const char *image, *labels, *mask;
-    const char *mean, *boundaries, *table, *graph;
+    const char *mean, *boundaries, *table, *graph, *name;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
     lob_size size;
@@ -61,8 +61,10 @@ static lob_status check_settings(lob_session *s, const settings *set)
     if (set->table && set->graph && strcmp(set->table, "-") == 0 && strcmp(set->graph, "-") == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "--table - and --graph - both go to standard output; write one to a file");
-    const lob_status st = lob_table_check(s, set->table);
-    return st == LOB_OK ? lob_table_check(s, set->graph) : st;
+    if (set->name && !set->table && !set->graph)
+        return lob_fail(&s->error, LOB_EARG, "--name is for tables: add --table or --graph");
+    const lob_status st = lob_table_check(s, set->table, set->name);
+    return st == LOB_OK ? lob_table_check(s, set->graph, NULL) : st;
 }
 
 /* ---- options ---- */
@@ -372,6 +374,7 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
     const lob_table contacts = {
         .names = names,
         .columns = LOB_COUNT(names),
+        .scan = set->name,
         .rows = w->contact_count,
         .row = contact_row,
         .user = w->contacts,
@@ -381,6 +384,7 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
         .regions = w->regions,
         .intensities = w->values,
         .count = w->stats.supervoxels,
+        .scan = set->name,
         .geometry = &w->image.geometry,
         .fine = grey ? &w->fine : NULL,
         .slope = grey ? w->image.slope : 1.0,
@@ -492,9 +496,11 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
                    "neighbour in "
                    "another one, or in none"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
-                   "also write a table of the supervoxels: FILE.tsv, FILE.json, or - for standard "
-                   "output"),
+        OPT_OUTPUT(
+            "table", &set.table, LOB_FILE_TABLE,
+            "also write a table of the supervoxels: FILE.tsv, .csv or .json, or - for standard "
+            "output"),
+        OPT_SCAN_NAME(&set.name),
         OPT_OUTPUT("graph", &set.graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
     };

@@ -8,9 +8,25 @@
 
 /* The columns behind label and value. */
 static const char *const measured[] = {
-    "voxels",        "volume_mm3",    "bbox_x_min", "bbox_y_min", "bbox_z_min", "bbox_x_max",
-    "bbox_y_max",    "bbox_z_max",    "centroid_x", "centroid_y", "centroid_z", "centroid_x_mm",
-    "centroid_y_mm", "centroid_z_mm", "min",        "mean",       "max",        "sd",
+    "voxels",
+    "volume_mm3",
+    "volume_ml",
+    "bbox_x_min",
+    "bbox_y_min",
+    "bbox_z_min",
+    "bbox_x_max",
+    "bbox_y_max",
+    "bbox_z_max",
+    "centroid_x",
+    "centroid_y",
+    "centroid_z",
+    "centroid_x_mm",
+    "centroid_y_mm",
+    "centroid_z_mm",
+    "min",
+    "mean",
+    "max",
+    "sd",
 };
 
 enum { MEASURED = LOB_COUNT(measured) };
@@ -30,6 +46,7 @@ static bool fill_row(double *row, int64_t i, const void *user)
                                                      t->geometry, t->fine, t->slope, t->inter);
     *row++ = (double)r->voxels;
     *row++ = m.mm3;
+    *row++ = m.mm3 / 1000;
     for (int a = 0; a < 3; a++) *row++ = (double)r->low[a];
     for (int a = 0; a < 3; a++) *row++ = (double)r->high[a];
     for (int a = 0; a < 3; a++) *row++ = m.centroid[a];
@@ -76,8 +93,13 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
         names[1 + c] = value_names[c];
     }
     for (int c = 0; c < MEASURED; c++) names[1 + values + c] = measured[c];
-    const lob_table file = {
-        .names = names, .columns = columns, .rows = table->count, .row = fill_row, .user = table};
+    const lob_table file = {.names = names,
+                            .columns = columns,
+                            .keys = 1 + values,
+                            .scan = table->scan,
+                            .rows = table->count,
+                            .row = fill_row,
+                            .user = table};
     note_coarse(s, table);
     st = lob_table_write(s, &file, path);
 out:
