@@ -87,6 +87,8 @@ static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view)
     reply->channels = (int)lob_hdf5_side(view, LOB_AXIS_C);
     reply->frames = lob_hdf5_side(view, LOB_AXIS_T);
     memcpy(reply->affine, view->geometry.affine, sizeof reply->affine);
+    reply->unoriented = view->geometry.unoriented;
+    reply->micrometres = view->geometry.micrometres;
     reply->slab = lob_hdf5_slab(view);
 }
 
@@ -218,6 +220,8 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, lob_sandbox *bo
         lob_sandbox_finish(box, NULL);
         return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
     }
+    out->geometry.unoriented = reply.unoriented != 0;
+    out->geometry.micrometres = reply.micrometres != 0;
     out->type = reply.type;
     out->dims = reply.dims;
     out->channels = reply.channels;

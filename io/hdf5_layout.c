@@ -289,6 +289,8 @@ static lob_status plain_view(lob_hdf5_view *view, const lob_location *where, lob
                  "%s: has no element_size_um and no resolution in axistags; spacing taken as 1 mm",
                  view->path);
     view->geometry = lob_geometry_of_spacing(spacing_mm);
+    view->geometry.unoriented = true;
+    view->geometry.micrometres = sizes > 0 && good;
     return LOB_OK;
 }
 

@@ -48,9 +48,10 @@ typedef struct {
     int channels;
     int64_t frames, frame;
     double affine[3][4];
-    int64_t slab;         /* slices that come at a time */
-    int64_t header_bytes; /* of text, which follows at once */
-    lob_file_info info;   /* for its warnings */
+    int unoriented, micrometres; /* 0 or not */
+    int64_t slab;                /* slices that come at a time */
+    int64_t header_bytes;        /* of text, which follows at once */
+    lob_file_info info;          /* for its warnings */
 } lob_hdf5_reply;
 
 /* The side of a dimension by the part it plays, 1 when none does. */

@@ -180,6 +180,7 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     out->dims = (lob_dims){head.width, head.height, 1};
     out->channels = head.alpha ? head.samples - 1 : head.samples;
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
+    out->geometry.unoriented = true;
     if (head.alpha) lob_warn(file_info, "%s: the alpha channel is left out", where->path);
     if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
     if (file_info) file_info->inflate_s += lob_clock_s() - start_s;

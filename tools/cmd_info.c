@@ -62,14 +62,23 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON_AddNumberToObject(about, "slope", v->slope);
     cJSON_AddNumberToObject(about, "inter", v->inter);
     add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
+    const bool fine = lob_shows_micrometres(&v->geometry);
+    double um[3];
+    for (int a = 0; a < 3; a++) um[a] = v->geometry.spacing_mm[a] * 1000;
+    if (fine) add_numbers(about, "spacing_um", um, 3);
     lob_orientation(code, &v->geometry);
-    add_text(about, "orientation", code);
+    add_text(about, "orientation", v->geometry.unoriented ? "unknown" : code);
     cJSON *affine = cJSON_AddArrayToObject(about, "affine");
     for (int r = 0; r < 3; r++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
     bounding_box(box_mm, v);
     cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
     for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
+    cJSON *box_um = fine ? cJSON_AddArrayToObject(about, "bounding_box_um") : NULL;
+    for (int i = 0; fine && i < 2; i++) {
+        for (int a = 0; a < 3; a++) um[a] = box_mm[i][a] * 1000;
+        cJSON_AddItemToArray(box_um, cJSON_CreateDoubleArray(um, 3));
+    }
     /* the four bytes between header and extensions, which say whether there are any, are none */
     const size_t extensions = v->header.extensions_size > 4 ? v->header.extensions_size - 4 : 0;
     cJSON_AddNumberToObject(about, "extension_bytes", (double)extensions);
@@ -217,7 +226,10 @@ const lob_command lob_command_info = {
     .description =
         "Prints size, voxel type, place in the world and every header field to standard output. "
         "The voxels are not decoded, so it takes no time. The bounding box is that of the outer "
-        "faces of the voxels, in mm, world axes to right, anterior and superior. Of an HDF5 file "
+        "faces of the voxels, in mm, world axes to right, anterior and superior; a file that does "
+        "not "
+        "say how it lies has the orientation `unknown`. Micrometres are given too where the file "
+        "does or voxels have a side below 0.02 mm. Of an HDF5 file "
         "with "
         "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
         "rest. A line under warnings says so when the file is shorter than its header asks for.",

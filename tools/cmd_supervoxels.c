@@ -356,28 +356,37 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 /* ---- outputs ---- */
 
-static bool contact_row(double *values, int64_t i, const void *contacts)
+/* What the rows of the graph are made of. */
+typedef struct {
+    const lob_contact *contacts;
+    double per_mm2; /* of the unit of areas */
+} graph;
+
+static bool contact_row(double *values, int64_t i, const void *user)
 {
-    const lob_contact *const c = (const lob_contact *)contacts + i;
+    const graph *const g = user;
+    const lob_contact *const c = &g->contacts[i];
     values[0] = c->a;
     values[1] = c->b;
     values[2] = (double)(c->faces[0] + c->faces[1] + c->faces[2]);
-    values[3] = c->mm2;
+    values[3] = c->mm2 * g->per_mm2;
     values[4] = c->difference;
     return true;
 }
 
 static lob_status write_tables(lob_session *s, const settings *set, const work *w)
 {
-    static const char *const names[] = {"label_a", "label_b", "faces", "area_mm2",
-                                        "mean_difference"};
+    const bool um = lob_shows_micrometres(&w->image.geometry);
+    const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
+                                 "mean_difference"};
+    const graph touching = {w->contacts, um ? 1e6 : 1.0};
     const lob_table contacts = {
         .names = names,
         .columns = LOB_COUNT(names),
         .scan = set->name,
         .rows = w->contact_count,
         .row = contact_row,
-        .user = w->contacts,
+        .user = &touching,
     };
     const bool grey = w->image.channels == 1;
     const lob_region_table regions = {

@@ -12,6 +12,8 @@
  *   bbox_x_max, bbox_y_max, bbox_z_max
  *   centroid_x, centroid_y, centroid_z    voxels from 0
  *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
+ *                                         where micrometres are shown (lob_shows_micrometres):
+ *                                         volume_um3, volume_mm3 and centroid_x_um, ... instead
  *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
  *                                         by their number. Of real values, mean and sd are good to
  *                                         a 2^32nd of the image's range
