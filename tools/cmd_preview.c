@@ -412,12 +412,14 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
     const int text = large ? l->text : 1, rim = 3 * text;
     char name[48];
-    if (l->count > 3)
+    if (l->count > 3 || !view->side[0])
         snprintf(name, sizeof name, "%c %" PRId64, axis_names[view->across], view->slice);
     else
         snprintf(name, sizeof name, "%s %c %" PRId64, lob_plane_name(view->plane),
                  axis_names[view->across], view->slice);
-    if (view->side[0] && pixels[1] >= 20 && lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
+    const bool several = lob_side(c->image.dims, view->across) > 1;
+    if ((several || view->side[0]) && pixels[1] >= 20 &&
+        lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
         lob_canvas_text(canvas, t->x + rim, t->y + rim, text, ink, name);
     if (large) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
     if (number == 0 && pixels[1] >= 24 * text)

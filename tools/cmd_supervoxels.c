@@ -24,7 +24,7 @@ static const double longest_mm = 1e8;
 
 typedef struct {
     const char *image, *labels, *mask;
-    const char *mean, *boundaries, *table, *graph;
+    const char *mean, *boundaries, *table, *graph, *name;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
     lob_size size;
@@ -64,8 +64,10 @@ static lob_status check_settings(lob_session *s, const settings *set)
     if (set->table && set->graph && strcmp(set->table, "-") == 0 && strcmp(set->graph, "-") == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "--table - and --graph - both go to standard output; write one to a file");
-    const lob_status st = lob_table_check(s, set->table);
-    return st == LOB_OK ? lob_table_check(s, set->graph) : st;
+    if (set->name && !set->table && !set->graph)
+        return lob_fail(&s->error, LOB_EARG, "--name is for tables: add --table or --graph");
+    const lob_status st = lob_table_check(s, set->table, set->name);
+    return st == LOB_OK ? lob_table_check(s, set->graph, NULL) : st;
 }
 
 /* ---- options ---- */
@@ -372,33 +374,44 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 /* ---- outputs ---- */
 
-static bool contact_row(double *values, int64_t i, const void *contacts)
+/* What the rows of the graph are made of. */
+typedef struct {
+    const lob_contact *contacts;
+    double per_mm2; /* of the unit of areas */
+} graph;
+
+static bool contact_row(double *values, int64_t i, const void *user)
 {
-    const lob_contact *const c = (const lob_contact *)contacts + i;
+    const graph *const g = user;
+    const lob_contact *const c = &g->contacts[i];
     values[0] = c->a;
     values[1] = c->b;
     values[2] = (double)(c->faces[0] + c->faces[1] + c->faces[2]);
-    values[3] = c->mm2;
+    values[3] = c->mm2 * g->per_mm2;
     values[4] = c->difference;
     return true;
 }
 
 static lob_status write_tables(lob_session *s, const settings *set, const work *w)
 {
-    static const char *const names[] = {"label_a", "label_b", "faces", "area_mm2",
-                                        "mean_difference"};
+    const bool um = lob_shows_micrometres(&w->image.geometry);
+    const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
+                                 "mean_difference"};
+    const graph touching = {w->contacts, um ? 1e6 : 1.0};
     const lob_table contacts = {
         .names = names,
         .columns = LOB_COUNT(names),
+        .scan = set->name,
         .rows = w->contact_count,
         .row = contact_row,
-        .user = w->contacts,
+        .user = &touching,
     };
     const bool grey = w->image.channels == 1;
     const lob_region_table regions = {
         .regions = w->regions,
         .intensities = w->values,
         .count = w->stats.supervoxels,
+        .scan = set->name,
         .geometry = &w->image.geometry,
         .fine = grey ? &w->fine : NULL,
         .slope = grey ? w->image.slope : 1.0,
@@ -510,9 +523,11 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
                    "neighbour in "
                    "another one, or in none"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
-                   "also write a table of the supervoxels: FILE.tsv, FILE.json, or - for standard "
-                   "output"),
+        OPT_OUTPUT(
+            "table", &set.table, LOB_FILE_TABLE,
+            "also write a table of the supervoxels: FILE.tsv, .csv or .json, or - for standard "
+            "output"),
+        OPT_SCAN_NAME(&set.name),
         OPT_OUTPUT("graph", &set.graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
     };
