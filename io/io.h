@@ -75,10 +75,11 @@ lob_write_options lob_write_defaults(void);
  * .hdf5 .png. The carried header is used when it is of that format's family, else one is made from
  * the geometry. The same volume and options give the same bytes at any thread count.
  *
- * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_ECREATE (exists, folder missing or not
- * writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO, LOB_ENOMEM, LOB_ECANCEL
- * (SIGINT or SIGTERM has ended the process that HDF5 is written in) or LOB_EINTERNAL (a library
- * failed where it must not); on error the file that was there before is still there, or none.
+ * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
+ * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,
+ * LOB_ENOMEM, LOB_ECANCEL (a signal that asks to stop has ended the process that HDF5 is written
+ * in) or LOB_EINTERNAL (a library failed where it must not); on error the file that was there
+ * before is still there, or none.
  */
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error);

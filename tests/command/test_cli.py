@@ -154,9 +154,9 @@ def test_device_that_is_not_there_is_69(folder):
     assert not (folder / "labels.nii.gz").exists()
 
 
-def test_existing_output_is_73(folder):
+def test_existing_output_is_72(folder):
     (folder / "labels.nii.gz").write_bytes(b"old")
-    assert_one_line(lobule(*GROW, cwd=folder), 73, "labels.nii.gz", "--force")
+    assert_one_line(lobule(*GROW, cwd=folder), 72, "labels.nii.gz", "--force")
     assert (folder / "labels.nii.gz").read_bytes() == b"old"
 
 
@@ -330,7 +330,7 @@ def test_report_of_a_name_that_is_not_utf8(folder):
 
 def test_report_is_not_replaced(folder):
     (folder / "report.json").write_text("old")
-    assert_one_line(lobule(*GROW, "--report", "report.json", cwd=folder), 73, "report.json")
+    assert_one_line(lobule(*GROW, "--report", "report.json", cwd=folder), 72, "report.json")
     assert (folder / "report.json").read_text() == "old"
     assert not (folder / "labels.nii.gz").exists()
 

@@ -451,5 +451,5 @@ def test_preview_refuses(tmp_path):
     assert_one_line(lobule("preview", image, "-o", tmp_path / "no" / "p.png"), 73, "no")
     assert not out.exists()
     out.write_text("kept")
-    assert_one_line(lobule("preview", image, "-o", out), 73, "p.png")
+    assert_one_line(lobule("preview", image, "-o", out), 72, "p.png")
     assert out.read_text() == "kept"

@@ -310,7 +310,7 @@ static void previews_are_written_by_name(void **state)
     double spent = 0;
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error), LOB_OK);
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error),
-                     LOB_ECREATE);
+                     LOB_EEXIST);
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &spent, &error), LOB_OK);
     assert_int_equal(lob_png_write_rgb(scratch("q.png"), rgb, 0, H, true, &spent, &error),
                      LOB_EARG);

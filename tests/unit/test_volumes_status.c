@@ -18,6 +18,7 @@ static const struct {
     {"a missing input is EX_NOINPUT",                 LOB_ENOINPUT,   66 },
     {"a missing device is EX_UNAVAILABLE",            LOB_EDEVICE,    69 },
     {"a fault of ours is EX_SOFTWARE",                LOB_EINTERNAL,  70 },
+    {"an output that exists has a code of its own",   LOB_EEXIST,     72 },
     {"an output that cannot be made is EX_CANTCREAT", LOB_ECREATE,    73 },
     {"a failing disk is EX_IOERR",                    LOB_EIO,        74 },
     {"no memory is worth another try: EX_TEMPFAIL",   LOB_ENOMEM,     75 },
