@@ -21,7 +21,8 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
 /* Describe a volume that was written. */
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
 
-/* Write the report, if --report is given. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+/* Write the report, if --report is given, over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO
+ * or LOB_ENOMEM. */
 lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
                             lob_error *error);
 

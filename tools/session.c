@@ -1,8 +1,8 @@
 /* The session that every command runs in. */
 #include "tools/session.h"
 
-#include "io/file.h"
 #include "tools/report.h"
+#include "tools/session_outputs.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 
@@ -94,77 +94,6 @@ lob_status lob_session_no_memory(lob_session *s, const char *path)
     return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
 }
 
-/* The i-th row over both tables, or NULL. */
-static const lob_option *row_at(const lob_session *s, size_t i)
-{
-    if (i < s->table[0].count) return &s->table[0].rows[i];
-    i -= s->table[0].count;
-    return i < s->table[1].count ? &s->table[1].rows[i] : NULL;
-}
-
-static const char *path_of(const lob_option *row)
-{
-    return *(const char *const *)row->target;
-}
-
-static bool is_volume(const lob_option *row)
-{
-    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
-}
-
-static bool is_stdout(const lob_option *row)
-{
-    return row->content == LOB_FILE_TABLE && strcmp(path_of(row), "-") == 0;
-}
-
-/* The files that a row's path stands for. */
-static lob_status files_of(char *files[2], const lob_option *row)
-{
-    files[1] = NULL;
-    if (is_volume(row)) return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
-    files[0] = strdup(path_of(row));
-    return files[0] ? LOB_OK : LOB_ENOMEM;
-}
-
-/* Would writing to one row's path change a file of the other's? */
-static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
-{
-    char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
-    lob_status st = files_of(made, output);
-    if (st == LOB_OK) st = files_of(used, other);
-    *touches = false;
-    for (int i = 0; i < 4 && st == LOB_OK; i++)
-        if (made[i / 2] && used[i % 2] && lob_same_file(made[i / 2], used[i % 2])) *touches = true;
-    lob_files_free(made);
-    lob_files_free(used);
-    return st;
-}
-
-/* Check all of outputs that can be checked before the work. */
-static lob_status check_outputs(lob_session *s)
-{
-    const lob_option *row, *other;
-    for (size_t i = 0; (row = row_at(s, i)); i++) {
-        if (row->kind != LOB_OPT_OUTPUT || !path_of(row) || is_stdout(row)) continue;
-        for (size_t j = 0; (other = row_at(s, j)); j++) {
-            const bool is_input = other->kind == LOB_OPT_INPUT;
-            const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
-            if ((!is_input && !is_earlier) || !path_of(other)) continue;
-            bool touches;
-            if (would_touch(&touches, row, other) != LOB_OK)
-                return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-            if (!touches) continue;
-            return lob_fail(&s->error, LOB_EARG,
-                            "%s: named for %s and for %s; give the output a name of its own",
-                            path_of(row), other->name, row->name);
-        }
-        const lob_status st = is_volume(row) ? lob_check_output(path_of(row), s->force, &s->error)
-                                             : lob_output_check(path_of(row), s->force, &s->error);
-        if (st != LOB_OK) return st;
-    }
-    return LOB_OK;
-}
-
 /* Is the backend of --device part of this program? lob_session_device opens the device. */
 static lob_status check_device(lob_session *s)
 {
@@ -215,10 +144,14 @@ static void fill_common(lob_session *s)
         OPT_BYTES("max-memory", &s->max_memory,
                   "memory that volumes and work may take, as 4GiB; left out: what is free"),
         OPT_FLAG("force", &s->force, "replace outputs that exist"),
+        OPT_FLAG("skip-existing", &s->skip_existing,
+                 "do nothing and end with 0 if the outputs exist"),
         OPT_FLAG("quiet", &s->quiet, "say nothing but errors", .letter = 'q'),
         OPT_FLAG("verbose", &s->verbose, "say what is done and how long it takes", .letter = 'v'),
-        OPT_OUTPUT("report", &s->report_path, LOB_FILE_OTHER,
-                   "write what was done as JSON: inputs, options, results, times"),
+        OPT_OUTPUT(
+            "report", &s->report_path, LOB_FILE_OTHER,
+            "write what was done as JSON: inputs, options, results, times; an older report is "
+            "replaced"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
         OPT_FLAG("version", &s->version, "print the version"),
     };
@@ -269,14 +202,16 @@ static lob_status print_about(lob_session *s, bool help)
     return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
 }
 
-static lob_status prepare(lob_session *s)
+/* Parse and check; *skip: --skip-existing finds nothing to do. */
+static lob_status prepare(lob_session *s, bool *skip)
 {
     lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
     if (st == LOB_OK && s->report_path && strcmp(s->report_path, "-") == 0)
         st = lob_fail(&s->error, LOB_EARG,
                       "--report -: a report goes to a file, not to standard output; name one, as "
                       "report.json");
-    if (st == LOB_OK) st = check_outputs(s);
+    if (st == LOB_OK) st = lob_outputs_check(s, skip);
+    if (st == LOB_OK && *skip) return st;
     if (st == LOB_OK) st = check_device(s);
     if (st != LOB_OK) return st;
 
@@ -324,26 +259,15 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 
     const bool help = lob_asks_for(s->table, 2, argv, argc, "help");
     const bool about = help || lob_asks_for(s->table, 2, argv, argc, "version");
-    const lob_status st = about ? print_about(s, help) : prepare(s);
-    if (st == LOB_OK && !about) return true;
+    bool skip = false;
+    const lob_status st = about ? print_about(s, help) : prepare(s, &skip);
+    if (st == LOB_OK && !about && !skip) return true;
 
     put_advice(&s->error);
-    if (st != LOB_OK) print_line(s, s->error.text);
+    if (st != LOB_OK || (skip && !s->quiet)) print_line(s, s->error.text);
     release(s);
     s->exit_code = lob_status_exit_code(st);
     return false;
-}
-
-/* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
- */
-static void remove_outputs(lob_session *s)
-{
-    for (int i = s->outputs_written - 1; i >= 0; i--) {
-        if (!s->written[i].is_new) continue;
-        for (int k = 0; k < 2; k++)
-            if (s->written[i].files[k]) unlink(s->written[i].files[k]);
-        cJSON_DeleteItemFromArray(s->outputs, i);
-    }
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)
@@ -394,7 +318,7 @@ int lob_session_end(lob_session *s, lob_status status)
         lob_fail(&s->error, status, "%s", lob_status_text(status));
     put_advice(&s->error);
     if (status == LOB_ENOMEM) name_limit(s);
-    if (failed) remove_outputs(s);
+    if (failed) lob_outputs_remove(s);
 
     lob_error report_error = {.text = ""};
     const lob_status reported =
@@ -403,7 +327,7 @@ int lob_session_end(lob_session *s, lob_status status)
         status = reported;
         s->error = report_error;
         failed = true;
-        remove_outputs(s);
+        lob_outputs_remove(s);
     }
     if (failed) {
         print_line(s, s->error.text);

@@ -225,7 +225,7 @@ lob_status lob_report_write(lob_session *s, lob_status outcome, const char *mess
     if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
 
     lob_output out;
-    lob_status st = lob_output_begin(&out, s->report_path, s->force, error);
+    lob_status st = lob_output_begin(&out, s->report_path, true, error);
     if (st == LOB_OK) {
         st = lob_output_write(&out, text, strlen(text), error);
         if (st == LOB_OK) st = lob_output_write(&out, "\n", 1, error);

@@ -37,7 +37,7 @@ typedef struct {
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, quiet, verbose;
+    bool force, skip_existing, quiet, verbose;
     const char *report_path;
     bool help, version;
 

@@ -160,6 +160,51 @@ def test_existing_output_is_72(folder):
     assert (folder / "labels.nii.gz").read_bytes() == b"old"
 
 
+def test_skip_existing(folder):
+    """Nothing is done, and said to be; without the file it is made."""
+    skip = [*GROW, "--skip-existing", "--report", "report.json"]
+    good(*skip, cwd=folder)
+    before = contents(folder)
+    done = lobule(*skip, cwd=folder)
+    assert_one_line(done, 0, "labels.nii.gz: exists; nothing was done")
+    assert done.stdout == "" and good(*skip, "--quiet", cwd=folder).stderr == ""
+    assert contents(folder) == before
+    (folder / "image.nii.gz").unlink()  # nothing is read either
+    assert lobule(*skip, cwd=folder).returncode == 0
+    assert_one_line(lobule(*skip, "--force", cwd=folder), 64, "--skip-existing", "--force")
+
+
+SKIPS = [
+    ("components", ["components", "image.nii", "-o", "o.nii", "--table", "t.tsv"]),
+    ("supervoxels", ["supervoxels", "image.nii", "-o", "o.hdr", "--size", "8vox"]),
+    ("a table alone", ["stats", "image.nii", "seeds.nii", "--table", "t.tsv"]),
+    ("convert", ["convert", "image.nii", "o.h5"]),
+    ("preview", ["preview", "image.nii", "-o", "o.png"]),
+    ("phantom", ["phantom", "abdomen", "-o", "o.nii", "--truth", "t.nii", "--size", "9,9,9"]),
+]
+
+
+@pytest.mark.parametrize("what, arguments", SKIPS, ids=[row[0] for row in SKIPS])
+def test_every_command_that_writes_skips(folder, what, arguments):
+    made = good(*arguments, "--skip-existing", cwd=folder)
+    assert "nothing" not in made.stderr
+    before = contents(folder)
+    assert_one_line(lobule(*arguments, "--skip-existing", cwd=folder), 0, "exists; nothing was done")
+    assert contents(folder) == before
+
+
+def test_skip_existing_needs_all_outputs(folder):
+    more = [*GROW, "--strength", "s.nii", "--tie", "t.nii", "--skip-existing"]
+    (folder / "s.nii").write_text("old")
+    before = contents(folder)
+    assert_one_line(lobule(*more, cwd=folder), 72, "s.nii: exists, but labels.nii.gz does not", "--force")
+    assert contents(folder) == before
+    good("phantom", "abdomen", "-o", "pair.hdr", "--size", "9,9,9", cwd=folder)
+    (folder / "pair.hdr").unlink()
+    done = lobule("convert", "image.nii", "pair.hdr", "--skip-existing", cwd=folder)
+    assert_one_line(done, 72, "pair.img: exists")
+
+
 def test_force_replaces(folder):
     (folder / "labels.nii.gz").write_bytes(b"old")
     good(*GROW, "--force", cwd=folder)
@@ -328,11 +373,31 @@ def test_report_of_a_name_that_is_not_utf8(folder):
     assert json.loads((folder / "report.json").read_text())["inputs"][0]["path"] == "sc?n.nii"
 
 
-def test_report_is_not_replaced(folder):
+def test_a_report_never_blocks_another_try(folder):
+    """Of a failed run, of one that worked, or an empty file as mktemp makes it."""
+    grow = [*GROW, "--report", "report.json"]
+    assert lobule(*grow, "--max-memory", "1KiB", cwd=folder).returncode == 75
+    for before in (None, b""):
+        if before is not None:
+            (folder / "report.json").write_bytes(before)
+            (folder / "labels.nii.gz").unlink()
+        good(*grow, cwd=folder)
+        assert json.loads((folder / "report.json").read_text())["outcome"]["exit_code"] == 0
+    (folder / "labels.nii.gz").unlink()
+    good(*grow, cwd=folder)
+    told = (folder / "report.json").read_bytes()
+    assert_one_line(lobule(*grow, cwd=folder), 72, "labels.nii.gz: exists")
+    assert (folder / "report.json").read_bytes() == told  # the file that is there is the one it is about
+
+
+def test_what_is_no_report_is_kept(folder):
     (folder / "report.json").write_text("old")
-    assert_one_line(lobule(*GROW, "--report", "report.json", cwd=folder), 72, "report.json")
+    done = lobule(*GROW, "--report", "report.json", cwd=folder)
+    assert_one_line(done, 72, "report.json: exists and is no report of lobule; use --force to replace it")
     assert (folder / "report.json").read_text() == "old"
     assert not (folder / "labels.nii.gz").exists()
+    good(*GROW, "--report", "report.json", "--force", cwd=folder)
+    assert json.loads((folder / "report.json").read_text())["tool"] == "lobule"
 
 
 def test_outputs_get_usual_permissions(folder):
