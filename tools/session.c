@@ -169,7 +169,7 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
     [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
-    [LOB_HINT_REPLACE] = "use --force to replace it",
+    [LOB_HINT_REPLACE] = "use --force to replace it, or --skip-existing to leave it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
 };

@@ -98,8 +98,8 @@ static lob_status check_file(lob_session *s, const lob_option *row)
     const lob_status st =
         lob_output_check(path, s->force || is_replaceable_report(path), &s->error);
     if (st != LOB_EEXIST) return st;
-    return lob_fail_hint(&s->error, st, LOB_HINT_REPLACE, "%s: exists and is no report of lobule",
-                         path);
+    return lob_fail(&s->error, st,
+                    "%s: exists and is no report of lobule; use --force to replace it", path);
 }
 
 /* Are all files of an output there? */

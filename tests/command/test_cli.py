@@ -156,7 +156,7 @@ def test_device_that_is_not_there_is_69(folder):
 
 def test_existing_output_is_72(folder):
     (folder / "labels.nii.gz").write_bytes(b"old")
-    assert_one_line(lobule(*GROW, cwd=folder), 72, "labels.nii.gz", "--force")
+    assert_one_line(lobule(*GROW, cwd=folder), 72, "labels.nii.gz", "--force", "--skip-existing")
     assert (folder / "labels.nii.gz").read_bytes() == b"old"
 
 

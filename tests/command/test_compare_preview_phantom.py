@@ -46,9 +46,11 @@ def pooled_distances(a, b, spacing):
 
 
 def compare_json(a, b, *options, code=1):
-    done = lobule("compare", a, b, "--json", "--quiet", *options)
+    """The result, and that --strict ends with this code while the command without ends with 0."""
+    done = lobule("compare", a, b, "--json", "--quiet", "--strict", *options)
     assert done.returncode == code, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "" and json.loads(done.stdout)["equal"] == (code == 0)
+    assert good("compare", a, b, "--json", *options).stdout == done.stdout
     return json.loads(done.stdout)
 
 
