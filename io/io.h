@@ -52,8 +52,8 @@ typedef struct {
  * and no allocation that the size of the file does not justify.
  *
  * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
- * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (SIGINT or SIGTERM has ended the
- * process that HDF5 is read in).
+ * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (a signal that asks to stop has
+ * ended the process that HDF5 is read in).
  */
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error);

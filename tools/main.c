@@ -1,8 +1,9 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
 #include "tools/commands.h"
+#include "tools/stdout.h"
 #include "volumes/version.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,9 +47,10 @@ static int unknown(const char *name)
 
 static int finish(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-    fprintf(stderr, "lobule: standard output: %s\n", strerror(errno));
-    return lob_status_exit_code(LOB_EIO);
+    lob_error error;
+    const lob_status st = lob_stdout_end(&error);
+    if (st != LOB_OK) fprintf(stderr, "lobule: %s\n", error.text);
+    return lob_status_exit_code(st);
 }
 
 static int help(void)
@@ -69,12 +71,13 @@ int main(int argc, char **argv)
     /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an answer of write */
     if (argc < 2) {
         fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);
     }
     const char *name = argv[1];
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("lobule %s\n", LOB_VERSION);
         return finish();
     }

@@ -3,11 +3,11 @@
 
 #include "tools/report.h"
 #include "tools/session_outputs.h"
+#include "tools/stdout.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,20 +26,19 @@ static void on_stop(int number)
 }
 
 /*
- * SIGINT and SIGTERM cancel, and a second one kills because the handler is reset, unless
- * the parent process ignores them. A file size limit and a closed pipe become errors of
- * write, which clean up.
+ * SIGINT, SIGTERM and SIGHUP cancel, and a second one kills because the handler is reset,
+ * unless the parent process ignores them. A file size limit becomes an error of write,
+ * which cleans up.
  */
 static void catch_signals(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM};
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < LOB_COUNT(stops); i++) {
         struct sigaction old, action = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND};
         if (sigaction(stops[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(stops[i], &action, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 static void clear_bar(lob_session *s)
@@ -153,7 +152,7 @@ static void fill_common(lob_session *s)
             "write what was done as JSON: inputs, options, results, times; an older report is "
             "replaced"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
-        OPT_FLAG("version", &s->version, "print the version"),
+        OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
     _Static_assert(LOB_COUNT(rows) <= LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
@@ -182,13 +181,6 @@ static void put_advice(lob_error *error)
         lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
 }
 
-static bool finish_stdout(lob_error *error)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    lob_fail(error, LOB_EIO, "standard output: %s", strerror(errno ? errno : EIO));
-    return false;
-}
-
 /* Help or version, printed before any value is parsed, so that help shows the defaults. */
 static lob_status print_about(lob_session *s, bool help)
 {
@@ -199,7 +191,7 @@ static lob_status print_about(lob_session *s, bool help)
                        s->command->examples, s->table, 2, s->command->compares);
     else
         printf("lobule %s\n", LOB_VERSION);
-    return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
+    return lob_stdout_end(&s->error);
 }
 
 /* Parse and check; *skip: --skip-existing finds nothing to do. */
@@ -313,7 +305,7 @@ static void name_limit(lob_session *s)
 int lob_session_end(lob_session *s, lob_status status)
 {
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
-    if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
+    if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
     put_advice(&s->error);

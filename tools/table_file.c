@@ -3,6 +3,7 @@
 
 #include "io/file.h"
 #include "tools/number_text.h"
+#include "tools/stdout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@ typedef struct {
     const lob_table *table;
     bool json;
     lob_output *file; /* NULL: standard output */
+    bool unread;      /* its reader has gone */
     double *values;   /* a row */
     char text[1 << 16];
     size_t used;
@@ -29,7 +31,8 @@ static void flush(printer *p)
     if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
         const int reason = errno; /* a signal that stops us may be it */
         p->status = lob_session_cancelled(p->session);
-        if (p->status == LOB_OK)
+        p->unread = lob_stdout_closed();
+        if (p->status == LOB_OK && !p->unread)
             p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
     }
     p->used = 0;
@@ -76,7 +79,7 @@ static void put_table(printer *p)
         put(p, "[");
     else
         put_names(p);
-    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK; i++) {
+    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK && !p->unread; i++) {
         if (!p->table->row(p->values, i, p->table->user)) continue;
         if (p->json) put(p, first ? "\n" : ",\n");
         put_values(p);

@@ -52,7 +52,7 @@ def test_help_wins_over_wrong_arguments(command):
     assert good(command, "--no-such-option", "--help").stdout.startswith(f"lobule {command}:")
 
 
-@pytest.mark.parametrize("arguments", [["--version"]] + [[c, "--version"] for c in COMMANDS])
+@pytest.mark.parametrize("arguments", [[*c, v] for c in ([], *([c] for c in COMMANDS)) for v in ("--version", "-V")])
 def test_version(arguments):
     done = good(*arguments)
     assert re.fullmatch(r"lobule \d+\.\d+\.\d+\n", done.stdout) and done.stderr == ""
@@ -217,12 +217,32 @@ def test_full_standard_output_is_74(folder, arguments):
         assert_one_line(lobule(*arguments, cwd=folder, stdout=full), 74, "standard output")
 
 
-def test_closed_standard_output_is_74(folder):
+READ_BY_NOBODY = [["--help"], ["--version"], ["info", "-h"], ["info", "image.nii"], ["compare", "seeds.nii", "seeds.nii"],
+                  ["compare", "seeds.nii", "seeds.nii", "--json"], ["stats", "image.nii", "seeds.nii"],
+                  ["components", "image.nii", "-o", "o.nii", "--equal", "--table", "-"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", READ_BY_NOBODY, ids=" ".join)
+def test_a_closed_pipe_is_no_error(folder, arguments):
+    """As after `| head`: what is printed for nobody is lost, all else is done."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = lobule("info", "image.nii", cwd=folder, stdout=writer)
+    done = lobule(*arguments, cwd=folder, stdout=writer)
     os.close(writer)
-    assert_one_line(done, 74, "standard output")
+    assert done.returncode == 0 and done.stderr == ""
+    assert (folder / "o.nii").exists() == ("-o" in arguments)
+
+
+def test_a_pipe_closed_midway_is_no_error(folder):
+    """The table is larger than a pipe holds."""
+    save(np.random.default_rng(1).integers(0, 9999, (40, 40, 40)).astype(np.int16), folder / "noise.nii")
+    child = subprocess.Popen([PROGRAM, "components", "noise.nii", "-o", "o.nii", "--equal", "--table", "-"], cwd=folder,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert child.stdout.readline().startswith(b"label\t")
+    child.stdout.close()
+    assert child.stderr.read() == b"" and child.wait(60) == 0
+    child.stderr.close()
+    assert (folder / "o.nii").exists()
 
 
 def test_too_little_memory_is_75(folder):
@@ -281,7 +301,7 @@ def test_terminal_shows_a_bar_and_clears_it(folder):
     assert b"\n" not in seen
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_without_a_trace(folder, number):
     arguments = slow_case(folder)
     before = contents(folder)
@@ -296,15 +316,16 @@ def test_signal_ends_without_a_trace(folder, number):
     assert contents(folder) == before
 
 
-def test_ignored_interrupt_stays_ignored(folder):
-    """What nohup and a shell's & ask for."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_ignored_signal_stays_ignored(folder, number):
+    """What a shell's & and nohup ask for."""
     child = subprocess.Popen(
         [PROGRAM, *slow_case(folder)],
         cwd=folder,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
     )
     time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     assert child.wait(60) == 0
 
 
