@@ -4,7 +4,6 @@
 #include "volumes/bytes.h"
 
 #include <ctype.h>
-#include <libdeflate.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,6 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
-
-enum { CHUNK = 16 << 20 }; /* bytes of a file that are summed up at a time */
 
 bool lob_has_suffix(const char *path, const char *suffix)
 {
@@ -96,18 +92,7 @@ bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
     return (int64_t)file->size > limit;
 }
 
-void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
+void lob_info_add_file(lob_file_info *info, const lob_input *file)
 {
-    if (!info) return;
-    const bool first = info->file_bytes == 0;
-    info->file_bytes += (int64_t)file->size;
-    if (options->header_only) return;
-    const bool outgrows = lob_outgrows_memory(file, options);
-    uint32_t crc = 0;
-    for (size_t at = 0; at < file->size; at += CHUNK) {
-        const size_t left = file->size - at;
-        crc = libdeflate_crc32(crc, file->bytes + at, left < CHUNK ? left : CHUNK);
-        if (outgrows) lob_input_unload(file);
-    }
-    info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
+    if (info) info->file_bytes += (int64_t)file->size;
 }

@@ -32,7 +32,6 @@ lob_read_options lob_read_defaults(void);
 typedef struct {
     const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
     int64_t file_bytes;   /* of all files read */
-    uint32_t crc32;       /* of the files' bytes as stored, header file first; 0: header_only */
     double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
                              both */
     double read_s;        /* wall time of the rest of the call */

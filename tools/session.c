@@ -3,6 +3,7 @@
 
 #include "tools/report.h"
 #include "tools/session_outputs.h"
+#include "tools/session_sums.h"
 #include "tools/stdout.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
@@ -225,6 +226,7 @@ static lob_status prepare(lob_session *s, bool *skip)
 static void release(lob_session *s)
 {
     lob_device_close(s->context.device);
+    lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);

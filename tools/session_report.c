@@ -1,6 +1,7 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
 #include "tools/report.h"
+#include "tools/session_sums.h"
 #include "volumes/version.h"
 
 #include <stdlib.h>
@@ -79,21 +80,17 @@ static void describe(cJSON *file, const lob_volume *v)
 void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
                       const lob_file_info *info)
 {
-    char crc[16];
     cJSON *file = cJSON_CreateObject();
     add_string(file, "role", role(s, path));
     add_string(file, "path", path);
     if (info->format) add_string(file, "format", info->format);
     cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
-    if (volume->data || info->crc32) {
-        snprintf(crc, sizeof crc, "%08x", info->crc32);
-        add_string(file, "crc32", crc);
-    }
     describe(file, volume);
     cJSON *warnings = cJSON_AddArrayToObject(file, "warnings");
     for (int i = 0; i < info->warnings; i++)
         cJSON_AddItemToArray(warnings, json_string(info->warning[i]));
     cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_belong(s, path, file);
 }
 
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
@@ -103,6 +100,7 @@ void lob_report_output(lob_session *s, const lob_volume *volume, const char *pat
     add_string(file, "path", path);
     if (volume) describe(file, volume);
     cJSON_AddItemToArray(s->outputs, file);
+    lob_sums_belong(s, path, file);
 }
 
 /* The row's value, typed; null where the variable stands for "not given". */
@@ -219,6 +217,8 @@ lob_status lob_report_write(lob_session *s, lob_status outcome, const char *mess
                             lob_error *error)
 {
     if (!s->report_path) return LOB_OK;
+    if (outcome == LOB_ECANCEL) lob_sums_drop(s);
+    lob_sums_end(s);
     cJSON *report = report_object(s, outcome, message);
     char *text = report ? cJSON_Print(report) : NULL;
     cJSON_Delete(report);

@@ -4,6 +4,7 @@
 
 #include "io/io.h"
 #include "io/planes.h"
+#include "io/sha256.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"
@@ -24,7 +25,15 @@ typedef struct lob_command {
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
 } lob_command;
 
-enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16 };
+enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16, LOB_SESSION_SUMS = 32 };
+
+/* The checksums of a path's files, being computed. */
+typedef struct {
+    const char *path; /* as the option has it */
+    char *files[2];   /* as lob_files_of names them */
+    lob_sha256 *of[2];
+    cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
+} lob_session_sum;
 
 typedef struct {
     const lob_command *command;
@@ -66,6 +75,8 @@ typedef struct {
         bool is_new;                /* nothing was under these names before */
     } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
     int outputs_written;
+    lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */
+    int sums;
 
     /* the progress bar */
     const char *doing;

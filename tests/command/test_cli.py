@@ -1,5 +1,6 @@
 """How the program talks: exit codes, help, silence, the report, signals."""
 
+import hashlib
 import json
 import os
 import pty
@@ -8,12 +9,11 @@ import signal
 import stat
 import subprocess
 import time
-import zlib
 
 import nibabel
 import numpy as np
 import pytest
-from conftest import PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
+from conftest import AFFINE, PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
 
 COMMANDS = re.findall(r"^  (\w+)  ", lobule("--help").stdout, re.M)
 GROW = ("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "labels.nii.gz")
@@ -355,7 +355,7 @@ def test_report(folder):
     for entry in (image, seeds):
         stored = (folder / entry["path"]).read_bytes()
         assert entry["bytes"] == len(stored)
-        assert entry["crc32"] == f"{zlib.crc32(stored):08x}"
+        assert entry["sha256"] == hashlib.sha256(stored).hexdigest()
         assert entry["dims"] == [23, 19, 11] and entry["orientation"] == "RAS"
         assert entry["spacing_mm"] == pytest.approx([1.5, 1.5, 2.5])
     assert image["type"] == "int16" and image["format"] == "NIfTI-1"
@@ -378,6 +378,45 @@ def test_report(folder):
     assert all(value >= 0 for value in seconds.values())
     assert sum(seconds.values()) == pytest.approx(total)
     assert report["peak_memory_bytes"] > 1 << 20
+
+
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+SUMS = [
+    ("a pair read and written", ["convert", "image.hdr", "o.hdr.gz"], {"image.hdr", "image.img", "o.hdr.gz", "o.img.gz"}),
+    ("a pair by its other half", ["convert", "image.img", "o.nii"], {"image.hdr", "image.img", "o.nii"}),
+    ("HDF5", ["convert", "a.h5:/ITKImage/0/VoxelData", "o.h5"], {"a.h5", "o.h5"}),
+    ("a header alone", ["info", "image.nii.gz"], {"image.nii.gz"}),
+    ("a table and a picture", ["stats", "image.nii", "seeds.nii", "--table", "t.tsv"], {"image.nii", "seeds.nii", "t.tsv"}),
+    ("a picture", ["preview", "image.nii", "-o", "p.png"], {"image.nii", "p.png"}),
+    ("by planes", ["components", "image.nii", "-o", "o.nii", "--max-memory", "45KiB"], {"image.nii", "o.nii"}),
+    ("one file twice", ["compare", "image.nii", "image.nii", "--values"], {"image.nii"}),
+]
+
+
+@pytest.mark.parametrize("what, arguments, files", SUMS, ids=[row[0] for row in SUMS])
+def test_report_has_checksums(folder, what, arguments, files):
+    """As sha256sum prints them, of each file that was read or written."""
+    nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "image.hdr")
+    good("convert", "image.nii", "a.h5", cwd=folder)
+    good(*arguments, "--report", "r.json", cwd=folder)
+    report = json.loads((folder / "r.json").read_text())
+    seen = set()
+    for entry in report["inputs"] + report["outputs"]:
+        for one in [entry] + ([entry["second_file"]] if "second_file" in entry else []):
+            path = one["path"].split(":")[0]
+            assert one["sha256"] == sha256_of(folder / path), path
+            seen.add(path)
+    assert seen == files and report["seconds"]["checksum"] >= 0
+
+
+def test_report_of_a_failure_has_checksums_of_what_was_read(folder):
+    save(scan_array()[:-1], folder / "other.nii")
+    assert lobule("compare", "image.nii", "other.nii", "--values", "--report", "r.json", cwd=folder).returncode == 65
+    inputs = json.loads((folder / "r.json").read_text())["inputs"]
+    assert [entry["sha256"] for entry in inputs] == [sha256_of(folder / name) for name in ("image.nii", "other.nii")]
 
 
 def test_report_of_a_failure(folder):
