@@ -265,6 +265,7 @@ static lob_status compare_labels(lob_session *s, const settings *set, lob_volume
     }
     if (!missing[0]) cJSON_AddBoolToObject(s->results, "equal", equal);
     report_labels(s->results, rows, count);
+    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
     if (!set->json) print_table(rows, count, missing[0] ? NULL : equal ? "equal" : "different");
     free(rows);
     if (missing[0])
@@ -358,6 +359,7 @@ static lob_status compare_values(lob_session *s, const settings *set, const lob_
     cJSON_AddNumberToObject(s->results, "largest_difference", d.largest);
     cJSON_AddNumberToObject(s->results, "mean_difference", mean);
     cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
+    lob_session_doing(s, "printing");
     if (!set->json) print_values(&d, mean, rms, a);
     return d.different && set->strict ? LOB_EDIFFER : LOB_OK;
 }

@@ -304,6 +304,36 @@ static void name_limit(lob_session *s)
                  reason.text, given, lob_bytes_text(held, s->held));
 }
 
+/* "a", "a and b", "a, b and c": the name of the i-th of n. */
+static void add_name(char *text, size_t size, const char *name, int i, int n)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", name);
+}
+
+/* What a person at a terminal wants to know in the end: what there is now, and how long it took. */
+static void print_finished(lob_session *s, double seconds)
+{
+    char names[700] = "", made[100] = "";
+    const int outputs = cJSON_GetArraySize(s->outputs), n = outputs + (s->report_path != NULL);
+    if (!s->bar || outputs == 0) return;
+    for (int i = 0; i < outputs; i++)
+        add_name(names, sizeof names,
+                 cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(s->outputs, i), "path")
+                     ->valuestring,
+                 i, n);
+    if (s->report_path) add_name(names, sizeof names, s->report_path, outputs, n);
+
+    const cJSON *const result =
+        s->command->result ? cJSON_GetObjectItemCaseSensitive(s->results, s->command->result)
+                           : NULL;
+    if (result)
+        snprintf(made, sizeof made, " (%s: %.0f)", s->command->result_text, result->valuedouble);
+    lob_error line;
+    lob_fail(&line, LOB_OK, "wrote %s%s in %.*f s", names, made, seconds < 10 ? 2 : 0, seconds);
+    print_line(s, line.text);
+}
+
 int lob_session_end(lob_session *s, lob_status status)
 {
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
@@ -332,6 +362,7 @@ int lob_session_end(lob_session *s, lob_status status)
             lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
         lob_session_say(s, "%-8s %8.3f s", "other", seconds.other);
         lob_session_say(s, "%-8s %8.3f s", "total", seconds.total);
+        print_finished(s, seconds.total);
         clear_bar(s);
     }
     release(s);

@@ -22,6 +22,8 @@ typedef struct lob_command {
     const char *description; /* paragraphs for --help, separated by '\n' */
     const char *examples;    /* command lines separated by '\n' */
     bool compares;           /* it may end with LOB_EDIFFER */
+    const char *result;      /* the number of its results that tells most, and */
+    const char *result_text; /* the words before it: "voxels labelled"; or NULL */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
 } lob_command;
 

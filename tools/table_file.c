@@ -133,6 +133,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
     }
     *p = (printer){.table = table, .values = values, .json = ends_in(path, ".json"), .session = s};
     if (strcmp(path, "-") == 0) {
+        lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
         put_table(p);
         st = p->status;
     } else {

@@ -279,12 +279,13 @@ def slow_case(folder):
     return ["growcut", "slow.nii", "slow_seeds.nii", "-o", "slow_labels.nii", "--threads", "1"]
 
 
-def test_terminal_shows_a_bar_and_clears_it(folder):
+def on_a_terminal(folder, arguments, **more):
+    """Run the program, which must succeed, and return what it shows on a terminal."""
     try:
         master, slave = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had: {error}")
-    child = subprocess.Popen([PROGRAM, *slow_case(folder)], cwd=folder, stderr=slave)
+    child = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stderr=slave, **({"stdout": slave} | more))
     os.close(slave)
     seen = b""
     while True:
@@ -297,8 +298,41 @@ def test_terminal_shows_a_bar_and_clears_it(folder):
         seen += block
     os.close(master)
     assert child.wait(60) == 0
-    assert b"growing [" in seen and seen.endswith(b"\r\x1b[K")
-    assert b"\n" not in seen
+    return seen
+
+
+def test_terminal_shows_a_bar_and_clears_it(folder):
+    seen = on_a_terminal(folder, slow_case(folder))
+    assert b"growing [" in seen and seen.count(b"\n") == 1
+    assert re.search(rb"\r\x1b\[Klobule growcut: wrote slow_labels\.nii \(voxels labelled: 4096000\) in [\d.]+ s\r\n$", seen)
+
+
+FINISHED = [
+    ([*GROW, "--strength", "s.nii", "--tie", "t.nii"],
+     r"growcut: wrote \S+, \S+ and labels.nii.gz \(voxels labelled: 4807\) in [\d.]+ s"),
+    (["components", "image.nii", "-o", "o.nii", "--above", "500", "--table", "t.tsv", "--report", "r.json"],
+     r"components: wrote \S+, \S+ and r.json \(components: 1\) in [\d.]+ s"),
+    (["supervoxels", "image.nii", "-o", "o.nii", "--size", "8vox"],
+     r"supervoxels: wrote o.nii \(supervoxels: \d+\) in [\d.]+ s"),
+    (["stats", "image.nii", "seeds.nii", "--table", "t.tsv"], r"stats: wrote t.tsv \(labels measured: 2\) in [\d.]+ s"),
+    (["convert", "image.nii", "o.h5"], r"convert: wrote o.h5 in [\d.]+ s"),
+    (["preview", "image.nii", "-o", "p.png"], r"preview: wrote p.png in [\d.]+ s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, line", FINISHED, ids=[row[0][0] for row in FINISHED])
+def test_a_finished_command_says_so_on_a_terminal(folder, arguments, line):
+    last = on_a_terminal(folder, arguments).split(b"\x1b[K")[-1].decode()
+    assert re.fullmatch("lobule " + line + "\r\n", last), last
+    assert on_a_terminal(folder, [*arguments, "--force", "--quiet"]) == b""
+    assert good(*arguments, "--force", cwd=folder).stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["compare", "seeds.nii", "seeds.nii"], ["stats", "image.nii", "seeds.nii"]])
+def test_a_table_on_a_terminal_is_not_behind_a_bar(folder, arguments):
+    """And it is all that the command has to say."""
+    seen = on_a_terminal(folder, arguments).decode().replace("\r\n", "\n")
+    assert re.sub("\r[^\n\r]*\r\x1b\\[K", "", seen) == good(*arguments, cwd=folder).stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
