@@ -37,23 +37,17 @@ typedef struct {
 static void note_first(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    char *const key = lob_json_text(name), *const text = lob_json_text(value);
-    if (key && text) cJSON_AddStringToObject(w->first, key, text);
-    free(key);
-    free(text);
+    cJSON_AddStringToObject(w->first, name, value);
 }
 
 static void match_second(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    char *const key = lob_json_text(name), *const text = lob_json_text(value);
-    const cJSON *const other = key ? cJSON_GetObjectItemCaseSensitive(w->first, key) : NULL;
-    if (text && cJSON_IsString(other) && strcmp(other->valuestring, text) != 0) {
-        cJSON_AddItemToArray(w->differ, cJSON_CreateString(key));
-        lob_session_say(w->session, "header field %s: %s and %s", key, other->valuestring, text);
+    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
+    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
+        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
     }
-    free(key);
-    free(text);
 }
 
 /* Report differences that voxels do not show: nearly equal geometry, and header fields. */
@@ -368,7 +362,7 @@ static lob_status compare_values(lob_session *s, const settings *set, const lob_
 
 static lob_status print_json(lob_session *s)
 {
-    char *const text = cJSON_Print(s->results);
+    char *const text = lob_json_print(s->results);
     if (!text) return lob_fail(&s->error, LOB_ENOMEM, "no memory for the JSON text");
     puts(text);
     free(text);

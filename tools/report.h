@@ -4,8 +4,15 @@
 
 #include "tools/session_state.h"
 
-/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
-char *lob_json_text(const char *text);
+/* Length of the UTF-8 sequence at c, or 0 when it is not one. */
+size_t lob_utf8_length(const unsigned char *c);
+
+/*
+ * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
+ * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
+ * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
+ */
+char *lob_json_print(const cJSON *value);
 
 /* The wall time of the command so far, and what of it no stage claims. */
 typedef struct {

@@ -456,9 +456,7 @@ void lob_session_note(lob_session *s, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line.text, sizeof line.text, format, arguments);
     va_end(arguments);
-    char *clean = lob_json_text(line.text);
-    if (clean) cJSON_AddItemToArray(s->notes, cJSON_CreateString(clean));
-    free(clean);
+    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text));
 }
 
 void lob_session_say(lob_session *s, const char *format, ...)

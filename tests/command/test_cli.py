@@ -461,10 +461,16 @@ def test_report_of_a_failure(folder):
 
 
 def test_report_of_a_name_that_is_not_utf8(folder):
-    name = os.fsdecode(b"sc\xffn.nii")
-    os.rename(folder / "image.nii", folder / name)
-    good("info", name, "--report", "report.json", cwd=folder)
-    assert json.loads((folder / "report.json").read_text())["inputs"][0]["path"] == "sc?n.nii"
+    """It is told back byte by byte, beside names that are UTF-8 and what is UTF-8 only nearly."""
+    names = [b"sc\xffn \xc3\xa9.nii", b"\xed\xb3\xbf\xc0\xaf\xf4\x90\x80\x80\xe2\x82.nii", "L\u00f6we \U0001f981.nii".encode()]
+    for i, name in enumerate(names):
+        os.rename(folder / "image.nii" if i == 0 else os.fsencode(folder) + b"/" + names[i - 1],
+                  os.fsencode(folder) + b"/" + name)  # fmt: skip
+        good("info", os.fsdecode(name), "--report", "report.json", cwd=folder)
+        report = json.loads((folder / "report.json").read_bytes().decode("utf-8"))
+        assert os.fsencode(report["inputs"][0]["path"]) == name
+        assert os.fsencode(report["arguments"][0]) == name
+        assert report["inputs"][0]["sha256"] == hashlib.sha256((folder / os.fsdecode(name)).read_bytes()).hexdigest()
 
 
 def test_a_report_never_blocks_another_try(folder):
