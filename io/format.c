@@ -41,9 +41,10 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     if (bytes < 0)
         return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
     char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+    lob_bytes_texts(need, bytes, have, limit);
     return lob_fail_hint(error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY,
-                         "%s: needs %s of memory, and %s are %s", path, lob_bytes_text(need, bytes),
-                         lob_bytes_text(have, limit), asked ? "allowed" : "free");
+                         "%s: needs %s of memory, and %s are %s", path, need, have,
+                         asked ? "allowed" : "free");
 }
 
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,

@@ -436,9 +436,10 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
         return lob_fail(&s->error, LOB_ENOMEM, "%s: needs more memory than can be addressed", name);
     if (s->max_memory > 0 && bytes > left) {
         char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+        lob_bytes_texts(need, bytes, have, left);
         return lob_fail(&s->error, LOB_ENOMEM,
-                        "%s: needs %s of memory, and --max-memory leaves %s for it", name,
-                        lob_bytes_text(need, bytes), lob_bytes_text(have, left));
+                        "%s: needs %s of memory, and --max-memory leaves %s for it", name, need,
+                        have);
     }
     hold(s, bytes);
     return LOB_OK;

@@ -39,11 +39,11 @@ typedef struct {
 lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error)
 {
     char needed[LOB_BYTES_TEXT], room[LOB_BYTES_TEXT];
+    lob_bytes_texts(needed, bytes, room, budget);
     return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                          "supervoxels need %s of working memory on the GPU for %.1f million "
                          "voxels, and %s are allowed and free, enough for %.1f million",
-                         lob_bytes_text(needed, bytes), (double)voxels / 1e6,
-                         lob_bytes_text(room, budget),
+                         needed, (double)voxels / 1e6, room,
                          (double)voxels / (double)bytes * (double)budget / 1e6);
 }
 
@@ -532,12 +532,13 @@ static lob_status send(lob_supervoxels_arrays *arrays, const lob_supervoxels_inp
                              "the volume is too large for a GPU");
     const int64_t total = stored + labels + mask + slack;
     const int64_t room = lob_device_block_capacity(device, LOB_DEVICE_ARRAYS, total);
-    if (total > room)
+    if (total > room) {
+        lob_bytes_texts(taken, total, left, room);
         return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                              "the volumes take %s and the GPU has %s free, enough for %.1f million "
                              "voxels without what supervoxels need",
-                             lob_bytes_text(taken, total), lob_bytes_text(left, room),
-                             (double)voxels / (double)total * (double)room / 1e6);
+                             taken, left, (double)voxels / (double)total * (double)room / 1e6);
+    }
     LOB_TRY(lob_device_block_take(device, LOB_DEVICE_ARRAYS, &block, total, error));
     unsigned char *at = (unsigned char *)block;
     unsigned char *to_image = take_part<unsigned char>(&at, stored);

@@ -122,6 +122,14 @@ def test_memory_limit(folder, what, arguments, limit, parts):
     assert contents(folder) == before
 
 
+def test_memory_that_is_almost_enough_looks_less(folder):
+    """9614 bytes are needed, for 23 x 19 x 11 voxels of int16."""
+    for limit, parts in ((9613, ["needs 9.389 KiB", "9.388 KiB are allowed"]), (9500, ["needs 9.4 KiB", "9.3 KiB are"])):
+        assert_one_line(lobule("convert", "image.nii", "o.nii", "--max-memory", limit, cwd=folder), 75, *parts)
+    done = lobule("convert", "image.nii", "o.nii", "--type", "float64", "--max-memory", 9614 + 38455, cwd=folder)
+    assert_one_line(done, 75, "needs 37.555 KiB of memory, and --max-memory leaves 37.554 KiB")
+
+
 @pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 def test_memory_stays_near_its_limit(folder):
     """One limit for all that is held: a command that accepts it stays near it, another says no."""

@@ -151,12 +151,37 @@ static void test_bytes_text(void **state)
         assert_string_equal(lob_bytes_text(text, rows[i].bytes), rows[i].text);
 }
 
+/* Amounts that differ look different. */
+static void test_bytes_texts(void **state)
+{
+    static const int64_t gib = (int64_t)1 << 30;
+    const struct {
+        int64_t a, b;
+        const char *text_a, *text_b;
+    } rows[] = {
+        {2 * gib,                gib,     "2.0 GiB",         "1.0 GiB"        },
+        {2 * gib,                2 * gib, "2.0 GiB",         "2.0 GiB"        },
+        {2 * gib + (int64_t)1e7, 2 * gib, "2.01 GiB",        "2.00 GiB"       },
+        {2 * gib + 1,            2 * gib, "2.000000001 GiB", "2.000000000 GiB"},
+        {1001,                   1000,    "1001 bytes",      "1000 bytes"     },
+    };
+    char a[LOB_BYTES_TEXT], b[LOB_BYTES_TEXT];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        lob_bytes_texts(a, rows[i].a, b, rows[i].b);
+        assert_string_equal(a, rows[i].text_a);
+        assert_string_equal(b, rows[i].text_b);
+    }
+    lob_bytes_texts(a, INT64_MAX, b, INT64_MAX - ((int64_t)1 << 12));
+    assert_string_not_equal(a, b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_fail),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_bytes_text),
+        cmocka_unit_test(test_exit_codes),  cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_fail),        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_values),      cmocka_unit_test(test_bytes_text),
+        cmocka_unit_test(test_bytes_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
