@@ -272,6 +272,14 @@ def test_verbose_tells_times(folder):
     assert "compute" in done.stderr and done.stdout == ""
 
 
+def test_nobody_who_asked_for_no_gpu_hears_of_one(folder):
+    """The report alone says why the CPU was taken."""
+    done = good(*GROW, "--verbose", "--report", "r.json", cwd=folder)
+    assert not re.search("GPU|CUDA|NVIDIA|driver", done.stderr)
+    why = json.loads((folder / "r.json").read_text())["device"]["why"]
+    assert why.startswith("auto: ") and "too old" not in why and "--device" not in why
+
+
 def test_redirected_progress_has_no_control_characters(folder):
     done = good(*GROW, "--verbose", cwd=folder)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stderr)
