@@ -60,6 +60,7 @@
 #include "kernels/components/components_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/supervoxels/supervoxels_cuda.h"
 
 /* Algorithms of the CPU alone. */
 #include "kernels/contacts/contacts.h"

@@ -2,6 +2,7 @@
 #include "kernels/components/components_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/supervoxels/supervoxels_cuda.h"
 
 static lob_status none(lob_error *error)
 {
@@ -57,5 +58,25 @@ lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_r
 {
     (void)arrays, (void)regions, (void)values, (void)fine, (void)working_bytes, (void)in;
     (void)context;
+    return none(error);
+}
+
+lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
+                                const lob_supervoxels_input *in,
+                                const lob_supervoxels_options *options, const lob_context *context,
+                                lob_error *error)
+{
+    (void)labels, (void)stats, (void)in, (void)options, (void)context;
+    return none(error);
+}
+
+lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
+                                       lob_supervoxels_stats *stats,
+                                       const lob_supervoxels_input *in,
+                                       const lob_supervoxels_options *options,
+                                       lob_supervoxels_cache *cache, const lob_context *context,
+                                       lob_error *error)
+{
+    (void)arrays, (void)stats, (void)in, (void)options, (void)cache, (void)context;
     return none(error);
 }

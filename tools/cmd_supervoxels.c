@@ -162,7 +162,7 @@ static void report(lob_session *s, const settings *set, const work *w)
         {"cells_z",              (double)stats->cells[2]      },
         {"slice_axis",           o->slice_axis                },
         {"iterations",           stats->iterations            },
-        {"pieces",               (double)stats->pieces        },
+        {"pieces",               (double)stats->fragments     },
         {"working_memory_bytes", (double)stats->working_bytes },
     };
     for (size_t i = 0; i < LOB_COUNT(rows); i++)

@@ -193,18 +193,4 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
  */
 int lob_word_distance(const char *a, const char *b);
 
-/*
- * Print a command's help: usage, operands, options with the defaults their variables hold, example,
- * exit codes.
- *
- *   program      in   "lobule growcut"
- *   summary      in   one line
- *   description  in   paragraphs separated by '\n'; NULL for none
- *   examples     in   command lines separated by '\n'; NULL for none
- *   differs      in   list the exit code of volumes that differ
- */
-void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
-                    const char *examples, const lob_option_table *tables, size_t count,
-                    bool differs);
-
 #endif

@@ -129,8 +129,8 @@ static lob_status make_rules(growcut_call *c, section_tables *t)
     void *work = NULL;
     LOB_TRY(lob_device_budget_take(&c->budget, LOB_DEVICE_WORK, scan > later ? scan : later, &work,
                                    c->error));
-    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image, &batch->view, work,
-                                  c->error));
+    LOB_TRY(levels::scan_extremes(batch->device, t->extremes, t->levels, &batch->image,
+                                  &batch->view, work, c->error));
     batch->data_voxels = 0;
     for (int64_t i = 0; i < batch->sections; i++) {
         uint16_t *span = t->span + i * channels;

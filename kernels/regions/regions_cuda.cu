@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finish_param
 
 static lob_status finish(const finish_params &f, lob_device *device, lob_error *error)
 {
-    return lob_launch(device, finish_kernel, "finish_params regions",
+    return lob_launch(device, finish_kernel, "finishing regions",
                       lob_grid_blocks(device, f.count, ROW_THREADS), ROW_THREADS, 0, f, error);
 }
 

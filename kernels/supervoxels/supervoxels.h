@@ -8,12 +8,11 @@
  *          the pixel-wise form of Ban, Liu and Fouriaux, "GLSC: LSC superpixels at over 130 FPS",
  *          JRTIP 2016
  *
- * Clusters start as the cells of a grid that is even in mm. Each iteration gives every voxel to the
- * nearest of the clusters that may have it and then moves the clusters to the means of what they
- * were given. Afterwards every cluster is made one connected piece: its pieces under a share of the
- * nominal size (the option `smallest`) join the neighbour whose mean is most similar, the others,
- * and those without a neighbour, are labels of their own. What is computed exactly, and how ties
- * fall, is told in supervoxels_voxel.h.
+ * Clusters start as the cells of a grid that is even in mm. An iteration gives every voxel to the
+ * nearest of the clusters around it, then moves each cluster to the mean of its voxels. Afterwards
+ * a cluster may fall apart into several connected fragments. Small fragments, which have less than
+ * a share of the nominal size (the option `smallest`), join the neighbour whose mean is most
+ * similar. The others, and small ones without a neighbour, get labels of their own.
  */
 #ifndef LOB_SUPERVOXELS_H
 #define LOB_SUPERVOXELS_H
@@ -32,21 +31,22 @@ typedef enum { LOB_SLIC, LOB_SLICO, LOB_LSC } lob_supervoxels_method;
 
 typedef struct {
     lob_supervoxels_method method;
-    int slice_axis; /* -1: in 3D; 0, 1, 2: every slice across x, y, z as an image of its own */
-    double size_mm; /* side of a supervoxel; 0: from count. Give one of the two */
-    int64_t count;  /* supervoxels asked for of the data (of a slice, where there are slices, and on
-                       average, where they differ in data); 0: from size */
-    double compactness; /* slic: intensity difference, as a share of the image's range, that weighs
-                           like one side of distance, > 0, at most 1e6. The range is that of the
-                           data's levels, the widest channel's; in CIELAB 100 units. Distances
-                           are counted in steps, 2000 to 4000 of which are the largest there is:
-                           far below 0.001 intensity alone decides, far above 1000 place alone */
+    int slice_axis;     /* -1: in 3D; 0, 1, 2: every slice across x, y, z as an image of its own */
+    double size_mm;     /* side of a supervoxel; 0: from count. Give one of the two */
+    int64_t count;      /* supervoxels wanted where there is data: in the volume, or in a slice on
+                           average; 0: from size */
+    double compactness; /* slic: the intensity difference that counts as much as one size of
+                           distance, as a share of the intensity range: > 0, at most 1e6. The
+                           range is that of the data in the channel with the widest one; in
+                           CIELAB 100 units. Distances are rounded to
+                           1/2000 to 1/4000 of the largest one: far below 0.001
+                           only intensity counts, far above 1000 only position */
     double ratio;       /* lsc: weight of position against intensity, > 0, at most 1000 */
     int iterations;     /* >= 1 */
-    bool until_still;   /* end before that when no voxel changes its cluster */
-    bool lab;           /* three 8-bit channels are sRGB and are compared in CIELAB */
+    bool until_still;   /* end after an iteration that changes no cluster's sums */
+    bool lab;           /* three 8-bit channels are sRGB, compared in CIELAB */
     double range[2];    /* voxels whose value lies outside [lo, hi] are not data */
-    double smallest;    /* pieces under this share of the nominal size join a neighbour; [0, 1] */
+    double smallest;    /* fragments under this share of the nominal size join a neighbour; 0..1 */
 } lob_supervoxels_options;
 
 /* SLIC in 3D, 10 iterations, compactness 0.05, ratio 0.075. Neither size_mm nor count is set. */
@@ -62,11 +62,11 @@ typedef struct {
 typedef struct {
     int64_t supervoxels; /* labels 1..supervoxels occur */
     int64_t cells[3];    /* of the starting grid, along x, y, z */
-    double size_mm;      /* side that the grid came to */
+    double size_mm;      /* side of a cell, where the spacing allows it */
     int64_t data_voxels, not_finite;
-    int64_t pieces;        /* connected pieces before small ones were joined */
-    int iterations;        /* done; the last of them changed nothing where it ended early */
-    int64_t working_bytes; /* peak of working memory, beyond input and output */
+    int64_t fragments;     /* connected parts of clusters, before small ones were joined */
+    int iterations;        /* done; fewer than the option where the last one changed nothing */
+    int64_t working_bytes; /* peak of working memory, besides input and output */
 } lob_supervoxels_stats;
 
 /*
@@ -80,21 +80,28 @@ typedef struct {
  *   options  in   see above
  *   context  in   threads, memory, progress
  *
- * Levels are those of kernels/levels/levels.h, of the whole image also where it is cut slice by
- * slice. Same bytes and statistics (but for working_bytes) on every backend and thread count.
+ * Intensities are compared as 16-bit levels of the range of all data in the image, also where it is
+ * cut slice by slice. Labels and statistics are the same on every backend and thread count, except
+ * for working_bytes.
  *
- * Working memory on the CPU is tables (lsc 16 kB, CIELAB 132 kB, both 164 kB) and the largest of
- * three: 75 bytes a cluster and 12 a channel of it (lsc: 130 and 24; two thirds more with
- * until_still), clusters between two threads counting twice, and some 50 to 200 kB a thread; then 5
- * to 8 bytes for each number given to what looks like a piece, somewhat more than there are pieces,
- * and two slices of labels a thread; then 8 bytes a piece and 6 a channel of it. Fewer threads
- * iterate where they keep so to what is allowed, or to 4 bytes a voxel. With cells of 8 voxels in
- * 3D it is half a byte a voxel. With up to three channels, and without until_still, it is at most 4
- * from 64 voxels a supervoxel on, unless an image has fewer than 100000 voxels (500000 in CIELAB),
- * or noise leaves a piece in every 3.5 (6.5 with three channels).
+ * Working memory on the CPU is tables (16 kB for lsc, 132 kB for CIELAB, 164 kB for both) and the
+ * largest of three stages:
+ *
+ *   iterations  75 bytes per cluster + 12 per channel of it (lsc: 130 + 24; two thirds more with
+ *               until_still), twice for clusters that two threads share, and 50 to 200 kB per
+ *               thread
+ *   fragments   5 to 8 bytes per provisional number, of which there are somewhat more than
+ *               fragments, and two slices of labels per thread
+ *   joining     8 bytes per fragment + 6 per channel of it
+ *
+ * Fewer threads iterate if that is needed to stay within the memory allowed, or within 4 bytes per
+ * voxel. With cells of 8 voxels a side in 3D it is half a byte per voxel. With up to three channels
+ * and without until_still it is at most 4 bytes per voxel if a supervoxel has 64 voxels or more,
+ * unless an image has fewer than 100000 voxels (500000 in CIELAB), or is so noisy that it has a
+ * fragment per 3.5 voxels (per 6.5 with three channels).
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no data; dims, channels or
- * type that do not fit; supervoxels of 2^32 voxels), LOB_ENOMEM or LOB_ECANCEL.
+ * type that are not taken; supervoxels of 2^32 voxels or more), LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_supervoxels_cpu(int32_t *labels, lob_supervoxels_stats *stats,
                                const lob_supervoxels_input *in,

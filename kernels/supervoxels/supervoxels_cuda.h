@@ -1,11 +1,11 @@
 /*
  * Supervoxels on a GPU: the same bytes as lob_supervoxels_cpu, for arrays in ordinary memory and
- * for arrays that are on the device already.
+ * for arrays that are on the GPU already.
  */
 #ifndef LOB_SUPERVOXELS_CUDA_H
 #define LOB_SUPERVOXELS_CUDA_H
 
-#include "kernels/supervoxels/supervoxels_plan.h"
+#include "kernels/supervoxels/supervoxels.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,35 +14,37 @@ extern "C" {
 /*
  * As lob_supervoxels_cpu, on context->device, which must be open.
  *
- * Working memory on the device is tables (32 kB for lsc, 132 kB for CIELAB) and the largest of
- * three, after which a block keeps its size:
+ * Working memory on the GPU is the tables (32 kB for lsc, 132 kB for CIELAB) and the largest of
+ * three stages, since a later stage uses the memory of an earlier one again:
  *
- *   iterating  with one channel or three 2.1 bytes a voxel, of whole bricks of 8x8x4, in slices of
- *              16x16; 45 bytes a cluster and 4 a channel of it (lsc: 50 and 8). What else there is
- *              lies in the labels, until these are written: two of three channels, or the clusters'
- *              sums. With three channels these are 32 bytes a cluster and 8 a channel of it (lsc:
- *              80 and 16; all twice with until_still)
- *   numbering  2 bytes a voxel, some 24 for every 32 voxels of a row that are begun (in all 2.7 a
- *              voxel in long rows, 3.3 in those of 33), and 4 for each number given to what looks
- *              like a piece, somewhat more than there are pieces
- *   joining    24 bytes a piece and 12 a channel of it, with a list of contacts that takes what
- *              these leave of 4 bytes a voxel, 2 at most. Where they leave less than half a byte, 8
- *              bytes a piece and 6 a channel do
+ *   iterations  with one channel or three 2.1 bytes per voxel (rows and slices are rounded up to
+ *               bricks of 8x8x4 voxels, in slices 16x16); and per cluster 45 bytes + 4 per channel
+ *               (lsc: 50 + 8). The array of labels, which is not written before the end, holds the
+ *               rest: with three channels the levels of two of them, else the clusters' sums. With
+ *               three channels the sums take another 32 bytes per cluster + 8 per channel (lsc: 80
+ *               + 16; twice as much with until_still)
+ *   fragments   2 bytes per voxel, about 24 bytes per 32 voxels of a row (a row's last ones count
+ *               as 32; in all 2.7 bytes per voxel in long rows, 3.3 in rows of 33), and 4 bytes per
+ *               provisional number, of which there are somewhat more than fragments
+ *   joining     24 bytes per fragment + 12 per channel, and a list of contacts that takes what
+ *               these leave of 4 bytes per voxel, at most 2 bytes per voxel. Where they leave less
+ *               than half a byte per voxel there is no list, and 8 bytes per fragment + 6 per
+ *               channel are enough
  *
- * So with up to five channels it is at most 4 bytes a voxel from 64 voxels a supervoxel on (with
- * three: 75, lsc 150, until still 95, lsc until still 200), unless a volume is thinner than bricks,
- * has rows shorter than 16 or fewer than 250000 voxels, or noise leaves a piece in every 5 voxels
- * (7 with three channels, 10 with five).
+ * So with up to five channels it is at most 4 bytes per voxel if a supervoxel has 64 voxels or more
+ * (with three channels 75; lsc 150; with until_still 95, lsc 200), unless a volume is thinner than
+ * a brick, has rows shorter than 16 voxels or fewer than 250000 voxels, or is so noisy that it has
+ * a fragment per 5 voxels (per 7 with three channels, per 10 with five).
  *
- * Returns besides what that does LOB_EDEVICE when the device fails, and LOB_ENOMEM when it has less
- * free memory than this needs; the message tells both figures and the size that would fit.
+ * Returns besides what lob_supervoxels_cpu does LOB_EDEVICE when the GPU fails, and LOB_ENOMEM when
+ * it has less free memory than this needs; the message tells both sizes and how many voxels fit.
  */
 lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
                                 const lob_supervoxels_input *in,
                                 const lob_supervoxels_options *options, const lob_context *context,
                                 lob_error *error);
 
-/* Device addresses of what the input's and the output's arrays hold. */
+/* Device addresses of the arrays of a call. */
 typedef struct {
     const void *image;
     const uint8_t *mask; /* NULL: none */
@@ -50,49 +52,32 @@ typedef struct {
 } lob_supervoxels_arrays;
 
 /*
- * A plan to be used again as long as images and options stay alike: of a film's frames, say. Its
- * tables stay on the device while nobody else asks for the block that holds them. For a device as
- * long as that is open.
+ * What a call prepares on the host, kept for the next one: of a film's frames, say. It is used
+ * again while options, dimensions and range of levels stay the same, and its tables stay on the
+ * GPU while no other algorithm needs their memory. Calls that share a cache follow each other, on
+ * one device while that is open.
  */
-typedef struct {
-    bool made;
-    uint64_t sent; /* what the count of that block's uses was when the tables were sent; 0: never */
-    const lob_device *device;        /* where to */
-    lob_supervoxels_options options; /* what it was made for, as the next three */
-    lob_volume image;                /* without data */
-    lob_levels levels;
-    lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
-    lob_supervoxels_plan plan;
-} lob_supervoxels_cache;
+typedef struct lob_supervoxels_cache lob_supervoxels_cache;
 
-/* Decides the time, not the result. */
-typedef struct {
-    bool plain;        /* every voxel by itself */
-    bool screened;     /* slic: piles of bricks are screened however few they are */
-    int64_t list;      /* contacts of small pieces that are listed, at most; -1: none, every round
-                          looks at the volume; 0: as many as there is room for */
-    bool disconnected; /* end after the iterations: labels are clusters, from 1 and with gaps */
-} lob_supervoxels_tuning;
+/* An empty cache; NULL where there is no memory. */
+lob_supervoxels_cache *lob_supervoxels_cache_make(void);
+void lob_supervoxels_cache_free(lob_supervoxels_cache *cache); /* NULL is fine */
 
 /*
  * The same, device to device.
  *
- *   arrays   in/out  there when this is called, as lob_device_stream tells; in->image->data and
- *                    in->mask are not looked at
- *   kept     in/out  all zero at first; free with lob_supervoxels_cache_free. NULL: nothing is kept
- *   tuning   in      NULL: all false and 0
+ *   arrays   in/out  valid when this is called, in the order of lob_device_stream; in->image->data
+ *                    and in->mask are not read
+ *   cache    in/out  NULL: nothing is kept
  *
- * The device has finished when this returns.
+ * The GPU has finished when this returns.
  */
 lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
                                        lob_supervoxels_stats *stats,
                                        const lob_supervoxels_input *in,
                                        const lob_supervoxels_options *options,
-                                       lob_supervoxels_cache *kept,
-                                       const lob_supervoxels_tuning *tuning,
-                                       const lob_context *context, lob_error *error);
-
-void lob_supervoxels_cache_free(lob_supervoxels_cache *kept);
+                                       lob_supervoxels_cache *cache, const lob_context *context,
+                                       lob_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,39 +1,66 @@
 /*
- * Supervoxels on the device: what its kernels share.
+ * Supervoxels on a GPU: where reading starts. Below is what all kernels share. How a voxel gets its
+ * label, file by file:
  *
- * Kernels look at the volume through a view whose axes u, v, w are the volume's x, y, z in 3D. A
- * flat view, of slices or of a volume one voxel thin, has the axis across it as w and slices follow
- * each other along it. Voxels along u come in runs of 8; 32 runs are a brick: 8x8x4 voxels, or
- * 16x16 of a slice. A warp takes a pile of bricks along w at a time, two in 3D, one of a slice, a
- * lane a run of each. A plane holds brick after brick and in it run after run, so that a warp reads
- * 512 bytes in one piece; a byte a run says which of its voxels are data. What a brick has beyond
- * the volume is not data.
+ *   1. supervoxels_cuda.cu runs the call: it uploads the arrays (kernels/device/device_memory.c),
+ *      takes working memory and launches all that follows. levels/levels_cuda.cu finds the extremes
+ *      of the data. From these and the options supervoxels_plan.c makes weights, tables and the
+ *      grid, whose cells are the first clusters. supervoxels_voxel.h has the formulas, which the
+ *      CPU uses too.
+ *   2. assign/brick_levels_cuda.cu reads the image and writes its levels brick by brick, with a bit
+ *      per voxel that says whether it is data. (Of three channels, two lie in the array of labels:
+ *      assign/label_levels_cuda.cuh.) assign/clusters_cuda.cu begins the clusters.
+ *   3. assign/pass_cuda.cu launches the passes: the start, which adds every voxel to the cluster of
+ *      its own cell, and one for each iteration. In assign/warp_tile_cuda.cuh a warp takes a tile
+ *      of bricks: it lists the clusters that may be nearest to any of its voxels
+ *      (shortlist_cuda.cuh), finds the nearest of each voxel (nearest_cuda.cuh) and adds the voxels
+ *      to the sums of their clusters (cluster_sums_cuda.cuh). tile_layout_cuda.cuh has what these
+ *      share. In large volumes slic drops clusters for all tiles ahead of a pass
+ *      (cull_tiles_cuda.cuh). What tiles cannot do is done voxel by voxel (voxelwise_cuda.cuh).
+ *   4. After each pass but the last, assign/clusters_cuda.cu moves every cluster to the mean of its
+ *      voxels. The last pass writes the nearest cluster, plus 1, as the label.
+ *   5. components/label/label_pieces_cuda.cu replaces equal labels by the numbers of their
+ *      connected parts, the fragments.
+ *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours. Then it
+ *      writes the labels, from 1 in raster order, and supervoxels_cuda.cu downloads them.
  *
- * Passes over piles take one channel or three. The last channel's levels are a plane; two before it
- * lie in the labels until these are written (label_levels_cuda.cuh). Passes over single voxels
- * read the image. Labels without levels hold the clusters' sums until then, if there is room.
+ * Kernels see the volume through a view. In 3D its axes u, v, w are x, y, z. A view is flat for
+ * slices, and for a volume that is one voxel thin: then w is the axis across the slices. Eight
+ * voxels along u are a strip; 32 strips are a brick of 8x8x4 voxels, in a flat view of 16x16x1. A
+ * warp tile is two bricks along w, in a flat view one brick: each lane has one strip of each brick.
+ * A brick's strips follow each other in memory, so a warp reads 512 contiguous bytes of levels.
+ * Voxels of a brick that lie beyond the volume are not data.
+ *
+ * Tiles need a kernel for their number of channels, which one and three have. The last channel's
+ * levels lie in brick_levels, the first two of three in the array of labels until the last pass
+ * writes labels there. Without levels there, that array holds the clusters' sums if it is large
+ * enough. The voxelwise pass reads the image.
  */
-#ifndef LOB_SUPERVOXELS_SCENE_CUDA_CUH
-#define LOB_SUPERVOXELS_SCENE_CUDA_CUH
+#ifndef LOB_SUPERVOXELS_PARAMS_CUDA_H
+#define LOB_SUPERVOXELS_PARAMS_CUDA_H
 
+#include "kernels/device/arena.cuh"
+#include "kernels/device/grid.cuh"
 #include "kernels/levels/levels_cuda.cuh"
-#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/supervoxels/supervoxels_plan.h"
+#include "kernels/supervoxels/supervoxels_tuning.h"
 
-typedef unsigned long long wide; /* the 64-bit type that CUDA's atomics take */
+namespace lob::supervoxels
+{
 
-enum { WARP = 32, RUN = 8, BRICK_VOXELS = WARP * RUN };
-static constexpr unsigned ALL_LANES = ~0u;
+enum { STRIP = 8, BRICK_VOXELS = WARP * STRIP };
+static constexpr unsigned ALL_VOXELS = (1u << STRIP) - 1; /* of a strip, a bit each */
 
 /* Sides of a brick in voxels. */
-template <bool FLAT> struct shape {
+template <bool FLAT> struct brick_shape {
     static constexpr int bx = FLAT ? 16 : 8, by = FLAT ? 16 : 8, bz = FLAT ? 1 : 4;
-    static_assert(bx * by * bz == BRICK_VOXELS, "a warp's runs fill a brick");
-    static constexpr int depth = FLAT ? 1 : 2; /* bricks along w that make a pile */
+    static_assert(bx * by * bz == BRICK_VOXELS, "the strips of a warp fill a brick");
+    static constexpr int depth = FLAT ? 1 : 2; /* bricks of a warp tile, along w */
 
-    /* Where in its brick a lane's run begins. */
+    /* Where in its brick a lane's strip begins. */
     static __host__ __device__ int x(int lane)
     {
-        return FLAT ? (lane & 1) * RUN : 0;
+        return FLAT ? (lane & 1) * STRIP : 0;
     }
     static __host__ __device__ int y(int lane)
     {
@@ -45,101 +72,107 @@ template <bool FLAT> struct shape {
     }
 };
 
-/* What is done with the nearest clusters; in the first pass boxes are the cells. */
+/*
+ * What a pass does with the nearest cluster of each voxel: in the first, where every voxel belongs
+ * to its own cell, and in the others but the last it adds the voxel to the cluster; in the last it
+ * writes the label.
+ */
 typedef enum { PASS_START, PASS_ADD, PASS_LABEL } pass_kind;
 
-/* Flags of iterations turn around in a ring: i % RING is set where iteration i changed anything. */
+/* Iteration i has flag i % RING; the update after it clears the flag of iteration i + 2. */
 enum { RING = 4 };
 
 typedef struct {
-    uint32_t changed[RING];
-    uint32_t iterations; /* whose sums have been made, but for the start */
-    uint32_t listed;     /* piles, for the pass under way */
-} progress_line;
+    uint32_t changed[RING]; /* did the iteration change any cluster? */
+    uint32_t iterations;    /* number of the last one that was done */
+    uint32_t listed;        /* tiles, for the pass under way */
+} pass_counters;
 
 /*
- * A pile that warps are to look at: where it is, counted in piles, and which of the clusters of its
- * spans may have voxels of it, a bit each; 0: not known. SOLE in z: the only one has all of them.
+ * A warp tile for a warp to do: its position along u, v, w, counted in tiles, and a bit for each
+ * cluster of its spans that may be nearest to a voxel of it; 0: not known. SINGLE is a bit of z:
+ * there is one such cluster, and it gets all voxels of the tile.
  */
-static constexpr uint32_t SOLE = 1u << 31;
+static constexpr uint32_t SINGLE = 1u << 31;
 typedef struct __align__(16)
 {
     uint32_t x, y, z, clusters;
 }
-listed_pile;
+listed_tile;
 
-/* The cells along an axis whose clusters may have voxels of a pile of bricks. */
+/* The cells along an axis whose clusters may get voxels of a warp tile. */
 typedef struct __align__(16)
 {
     int32_t first, n;
-    float over; /* 1 / n */
+    float reciprocal; /* 1 / n */
 }
 cell_span;
 
-typedef struct {
+struct supervoxels_params {
     lob_supervoxels_rule rule;
     lob_device_image image;
     lob_device_levels levels;
-    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS];
-    const lob_wave *axis_wave[3], *level_wave; /* lsc; axes are the volume's */
-    const uint16_t *linear, *root;             /* CIELAB */
+    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS];      /* level of each channel, as in the plan */
+    const lob_cos_sin *axis_cos_sin[3], *level_cos_sin; /* lsc; of the volume's axes */
+    const uint16_t *linear, *root;                      /* CIELAB */
 
     bool flat;
-    int axis[3];                       /* the volume's axis that each axis of the view follows */
+    int axis[3];                       /* of the volume, that u, v, w are */
     int32_t side[3], cells[3];         /* of the view */
-    int64_t stride[3], cell_stride[3]; /* of the view, in the volume and among clusters */
-    uint32_t bricks[3], piles;         /* piles along w */
-    uint32_t stretch;                  /* piles of a row that a warp takes one after another */
-    uint32_t runs;                     /* of all bricks */
-    bool aligned; /* a run's labels may be read and written 16 bytes at a time, half by half */
+    int64_t stride[3], cell_stride[3]; /* of the view: between voxels, and between clusters */
+    uint32_t bricks[3], tiles_w;       /* along each axis; tiles along w */
+    uint32_t tiles_per_turn;           /* of a row, that a warp takes one after another */
+    uint32_t strips;                   /* of all bricks */
+    bool aligned; /* a strip's labels may be read and written as two times 16 bytes */
 
-    uint4 *plane;                       /* runs: levels of the last channel; NULL: nobody asks */
-    uint8_t *data;                      /* runs; bit j: voxel j is data */
-    float *centres;                     /* clusters times lob_cluster_floats */
-    int32_t *boxes;                     /* clusters times 6 */
-    cell_span *spans;                   /* of piles along u, then v, then w */
-    wide *sums;                         /* clusters times lob_cluster_sums; perhaps in labels */
-    wide *before;                       /* the same of the iteration before; NULL: nobody asks */
-    uint32_t *largest, *largest_before; /* slico: clusters, bits of floats */
-    float *weights;                     /* lsc */
-    wide *totals;                       /* lsc: lob_cluster_sums over all clusters */
-    uint32_t *digests;                  /* slic: of piles; screen_cuda.cuh tells what */
-    listed_pile *listed;                /* as many, where piles are screened */
-    progress_line *line;
-    int32_t *labels; /* before the last pass: two of three channels' levels, or sums */
+    uint4 *brick_levels; /* strips: 8 levels of the last channel; NULL where passes are voxelwise */
+    uint8_t *brick_data; /* strips; bit j: voxel j is data */
+    float *centres;      /* clusters times lob_cluster_floats */
+    int32_t *boxes;      /* clusters times 6 */
+    cell_span *spans;    /* of tiles along u, then v, then w */
+    u64 *sums;           /* clusters times lob_cluster_sums; perhaps in labels */
+    u64 *before;         /* those of the iteration before; NULL: not compared */
+    uint32_t *largest;   /* slico: clusters; largest squared contrast, as a float's bits */
+    uint32_t *largest_before;
+    float *weights;       /* lsc */
+    u64 *totals;          /* lsc: lob_cluster_sums, over all clusters */
+    uint32_t *tile_stats; /* slic: tiles; level_stats of cull_tiles_cuda.cuh */
+    listed_tile *listed;  /* tiles, where they are culled */
+    pass_counters *counters;
+    int32_t *labels; /* before the last pass: levels of two of three channels, or sums */
 
     pass_kind pass;
-    int iteration; /* the start is 0 */
-    int room;      /* clusters that a pile may list */
-    bool screened; /* slic: piles are, before passes but the first */
-    float margin;  /* slic: more than floats may be wrong by when they tell two clusters apart */
-} scene;
+    int iteration;     /* 0: every voxel belongs to its own cell */
+    int max_shortlist; /* clusters that a tile's shortlist may have; 0: passes are voxelwise */
+    bool culled;       /* slic: tiles are culled ahead of each pass but the first */
+    float margin;      /* slic: costs in floats that differ by more tell which cluster is nearer */
+};
 
-/* How many channels' levels, from the first on, lie in the labels where there is a plane. */
+/* The first channels, whose levels lie in the array of labels where passes take tiles. */
 static __host__ __device__ constexpr int channels_in_labels(int channels)
 {
     return channels == 3 ? 2 : 0;
 }
 
-static inline int64_t count_of_piles(const scene *s)
+static inline int64_t count_of_tiles(const supervoxels_params *s)
 {
-    return (int64_t)s->bricks[0] * s->bricks[1] * s->piles;
+    return (int64_t)s->bricks[0] * s->bricks[1] * s->tiles_w;
 }
 
-/* Where a run lies in the view. */
-typedef struct {
+/* Where a voxel, or the first one of a strip, lies in the view: along u, v, w. */
+struct position {
     int32_t u, v, w;
-} place;
+};
 
 /* A voxel's levels in CIELAB, from the image. */
-static __device__ inline void read_lab(uint16_t *lab, const scene &s, int64_t voxel)
+static __device__ inline void read_lab(uint16_t *lab, const supervoxels_params &s, int64_t voxel)
 {
     const uint8_t *rgb = (const uint8_t *)s.image.stored + voxel;
     lob_lab(lab, rgb[0], rgb[s.image.voxels], rgb[2 * s.image.voxels], s.linear, s.root);
 }
 
 /* A voxel's level in a channel, from the image. */
-static __device__ inline uint16_t level_of(const scene &s, int channel, int64_t voxel)
+static __device__ inline uint16_t level_of(const supervoxels_params &s, int channel, int64_t voxel)
 {
     uint16_t lab[3];
     if (s.rule.lab) {
@@ -150,95 +183,85 @@ static __device__ inline uint16_t level_of(const scene &s, int channel, int64_t 
     return (uint16_t)(lob_voxel_level(&s.image, &s.levels, i) - s.lowest[channel]);
 }
 
-static __device__ inline lob_wave level_wave_of(const scene &s, int channel, uint32_t level)
+static __device__ inline lob_cos_sin level_cos_sin_of(const supervoxels_params &s, int channel,
+                                                      uint32_t level)
 {
-    const int table = lob_supervoxel_wave(&s.rule, channel);
-    return s.level_wave[table * LOB_WAVE_ENTRIES + (level >> s.rule.shift)];
+    const int table = lob_lsc_table(&s.rule, channel);
+    return s.level_cos_sin[table * LOB_COS_SIN_ENTRIES + (level >> s.rule.shift)];
 }
 
 /* The cluster of a voxel's own cell. */
-static __device__ inline int32_t own_cluster(const scene &s, int32_t u, int32_t v, int32_t w)
+static __device__ inline int32_t own_cluster(const supervoxels_params &s, int32_t u, int32_t v,
+                                             int32_t w)
 {
     return (int32_t)(lob_cell(u, s.side[0], s.cells[0]) * s.cell_stride[0] +
                      lob_cell(v, s.side[1], s.cells[1]) * s.cell_stride[1] +
                      lob_cell(w, s.side[2], s.cells[2]) * s.cell_stride[2]);
 }
 
-/* Did the iteration before this one leave everything as it was? */
-static __device__ inline bool is_still(const scene &s)
+/* Did the iteration before change nothing? Then this one does nothing. */
+static __device__ inline bool is_converged(const supervoxels_params &s)
 {
-    return s.before && s.iteration > 1 && s.line->changed[(s.iteration - 1) % RING] == 0;
+    return s.before && s.iteration > 1 && s.counters->changed[(s.iteration - 1) % RING] == 0;
 }
 
-static __device__ inline int64_t voxel_at(const scene &s, place at)
+static __device__ inline int64_t voxel_at(const supervoxels_params &s, position at)
 {
     return at.u * s.stride[0] + at.v * s.stride[1] + at.w * s.stride[2];
 }
 
-/* Write a run's labels, as far as it lies in the volume. */
-static __device__ inline void write_run(const scene &s, place at, const int32_t *label)
+/* Sums are unsigned for the sake of atomics, and hold signed values modulo 2^64. */
+static __device__ inline void add_signed(u64 *sum, int64_t value)
+{
+    atomicAdd(sum, (u64)value);
+}
+
+/* Write a strip's labels, as far as it lies in the volume. */
+static __device__ inline void write_strip(const supervoxels_params &s, position at,
+                                          const int32_t *label)
 {
     if (at.v >= s.side[1] || at.w >= s.side[2]) return;
     int32_t *to = s.labels + voxel_at(s, at);
     if (s.aligned) {
 #pragma unroll
-        for (int j = 0; j < RUN; j += 4)
+        for (int j = 0; j < STRIP; j += 4)
             if (at.u + j < s.side[0])
                 *(int4 *)(to + j) = make_int4(label[j], label[j + 1], label[j + 2], label[j + 3]);
     } else {
 #pragma unroll
-        for (int j = 0; j < RUN; j++)
+        for (int j = 0; j < STRIP; j++)
             if (at.u + j < s.side[0]) to[j * s.stride[0]] = label[j];
     }
 }
 
-/* The stages, in order; each puts its kernels into the device's queue. */
-lob_status lob_supervoxels_planes_cuda(lob_device *device, const scene *s, lob_error *error);
-lob_status lob_supervoxels_begin_cuda(lob_device *device, const scene *s, lob_error *error);
-lob_status lob_supervoxels_pass_cuda(lob_device *device, const scene *s, bool plain,
-                                     lob_error *error);
-lob_status lob_supervoxels_settle_cuda(lob_device *device, const scene *s, lob_error *error);
+/* The stages, in order; each puts its kernels into the device's stream. */
+lob_status make_brick_levels(lob_device *device, const supervoxels_params *s, lob_error *error);
+lob_status begin_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
+lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error);
+lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 
-/* How many clusters a pile should have room for; 0: this job is not one for piles. */
-int lob_supervoxels_room(const lob_device *device, const scene *s);
+/* How many clusters the shortlist of a tile needs; 0: passes have to be voxelwise. */
+int shortlist_capacity(const lob_device *device, const supervoxels_params *s);
 
-/* Connected pieces, and what becomes of them. */
-typedef struct {
-    const uint32_t *at;  /* in: device address of how many there are */
-    int64_t most;        /* in: they are not more than this */
-    uint32_t *table;     /* in: device; most + 1 words that may be written over */
-    int64_t list;        /* in: as in lob_supervoxels_tuning */
-    int64_t beside;      /* in: bytes that are taken besides */
-    int64_t pieces;      /* out: how many there were */
-    int64_t supervoxels; /* out: labels that there are then */
-    int64_t bytes;       /* out: taken of the block LOB_DEVICE_WORK, whatever that held before */
-} lob_supervoxel_pieces;
+struct fragment_join {
+    const uint32_t *count; /* in: device address of how many fragments there are */
+    int64_t max_fragments; /* in: not more than this */
+    uint32_t *table;       /* in: device; max_fragments + 1 words that may be overwritten */
+    int64_t max_contacts;  /* in: as in lob_supervoxels_tuning */
+    int64_t fragments;     /* out: how many there were */
+    int64_t supervoxels;   /* out: how many labels there are now */
+};
 
 /*
- * Join small pieces and number what comes of it, in place; supervoxels_voxel.h tells how.
+ * Join small fragments and number the results, in place; supervoxels_voxel.h states the rule.
  *
- *   found   in/out  see above
- *   s       in      s->labels: pieces, from 1 in raster order; the image again for the levels
- *   most    in      bytes that may be taken; 0: as many as there are
+ *   budget  in/out  of the call; takes LOB_DEVICE_WORK anew and forgets what that held
+ *   join    in/out  see above
+ *   s       in      s->labels: fragments, from 1 in raster order; the image again for the levels
  */
-lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces *found,
-                                       const scene *s, int64_t most, lob_error *error);
+lob_status join_fragments(lob_device_budget *budget, fragment_join *join,
+                          const supervoxels_params *s, lob_error *error);
 
-/* Memory handed out part after part; at may start as NULL, to add the parts up. */
-template <typename T> static inline T *take_part(unsigned char **at, int64_t n)
-{
-    T *here = (T *)*at;
-    *at += (n * (int64_t)sizeof(T) + 255) / 256 * 256;
-    return here;
-}
-
-/*
- * Bytes of the block LOB_DEVICE_WORK that may be taken, where `bytes` are needed; most as above.
- * What the device holds already is not asked for: that takes longer than a small volume.
- */
-int64_t lob_supervoxels_budget(const lob_device *device, int64_t bytes, int64_t most);
-
-/* Say in one line that memory does not do. */
-lob_status lob_supervoxels_refuse(int64_t bytes, int64_t budget, int64_t voxels, lob_error *error);
+} /* namespace lob::supervoxels */
 
 #endif

@@ -41,7 +41,7 @@ static lob_status check_options(const lob_supervoxels_options *options, lob_erro
     if (!(options->range[0] <= options->range[1]))
         return lob_fail(error, LOB_EARG, "the range's lower end must not exceed its upper end");
     if (!(options->smallest >= 0 && options->smallest <= 1))
-        return lob_fail(error, LOB_EARG, "the share of the smallest pieces lies in 0..1");
+        return lob_fail(error, LOB_EARG, "the share of the smallest fragments lies in 0..1");
     return LOB_OK;
 }
 
@@ -62,11 +62,11 @@ lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
     if (lob_dims_voxels(image->dims) < 0)
         return lob_fail(error, LOB_EDATA, "the image has a side below 1, or too many voxels");
     for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > LOB_SUPERVOXEL_SIDE)
+        if (lob_side(image->dims, a) > LOB_SUPERVOXELS_MAX_SIDE)
             return lob_fail(error, LOB_EDATA,
                             "the image has a side of %lld voxels; up to %d are "
                             "taken",
-                            (long long)lob_side(image->dims, a), LOB_SUPERVOXEL_SIDE);
+                            (long long)lob_side(image->dims, a), LOB_SUPERVOXELS_MAX_SIDE);
     return LOB_OK;
 }
 
@@ -77,7 +77,7 @@ static bool across_slices(const lob_supervoxels_options *options, int axis)
     return axis == options->slice_axis;
 }
 
-/* Cells along an axis for a size: as many as come nearest to it, but no cell is under a voxel. */
+/* Cells along an axis: as many as bring them nearest to the size, but none smaller than a voxel. */
 static double cells_along(double side, double spacing_mm, double size_mm)
 {
     const double cells = floor(side * spacing_mm / size_mm + 0.5);
@@ -86,26 +86,26 @@ static double cells_along(double side, double spacing_mm, double size_mm)
 
 /*
  * The size at which a grid has `count` cells: the root of a cell's share of the volume. An axis
- * that is then shorter than a cell, or whose voxels are longer, has its one cell or one a voxel
- * whatever the size, and the others share what is left of the count.
+ * that is shorter than such a cell has one cell, and an axis whose voxels are longer has one cell
+ * per voxel, whatever the size: then the other axes have what is left of the count.
  */
 static double size_for_count(const double side[3], const double spacing_mm[3], bool free_axis[3],
                              double count)
 {
     double size = 0;
-    for (bool settled = false; !settled;) {
+    for (bool done = false; !done;) {
         double share = 1 / count;
         int axes = 0;
-        settled = true;
+        done = true;
         for (int a = 0; a < 3; a++)
             if (free_axis[a]) share *= side[a] * spacing_mm[a], axes++;
         if (axes == 0) return size > 0 ? size : 1;
         size = pow(share, 1.0 / axes);
-        for (int a = 0; a < 3 && settled; a++) {
+        for (int a = 0; a < 3 && done; a++) {
             if (!free_axis[a]) continue;
             const bool one = side[a] * spacing_mm[a]<size, each = spacing_mm[a]> size;
             if (!one && !each) continue;
-            free_axis[a] = settled = false;
+            free_axis[a] = done = false;
             if (!one) count = fmax(1, count / side[a]);
         }
     }
@@ -123,7 +123,7 @@ static lob_status lay_grid(lob_supervoxels_plan *plan, const lob_volume *image,
         side[a] = (double)lob_side(image->dims, a);
         free_axis[a] = side[a] > 1 && !across_slices(options, a);
     }
-    /* The count is one of supervoxels, and cells without data come to none. */
+    /* The count is of supervoxels, and cells without data become none. */
     const double voxels = side[0] * side[1] * side[2], data = (double)plan->levels.data_voxels;
     plan->size_mm = options->size_mm > 0 ? options->size_mm
                                          : size_for_count(side, spacing_mm, free_axis,
@@ -134,7 +134,7 @@ static lob_status lay_grid(lob_supervoxels_plan *plan, const lob_volume *image,
                                  : cells_along(side[a], spacing_mm[a], plan->size_mm);
         rule->side[a] = (int32_t)side[a];
         rule->cells[a] = (int32_t)cells;
-        rule->step[a] = (float)(side[a] / cells);
+        rule->cell_side[a] = (float)(side[a] / cells);
         clusters *= cells;
         nominal *= side[a] / cells;
     }
@@ -149,8 +149,8 @@ static lob_status lay_grid(lob_supervoxels_plan *plan, const lob_volume *image,
 
 /* ---- weights ---- */
 
-/* Along an axis of one voxel or across slices nothing is ever apart. */
-static bool is_still(const lob_supervoxels_rule *rule, int axis)
+/* Does the axis add nothing to distances? It has one voxel, or lies across slices. */
+static bool is_constant(const lob_supervoxels_rule *rule, int axis)
 {
     return rule->side[axis] == 1 || axis == rule->slice_axis;
 }
@@ -160,38 +160,39 @@ static lob_status weigh_positions(lob_supervoxels_plan *plan, const lob_volume *
 {
     lob_supervoxels_rule *rule = &plan->rule;
     for (int a = 0; a < 3; a++) {
-        rule->position[a] = 0;
-        if (is_still(rule, a)) continue;
+        rule->position_weight[a] = 0;
+        if (is_constant(rule, a)) continue;
         const double weight = compactness * image->geometry.spacing_mm[a] / plan->size_mm;
         if (!(weight * rule->side[a] < 1e18))
             return lob_fail(error, LOB_EARG, "a size of %g mm is too small for voxels of %g mm",
                             plan->size_mm, image->geometry.spacing_mm[a]);
-        rule->position[a] = (float)weight;
+        rule->position_weight[a] = (float)weight;
     }
     return LOB_OK;
 }
 
-/* The most that a distance of slic comes to, for positions and levels scaled by `scale`. */
+/* The largest distance of slic, with positions and levels scaled by `scale`. */
 static double largest_distance(const lob_supervoxels_rule *rule, double range, double scale)
 {
     const double levels = range * scale + 1;
     double square = rule->channels * levels * levels;
     for (int a = 0; a < 3; a++) {
-        const double along = (double)rule->position[a] * scale * ((double)rule->step[a] + 2) + 1;
+        const double along =
+            (double)rule->position_weight[a] * scale * ((double)rule->cell_side[a] + 2) + 1;
         square += along * along;
     }
     return square;
 }
 
-/* slic: the finest steps of levels, by powers of 2, with which distances stay in their bits. */
+/* slic: the finest steps, by powers of 2, that keep distances below LOB_SLIC_LIMIT. */
 static void choose_steps(lob_supervoxels_rule *rule, int32_t range)
 {
     int shift = -15;
-    while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_TOP) shift++;
-    for (int a = 0; a < 3; a++) rule->position[a] = ldexpf(rule->position[a], -shift);
+    while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_LIMIT) shift++;
+    for (int a = 0; a < 3; a++) rule->position_weight[a] = ldexpf(rule->position_weight[a], -shift);
     rule->step_shift = shift < 31 ? shift : 31;
     rule->level = ldexpf(1, -rule->step_shift);
-    rule->top_step = lob_slic_step((uint32_t)range, rule);
+    rule->max_step = lob_slic_step((uint32_t)range, rule);
 }
 
 static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
@@ -200,8 +201,8 @@ static uint16_t level_of(const lob_levels *levels, uint64_t bits, double stored)
                          : lob_level_mapped(stored, levels->low, levels->per_unit);
 }
 
-/* Planes start at each channel's lowest level. Returns the largest level of any plane. */
-static int32_t settle_planes(lob_supervoxels_plan *plan, const lob_extremes *extremes)
+/* Levels start at each channel's lowest one. Returns the largest level of any channel. */
+static int32_t find_lowest_levels(lob_supervoxels_plan *plan, const lob_extremes *extremes)
 {
     const lob_levels *levels = &plan->levels;
     int32_t range = 1;
@@ -217,59 +218,59 @@ static int32_t settle_planes(lob_supervoxels_plan *plan, const lob_extremes *ext
 
 /* ---- tables ---- */
 
-static lob_wave wave_at(double angle)
+static lob_cos_sin cos_sin_at(double angle)
 {
-    return (lob_wave){(int16_t)lround(cos(angle) * LOB_WAVE_TOP),
-                      (int16_t)lround(sin(angle) * LOB_WAVE_TOP)};
+    return (lob_cos_sin){(int16_t)lround(cos(angle) * LOB_COS_SIN_SCALE),
+                         (int16_t)lround(sin(angle) * LOB_COS_SIN_SCALE)};
 }
 
-static void fill_level_wave(lob_wave *wave, int32_t top)
+static void fill_level_table(lob_cos_sin *table, int32_t last)
 {
-    for (int32_t i = 0; i < LOB_WAVE_ENTRIES; i++)
-        wave[i] = wave_at(QUARTER_TURN * (i < top ? i : top) / top);
+    for (int32_t i = 0; i < LOB_COS_SIN_ENTRIES; i++)
+        table[i] = cos_sin_at(QUARTER_TURN * (i < last ? i : last) / last);
 }
 
-static void fill_axis_waves(lob_wave *wave, const lob_supervoxels_rule *rule)
+static void fill_axis_tables(lob_cos_sin *table, const lob_supervoxels_rule *rule)
 {
-    for (int a = 0; a < 3; wave += rule->side[a], a++) {
-        const bool still = is_still(rule, a);
+    for (int a = 0; a < 3; table += rule->side[a], a++) {
+        const bool constant = is_constant(rule, a);
         const double step = (double)rule->side[a] / rule->cells[a];
         for (int32_t x = 0; x < rule->side[a]; x++)
-            wave[x] = still ? (lob_wave){0, 0} : wave_at(QUARTER_TURN * x / step);
+            table[x] = constant ? (lob_cos_sin){0, 0} : cos_sin_at(QUARTER_TURN * x / step);
     }
 }
 
-static lob_status make_waves(lob_supervoxels_plan *plan, const lob_supervoxels_options *options,
-                             int32_t range)
+static lob_status make_cos_sin(lob_supervoxels_plan *plan, const lob_supervoxels_options *options,
+                               int32_t range)
 {
     lob_supervoxels_rule *rule = &plan->rule;
-    const double chroma = 2.55, unit = 1.0 / ((double)LOB_WAVE_TOP * LOB_WAVE_TOP);
-    const int64_t coordinates = lob_supervoxel_coordinates(rule);
+    const double chroma = 2.55, unit = 1.0 / ((double)LOB_COS_SIN_SCALE * LOB_COS_SIN_SCALE);
+    const int64_t coordinates = lob_supervoxels_coordinates(rule);
     double square = 0;
 
     rule->shift = 0;
-    while (range >> rule->shift >= LOB_WAVE_ENTRIES) rule->shift++;
+    while (range >> rule->shift >= LOB_COS_SIN_ENTRIES) rule->shift++;
     rule->position_gain = options->ratio * options->ratio * unit;
     rule->level_gain[0] = unit;
     rule->level_gain[1] = chroma * chroma * unit;
-    for (int c = 0; c < rule->channels; c++)
-        square += lob_supervoxel_wave(rule, c) ? chroma * chroma : 1;
+    for (int c = 0; c < rule->channels; c++) square += lob_lsc_table(rule, c) ? chroma * chroma : 1;
     for (int a = 0; a < 3; a++)
-        if (!is_still(rule, a)) square += options->ratio * options->ratio;
-    rule->least_weight = (float)(square / 1024);
+        if (!is_constant(rule, a)) square += options->ratio * options->ratio;
+    rule->min_weight = (float)(square / 1024);
 
-    plan->level_waves = rule->lab ? 2 : 1;
-    plan->axis_wave = malloc((size_t)coordinates * sizeof *plan->axis_wave);
-    plan->level_wave =
-        malloc((size_t)plan->level_waves * LOB_WAVE_ENTRIES * sizeof *plan->level_wave);
-    if (!plan->axis_wave || !plan->level_wave) return LOB_ENOMEM;
-    fill_axis_waves(plan->axis_wave, rule);
-    fill_level_wave(plan->level_wave, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
-    if (rule->lab) fill_level_wave(plan->level_wave + LOB_WAVE_ENTRIES, range >> rule->shift);
+    plan->level_tables = rule->lab ? 2 : 1;
+    plan->axis_cos_sin = malloc((size_t)coordinates * sizeof *plan->axis_cos_sin);
+    plan->level_cos_sin =
+        malloc((size_t)plan->level_tables * LOB_COS_SIN_ENTRIES * sizeof *plan->level_cos_sin);
+    if (!plan->axis_cos_sin || !plan->level_cos_sin) return LOB_ENOMEM;
+    fill_axis_tables(plan->axis_cos_sin, rule);
+    fill_level_table(plan->level_cos_sin, (rule->lab ? 100 * LOB_LAB_UNIT : range) >> rule->shift);
+    if (rule->lab)
+        fill_level_table(plan->level_cos_sin + LOB_COS_SIN_ENTRIES, range >> rule->shift);
     return LOB_OK;
 }
 
-/* CIE's f: a cube root, straight near black. */
+/* CIE's f: a cube root, linear near black. */
 static double lab_root(double t)
 {
     const double knee = 6.0 / 29;
@@ -283,31 +284,32 @@ static lob_status make_lab(lob_supervoxels_plan *plan)
     plan->root = plan->linear + 256;
     for (int i = 0; i < 256; i++) {
         const double v = i / 255.0;
-        const double light = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
-        plan->linear[i] = (uint16_t)(light * 65535 + 0.5);
+        const double lab = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+        plan->linear[i] = (uint16_t)(lab * 65535 + 0.5);
     }
     for (int i = 0; i < LOB_LAB_ROOTS; i++)
         plan->root[i] = (uint16_t)(lab_root(i / 65535.0) * 65535 + 0.5);
     return LOB_OK;
 }
 
-/* The most voxels that a cluster may have: it spans at most three cells along an axis. */
-static double most_of_cluster(const lob_supervoxels_rule *rule)
+/* The most voxels that a cluster can have: it spans at most three cells along an axis. */
+static double max_voxels_of_cluster(const lob_supervoxels_rule *rule)
 {
-    double most = 1;
+    double max = 1;
     for (int a = 0; a < 3; a++) {
         const double side = rule->side[a], three_cells = 3 * ceil(side / rule->cells[a]);
-        if (a != rule->slice_axis) most *= side < three_cells ? side : three_cells;
+        if (a != rule->slice_axis) max *= side < three_cells ? side : three_cells;
     }
-    return most;
+    return max;
 }
 
 int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan)
 {
-    const int64_t levels = (int64_t)plan->level_waves * LOB_WAVE_ENTRIES;
-    const int64_t waves = plan->axis_wave ? lob_supervoxel_coordinates(&plan->rule) + levels : 0;
-    const int64_t light = plan->linear ? LOB_LAB_ENTRIES : 0;
-    return waves * (int64_t)sizeof(lob_wave) + light * (int64_t)sizeof *plan->linear;
+    const int64_t levels = (int64_t)plan->level_tables * LOB_COS_SIN_ENTRIES;
+    const int64_t entries =
+        plan->axis_cos_sin ? lob_supervoxels_coordinates(&plan->rule) + levels : 0;
+    const int64_t lab = plan->linear ? LOB_LAB_ENTRIES : 0;
+    return entries * (int64_t)sizeof(lob_cos_sin) + lab * (int64_t)sizeof *plan->linear;
 }
 
 lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
@@ -328,15 +330,14 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
                         "values");
     lob_status st = lay_grid(plan, in->image, options, error);
     if (st != LOB_OK) return st;
-    const double most = most_of_cluster(&plan->rule);
-    if (most > UINT32_MAX) /* what voxels of pieces are counted in */
+    const double max = max_voxels_of_cluster(&plan->rule);
+    if (max > UINT32_MAX) /* voxels of fragments are counted in 32 bits */
         return lob_fail(error, LOB_EDATA,
                         "supervoxels of up to %.0f voxels are too large; ask for smaller ones",
-                        most);
+                        max);
 
-    /* In CIELAB a unit is a unit, whatever colours occur: what compactness is a share of is the
-     * range of L. */
-    const int32_t range = options->lab ? UINT16_MAX : settle_planes(plan, extremes);
+    /* In CIELAB compactness is a share of the range of L, whatever colours occur. */
+    const int32_t range = options->lab ? UINT16_MAX : find_lowest_levels(plan, extremes);
     const int32_t whole = options->lab ? 100 * LOB_LAB_UNIT : range;
     plan->rule.level = (float)(1.0 / whole);
     st = weigh_positions(plan, in->image,
@@ -344,15 +345,15 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
     if (st != LOB_OK) return st;
     if (options->method == LOB_SLIC) choose_steps(&plan->rule, range);
     if (st == LOB_OK && options->lab) st = make_lab(plan);
-    if (st == LOB_OK && options->method == LOB_LSC) st = make_waves(plan, options, range);
+    if (st == LOB_OK && options->method == LOB_LSC) st = make_cos_sin(plan, options, range);
     if (st != LOB_OK) lob_supervoxels_plan_free(plan);
     return st;
 }
 
 void lob_supervoxels_plan_free(lob_supervoxels_plan *plan)
 {
-    free(plan->axis_wave);
-    free(plan->level_wave);
+    free(plan->axis_cos_sin);
+    free(plan->level_cos_sin);
     free(plan->linear);
     *plan = (lob_supervoxels_plan){0};
 }

@@ -1,6 +1,6 @@
 /*
- * The plan of a supervoxel call: what the host works out before a voxel is touched, for both
- * backends alike. Rule, grid, tables, and how stored values become planes.
+ * The plan of a call: what the host works out from the options and the range of levels, the same
+ * for both backends: the rule with its grid, the tables, and how stored values become levels.
  */
 #ifndef LOB_SUPERVOXELS_PLAN_H
 #define LOB_SUPERVOXELS_PLAN_H
@@ -14,39 +14,39 @@ extern "C" {
 
 typedef struct {
     lob_supervoxels_rule rule;
-    lob_levels levels;                             /* of the whole image; not used where rule.lab */
-    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS]; /* plane = level - lowest; 0 where rule.lab */
+    lob_levels levels;                             /* of the whole image; not used in CIELAB */
+    uint16_t lowest[LOB_SUPERVOXELS_MAX_CHANNELS]; /* the level of kernels/levels that counts as 0
+                                                      here; 0 in CIELAB */
     double size_mm;
 
     /*
      * Tables, malloc'ed; NULL where the rule does not need them.
      *
-     *   axis_wave   lsc: side[0] + side[1] + side[2] entries, coordinate x, then y, then z
-     *   level_wave  lsc: level_waves (1, or 2 in CIELAB) tables of LOB_WAVE_ENTRIES;
-     *               entry [lob_supervoxel_wave][level >> shift]
-     *   linear, root  CIELAB: 256 and LOB_LAB_ROOTS, as lob_lab takes them; root lies behind linear
-     *               in one block
+     *   axis_cos_sin   lsc: side[0] + side[1] + side[2] entries, by x, then y, then z
+     *   level_cos_sin  lsc: level_tables (1, or 2 in CIELAB) tables of LOB_COS_SIN_ENTRIES;
+     *                  entry [lob_lsc_table][level >> shift]
+     *   linear, root  CIELAB: 256 and LOB_LAB_ROOTS, for lob_lab; root follows linear in one block
      */
-    lob_wave *axis_wave, *level_wave;
-    int level_waves;
+    lob_cos_sin *axis_cos_sin, *level_cos_sin;
+    int level_tables;
     uint16_t *linear, *root;
 } lob_supervoxels_plan;
 
 /*
- * Options within their ranges, and an image that fits? Before its voxels are looked at.
+ * Check that options lie in their ranges and that the image fits, without a look at its voxels.
  * Returns LOB_OK, LOB_EARG or LOB_EDATA.
  */
 lob_status lob_supervoxels_check(const lob_supervoxels_input *in,
                                  const lob_supervoxels_options *options, lob_error *error);
 
 /*
- * Make the plan of a call that lob_supervoxels_check let pass.
+ * Make the plan of a call that lob_supervoxels_check has accepted.
  *
  *   plan      out  free with lob_supervoxels_plan_free; holds nothing on failure
  *   levels    in   of the whole image, settled from the extremes (lob_levels_settle)
  *   extremes  in   one an image channel, of its data
  *
- * Returns LOB_OK, LOB_EARG (size and spacing that a float does not bear), LOB_EDATA (no data, more
+ * Returns LOB_OK, LOB_EARG (a size that is too small for the spacing), LOB_EDATA (no data, more
  * than 2^31 - 2 clusters, or such as might have 2^32 voxels) or LOB_ENOMEM.
  */
 lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_supervoxels_input *in,
@@ -57,13 +57,13 @@ lob_status lob_supervoxels_plan_make(lob_supervoxels_plan *plan, const lob_super
 /* Entries of linear and root. */
 enum { LOB_LAB_ENTRIES = 256 + LOB_LAB_ROOTS };
 
-/* Entries of axis_wave. */
-static inline int64_t lob_supervoxel_coordinates(const lob_supervoxels_rule *rule)
+/* Entries of axis_cos_sin. */
+static inline int64_t lob_supervoxels_coordinates(const lob_supervoxels_rule *rule)
 {
     return (int64_t)rule->side[0] + rule->side[1] + rule->side[2];
 }
 
-/* What its tables take. */
+/* Bytes of its tables. */
 int64_t lob_supervoxels_plan_bytes(const lob_supervoxels_plan *plan);
 
 /* Free the tables and leave the plan all zero. */

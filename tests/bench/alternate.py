@@ -3,9 +3,10 @@
 
 usage: alternate.py OLD NEW ROUNDS [ARGUMENT...]     ARGUMENTs go to both, --bench among them
 
-A row of a benchmark begins with its name; the first number with a decimal point is its time. Ends
+A row of a benchmark begins with its name; the first number of the form 1.25 is its time. Ends
 with 1 when a hash of labels differs or a program fails.
 """
+import re
 import statistics
 import subprocess
 import sys
@@ -17,8 +18,8 @@ def rows_of(text):
     section = ""
     for line in text.splitlines():
         words = line.split()
-        at = next((i for i, w in enumerate(words) if w.replace(".", "", 1).isdigit() and "." in w), 0)
-        if at == 0 or not words[0].strip("x").isalnum():
+        at = next((i for i, word in enumerate(words) if re.fullmatch(r"\d+\.\d+", word)), 0)
+        if at == 0:
             section = line.strip()[:24] or section
             continue
         last = words[-1]

@@ -9,7 +9,7 @@
 
 #include "kernels/device/device.h"
 #include "kernels/phantom/phantom_random.h"
-#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/supervoxels/supervoxels_tuning.h"
 
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -119,7 +119,7 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
 {
     const lob_supervoxels_input in = {.image = &b->image};
     const int times = b->options->times;
-    lob_supervoxels_cache cache = {0};
+    lob_supervoxels_cache *const cache = lob_supervoxels_cache_make();
     float ms[BENCH_MAX_TIMES];
     timing t = {.error = {.text = ""}};
     for (int i = -BENCH_WARM_UP; i < times && t.status == LOB_OK; i++) {
@@ -127,12 +127,12 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
         if (transfers)
             t.status = lob_supervoxels_cuda(b->got, &t.stats, &in, o, b->context, &t.error);
         else
-            t.status = lob_supervoxels_cuda_arrays(&b->arrays, &t.stats, &in, o, &cache, tuning,
-                                                   b->context, &t.error);
+            t.status = lob_supervoxels_cuda_tuned(&b->arrays, &t.stats, &in, o, cache, tuning,
+                                                  b->context, &t.error);
         const float took = bench_stop_ms(&clock);
         if (i >= 0) ms[i] = took;
     }
-    lob_supervoxels_cache_free(&cache);
+    lob_supervoxels_cache_free(cache);
     if (t.status == LOB_OK) t.ms = bench_median(ms, times);
     return t;
 }
@@ -200,7 +200,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
     printf("%-6s %-5s %9.3f %9.3f %9.3f %7.0f %5.1f %6.2f %9lld %9lld  %s %016llx\n", name,
            method_name[method], (double)p.whole.ms, (double)p.iterated.ms,
            (double)(p.whole.ms - p.iterated.ms), rate / 1e9, 100 * rate / b->copy,
-           (double)p.whole.stats.working_bytes / n, (long long)p.whole.stats.pieces,
+           (double)p.whole.stats.working_bytes / n, (long long)p.whole.stats.fragments,
            (long long)p.whole.stats.supervoxels, verdict(&p),
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image) * 4));
     return !p.same;
@@ -209,7 +209,7 @@ static int volume_row(const bench *b, lob_supervoxels_method method, const char 
 /* The voxelwise pass gives the same labels; its time shows what warp tiles save. */
 static int voxelwise_row(const bench *b)
 {
-    const lob_supervoxels_tuning plain = {.plain = true};
+    const lob_supervoxels_tuning plain = {.voxelwise = true};
     lob_supervoxels_options o = lob_supervoxels_defaults();
     o.size_mm = 8;
     if (!on_cpu(b, NULL, &o)) return 1;
@@ -347,7 +347,7 @@ static int bench_memory(const lob_context *context, const bench_options *options
             const pair p = measure_pair(&b, &o);
             const double gpu = (double)p.whole.stats.working_bytes / n,
                          cpu = (double)p.on_cpu.working_bytes / n,
-                         pieces = (double)p.on_cpu.pieces / n;
+                         pieces = (double)p.on_cpu.fragments / n;
             const bool over = fmax(gpu, cpu) > MAX_BYTES &&
                               pieces * (8 + 6 * b.image.channels) <= MAX_PIECE_BYTES;
             printf("%-10s %4lld x%5lld x%4lld %4g %6g %-5s %6.2f %6.2f %9.3f %8.3f  %s%s\n",

@@ -5,7 +5,7 @@
 #include "tests/reference/supervoxels_case.h"
 
 #ifdef LOB_WITH_CUDA
-#include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/supervoxels/supervoxels_tuning.h"
 #include "tests/check_backends/bench.h"
 #endif
 
@@ -50,8 +50,8 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
  */
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
-    const lob_supervoxels_tuning tuning = {.screened = c->options.method == LOB_SLIC,
-                                           .list = c->n % 2 ? -1 : 1};
+    const lob_supervoxels_tuning tuning = {.culled = c->options.method == LOB_SLIC,
+                                           .max_contacts = c->n % 2 ? -1 : 1};
     const lob_volume *image = c->in.image;
     const size_t labels = (size_t)c->n * sizeof(int32_t),
                  moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;
@@ -63,8 +63,8 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     must(cudaMalloc(&device_labels, labels + moved), "cudaMalloc");
     const lob_supervoxels_arrays arrays = {device_image, device_mask,
                                            (int32_t *)((unsigned char *)device_labels + moved)};
-    o.status = lob_supervoxels_cuda_arrays(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
-                                           context, &o.error);
+    o.status = lob_supervoxels_cuda_tuned(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
+                                          context, &o.error);
     if (o.status == LOB_OK)
         must(cudaMemcpy(o.labels, arrays.labels, labels, cudaMemcpyDeviceToHost), "download");
     cudaFree(device_image);
@@ -80,7 +80,7 @@ static void print_outcome(const char *who, const outcome *o)
     printf("  %s: %s %s; %lld supervoxels of %lld pieces, %lld data voxels, %lld not finite, %d "
            "iterations\n",
            who, lob_status_text(o->status), o->error.text, (long long)s->supervoxels,
-           (long long)s->pieces, (long long)s->data_voxels, (long long)s->not_finite,
+           (long long)s->fragments, (long long)s->data_voxels, (long long)s->not_finite,
            s->iterations);
 }
 
@@ -178,7 +178,7 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
         supervoxels_case_make(&c, n, MAX_SIDE);
         want = run(lob_backends[0], &c, &cpu);
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
-            want.stats.supervoxels > 8 && want.stats.pieces > want.stats.supervoxels)
+            want.stats.supervoxels > 8 && want.stats.fragments > want.stats.supervoxels)
             break;
         free(want.labels);
         supervoxels_case_free(&c);

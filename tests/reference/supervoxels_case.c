@@ -281,7 +281,7 @@ void supervoxels_case_free(supervoxels_case *c)
 
 bool supervoxels_stats_equal(const lob_supervoxels_stats *a, const lob_supervoxels_stats *b)
 {
-    return a->supervoxels == b->supervoxels && a->pieces == b->pieces &&
+    return a->supervoxels == b->supervoxels && a->fragments == b->fragments &&
            memcmp(a->cells, b->cells, sizeof a->cells) == 0 && a->size_mm == b->size_mm &&
            a->data_voxels == b->data_voxels && a->not_finite == b->not_finite &&
            a->iterations == b->iterations;

@@ -52,7 +52,7 @@ static int32_t own_cluster(const clustering *s, int64_t v)
 /* lsc: the whole-number features of a voxel, and how many. */
 static int features_of(int64_t *f, const clustering *s, int64_t v)
 {
-    const lob_wave *axis = s->plan.axis_wave;
+    const lob_cos_sin *axis = s->plan.axis_cos_sin;
     int32_t x[3];
     int count = 0;
     position_of(x, s, v);
@@ -62,9 +62,9 @@ static int features_of(int64_t *f, const clustering *s, int64_t v)
         axis += s->rule.side[a];
     }
     for (int c = 0; c < s->rule.channels; c++) {
-        const int table = s->rule.lab && c > 0 ? LOB_WAVE_ENTRIES : 0;
-        const lob_wave wave =
-            s->plan.level_wave[table + (s->planes[c * s->n + v] >> s->rule.shift)];
+        const int table = s->rule.lab && c > 0 ? LOB_COS_SIN_ENTRIES : 0;
+        const lob_cos_sin wave =
+            s->plan.level_cos_sin[table + (s->planes[c * s->n + v] >> s->rule.shift)];
         f[count++] = wave.cosine;
         f[count++] = wave.sine;
     }
@@ -108,7 +108,7 @@ static float contrast_to(const clustering *s, const cluster *k, int64_t v)
 /* slico: how far along an axis; slic: too, in steps of levels. */
 static float apart(const clustering *s, const cluster *k, int32_t x, int axis)
 {
-    const float position = s->rule.position[axis];
+    const float position = s->rule.position_weight[axis];
     return (float)x * position - k->mean[axis] * position;
 }
 
@@ -232,7 +232,7 @@ static void move(cluster *k, const clustering *s)
     const int count = 6 + 2 * s->rule.channels;
     double weight = 0, square = 0;
     for (int i = 0; i < count; i++) weight += (double)s->weights[i] * (double)k->sum[i];
-    weight = fmax(weight, (double)k->n * (double)s->rule.least_weight);
+    weight = fmax(weight, (double)k->n * (double)s->rule.min_weight);
     for (int i = 0; i < count; i++) {
         const double mean = (double)k->sum[i] / weight;
         square += gain_of(s, i) * mean * mean;
@@ -456,10 +456,10 @@ static void connect(int32_t *labels, lob_supervoxels_stats *stats, const cluster
     int32_t *piece = malloc((size_t)s->n * sizeof *piece);
     double nominal = 1;
     for (int a = 0; a < 3; a++) nominal *= (double)s->rule.side[a] / s->rule.cells[a];
-    stats->pieces = flood(piece, s);
-    while (join_small(s, piece, (int32_t)stats->pieces, options->smallest * nominal))
+    stats->fragments = flood(piece, s);
+    while (join_small(s, piece, (int32_t)stats->fragments, options->smallest * nominal))
         ;
-    stats->supervoxels = number_sets(labels, piece, s->n, (int32_t)stats->pieces);
+    stats->supervoxels = number_sets(labels, piece, s->n, (int32_t)stats->fragments);
     free(piece);
 }
 

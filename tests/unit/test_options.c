@@ -1,6 +1,6 @@
 /* The option table's parser: what it takes, what it refuses, and what help makes of it. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/options.h"
+#include "tools/manual.h"
 
 /* One variable of each kind, its text after parsing tells what came of the arguments. */
 typedef struct {
@@ -253,7 +253,8 @@ static char *help_text(variables *v)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
-    lob_print_help(to, "lobule test", "a summary", "A story.", "lobule test a", &table, 1, false);
+    const lob_manual manual = {"test", "a summary", "A story.", "lobule test a", &table, 1, false};
+    lob_print_help(to, &manual);
     fclose(to);
     return text;
 }

@@ -517,7 +517,8 @@ static void memory_as_promised(void **state)
             assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
-                          rows[i].channels, rows[i].size, method, bytes, (long long)stats.pieces);
+                          rows[i].channels, rows[i].size, method, bytes,
+                          (long long)stats.fragments);
             assert_true(bytes <= 4);
             assert_true(keeps_to(stats.working_bytes, &c, labels, rows[i].threads));
             keeps_to(stats.working_bytes / 2, &c, labels, rows[i].threads);

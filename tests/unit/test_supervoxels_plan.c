@@ -36,7 +36,7 @@ static double largest(const lob_supervoxels_rule *rule, int32_t range, double fi
     const double levels = ldexp(range, -rule->step_shift) * finer;
     double sum = rule->channels * levels * levels;
     for (int a = 0; a < 3; a++)
-        sum += pow((double)rule->position[a] * finer * (double)rule->step[a], 2);
+        sum += pow((double)rule->position_weight[a] * finer * (double)rule->cell_side[a], 2);
     return sum;
 }
 
@@ -72,11 +72,11 @@ static void distances_fit_and_steps_are_fine(void **state)
         lob_supervoxels_plan plan;
         if (!planned(&plan, &w)) continue;
         made++;
-        assert_true(largest(&plan.rule, w.range, 1) < LOB_SLIC_TOP);
+        assert_true(largest(&plan.rule, w.range, 1) < LOB_SLIC_LIMIT);
         assert_true(plan.rule.step_shift >= -15 && plan.rule.step_shift <= 31);
         if (plan.rule.step_shift > -15 && plan.rule.step_shift < 31 && w.range > 2)
-            assert_true(largest(&plan.rule, w.range, 2) > LOB_SLIC_TOP / 16.0);
-        assert_int_equal(plan.rule.top_step, lob_slic_step((uint32_t)w.range, &plan.rule));
+            assert_true(largest(&plan.rule, w.range, 2) > LOB_SLIC_LIMIT / 16.0);
+        assert_int_equal(plan.rule.max_step, lob_slic_step((uint32_t)w.range, &plan.rule));
         flat_clusters_lie_at_their_step(&plan.rule, w.range);
         lob_supervoxels_plan_free(&plan);
     }

@@ -1,11 +1,11 @@
-/* Levels of supervoxels from stored voxels: as kernels/levels has them, or in CIELAB. */
+/* Levels for supervoxels from stored voxels: as kernels/levels makes them, or in CIELAB. */
 #include "kernels/supervoxels/assign/assign_levels.h"
 
 #include "kernels/simd_clones.h"
 
-enum { STRETCH = 256 };
+enum { SEGMENT = 256 };
 
-/* lob_lab of a stretch: arithmetic as vectors, and look-ups in between. */
+/* lob_lab of a segment: arithmetic in vectors, look-ups in between. */
 LOB_SIMD_CLONES static void lab_levels(uint16_t *out, int64_t stride,
                                        const lob_supervoxels_plan *plan, const lob_volume *image,
                                        const uint8_t *is_data, int64_t at, int32_t n)
@@ -13,7 +13,7 @@ LOB_SIMD_CLONES static void lab_levels(uint16_t *out, int64_t stride,
     const uint8_t *red = (const uint8_t *)image->data + at;
     const uint8_t *green = red + lob_voxels(image), *blue = green + lob_voxels(image);
     const uint16_t *linear = plan->linear, *root = plan->root;
-    uint32_t x[STRETCH], y[STRETCH], z[STRETCH]; /* red, green, blue; entries; roots */
+    uint32_t x[SEGMENT], y[SEGMENT], z[SEGMENT]; /* red, green, blue; entries; roots */
     for (int32_t i = 0; i < n; i++) {
         x[i] = linear[red[i]];
         y[i] = linear[green[i]];
@@ -43,28 +43,28 @@ LOB_SIMD_CLONES static void lab_levels(uint16_t *out, int64_t stride,
 static void channel_levels(uint16_t *level, int c, const lob_supervoxels_plan *plan,
                            const lob_volume *image, const uint8_t *is_data, int64_t at, int64_t n)
 {
-    const lob_view line = lob_view_whole(image->dims); /* rows follow each other: one long row */
+    const lob_view whole = lob_view_whole(image->dims); /* x may run on into the next row */
     const lob_data data = {.image = image};
     const uint16_t lowest = plan->lowest[c];
-    lob_levels_row(level, is_data, &plan->levels, &data, c, &line, at, 0, 0, n);
+    lob_levels_row(level, is_data, &plan->levels, &data, c, &whole, at, 0, 0, n);
     if (lowest == 0) return;
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) level[i] = is_data[i] ? (uint16_t)(level[i] - lowest) : 0;
 }
 
-void lob_supervoxel_levels(uint16_t *out, int64_t stride, const lob_supervoxels_plan *plan,
-                           const lob_volume *image, const int32_t *is_data, int64_t at, int64_t n)
+void lob_assign_levels(uint16_t *out, int64_t stride, const lob_supervoxels_plan *plan,
+                       const lob_volume *image, const int32_t *is_data, int64_t at, int64_t n)
 {
-    for (int64_t x = 0; x < n; x += STRETCH) {
-        uint8_t some[STRETCH];
-        const int32_t m = n - x < STRETCH ? (int32_t)(n - x) : STRETCH;
+    for (int64_t x = 0; x < n; x += SEGMENT) {
+        uint8_t is_some[SEGMENT];
+        const int32_t m = n - x < SEGMENT ? (int32_t)(n - x) : SEGMENT;
 #pragma omp simd
-        for (int64_t i = 0; i < m; i++) some[i] = is_data[x + i] != 0;
+        for (int64_t i = 0; i < m; i++) is_some[i] = is_data[x + i] != 0;
         if (plan->rule.lab) {
-            lab_levels(out + x, stride, plan, image, some, at + x, m);
+            lab_levels(out + x, stride, plan, image, is_some, at + x, m);
             continue;
         }
         for (int c = 0; c < plan->rule.channels; c++)
-            channel_levels(out + c * stride + x, c, plan, image, some, at + x, m);
+            channel_levels(out + c * stride + x, c, plan, image, is_some, at + x, m);
     }
 }

@@ -1,19 +1,18 @@
-/* The levels that supervoxels on the CPU compute with, made from the image wherever they are read:
- * planes of them would take 2 bytes a voxel and channel. */
-#ifndef LOB_SUPERVOXELS_LEVELS_H
-#define LOB_SUPERVOXELS_LEVELS_H
+/* The levels that supervoxels on the CPU compute with, made from the image whenever they are read:
+ * keeping them would take 2 bytes per voxel and channel. */
+#ifndef LOB_ASSIGN_LEVELS_H
+#define LOB_ASSIGN_LEVELS_H
 
 #include "kernels/supervoxels/supervoxels_plan.h"
 
 /*
- * Levels of voxels of a row, as supervoxels_voxel.h has them in planes.
+ * Levels of neighbouring voxels of a row, as supervoxels_voxel.h defines them.
  *
- *   out      out  the plan's channels, stride apart, n each; 0 where is_data is
- *   plan, image  in
- *   is_data  in   n; 0 where a voxel is none
+ *   out      out  n levels of each channel, channels `stride` apart; 0 where is_data is 0
+ *   is_data  in   n; not 0 where a voxel is data
  *   at       in   index of the first voxel in a channel of the image
  */
-void lob_supervoxel_levels(uint16_t *out, int64_t stride, const lob_supervoxels_plan *plan,
-                           const lob_volume *image, const int32_t *is_data, int64_t at, int64_t n);
+void lob_assign_levels(uint16_t *out, int64_t stride, const lob_supervoxels_plan *plan,
+                       const lob_volume *image, const int32_t *is_data, int64_t at, int64_t n);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Rows of supervoxels. Each cluster whose box meets the rows is held against all their voxels in
- * its box before the next, in rising order, so that of equal distances the lowest cluster stays.
+ * The nearest clusters of a few rows on the CPU. Clusters are taken in rising order, and each is
+ * compared with all voxels of the rows in its box before the next one: of equal distances the
+ * first, which is the lowest cluster, stays.
  */
 #include "kernels/supervoxels/assign/assign_rows.h"
 
@@ -9,110 +10,110 @@
 #include <stdlib.h>
 
 /*
- * Rows are worked on in stretches of at most STRETCH voxels, and those in blocks of LANES, of which
- * a cluster's box may use a part: whole blocks are what compilers turn into vector code. What a
- * cluster has to say of a block's place along x serves all rows.
+ * Rows are worked on in segments of at most SEGMENT voxels, and these in groups of LANES voxels. A
+ * cluster's box may use a part of a group, but compilers make vector code of whole groups. The part
+ * of the distance along x is computed once for all rows.
  */
-enum { STRETCH = 256, LANES = 8, ROWS = LOB_SUPERVOXEL_ROWS, PLANE = ROWS * STRETCH };
+enum { SEGMENT = 256, LANES = 8, ROWS = LOB_ASSIGN_ROWS, CHANNEL = ROWS * SEGMENT };
 
-/* What is compiled twice, for machines with and without fused multiply-add, as told below. */
+/* For what is compiled twice, with and without fused multiply-add; see FOR_FMA below. */
 #ifdef __GNUC__
 #define INLINE static inline __attribute__((always_inline))
 #else
 #define INLINE static inline
 #endif
 
-struct lob_supervoxel_rows {
-    const lob_supervoxel_scene *scene;
+struct lob_assign_rows {
+    const lob_assign_params *params;
     int32_t y, ny, z;    /* which rows */
-    int32_t from, count; /* which stretch of them */
+    int32_t from, count; /* which segment of them */
 
-    uint16_t *plane; /* levels: channels planes like those of level */
+    uint16_t *levels; /* channels times CHANNEL, as in feature */
 
     /* See load_axis, load_cells and sum_up. */
-    float place_x[2][STRETCH], place_y[2][ROWS], place_z[2][1];
-    int32_t cell[STRETCH];
-    int32_t upto_x[2][STRETCH + 1], upto[2 * LOB_SUPERVOXELS_MAX_CHANNELS][STRETCH + 1];
+    float coordinate_x[2][SEGMENT], coordinate_y[2][ROWS], coordinate_z[2][1];
+    int32_t cell[SEGMENT];
+    int32_t prefix_x[2][SEGMENT + 1], prefix[2 * LOB_SUPERVOXELS_MAX_CHANNELS][SEGMENT + 1];
 
-    float best[PLANE]; /* distance or score so far, of voxel i of row r at [r * STRETCH + i] */
-    int32_t id[PLANE]; /* and whose it is: a cell's number in a block */
-    float level[];     /* planes like these: slic: channels, steps; slico: level * rule->level;
-                          lsc: 2 * channels, of waves */
+    float best[CHANNEL]; /* least distance or score, of voxel i of row r at [r * SEGMENT + i] */
+    int32_t id[CHANNEL]; /* and its cluster: the cell's number in the block */
+    float feature[];     /* of each voxel, as `best` per channel: slic: steps; slico: level *
+                            rule->level; lsc: two per channel, cosine and sine */
 };
 
 static int64_t floats_of(const lob_supervoxels_rule *rule)
 {
-    return (rule->method == LOB_LSC ? 2 : 1) * rule->channels * (int64_t)PLANE;
+    return (rule->method == LOB_LSC ? 2 : 1) * rule->channels * (int64_t)CHANNEL;
 }
 
-int64_t lob_supervoxel_rows_bytes(const lob_supervoxels_rule *rule)
+int64_t lob_assign_rows_bytes(const lob_supervoxels_rule *rule)
 {
-    return (int64_t)(sizeof(lob_supervoxel_rows) + floats_of(rule) * sizeof(float) +
-                     rule->channels * PLANE * sizeof(uint16_t));
+    return (int64_t)(sizeof(lob_assign_rows) + floats_of(rule) * sizeof(float) +
+                     rule->channels * CHANNEL * sizeof(uint16_t));
 }
 
-lob_supervoxel_rows *lob_supervoxel_rows_make(const lob_supervoxel_scene *scene)
+lob_assign_rows *lob_assign_rows_make(const lob_assign_params *params)
 {
-    const lob_supervoxels_rule *rule = &scene->plan->rule;
-    lob_supervoxel_rows *rows = calloc(1, (size_t)lob_supervoxel_rows_bytes(rule));
+    const lob_supervoxels_rule *rule = &params->plan->rule;
+    lob_assign_rows *rows = calloc(1, (size_t)lob_assign_rows_bytes(rule));
     if (!rows) return NULL;
-    rows->scene = scene;
-    rows->plane = (uint16_t *)(rows->level + floats_of(rule));
+    rows->params = params;
+    rows->levels = (uint16_t *)(rows->feature + floats_of(rule));
     return rows;
 }
 
-int32_t lob_supervoxel_rows_most(const lob_supervoxels_rule *rule)
+int32_t lob_assign_max_rows(const lob_supervoxels_rule *rule)
 {
-    return rule->step[1] >= ROWS ? ROWS : (int32_t)rule->step[1];
+    return rule->cell_side[1] >= ROWS ? ROWS : (int32_t)rule->cell_side[1];
 }
 
-/* ---- what is known of a stretch before any cluster ---- */
+/* ---- what a segment needs before any cluster ---- */
 
-static const lob_wave *wave_of_axis(const lob_supervoxels_plan *plan, int axis)
+static const lob_cos_sin *cos_sin_of_axis(const lob_supervoxels_plan *plan, int axis)
 {
-    const lob_wave *wave = plan->axis_wave;
-    for (int a = 0; a < axis; a++) wave += plan->rule.side[a];
-    return wave;
+    const lob_cos_sin *table = plan->axis_cos_sin;
+    for (int a = 0; a < axis; a++) table += plan->rule.side[a];
+    return table;
 }
 
-static lob_wave wave_of_level(const lob_supervoxels_plan *plan, int channel, uint16_t level)
+static lob_cos_sin cos_sin_of_level(const lob_supervoxels_plan *plan, int channel, uint16_t level)
 {
-    const int table = lob_supervoxel_wave(&plan->rule, channel);
-    return plan->level_wave[table * LOB_WAVE_ENTRIES + (level >> plan->rule.shift)];
+    const int table = lob_lsc_table(&plan->rule, channel);
+    return plan->level_cos_sin[table * LOB_COS_SIN_ENTRIES + (level >> plan->rule.shift)];
 }
 
-/* Where row r of the stretch lies in a volume. */
-static int64_t place_of(const lob_supervoxel_rows *rows, int r)
+/* The index of row r of the segment in the volume. */
+static int64_t index_of(const lob_assign_rows *rows, int r)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     return ((int64_t)rows->z * rule->side[1] + rows->y + r) * rule->side[0] + rows->from;
 }
 
-static const uint16_t *plane_at(const lob_supervoxel_rows *rows, int r, int channel)
+static const uint16_t *levels_at(const lob_assign_rows *rows, int r, int channel)
 {
-    return rows->plane + channel * PLANE + r * STRETCH;
+    return rows->levels + channel * CHANNEL + r * SEGMENT;
 }
 
-/* Coordinates from `from` on: slic, slico: themselves; lsc: cosines and sines, of the first n. All
- * that there is room for are filled, since distances are taken of what lies beyond as well. */
-INLINE void load_axis(float *place, float *sine, int room, int32_t n, int32_t from, int axis,
-                      const lob_supervoxels_plan *plan)
+/* Coordinates from `from` on. lsc: the cosines and sines of the first n. Others fill the capacity,
+ * since whole groups of voxels are computed. */
+INLINE void load_axis(float *coordinate, float *sine, int capacity, int32_t n, int32_t from,
+                      int axis, const lob_supervoxels_plan *plan)
 {
     if (plan->rule.method != LOB_LSC) {
-        for (int32_t i = 0; i < room; i++) place[i] = (float)(from + i);
+        for (int32_t i = 0; i < capacity; i++) coordinate[i] = (float)(from + i);
         return;
     }
-    const lob_wave *wave = wave_of_axis(plan, axis) + from;
+    const lob_cos_sin *table = cos_sin_of_axis(plan, axis) + from;
     for (int32_t i = 0; i < n; i++) {
-        place[i] = wave[i].cosine;
-        sine[i] = wave[i].sine;
+        coordinate[i] = table[i].cosine;
+        sine[i] = table[i].sine;
     }
 }
 
 /* The cell of each x. */
-static void load_cells(lob_supervoxel_rows *rows)
+static void load_cells(lob_assign_rows *rows)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     int32_t cell = lob_cell(rows->from, rule->side[0], rule->cells[0]);
     for (int32_t i = 0; i < rows->count; cell++) {
         int32_t next = lob_cell_first(cell + 1, rule->side[0], rule->cells[0]) - rows->from;
@@ -121,54 +122,54 @@ static void load_cells(lob_supervoxel_rows *rows)
     }
 }
 
-INLINE void load_steps(float *level, const uint16_t *plane, int32_t n,
+INLINE void load_steps(float *level, const uint16_t *levels, int32_t n,
                        const lob_supervoxels_rule *rule)
 {
 #pragma omp simd
-    for (int32_t i = 0; i < n; i++) level[i] = (float)lob_slic_step(plane[i], rule);
+    for (int32_t i = 0; i < n; i++) level[i] = (float)lob_slic_step(levels[i], rule);
 }
 
-INLINE void load_scaled(float *level, const uint16_t *plane, int32_t n, float scale)
+INLINE void load_scaled(float *level, const uint16_t *levels, int32_t n, float scale)
 {
 #pragma omp simd
-    for (int32_t i = 0; i < n; i++) level[i] = (float)plane[i] * scale;
+    for (int32_t i = 0; i < n; i++) level[i] = (float)levels[i] * scale;
 }
 
-/* The levels of row r, channel after channel, and what distances take of them. */
-INLINE void load_levels(lob_supervoxel_rows *rows, int r, lob_supervoxels_method method)
+/* The levels of row r, channel after channel, and their features. */
+INLINE void load_levels(lob_assign_rows *rows, int r, lob_supervoxels_method method)
 {
-    const lob_supervoxel_scene *scene = rows->scene;
-    const lob_supervoxels_plan *plan = scene->plan;
+    const lob_assign_params *params = rows->params;
+    const lob_supervoxels_plan *plan = params->plan;
     const int32_t n = rows->count;
-    const int64_t at = place_of(rows, r);
-    float *level = rows->level + r * STRETCH;
-    lob_supervoxel_levels(rows->plane + r * STRETCH, PLANE, plan, scene->image, scene->labels + at,
-                          at, n);
-    for (int c = 0; c < plan->rule.channels; c++, level += PLANE) {
-        const uint16_t *plane = plane_at(rows, r, c);
-        float *cosine = level + c * PLANE, *sine = cosine + PLANE;
+    const int64_t at = index_of(rows, r);
+    float *level = rows->feature + r * SEGMENT;
+    lob_assign_levels(rows->levels + r * SEGMENT, CHANNEL, plan, params->image, params->labels + at,
+                      at, n);
+    for (int c = 0; c < plan->rule.channels; c++, level += CHANNEL) {
+        const uint16_t *levels = levels_at(rows, r, c);
+        float *cosine = level + c * CHANNEL, *sine = cosine + CHANNEL;
         if (method == LOB_SLIC)
-            load_steps(level, plane, n, &plan->rule);
+            load_steps(level, levels, n, &plan->rule);
         else if (method == LOB_SLICO)
-            load_scaled(level, plane, n, plan->rule.level);
+            load_scaled(level, levels, n, plan->rule.level);
         else
             for (int32_t i = 0; i < n; i++) {
-                const lob_wave wave = wave_of_level(plan, c, plane[i]);
-                cosine[i] = wave.cosine;
-                sine[i] = wave.sine;
+                const lob_cos_sin entry = cos_sin_of_level(plan, c, levels[i]);
+                cosine[i] = entry.cosine;
+                sine[i] = entry.sine;
             }
     }
 }
 
-/* Every voxel starts with the cluster of its own cell, at a distance that any other beats. */
-INLINE void load_own(lob_supervoxel_rows *rows, int r, const lob_cell_block *block)
+/* Every voxel starts with the cluster of its own cell, at an infinite distance. */
+INLINE void load_own(lob_assign_rows *rows, int r, const lob_cell_block *block)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const int32_t cy = lob_cell(rows->y + r, rule->side[1], rule->cells[1]) - block->y;
     const int32_t cz = lob_cell(rows->z, rule->side[2], rule->cells[2]) - block->z;
     const int32_t first = (cz * block->ny + cy) * rule->cells[0], n = rows->count;
-    int32_t *id = rows->id + r * STRETCH;
-    float *best = rows->best + r * STRETCH;
+    int32_t *id = rows->id + r * SEGMENT;
+    float *best = rows->best + r * SEGMENT;
 #pragma omp simd
     for (int32_t i = 0; i < n; i++) {
         id[i] = first + rows->cell[i];
@@ -176,11 +177,10 @@ INLINE void load_own(lob_supervoxel_rows *rows, int r, const lob_cell_block *blo
     }
 }
 
-INLINE void load(lob_supervoxel_rows *rows, const lob_cell_block *block,
-                 lob_supervoxels_method method)
+INLINE void load(lob_assign_rows *rows, const lob_cell_block *block, lob_supervoxels_method method)
 {
-    load_axis(rows->place_x[0], rows->place_x[1], STRETCH, rows->count, rows->from, 0,
-              rows->scene->plan);
+    load_axis(rows->coordinate_x[0], rows->coordinate_x[1], SEGMENT, rows->count, rows->from, 0,
+              rows->params->plan);
     load_cells(rows);
     for (int32_t r = 0; r < rows->ny; r++) {
         load_levels(rows, r, method);
@@ -188,18 +188,17 @@ INLINE void load(lob_supervoxel_rows *rows, const lob_cell_block *block,
     }
 }
 
-/* ---- one cluster against its box ---- */
+/* ---- a cluster and the voxels of its box ---- */
 
 typedef struct {
     const float *centre;
-    int32_t id, low, high; /* voxels of the stretch that its box holds along x */
-    float across[ROWS];    /* along y and z; INFINITY where the box does not hold the row */
-    float factor[LOB_SUPERVOXELS_MAX_CHANNELS]; /* slic: minus twice its levels, */
+    int32_t id, low, high; /* voxels of the segment in its box along x */
+    float across[ROWS];    /* parts along y and z; INFINITY where a row is not in the box */
+    float factor[LOB_SUPERVOXELS_MAX_CHANNELS]; /* slic: its levels times -2, */
     float square;                               /* and the sum of their squares */
 } candidate;
 
-/* a or b, by their bits: of a plain choice that is stored, compilers make a branch or a masked
- * store. */
+/* first ? a : b by their bits: of that, compilers make a branch or a masked store. */
 INLINE float choose(bool first, float a, float b)
 {
     const int32_t mask = -(int32_t)first;
@@ -212,15 +211,16 @@ INLINE float choose(bool first, float a, float b)
 }
 
 /* The parts of the distance along an axis, of n coordinates. */
-INLINE void find_along(float *along, const float *place, const float *sine, int n, int axis,
+INLINE void find_along(float *along, const float *coordinate, const float *sine, int n, int axis,
                        const candidate *k, const lob_supervoxels_rule *rule,
                        lob_supervoxels_method method)
 {
-    const float position = rule->position[axis], *factors = &k->centre[2 * axis];
+    const float position = rule->position_weight[axis], *factors = &k->centre[2 * axis];
     for (int i = 0; i < n; i++)
-        along[i] = method == LOB_SLIC ? (float)lob_slic_along(place[i], position, k->centre[axis])
-                   : method == LOB_SLICO ? lob_slico_along(place[i], position, k->centre[axis])
-                                         : lob_lsc_add(0.0f, place[i], sine[i], factors);
+        along[i] = method == LOB_SLIC
+                       ? (float)lob_slic_along(coordinate[i], position, k->centre[axis])
+                   : method == LOB_SLICO ? lob_slico_along(coordinate[i], position, k->centre[axis])
+                                         : lob_lsc_add(0.0f, coordinate[i], sine[i], factors);
 }
 
 /* From the parts along the axes to the distance or score of LANES voxels. */
@@ -228,14 +228,14 @@ INLINE void add_channels(float *sum, const float *level, const candidate *k, int
                          lob_supervoxels_method method)
 {
     float contrast[LANES] = {0};
-    for (int c = 0; c < channels; c++, level += PLANE) {
+    for (int c = 0; c < channels; c++, level += CHANNEL) {
         if (method == LOB_SLIC) {
             for (int i = 0; i < LANES; i++) sum[i] = fmaf(level[i], k->factor[c], sum[i]);
         } else if (method == LOB_SLICO) {
             for (int i = 0; i < LANES; i++)
                 contrast[i] = lob_slico_add(contrast[i], level[i], k->centre[3 + c]);
         } else {
-            const float *cosine = level + c * PLANE, *sine = cosine + PLANE;
+            const float *cosine = level + c * CHANNEL, *sine = cosine + CHANNEL;
             for (int i = 0; i < LANES; i++)
                 sum[i] = lob_lsc_add(sum[i], cosine[i], sine[i], &k->centre[6 + 2 * c]);
         }
@@ -243,7 +243,7 @@ INLINE void add_channels(float *sum, const float *level, const candidate *k, int
     if (method == LOB_SLICO)
         for (int i = 0; i < LANES; i++) sum[i] = fmaf(contrast[i], k->centre[3 + channels], sum[i]);
     if (method != LOB_SLIC)
-        for (int i = 0; i < LANES; i++) sum[i] = lob_distance_order(sum[i]);
+        for (int i = 0; i < LANES; i++) sum[i] = lob_distance_truncated(sum[i]);
 }
 
 INLINE void keep_nearer(float *best, int32_t *whose, const float *distance, int32_t id,
@@ -258,14 +258,14 @@ INLINE void keep_nearer(float *best, int32_t *whose, const float *distance, int3
     }
 }
 
-/* What a cluster has to say before any x. */
-INLINE void make_candidate(candidate *k, const lob_supervoxel_rows *rows, const int32_t *box,
+/* All of a cluster that does not depend on x. */
+INLINE void make_candidate(candidate *k, const lob_assign_rows *rows, const int32_t *box,
                            int channels, lob_supervoxels_method method)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     float z;
-    find_along(&z, rows->place_z[0], rows->place_z[1], 1, 2, k, rule, method);
-    find_along(k->across, rows->place_y[0], rows->place_y[1], ROWS, 1, k, rule, method);
+    find_along(&z, rows->coordinate_z[0], rows->coordinate_z[1], 1, 2, k, rule, method);
+    find_along(k->across, rows->coordinate_y[0], rows->coordinate_y[1], ROWS, 1, k, rule, method);
     for (int32_t r = 0; r < ROWS; r++) k->across[r] += z;
     for (int32_t r = 0; r < ROWS; r++)
         k->across[r] = (uint32_t)(rows->y + r - box[1]) <= (uint32_t)(box[4] - box[1])
@@ -280,35 +280,36 @@ INLINE void make_candidate(candidate *k, const lob_supervoxel_rows *rows, const 
 }
 
 /*
- * Hold a cluster against all rows. `method`, and `channels` where it pays, are constants.
+ * Compare a cluster with all voxels of the rows. `method`, and `channels` where it pays, are
+ * constants.
  *
- * slic takes (s - m)^2 less s^2, which is the same for all clusters: floats hold all of these whole
- * numbers, which lie within LOB_SLIC_TOP on either side.
+ * slic takes (s - m)^2 - s^2, since s^2 is the same for all clusters. These integers lie between
+ * -LOB_SLIC_LIMIT and LOB_SLIC_LIMIT, and floats hold them exactly.
  */
-INLINE void hold_against(lob_supervoxel_rows *rows, const candidate *k, int channels,
-                         lob_supervoxels_method method)
+INLINE void compare_cluster(lob_assign_rows *rows, const candidate *k, int channels,
+                            lob_supervoxels_method method)
 {
     const uint32_t width = (uint32_t)(k->high - k->low);
     for (int32_t at = k->low / LANES * LANES; at <= k->high; at += LANES) {
         float along[LANES];
-        find_along(along, rows->place_x[0] + at, rows->place_x[1] + at, LANES, 0, k,
-                   &rows->scene->plan->rule, method);
+        find_along(along, rows->coordinate_x[0] + at, rows->coordinate_x[1] + at, LANES, 0, k,
+                   &rows->params->plan->rule, method);
         if (method == LOB_SLIC)
             for (int i = 0; i < LANES; i++) along[i] += k->square;
         for (int32_t i = 0; i < LANES; i++)
             along[i] = (uint32_t)(at + i - k->low) <= width ? along[i] : INFINITY;
-        for (int32_t r = 0, i = at; r < rows->ny; r++, i += STRETCH) {
+        for (int32_t r = 0, i = at; r < rows->ny; r++, i += SEGMENT) {
             float distance[LANES];
             for (int l = 0; l < LANES; l++) distance[l] = k->across[r] + along[l];
-            add_channels(distance, rows->level + i, k, channels, method);
+            add_channels(distance, rows->feature + i, k, channels, method);
             keep_nearer(rows->best + i, rows->id + i, distance, k->id, method);
         }
     }
 }
 
-/* ---- all clusters of a stretch ---- */
+/* ---- all clusters of a segment ---- */
 
-/* The clusters that may hold a voxel lie in cells at most one beside its own. */
+/* Clusters whose boxes hold a voxel lie in its own cell and the neighbouring ones. */
 static void cells_beside(int32_t beside[2], int32_t low, int32_t high, int axis,
                          const lob_supervoxels_rule *rule)
 {
@@ -318,11 +319,11 @@ static void cells_beside(int32_t beside[2], int32_t low, int32_t high, int axis,
     beside[1] = last + 1 < cells ? last + 1 : last;
 }
 
-INLINE void all_clusters(lob_supervoxel_rows *rows, const lob_cell_block *block, int channels,
-                         lob_supervoxels_method method)
+INLINE void compare_clusters(lob_assign_rows *rows, const lob_cell_block *block, int channels,
+                             lob_supervoxels_method method)
 {
-    const lob_supervoxel_scene *scene = rows->scene;
-    const lob_supervoxels_rule *rule = &scene->plan->rule;
+    const lob_assign_params *params = rows->params;
+    const lob_supervoxels_rule *rule = &params->plan->rule;
     const int floats = lob_cluster_floats(rule);
     const int32_t from = rows->from, last = from + rows->count - 1;
     const int32_t low = rows->y, high = low + rows->ny - 1, z = rows->z;
@@ -335,36 +336,36 @@ INLINE void all_clusters(lob_supervoxel_rows *rows, const lob_cell_block *block,
             const int64_t first = ((int64_t)k * rule->cells[1] + j) * rule->cells[0];
             const int32_t id = ((k - block->z) * block->ny + (j - block->y)) * rule->cells[0];
             for (int32_t i = cx[0]; i <= cx[1]; i++) {
-                const int32_t *box = scene->boxes + (first + i) * 6;
+                const int32_t *box = params->boxes + (first + i) * 6;
                 if (high < box[1] || low > box[4] || z < box[2] || z > box[5]) continue;
                 candidate one;
-                one.centre = scene->centres + (first + i) * floats;
+                one.centre = params->centres + (first + i) * floats;
                 one.id = id + i;
                 one.low = (box[0] > from ? box[0] : from) - from;
                 one.high = (box[3] < last ? box[3] : last) - from;
                 if (one.low > one.high) continue;
                 make_candidate(&one, rows, box, channels, method);
-                hold_against(rows, &one, channels, method);
+                compare_cluster(rows, &one, channels, method);
             }
         }
 }
 
-INLINE void find_nearest_by(lob_supervoxel_rows *rows, const lob_cell_block *block,
+INLINE void find_nearest_by(lob_assign_rows *rows, const lob_cell_block *block,
                             lob_supervoxels_method method)
 {
-    const int channels = rows->scene->plan->rule.channels;
+    const int channels = rows->params->plan->rule.channels;
     load(rows, block, method);
     if (channels == 1)
-        all_clusters(rows, block, 1, method);
+        compare_clusters(rows, block, 1, method);
     else if (channels == 3)
-        all_clusters(rows, block, 3, method);
+        compare_clusters(rows, block, 3, method);
     else
-        all_clusters(rows, block, channels, method);
+        compare_clusters(rows, block, channels, method);
 }
 
-INLINE void find_nearest(lob_supervoxel_rows *rows, const lob_cell_block *block)
+INLINE void find_nearest(lob_assign_rows *rows, const lob_cell_block *block)
 {
-    switch (rows->scene->plan->rule.method) {
+    switch (rows->params->plan->rule.method) {
     case LOB_SLIC:
         find_nearest_by(rows, block, LOB_SLIC);
         break;
@@ -379,39 +380,40 @@ INLINE void find_nearest(lob_supervoxel_rows *rows, const lob_cell_block *block)
 
 /* ---- sums ---- */
 
-/* The voxels i in at..end-1 of row r of the stretch, all of one cluster. */
+/* The voxels at..end-1 of row r of the segment, all of one cluster. */
 typedef struct {
     int32_t r, at, end;
 } run;
 
-INLINE void sum_up_levels(int32_t *upto, const uint16_t *level, int32_t n)
+INLINE void sum_up_levels(int32_t *prefix, const uint16_t *level, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) upto[i + 1] = upto[i] + level[i];
+    for (int32_t i = 0; i < n; i++) prefix[i + 1] = prefix[i] + level[i];
 }
 
-INLINE void sum_up_waves(int32_t *upto, const float *wave, int32_t n)
+INLINE void sum_up_cos_sin(int32_t *prefix, const float *feature, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) upto[i + 1] = upto[i] + (int32_t)wave[i];
+    for (int32_t i = 0; i < n; i++) prefix[i + 1] = prefix[i] + (int32_t)feature[i];
 }
 
-/* Sums of all that comes before a voxel of the row, from which those of runs are differences. */
-INLINE void sum_up(lob_supervoxel_rows *rows, int r)
+/* Prefix sums of a row: the sum over a run is the difference of two. */
+INLINE void sum_up(lob_assign_rows *rows, int r)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const int32_t n = rows->count;
     if (rule->method != LOB_LSC) {
         for (int c = 0; c < rule->channels; c++)
-            sum_up_levels(rows->upto[c], plane_at(rows, r, c), n);
+            sum_up_levels(rows->prefix[c], levels_at(rows, r, c), n);
         return;
     }
     for (int p = 0; p < 2 * rule->channels; p++)
-        sum_up_waves(rows->upto[p], rows->level + p * PLANE + r * STRETCH, n);
-    for (int i = 0; i < 2 && r == 0; i++) sum_up_waves(rows->upto_x[i], rows->place_x[i], n);
+        sum_up_cos_sin(rows->prefix[p], rows->feature + p * CHANNEL + r * SEGMENT, n);
+    for (int i = 0; i < 2 && r == 0; i++)
+        sum_up_cos_sin(rows->prefix_x[i], rows->coordinate_x[i], n);
 }
 
-INLINE void add_run(int64_t *sums, const lob_supervoxel_rows *rows, run of)
+INLINE void add_run(int64_t *sums, const lob_assign_rows *rows, run of)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const bool lsc = rule->method == LOB_LSC;
     const int64_t n = of.end - of.at, ends = 2 * (int64_t)rows->from + of.at + of.end - 1;
     sums[0] += n;
@@ -420,25 +422,24 @@ INLINE void add_run(int64_t *sums, const lob_supervoxel_rows *rows, run of)
     sums[3] += n * rows->z;
     sums += 4;
     for (int i = 0; i < 2 && lsc; i++) {
-        sums[i] += rows->upto_x[i][of.end] - rows->upto_x[i][of.at];
-        sums[2 + i] += n * (int64_t)rows->place_y[i][of.r];
-        sums[4 + i] += n * (int64_t)rows->place_z[i][0];
+        sums[i] += rows->prefix_x[i][of.end] - rows->prefix_x[i][of.at];
+        sums[2 + i] += n * (int64_t)rows->coordinate_y[i][of.r];
+        sums[4 + i] += n * (int64_t)rows->coordinate_z[i][0];
     }
     if (lsc) sums += 6;
     for (int p = 0; p < (lsc ? 2 : 1) * rule->channels; p++)
-        sums[p] += rows->upto[p][of.end] - rows->upto[p][of.at];
+        sums[p] += rows->prefix[p][of.end] - rows->prefix[p][of.at];
 }
 
 /* slico: the largest squared contrast of a run to its cluster. */
-INLINE void widen_contrast(float *largest, const lob_supervoxel_rows *rows, const float *centre,
-                           run of)
+INLINE void raise_contrast(float *largest, const lob_assign_rows *rows, const float *centre, run of)
 {
-    const int channels = rows->scene->plan->rule.channels;
-    const float *level = rows->level + of.r * STRETCH;
+    const int channels = rows->params->plan->rule.channels;
+    const float *level = rows->feature + of.r * SEGMENT;
     for (int32_t i = of.at; i < of.end; i++) {
         float contrast = 0;
         for (int c = 0; c < channels; c++)
-            contrast = lob_slico_add(contrast, level[c * PLANE + i], centre[3 + c]);
+            contrast = lob_slico_add(contrast, level[c * CHANNEL + i], centre[3 + c]);
         if (contrast > *largest) *largest = contrast;
     }
 }
@@ -450,12 +451,11 @@ static int64_t cluster_of(int32_t id, const lob_cell_block *block, const lob_sup
     return (cz * rule->cells[1] + cy) * rule->cells[0] + cx;
 }
 
-INLINE void add_stretch(lob_supervoxel_rows *rows, int r, const lob_cluster_share *share,
-                        bool contrasts)
+INLINE void add_segment(lob_assign_rows *rows, int r, const lob_block_sums *to, bool contrasts)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
-    const int32_t *is_data = rows->scene->labels + place_of(rows, r);
-    const int32_t *ids = rows->id + r * STRETCH;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
+    const int32_t *is_data = rows->params->labels + index_of(rows, r);
+    const int32_t *ids = rows->id + r * SEGMENT;
     const int sums = lob_cluster_sums(rule), floats = lob_cluster_floats(rule);
     const int32_t n = rows->count;
     sum_up(rows, r);
@@ -464,26 +464,26 @@ INLINE void add_stretch(lob_supervoxel_rows *rows, int r, const lob_cluster_shar
         end = at + 1;
         if (!is_data[at]) continue;
         while (end < n && ids[end] == id && is_data[end]) end++;
-        add_run(share->sums + (int64_t)id * sums, rows, (run){r, at, end});
+        add_run(to->sums + (int64_t)id * sums, rows, (run){r, at, end});
         if (contrasts)
-            widen_contrast(&share->largest[id], rows,
-                           rows->scene->centres + cluster_of(id, &share->block, rule) * floats,
+            raise_contrast(&to->largest[id], rows,
+                           rows->params->centres + cluster_of(id, &to->block, rule) * floats,
                            (run){r, at, end});
     }
 }
 
 /* ---- rows ---- */
 
-/* The next stretch of the rows, from their first data voxel on to their last; false: there is none.
- */
-INLINE bool next_stretch(lob_supervoxel_rows *rows)
+/* The next segment of the rows, from their first data voxel in it to their last. Returns whether
+ * there is one. */
+INLINE bool next_segment(lob_assign_rows *rows)
 {
-    const int32_t nx = rows->scene->plan->rule.side[0];
-    for (rows->from += rows->count, rows->count = 0; rows->from < nx; rows->from += STRETCH) {
-        const int32_t n = nx - rows->from < STRETCH ? nx - rows->from : STRETCH;
+    const int32_t nx = rows->params->plan->rule.side[0];
+    for (rows->from += rows->count, rows->count = 0; rows->from < nx; rows->from += SEGMENT) {
+        const int32_t n = nx - rows->from < SEGMENT ? nx - rows->from : SEGMENT;
         int32_t low = n, high = 0;
         for (int32_t r = 0; r < rows->ny; r++) {
-            const int32_t *is_data = rows->scene->labels + place_of(rows, r);
+            const int32_t *is_data = rows->params->labels + index_of(rows, r);
             for (int32_t i = 0; i < low; i++)
                 if (is_data[i]) low = i;
             for (int32_t i = n; i > high; i--)
@@ -497,51 +497,51 @@ INLINE bool next_stretch(lob_supervoxel_rows *rows)
     return false;
 }
 
-static void open_rows(lob_supervoxel_rows *rows, int32_t y, int32_t ny, int32_t z)
+static void open_rows(lob_assign_rows *rows, int32_t y, int32_t ny, int32_t z)
 {
     rows->y = y;
     rows->ny = ny;
     rows->z = z;
     rows->from = rows->count = 0;
-    load_axis(rows->place_y[0], rows->place_y[1], ROWS, ny, y, 1, rows->scene->plan);
-    load_axis(rows->place_z[0], rows->place_z[1], 1, 1, z, 2, rows->scene->plan);
+    load_axis(rows->coordinate_y[0], rows->coordinate_y[1], ROWS, ny, y, 1, rows->params->plan);
+    load_axis(rows->coordinate_z[0], rows->coordinate_z[1], 1, 1, z, 2, rows->params->plan);
 }
 
-void lob_supervoxel_rows_start(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
-                               int32_t ny, int32_t z)
+void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
+                           int32_t z)
 {
     open_rows(rows, y, ny, z);
-    while (next_stretch(rows)) {
-        load(rows, &share->block, rows->scene->plan->rule.method);
-        for (int32_t r = 0; r < ny; r++) add_stretch(rows, r, share, false);
+    while (next_segment(rows)) {
+        load(rows, &to->block, rows->params->plan->rule.method);
+        for (int32_t r = 0; r < ny; r++) add_segment(rows, r, to, false);
     }
 }
 
-INLINE void add_rows(lob_supervoxel_rows *rows, const lob_cluster_share *share)
+INLINE void add_rows(lob_assign_rows *rows, const lob_block_sums *to)
 {
-    while (next_stretch(rows)) {
-        find_nearest(rows, &share->block);
+    while (next_segment(rows)) {
+        find_nearest(rows, &to->block);
         for (int32_t r = 0; r < rows->ny; r++)
-            add_stretch(rows, r, share, rows->scene->plan->rule.method == LOB_SLICO);
+            add_segment(rows, r, to, rows->params->plan->rule.method == LOB_SLICO);
     }
 }
 
-INLINE void label_rows(lob_supervoxel_rows *rows, int32_t *labels)
+INLINE void label_rows(lob_assign_rows *rows, int32_t *labels)
 {
-    const lob_supervoxels_rule *rule = &rows->scene->plan->rule;
+    const lob_supervoxels_rule *rule = &rows->params->plan->rule;
     const lob_cell_block all = {0, rule->cells[1], 0, rule->cells[2]};
-    while (next_stretch(rows)) {
+    while (next_segment(rows)) {
         find_nearest(rows, &all);
         for (int32_t r = 0; r < rows->ny; r++) {
-            const int32_t *id = rows->id + r * STRETCH;
-            int32_t *out = labels + place_of(rows, r);
+            const int32_t *id = rows->id + r * SEGMENT;
+            int32_t *out = labels + index_of(rows, r);
             for (int32_t i = 0; i < rows->count; i++) out[i] = out[i] ? id[i] + 1 : 0;
         }
     }
 }
 
-/* Where the compiler may not count on the instruction, fmaf is a slow call: a copy of all of the
- * above is made for machines that have it. Two results are never different. */
+/* Where the compiler may not use the instruction, fmaf is a slow call: so all of the above is
+ * compiled again for machines that have it. The results are the same. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__FMA__)
 #define FOR_FMA __attribute__((target("avx2,fma")))
 
@@ -558,28 +558,27 @@ static bool has_fma(void)
 }
 #endif
 
-FOR_FMA static void add_rows_fma(lob_supervoxel_rows *rows, const lob_cluster_share *share)
+FOR_FMA static void add_rows_fma(lob_assign_rows *rows, const lob_block_sums *to)
 {
-    add_rows(rows, share);
+    add_rows(rows, to);
 }
 
-FOR_FMA static void label_rows_fma(lob_supervoxel_rows *rows, int32_t *labels)
+FOR_FMA static void label_rows_fma(lob_assign_rows *rows, int32_t *labels)
 {
     label_rows(rows, labels);
 }
 
-void lob_supervoxel_rows_add(lob_supervoxel_rows *rows, const lob_cluster_share *share, int32_t y,
-                             int32_t ny, int32_t z)
+void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
+                         int32_t z)
 {
     open_rows(rows, y, ny, z);
     if (has_fma())
-        add_rows_fma(rows, share);
+        add_rows_fma(rows, to);
     else
-        add_rows(rows, share);
+        add_rows(rows, to);
 }
 
-void lob_supervoxel_rows_label(lob_supervoxel_rows *rows, int32_t *labels, int32_t y, int32_t ny,
-                               int32_t z)
+void lob_assign_rows_label(lob_assign_rows *rows, int32_t *labels, int32_t y, int32_t ny, int32_t z)
 {
     open_rows(rows, y, ny, z);
     if (has_fma())

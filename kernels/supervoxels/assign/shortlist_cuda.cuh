@@ -1,181 +1,68 @@
 /*
- * The clusters that may have voxels of a pile of bricks, and the table of what their costs take
- * along its axes. warp_tile_cuda.cuh tells what for.
+ * The clusters that may be nearest to a voxel of a warp tile, and the table of their costs.
  *
- * Candidates are the clusters of the pile's cells and those beside them, a lane each. Those whose
- * boxes miss the pile go, and those that can have none of its voxels: costs of slic and lsc are
- * sums of parts for each coordinate and of products of what levels give and the cluster's factors,
- * so the difference of two clusters' costs is least where each of these differences is. Where that
- * is above 0, the first of the two is nowhere nearer. Held against the others is the cluster that
- * is nearest in the pile's middle, of those whose boxes hold the whole pile.
+ * Candidates are the clusters of the tile's cells and of the cells beside these; a lane takes one.
+ * A candidate is dropped if its box misses the tile, or if another candidate is nearer, or as
+ * near, at every voxel of the tile. The costs of slic and lsc allow a bound for that: they are sums
+ * over the coordinates and channels, so the difference of two clusters' costs is at least the sum
+ * of the least difference of each summand, given the tile's range of coordinates and levels. If
+ * that is above 0, the first cluster loses everywhere. All candidates are compared with the best
+ * one so far, the incumbent: the cluster whose box holds the whole tile and whose cost is least in
+ * the tile's middle. slico drops none by costs.
  */
-#ifndef LOB_SUPERVOXELS_SHORTLIST_CUDA_CUH
-#define LOB_SUPERVOXELS_SHORTLIST_CUDA_CUH
+#ifndef LOB_SHORTLIST_CUDA_H
+#define LOB_SHORTLIST_CUDA_H
 
-#include "kernels/supervoxels/assign/voxelwise_cuda.cuh"
+#include "kernels/supervoxels/assign/tile_layout_cuda.cuh"
 
-enum {
-    RANKS = 64,      /* clusters of a pile, at most: ranks take the 6 bits that costs leave */
-    NOWHERE = 255,   /* rank of a voxel that no box holds */
-    QUAD = 4,        /* coordinates that a lane fills in at a time */
-    WAVE_BIAS = 2048 /* makes waves of axes positive; taken off again by their number */
-};
-static constexpr uint32_t RANK_MASK = RANKS - 1,
-                          OUTSIDE = 1u << 30;         /* more than any cost of slic */
-static constexpr uint32_t ALL_DATA = (1u << RUN) - 1; /* of a run */
-static constexpr uint32_t INFINITE_BITS = 0x7f800000u, NOT_A_NUMBER = 0x7fffffffu;
-static_assert((int64_t)LOB_SLIC_TOP * RANKS <= OUTSIDE, "a cost and its rank stay below OUTSIDE");
-
-/* What a kernel's template parameters come to. */
-template <lob_supervoxels_method M, int C, bool FLAT> struct layout {
-    typedef shape<FLAT> S;
-    static constexpr bool lsc = M == LOB_LSC;
-    static constexpr int axes = FLAT ? 2 : 3;
-    static constexpr int bw = S::bz * S::depth;                    /* a pile's side along w */
-    static constexpr int places = S::bx + S::by + (FLAT ? 0 : bw); /* coordinates of a pile */
-    static constexpr int quads = places / QUAD;
-    /* A table entry, in words. Costs' parts at u, v and w: whole numbers of slic times RANKS,
-     * floats of the others. Then slic: slopes of channels; slico: means of channels and its factor;
-     * lsc: factors of channels. Then what the parts are made of. */
-    static constexpr int extras = lsc ? 2 * C : M == LOB_SLICO ? C + 1 : C;
-    static constexpr int extra = places, centre = extra + extras,
-                         base = centre + (lsc ? 2 * axes : axes), held = base + 1, id = held + 1,
-                         largest = id + 1, words = largest + (M == LOB_SLICO),
-                         /* an odd number of 16 bytes, so that entries lie in different banks */
-        entry = ((words + 3) / 4 | 1) * 4;
-};
-
-/* A pile, and what one lane has of it. */
-template <lob_supervoxels_method M, int C, bool FLAT> struct pile {
-    static constexpr int depth = shape<FLAT>::depth;
-    int32_t first[3];       /* voxel of the view */
-    uint32_t run[depth];    /* of each brick */
-    uint32_t data[depth];   /* of its voxels; 0 of a brick beyond the volume */
-    uint4 packed[depth][C]; /* and their levels */
-    uint32_t by_voxel;      /* bricks that do not share labels */
-};
-
-/* A warp's shared memory, and what a lane asks for in every pile. */
-typedef struct {
-    uint32_t *table;  /* room entries */
-    float2 *waves;    /* lsc: cosines and sines of the pile's places */
-    uint32_t *packed; /* and as bytes: cosine, sine << 16, biased */
-    uint4 *hot;
-    uint8_t *rows; /* of bytes of channels */
-    uint32_t kept; /* kept_in_brick, of the lane's run */
-} desk;
-
-/* Keep a value in its register, where the compiler would work it out again for every cluster. */
-static __device__ inline void keep(int32_t *value)
+namespace lob::supervoxels
 {
-    asm volatile("" : "+r"(*value));
-}
 
-static __device__ inline void keep(float *value)
-{
-    asm volatile("" : "+f"(*value));
-}
+/* ---- levels of a tile ---- */
 
-/* ---- places ---- */
-
-/* View and coordinate of a place of a table entry. */
-template <bool FLAT> static __device__ inline int view_of(int at)
-{
-    typedef shape<FLAT> S;
-    return at < S::bx ? 0 : FLAT || at < S::bx + S::by ? 1 : 2;
-}
-
-template <bool FLAT>
-static __device__ inline int32_t coordinate_of(const int32_t *first, int at, int view)
-{
-    typedef shape<FLAT> S;
-    return view == 0   ? first[0] + at
-           : view == 1 ? first[1] + at - S::bx
-                       : first[2] + at - S::bx - S::by;
-}
-
-/* What of three belongs to a view's axis; by choices, which registers can make. */
-template <bool FLAT, typename T>
-static __device__ inline T of_view(const T *three, const scene &s, int view)
-{
-    const int *axis = s.axis;
-    const T u = !FLAT || axis[0] == 0 ? three[0] : three[1];
-    const T v = !FLAT || axis[1] == 1 ? three[1] : three[2];
-    const T w = !FLAT || axis[2] == 2 ? three[2] : axis[2] == 1 ? three[1] : three[0];
-    return view == 0 ? u : view == 1 ? v : w;
-}
-
-/* As lob_lsc_along. */
-static __device__ inline float lsc_along(float2 wave, float first, float second)
-{
-    return fmaf(wave.y, second, wave.x * first);
-}
-
-/* lsc: the waves of the pile's places; beyond the volume the last one's. */
-template <int C, bool FLAT>
-static __device__ inline void read_axis_waves(const desk &d, const scene &s, const int32_t *first)
-{
-    const int at = (int)threadIdx.x % WARP, view = view_of<FLAT>(at);
-    if (at < layout<LOB_LSC, C, FLAT>::places) {
-        const int32_t side = view == 0 ? s.side[0] : view == 1 ? s.side[1] : s.side[2];
-        const lob_wave *waves = of_view<FLAT>(s.axis_wave, s, view);
-        const lob_wave wave = waves[min(coordinate_of<FLAT>(first, at, view), side - 1)];
-        d.waves[at] = make_float2((float)wave.cosine, (float)wave.sine);
-        d.packed[at] = (uint32_t)(wave.cosine + WAVE_BIAS) | (uint32_t)(wave.sine + WAVE_BIAS)
-                                                                 << 16;
-    }
-    __syncwarp();
-}
-
-/* ---- levels ---- */
-
-static __device__ inline uint32_t level_in(const uint4 &packed, int j)
-{
-    const uint32_t word = j < 2 ? packed.x : j < 4 ? packed.y : j < 6 ? packed.z : packed.w;
-    return j & 1 ? word >> 16 : word & 0xffff;
-}
-
-/* Lowest and highest level of a channel, counting what is not data as 0. */
+/* Lowest and highest level of a channel in a tile; what is not data counts as 0. */
 template <typename P>
-static __device__ inline void range_of_levels(uint32_t *low, uint32_t *high, const P &p,
+static __device__ inline void range_of_levels(uint32_t *low, uint32_t *high, const P &tile,
                                               int channel)
 {
-    uint32_t least = ~0u, most = 0;
+    uint32_t low2 = ~0u, high2 = 0; /* two levels a word */
 #pragma unroll
     for (int z = 0; z < P::depth; z++) {
-        const uint4 &packed = p.packed[z][channel];
-        least =
-            __vminu2(least, __vminu2(__vminu2(packed.x, packed.y), __vminu2(packed.z, packed.w)));
-        most = __vmaxu2(most, __vmaxu2(__vmaxu2(packed.x, packed.y), __vmaxu2(packed.z, packed.w)));
+        const uint4 &packed = tile.packed[z][channel];
+        low2 = __vminu2(low2, __vminu2(__vminu2(packed.x, packed.y), __vminu2(packed.z, packed.w)));
+        high2 =
+            __vmaxu2(high2, __vmaxu2(__vmaxu2(packed.x, packed.y), __vmaxu2(packed.z, packed.w)));
     }
-    *low = __reduce_min_sync(ALL_LANES, min(least & 0xffff, least >> 16));
-    *high = __reduce_max_sync(ALL_LANES, max(most & 0xffff, most >> 16));
+    *low = __reduce_min_sync(ALL_LANES, min(low2 & 0xffff, low2 >> 16));
+    *high = __reduce_max_sync(ALL_LANES, max(high2 & 0xffff, high2 >> 16));
 }
 
 /*
- * The ranges of what the pile's levels give: slic: steps; lsc: cosines and sines in turn, of which
- * cosines fall and sines rise with the level.
+ * The ranges of what costs make of the tile's levels: slic: steps; lsc: cosines and sines by turns.
+ * Cosines fall with the level and sines rise.
  */
 template <lob_supervoxels_method M, int C> struct level_range {
     static constexpr int count = M == LOB_LSC ? 2 * C : C;
-    float from[count], to[count];
+    float low[count], high[count];
 };
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline level_range<M, C> range_of_pile(const scene &s, const pile<M, C, FLAT> &p)
+static __device__ inline level_range<M, C> range_of_tile(const supervoxels_params &s,
+                                                         const warp_tile<M, C, FLAT> &tile)
 {
     level_range<M, C> r;
 #pragma unroll
     for (int c = 0; c < C; c++) {
         uint32_t low, high;
-        range_of_levels(&low, &high, p, c);
+        range_of_levels(&low, &high, tile, c);
         if (M == LOB_LSC) {
-            const lob_wave first = level_wave_of(s, c, low), last = level_wave_of(s, c, high);
-            r.from[2 * c] = (float)last.cosine, r.to[2 * c] = (float)first.cosine;
-            r.from[2 * c + 1] = (float)first.sine, r.to[2 * c + 1] = (float)last.sine;
+            const lob_cos_sin first = level_cos_sin_of(s, c, low),
+                              last = level_cos_sin_of(s, c, high);
+            r.low[2 * c] = (float)last.cosine, r.high[2 * c] = (float)first.cosine;
+            r.low[2 * c + 1] = (float)first.sine, r.high[2 * c + 1] = (float)last.sine;
         } else {
-            r.from[c] = (float)lob_slic_step(low, &s.rule);
-            r.to[c] = (float)lob_slic_step(high, &s.rule);
+            r.low[c] = (float)lob_slic_step(low, &s.rule);
+            r.high[c] = (float)lob_slic_step(high, &s.rule);
         }
     }
     return r;
@@ -183,83 +70,86 @@ static __device__ inline level_range<M, C> range_of_pile(const scene &s, const p
 
 /* ---- candidates ---- */
 
-/* The cells along u, v and w whose clusters may have voxels of a pile. */
-typedef struct {
+/* The cells along u, v and w whose clusters may get voxels of a tile. */
+struct tile_spans {
     cell_span of[3];
-} pile_spans;
+};
 
-static __device__ inline pile_spans spans_of_pile(const scene &s, const listed_pile &at)
+static __device__ inline tile_spans spans_of_tile(const supervoxels_params &s,
+                                                  const listed_tile &at)
 {
-    const uint32_t v = s.bricks[0] + at.y, w = s.bricks[0] + s.bricks[1] + (at.z & ~SOLE);
-    return pile_spans{
+    const uint32_t v = s.bricks[0] + at.y, w = s.bricks[0] + s.bricks[1] + (at.z & ~SINGLE);
+    return tile_spans{
         {s.spans[at.x], s.spans[v], s.spans[w]}
     };
 }
 
-template <bool FLAT> static __device__ inline int candidates_of(const pile_spans &spans)
+template <bool FLAT> static __device__ inline int candidates_of(const tile_spans &spans)
 {
     return spans.of[0].n * spans.of[1].n * (FLAT ? 1 : spans.of[2].n);
 }
 
-/* Number i of these clusters, lowest first. */
+/* Candidate number i of these cells, lowest cluster first. */
 template <bool FLAT>
-static __device__ inline int32_t cluster_of_spans(const scene &s, const pile_spans &spans, int i)
+static __device__ inline int32_t candidate_cluster(const supervoxels_params &s,
+                                                   const tile_spans &spans, int i)
 {
     const cell_span &u = spans.of[0], &v = spans.of[1], &w = spans.of[2];
-    const int row = (int)(((float)i + 0.5f) * u.over),
-              sheet = FLAT ? 0 : (int)(((float)row + 0.5f) * v.over);
-    const int32_t at_u = u.first + i - row * u.n, at_v = v.first + row - sheet * v.n,
-                  at_w = w.first + sheet;
+    const int row = (int)(((float)i + 0.5f) * u.reciprocal),
+              layer = FLAT ? 0 : (int)(((float)row + 0.5f) * v.reciprocal);
+    const int32_t at_u = u.first + i - row * u.n, at_v = v.first + row - layer * v.n,
+                  at_w = w.first + layer;
     return (int32_t)(at_u * s.cell_stride[0] + at_v * s.cell_stride[1] + at_w * s.cell_stride[2]);
 }
 
-typedef struct {
-    int32_t id;
-    int32_t low[3], high[3]; /* what its box holds of the pile, from the pile's first voxel on */
-} candidate;
+struct candidate {
+    int32_t id;              /* the cluster */
+    int32_t low[3], high[3]; /* its box within the tile, counted from the tile's first voxel */
+};
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline candidate candidate_at(const scene &s, const int32_t *first, int32_t id)
+static __device__ inline candidate candidate_at(const supervoxels_params &s, const int32_t *first,
+                                                int32_t id)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int2 *box = (const int2 *)(s.boxes + (int64_t)id * 6);
     const int2 one = box[0], two = box[1], three = box[2];
     const int32_t low[3] = {one.x, one.y, two.x}, high[3] = {two.y, three.x, three.y};
-    const int side[3] = {S::bx, S::by, layout<M, C, FLAT>::bw};
+    const int side[3] = {S::bx, S::by, tile_layout<M, C, FLAT>::tile_bw};
     candidate c;
     c.id = id;
 #pragma unroll
     for (int a = 0; a < 3; a++) {
-        c.low[a] = max(of_view<FLAT>(low, s, a) - first[a], 0);
-        c.high[a] = min(of_view<FLAT>(high, s, a) - first[a], side[a] - 1);
+        c.low[a] = max(axis_value<FLAT>(low, s, a) - first[a], 0);
+        c.high[a] = min(axis_value<FLAT>(high, s, a) - first[a], side[a] - 1);
     }
     return c;
 }
 
-static __device__ inline bool meets_pile(const candidate &c)
+static __device__ inline bool meets_tile(const candidate &c)
 {
     return c.low[0] <= c.high[0] && c.low[1] <= c.high[1] && c.low[2] <= c.high[2];
 }
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline bool holds_pile(const candidate &c)
+static __device__ inline bool holds_tile(const candidate &c)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     return (c.low[0] | c.low[1] | c.low[2]) == 0 && c.high[0] == S::bx - 1 &&
-           c.high[1] == S::by - 1 && c.high[2] == layout<M, C, FLAT>::bw - 1;
+           c.high[1] == S::by - 1 && c.high[2] == tile_layout<M, C, FLAT>::tile_bw - 1;
 }
 
-/* Bits of the places that the box holds. */
-template <bool FLAT> static __device__ inline uint32_t places_held(const candidate &c)
+/* A bit for each coordinate of the tile that the box holds. */
+template <bool FLAT> static __device__ inline uint32_t coordinates_in_box(const candidate &c)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const uint32_t all = ~0u;
     return (2u << c.high[0]) - (1u << c.low[0]) |
            (FLAT ? 0 : ((2u << c.high[2]) - (1u << c.low[2])) << (S::bx + S::by) % WARP) |
            (all >> (31 - c.high[1]) & all << c.low[1]) << S::bx;
 }
 
-/* N floats at a multiple of N floats, as many at a time as may be. */
+/* Read N floats that are aligned to the largest power of 2 in N. */
 template <int N> static __device__ inline void read_floats(float *to, const float *at)
 {
     if (N % 4 == 0) {
@@ -274,17 +164,17 @@ template <int N> static __device__ inline void read_floats(float *to, const floa
     }
 }
 
-/* The floats of a centre, the axes' in the view's order. */
+/* A cluster's centre, its axes in the order of the view. */
 template <lob_supervoxels_method M, int C, bool FLAT> struct centre_of {
-    typedef layout<M, C, FLAT> L;
-    float along[L::base - L::centre], extra[L::extras];
+    typedef tile_layout<M, C, FLAT> L;
+    float along[L::base - L::centre], factor[L::factors];
 };
 
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline centre_of<M, C, FLAT> read_centre(const scene &s, int32_t id)
+static __device__ inline centre_of<M, C, FLAT> read_centre(const supervoxels_params &s, int32_t id)
 {
-    typedef layout<M, C, FLAT> L;
-    constexpr int first = L::lsc ? 6 : 3, floats = first + L::extras;
+    typedef tile_layout<M, C, FLAT> L;
+    constexpr int first = L::lsc ? 6 : 3, floats = first + L::factors;
     const float *at = s.centres + (int64_t)id * floats;
     centre_of<M, C, FLAT> centre;
     alignas(16) float all[floats];
@@ -292,131 +182,134 @@ static __device__ inline centre_of<M, C, FLAT> read_centre(const scene &s, int32
 #pragma unroll
     for (int a = 0; a < L::axes; a++) {
         if (!L::lsc) {
-            centre.along[a] = of_view<FLAT>(all, s, a);
+            centre.along[a] = axis_value<FLAT>(all, s, a);
         } else {
             const float cosines[3] = {all[0], all[2], all[4]}, sines[3] = {all[1], all[3], all[5]};
-            centre.along[2 * a] = of_view<FLAT>(cosines, s, a);
-            centre.along[2 * a + 1] = of_view<FLAT>(sines, s, a);
+            centre.along[2 * a] = axis_value<FLAT>(cosines, s, a);
+            centre.along[2 * a + 1] = axis_value<FLAT>(sines, s, a);
         }
     }
 #pragma unroll
-    for (int e = 0; e < L::extras; e++) centre.extra[e] = all[first + e];
+    for (int e = 0; e < L::factors; e++) centre.factor[e] = all[first + e];
     return centre;
 }
 
-/* ---- what sets two clusters apart ---- */
+/* ---- bounds for the difference of two costs ---- */
 
 /*
- * slic: (x - one)^2 - (x - two)^2 = (two - one) (2x - one - two), which is least at an end. Costs
- * are rounded for each axis, and floats by less than s.margin.
+ * slic: the least of (x - one)^2 - (x - two)^2 = (two - one) (2x - one - two) for x in low..high,
+ * which is at an end. s.margin is more than the roundings of costs and of these floats.
  */
-static __device__ inline float least_apart(float low, float high, float one, float two)
+static __device__ inline float min_difference(float low, float high, float one, float two)
 {
-    const float turn = two - one;
-    const float x = turn > 0 ? low : high;
-    return turn * (2 * x - (one + two));
+    const float slope = two - one;
+    const float x = slope > 0 ? low : high;
+    return slope * (2 * x - (one + two));
 }
 
 template <int C, bool FLAT>
-static __device__ inline bool is_beaten(const scene &s, const desk &, const int32_t *first,
-                                        const candidate &one,
+static __device__ inline bool is_beaten(const supervoxels_params &s, const warp_shared &,
+                                        const int32_t *first, const candidate &one,
                                         const centre_of<LOB_SLIC, C, FLAT> &own,
                                         const centre_of<LOB_SLIC, C, FLAT> &other,
                                         const level_range<LOB_SLIC, C> &r)
 {
-    float apart = 0;
+    float difference = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const float position = of_view<FLAT>(s.rule.position, s, a);
-        apart +=
-            least_apart((float)(first[a] + one.low[a]) * position,
-                        (float)(first[a] + one.high[a]) * position, own.along[a], other.along[a]);
+        const float position = axis_value<FLAT>(s.rule.position_weight, s, a);
+        difference += min_difference((float)(first[a] + one.low[a]) * position,
+                                     (float)(first[a] + one.high[a]) * position, own.along[a],
+                                     other.along[a]);
     }
 #pragma unroll
     for (int c = 0; c < C; c++)
-        apart += least_apart(r.from[c], r.to[c], own.extra[c], other.extra[c]);
-    return apart > s.margin;
+        difference += min_difference(r.low[c], r.high[c], own.factor[c], other.factor[c]);
+    return difference > s.margin;
 }
 
 /*
- * lsc: floats set apart only what is so by more than their last bits may hide: of the terms of both
- * costs 2^-17, which lob_distance_order takes away, and the roundings of some 40 operations.
+ * lsc: the share of both costs' terms that errors are less than: 2^-17, which
+ * lob_distance_truncated takes away, and the roundings of about 40 operations.
  */
 #define LSC_MARGIN (1.0f / 50000)
 
 template <int C, bool FLAT>
-static __device__ inline bool is_beaten(const scene &, const desk &d, const int32_t *,
-                                        const candidate &, const centre_of<LOB_LSC, C, FLAT> &own,
+static __device__ inline bool is_beaten(const supervoxels_params &, const warp_shared &shared,
+                                        const int32_t *, const candidate &,
+                                        const centre_of<LOB_LSC, C, FLAT> &own,
                                         const centre_of<LOB_LSC, C, FLAT> &other,
                                         const level_range<LOB_LSC, C> &r)
 {
-    typedef shape<FLAT> S;
-    const int end[4] = {0, S::bx, S::bx + S::by, layout<LOB_LSC, C, FLAT>::places};
-    float apart = 0, size = 0;
+    typedef brick_shape<FLAT> S;
+    const int end[4] = {0, S::bx, S::bx + S::by, tile_layout<LOB_LSC, C, FLAT>::coordinates};
+    float difference = 0, size = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const float turn[2] = {own.along[2 * a] - other.along[2 * a],
-                               own.along[2 * a + 1] - other.along[2 * a + 1]};
-        float least = INFINITY;
+        const float slope[2] = {own.along[2 * a] - other.along[2 * a],
+                                own.along[2 * a + 1] - other.along[2 * a + 1]};
+        float lowest = INFINITY;
 #pragma unroll
         for (int i = end[a]; i < end[a + 1]; i++)
-            least = fminf(least, lsc_along(d.waves[i], turn[0], turn[1]));
-        apart += least;
+            lowest = fminf(lowest, lsc_along(shared.cos_sin[i], slope[0], slope[1]));
+        difference += lowest;
         size += fabsf(own.along[2 * a]) + fabsf(own.along[2 * a + 1]) + fabsf(other.along[2 * a]) +
                 fabsf(other.along[2 * a + 1]);
     }
-    size *= LOB_WAVE_TOP;
+    size *= LOB_COS_SIN_SCALE;
 #pragma unroll
     for (int f = 0; f < 2 * C; f++) {
-        const float turn = own.extra[f] - other.extra[f];
-        apart += fminf(turn * r.from[f], turn * r.to[f]);
-        size = fmaf(fabsf(own.extra[f]) + fabsf(other.extra[f]), r.to[f], size);
+        const float slope = own.factor[f] - other.factor[f];
+        difference += fminf(slope * r.low[f], slope * r.high[f]);
+        size = fmaf(fabsf(own.factor[f]) + fabsf(other.factor[f]), r.high[f], size);
     }
-    return apart > size * LSC_MARGIN;
+    return difference > size * LSC_MARGIN;
 }
 
-/* ---- the nearest in the middle ---- */
+/* ---- the incumbent ---- */
 
-/* Roughly the cost of a voxel in the middle of the pile and of its levels. */
+/* About the cost of a voxel in the middle of the tile and of its range of levels. */
 template <int C, bool FLAT>
-static __device__ inline float cost_in_middle(const scene &s, const desk &, const int32_t *first,
+static __device__ inline float cost_in_middle(const supervoxels_params &s, const warp_shared &,
+                                              const int32_t *first,
                                               const centre_of<LOB_SLIC, C, FLAT> &of,
                                               const level_range<LOB_SLIC, C> &r)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int side[3] = {S::bx, S::by, S::bz * S::depth};
     float cost = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const float x =
-            ((float)first[a] + (float)(side[a] - 1) / 2) * of_view<FLAT>(s.rule.position, s, a);
+        const float x = ((float)first[a] + (float)(side[a] - 1) / 2) *
+                        axis_value<FLAT>(s.rule.position_weight, s, a);
         cost = fmaf(x - of.along[a], x - of.along[a], cost);
     }
 #pragma unroll
     for (int c = 0; c < C; c++) {
-        const float d = (r.from[c] + r.to[c]) / 2 - of.extra[c];
+        const float d = (r.low[c] + r.high[c]) / 2 - of.factor[c];
         cost = fmaf(d, d, cost);
     }
     return cost;
 }
 
 template <int C, bool FLAT>
-static __device__ inline float cost_in_middle(const scene &, const desk &d, const int32_t *,
+static __device__ inline float cost_in_middle(const supervoxels_params &, const warp_shared &shared,
+                                              const int32_t *,
                                               const centre_of<LOB_LSC, C, FLAT> &of,
                                               const level_range<LOB_LSC, C> &r)
 {
-    typedef shape<FLAT> S;
+    typedef brick_shape<FLAT> S;
     const int middle[3] = {S::bx / 2, S::bx + S::by / 2, S::bx + S::by + S::bz * S::depth / 2};
     float cost = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++)
-        cost += lsc_along(d.waves[middle[a]], of.along[2 * a], of.along[2 * a + 1]);
+        cost += lsc_along(shared.cos_sin[middle[a]], of.along[2 * a], of.along[2 * a + 1]);
 #pragma unroll
-    for (int f = 0; f < 2 * C; f++) cost = fmaf((r.from[f] + r.to[f]) / 2, of.extra[f], cost);
+    for (int f = 0; f < 2 * C; f++) cost = fmaf((r.low[f] + r.high[f]) / 2, of.factor[f], cost);
     return cost;
 }
 
-/* Bits in the order of the floats. */
+/* An integer that orders as the float does. */
 static __device__ inline uint32_t ordered_bits(float value)
 {
     const int32_t bits = __float_as_int(value);
@@ -425,108 +318,113 @@ static __device__ inline uint32_t ordered_bits(float value)
 
 /* ---- the shortlist ---- */
 
-/* What the warp has found for its pile. */
-typedef struct {
-    int n;     /* entries; more than there is room for: none of them counts */
-    bool sole; /* there is one, and its cluster has all of the pile's voxels */
-} shortlist;
+struct shortlist {
+    int n;       /* clusters; the table is not valid if they are more than s.max_shortlist */
+    bool single; /* there is one, and its box holds the whole tile */
+};
 
-/* Note a candidate as an entry: all but the parts of its costs. */
+/* Write a candidate's entry, except for the parts of costs. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void note_candidate(uint32_t *entry, const scene &s, const candidate &one,
-                                             const centre_of<M, C, FLAT> &centre)
+static __device__ inline void write_entry(uint32_t *entry, const supervoxels_params &s,
+                                          const candidate &one, const centre_of<M, C, FLAT> &centre)
 {
-    typedef layout<M, C, FLAT> L;
+    typedef tile_layout<M, C, FLAT> L;
     uint32_t base = 0;
 #pragma unroll
-    for (int e = 0; e < L::extras; e++) entry[L::extra + e] = __float_as_uint(centre.extra[e]);
+    for (int e = 0; e < L::factors; e++) entry[L::factor + e] = __float_as_uint(centre.factor[e]);
     if (M == LOB_SLIC) {
-        /* (step - m)^2 = base - 2 m step, steps and means taken from the middle of their range and
-         * but for the square of the step; the top keeps costs from falling below 0 */
-        const int32_t middle = s.rule.top_step / 2, top = s.rule.top_step - middle;
+        /* (step - m)^2 - step^2 = m^2 - 2 m step: the square of the step is the same for all
+         * clusters. Both count from the middle of their range; max^2 keeps costs from 0 on. */
+        const int32_t middle = s.rule.max_step / 2, max = s.rule.max_step - middle;
 #pragma unroll
         for (int c = 0; c < C; c++) {
-            const int32_t m = (int32_t)centre.extra[c] - middle;
-            entry[L::extra + c] = (uint32_t)(m * -2 * RANKS);
-            base += (uint32_t)(m * m + top * top) * RANKS;
+            const int32_t m = (int32_t)centre.factor[c] - middle;
+            entry[L::factor + c] = (uint32_t)(m * -2 * RANKS);
+            base += (uint32_t)(m * m + max * max) * RANKS;
         }
     }
 #pragma unroll
     for (int f = 0; f < L::base - L::centre; f++)
         entry[L::centre + f] = __float_as_uint(centre.along[f]);
     entry[L::base] = base;
-    entry[L::held] = places_held<FLAT>(one);
+    entry[L::in_box] = coordinates_in_box<FLAT>(one);
     entry[L::id] = (uint32_t)one.id;
     if (M == LOB_SLICO) entry[L::largest] = 0;
 }
 
-/* Whom others are held against: the nearest in the middle so far, of clusters that hold the pile.
- */
-template <lob_supervoxels_method M, int C, bool FLAT> struct rival {
-    uint32_t key; /* its cost there, and its lane; ~0: there is none */
+/* The cluster that candidates are compared with: so far the nearest in the middle of the tile, of
+ * those whose boxes hold the whole tile. */
+template <lob_supervoxels_method M, int C, bool FLAT> struct incumbent {
+    uint32_t key; /* its cost there, and its lane in the low bits; ~0: there is none */
     centre_of<M, C, FLAT> centre;
 };
 
-/* All lanes together, a candidate each: is it beaten? */
+/* All lanes together, a candidate each: update the incumbent; does it beat the candidate? */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline bool cull(rival<M, C, FLAT> *to, const scene &s, const desk &d,
-                                   const int32_t *first, const candidate &one, bool stays,
-                                   const centre_of<M, C, FLAT> &centre, const level_range<M, C> &r)
+static __device__ inline bool beaten_by_incumbent(incumbent<M, C, FLAT> *best,
+                                                  const supervoxels_params &s,
+                                                  const warp_shared &shared, const int32_t *first,
+                                                  const candidate &one, bool listed,
+                                                  const centre_of<M, C, FLAT> &centre,
+                                                  const level_range<M, C> &r)
 {
-    typedef layout<M, C, FLAT> L;
+    typedef tile_layout<M, C, FLAT> L;
     const uint32_t lane = threadIdx.x % WARP, none = ~0u;
-    const float cost = cost_in_middle<C, FLAT>(s, d, first, centre, r);
-    const bool holds = stays && holds_pile<M, C, FLAT>(one);
+    const float cost = cost_in_middle<C, FLAT>(s, shared, first, centre, r);
+    const bool holds = listed && holds_tile<M, C, FLAT>(one);
     const uint32_t key =
         __reduce_min_sync(ALL_LANES, holds ? ordered_bits(cost) / WARP * WARP + lane : none);
-    if (key < to->key) {
+    if (key < best->key) {
         const int from = (int)(key % WARP);
-        to->key = key;
+        best->key = key;
 #pragma unroll
         for (int f = 0; f < L::base - L::centre; f++)
-            to->centre.along[f] = __shfl_sync(ALL_LANES, centre.along[f], from);
+            best->centre.along[f] = __shfl_sync(ALL_LANES, centre.along[f], from);
 #pragma unroll
-        for (int e = 0; e < L::extras; e++)
-            to->centre.extra[e] = __shfl_sync(ALL_LANES, centre.extra[e], from);
+        for (int e = 0; e < L::factors; e++)
+            best->centre.factor[e] = __shfl_sync(ALL_LANES, centre.factor[e], from);
     }
-    return stays && to->key != none && is_beaten<C, FLAT>(s, d, first, one, centre, to->centre, r);
+    return listed && best->key != none &&
+           is_beaten<C, FLAT>(s, shared, first, one, centre, best->centre, r);
 }
 
-/* Clusters into entries, lowest first, as far as there is room. */
+/* Make the entries of the shortlist, lowest cluster first. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
-                                                 const pile<M, C, FLAT> &p, const listed_pile &at)
+static __device__ inline shortlist make_shortlist(const warp_shared &shared,
+                                                  const supervoxels_params &s,
+                                                  const warp_tile<M, C, FLAT> &tile,
+                                                  const listed_tile &at)
 {
-    typedef layout<M, C, FLAT> L;
+    typedef tile_layout<M, C, FLAT> L;
     const uint32_t lane = threadIdx.x % WARP;
-    const pile_spans spans = spans_of_pile(s, at);
+    const tile_spans spans = spans_of_tile(s, at);
     const int total = candidates_of<FLAT>(spans);
     level_range<M, C> r;
-    rival<M, C, FLAT> nearest = {~0u, {}};
+    incumbent<M, C, FLAT> best = {~0u, {}};
     shortlist list = {0, false};
     for (int from = 0; from < total; from += WARP) {
         const int i = from + (int)lane;
-        const int32_t id = cluster_of_spans<FLAT>(s, spans, min(i, total - 1));
-        const candidate one = candidate_at<M, C, FLAT>(s, p.first, id);
+        const int32_t id = candidate_cluster<FLAT>(s, spans, min(i, total - 1));
+        const candidate one = candidate_at<M, C, FLAT>(s, tile.first, id);
         const centre_of<M, C, FLAT> centre = read_centre<M, C, FLAT>(s, id);
-        bool stays = i < total && meets_pile(one);
+        bool listed = i < total && meets_tile(one);
         if (M == LOB_SLIC && at.clusters) {
-            stays = at.clusters >> lane & 1; /* screened are no more than there are lanes */
+            listed = at.clusters >> lane & 1; /* culled ahead: not more candidates than lanes */
         } else if constexpr (M != LOB_SLICO) {
-            if (s.pass != PASS_START) { /* where boxes tell it all */
-                if (from == 0) r = range_of_pile<M, C, FLAT>(s, p);
-                const bool beaten =
-                    cull<M, C, FLAT>(&nearest, s, d, p.first, one, stays, centre, r);
-                stays = stays && !beaten;
+            if (s.pass != PASS_START) { /* in the first, boxes are disjoint cells */
+                if (from == 0) r = range_of_tile<M, C, FLAT>(s, tile);
+                const bool beaten = beaten_by_incumbent<M, C, FLAT>(&best, s, shared, tile.first,
+                                                                    one, listed, centre, r);
+                listed = listed && !beaten;
             }
         }
-        const unsigned those = __ballot_sync(ALL_LANES, stays);
+        const unsigned those = __ballot_sync(ALL_LANES, listed);
         const int slot = list.n + __popc(those & ((1u << lane) - 1));
-        if (stays && slot < s.room)
-            note_candidate<M, C, FLAT>(d.table + slot * L::entry, s, one, centre);
+        if (listed && slot < s.max_shortlist)
+            write_entry<M, C, FLAT>(shared.table + slot * L::entry, s, one, centre);
         list.n += __popc(those);
-        list.sole = list.n == 1 &&
-                    (list.sole || __any_sync(ALL_LANES, stays && holds_pile<M, C, FLAT>(one)));
+        list.single = list.n == 1 &&
+                      (list.single || __any_sync(ALL_LANES, listed && holds_tile<M, C, FLAT>(one)));
     }
     __syncwarp();
     return list;
@@ -534,38 +432,42 @@ static __device__ inline shortlist list_clusters(const desk &d, const scene &s,
 
 /* ---- the table ---- */
 
-/* Each lane keeps to a quad of places and fills it in for one entry after another. */
+/* Fill in the parts of costs: a lane has QUAD coordinates, and does them for one entry after
+ * another. */
 template <lob_supervoxels_method M, int C, bool FLAT>
-static __device__ inline void fill_table(const desk &d, const scene &s, const int32_t *corner,
-                                         int n)
+static __device__ inline void fill_table(const warp_shared &shared, const supervoxels_params &s,
+                                         const int32_t *corner, int n)
 {
-    typedef layout<M, C, FLAT> L;
+    typedef tile_layout<M, C, FLAT> L;
     constexpr int each = WARP / L::quads; /* entries at a time */
     const int lane = (int)threadIdx.x % WARP, at = lane % L::quads * QUAD;
-    const int view = view_of<FLAT>(at);
-    const float position = of_view<FLAT>(s.rule.position, s, view);
-    const int32_t first = coordinate_of<FLAT>(corner, at, view);
+    const int axis = axis_of<FLAT>(at);
+    const float position = axis_value<FLAT>(s.rule.position_weight, s, axis);
+    const int32_t first = coordinate_of<FLAT>(corner, at, axis);
     if (lane < each * L::quads)
         for (int k = lane / L::quads; k < n; k += each) {
-            uint32_t *entry = d.table + k * L::entry;
-            const float *centre = (const float *)entry + L::centre + (L::lsc ? 2 * view : view);
-            const uint32_t held = entry[L::held] >> at;
-            const uint32_t base = M == LOB_SLIC && view == 1 ? entry[L::base] : 0;
-            const uint32_t outside = M == LOB_SLIC ? base + OUTSIDE : NOT_A_NUMBER;
+            uint32_t *entry = shared.table + k * L::entry;
+            const float *centre = (const float *)entry + L::centre + (L::lsc ? 2 * axis : axis);
+            const uint32_t in_box = entry[L::in_box] >> at;
+            const uint32_t base = M == LOB_SLIC && axis == 1 ? entry[L::base] : 0;
+            const uint32_t outside = M == LOB_SLIC ? base + OUTSIDE_BOX : NOT_A_NUMBER;
             uint32_t part[QUAD];
 #pragma unroll
             for (int j = 0; j < QUAD; j++) {
                 const float x = (float)(first + j);
                 const uint32_t cost =
-                    M == LOB_LSC ? __float_as_uint(lsc_along(d.waves[at + j], centre[0], centre[1]))
+                    M == LOB_LSC
+                        ? __float_as_uint(lsc_along(shared.cos_sin[at + j], centre[0], centre[1]))
                     : M == LOB_SLICO
                         ? __float_as_uint(lob_slico_along(x, position, *centre))
                         : base + (uint32_t)lob_slic_along(x, position, *centre) * RANKS;
-                part[j] = held >> j & 1 ? cost : outside;
+                part[j] = in_box >> j & 1 ? cost : outside;
             }
             *(uint4 *)(entry + at) = make_uint4(part[0], part[1], part[2], part[3]);
         }
     __syncwarp();
 }
+
+} /* namespace lob::supervoxels */
 
 #endif

@@ -1,340 +1,350 @@
-/* Joining small pieces with the neighbours most like them, in rounds whose order cannot matter. */
+/*
+ * Joining small fragments on the CPU by Boruvka's algorithm. In each phase every small set picks
+ * its cheapest edge (pick_from_rows), then picked edges are contracted (contract_picks, flatten).
+ * Neither depends on the order of rows, sets or threads: the cheapest edge is a minimum, and a
+ * set's root is its lowest fragment.
+ */
 #include "kernels/supervoxels/connect/fragments.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
 /*
- * Pieces and sets by number from 1; a set has its lowest piece's number. A noisy image has a piece
- * for every few voxels, so what is kept of one is kept small: voxels are counted in 32 bits, which
- * no cluster outgrows, as the plan has seen to, and their levels, of 16 bits, add up to no more
- * than 48.
+ * A noisy image has a fragment for every few voxels, so little is stored for each: voxels are
+ * counted in 32 bits, which no cluster exceeds (supervoxels_plan.c makes sure), and the sum of
+ * their 16-bit levels takes 48.
  */
 typedef struct {
     const lob_supervoxels_rule *rule;
-    int32_t *labels;
-    int64_t nx, ny, nz, pieces;
+    int32_t *labels; /* fragments */
+    int64_t nx, ny, nz, fragments;
     int threads;
     int readers; /* threads that have a row of levels */
-    /* pieces + 1: above 0, a lower piece of the same set. Otherwise the piece is its set's lowest,
-     * and this is less the set's pick, the best of a small set's neighbours so far; 0: none */
+    /* fragments + 1: above 0 the parent, a lower fragment of the same set; at a root, minus the
+     * other end of the cheapest edge so far, or 0 */
     _Atomic int32_t *link;
-    /* pieces + 1, 1 + channels each: voxels of sets, and their sums of levels below 32 bits */
+    /* fragments + 1, 1 + channels each: voxels of a set, and low 32 bits of its sums of levels */
     _Atomic uint32_t *size_and_low;
-    _Atomic uint16_t *high; /* pieces + 1, channels each: these sums above 32 bits */
+    _Atomic uint16_t *high; /* fragments + 1, channels each: high 16 bits of these sums */
+    uint8_t *has_small;     /* per row: does a small set have a voxel there? A row without one never
+                               gets one, since a set that is small is made of small ones */
     lob_progress *stages;
-    uint8_t *busy; /* rows: 0 where no small set has a voxel. It stays so: a set that is small yet
-                      is made of sets that were */
-} joiner;
+} forest;
+
+enum { REPORT = LOB_FRAGMENTS_REPORT_ROWS };
 
 #define GET(atomic)        atomic_load_explicit(&(atomic), memory_order_relaxed)
 #define SET(atomic, value) atomic_store_explicit(&(atomic), value, memory_order_relaxed)
 #define ADD(atomic, value) atomic_fetch_add_explicit(&(atomic), value, memory_order_relaxed)
 
-/* ---- what is known of pieces and sets ---- */
+/* ---- sets ---- */
 
-static inline _Atomic uint32_t *size_at(const joiner *j, int64_t piece)
+static inline _Atomic uint32_t *size_at(const forest *f, int64_t set)
 {
-    return &j->size_and_low[piece * (1 + j->rule->channels)];
+    return &f->size_and_low[set * (1 + f->rule->channels)];
 }
 
-static inline _Atomic uint32_t *low_at(const joiner *j, int64_t piece, int channel)
+static inline _Atomic uint32_t *low_at(const forest *f, int64_t set, int channel)
 {
-    return size_at(j, piece) + 1 + channel;
+    return size_at(f, set) + 1 + channel;
 }
 
-static inline _Atomic uint16_t *high_at(const joiner *j, int64_t piece, int channel)
+static inline _Atomic uint16_t *high_at(const forest *f, int64_t set, int channel)
 {
-    return &j->high[piece * j->rule->channels + channel];
+    return &f->high[set * f->rule->channels + channel];
 }
 
-static inline uint64_t sum_of(const joiner *j, int64_t piece, int channel)
+static inline uint64_t sum_of(const forest *f, int64_t set, int channel)
 {
-    return (uint64_t)GET(*high_at(j, piece, channel)) << 32 | GET(*low_at(j, piece, channel));
+    return (uint64_t)GET(*high_at(f, set, channel)) << 32 | GET(*low_at(f, set, channel));
 }
 
-/* Whoever brings the low bits over their top carries into the high ones. */
-static inline void add_sum(const joiner *j, int64_t piece, int channel, uint64_t sum)
+/* The thread whose addition overflows the low bits carries into the high ones. */
+static inline void add_sum(const forest *f, int64_t set, int channel, uint64_t sum)
 {
-    const uint32_t low = (uint32_t)sum, before = ADD(*low_at(j, piece, channel), low);
+    const uint32_t low = (uint32_t)sum, before = ADD(*low_at(f, set, channel), low);
     const uint64_t high = (sum >> 32) + ((uint64_t)before + low > UINT32_MAX);
-    if (high) ADD(*high_at(j, piece, channel), (uint16_t)high);
+    if (high) ADD(*high_at(f, set, channel), (uint16_t)high);
 }
 
-/* Between rounds, when every piece points at its set's lowest. Piece 0 is none, and set 0. */
-static inline int32_t set_of(const joiner *j, int32_t piece)
+static inline uint32_t mean_of(const forest *f, int32_t set, int channel)
 {
-    const int32_t link = GET(j->link[piece]);
-    return link > 0 ? link : piece;
+    return lob_fragment_mean((int64_t)sum_of(f, set, channel), GET(*size_at(f, set)));
 }
 
-/* Number 0 is never small. */
-static inline bool is_small(const joiner *j, int32_t set)
+/* The set of a fragment, while trees are flat: between phases. That of 0, no fragment, is 0. */
+static inline int32_t set_of(const forest *f, int32_t fragment)
 {
-    return set != 0 && GET(*size_at(j, set)) < j->rule->small;
+    const int32_t link = GET(f->link[fragment]);
+    return link > 0 ? link : fragment;
 }
 
-static void add_row(const joiner *j, const uint16_t *levels, int64_t row)
+/* 0 is never small. */
+static inline bool is_small(const forest *f, int32_t set)
 {
-    const int32_t *labels = j->labels + row * j->nx;
-    const int channels = j->rule->channels;
-    for (int64_t x = 0, end; x < j->nx; x = end) {
-        const int32_t piece = labels[x];
-        end = lob_label_run_end(labels, x, j->nx);
-        if (piece == 0) continue;
-        ADD(*size_at(j, piece), (uint32_t)(end - x));
+    return set != 0 && GET(*size_at(f, set)) < f->rule->small;
+}
+
+static void add_row(const forest *f, const uint16_t *levels, int64_t row)
+{
+    const int32_t *labels = f->labels + row * f->nx;
+    const int channels = f->rule->channels;
+    for (int64_t x = 0, end; x < f->nx; x = end) {
+        const int32_t fragment = labels[x];
+        end = lob_label_run_end(labels, x, f->nx);
+        if (fragment == 0) continue;
+        ADD(*size_at(f, fragment), (uint32_t)(end - x));
         for (int c = 0; c < channels; c++) {
             uint64_t sum = 0;
-            for (int64_t i = x; i < end; i++) sum += levels[c * j->nx + i];
-            add_sum(j, piece, c, sum);
+            for (int64_t i = x; i < end; i++) sum += levels[c * f->nx + i];
+            add_sum(f, fragment, c, sum);
         }
     }
 }
 
-/* Measure all pieces. false: no memory for rows of levels. */
-static bool add_rows(const joiner *j, const lob_level_rows *source)
+/* Sizes and sums of all fragments. false: no memory for rows of levels. */
+static bool add_rows(const forest *f, const lob_level_rows *source)
 {
-    const int64_t rows = j->ny * j->nz;
+    const int64_t rows = f->ny * f->nz;
     bool fits = true;
-#pragma omp parallel num_threads(j->readers) reduction(&& : fits)
+#pragma omp parallel num_threads(f->readers) reduction(&& : fits)
     {
-        uint16_t *levels = malloc((size_t)(j->rule->channels * j->nx) * sizeof *levels);
+        uint16_t *levels = malloc((size_t)(f->rule->channels * f->nx) * sizeof *levels);
         fits = levels != NULL;
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < rows; row++) {
-            if (!levels || lob_progress_stopped(j->stages)) continue;
-            if (row % LOB_PIECES_TOLD == 0) lob_progress_report(j->stages, LOB_PIECES_TOLD);
+            if (!levels || lob_progress_stopped(f->stages)) continue;
+            if (row % REPORT == 0) lob_progress_report(f->stages, REPORT);
             source->levels(source->user, levels, row);
-            add_row(j, levels, row);
+            add_row(f, levels, row);
         }
         free(levels);
     }
     return fits;
 }
 
-/* ---- picking ---- */
+/* ---- picking the cheapest edge ---- */
 
-/* A run of a small set's voxels, and the best of what it meets and the set has picked so far. */
+/* The cheapest edge of a small set that is known to the thread that scans a run of the set. */
 typedef struct {
-    int32_t set, pick; /* 0: none yet */
-    int32_t found;     /* the set's link when the run began */
-    bool measured;     /* are key and mean known? */
-    uint64_t key;      /* of pick */
+    int32_t set, other; /* other: 0: none yet */
+    int32_t link;       /* the set's link when the run began */
+    bool measured;      /* are key and mean known? */
+    uint64_t key;       /* of other */
     uint32_t mean[LOB_SUPERVOXELS_MAX_CHANNELS];
-} suitor;
+} edge;
 
-static inline uint32_t mean_of(const joiner *j, int32_t set, int channel)
+static inline uint64_t key_of(const forest *f, const edge *e, int32_t other)
 {
-    return lob_piece_mean((int64_t)sum_of(j, set, channel), GET(*size_at(j, set)));
+    uint64_t difference = 0;
+    for (int c = 0; c < f->rule->channels; c++)
+        difference += lob_fragment_difference(e->mean[c], mean_of(f, other, c));
+    return lob_fragment_key(difference, (uint32_t)other);
 }
 
-static inline uint64_t key_of(const joiner *j, const suitor *s, int32_t other)
+static inline void compare_edge(const forest *f, edge *e, int32_t other)
 {
-    uint64_t apart = 0;
-    for (int c = 0; c < j->rule->channels; c++)
-        apart += lob_piece_apart(s->mean[c], mean_of(j, other, c));
-    return lob_piece_key(apart, (uint32_t)other);
-}
-
-static inline void consider(const joiner *j, suitor *s, int32_t other)
-{
-    if (other == s->pick || other == s->set || other == 0) return;
-    if (!s->measured) {
-        s->measured = true;
-        for (int c = 0; c < j->rule->channels; c++) s->mean[c] = mean_of(j, s->set, c);
-        s->key = s->pick ? key_of(j, s, s->pick) : UINT64_MAX;
+    if (other == e->other || other == e->set || other == 0) return;
+    if (!e->measured) {
+        e->measured = true;
+        for (int c = 0; c < f->rule->channels; c++) e->mean[c] = mean_of(f, e->set, c);
+        e->key = e->other ? key_of(f, e, e->other) : UINT64_MAX;
     }
-    const uint64_t key = key_of(j, s, other);
-    if (key >= s->key) return;
-    s->key = key;
-    s->pick = other;
+    const uint64_t key = key_of(f, e, other);
+    if (key >= e->key) return;
+    e->key = key;
+    e->other = other;
 }
 
-/* Make its pick the set's, unless another thread has brought a better one. */
-static inline void offer(const joiner *j, const suitor *s)
+/* Compare the edges to voxels x..end-1 of a row. */
+static inline void compare_row(const forest *f, edge *e, const int32_t *row, int64_t x, int64_t end)
 {
-    int32_t link = s->found;
-    if (s->pick == -link) return;
-    while (link == 0 || s->key < key_of(j, s, -link))
-        if (atomic_compare_exchange_weak_explicit(&j->link[s->set], &link, -s->pick,
+    for (int32_t latest = 0; x < end; x++) {
+        if (row[x] == latest) continue;
+        latest = row[x];
+        compare_edge(f, e, set_of(f, latest));
+    }
+}
+
+/* Store the edge as the set's pick, unless another thread has stored a cheaper one. */
+static inline void store_pick(const forest *f, const edge *e)
+{
+    int32_t link = e->link;
+    if (e->other == -link) return;
+    while (link == 0 || e->key < key_of(f, e, -link))
+        if (atomic_compare_exchange_weak_explicit(&f->link[e->set], &link, -e->other,
                                                   memory_order_relaxed, memory_order_relaxed))
             return;
 }
 
-/* Consider whatever lies beyond voxels x..end-1, which a neighbouring row holds. */
-static inline void meet_row(const joiner *j, suitor *s, const int32_t *beside, int64_t x,
-                            int64_t end)
+/* Compare the edges of all small sets at the row's voxels. Returns whether there is a small set. */
+static bool pick_from_row(const forest *f, int64_t row)
 {
-    for (int32_t last = 0; x < end; x++) {
-        if (beside[x] == last) continue;
-        last = beside[x];
-        consider(j, s, set_of(j, last));
-    }
-}
-
-/* Every small set that the row holds voxels of meets its neighbours. Returns whether there is one.
- */
-static bool meet_neighbours(const joiner *j, int64_t row)
-{
-    const int64_t y = row % j->ny, plane = j->ny * j->nx, nx = j->nx;
-    const int32_t *labels = j->labels + row * nx;
-    const int slice_axis = j->rule->slice_axis;
+    const int64_t y = row % f->ny, plane = f->ny * f->nx, nx = f->nx;
+    const int32_t *labels = f->labels + row * nx;
+    const int slice_axis = f->rule->slice_axis;
     bool any = false;
     for (int64_t x = 0, end; x < nx; x = end) {
-        const int32_t piece = labels[x];
         end = lob_label_run_end(labels, x, nx);
-        const int32_t set = set_of(j, piece);
-        if (!is_small(j, set)) continue;
+        const int32_t set = set_of(f, labels[x]);
+        if (!is_small(f, set)) continue;
         any = true;
-        suitor s;
-        s.set = set;
-        s.found = GET(j->link[set]);
-        s.pick = -s.found;
-        s.measured = false;
-        if (slice_axis != 0 && x > 0) meet_row(j, &s, labels, x - 1, x);
-        if (slice_axis != 0 && end < nx) meet_row(j, &s, labels, end, end + 1);
-        if (slice_axis != 1 && y > 0) meet_row(j, &s, labels - nx, x, end);
-        if (slice_axis != 1 && y + 1 < j->ny) meet_row(j, &s, labels + nx, x, end);
-        if (slice_axis != 2 && row >= j->ny) meet_row(j, &s, labels - plane, x, end);
-        if (slice_axis != 2 && row + j->ny < j->ny * j->nz) meet_row(j, &s, labels + plane, x, end);
-        offer(j, &s);
+        edge e;
+        e.set = set;
+        e.link = GET(f->link[set]);
+        e.other = -e.link;
+        e.measured = false;
+        if (slice_axis != 0 && x > 0) compare_row(f, &e, labels, x - 1, x);
+        if (slice_axis != 0 && end < nx) compare_row(f, &e, labels, end, end + 1);
+        if (slice_axis != 1 && y > 0) compare_row(f, &e, labels - nx, x, end);
+        if (slice_axis != 1 && y + 1 < f->ny) compare_row(f, &e, labels + nx, x, end);
+        if (slice_axis != 2 && row >= f->ny) compare_row(f, &e, labels - plane, x, end);
+        if (slice_axis != 2 && row + f->ny < f->ny * f->nz)
+            compare_row(f, &e, labels + plane, x, end);
+        store_pick(f, &e);
     }
     return any;
 }
 
-/* ---- joining ---- */
-
-static int32_t lowest_of(const joiner *j, int32_t piece)
+static void pick_from_rows(const forest *f)
 {
-    for (int32_t lower; (lower = GET(j->link[piece])) > 0; piece = lower) {
-        const int32_t next = GET(j->link[lower]);
-        if (next > 0) SET(j->link[piece], next); /* halve the way for the next who asks */
+    const int64_t rows = f->ny * f->nz;
+#pragma omp parallel for schedule(static) num_threads(f->threads)
+    for (int64_t row = 0; row < rows; row++) {
+        if (lob_progress_stopped(f->stages)) continue;
+        if (row % REPORT == 0) lob_progress_report(f->stages, REPORT);
+        if (f->has_small[row]) f->has_small[row] = pick_from_row(f, row);
     }
-    return piece;
 }
 
-/* A set's pick, which it then has no more; 0: none. */
-static int32_t take_pick(const joiner *j, int32_t piece)
+/* ---- contracting picked edges ---- */
+
+/* With path halving. */
+static int32_t find_root(const forest *f, int32_t fragment)
 {
-    const int32_t link = GET(j->link[piece]);
+    for (int32_t parent; (parent = GET(f->link[fragment])) > 0; fragment = parent) {
+        const int32_t next = GET(f->link[parent]);
+        if (next > 0) SET(f->link[fragment], next);
+    }
+    return fragment;
+}
+
+/* Take a root's pick away; 0: it has none. */
+static int32_t take_pick(const forest *f, int32_t root)
+{
+    const int32_t link = GET(f->link[root]);
     if (link >= 0) return 0;
-    SET(j->link[piece], 0);
+    SET(f->link[root], 0);
     return -link;
 }
 
-/* Join what picked with what was picked; the lowest piece stays a set's. Returns whether any did.
- */
-static bool join_picks(const joiner *j)
+/* Join both ends of every picked edge; the lower root stays. Returns whether anything picked. */
+static bool contract_picks(const forest *f)
 {
     bool any = false;
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        int32_t pick = take_pick(j, (int32_t)p);
+    for (int64_t p = 1; p <= f->fragments; p++) {
+        int32_t pick = take_pick(f, (int32_t)p);
         any |= pick != 0;
-        /* The lower of two lowest pieces is at most p: its pick is taken. A higher one's place is
-         * to hold another link, so its pick comes next, and is the whole set's by then. */
+        /* The lower of the two roots is at most p, so its pick has been taken. The link of the
+         * higher one becomes its parent, so its pick is taken now and contracted next. */
         while (pick != 0) {
-            const int32_t a = lowest_of(j, (int32_t)p), b = lowest_of(j, pick);
+            const int32_t a = find_root(f, (int32_t)p), b = find_root(f, pick);
             if (a == b) break;
             const int32_t low = a < b ? a : b, high = a < b ? b : a;
-            pick = take_pick(j, high);
-            SET(j->link[high], low);
+            pick = take_pick(f, high);
+            SET(f->link[high], low);
         }
     }
     return any;
 }
 
-/* Let every piece point at its set's lowest, and hand on what was measured of it. */
-static void gather_sets(const joiner *j)
+/* Make every tree flat, and add the sizes and sums of its fragments at the root. */
+static void flatten(const forest *f)
 {
-    const int channels = j->rule->channels;
-#pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        const int32_t first = GET(j->link[p]);
-        if (first <= 0) continue;
-        int32_t lowest = first;
-        for (int32_t lower; (lower = GET(j->link[lowest])) > 0;) lowest = lower;
-        if (lowest != first) SET(j->link[p], lowest);
-        const uint32_t size = GET(*size_at(j, p));
-        if (size == 0) continue; /* handed on in a round before */
-        SET(*size_at(j, p), 0);
-        ADD(*size_at(j, lowest), size);
-        for (int c = 0; c < channels; c++) add_sum(j, lowest, c, sum_of(j, p, c));
+    const int channels = f->rule->channels;
+#pragma omp parallel for schedule(static) num_threads(f->threads)
+    for (int64_t p = 1; p <= f->fragments; p++) {
+        const int32_t parent = GET(f->link[p]);
+        if (parent <= 0) continue;
+        int32_t root = parent;
+        for (int32_t next; (next = GET(f->link[root])) > 0;) root = next;
+        if (root != parent) SET(f->link[p], root);
+        const uint32_t size = GET(*size_at(f, p));
+        if (size == 0) continue; /* added in an earlier phase */
+        SET(*size_at(f, p), 0);
+        ADD(*size_at(f, root), size);
+        for (int c = 0; c < channels; c++) add_sum(f, root, c, sum_of(f, p, c));
     }
 }
 
-/* Every small set picks, and what picked joins what was picked. Returns whether any did. */
-static bool join_round(const joiner *j)
+/* Returns whether any set picked. */
+static bool run_phase(const forest *f)
 {
-    const int64_t rows = j->ny * j->nz;
-    lob_progress *stages = j->stages;
-    lob_progress_stage(stages, rows, stages->to + (1.0 - stages->to) / 2);
-#pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t row = 0; row < rows; row++) {
-        if (lob_progress_stopped(stages)) continue;
-        if (row % LOB_PIECES_TOLD == 0) lob_progress_report(stages, LOB_PIECES_TOLD);
-        if (j->busy[row]) j->busy[row] = meet_neighbours(j, row);
-    }
-    if (lob_progress_stopped(stages) || !join_picks(j)) return false;
-    gather_sets(j);
+    lob_progress *stages = f->stages;
+    lob_progress_stage(stages, f->ny * f->nz, stages->to + (1.0 - stages->to) / 2);
+    pick_from_rows(f);
+    if (lob_progress_stopped(stages) || !contract_picks(f)) return false;
+    flatten(f);
     return true;
 }
 
-static int64_t number_sets(joiner *j)
+static int64_t number_sets(forest *f)
 {
     int64_t count = 0;
-    for (int64_t p = 1; p <= j->pieces; p++) {
-        /* A set's lowest piece comes first: its link is a label by now. */
-        const int32_t lowest = GET(j->link[p]);
-        SET(j->link[p], lowest > 0 ? GET(j->link[lowest]) : (int32_t)++count);
+    for (int64_t p = 1; p <= f->fragments; p++) {
+        /* A root comes before the rest of its set: its link is a label by now. */
+        const int32_t root = GET(f->link[p]);
+        SET(f->link[p], root > 0 ? GET(f->link[root]) : (int32_t)++count);
     }
-    const int64_t voxels = j->nx * j->ny * j->nz;
-#pragma omp parallel for schedule(static) num_threads(j->threads)
-    for (int64_t v = 0; v < voxels; v++) j->labels[v] = GET(j->link[j->labels[v]]);
+    const int64_t voxels = f->nx * f->ny * f->nz;
+#pragma omp parallel for schedule(static) num_threads(f->threads)
+    for (int64_t v = 0; v < voxels; v++) f->labels[v] = GET(f->link[f->labels[v]]);
     return count;
 }
 
-lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
-                           const lob_level_rows *rows, const lob_supervoxels_rule *rule,
-                           int threads, lob_budget *budget, lob_progress *stages, lob_error *error)
+lob_status lob_fragments_join(int32_t *labels, int64_t *count, int64_t fragments,
+                              const lob_level_rows *rows, const lob_supervoxels_rule *rule,
+                              int threads, lob_budget *budget, lob_progress *stages,
+                              lob_error *error)
 {
-    *count = pieces;
+    *count = fragments;
     if (rule->small <= 1) return LOB_OK;
-    joiner j = {.rule = rule,
+    forest f = {.rule = rule,
                 .labels = labels,
                 .nx = rule->side[0],
                 .ny = rule->side[1],
                 .nz = rule->side[2],
-                .pieces = pieces,
+                .fragments = fragments,
                 .threads = threads,
                 .stages = stages};
-    const size_t n = (size_t)pieces + 1, channels = (size_t)rule->channels;
-    const size_t low = (1 + channels) * sizeof *j.size_and_low, high = channels * sizeof *j.high;
-    const size_t lines = (size_t)(j.ny * j.nz);
-    /* more than one take no more than a fourth of a byte a voxel */
-    const int64_t readers = (int64_t)(lines / (8 * channels));
-    j.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
-    const size_t levels = (size_t)j.readers * channels * (size_t)j.nx * sizeof(uint16_t);
-    const int64_t bytes = (int64_t)(n * (sizeof *j.link + low + high) + lines + levels);
+    const size_t n = (size_t)fragments + 1, channels = (size_t)rule->channels;
+    const size_t low = (1 + channels) * sizeof *f.size_and_low, high = channels * sizeof *f.high;
+    const size_t row_count = (size_t)(f.ny * f.nz);
+    /* the rows of several readers take at most 1/4 byte per voxel */
+    const int64_t readers = (int64_t)(row_count / (8 * channels));
+    f.readers = readers < 1 ? 1 : readers < threads ? (int)readers : threads;
+    const size_t levels = (size_t)f.readers * channels * (size_t)f.nx * sizeof(uint16_t);
+    const int64_t bytes = (int64_t)(n * (sizeof *f.link + low + high) + row_count + levels);
     lob_status st = lob_budget_hold(budget, bytes, error);
     if (st != LOB_OK) return st;
     st = LOB_ENOMEM;
-    j.link = calloc(n, sizeof *j.link);
-    j.size_and_low = calloc(n, low);
-    j.high = calloc(n, high);
-    j.busy = malloc(lines);
-    if (!j.link || !j.size_and_low || !j.high || !j.busy) goto out;
+    f.link = calloc(n, sizeof *f.link);
+    f.size_and_low = calloc(n, low);
+    f.high = calloc(n, high);
+    f.has_small = malloc(row_count);
+    if (!f.link || !f.size_and_low || !f.high || !f.has_small) goto out;
 
-    memset(j.busy, 1, lines);
-    lob_progress_stage(stages, j.ny * j.nz, 0.95);
-    if (!add_rows(&j, rows)) goto out;
-    while (!lob_progress_stopped(stages) && join_round(&j)) continue;
+    memset(f.has_small, 1, row_count);
+    lob_progress_stage(stages, f.ny * f.nz, 0.95);
+    if (!add_rows(&f, rows)) goto out;
+    while (!lob_progress_stopped(stages) && run_phase(&f)) continue;
     st = lob_progress_stopped(stages) ? LOB_ECANCEL : LOB_OK;
-    if (st == LOB_OK) *count = number_sets(&j);
+    if (st == LOB_OK) *count = number_sets(&f);
 out:
     lob_budget_release(budget, bytes);
-    free(j.link);
-    free(j.size_and_low);
-    free(j.high);
-    free(j.busy);
+    free(f.link);
+    free(f.size_and_low);
+    free(f.high);
+    free(f.has_small);
     return st;
 }

@@ -1,298 +1,217 @@
-/*
- * Small pieces of supervoxels join the neighbours most like them, on the device.
- *
- * The volume is read three times: for the sums of pieces, for the contacts of small ones, and to
- * write labels. The rounds in between work on lists. Where there is no room for these, each round
- * reads the volume.
- * Least keys, joining to the lowest number and sums of integers do not depend on any order.
- */
-#include "kernels/supervoxels/connect/boruvka_cuda.cuh"
-#include "kernels/supervoxels/connect/fragment_sums_cuda.cuh"
+/* Joining small fragments on a GPU: memory, the order of the stages, and the labels of voxels. */
+#include "kernels/supervoxels/connect/fragment_tiles_cuda.cuh"
 
-/* Which pieces are of small sets. Where these are listed every piece is a set, and gets its mean.
- */
-template <bool LISTED>
-static __global__ void __launch_bounds__(THREADS) small_kernel(const __grid_constant__ pool p)
+namespace lob::supervoxels
 {
-    const int64_t pieces = *p.pieces, lane = threadIdx.x % WARP;
-    const int64_t step = (int64_t)gridDim.x * THREADS;
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i - lane <= pieces; i += step) {
-        const int32_t set = i > pieces ? 0 : LISTED ? (int32_t)i : set_of(p, i);
-        const bool small = set != 0 && is_small(p, set);
-        const unsigned bits = __ballot_sync(ALL_LANES, small);
-        if (lane == 0) p.small_bits[i / WARP] = bits;
-        if (!LISTED) continue;
-        if (i <= pieces) p.key[i] = NO_NEIGHBOUR;
-        if (set != 0)
-#pragma unroll 1
-            for (int c = 0; c < p.s.rule.channels; c++) {
-                const int64_t at = i * p.s.rule.channels + c;
-                p.mean[at] = lob_piece_mean((int64_t)p.sums[at], p.n[i]);
-            }
-        uint32_t at = 0;
-        if (lane == 0 && bits) at = atomicAdd(&p.line->small, (uint32_t)__popc(bits));
-        at = __shfl_sync(ALL_LANES, at, 0) + (uint32_t)__popc(bits & ((1u << lane) - 1));
-        if (small) p.small[at] = set;
-    }
-}
 
-static __global__ void __launch_bounds__(THREADS) relabel_kernel(const __grid_constant__ pool p)
+/* Replace fragments by supervoxels; nothing if the sets are not numbered yet. */
+static __global__ void __launch_bounds__(THREADS)
+    relabel_kernel(const __grid_constant__ connect_params p)
 {
-    if (!p.line->finished) return;
-    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < p.runs; i += gridDim.x * THREADS) {
-        piece_run r;
-        const uint32_t row = i / p.along;
-        r.x = (int32_t)(i - row * p.along) * RUN;
+    if (!p.counters->finished) return;
+    for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < p.strips; i += gridDim.x * THREADS) {
+        label_strip r;
+        const uint32_t row = i / p.strips_x;
+        r.x = (int32_t)(i - row * p.strips_x) * STRIP;
         r.voxel = (int64_t)row * p.nx + r.x;
         read_labels(p, &r);
-        /* most runs have two pieces, which are asked for at once */
-        const int32_t first = r.label[0], last = r.label[RUN - 1];
+        /* most strips have at most two fragments, whose links are read side by side */
+        const int32_t first = r.label[0], last = r.label[STRIP - 1];
         const int32_t first_label = -p.link[first], last_label = -p.link[last];
         int32_t *to = p.s.labels + r.voxel;
 #pragma unroll
-        for (int j = 0; j < RUN; j++)
+        for (int j = 0; j < STRIP; j++)
             r.label[j] = r.label[j] == first  ? first_label
                          : r.label[j] == last ? last_label
                                               : -p.link[r.label[j]];
         if (p.nx % 4 == 0 && p.s.aligned) {
 #pragma unroll
-            for (int j = 0; j < RUN; j += 4)
+            for (int j = 0; j < STRIP; j += 4)
                 if (r.x + j < p.nx)
                     *(int4 *)(to + j) =
                         make_int4(r.label[j], r.label[j + 1], r.label[j + 2], r.label[j + 3]);
         } else {
 #pragma unroll
-            for (int j = 0; j < RUN; j++)
+            for (int j = 0; j < STRIP; j++)
                 if (r.x + j < p.nx) to[j] = r.label[j];
         }
     }
 }
 
-/* ---- the host's part ---- */
+/* ---- parameters ---- */
 
-typedef struct {
-    lob_device *device;
-    pool p;
-    int32_t *table;    /* most + 1, on the device: free for links */
-    uint32_t *counted; /* in the place of p.pieces, where links lie over that */
-    int64_t zeros;     /* bytes that begin with zeros */
-    lob_error *error;
-} joining_pieces;
-
-static int64_t place_parts(joining_pieces *j, unsigned char *memory)
-{
-    pool *p = &j->p;
-    unsigned char *at = memory;
-    const int64_t n = p->most + 1, channels = p->s.rule.channels;
-    const int64_t listed = p->listed ? n : 0, unlisted = p->listed ? 0 : n;
-    p->line = take_part<pieces_line>(&at, 1);
-    p->n = take_part<uint32_t>(&at, n);
-    p->sums = take_part<wide>(&at, listed * channels);
-    p->link = take_part<int32_t>(&at, listed);
-    p->low = take_part<uint32_t>(&at, unlisted * channels);
-    p->high = take_part<uint32_t>(&at, (unlisted * channels + 1) / 2);
-    j->zeros = at - memory;
-    if (!p->listed) p->sums = NULL, p->link = j->table;
-    j->counted = take_part<uint32_t>(&at, 1);
-    p->small_bits = take_part<uint32_t>(&at, n / WARP + 1);
-    p->roots = take_part<uint32_t>(&at, lob_device_multiprocessors(j->device));
-    p->key = take_part<wide>(&at, listed);
-    p->mean = take_part<uint32_t>(&at, listed * channels);
-    p->small = take_part<int32_t>(&at, listed);
-    p->list = take_part<wide>(&at, p->room);
-    return at - memory;
-}
-
-/* The host waits to hear how many there are. */
-static lob_status count_pieces(joining_pieces *j)
-{
-    uint32_t n = 0;
-    LOB_TRY(lob_device_download(j->device, &n, j->p.pieces, sizeof n, j->error));
-    j->p.most = n;
-    return LOB_OK;
-}
-
-/*
- * Bytes for tables and a list. That may have any room: 2 bytes a voxel are plenty, and it keeps to
- * what is left of 4 for all; half a byte at least, or it is better to have none. Small volumes may
- * have more, for the sake of parts that are rounded up.
- */
-static lob_status plan_parts(joining_pieces *j, const lob_supervoxel_pieces *found, int64_t *bytes,
-                             int64_t allowed)
-{
-    enum { FOR_SMALL = 1 << 16, ROUNDED = 256 };
-    pool *p = &j->p;
-    const int64_t voxels = (int64_t)p->nx * p->ny * p->nz;
-    const int64_t plenty = (2 * voxels / ROUNDED + 1) * ROUNDED;
-    const int64_t promised = max(4 * voxels, (int64_t)FOR_SMALL) - found->beside;
-    if (p->listed && place_parts(j, NULL) > plenty) LOB_TRY(count_pieces(j));
-    const int64_t tables = place_parts(j, NULL), wanted = min(tables + plenty, promised);
-    int64_t budget = lob_supervoxels_budget(j->device, wanted, allowed);
-    const int64_t list = (min(wanted, budget) - tables) / ROUNDED * ROUNDED;
-    p->listed = p->listed && list >= voxels / 2;
-    p->room = p->listed ? list / (int64_t)sizeof *p->list : 0;
-    if (found->list > 0 && found->list < p->room) p->room = found->list;
-    if (!p->listed) LOB_TRY(count_pieces(j));
-    *bytes = place_parts(j, NULL);
-    budget = lob_supervoxels_budget(j->device, *bytes, allowed);
-    return *bytes <= budget ? LOB_OK : lob_supervoxels_refuse(*bytes, budget, voxels, j->error);
-}
-
-/* Memory, and zeros where these are to be. */
-static lob_status prepare(joining_pieces *j, int64_t bytes)
-{
-    pool *p = &j->p;
-    lob_error *error = j->error;
-    cudaStream_t stream = lob_device_cuda_stream(j->device);
-    void *memory = NULL;
-    LOB_TRY(lob_device_block_take(j->device, LOB_DEVICE_WORK, &memory, bytes, error));
-    place_parts(j, (unsigned char *)memory);
-    LOB_CUDA(cudaMemsetAsync(memory, 0, (size_t)j->zeros, stream));
-    if (p->listed) return LOB_OK;
-    LOB_CUDA(cudaMemcpyAsync(j->counted, p->pieces, sizeof *p->pieces, cudaMemcpyDeviceToDevice,
-                             stream));
-    p->pieces = j->counted;
-    LOB_CUDA(cudaMemsetAsync(p->link, 0, (size_t)(p->most + 1) * sizeof *p->link, stream));
-    return LOB_OK;
-}
-
-static int log_of(int n)
+static int log2_of(int n)
 {
     int bits = 0;
     while (1 << bits < n) bits++;
     return bits;
 }
 
-/* Tiles as near to cubes as rows of 64 go, or flat ones; smaller where they would be few. */
-static void lay_tiles(pool *p, const lob_device *device)
+/* Tiles are as near to cubes as rows of 64 voxels allow, flat in slices, and smaller if there were
+ * few for each multiprocessor. */
+static void lay_out_tiles(connect_params *p, const lob_device *device)
 {
-    const int across = p->s.rule.slice_axis;
-    const bool no_y = p->ny == 1 || across == 1, no_z = !no_y && (p->nz == 1 || across == 2);
-    const int64_t rows = (int64_t)p->ny * p->nz, along = (p->along + TILE_RUNS - 1) / TILE_RUNS;
-    const int64_t enough = 12 * (int64_t)lob_device_multiprocessors(device);
-    p->steps = MOST_STEPS;
-    while (p->steps > 1 && rows * along / (p->steps * STEP_ROWS) < enough) p->steps /= 2;
-    const int bits = log_of(p->steps * STEP_ROWS);
-    p->z_bits = no_y ? bits : no_z ? 0 : bits / 2;
-    p->y_bits = bits - p->z_bits;
-    p->far_z = no_y ? LANE_ROW_BITS : no_z ? 0 : LANE_ROW_BITS / 2;
-    p->far_y = LANE_ROW_BITS - p->far_z;
-    p->tiles[0] = (uint32_t)along;
-    p->tiles[1] = ((uint32_t)p->ny + (1u << p->y_bits) - 1) >> p->y_bits;
-    p->tiles[2] = ((uint32_t)p->nz + (1u << p->z_bits) - 1) >> p->z_bits;
+    const int slice_axis = p->s.rule.slice_axis;
+    const bool no_y = p->ny == 1 || slice_axis == 1;
+    const bool no_z = !no_y && (p->nz == 1 || slice_axis == 2);
+    const int64_t rows = (int64_t)p->ny * p->nz;
+    const int64_t tiles_x = (p->strips_x + TILE_STRIPS - 1) / TILE_STRIPS;
+    const int64_t min_tiles = 12 * (int64_t)lob_device_multiprocessors(device);
+    p->steps = MAX_STEPS;
+    while (p->steps > 1 && rows * tiles_x / (p->steps * STEP_ROWS) < min_tiles) p->steps /= 2;
+    const int bits = log2_of(p->steps * STEP_ROWS);
+    p->tile_z_bits = no_y ? bits : no_z ? 0 : bits / 2;
+    p->tile_y_bits = bits - p->tile_z_bits;
+    p->lanes_z_bits = no_y ? LANES_BITS : no_z ? 0 : LANES_BITS / 2;
+    p->lanes_y_bits = LANES_BITS - p->lanes_z_bits;
+    p->tiles[0] = (uint32_t)tiles_x;
+    p->tiles[1] = ((uint32_t)p->ny + (1u << p->tile_y_bits) - 1) >> p->tile_y_bits;
+    p->tiles[2] = ((uint32_t)p->nz + (1u << p->tile_z_bits) - 1) >> p->tile_z_bits;
 }
 
-static void lay_pool(pool *p, const scene *s, const lob_supervoxel_pieces *found,
-                     const lob_device *device)
+static connect_params make_params(const supervoxels_params *s, const fragment_join *join,
+                                  const lob_device *device)
 {
-    p->s = *s;
-    p->nx = s->rule.side[0];
-    p->ny = s->rule.side[1];
-    p->nz = s->rule.side[2];
-    p->along = (uint32_t)((p->nx + RUN - 1) / RUN);
-    p->runs = p->along * (uint32_t)p->ny * (uint32_t)p->nz;
-    p->whole = p->nx % RUN == 0 && (uintptr_t)s->image.stored % 16 == 0;
-    p->most = found->most;
-    p->pieces = found->at;
-    p->apart = true;
-    p->listed = found->list >= 0;
-    lay_tiles(p, device);
+    connect_params p = {};
+    p.s = *s;
+    p.nx = s->rule.side[0];
+    p.ny = s->rule.side[1];
+    p.nz = s->rule.side[2];
+    p.strips_x = (uint32_t)((p.nx + STRIP - 1) / STRIP);
+    p.strips = p.strips_x * (uint32_t)p.ny * (uint32_t)p.nz;
+    p.whole_strips = p.nx % STRIP == 0 && (uintptr_t)s->image.stored % 16 == 0;
+    p.max_fragments = join->max_fragments;
+    p.fragments = join->count;
+    p.singletons = true;
+    p.listed = join->max_contacts >= 0;
+    lay_out_tiles(&p, device);
+    return p;
 }
 
-/* The kernel for an image; stored levels of 16 bits need not be made. */
-template <bool WIDE> static void (*sums_kernel_for(const pool *p))(pool)
+/* ---- memory ---- */
+
+typedef struct {
+    lob_device *device;
+    lob_device_budget *budget;
+    const fragment_join *join;
+    connect_params p;
+    uint32_t *fragments_copy; /* of *p.fragments, which may lie where links are written */
+    int64_t cleared;          /* bytes at the beginning that start as zeros */
+    lob_error *error;
+} connect_call;
+
+/* Returns the bytes; block may be NULL. Without lists links take the place of join->table. */
+static int64_t lay_out(connect_call *c, void *block)
 {
-    const lob_supervoxels_rule *rule = &p->s.rule;
-    const bool as_stored = p->whole && p->s.levels.exact && rule->channels == 1;
-    return rule->lab                                 ? sums_kernel<3, FROM_LAB, WIDE>
-           : rule->channels == 3                     ? sums_kernel<3, FROM_ANY, WIDE>
-           : as_stored && p->s.image.type == LOB_I16 ? sums_kernel<1, FROM_SIGNED, WIDE>
-           : as_stored && p->s.image.type == LOB_U16 ? sums_kernel<1, FROM_UNSIGNED, WIDE>
-                                                     : sums_kernel<1, FROM_ANY, WIDE>;
+    connect_params *p = &c->p;
+    arena a(block);
+    const int64_t n = p->max_fragments + 1, channels = p->s.rule.channels;
+    const int64_t listed = p->listed ? n : 0, rescanned = p->listed ? 0 : n;
+    p->counters = a.take<connect_counters>(1);
+    p->size = a.take<uint32_t>(n);
+    p->sums = a.take<u64>(listed * channels);
+    p->link = a.take<int32_t>(listed);
+    p->low = a.take<uint32_t>(rescanned * channels);
+    p->high = a.take<uint32_t>((rescanned * channels + 1) / 2);
+    c->cleared = a.used;
+    if (!p->listed) p->sums = NULL, p->link = (int32_t *)c->join->table;
+    c->fragments_copy = a.take<uint32_t>(1);
+    p->small_bits = a.take<uint32_t>(n / WARP + 1);
+    p->roots = a.take<uint32_t>(lob_device_multiprocessors(c->device));
+    p->key = a.take<u64>(listed);
+    p->mean = a.take<uint32_t>(listed * channels);
+    p->small = a.take<int32_t>(listed);
+    p->contacts = a.take<u64>(p->contacts_capacity);
+    return a.used;
 }
 
-static lob_status add_up(joining_pieces *j)
+/* Replace the bound of the number of fragments by the number, which the host waits for. */
+static lob_status count_fragments(connect_call *c)
 {
-    const pool *p = &j->p;
-    return lob_launch(j->device, p->listed ? sums_kernel_for<true>(p) : sums_kernel_for<false>(p),
-                      "adding up pieces", (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2], THREADS,
-                      (size_t)sum_bytes(p->s.rule.channels), *p, j->error);
-}
-
-static lob_status find_small(joining_pieces *j)
-{
-    const pool *p = &j->p;
-    return lob_launch(j->device, p->listed ? small_kernel<true> : small_kernel<false>,
-                      "finding small pieces", lob_grid_blocks(j->device, p->most + 1, THREADS),
-                      THREADS, 0, *p, j->error);
-}
-
-static lob_status find_contacts(joining_pieces *j)
-{
-    const pool *p = &j->p;
-    return lob_launch(j->device, p->listed ? contacts_kernel<true> : contacts_kernel<false>,
-                      "faces of small pieces", (int64_t)p->tiles[0] * p->tiles[1] * p->tiles[2],
-                      THREADS, 0, *p, j->error);
-}
-
-/* Rounds as far as contacts are listed, numbers, and labels. Returns what the device tells. */
-static lob_status finish(joining_pieces *j, pieces_line *line)
-{
-    const pool *p = &j->p;
-    lob_device *device = j->device;
-    const int64_t blocks = (p->most + THREADS) / THREADS; /* few pieces keep few blocks waiting */
-    const int64_t most = lob_device_multiprocessors(device);
-    LOB_TRY(lob_launch_cooperative(device, rounds_kernel, "joining small pieces",
-                                   (int)(blocks < most ? blocks : most), ROUND_THREADS,
-                                   ROUND_WARPS * sizeof(uint32_t), *p, j->error));
-    LOB_TRY(lob_launch(device, relabel_kernel, "labels of supervoxels",
-                       lob_grid_blocks(device, p->runs, THREADS), THREADS, 0, *p, j->error));
-    return lob_device_download(device, line, p->line, sizeof *line, j->error);
-}
-
-/* Rounds that look at the volume, until nothing picks. */
-static lob_status join_unlisted(joining_pieces *j)
-{
-    pool *p = &j->p;
-    lob_error *error = j->error;
-    lob_device *device = j->device;
-    pieces_line line = {};
-    p->listed = false;
-    const int64_t blocks = lob_grid_blocks(device, p->most + 1, THREADS);
-    do {
-        LOB_CUDA(cudaMemsetAsync(p->line, 0, sizeof line, lob_device_cuda_stream(device)));
-        LOB_TRY(find_small(j));
-        LOB_TRY(find_contacts(j));
-        LOB_TRY(lob_launch(device, join_kernel, "joining", blocks, THREADS, 0, *p, error));
-        LOB_TRY(lob_launch(device, gather_kernel, "sums of sets", blocks, THREADS, 0, *p, error));
-        LOB_TRY(lob_device_download(device, &line, p->line, sizeof line, error));
-        p->apart = false;
-    } while (line.going[0]);
+    uint32_t n = 0;
+    LOB_TRY(lob_device_download(c->device, &n, c->p.fragments, sizeof n, c->error));
+    c->p.max_fragments = n;
     return LOB_OK;
 }
 
-lob_status lob_supervoxels_pieces_cuda(lob_device *device, lob_supervoxel_pieces *found,
-                                       const scene *s, int64_t most, lob_error *error)
+/*
+ * List contacts, and how many? The list may take 2 bytes per voxel, within what the other arrays
+ * leave of 4 bytes per voxel for the whole call (64 KiB in small volumes, whose arrays are rounded
+ * up). With less than half a byte per voxel for the list, rescans are better.
+ */
+static lob_status plan_list(connect_call *c)
 {
-    joining_pieces j = {};
-    pieces_line line = {};
-    j.device = device;
-    j.error = error;
-    j.table = (int32_t *)found->table;
-    lay_pool(&j.p, s, found, device);
-    LOB_TRY(plan_parts(&j, found, &found->bytes, most));
-    LOB_TRY(prepare(&j, found->bytes));
-    LOB_TRY(add_up(&j));
-    if (j.p.listed) {
-        LOB_TRY(find_small(&j));
-        LOB_TRY(find_contacts(&j));
-        LOB_TRY(finish(&j, &line));
+    enum { SMALL_VOLUME_BYTES = 1 << 16, ROUNDED = 256 };
+    connect_params *p = &c->p;
+    const lob_device_budget *budget = c->budget;
+    const int64_t beside = lob_device_budget_held(budget) - budget->held[LOB_DEVICE_WORK];
+    const int64_t voxels = (int64_t)p->nx * p->ny * p->nz;
+    const int64_t max_list = (2 * voxels / ROUNDED + 1) * ROUNDED;
+    const int64_t max_bytes = max(4 * voxels, (int64_t)SMALL_VOLUME_BYTES) - beside;
+    if (p->listed && lay_out(c, NULL) > max_list) LOB_TRY(count_fragments(c));
+    const int64_t tables = lay_out(c, NULL), wanted = min(tables + max_list, max_bytes);
+    const int64_t left = lob_device_budget_left(budget, LOB_DEVICE_WORK, wanted);
+    const int64_t list = (min(wanted, left) - tables) / ROUNDED * ROUNDED;
+    p->listed = p->listed && list >= voxels / 2;
+    p->contacts_capacity = p->listed ? list / (int64_t)sizeof *p->contacts : 0;
+    if (c->join->max_contacts > 0 && c->join->max_contacts < p->contacts_capacity)
+        p->contacts_capacity = c->join->max_contacts;
+    return p->listed ? LOB_OK : count_fragments(c);
+}
+
+static lob_status take_memory(connect_call *c)
+{
+    connect_params *p = &c->p;
+    lob_error *error = c->error;
+    void *block = NULL;
+    LOB_TRY(plan_list(c));
+    LOB_TRY(lob_device_budget_take(c->budget, LOB_DEVICE_WORK, lay_out(c, NULL), &block, error));
+    lay_out(c, block);
+    LOB_TRY(lob_device_fill(c->device, block, 0, c->cleared, error));
+    if (p->listed) return LOB_OK;
+    LOB_CUDA(cudaMemcpyAsync(c->fragments_copy, p->fragments, sizeof *p->fragments,
+                             cudaMemcpyDeviceToDevice, lob_device_cuda_stream(c->device)));
+    p->fragments = c->fragments_copy;
+    return lob_device_fill(c->device, p->link, 0, (p->max_fragments + 1) * (int64_t)sizeof *p->link,
+                           error);
+}
+
+/* ---- the stages ---- */
+
+/* The last phases, the numbers of sets and the labels, if the list has all contacts. */
+static lob_status finish(connect_call *c, connect_counters *counters)
+{
+    const connect_params *p = &c->p;
+    LOB_TRY(join_listed(c->device, p, c->error));
+    LOB_TRY(lob_launch(c->device, relabel_kernel, "labels of supervoxels",
+                       lob_grid_blocks(c->device, p->strips, THREADS), THREADS, 0, *p, c->error));
+    return lob_device_download(c->device, counters, p->counters, sizeof *counters, c->error);
+}
+
+lob_status join_fragments(lob_device_budget *budget, fragment_join *join,
+                          const supervoxels_params *s, lob_error *error)
+{
+    connect_counters counters = {};
+    connect_call c = {};
+    lob_device *device = c.device = budget->device;
+    c.budget = budget;
+    c.join = join;
+    c.p = make_params(s, join, device);
+    c.error = error;
+    LOB_TRY(take_memory(&c));
+    LOB_TRY(sum_fragments(device, &c.p, error));
+    if (c.p.listed) {
+        LOB_TRY(find_small_sets(device, &c.p, error));
+        LOB_TRY(find_contacts(device, &c.p, error));
+        LOB_TRY(finish(&c, &counters));
     }
-    if (!line.finished) {
-        LOB_TRY(join_unlisted(&j));
-        LOB_TRY(finish(&j, &line));
+    if (!counters.finished) { /* no list, or too short */
+        LOB_TRY(join_by_rescans(device, &c.p, error));
+        LOB_TRY(finish(&c, &counters));
     }
-    found->pieces = line.pieces;
-    found->supervoxels = line.count;
+    join->fragments = counters.fragments;
+    join->supervoxels = counters.supervoxels;
     return LOB_OK;
 }
+
+} /* namespace lob::supervoxels */

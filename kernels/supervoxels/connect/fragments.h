@@ -1,14 +1,36 @@
-/* Connected pieces of supervoxels on the CPU: numbering them in place, and joining the small. */
-#ifndef LOB_SUPERVOXELS_PIECES_H
-#define LOB_SUPERVOXELS_PIECES_H
+/*
+ * From cluster labels to supervoxel labels. Reading of supervoxels/connect/ starts here.
+ *
+ * After the iterations every voxel has the label of its cluster, and a cluster may fall apart into
+ * several connected parts: fragments. Two steps, in place in the label volume, follow:
+ *
+ * 1. Number the fragments: connected component labelling by equal labels, with a union-find.
+ * 2. Join small fragments by Boruvka's algorithm for minimum spanning forests (O. Boruvka, 1926;
+ *    on a GPU: Vineet, Harish, Patidar and Narayanan, "Fast minimum spanning tree for large graphs
+ *    on the GPU", HPG 2009). Nodes of the graph are sets of fragments, at first one each; edges are
+ *    contacts, pairs of sets that share a face; the cost of an edge is the difference of the sets'
+ *    mean levels. In a phase every small set picks its cheapest edge, then the picked edges are
+ *    contracted: the sets at both ends become one. Phases repeat until nothing picks. Unlike in a
+ *    spanning forest only small sets pick, and costs follow the growing sets. The sets, numbered in
+ *    raster order, are the supervoxels. The exact rule is in supervoxels_voxel.h.
+ *
+ * A set is a tree of fragments. Its root is its lowest fragment, which gives the set its number.
+ *
+ *   on the CPU   fragments.c  step 1: slabs of rows, each by a thread, then their borders
+ *                boruvka.c    step 2: each phase reads the rows that have small sets
+ *   on a GPU     step 1 is components' labelling of equal values, which supervoxels_cuda.cu calls;
+ *                step 2: connect_params_cuda.cuh lists its files
+ */
+#ifndef LOB_FRAGMENTS_H
+#define LOB_FRAGMENTS_H
 
 #include "kernels/budget.h"
 #include "kernels/progress.h"
 #include "kernels/supervoxels/supervoxels_voxel.h"
 
-enum { LOB_PIECES_TOLD = 64 }; /* rows between tellings */
+enum { LOB_FRAGMENTS_REPORT_ROWS = 64 }; /* rows between reports of progress */
 
-/* Where the run of equal labels that starts at x of a row ends. */
+/* The end of the run of equal labels that starts at x. */
 static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t nx)
 {
     const int32_t label = row[x];
@@ -17,41 +39,42 @@ static inline int64_t lob_label_run_end(const int32_t *row, int64_t x, int64_t n
 }
 
 /*
- * Replace each label by the number of the piece that its voxel lies in: pieces are connected
- * through faces (not across slices), hold equal labels, and count from 1 in the order of their
- * first voxels. 0 stays 0.
+ * Replace each label by the number of its voxel's fragment. Fragments are connected through faces
+ * (not across slices), hold equal labels, and count from 1 in the order of their first voxels. 0
+ * stays 0.
  *
- *   labels  in/out  side[0]*side[1]*side[2]
- *   pieces  out     how many
+ *   labels     in/out  side[0]*side[1]*side[2]
+ *   fragments  out     how many there are
  *
- * No array has the volume's size: a piece is known by its first run until another run meets it.
- * Held are 4 bytes a number given so, up to 8 while slabs of rows bring theirs together, and labels
- * of the rows that later rows touch: two slices a thread, of a share of the volume, but where that
- * has few slices itself, 4 bytes a voxel at most.
- * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 pieces), LOB_ENOMEM or LOB_ECANCEL.
+ * Working memory is 4 bytes per provisional number (up to 8 while the numbers of slabs are
+ * gathered), of which there are a few more than fragments, and the labels of the rows that later
+ * rows touch: two slices per thread. Only large volumes are given to several threads, so that these
+ * slices are a small share of the volume; a volume of few slices needs 4 bytes per voxel at most.
+ * Returns LOB_OK, LOB_EDATA (more than 2^31 - 2 fragments), LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_pieces_number(int32_t *labels, int64_t *pieces, const lob_supervoxels_rule *rule,
-                             int threads, lob_budget *budget, lob_progress *stages,
-                             lob_error *error);
+lob_status lob_fragments_number(int32_t *labels, int64_t *fragments,
+                                const lob_supervoxels_rule *rule, int threads, lob_budget *budget,
+                                lob_progress *stages, lob_error *error);
 
-/* Where levels come from: those of row number `row` (counted through y, then z), channel after
- * channel, nx each. Called by several threads. */
+/* The source of levels: writes those of a row (rows count through y, then z), nx of each channel,
+ * channel after channel. Called by several threads. */
 typedef struct {
     void (*levels)(const void *user, uint16_t *out, int64_t row);
     const void *user;
 } lob_level_rows;
 
 /*
- * Join small pieces with their most similar neighbours, as supervoxels_voxel.h tells, and number
- * what comes of it.
+ * Join small fragments with their most similar neighbours, and number the sets.
  *
- *   labels  in/out  pieces 1..pieces in raster order; out: 1..count in raster order
- *   count   out
+ *   labels  in/out  fragments 1..fragments in raster order; out: sets 1..count in raster order
+ *   count   out     how many sets there are
  *
- * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ * Working memory is 8 bytes per fragment and 6 per fragment and channel, a byte per row, and rows
+ * of levels. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
-lob_status lob_pieces_join(int32_t *labels, int64_t *count, int64_t pieces,
-                           const lob_level_rows *rows, const lob_supervoxels_rule *rule,
-                           int threads, lob_budget *budget, lob_progress *stages, lob_error *error);
+lob_status lob_fragments_join(int32_t *labels, int64_t *count, int64_t fragments,
+                              const lob_level_rows *rows, const lob_supervoxels_rule *rule,
+                              int threads, lob_budget *budget, lob_progress *stages,
+                              lob_error *error);
 
 #endif

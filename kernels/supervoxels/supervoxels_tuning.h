@@ -1,0 +1,31 @@
+/* What tests and benchmarks choose of a call on device arrays. It changes the time, not labels. */
+#ifndef LOB_SUPERVOXELS_TUNING_H
+#define LOB_SUPERVOXELS_TUNING_H
+
+#include "kernels/supervoxels/supervoxels_cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    bool voxelwise;       /* every pass takes single voxels, not warp tiles */
+    bool culled;          /* slic: candidates are culled ahead of passes, however few the tiles */
+    int64_t max_contacts; /* contacts of small fragments that are listed, at most; -1: none, every
+                              phase reads the volume again; 0: as many as memory allows */
+    bool disconnected;    /* end after the iterations: labels are clusters, from 1, with gaps */
+} lob_supervoxels_tuning;
+
+/* lob_supervoxels_cuda_arrays with these choices; tuning may be NULL: all false and 0. */
+lob_status lob_supervoxels_cuda_tuned(const lob_supervoxels_arrays *arrays,
+                                      lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
+                                      const lob_supervoxels_options *options,
+                                      lob_supervoxels_cache *cache,
+                                      const lob_supervoxels_tuning *tuning,
+                                      const lob_context *context, lob_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
