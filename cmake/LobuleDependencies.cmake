@@ -7,11 +7,13 @@ find_package(NIFTI2 REQUIRED)
 find_package(Deflate REQUIRED)
 find_package(CJSON REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 add_library(lobule_dependencies INTERFACE)
 set_target_properties(lobule_dependencies PROPERTIES EXPORT_NAME dependencies)
 target_link_libraries(lobule_dependencies INTERFACE
-    OpenMP::OpenMP_C PNG::PNG NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 ZLIB::ZLIB m)
+    OpenMP::OpenMP_C PNG::PNG NIFTI2::nifti2 Deflate::deflate CJSON::cjson hdf5::hdf5 OpenSSL::Crypto
+    ZLIB::ZLIB m)
 
 # A static Lobule with CUDA sources leaves these to whoever links it.
 if(LOBULE_WITH_CUDA)

@@ -160,7 +160,7 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
                             path);
     }
     if (!force && lstat(path, &about) == 0)
-        return lob_fail_hint(error, LOB_ECREATE, LOB_HINT_REPLACE, "%s: exists", path);
+        return lob_fail_hint(error, LOB_EEXIST, LOB_HINT_REPLACE, "%s: exists", path);
 
     char *folder = folder_of(path);
     if (!folder) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
@@ -362,7 +362,7 @@ void lob_output_abort(lob_output *out)
 
 static lob_status refuse_newcomer(const char *path, lob_error *error)
 {
-    return lob_fail_hint(error, LOB_ECREATE, LOB_HINT_REPLACE,
+    return lob_fail_hint(error, LOB_EEXIST, LOB_HINT_REPLACE,
                          "%s: has appeared meanwhile and is kept", path);
 }
 

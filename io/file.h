@@ -52,8 +52,8 @@ typedef struct {
  * The system's limit on file sizes (RLIMIT_FSIZE) is reported like a full disk by lob_output_write.
  * A program that lets a library write to fd or temporary must ignore SIGXFSZ for the same effect.
  *
- * Returns LOB_OK, LOB_ECREATE (exists and not force, is a folder, folder missing, not writable) or
- * LOB_ENOMEM; on failure out holds nothing.
+ * Returns LOB_OK, LOB_EEXIST (and not force), LOB_ECREATE (is a folder, folder missing, not
+ * writable) or LOB_ENOMEM; on failure out holds nothing.
  */
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error);
 
@@ -65,8 +65,8 @@ lob_status lob_output_flush(lob_output *out, lob_error *error);
 
 /*
  * Flush, close and rename over path. Without force a file that has appeared under path meanwhile is
- * kept and LOB_ECREATE returned. Returns LOB_OK, LOB_EIO or LOB_ECREATE; the temporary file is gone
- * in every case, and out holds nothing any more.
+ * kept and LOB_EEXIST returned. Returns LOB_OK, LOB_EIO, LOB_EEXIST or LOB_ECREATE; the temporary
+ * file is gone in every case, and out holds nothing any more.
  */
 lob_status lob_output_commit(lob_output *out, lob_error *error);
 

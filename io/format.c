@@ -4,7 +4,6 @@
 #include "volumes/bytes.h"
 
 #include <ctype.h>
-#include <libdeflate.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +11,6 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
-
-enum { CHUNK = 16 << 20 }; /* bytes of a file that are summed up at a time */
 
 bool lob_has_suffix(const char *path, const char *suffix)
 {
@@ -45,9 +41,10 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
     if (bytes < 0)
         return lob_fail(error, LOB_ENOMEM, "%s: needs more memory than can be addressed", path);
     char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+    lob_bytes_texts(need, bytes, have, limit);
     return lob_fail_hint(error, LOB_ENOMEM, asked ? LOB_HINT_RAISE_MEMORY : LOB_HINT_MORE_MEMORY,
-                         "%s: needs %s of memory, and %s are %s", path, lob_bytes_text(need, bytes),
-                         lob_bytes_text(have, limit), asked ? "allowed" : "free");
+                         "%s: needs %s of memory, and %s are %s", path, need, have,
+                         asked ? "allowed" : "free");
 }
 
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
@@ -96,18 +93,7 @@ bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options)
     return (int64_t)file->size > limit;
 }
 
-void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options)
+void lob_info_add_file(lob_file_info *info, const lob_input *file)
 {
-    if (!info) return;
-    const bool first = info->file_bytes == 0;
-    info->file_bytes += (int64_t)file->size;
-    if (options->header_only) return;
-    const bool outgrows = lob_outgrows_memory(file, options);
-    uint32_t crc = 0;
-    for (size_t at = 0; at < file->size; at += CHUNK) {
-        const size_t left = file->size - at;
-        crc = libdeflate_crc32(crc, file->bytes + at, left < CHUNK ? left : CHUNK);
-        if (outgrows) lob_input_unload(file);
-    }
-    info->crc32 = first ? crc : (uint32_t)crc32_combine(info->crc32, crc, (z_off_t)file->size);
+    if (info) info->file_bytes += (int64_t)file->size;
 }

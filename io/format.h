@@ -144,7 +144,7 @@ void lob_warn(lob_file_info *info, const char *format, ...)
 /* Is a file larger than the memory that there is for it? It should then not stay in it. */
 bool lob_outgrows_memory(const lob_input *file, const lob_read_options *options);
 
-/* Add a file's size to info and, unless options->header_only, its bytes to the checksum. */
-void lob_info_add_file(lob_file_info *info, const lob_input *file, const lob_read_options *options);
+/* Add a file's size to info, which may be NULL. */
+void lob_info_add_file(lob_file_info *info, const lob_input *file);
 
 #endif

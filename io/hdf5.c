@@ -293,7 +293,7 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     if (sane.threads < 1) sane.threads = 1;
     request asked = {.where = where, .options = &sane, .input = file};
 
-    lob_info_add_file(info, file, options);
+    lob_info_add_file(info, file);
     const double start_s = lob_clock_s();
     lob_sandbox box;
     lob_status st = start_child(&box, &asked, error);
@@ -436,7 +436,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
     planes *p = calloc(1, sizeof *p);
     if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
     if (info) info->format = lob_format_hdf5.name;
-    lob_info_add_file(info, file, options);
+    lob_info_add_file(info, file);
     const double start_s = lob_clock_s();
     p->options = *options;
     p->asked = (request){.where = where, .options = &p->options, .input = file, .by_planes = true};

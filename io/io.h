@@ -30,7 +30,6 @@ lob_read_options lob_read_defaults(void);
 typedef struct {
     const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
     int64_t file_bytes;   /* of all files read */
-    uint32_t crc32;       /* of the files' bytes as stored, header file first; 0: header_only */
     double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
                              both */
     double read_s;        /* wall time of the rest of the call */
@@ -50,8 +49,8 @@ typedef struct {
  * and no allocation that the size of the file does not justify.
  *
  * Returns LOB_OK, LOB_ENOINPUT (no such file, not readable), LOB_EDATA (not a volume, damaged, or
- * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (SIGINT or SIGTERM has ended the
- * process that HDF5 is read in).
+ * of a kind that is refused), LOB_EIO, LOB_ENOMEM or LOB_ECANCEL (a signal that asks to stop has
+ * ended the process that HDF5 is read in).
  */
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error);
@@ -92,10 +91,11 @@ lob_write_options lob_write_defaults(void);
  * .hdf5 .png. The carried header is used when it is of that format's family, else one is made from
  * the geometry. The same volume and options give the same bytes at any thread count.
  *
- * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_ECREATE (exists, folder missing or not
- * writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO, LOB_ENOMEM, LOB_ECANCEL
- * (SIGINT or SIGTERM has ended the process that HDF5 is written in) or LOB_EINTERNAL (a library
- * failed where it must not); on error the file that was there before is still there, or none.
+ * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
+ * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,
+ * LOB_ENOMEM, LOB_ECANCEL (a signal that asks to stop has ended the process that HDF5 is written
+ * in) or LOB_EINTERNAL (a library failed where it must not); on error the file that was there
+ * before is still there, or none.
  */
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error);

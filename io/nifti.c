@@ -426,9 +426,8 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
     lob_nifti_geometry(&out->geometry, h, from->header_path, info);
     st = keep_header(&out->header, h, from, info, error);
     if (st != LOB_OK) return st;
-    lob_info_add_file(info, from->header, options);
-    if (from->image != from->header && !options->header_only)
-        lob_info_add_file(info, from->image, options);
+    lob_info_add_file(info, from->header);
+    if (from->image != from->header && !options->header_only) lob_info_add_file(info, from->image);
     return LOB_OK;
 }
 

@@ -157,7 +157,7 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     session s = {.file = file};
     image_head head = {0};
     if (file_info) file_info->format = lob_format_png.name;
-    lob_info_add_file(file_info, file, options);
+    lob_info_add_file(file_info, file);
     if (options->frame > 0)
         return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; a PNG holds one image",
                         where->path, (long long)options->frame);

@@ -28,8 +28,8 @@ bool lob_is_png_name(const char *path);
  *   force   in  replace an existing file
  *   compress_s  out  the wall time that compressing took is added; never NULL
  *
- * The same image gives the same bytes. Returns LOB_OK, LOB_EARG, LOB_ECREATE, LOB_EIO or
- * LOB_ENOMEM; on error there is no new file.
+ * The same image gives the same bytes. Returns LOB_OK, LOB_EARG, LOB_EEXIST, LOB_ECREATE, LOB_EIO
+ * or LOB_ENOMEM; on error there is no new file.
  */
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error);

@@ -32,10 +32,11 @@ lob_status lob_budget_hold(lob_budget *budget, int64_t bytes, lob_error *error)
     char needed[LOB_BYTES_TEXT], allowed[LOB_BYTES_TEXT];
     if (bytes > INT64_MAX - budget->held) return refuse_count(budget, error);
     const int64_t held = budget->held + bytes;
-    if (budget->limit > 0 && bytes >= 0 && held > budget->limit)
+    if (budget->limit > 0 && bytes >= 0 && held > budget->limit) {
+        lob_bytes_texts(needed, held, allowed, budget->limit);
         return lob_fail(error, LOB_ENOMEM, "%s need %s of working memory, more than the %s allowed",
-                        budget->who, lob_bytes_text(needed, held),
-                        lob_bytes_text(allowed, budget->limit));
+                        budget->who, needed, allowed);
+    }
     budget->held = held;
     if (held > budget->peak) budget->peak = held;
     return LOB_OK;

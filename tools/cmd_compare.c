@@ -16,7 +16,7 @@
 typedef struct {
     const char *a, *b;
     const char *labels; /* "2,4,7-9"; NULL: all */
-    bool values, json, no_surfaces;
+    bool values, json, no_surfaces, strict;
 
     /* with --supervoxels */
     bool supervoxels;
@@ -37,23 +37,17 @@ typedef struct {
 static void note_first(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    char *const key = lob_json_text(name), *const text = lob_json_text(value);
-    if (key && text) cJSON_AddStringToObject(w->first, key, text);
-    free(key);
-    free(text);
+    cJSON_AddStringToObject(w->first, name, value);
 }
 
 static void match_second(void *user, const char *name, const char *value)
 {
     header_walk *const w = user;
-    char *const key = lob_json_text(name), *const text = lob_json_text(value);
-    const cJSON *const other = key ? cJSON_GetObjectItemCaseSensitive(w->first, key) : NULL;
-    if (text && cJSON_IsString(other) && strcmp(other->valuestring, text) != 0) {
-        cJSON_AddItemToArray(w->differ, cJSON_CreateString(key));
-        lob_session_say(w->session, "header field %s: %s and %s", key, other->valuestring, text);
+    const cJSON *const other = cJSON_GetObjectItemCaseSensitive(w->first, name);
+    if (cJSON_IsString(other) && strcmp(other->valuestring, value) != 0) {
+        cJSON_AddItemToArray(w->differ, cJSON_CreateString(name));
+        lob_session_say(w->session, "header field %s: %s and %s", name, other->valuestring, value);
     }
-    free(key);
-    free(text);
 }
 
 /* Report header fields that differ, as the files have them. */
@@ -269,12 +263,13 @@ static lob_status compare_labels(lob_session *s, const settings *set, lob_volume
     }
     if (!missing[0]) cJSON_AddBoolToObject(s->results, "equal", equal);
     report_labels(s->results, rows, count);
+    lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
     if (!set->json) print_table(rows, count, missing[0] ? NULL : equal ? "equal" : "different");
     free(rows);
     if (missing[0])
         return lob_fail(&s->error, LOB_EDATA, "--labels: neither %s nor %s has label %s", set->a,
                         set->b, missing);
-    return equal ? LOB_OK : LOB_EDIFFER;
+    return equal || !set->strict ? LOB_OK : LOB_EDIFFER;
 }
 
 /* ---- values ---- */
@@ -362,15 +357,16 @@ static lob_status compare_values(lob_session *s, const settings *set, const lob_
     cJSON_AddNumberToObject(s->results, "largest_difference", d.largest);
     cJSON_AddNumberToObject(s->results, "mean_difference", mean);
     cJSON_AddNumberToObject(s->results, "root_mean_square", rms);
+    lob_session_doing(s, "printing");
     if (!set->json) print_values(&d, mean, rms, a);
-    return d.different ? LOB_EDIFFER : LOB_OK;
+    return d.different && set->strict ? LOB_EDIFFER : LOB_OK;
 }
 
 /* ---- the command ---- */
 
 static lob_status print_json(lob_session *s)
 {
-    char *const text = cJSON_Print(s->results);
+    char *const text = lob_json_print(s->results);
     if (!text) return lob_fail(&s->error, LOB_ENOMEM, "no memory for the JSON text");
     puts(text);
     free(text);
@@ -392,6 +388,8 @@ static lob_status check_settings(lob_session *s, const settings *set)
         {set->slices >= 0,               "slices",      false, true },
         {set->supervoxels,               "supervoxels", true,  true },
     };
+    if (set->strict && set->supervoxels)
+        return lob_fail(&s->error, LOB_EARG, "--strict does not go with --supervoxels");
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (!rows[i].given) continue;
         if (set->values)
@@ -492,6 +490,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
                    "with --supervoxels: they were made slice by slice, so slices have no faces in "
                    "common"),
+        OPT_FLAG("strict", &set.strict, "end with 1 if a voxel that is compared differs"),
         OPT_FLAG("json", &set.json, "print JSON instead of a table"),
     };
     lob_session s;
@@ -517,11 +516,11 @@ const lob_command lob_command_compare = {
         "takes the region that it shares most with; explained variation, the share of the image's "
         "variance between the means of the pieces; compactness, 1 for discs and balls; contour "
         "density, the share of voxels beside another piece.\n"
-        "Volumes on different grids are an error (65). Ends with 0 when every voxel that is "
-        "compared is the same in both, else with 1; with --supervoxels always with 0.",
+        "The last line of the first two says whether every voxel that is compared is the same, "
+        "equal or different. Volumes on different grids are an error (65).",
     .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
                 "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
-                "lobule compare --values scan.nii.gz scan.h5\n"
+                "lobule compare --values scan.nii.gz scan.h5 --strict\n"
                 "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
     .run = run,

@@ -290,5 +290,7 @@ const lob_command lob_command_components = {
                 "lobule components scan.nii.gz -o bright.nii.gz --above 200 --min-size 50mm3 "
                 "--table bright.tsv --image scan.nii.gz\n"
                 "lobule components labels.nii.gz -o largest.nii.gz --equal --largest 1",
+    .result = "components",
+    .result_text = "components",
     .run = run,
 };

@@ -532,5 +532,7 @@ const lob_command lob_command_growcut = {
         "lobule growcut scan.nii.gz liver.nii.gz -o labels.nii.gz --max-mm 30 --range 40,180\n"
         "lobule growcut scan.nii.gz seeds.nii.gz -o labels.nii.gz --slices axial "
         "--report report.json",
+    .result = "labelled_voxels",
+    .result_text = "voxels labelled",
     .run = run,
 };

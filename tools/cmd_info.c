@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_text(cJSON *object, const char *key, const char *text)
-{
-    char *clean = lob_json_text(text);
-    if (clean) cJSON_AddStringToObject(object, key, clean);
-    free(clean);
-}
-
 static void add_numbers(cJSON *object, const char *key, const double *numbers, int count)
 {
     cJSON_AddItemToObject(object, key, cJSON_CreateDoubleArray(numbers, count));
@@ -20,9 +13,7 @@ static void add_numbers(cJSON *object, const char *key, const double *numbers, i
 
 static void add_field(void *user, const char *name, const char *value)
 {
-    char *key = lob_json_text(name); /* of HDF5's MetaData, so it may be anything */
-    if (key) add_text(user, key, value);
-    free(key);
+    cJSON_AddStringToObject(user, name, value); /* of HDF5's MetaData, so it may be anything */
 }
 
 /* The smallest box along the world's axes around the outer faces of the voxels: lower, upper
@@ -52,13 +43,13 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     double box_mm[2][3];
     char code[4];
 
-    add_text(about, "file", path);
-    add_text(about, "format", info->format ? info->format : "");
+    cJSON_AddStringToObject(about, "file", path);
+    cJSON_AddStringToObject(about, "format", info->format ? info->format : "");
     cJSON_AddNumberToObject(about, "file_bytes", (double)info->file_bytes);
     add_numbers(about, "dims", dims, 3);
     cJSON_AddNumberToObject(about, "channels", v->channels);
     cJSON_AddNumberToObject(about, "frames", (double)v->frames);
-    add_text(about, "type", lob_type_of(v->type)->name);
+    cJSON_AddStringToObject(about, "type", lob_type_of(v->type)->name);
     cJSON_AddNumberToObject(about, "slope", v->slope);
     cJSON_AddNumberToObject(about, "inter", v->inter);
     add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
@@ -67,7 +58,7 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     for (int a = 0; a < 3; a++) um[a] = v->geometry.spacing_mm[a] * 1000;
     if (fine) add_numbers(about, "spacing_um", um, 3);
     lob_orientation(code, &v->geometry);
-    add_text(about, "orientation", v->geometry.unoriented ? "unknown" : code);
+    cJSON_AddStringToObject(about, "orientation", v->geometry.unoriented ? "unknown" : code);
     cJSON *affine = cJSON_AddArrayToObject(about, "affine");
     for (int r = 0; r < 3; r++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
@@ -86,18 +77,21 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON *header = cJSON_AddObjectToObject(about, "header");
     lob_header_fields(v, add_field, header);
     cJSON *warnings = cJSON_AddArrayToObject(about, "warnings");
-    for (int i = 0; i < info->warnings; i++) {
-        char *clean = lob_json_text(info->warning[i]);
-        if (clean) cJSON_AddItemToArray(warnings, cJSON_CreateString(clean));
-        free(clean);
-    }
+    for (int i = 0; i < info->warnings; i++)
+        cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
     return about;
 }
 
 /* Text of a file must not steer the terminal. */
 static void print_safely(const char *text)
 {
-    for (; *text; text++) putchar((unsigned char)*text < ' ' || *text == 127 ? '?' : *text);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        const size_t n = lob_utf8_length(c);
+        if (n > 1)
+            fwrite(c, 1, n, stdout), c += n - 1;
+        else
+            putchar(n == 0 || *c < ' ' || *c == 127 ? '?' : *c);
+    }
 }
 
 static void print_key(const char *key, int indent, int width)
@@ -156,14 +150,14 @@ static void print_text(const cJSON *value, int indent)
 static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const char *path)
 {
     cJSON *about = cJSON_CreateObject();
-    add_text(about, "file", path);
-    add_text(about, "format", "HDF5");
+    cJSON_AddStringToObject(about, "file", path);
+    cJSON_AddStringToObject(about, "format", "HDF5");
     cJSON *list = cJSON_AddArrayToObject(about, "data_sets");
     for (int i = 0; i < count; i++) {
         cJSON *one = cJSON_CreateObject();
-        add_text(one, "path", sets[i].path);
-        add_text(one, "type", sets[i].type[0] ? sets[i].type : "not read");
-        add_text(one, "shape", sets[i].shape);
+        cJSON_AddStringToObject(one, "path", sets[i].path);
+        cJSON_AddStringToObject(one, "type", sets[i].type[0] ? sets[i].type : "not read");
+        cJSON_AddStringToObject(one, "shape", sets[i].shape);
         cJSON_AddItemToArray(list, one);
     }
     if (more > 0) cJSON_AddNumberToObject(about, "more_data_sets", more);
@@ -196,12 +190,12 @@ static lob_status print_info(lob_session *s, const char *path, bool json)
     const lob_status st = find_out(s, &about, path);
     if (st != LOB_OK) return st;
 
-    char *text = json ? cJSON_Print(about) : NULL;
+    char *text = json ? lob_json_print(about) : NULL;
     if (text)
         puts(text);
     else if (!json)
         print_text(about, 0);
-    cJSON_free(text);
+    free(text);
     cJSON_Delete(about);
     return json && !text ? lob_session_no_memory(s, path) : LOB_OK;
 }

@@ -144,5 +144,7 @@ const lob_command lob_command_stats = {
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
                 "lobule stats scan.nii.gz labels.nii.gz --table regions.json",
+    .result = "labels",
+    .result_text = "labels measured",
     .run = run,
 };

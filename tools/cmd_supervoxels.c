@@ -567,5 +567,7 @@ const lob_command lob_command_supervoxels = {
         "lobule supervoxels photo.png -o cells.nii.gz --method lsc --count 600 --mean mean.png\n"
         "lobule supervoxels scan.nii.gz -o supervoxels.nii.gz --size 12vox --mask body.nii.gz "
         "--graph touching.tsv",
+    .result = "supervoxels",
+    .result_text = "supervoxels",
     .run = run,
 };

@@ -67,6 +67,7 @@ lob_status lob_compare_supervoxels(lob_session *s, const lob_compare_supervoxels
     cJSON_AddNumberToObject(s->results, "tolerance", options.tolerance);
     cJSON_AddStringToObject(s->results, "tolerance_unit", options.in_voxels ? "vox" : "mm");
     cJSON_AddNumberToObject(s->results, "slice_axis", options.slice_axis);
+    lob_session_doing(s, "printing");
     print(s, &measures, set->quiet);
     return LOB_OK;
 }

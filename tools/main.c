@@ -1,9 +1,10 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
 #include "tools/commands.h"
 #include "tools/program.h"
+#include "tools/stdout.h"
 #include "volumes/version.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,15 +35,16 @@ static int unknown(const char *name)
 
 static int finish(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return 0;
-    fprintf(stderr, "lobule: standard output: %s\n", strerror(errno));
-    return lob_status_exit_code(LOB_EIO);
+    lob_error error;
+    const lob_status st = lob_stdout_end(&error);
+    if (st != LOB_OK) fprintf(stderr, "lobule: %s\n", error.text);
+    return lob_status_exit_code(st);
 }
 
 /* --help, --man, --man NAME, --completion SHELL and --version; returns the exit code. */
 static int about(const char *option, const char *of)
 {
-    if (strcmp(option, "--version") == 0) {
+    if (strcmp(option, "--version") == 0 || strcmp(option, "-V") == 0) {
         puts("lobule " LOB_VERSION);
     } else if (strcmp(option, "--man") == 0) {
         lob_print_program_man(stdout);
@@ -74,11 +76,13 @@ int main(int argc, char **argv)
     /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an answer of write */
     if (argc < 2) {
         fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);
     }
-    static const char *const abouts[] = {"--help", "-h", "--version", "--man", "--completion"};
+    static const char *const abouts[] = {"--help", "-h",    "--version",
+                                         "-V",     "--man", "--completion"};
     const char *name = argv[1], *of = argc > 2 ? argv[2] : NULL;
     if (strcmp(name, "help") == 0) return of ? tell(of, "--help") : about("--help", NULL);
     if (strcmp(name, "--man") == 0 && of) return tell(of, "--man");

@@ -38,7 +38,7 @@ typedef struct {
 } lob_region_table;
 
 /* Write the table, as its name says, with a note where the image's range makes mean and sd too
- * coarse. Returns LOB_OK, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
+ * coarse. Returns LOB_OK, LOB_EEXIST, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
 lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
 
 #endif

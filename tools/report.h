@@ -4,8 +4,15 @@
 
 #include "tools/session_state.h"
 
-/* Text as a JSON string may hold it: bytes that are not UTF-8 become '?'. The caller frees it. */
-char *lob_json_text(const char *text);
+/* Length of the UTF-8 sequence at c, or 0 when it is not one. */
+size_t lob_utf8_length(const unsigned char *c);
+
+/*
+ * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
+ * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
+ * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
+ */
+char *lob_json_print(const cJSON *value);
 
 /* The wall time of the command so far, and what of it no stage claims. */
 typedef struct {
@@ -21,7 +28,8 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
 /* Describe a volume that was written. */
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
 
-/* Write the report, if --report is given. Returns LOB_OK, LOB_ECREATE, LOB_EIO or LOB_ENOMEM. */
+/* Write the report, if --report is given, over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO
+ * or LOB_ENOMEM. */
 lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
                             lob_error *error);
 

@@ -1,14 +1,15 @@
 /* The session that every command runs in. */
 #include "tools/session.h"
 
-#include "io/file.h"
 #include "tools/manual.h"
 #include "tools/report.h"
+#include "tools/session_outputs.h"
+#include "tools/session_sums.h"
+#include "tools/stdout.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,20 +28,19 @@ static void on_stop(int number)
 }
 
 /*
- * SIGINT and SIGTERM cancel, and a second one kills because the handler is reset, unless
- * the parent process ignores them. A file size limit and a closed pipe become errors of
- * write, which clean up.
+ * SIGINT, SIGTERM and SIGHUP cancel, and a second one kills because the handler is reset,
+ * unless the parent process ignores them. A file size limit becomes an error of write,
+ * which cleans up.
  */
 static void catch_signals(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM};
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < LOB_COUNT(stops); i++) {
         struct sigaction old, action = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND};
         if (sigaction(stops[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(stops[i], &action, NULL);
     }
     signal(SIGXFSZ, SIG_IGN);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 static void clear_bar(lob_session *s)
@@ -95,77 +95,6 @@ lob_status lob_session_no_memory(lob_session *s, const char *path)
     return lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
 }
 
-/* The i-th row over both tables, or NULL. */
-static const lob_option *row_at(const lob_session *s, size_t i)
-{
-    if (i < s->table[0].count) return &s->table[0].rows[i];
-    i -= s->table[0].count;
-    return i < s->table[1].count ? &s->table[1].rows[i] : NULL;
-}
-
-static const char *path_of(const lob_option *row)
-{
-    return *(const char *const *)row->target;
-}
-
-static bool is_volume(const lob_option *row)
-{
-    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
-}
-
-static bool is_stdout(const lob_option *row)
-{
-    return row->content == LOB_FILE_TABLE && strcmp(path_of(row), "-") == 0;
-}
-
-/* The files that a row's path stands for. */
-static lob_status files_of(char *files[2], const lob_option *row)
-{
-    files[1] = NULL;
-    if (is_volume(row)) return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
-    files[0] = strdup(path_of(row));
-    return files[0] ? LOB_OK : LOB_ENOMEM;
-}
-
-/* Would writing to one row's path change a file of the other's? */
-static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
-{
-    char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
-    lob_status st = files_of(made, output);
-    if (st == LOB_OK) st = files_of(used, other);
-    *touches = false;
-    for (int i = 0; i < 4 && st == LOB_OK; i++)
-        if (made[i / 2] && used[i % 2] && lob_same_file(made[i / 2], used[i % 2])) *touches = true;
-    lob_files_free(made);
-    lob_files_free(used);
-    return st;
-}
-
-/* Check all of outputs that can be checked before the work. */
-static lob_status check_outputs(lob_session *s)
-{
-    const lob_option *row, *other;
-    for (size_t i = 0; (row = row_at(s, i)); i++) {
-        if (row->kind != LOB_OPT_OUTPUT || !path_of(row) || is_stdout(row)) continue;
-        for (size_t j = 0; (other = row_at(s, j)); j++) {
-            const bool is_input = other->kind == LOB_OPT_INPUT;
-            const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
-            if ((!is_input && !is_earlier) || !path_of(other)) continue;
-            bool touches;
-            if (would_touch(&touches, row, other) != LOB_OK)
-                return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-            if (!touches) continue;
-            return lob_fail(&s->error, LOB_EARG,
-                            "%s: named for %s and for %s; give the output a name of its own",
-                            path_of(row), other->name, row->name);
-        }
-        const lob_status st = is_volume(row) ? lob_check_output(path_of(row), s->force, &s->error)
-                                             : lob_output_check(path_of(row), s->force, &s->error);
-        if (st != LOB_OK) return st;
-    }
-    return LOB_OK;
-}
-
 /* Is the backend of --device part of this program? lob_session_device opens the device. */
 static lob_status check_device(lob_session *s)
 {
@@ -216,12 +145,16 @@ static void fill_common(lob_session *s)
         OPT_BYTES("max-memory", &s->max_memory,
                   "memory that volumes and work may take, as 4GiB; left out: what is free"),
         OPT_FLAG("force", &s->force, "replace outputs that exist"),
+        OPT_FLAG("skip-existing", &s->skip_existing,
+                 "do nothing and end with 0 if the outputs exist"),
         OPT_FLAG("quiet", &s->quiet, "say nothing but errors", .letter = 'q'),
         OPT_FLAG("verbose", &s->verbose, "say what is done and how long it takes", .letter = 'v'),
-        OPT_OUTPUT("report", &s->report_path, LOB_FILE_OTHER,
-                   "write what was done as JSON: inputs, options, results, times"),
+        OPT_OUTPUT(
+            "report", &s->report_path, LOB_FILE_OTHER,
+            "write what was done as JSON: inputs, options, results, times; an older report is "
+            "replaced"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
-        OPT_FLAG("version", &s->version, "print the version"),
+        OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
     _Static_assert(LOB_COUNT(rows) <= LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
@@ -237,7 +170,7 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_LESS_MEMORY] = "use --max-memory, or --device cpu",
     [LOB_HINT_MORE_MEMORY] = "--max-memory overrides this",
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
-    [LOB_HINT_REPLACE] = "use --force to replace it",
+    [LOB_HINT_REPLACE] = "use --force to replace it, or --skip-existing to leave it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
     [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
@@ -251,13 +184,6 @@ static void put_advice(lob_error *error)
     const lob_error reason = *error;
     if (reason.hint != LOB_HINT_NONE)
         lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
-}
-
-static bool finish_stdout(lob_error *error)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout)) return true;
-    lob_fail(error, LOB_EIO, "standard output: %s", strerror(errno ? errno : EIO));
-    return false;
 }
 
 static void print_version(FILE *to, const lob_manual *manual)
@@ -295,17 +221,19 @@ static lob_status print_about(lob_session *s, lob_manual_fn *print)
     const lob_manual manual = {c->name,  c->summary, c->description, c->examples,
                                s->table, 2,          c->compares};
     print(stdout, &manual);
-    return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
+    return lob_stdout_end(&s->error);
 }
 
-static lob_status prepare(lob_session *s)
+/* Parse and check; *skip: --skip-existing finds nothing to do. */
+static lob_status prepare(lob_session *s, bool *skip)
 {
     lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
     if (st == LOB_OK && s->report_path && strcmp(s->report_path, "-") == 0)
         st = lob_fail(&s->error, LOB_EARG,
                       "--report -: a report goes to a file, not to standard output; name one, as "
                       "report.json");
-    if (st == LOB_OK) st = check_outputs(s);
+    if (st == LOB_OK) st = lob_outputs_check(s, skip);
+    if (st == LOB_OK && *skip) return st;
     if (st == LOB_OK) st = check_device(s);
     if (st != LOB_OK) return st;
 
@@ -327,6 +255,7 @@ static lob_status prepare(lob_session *s)
 static void release(lob_session *s)
 {
     lob_device_close(s->context.device);
+    lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);
@@ -352,26 +281,15 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     if (gmtime_r(&now, &utc)) strftime(s->started, sizeof s->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 
     lob_manual_fn *const print = asked_for(s);
-    const lob_status st = print ? print_about(s, print) : prepare(s);
-    if (st == LOB_OK && !print) return true;
+    bool skip = false;
+    const lob_status st = print ? print_about(s, print) : prepare(s, &skip);
+    if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
-    if (st != LOB_OK) print_line(s, s->error.text);
+    if (st != LOB_OK || (skip && !s->quiet)) print_line(s, s->error.text);
     release(s);
     s->exit_code = lob_status_exit_code(st);
     return false;
-}
-
-/* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
- */
-static void remove_outputs(lob_session *s)
-{
-    for (int i = s->outputs_written - 1; i >= 0; i--) {
-        if (!s->written[i].is_new) continue;
-        for (int k = 0; k < 2; k++)
-            if (s->written[i].files[k]) unlink(s->written[i].files[k]);
-        cJSON_DeleteItemFromArray(s->outputs, i);
-    }
 }
 
 static void print_notes(lob_session *s, const cJSON *notes)
@@ -414,15 +332,45 @@ static void name_limit(lob_session *s)
                  reason.text, given, lob_bytes_text(held, s->held));
 }
 
+/* "a", "a and b", "a, b and c": the name of the i-th of n. */
+static void add_name(char *text, size_t size, const char *name, int i, int n)
+{
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", i == 0 ? "" : i == n - 1 ? " and " : ", ", name);
+}
+
+/* What a person at a terminal wants to know in the end: what there is now, and how long it took. */
+static void print_finished(lob_session *s, double seconds)
+{
+    char names[700] = "", made[100] = "";
+    const int outputs = cJSON_GetArraySize(s->outputs), n = outputs + (s->report_path != NULL);
+    if (!s->bar || outputs == 0) return;
+    for (int i = 0; i < outputs; i++)
+        add_name(names, sizeof names,
+                 cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(s->outputs, i), "path")
+                     ->valuestring,
+                 i, n);
+    if (s->report_path) add_name(names, sizeof names, s->report_path, outputs, n);
+
+    const cJSON *const result =
+        s->command->result ? cJSON_GetObjectItemCaseSensitive(s->results, s->command->result)
+                           : NULL;
+    if (result)
+        snprintf(made, sizeof made, " (%s: %.0f)", s->command->result_text, result->valuedouble);
+    lob_error line;
+    lob_fail(&line, LOB_OK, "wrote %s%s in %.*f s", names, made, seconds < 10 ? 2 : 0, seconds);
+    print_line(s, line.text);
+}
+
 int lob_session_end(lob_session *s, lob_status status)
 {
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
-    if (!failed && !finish_stdout(&s->error)) status = LOB_EIO, failed = true;
+    if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
     put_advice(&s->error);
     if (status == LOB_ENOMEM) name_limit(s);
-    if (failed) remove_outputs(s);
+    if (failed) lob_outputs_remove(s);
 
     lob_error report_error = {.text = ""};
     const lob_status reported =
@@ -431,7 +379,7 @@ int lob_session_end(lob_session *s, lob_status status)
         status = reported;
         s->error = report_error;
         failed = true;
-        remove_outputs(s);
+        lob_outputs_remove(s);
     }
     if (failed) {
         print_line(s, s->error.text);
@@ -442,6 +390,7 @@ int lob_session_end(lob_session *s, lob_status status)
             lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
         lob_session_say(s, "%-8s %8.3f s", "other", seconds.other);
         lob_session_say(s, "%-8s %8.3f s", "total", seconds.total);
+        print_finished(s, seconds.total);
         clear_bar(s);
     }
     release(s);
@@ -515,9 +464,10 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
         return lob_fail(&s->error, LOB_ENOMEM, "%s: needs more memory than can be addressed", name);
     if (s->max_memory > 0 && bytes > left) {
         char need[LOB_BYTES_TEXT], have[LOB_BYTES_TEXT];
+        lob_bytes_texts(need, bytes, have, left);
         return lob_fail(&s->error, LOB_ENOMEM,
-                        "%s: needs %s of memory, and --max-memory leaves %s for it", name,
-                        lob_bytes_text(need, bytes), lob_bytes_text(have, left));
+                        "%s: needs %s of memory, and --max-memory leaves %s for it", name, need,
+                        have);
     }
     hold(s, bytes);
     return LOB_OK;
@@ -535,9 +485,7 @@ void lob_session_note(lob_session *s, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(line.text, sizeof line.text, format, arguments);
     va_end(arguments);
-    char *clean = lob_json_text(line.text);
-    if (clean) cJSON_AddItemToArray(s->notes, cJSON_CreateString(clean));
-    free(clean);
+    cJSON_AddItemToArray(s->notes, cJSON_CreateString(line.text));
 }
 
 void lob_session_say(lob_session *s, const char *format, ...)

@@ -34,8 +34,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 
 /*
  * End the command: remove outputs that a failed command had already made, write the report, print
- * the error line if there is one, and return the exit code. After SIGINT or SIGTERM it does not
- * return but lets the signal end the process.
+ * the error line if there is one, and return the exit code. After SIGINT, SIGTERM or SIGHUP it
+ * does not return but lets the signal end the process.
  */
 int lob_session_end(lob_session *s, lob_status status);
 
@@ -150,7 +150,8 @@ lob_status lob_session_name(lob_session *s, lob_status st, const char *path, con
 /* The line for memory that this file needs and the system does not give. Returns LOB_ENOMEM. */
 lob_status lob_session_no_memory(lob_session *s, const char *path);
 
-/* LOB_ECANCEL after SIGINT or SIGTERM, else LOB_OK; for long work that has no progress callback. */
+/* LOB_ECANCEL after SIGINT, SIGTERM or SIGHUP, else LOB_OK; for long work that has no progress
+ * callback. */
 lob_status lob_session_cancelled(lob_session *s);
 
 /*

@@ -2,6 +2,7 @@
 #include "io/png.h"
 #include "tools/report.h"
 #include "tools/session.h"
+#include "tools/session_sums.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
+    lob_sums_begin(s, path, true, true);
     lob_status st = lob_read(out, path, options, info, &s->error);
     if (st != LOB_OK) return st;
     lob_session_add(s, "read", info->read_s);
@@ -41,6 +43,7 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
 
 void lob_session_forget(lob_session *s)
 {
+    lob_sums_drop(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
     lob_session_give(s, s->held);
@@ -51,6 +54,7 @@ lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *
     const lob_read_options options = {
         .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
     *input = (lob_plane_input){.path = path};
+    lob_sums_begin(s, path, true, true);
     return lob_planes_open(&input->planes, &input->volume, path, &options, &input->info, &s->error);
 }
 
@@ -99,6 +103,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
     assert(s->outputs_written < LOB_SESSION_OUTPUTS);
     memcpy(s->written[s->outputs_written].files, files, sizeof files);
     s->written[s->outputs_written++].is_new = is_new;
+    lob_sums_begin(s, path, volume != NULL, false);
     lob_report_output(s, volume, path);
     return lob_session_cancelled(s);
 }

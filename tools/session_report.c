@@ -1,14 +1,14 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
 #include "tools/report.h"
+#include "tools/session_sums.h"
 #include "volumes/version.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-/* Length of the UTF-8 sequence at c, or 0 when it is not one. */
-static size_t utf8_length(const unsigned char *c)
+size_t lob_utf8_length(const unsigned char *c)
 {
     if (c[0] < 0x80) return 1;
     const size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
@@ -21,29 +21,24 @@ static size_t utf8_length(const unsigned char *c)
     return n;
 }
 
-char *lob_json_text(const char *text)
+char *lob_json_print(const cJSON *value)
 {
-    char *copy = strdup(text);
-    if (!copy) return NULL;
-    for (unsigned char *c = (unsigned char *)copy; *c;) {
-        const size_t n = utf8_length(c);
-        if (n == 0) *c = '?';
-        c += n ? n : 1;
+    char *const printed = cJSON_Print(value);
+    char *const text = printed ? malloc(6 * strlen(printed) + 1) : NULL;
+    char *to = text;
+    for (const unsigned char *c = (const unsigned char *)printed; text && *c;) {
+        const size_t n = lob_utf8_length(c);
+        if (n == 0) {
+            to += sprintf(to, "\\udc%02x", *c++);
+            continue;
+        }
+        memcpy(to, c, n);
+        to += n;
+        c += n;
     }
-    return copy;
-}
-
-static cJSON *json_string(const char *text)
-{
-    char *clean = lob_json_text(text);
-    cJSON *item = clean ? cJSON_CreateString(clean) : NULL;
-    free(clean);
-    return item;
-}
-
-static void add_string(cJSON *object, const char *key, const char *text)
-{
-    cJSON_AddItemToObject(object, key, json_string(text));
+    if (text) *to = '\0';
+    cJSON_free(printed);
+    return text;
 }
 
 /* The name of the table's row whose variable holds this very path. */
@@ -63,13 +58,13 @@ static void describe(cJSON *file, const lob_volume *v)
     const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
     char code[4];
     lob_orientation(code, &v->geometry);
-    add_string(file, "type", lob_type_of(v->type)->name);
+    cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
     cJSON_AddNumberToObject(file, "channels", v->channels);
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     cJSON_AddNumberToObject(file, "frame", (double)v->frame);
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
-    add_string(file, "orientation", v->geometry.unoriented ? "unknown" : code);
+    cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
     if (v->slope != 1.0 || v->inter != 0.0) {
         cJSON_AddNumberToObject(file, "slope", v->slope);
         cJSON_AddNumberToObject(file, "inter", v->inter);
@@ -79,30 +74,27 @@ static void describe(cJSON *file, const lob_volume *v)
 void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
                       const lob_file_info *info)
 {
-    char crc[16];
     cJSON *file = cJSON_CreateObject();
-    add_string(file, "role", role(s, path));
-    add_string(file, "path", path);
-    if (info->format) add_string(file, "format", info->format);
+    cJSON_AddStringToObject(file, "role", role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    if (info->format) cJSON_AddStringToObject(file, "format", info->format);
     cJSON_AddNumberToObject(file, "bytes", (double)info->file_bytes);
-    if (volume->data || info->crc32) {
-        snprintf(crc, sizeof crc, "%08x", info->crc32);
-        add_string(file, "crc32", crc);
-    }
     describe(file, volume);
     cJSON *warnings = cJSON_AddArrayToObject(file, "warnings");
     for (int i = 0; i < info->warnings; i++)
-        cJSON_AddItemToArray(warnings, json_string(info->warning[i]));
+        cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
     cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_belong(s, path, file);
 }
 
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path)
 {
     cJSON *file = cJSON_CreateObject();
-    add_string(file, "role", role(s, path));
-    add_string(file, "path", path);
+    cJSON_AddStringToObject(file, "role", role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
     if (volume) describe(file, volume);
     cJSON_AddItemToArray(s->outputs, file);
+    lob_sums_belong(s, path, file);
 }
 
 /* The row's value, typed; null where the variable stands for "not given". */
@@ -124,7 +116,7 @@ static cJSON *option_value(const lob_option *row)
     case LOB_OPT_TRIPLE:
         return cJSON_CreateDoubleArray(row->target, 3);
     default:
-        return json_string(text);
+        return cJSON_CreateString(text);
     }
 }
 
@@ -174,32 +166,33 @@ lob_seconds lob_session_seconds(const lob_session *s)
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();
-    add_string(report, "tool", "lobule");
-    add_string(report, "version", LOB_VERSION);
-    add_string(report, "command", s->command->name);
+    cJSON_AddStringToObject(report, "tool", "lobule");
+    cJSON_AddStringToObject(report, "version", LOB_VERSION);
+    cJSON_AddStringToObject(report, "command", s->command->name);
     cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
-    for (int i = 0; i < s->argc; i++) cJSON_AddItemToArray(arguments, json_string(s->argv[i]));
-    add_string(report, "started", s->started);
+    for (int i = 0; i < s->argc; i++)
+        cJSON_AddItemToArray(arguments, cJSON_CreateString(s->argv[i]));
+    cJSON_AddStringToObject(report, "started", s->started);
 
     cJSON *end = cJSON_AddObjectToObject(report, "outcome");
-    add_string(end, "status", lob_status_text(outcome));
+    cJSON_AddStringToObject(end, "status", lob_status_text(outcome));
     cJSON_AddNumberToObject(end, "exit_code", lob_status_exit_code(outcome));
-    add_string(end, "message", message);
+    cJSON_AddStringToObject(end, "message", message);
 
     cJSON_AddItemReferenceToObject(report, "inputs", s->inputs);
     cJSON_AddItemReferenceToObject(report, "outputs", s->outputs);
     cJSON_AddItemToObject(report, "options", options_object(s));
 
     cJSON *device = cJSON_AddObjectToObject(report, "device");
-    add_string(device, "backend", s->backend->name);
+    cJSON_AddStringToObject(device, "backend", s->backend->name);
     if (s->context.device) {
-        add_string(device, "name", lob_device_name(s->context.device));
+        cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
         const lob_device_traffic traffic = lob_device_traffic_of(s->context.device);
         cJSON_AddNumberToObject(device, "upload_bytes", (double)traffic.upload_bytes);
         cJSON_AddNumberToObject(device, "download_bytes", (double)traffic.download_bytes);
     }
-    add_string(device, "why", s->device_why);
+    cJSON_AddStringToObject(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
 
     cJSON_AddItemReferenceToObject(report, "results", s->results);
@@ -219,13 +212,15 @@ lob_status lob_report_write(lob_session *s, lob_status outcome, const char *mess
                             lob_error *error)
 {
     if (!s->report_path) return LOB_OK;
+    if (outcome == LOB_ECANCEL) lob_sums_drop(s);
+    lob_sums_end(s);
     cJSON *report = report_object(s, outcome, message);
-    char *text = report ? cJSON_Print(report) : NULL;
+    char *text = report ? lob_json_print(report) : NULL;
     cJSON_Delete(report);
     if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
 
     lob_output out;
-    lob_status st = lob_output_begin(&out, s->report_path, s->force, error);
+    lob_status st = lob_output_begin(&out, s->report_path, true, error);
     if (st == LOB_OK) {
         st = lob_output_write(&out, text, strlen(text), error);
         if (st == LOB_OK) st = lob_output_write(&out, "\n", 1, error);
@@ -234,6 +229,6 @@ lob_status lob_report_write(lob_session *s, lob_status outcome, const char *mess
         else
             lob_output_abort(&out);
     }
-    cJSON_free(text);
+    free(text);
     return st;
 }

@@ -4,6 +4,7 @@
 
 #include "io/io.h"
 #include "io/planes.h"
+#include "io/sha256.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"
@@ -21,10 +22,20 @@ typedef struct lob_command {
     const char *description; /* paragraphs for --help, separated by '\n' */
     const char *examples;    /* command lines separated by '\n' */
     bool compares;           /* it may end with LOB_EDIFFER */
+    const char *result;      /* the number of its results that tells most, and */
+    const char *result_text; /* the words before it: "voxels labelled"; or NULL */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
 } lob_command;
 
-enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16 };
+enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16, LOB_SESSION_SUMS = 32 };
+
+/* The checksums of a path's files, being computed. */
+typedef struct {
+    const char *path; /* as the option has it */
+    char *files[2];   /* as lob_files_of names them */
+    lob_sha256 *of[2];
+    cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
+} lob_session_sum;
 
 typedef struct {
     const lob_command *command;
@@ -37,7 +48,7 @@ typedef struct {
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, quiet, verbose;
+    bool force, skip_existing, quiet, verbose;
     const char *report_path;
     bool help, version;
 
@@ -66,6 +77,8 @@ typedef struct {
         bool is_new;                /* nothing was under these names before */
     } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
     int outputs_written;
+    lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */
+    int sums;
 
     /* the progress bar */
     const char *doing;

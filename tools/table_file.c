@@ -4,6 +4,7 @@
 #include "io/file.h"
 #include "tools/number_text.h"
 #include "tools/report.h"
+#include "tools/stdout.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,6 +17,7 @@ typedef struct {
     enum { TSV, CSV, JSON } form;
     char *scan;       /* as it is written before each row; NULL: nothing is */
     lob_output *file; /* NULL: standard output */
+    bool unread;      /* its reader has gone */
     double *values;   /* a row */
     char text[1 << 16];
     size_t used;
@@ -32,7 +34,8 @@ static void flush(printer *p)
     if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
         const int reason = errno; /* a signal that stops us may be it */
         p->status = lob_session_cancelled(p->session);
-        if (p->status == LOB_OK)
+        p->unread = lob_stdout_closed();
+        if (p->status == LOB_OK && !p->unread)
             p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
     }
     p->used = 0;
@@ -62,12 +65,9 @@ static const struct {
 /* The scan's name with what stands around it, malloc'ed. */
 static char *scan_text(const printer *p, const char *scan)
 {
-    cJSON *json = p->form == JSON ? cJSON_CreateObject() : NULL;
-    if (json) {
-        char *clean = lob_json_text(scan);
-        char *text =
-            clean ? cJSON_PrintUnformatted(cJSON_AddStringToObject(json, "scan", clean)) : NULL;
-        free(clean);
+    if (p->form == JSON) {
+        cJSON *json = cJSON_CreateString(scan);
+        char *text = json ? lob_json_print(json) : NULL;
         cJSON_Delete(json);
         return text;
     }
@@ -120,7 +120,7 @@ static void put_table(printer *p)
         put(p, "[");
     else
         put_names(p);
-    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK; i++) {
+    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK && !p->unread; i++) {
         if (!p->table->row(p->values, i, p->table->user)) continue;
         if (json) put(p, first ? "\n{" : ",\n{");
         put_values(p);
@@ -185,6 +185,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
         goto out;
     }
     if (strcmp(path, "-") == 0) {
+        lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
         put_table(p);
         st = p->status;
     } else {

@@ -35,7 +35,8 @@ typedef struct {
  */
 lob_status lob_table_check(lob_session *s, const char *path, const char *scan);
 
-/* Write a table, as its name says. Returns LOB_OK, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL.
+/* Write a table, as its name says. Returns LOB_OK, LOB_EEXIST, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or
+ * LOB_ECANCEL.
  */
 lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path);
 

@@ -2,8 +2,9 @@
 #include "volumes/bytes.h"
 
 #include <stdio.h>
+#include <string.h>
 
-const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes)
+static void write_text(char text[LOB_BYTES_TEXT], int64_t bytes, int digits)
 {
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     enum { UNITS = sizeof units / sizeof units[0] };
@@ -13,6 +14,21 @@ const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes)
     if (bytes < 1024)
         snprintf(text, LOB_BYTES_TEXT, bytes == 1 ? "%lld byte" : "%lld bytes", (long long)bytes);
     else
-        snprintf(text, LOB_BYTES_TEXT, "%.1f %s", amount, units[unit]);
+        snprintf(text, LOB_BYTES_TEXT, "%.*f %s", digits, amount, units[unit]);
+}
+
+const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes)
+{
+    write_text(text, bytes, 1);
     return text;
+}
+
+void lob_bytes_texts(char text_a[LOB_BYTES_TEXT], int64_t a, char text_b[LOB_BYTES_TEXT], int64_t b)
+{
+    enum { MAX_DIGITS = 18 };
+    for (int digits = 1; digits <= MAX_DIGITS; digits++) {
+        write_text(text_a, a, digits);
+        write_text(text_b, b, digits);
+        if (a == b || strcmp(text_a, text_b) != 0) break;
+    }
 }

@@ -14,6 +14,10 @@ enum { LOB_BYTES_TEXT = 32 };
  * text. */
 const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes);
 
+/* The texts of two amounts side by side, with as many digits as tell them apart. */
+void lob_bytes_texts(char text_a[LOB_BYTES_TEXT], int64_t a, char text_b[LOB_BYTES_TEXT],
+                     int64_t b);
+
 LOB_END_DECLS
 
 #endif

@@ -8,18 +8,19 @@
 LOB_BEGIN_DECLS
 
 /* name, exit code of a command that ends with it (BSD sysexits where one fits), text */
-#define LOB_STATUS_LIST(X)                                   \
-    X(LOB_OK, 0, "done")                                     \
-    X(LOB_EDIFFER, 1, "the volumes differ")                  \
-    X(LOB_EARG, 64, "bad usage")                             \
-    X(LOB_EDATA, 65, "bad data")                             \
-    X(LOB_ENOINPUT, 66, "no such input")                     \
-    X(LOB_EDEVICE, 69, "device not available")               \
-    X(LOB_EINTERNAL, 70, "a fault of ours")                  \
-    X(LOB_ECREATE, 73, "output exists or cannot be created") \
-    X(LOB_EIO, 74, "read or write failed")                   \
-    X(LOB_ENOMEM, 75, "out of memory")                       \
-    X(LOB_EBUSY, 75, "device busy")                          \
+#define LOB_STATUS_LIST(X)                         \
+    X(LOB_OK, 0, "done")                           \
+    X(LOB_EDIFFER, 1, "the volumes differ")        \
+    X(LOB_EARG, 64, "bad usage")                   \
+    X(LOB_EDATA, 65, "bad data")                   \
+    X(LOB_ENOINPUT, 66, "no such input")           \
+    X(LOB_EDEVICE, 69, "device not available")     \
+    X(LOB_EINTERNAL, 70, "a fault of ours")        \
+    X(LOB_EEXIST, 72, "output exists and is kept") \
+    X(LOB_ECREATE, 73, "output cannot be created") \
+    X(LOB_EIO, 74, "read or write failed")         \
+    X(LOB_ENOMEM, 75, "out of memory")             \
+    X(LOB_EBUSY, 75, "device busy")                \
     X(LOB_ECANCEL, 130, "cancelled")
 
 typedef enum {

@@ -67,10 +67,16 @@ static lob_status count_devices(int *count, lob_error *error)
     const cudaError_t result = cudaGetDeviceCount(count);
     if (result == cudaSuccess && *count > 0) return LOB_OK;
     (void)cudaGetLastError();
+    int driver = 0; /* stays 0 where there is none */
+    if (result == cudaErrorInsufficientDriver && cudaDriverGetVersion(&driver) == cudaSuccess &&
+        driver > 0)
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
+                             "the NVIDIA driver is for CUDA %d.%d, too old for this build (%d.%d)",
+                             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                             CUDART_VERSION % 1000 / 10);
     if (result == cudaErrorInsufficientDriver)
         return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
-                             "no NVIDIA driver, or one too old for this build (CUDA %d.%d)",
-                             CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+                             "no NVIDIA driver in this machine");
     if (result == cudaErrorNoDevice || result == cudaSuccess)
         return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "no CUDA GPU in this machine");
     return lob_device_check(result, "cudaGetDeviceCount", error);

@@ -42,11 +42,11 @@ lob_status lob_device_budget_refuse(const lob_device_budget *budget, lob_device_
     const int64_t needed = beside + bytes, allowed = beside + (left > 0 ? left : 0);
     const double millions = (double)budget->voxels / 1e6;
     char needed_text[LOB_BYTES_TEXT], allowed_text[LOB_BYTES_TEXT];
+    lob_bytes_texts(needed_text, needed, allowed_text, allowed);
     return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                          "%s need %s of working memory on the GPU for %.1f million voxels, and %s "
                          "are allowed and free, enough for %.1f million",
-                         budget->who, lob_bytes_text(needed_text, needed), millions,
-                         lob_bytes_text(allowed_text, allowed),
+                         budget->who, needed_text, millions, allowed_text,
                          millions / (double)needed * (double)allowed);
 }
 
@@ -77,11 +77,11 @@ static int64_t aligned(int64_t bytes)
 static lob_status refuse_arrays(int64_t total, int64_t capacity, int64_t voxels, lob_error *error)
 {
     char taken[LOB_BYTES_TEXT], left[LOB_BYTES_TEXT];
+    lob_bytes_texts(taken, total, left, capacity);
     return lob_fail_hint(error, LOB_ENOMEM, LOB_HINT_USE_CPU,
                          "the volumes take %s and the GPU has %s free, enough for %.1f million "
                          "voxels without working memory",
-                         lob_bytes_text(taken, total), lob_bytes_text(left, capacity),
-                         (double)voxels / (double)total * (double)capacity / 1e6);
+                         taken, left, (double)voxels / (double)total * (double)capacity / 1e6);
 }
 
 lob_status lob_device_send(lob_device *device, const lob_device_array *arrays, int n,

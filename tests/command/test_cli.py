@@ -1,5 +1,6 @@
 """How the program talks: exit codes, help, silence, the report, signals."""
 
+import hashlib
 import json
 import os
 import pty
@@ -8,12 +9,11 @@ import signal
 import stat
 import subprocess
 import time
-import zlib
 
 import nibabel
 import numpy as np
 import pytest
-from conftest import PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
+from conftest import AFFINE, PROGRAM, assert_one_line, contents, good, load, lobule, save, scan_array
 
 COMMANDS = re.findall(r"^  (\w+)  ", lobule("--help").stdout, re.M)
 GROW = ("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "labels.nii.gz")
@@ -59,7 +59,7 @@ def test_help_wins_over_wrong_arguments(command):
     assert good(command, "--no-such-option", "--help").stdout.startswith(f"lobule {command}:")
 
 
-@pytest.mark.parametrize("arguments", [["--version"]] + [[c, "--version"] for c in COMMANDS])
+@pytest.mark.parametrize("arguments", [[*c, v] for c in ([], *([c] for c in COMMANDS)) for v in ("--version", "-V")])
 def test_version(arguments):
     done = good(*arguments)
     assert re.fullmatch(r"lobule \d+\.\d+\.\d+\n", done.stdout) and done.stderr == ""
@@ -129,6 +129,14 @@ def test_memory_limit(folder, what, arguments, limit, parts):
     assert contents(folder) == before
 
 
+def test_memory_that_is_almost_enough_looks_less(folder):
+    """9614 bytes are needed, for 23 x 19 x 11 voxels of int16."""
+    for limit, parts in ((9613, ["needs 9.389 KiB", "9.388 KiB are allowed"]), (9500, ["needs 9.4 KiB", "9.3 KiB are"])):
+        assert_one_line(lobule("convert", "image.nii", "o.nii", "--max-memory", limit, cwd=folder), 75, *parts)
+    done = lobule("convert", "image.nii", "o.nii", "--type", "float64", "--max-memory", 9614 + 38455, cwd=folder)
+    assert_one_line(done, 75, "needs 37.555 KiB of memory, and --max-memory leaves 37.554 KiB")
+
+
 @pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
 def test_memory_stays_near_its_limit(folder):
     """One limit for all that is held: a command that accepts it stays near it, another says no."""
@@ -161,10 +169,55 @@ def test_device_that_is_not_there_is_69(folder):
     assert not (folder / "labels.nii.gz").exists()
 
 
-def test_existing_output_is_73(folder):
+def test_existing_output_is_72(folder):
     (folder / "labels.nii.gz").write_bytes(b"old")
-    assert_one_line(lobule(*GROW, cwd=folder), 73, "labels.nii.gz", "--force")
+    assert_one_line(lobule(*GROW, cwd=folder), 72, "labels.nii.gz", "--force", "--skip-existing")
     assert (folder / "labels.nii.gz").read_bytes() == b"old"
+
+
+def test_skip_existing(folder):
+    """Nothing is done, and said to be; without the file it is made."""
+    skip = [*GROW, "--skip-existing", "--report", "report.json"]
+    good(*skip, cwd=folder)
+    before = contents(folder)
+    done = lobule(*skip, cwd=folder)
+    assert_one_line(done, 0, "labels.nii.gz: exists; nothing was done")
+    assert done.stdout == "" and good(*skip, "--quiet", cwd=folder).stderr == ""
+    assert contents(folder) == before
+    (folder / "image.nii.gz").unlink()  # nothing is read either
+    assert lobule(*skip, cwd=folder).returncode == 0
+    assert_one_line(lobule(*skip, "--force", cwd=folder), 64, "--skip-existing", "--force")
+
+
+SKIPS = [
+    ("components", ["components", "image.nii", "-o", "o.nii", "--table", "t.tsv"]),
+    ("supervoxels", ["supervoxels", "image.nii", "-o", "o.hdr", "--size", "8vox"]),
+    ("a table alone", ["stats", "image.nii", "seeds.nii", "--table", "t.tsv"]),
+    ("convert", ["convert", "image.nii", "o.h5"]),
+    ("preview", ["preview", "image.nii", "-o", "o.png"]),
+    ("phantom", ["phantom", "abdomen", "-o", "o.nii", "--truth", "t.nii", "--size", "9,9,9"]),
+]
+
+
+@pytest.mark.parametrize("what, arguments", SKIPS, ids=[row[0] for row in SKIPS])
+def test_every_command_that_writes_skips(folder, what, arguments):
+    made = good(*arguments, "--skip-existing", cwd=folder)
+    assert "nothing" not in made.stderr
+    before = contents(folder)
+    assert_one_line(lobule(*arguments, "--skip-existing", cwd=folder), 0, "exists; nothing was done")
+    assert contents(folder) == before
+
+
+def test_skip_existing_needs_all_outputs(folder):
+    more = [*GROW, "--strength", "s.nii", "--tie", "t.nii", "--skip-existing"]
+    (folder / "s.nii").write_text("old")
+    before = contents(folder)
+    assert_one_line(lobule(*more, cwd=folder), 72, "s.nii: exists, but labels.nii.gz does not", "--force")
+    assert contents(folder) == before
+    good("phantom", "abdomen", "-o", "pair.hdr", "--size", "9,9,9", cwd=folder)
+    (folder / "pair.hdr").unlink()
+    done = lobule("convert", "image.nii", "pair.hdr", "--skip-existing", cwd=folder)
+    assert_one_line(done, 72, "pair.img: exists")
 
 
 def test_force_replaces(folder):
@@ -182,12 +235,32 @@ def test_full_standard_output_is_74(folder, arguments):
         assert_one_line(lobule(*arguments, cwd=folder, stdout=full), 74, "standard output")
 
 
-def test_closed_standard_output_is_74(folder):
+READ_BY_NOBODY = [["--help"], ["--version"], ["info", "-h"], ["info", "image.nii"], ["compare", "seeds.nii", "seeds.nii"],
+                  ["compare", "seeds.nii", "seeds.nii", "--json"], ["stats", "image.nii", "seeds.nii"],
+                  ["components", "image.nii", "-o", "o.nii", "--equal", "--table", "-"]]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", READ_BY_NOBODY, ids=" ".join)
+def test_a_closed_pipe_is_no_error(folder, arguments):
+    """As after `| head`: what is printed for nobody is lost, all else is done."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = lobule("info", "image.nii", cwd=folder, stdout=writer)
+    done = lobule(*arguments, cwd=folder, stdout=writer)
     os.close(writer)
-    assert_one_line(done, 74, "standard output")
+    assert done.returncode == 0 and done.stderr == ""
+    assert (folder / "o.nii").exists() == ("-o" in arguments)
+
+
+def test_a_pipe_closed_midway_is_no_error(folder):
+    """The table is larger than a pipe holds."""
+    save(np.random.default_rng(1).integers(0, 9999, (40, 40, 40)).astype(np.int16), folder / "noise.nii")
+    child = subprocess.Popen([PROGRAM, "components", "noise.nii", "-o", "o.nii", "--equal", "--table", "-"], cwd=folder,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert child.stdout.readline().startswith(b"label\t")
+    child.stdout.close()
+    assert child.stderr.read() == b"" and child.wait(60) == 0
+    child.stderr.close()
+    assert (folder / "o.nii").exists()
 
 
 def test_too_little_memory_is_75(folder):
@@ -209,6 +282,14 @@ def test_verbose_tells_times(folder):
     assert "compute" in done.stderr and done.stdout == ""
 
 
+def test_nobody_who_asked_for_no_gpu_hears_of_one(folder):
+    """The report alone says why the CPU was taken."""
+    done = good(*GROW, "--verbose", "--report", "r.json", cwd=folder)
+    assert not re.search("GPU|CUDA|NVIDIA|driver", done.stderr)
+    why = json.loads((folder / "r.json").read_text())["device"]["why"]
+    assert why.startswith("auto: ") and "too old" not in why and "--device" not in why
+
+
 def test_redirected_progress_has_no_control_characters(folder):
     done = good(*GROW, "--verbose", cwd=folder)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stderr)
@@ -224,12 +305,13 @@ def slow_case(folder):
     return ["growcut", "slow.nii", "slow_seeds.nii", "-o", "slow_labels.nii", "--threads", "1"]
 
 
-def test_terminal_shows_a_bar_and_clears_it(folder):
+def on_a_terminal(folder, arguments, **more):
+    """Run the program, which must succeed, and return what it shows on a terminal."""
     try:
         master, slave = pty.openpty()
     except OSError as error:
         pytest.skip(f"no terminal to be had: {error}")
-    child = subprocess.Popen([PROGRAM, *slow_case(folder)], cwd=folder, stderr=slave)
+    child = subprocess.Popen([PROGRAM, *arguments], cwd=folder, stderr=slave, **({"stdout": slave} | more))
     os.close(slave)
     seen = b""
     while True:
@@ -242,11 +324,44 @@ def test_terminal_shows_a_bar_and_clears_it(folder):
         seen += block
     os.close(master)
     assert child.wait(60) == 0
-    assert b"growing [" in seen and seen.endswith(b"\r\x1b[K")
-    assert b"\n" not in seen
+    return seen
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_terminal_shows_a_bar_and_clears_it(folder):
+    seen = on_a_terminal(folder, slow_case(folder))
+    assert b"growing [" in seen and seen.count(b"\n") == 1
+    assert re.search(rb"\r\x1b\[Klobule growcut: wrote slow_labels\.nii \(voxels labelled: 4096000\) in [\d.]+ s\r\n$", seen)
+
+
+FINISHED = [
+    ([*GROW, "--strength", "s.nii", "--tie", "t.nii"],
+     r"growcut: wrote \S+, \S+ and labels.nii.gz \(voxels labelled: 4807\) in [\d.]+ s"),
+    (["components", "image.nii", "-o", "o.nii", "--above", "500", "--table", "t.tsv", "--report", "r.json"],
+     r"components: wrote \S+, \S+ and r.json \(components: 1\) in [\d.]+ s"),
+    (["supervoxels", "image.nii", "-o", "o.nii", "--size", "8vox"],
+     r"supervoxels: wrote o.nii \(supervoxels: \d+\) in [\d.]+ s"),
+    (["stats", "image.nii", "seeds.nii", "--table", "t.tsv"], r"stats: wrote t.tsv \(labels measured: 2\) in [\d.]+ s"),
+    (["convert", "image.nii", "o.h5"], r"convert: wrote o.h5 in [\d.]+ s"),
+    (["preview", "image.nii", "-o", "p.png"], r"preview: wrote p.png in [\d.]+ s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, line", FINISHED, ids=[row[0][0] for row in FINISHED])
+def test_a_finished_command_says_so_on_a_terminal(folder, arguments, line):
+    last = on_a_terminal(folder, arguments).split(b"\x1b[K")[-1].decode()
+    assert re.fullmatch("lobule " + line + "\r\n", last), last
+    assert on_a_terminal(folder, [*arguments, "--force", "--quiet"]) == b""
+    assert good(*arguments, "--force", cwd=folder).stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [["compare", "seeds.nii", "seeds.nii"], ["stats", "image.nii", "seeds.nii"]])
+def test_a_table_on_a_terminal_is_not_behind_a_bar(folder, arguments):
+    """And it is all that the command has to say."""
+    seen = on_a_terminal(folder, arguments).decode().replace("\r\n", "\n")
+    assert re.sub("\r[^\n\r]*\r\x1b\\[K", "", seen) == good(*arguments, cwd=folder).stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_without_a_trace(folder, number):
     arguments = slow_case(folder)
     before = contents(folder)
@@ -261,15 +376,16 @@ def test_signal_ends_without_a_trace(folder, number):
     assert contents(folder) == before
 
 
-def test_ignored_interrupt_stays_ignored(folder):
-    """What nohup and a shell's & ask for."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_an_ignored_signal_stays_ignored(folder, number):
+    """What a shell's & and nohup ask for."""
     child = subprocess.Popen(
         [PROGRAM, *slow_case(folder)],
         cwd=folder,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_IGN),
     )
     time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     assert child.wait(60) == 0
 
 
@@ -299,7 +415,7 @@ def test_report(folder):
     for entry in (image, seeds):
         stored = (folder / entry["path"]).read_bytes()
         assert entry["bytes"] == len(stored)
-        assert entry["crc32"] == f"{zlib.crc32(stored):08x}"
+        assert entry["sha256"] == hashlib.sha256(stored).hexdigest()
         assert entry["dims"] == [23, 19, 11] and entry["orientation"] == "RAS"
         assert entry["spacing_mm"] == pytest.approx([1.5, 1.5, 2.5])
     assert image["type"] == "int16" and image["format"] == "NIfTI-1"
@@ -324,6 +440,45 @@ def test_report(folder):
     assert report["peak_memory_bytes"] > 1 << 20
 
 
+def sha256_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+SUMS = [
+    ("a pair read and written", ["convert", "image.hdr", "o.hdr.gz"], {"image.hdr", "image.img", "o.hdr.gz", "o.img.gz"}),
+    ("a pair by its other half", ["convert", "image.img", "o.nii"], {"image.hdr", "image.img", "o.nii"}),
+    ("HDF5", ["convert", "a.h5:/ITKImage/0/VoxelData", "o.h5"], {"a.h5", "o.h5"}),
+    ("a header alone", ["info", "image.nii.gz"], {"image.nii.gz"}),
+    ("a table and a picture", ["stats", "image.nii", "seeds.nii", "--table", "t.tsv"], {"image.nii", "seeds.nii", "t.tsv"}),
+    ("a picture", ["preview", "image.nii", "-o", "p.png"], {"image.nii", "p.png"}),
+    ("by planes", ["components", "image.nii", "-o", "o.nii", "--max-memory", "45KiB"], {"image.nii", "o.nii"}),
+    ("one file twice", ["compare", "image.nii", "image.nii", "--values"], {"image.nii"}),
+]
+
+
+@pytest.mark.parametrize("what, arguments, files", SUMS, ids=[row[0] for row in SUMS])
+def test_report_has_checksums(folder, what, arguments, files):
+    """As sha256sum prints them, of each file that was read or written."""
+    nibabel.save(nibabel.Nifti1Pair(scan_array(), AFFINE), folder / "image.hdr")
+    good("convert", "image.nii", "a.h5", cwd=folder)
+    good(*arguments, "--report", "r.json", cwd=folder)
+    report = json.loads((folder / "r.json").read_text())
+    seen = set()
+    for entry in report["inputs"] + report["outputs"]:
+        for one in [entry] + ([entry["second_file"]] if "second_file" in entry else []):
+            path = one["path"].split(":")[0]
+            assert one["sha256"] == sha256_of(folder / path), path
+            seen.add(path)
+    assert seen == files and report["seconds"]["checksum"] >= 0
+
+
+def test_report_of_a_failure_has_checksums_of_what_was_read(folder):
+    save(scan_array()[:-1], folder / "other.nii")
+    assert lobule("compare", "image.nii", "other.nii", "--values", "--report", "r.json", cwd=folder).returncode == 65
+    inputs = json.loads((folder / "r.json").read_text())["inputs"]
+    assert [entry["sha256"] for entry in inputs] == [sha256_of(folder / name) for name in ("image.nii", "other.nii")]
+
+
 def test_report_of_a_failure(folder):
     done = lobule("info", "nothing.nii", "--report", "report.json", cwd=folder)
     assert done.returncode == 66
@@ -332,17 +487,43 @@ def test_report_of_a_failure(folder):
 
 
 def test_report_of_a_name_that_is_not_utf8(folder):
-    name = os.fsdecode(b"sc\xffn.nii")
-    os.rename(folder / "image.nii", folder / name)
-    good("info", name, "--report", "report.json", cwd=folder)
-    assert json.loads((folder / "report.json").read_text())["inputs"][0]["path"] == "sc?n.nii"
+    """It is told back byte by byte, beside names that are UTF-8 and what is UTF-8 only nearly."""
+    names = [b"sc\xffn \xc3\xa9.nii", b"\xed\xb3\xbf\xc0\xaf\xf4\x90\x80\x80\xe2\x82.nii", "L\u00f6we \U0001f981.nii".encode()]
+    for i, name in enumerate(names):
+        os.rename(folder / "image.nii" if i == 0 else os.fsencode(folder) + b"/" + names[i - 1],
+                  os.fsencode(folder) + b"/" + name)  # fmt: skip
+        good("info", os.fsdecode(name), "--report", "report.json", cwd=folder)
+        report = json.loads((folder / "report.json").read_bytes().decode("utf-8"))
+        assert os.fsencode(report["inputs"][0]["path"]) == name
+        assert os.fsencode(report["arguments"][0]) == name
+        assert report["inputs"][0]["sha256"] == hashlib.sha256((folder / os.fsdecode(name)).read_bytes()).hexdigest()
 
 
-def test_report_is_not_replaced(folder):
+def test_a_report_never_blocks_another_try(folder):
+    """Of a failed run, of one that worked, or an empty file as mktemp makes it."""
+    grow = [*GROW, "--report", "report.json"]
+    assert lobule(*grow, "--max-memory", "1KiB", cwd=folder).returncode == 75
+    for before in (None, b""):
+        if before is not None:
+            (folder / "report.json").write_bytes(before)
+            (folder / "labels.nii.gz").unlink()
+        good(*grow, cwd=folder)
+        assert json.loads((folder / "report.json").read_text())["outcome"]["exit_code"] == 0
+    (folder / "labels.nii.gz").unlink()
+    good(*grow, cwd=folder)
+    told = (folder / "report.json").read_bytes()
+    assert_one_line(lobule(*grow, cwd=folder), 72, "labels.nii.gz: exists")
+    assert (folder / "report.json").read_bytes() == told  # the file that is there is the one it is about
+
+
+def test_what_is_no_report_is_kept(folder):
     (folder / "report.json").write_text("old")
-    assert_one_line(lobule(*GROW, "--report", "report.json", cwd=folder), 73, "report.json")
+    done = lobule(*GROW, "--report", "report.json", cwd=folder)
+    assert_one_line(done, 72, "report.json: exists and is no report of lobule; use --force to replace it")
     assert (folder / "report.json").read_text() == "old"
     assert not (folder / "labels.nii.gz").exists()
+    good(*GROW, "--report", "report.json", "--force", cwd=folder)
+    assert json.loads((folder / "report.json").read_text())["tool"] == "lobule"
 
 
 def test_outputs_get_usual_permissions(folder):

@@ -46,9 +46,11 @@ def pooled_distances(a, b, spacing):
 
 
 def compare_json(a, b, *options, code=1):
-    done = lobule("compare", a, b, "--json", "--quiet", *options)
+    """The result, and that --strict ends with this code while the command without ends with 0."""
+    done = lobule("compare", a, b, "--json", "--quiet", "--strict", *options)
     assert done.returncode == code, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "" and json.loads(done.stdout)["equal"] == (code == 0)
+    assert good("compare", a, b, "--json", *options).stdout == done.stdout
     return json.loads(done.stdout)
 
 
@@ -451,5 +453,5 @@ def test_preview_refuses(tmp_path):
     assert_one_line(lobule("preview", image, "-o", tmp_path / "no" / "p.png"), 73, "no")
     assert not out.exists()
     out.write_text("kept")
-    assert_one_line(lobule("preview", image, "-o", out), 73, "p.png")
+    assert_one_line(lobule("preview", image, "-o", out), 72, "p.png")
     assert out.read_text() == "kept"

@@ -129,6 +129,7 @@ def test_same_bytes_at_any_threads(tmp_path):
 
 
 BAD = [
+    (["--supervoxels", "--strict"], 64, "--strict does not go with --supervoxels"),
     (["--supervoxels", "--values"], 64, "--supervoxels is about labels"),
     (["--supervoxels", "--labels", "3"], 64, "--labels does not go with --supervoxels"),
     (["--supervoxels", "--no-surfaces"], 64, "--no-surfaces does not go with --supervoxels"),

@@ -569,7 +569,7 @@ REFUSED = [
     ("no such image", nothing, IMAGE, 66, "bad.nii"),
     ("no such mask", nothing, [*MORE, "--mask", "bad.nii"], 66, "bad.nii"),
     ("a table in no folder", nothing, [*MORE, "--table", "no/t.tsv"], 73, "no"),
-    ("a table that exists", lambda f: (f / "t.tsv").write_text(""), [*MORE, "--table", "t.tsv"], 73, "--force"),
+    ("a table that exists", lambda f: (f / "t.tsv").write_text(""), [*MORE, "--table", "t.tsv"], 72, "--force"),
     ("no such device", nothing, [*MORE, "--device", "cuda:77"], 69, "lobule components: "),
 ]
 

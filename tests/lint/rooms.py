@@ -28,6 +28,7 @@ FENCED = [
     ("HDF5", r"(hdf5|H5)\w*\.h", r"io/hdf5\w*\.[ch]"),
     ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]"),
     ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/\w+\.[ch]"),
+    ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
     ("cJSON", r"cjson/.*", r"(io|tools)/\w+\.[ch]"),
     (
         "CUDA",

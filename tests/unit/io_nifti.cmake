@@ -1,5 +1,6 @@
 # Files, gzip and NIfTI.
 lobule_unit_test(test_file test_file.c io_scratch.c)
+lobule_unit_test(test_sha256 test_sha256.c io_scratch.c)
 lobule_unit_test(test_gzip test_gzip.c io_scratch.c)
 lobule_unit_test(test_nifti_read test_nifti_read.c io_scratch.c)
 lobule_unit_test(test_nifti_write test_nifti_write.c io_scratch.c)

@@ -74,8 +74,8 @@ TEST(an_old_file_stays_without_force)
     spill(path, "old", 3);
     lob_output out;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_output_check(path, false, &error), LOB_ECREATE);
-    assert_int_equal(lob_output_begin(&out, path, false, &error), LOB_ECREATE);
+    assert_int_equal(lob_output_check(path, false, &error), LOB_EEXIST);
+    assert_int_equal(lob_output_begin(&out, path, false, &error), LOB_EEXIST);
     assert_int_equal(error.hint, LOB_HINT_REPLACE);
     lob_output_abort(&out);
     assert_content(path, "old");
@@ -94,7 +94,7 @@ TEST(a_file_that_appears_meanwhile_stays)
     lob_error error = {.text = ""};
     begin(&out, path, false, "new");
     spill(path, "theirs", 6);
-    assert_int_equal(lob_output_commit(&out, &error), LOB_ECREATE);
+    assert_int_equal(lob_output_commit(&out, &error), LOB_EEXIST);
     assert_non_null(strstr(error.text, path));
     assert_content(path, "theirs");
     assert_int_equal(scratch_files(), 1);
@@ -128,7 +128,7 @@ TEST(a_named_temporary_file_does_the_same)
     unlink(path);
     begin_named(&out, path, false, "new");
     spill(path, "theirs", 6);
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_ECREATE);
+    assert_int_equal(lob_output_commit(&out, NULL), LOB_EEXIST);
     assert_content(path, "theirs");
     assert_int_equal(scratch_files(), 1);
 
@@ -143,7 +143,7 @@ TEST(a_link_is_followed)
     spill(target, "old", 3);
     assert_int_equal(symlink(target, link_path), 0);
     lob_output out;
-    assert_int_equal(lob_output_begin(&out, link_path, false, NULL), LOB_ECREATE);
+    assert_int_equal(lob_output_begin(&out, link_path, false, NULL), LOB_EEXIST);
     begin(&out, link_path, true, "new");
     assert_ok(lob_output_commit(&out, NULL));
     assert_content(target, "new");
@@ -251,7 +251,7 @@ TEST(pairs_appear_together)
     begin(&h, header, false, "header");
     begin(&i, image, false, "image");
     spill(image, "theirs", 6);
-    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_ECREATE);
+    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_EEXIST);
     assert_content(image, "theirs");
     assert_int_equal(scratch_files(), 1);
 

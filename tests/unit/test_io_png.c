@@ -296,7 +296,7 @@ TEST(previews_are_written_by_name)
     double spent = 0;
     assert_ok(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error));
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error),
-                     LOB_ECREATE);
+                     LOB_EEXIST);
     assert_ok(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &spent, &error));
     assert_int_equal(lob_png_write_rgb(scratch("q.png"), rgb, 0, H, true, &spent, &error),
                      LOB_EARG);

@@ -82,15 +82,14 @@ TEST(containers)
             assert_memory_equal(back.header.extensions, v.header.extensions, 36);
 
             /* both halves are kept without force */
-            assert_int_equal(lob_check_output(scratch(cases[i].read), false, &error), LOB_ECREATE);
-            assert_int_equal(lob_write(&v, scratch(cases[i].write), &unforced, &error),
-                             LOB_ECREATE);
+            assert_int_equal(lob_check_output(scratch(cases[i].read), false, &error), LOB_EEXIST);
+            assert_int_equal(lob_write(&v, scratch(cases[i].write), &unforced, &error), LOB_EEXIST);
             unlink(scratch(cases[i].write));
             if (cases[i].files == 2) {
                 assert_int_equal(lob_check_output(scratch(cases[i].write), false, &error),
-                                 LOB_ECREATE);
+                                 LOB_EEXIST);
                 assert_int_equal(lob_write(&v, scratch(cases[i].write), &unforced, &error),
-                                 LOB_ECREATE);
+                                 LOB_EEXIST);
                 assert_int_equal(scratch_files(), 1);
             }
             scratch_clear(NULL);

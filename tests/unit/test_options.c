@@ -279,7 +279,8 @@ TEST(test_help)
         "a device (default: auto)",
         "Exit codes:",
         "  0  done",
-        "73  output exists or cannot be created",
+        "72  output exists and is kept",
+        "73  output cannot be created",
         "kind (may be left",
     };
     variables v = fresh();

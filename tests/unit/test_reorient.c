@@ -127,7 +127,7 @@ static void check_turn(size_t row, lob_type type, int number)
     lob_volume_free(&b);
 }
 
-static void test_turns(void **state)
+TEST(test_turns)
 {
     for (size_t row = 0; row < COUNT(grids); row++)
         for (int type = 0; type < LOB_TYPES; type++)
@@ -149,7 +149,7 @@ static const struct {
     {"a shift that is not a number", 1,    NAN,  0,  false},
 };
 
-static void test_onto(void **state)
+TEST(test_onto)
 {
     const double spacing[3] = {1, 1, 1}, half = 4.5; /* the middle of ten voxels */
     lob_volume cube = lob_volume_empty();
@@ -189,21 +189,11 @@ static lob_status attempt(void *user)
     return st;
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     lob_volume v = make(0, LOB_I16);
     free(v.header.bytes); /* which the first turn that succeeds would do */
     v.header = (lob_header){.format = NULL};
     assert_int_equal(alloc_fail_sweep("reorient", attempt, &v), 1);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_onto),
-        cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static const struct {
     {"a missing input is EX_NOINPUT",                 LOB_ENOINPUT,   66 },
     {"a missing device is EX_UNAVAILABLE",            LOB_EDEVICE,    69 },
     {"a fault of ours is EX_SOFTWARE",                LOB_EINTERNAL,  70 },
+    {"an output that exists has a code of its own",   LOB_EEXIST,     72 },
     {"an output that cannot be made is EX_CANTCREAT", LOB_ECREATE,    73 },
     {"a failing disk is EX_IOERR",                    LOB_EIO,        74 },
     {"no memory is worth another try: EX_TEMPFAIL",   LOB_ENOMEM,     75 },
@@ -148,4 +149,28 @@ TEST(test_bytes_text)
     char text[LOB_BYTES_TEXT];
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(lob_bytes_text(text, rows[i].bytes), rows[i].text);
+}
+
+/* Amounts that differ look different. */
+TEST(test_bytes_texts)
+{
+    static const int64_t gib = (int64_t)1 << 30;
+    const struct {
+        int64_t a, b;
+        const char *text_a, *text_b;
+    } rows[] = {
+        {2 * gib,                gib,     "2.0 GiB",         "1.0 GiB"        },
+        {2 * gib,                2 * gib, "2.0 GiB",         "2.0 GiB"        },
+        {2 * gib + (int64_t)1e7, 2 * gib, "2.01 GiB",        "2.00 GiB"       },
+        {2 * gib + 1,            2 * gib, "2.000000001 GiB", "2.000000000 GiB"},
+        {1001,                   1000,    "1001 bytes",      "1000 bytes"     },
+    };
+    char a[LOB_BYTES_TEXT], b[LOB_BYTES_TEXT];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        lob_bytes_texts(a, rows[i].a, b, rows[i].b);
+        assert_string_equal(a, rows[i].text_a);
+        assert_string_equal(b, rows[i].text_b);
+    }
+    lob_bytes_texts(a, INT64_MAX, b, INT64_MAX - ((int64_t)1 << 12));
+    assert_string_not_equal(a, b);
 }
