@@ -24,7 +24,7 @@
  * or _close where it is given back. An algorithm NAME has lob_NAME_input, _options, _output and
  * _stats, lob_NAME_defaults() and limits LOB_NAME_MAX_*.
  *
- * Reading order: status.h, volume.h, io.h; context.h, backend_open.h, backends.h; then the
+ * Reading order: status.h, volume.h, io.h; context.h, backends.h; then the
  * algorithms. The NAME_cuda.h are for programs whose arrays are in GPU memory already.
  */
 #ifndef LOB_LOBULE_H
@@ -33,6 +33,7 @@
 /* Volumes: voxels, their types, their place in the world, label numbers. */
 #include "volumes/geometry.h"
 #include "volumes/labels.h"
+#include "volumes/reorient.h"
 #include "volumes/status.h"
 #include "volumes/version.h"
 #include "volumes/volume.h"
@@ -44,7 +45,6 @@
 #include "io/planes.h"
 
 /* Where to compute. */
-#include "kernels/backend_open.h"
 #include "kernels/backends.h"
 #include "kernels/context.h"
 #include "kernels/device/device.h"

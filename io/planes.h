@@ -5,9 +5,7 @@
 
 #include "io/io.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* A volume that is open for reading. */
 typedef struct lob_planes lob_planes;
@@ -72,8 +70,6 @@ lob_status lob_plane_writer_commit(lob_plane_writer *writer, lob_error *error);
 /* Remove what was written and free the writer; NULL is fine. */
 void lob_plane_writer_abort(lob_plane_writer *writer);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -14,9 +14,7 @@
 
 #include "io/format.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Does this name ask for a PNG? */
 bool lob_is_png_name(const char *path);
@@ -36,8 +34,6 @@ bool lob_is_png_name(const char *path);
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

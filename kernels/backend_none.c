@@ -1,19 +1,56 @@
-/* The CUDA backend's functions in a build without CUDA: all of them say so. */
+/* What is declared for CUDA, in a build without it: opening a GPU fails, and so does the rest. */
 #include "kernels/components/components_cuda.h"
+#include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
+
+#include <stddef.h>
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 static lob_status none(lob_error *error)
 {
     return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU, "built without CUDA");
 }
 
+/* A function of these parameters and an error. */
+#define FAILS(name, ...)                           \
+    lob_status name(__VA_ARGS__, lob_error *error) \
+    {                                              \
+        return none(error);                        \
+    }
+
+/* A function of a device. */
+#define GIVES(type, name, value)        \
+    type name(const lob_device *device) \
+    {                                   \
+        return value;                   \
+    }
+
+lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error)
+{
+    *out = NULL;
+    return none(error);
+}
+
+void lob_device_close(lob_device *device) {}
+
+GIVES(const char *, lob_device_name, "none")
+GIVES(int, lob_device_number, -1)
+GIVES(int, lob_device_capability, 0)
+GIVES(int64_t, lob_device_free_bytes, 0)
+GIVES(int64_t, lob_device_total_bytes, 0)
+GIVES(lob_device_traffic, lob_device_traffic_of, (lob_device_traffic){0})
+GIVES(void *, lob_device_stream, NULL)
+FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
+FAILS(lob_device_wait, lob_device *device)
+
 lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,
                                lob_error *error)
 {
-    (void)in, (void)options, (void)context;
     *out = (lob_components_output){0};
     return none(error);
 }
@@ -23,60 +60,22 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error)
 {
-    (void)arrays;
     return lob_components_cuda(out, in, options, context, error);
 }
 
-lob_status lob_growcut_cuda(const lob_growcut_output *out, lob_growcut_stats *stats,
-                            const lob_growcut_input *in, const lob_growcut_options *options,
-                            const lob_context *context, lob_error *error)
-{
-    (void)out, (void)stats, (void)in, (void)options, (void)context;
-    return none(error);
-}
-
-lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
-                                   const lob_growcut_input *in, const lob_growcut_options *options,
-                                   const lob_context *context, lob_error *error)
-{
-    (void)arrays, (void)stats, (void)in, (void)options, (void)context;
-    return none(error);
-}
-
-lob_status lob_regions_cuda(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
-                            const lob_regions_input *in, const lob_context *context,
-                            lob_error *error)
-{
-    (void)regions, (void)values, (void)fine, (void)in, (void)context;
-    return none(error);
-}
-
-lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_region **regions,
-                                   const lob_region_values **values, lob_fine_levels *fine,
-                                   int64_t *working_bytes, const lob_regions_input *in,
-                                   const lob_context *context, lob_error *error)
-{
-    (void)arrays, (void)regions, (void)values, (void)fine, (void)working_bytes, (void)in;
-    (void)context;
-    return none(error);
-}
-
-lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
-                                const lob_supervoxels_input *in,
-                                const lob_supervoxels_options *options, const lob_context *context,
-                                lob_error *error)
-{
-    (void)labels, (void)stats, (void)in, (void)options, (void)context;
-    return none(error);
-}
-
-lob_status lob_supervoxels_cuda_arrays(const lob_supervoxels_arrays *arrays,
-                                       lob_supervoxels_stats *stats,
-                                       const lob_supervoxels_input *in,
-                                       const lob_supervoxels_options *options,
-                                       lob_supervoxels_cache *cache, const lob_context *context,
-                                       lob_error *error)
-{
-    (void)arrays, (void)stats, (void)in, (void)options, (void)cache, (void)context;
-    return none(error);
-}
+FAILS(lob_growcut_cuda, const lob_growcut_output *out, lob_growcut_stats *stats,
+      const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
+FAILS(lob_growcut_cuda_arrays, const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
+      const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
+FAILS(lob_regions_cuda, lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
+      const lob_regions_input *in, const lob_context *context)
+FAILS(lob_regions_cuda_arrays, const lob_regions_arrays *arrays, const lob_region **regions,
+      const lob_region_values **values, lob_fine_levels *fine, int64_t *working_bytes,
+      const lob_regions_input *in, const lob_context *context)
+FAILS(lob_supervoxels_cuda, int32_t *labels, lob_supervoxels_stats *stats,
+      const lob_supervoxels_input *in, const lob_supervoxels_options *options,
+      const lob_context *context)
+FAILS(lob_supervoxels_cuda_arrays, const lob_supervoxels_arrays *arrays,
+      lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
+      const lob_supervoxels_options *options, lob_supervoxels_cache *cache,
+      const lob_context *context)

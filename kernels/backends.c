@@ -1,14 +1,14 @@
-/* The table of backends. */
+/* The table of backends; choosing one and opening its device. */
 #include "kernels/backends.h"
 
-#include <string.h>
-
-#ifdef LOB_WITH_CUDA
 #include "kernels/components/components_cuda.h"
+#include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
-#endif
+
+#include <omp.h>
+#include <string.h>
 
 static const lob_backend cpu = {
     .name = "cpu",
@@ -36,4 +36,31 @@ const lob_backend *lob_backend_named(const char *name)
     for (const lob_backend *const *b = lob_backends; *b; b++)
         if (strcmp((*b)->name, name) == 0) return *b;
     return NULL;
+}
+
+lob_status lob_backend_open(const lob_backend **backend, lob_context *context, const char *choice,
+                            lob_error *error)
+{
+    const lob_backend *const gpu = lob_backends[1];
+    const bool best = strcmp(choice, "best") == 0;
+    *backend = NULL;
+    *context = (lob_context){.threads = omp_get_max_threads()};
+    if (best || strcmp(choice, cpu.name) == 0) {
+        const bool opened =
+            best && gpu && lob_device_open(&context->device, "auto", NULL) == LOB_OK;
+        *backend = opened ? gpu : &cpu;
+        return LOB_OK;
+    }
+    if (!gpu || strncmp(choice, gpu->name, strlen(gpu->name)) != 0)
+        return lob_fail_hint(error, LOB_EDEVICE, LOB_HINT_USE_CPU,
+                             "this build has no backend named %s", choice);
+    const lob_status st = lob_device_open(&context->device, choice, error);
+    if (st == LOB_OK) *backend = gpu;
+    return st;
+}
+
+void lob_backend_close(lob_context *context)
+{
+    lob_device_close(context->device);
+    context->device = NULL;
 }

@@ -5,6 +5,7 @@
 #include "volumes/volume.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 enum { HUGE_PAGE = 1 << 21 };
@@ -53,13 +54,20 @@ lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size
     char asked[LOB_BYTES_TEXT];
     *out = NULL;
     if (bytes < 0) return refuse_count(budget, error);
-    const lob_status st = lob_budget_hold(budget, bytes, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(budget, bytes, error));
     *out = lob_alloc_pages(bytes);
     if (*out) return LOB_OK;
     lob_budget_release(budget, bytes);
     return lob_fail(error, LOB_ENOMEM, "no memory for %s: %s more were asked for", budget->who,
                     lob_bytes_text(asked, bytes));
+}
+
+lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, size_t size,
+                             lob_error *error)
+{
+    LOB_TRY(lob_budget_alloc(budget, block, count, size, error));
+    memset(*(void **)block, 0, (size_t)count * size);
+    return LOB_OK;
 }
 
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size)

@@ -10,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Used by one thread at a time. held and peak are 0 before. */
 typedef struct {
@@ -44,14 +42,16 @@ void lob_budget_release(lob_budget *budget, int64_t bytes);
 lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size_t size,
                             lob_error *error);
 
+/* The same with every byte 0. */
+lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, size_t size,
+                             lob_error *error);
+
 /* Free a block of lob_budget_alloc; NULL is allowed and counts nothing. */
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size);
 
-/* The same allocation without a budget, for outputs. NULL where there is no memory. */
+/* The allocation by itself, without a budget, for outputs. NULL where there is no memory. */
 void *lob_alloc_pages(int64_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -6,9 +6,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct lob_device lob_device; /* an open GPU, see kernels/device/device.h */
 
@@ -26,8 +24,6 @@ typedef struct {
     void *user; /* passed to progress */
 } lob_context;
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

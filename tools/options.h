@@ -35,7 +35,7 @@ typedef enum {
     LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
     LOB_OPT_LENGTH, /* lob_size: "8mm", "5um", "20vox"; mm without a unit */
-    LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5um3"; voxels without a unit */
+    LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;

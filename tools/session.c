@@ -239,7 +239,10 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
     [LOB_HINT_REPLACE] = "use --force to replace it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+    [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
+    [LOB_HINT_RESAMPLE] = ("3D Slicer's module Resample Scalar/Vector/DWI Volume does that, or "
+                           "`antsApplyTransforms -i LABELS -r SCAN -n NearestNeighbor -o OUT`"),
 };
 
 /* Append the words of an error's hint to its text. */

@@ -2,11 +2,11 @@
 #ifndef LOB_BYTES_H
 #define LOB_BYTES_H
 
+#include "volumes/both.h"
+
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 enum { LOB_BYTES_TEXT = 32 };
 
@@ -14,8 +14,6 @@ enum { LOB_BYTES_TEXT = 32 };
  * text. */
 const char *lob_bytes_text(char text[LOB_BYTES_TEXT], int64_t bytes);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -2,15 +2,13 @@
 #ifndef LOB_CLOCK_H
 #define LOB_CLOCK_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "volumes/both.h"
+
+LOB_BEGIN_DECLS
 
 /* Seconds of a monotonic wall clock; only differences mean something. */
 double lob_clock_s(void);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -2,20 +2,23 @@
 #ifndef LOB_GEOMETRY_H
 #define LOB_GEOMETRY_H
 
+#include "volumes/both.h"
+
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     double affine[3][4];  /* world = affine * (i, j, k, 1) */
     double spacing_mm[3]; /* lengths of the affine's first three columns, each > 0 */
+    bool unoriented;      /* the file does not say which way its axes lie in the patient */
+    bool micrometres;     /* the file gives lengths in micrometres */
 } lob_geometry;
 
 typedef enum { LOB_SAGITTAL, LOB_CORONAL, LOB_AXIAL } lob_anatomical_plane;
 
-/* Axis-aligned voxels of this size, the centre of voxel (0,0,0) at the world's origin. */
+/* Axis-aligned voxels of this size, the centre of voxel (0,0,0) at the world's origin; oriented, in
+ * millimetres. */
 lob_geometry lob_geometry_of_spacing(const double spacing_mm[3]);
 
 /*
@@ -35,6 +38,12 @@ double lob_voxel_mm3(const lob_geometry *geometry);
  * cross product of the other two columns or, by the same rule, the product of their spacings. */
 double lob_face_mm2(const lob_geometry *geometry, int axis);
 
+/*
+ * Are lengths best shown in micrometres? They are where the file gives them so, or the smallest
+ * side of a voxel is below 0.02 mm.
+ */
+bool lob_shows_micrometres(const lob_geometry *geometry);
+
 /* World position in mm of a voxel position, which may have fractions. */
 void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3]);
 
@@ -53,8 +62,6 @@ void lob_orientation(char code[4], const lob_geometry *geometry);
 /* The voxel axis (0 x, 1 y, 2 z) closest to the normal of this plane. */
 int lob_anatomical_axis(const lob_geometry *geometry, lob_anatomical_plane plane);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -5,9 +5,7 @@
 #include "volumes/both.h"
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* The labels of a volume in ascending order, without 0. Dense label i + 1 stands for values[i]. */
 typedef struct {
@@ -76,8 +74,6 @@ lob_status lob_labels_pack(lob_volume *volume, int32_t largest);
 /* Free the arrays and leave count 0. */
 void lob_label_set_free(lob_label_set *set);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -3,9 +3,9 @@
 #ifndef LOB_STATUS_H
 #define LOB_STATUS_H
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "volumes/both.h"
+
+LOB_BEGIN_DECLS
 
 /* name, exit code of a command that ends with it (BSD sysexits where one fits), text */
 #define LOB_STATUS_LIST(X)                                   \
@@ -40,7 +40,9 @@ typedef enum {
     LOB_HINT_RAISE_MEMORY, /* raise the memory limit that the caller set */
     LOB_HINT_REPLACE,      /* allow an existing output to be replaced */
     LOB_HINT_CHOOSE_FRAME, /* choose one of the file's time frames */
+    LOB_HINT_CHOOSE_SET,   /* name one of the file's data sets; lob_list lists them */
     LOB_HINT_SAVE_FRAME,   /* the caller cannot choose: save one frame as a file of its own */
+    LOB_HINT_RESAMPLE,     /* bring volumes onto one grid, with a program that interpolates */
     LOB_HINTS
 } lob_hint;
 
@@ -79,8 +81,13 @@ lob_status lob_fail_hint(lob_error *error, lob_status status, lob_hint hint, con
 #endif
     ;
 
-#ifdef __cplusplus
-}
-#endif
+/* Return from the enclosing function with the status of a call that failed. */
+#define LOB_TRY(call)                          \
+    do {                                       \
+        const lob_status status_ = (call);     \
+        if (status_ != LOB_OK) return status_; \
+    } while (0)
+
+LOB_END_DECLS
 
 #endif

@@ -6,9 +6,7 @@
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     int64_t nx, ny, nz; /* voxels along each axis, each >= 1; x is fastest in memory */
@@ -75,6 +73,9 @@ static inline int64_t lob_side(lob_dims dims, int axis)
  */
 double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims);
 
+/* How far apart corners of one grid may lie: 5 % of the smallest spacing of both geometries. */
+double lob_grid_tolerance_mm(const lob_geometry *a, const lob_geometry *b);
+
 /*
  * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
  * inter 0, one frame. Voxels are zero.
@@ -105,7 +106,7 @@ void lob_volume_free(lob_volume *volume);
 
 /*
  * Check that two volumes share one grid: the same dims, and corners of the grid no farther apart in
- * the world than 5 % of the smallest spacing (writers round affines differently).
+ * the world than lob_grid_tolerance_mm (writers round affines differently).
  *
  *   a_name, b_name  in   names for the message, usually the paths
  *   error           out  says what differs, by how much: dims, spacing, orientation, position
@@ -115,8 +116,6 @@ void lob_volume_free(lob_volume *volume);
 lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volume *b,
                          const char *b_name, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -2,13 +2,13 @@
 #ifndef LOB_VOXEL_TYPE_H
 #define LOB_VOXEL_TYPE_H
 
+#include "volumes/both.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* type, C type, name, is integer, smallest value, largest value (as double) */
 #define LOB_TYPE_LIST(X)                                     \
@@ -22,6 +22,14 @@ extern "C" {
     X(LOB_I64, int64_t, "int64", true, INT64_MIN, INT64_MAX) \
     X(LOB_F32, float, "float32", false, -FLT_MAX, FLT_MAX)   \
     X(LOB_F64, double, "float64", false, -DBL_MAX, DBL_MAX)
+
+/* Switch over a type, to the case that X makes of its row. */
+#define LOB_TYPE_SWITCH(type, X) \
+    switch (type) {              \
+        LOB_TYPE_LIST(X)         \
+    case LOB_TYPES:              \
+        break;                   \
+    }
 
 typedef enum {
 #define LOB_TYPE_ENUM(type, ctype, name, integer, lowest, highest) type,
@@ -53,8 +61,6 @@ lob_type lob_type_named(const char *name);
  */
 void lob_values(double *values, const void *data, lob_type type, int64_t first, int64_t n);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -30,9 +30,7 @@
 
 #include <math.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef enum { LOB_JOIN_ANY, LOB_JOIN_EQUAL, LOB_JOIN_TOLERANCE } lob_join;
 typedef enum { LOB_ORDER_RASTER, LOB_ORDER_SIZE } lob_components_order;
@@ -118,8 +116,6 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
 /* Free the arrays and leave everything 0. */
 void lob_components_output_free(lob_components_output *out);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -1,6 +1,6 @@
 /* Connected components on the CPU, from image to labels; join/run_table.h has the overview. */
 #include "kernels/components/components_select.h"
-#include "kernels/components/join/label_runs.h"
+#include "kernels/components/join/run_table.h"
 #include "kernels/components/label/holes.h"
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
@@ -64,10 +64,8 @@ static lob_status select_by_size(call *c, double share)
     int32_t *label = NULL;
     int64_t *voxels; /* of each piece, then of each component */
     const int64_t heap = lob_components_select_bytes(t->components, c->options);
-    lob_status st = lob_budget_alloc(budget, &voxels, t->pieces, sizeof *voxels, c->error);
-    if (st != LOB_OK) return st;
-    memset(voxels, 0, (size_t)t->pieces * sizeof *voxels);
-    st = lob_run_table_visit(t, add_voxels, voxels, share, c->error);
+    LOB_TRY(lob_budget_calloc(budget, &voxels, t->pieces, sizeof *voxels, c->error));
+    lob_status st = lob_run_table_visit(t, add_voxels, voxels, share, c->error);
     /* The number of a component is at most that of its first piece: sums move to the front. */
     for (int64_t i = 0; st == LOB_OK && i < t->pieces; i++) {
         const int64_t sum = voxels[i];
@@ -132,21 +130,16 @@ static lob_status measure_pieces(call *c, const lob_run_table *t, double share)
     lob_components_output *out = c->out;
     piece_sums sums = {.call = c};
     int64_t labelled = 0;
-    lob_status st =
-        lob_budget_alloc(&c->budget, &sums.index, t->pieces, sizeof *sums.index, c->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_alloc(&c->budget, &sums.index, t->pieces, sizeof *sums.index, c->error));
     for (int64_t i = 0; i < t->pieces; i++) {
         sums.index[i] = (uint32_t)labelled;
         labelled += t->number[i] != 0;
     }
-    st = lob_budget_alloc(&c->budget, &sums.regions, labelled, sizeof *sums.regions, c->error);
+    lob_status st =
+        lob_budget_calloc(&c->budget, &sums.regions, labelled, sizeof *sums.regions, c->error);
     if (st == LOB_OK && out->values)
-        st = lob_budget_alloc(&c->budget, &sums.values, labelled, sizeof *sums.values, c->error);
-    if (st == LOB_OK) {
-        memset(sums.regions, 0, (size_t)labelled * sizeof *sums.regions);
-        if (sums.values) memset(sums.values, 0, (size_t)labelled * sizeof *sums.values);
-        st = lob_run_table_visit(t, add_regions, &sums, share, c->error);
-    }
+        st = lob_budget_calloc(&c->budget, &sums.values, labelled, sizeof *sums.values, c->error);
+    if (st == LOB_OK) st = lob_run_table_visit(t, add_regions, &sums, share, c->error);
     for (int64_t i = 0; st == LOB_OK && i < t->pieces; i++) {
         if (!t->number[i]) continue;
         lob_region_add(&out->regions[t->number[i] - 1], &sums.regions[sums.index[i]]);
@@ -163,30 +156,24 @@ static lob_status measure_pieces(call *c, const lob_run_table *t, double share)
 static lob_status alloc_regions(call *c)
 {
     lob_components_output *out = c->out;
-    const int64_t count = out->count;
-    lob_status st =
-        lob_budget_alloc(&c->budget, &out->regions, count, sizeof *out->regions, c->error);
-    if (st == LOB_OK) memset(out->regions, 0, (size_t)count * sizeof *out->regions);
-    if (st != LOB_OK || !c->in->intensities) return st;
-    st = lob_budget_alloc(&c->budget, &out->values, count, sizeof *out->values, c->error);
-    if (st == LOB_OK) memset(out->values, 0, (size_t)count * sizeof *out->values);
-    return st;
+    LOB_TRY(
+        lob_budget_calloc(&c->budget, &out->regions, out->count, sizeof *out->regions, c->error));
+    if (!c->in->intensities) return LOB_OK;
+    return lob_budget_calloc(&c->budget, &out->values, out->count, sizeof *out->values, c->error);
 }
 
 static lob_status measure(call *c, const double share[2])
 {
     lob_components_output *out = c->out;
-    lob_status st = alloc_regions(c);
-    if (st != LOB_OK) return st;
+    LOB_TRY(alloc_regions(c));
     if (c->in->intensities) {
         const lob_extremes all = lob_extremes_of(c->in->intensities, c->runs.threads);
         out->fine = lob_fine_levels_of(&all, c->in->intensities->type);
     }
-    st = measure_pieces(c, &c->runs, share[0]);
-    if (st == LOB_OK && c->options->fill_holes) st = measure_pieces(c, &c->holes, share[1]);
-    if (st == LOB_OK && c->in->intensities)
-        st = lob_regions_check_data(out->values, out->count, c->error);
-    return st;
+    LOB_TRY(measure_pieces(c, &c->runs, share[0]));
+    if (c->options->fill_holes) LOB_TRY(measure_pieces(c, &c->holes, share[1]));
+    if (!c->in->intensities) return LOB_OK;
+    return lob_regions_check_data(out->values, out->count, c->error);
 }
 
 /* Note the first voxel of each label. */
@@ -214,9 +201,7 @@ static lob_status find_first_voxels(call *c, int64_t *at, double share)
 static lob_status list_members(call *c, double share)
 {
     int64_t **member = &c->out->member;
-    const lob_status st =
-        lob_budget_alloc(&c->budget, member, c->out->count, sizeof **member, c->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_alloc(&c->budget, member, c->out->count, sizeof **member, c->error));
     return find_first_voxels(c, *member, share);
 }
 
@@ -367,9 +352,8 @@ static lob_status alloc_labels(call *c)
 
 static lob_status write_labels(call *c, double share)
 {
-    lob_status st = alloc_labels(c);
-    if (st != LOB_OK) return st;
-    st = lob_run_table_visit_bits(&c->runs, write_row, c, share);
+    LOB_TRY(alloc_labels(c));
+    lob_status st = lob_run_table_visit_bits(&c->runs, write_row, c, share);
     if (c->out->labels == c->runs.run_piece) lob_run_table_detach(&c->runs);
     if (st == LOB_OK && c->options->fill_holes)
         st = lob_run_table_visit(&c->holes, write_holes, c, 1.0, c->error);
@@ -383,16 +367,16 @@ static lob_status label_image(call *c)
     lob_status st = lob_label_runs(&c->runs, join, c->error);
     out->foreground = atomic_load(&c->foreground);
     out->not_finite = atomic_load(&c->not_finite);
-    if (st == LOB_OK) st = number_components(c, fill[0]);
-    if (st == LOB_OK && c->options->fill_holes)
-        st = lob_components_holes(&c->holes, &c->runs, out->count < out->found, fill, c->error);
-    if (st == LOB_OK && c->options->regions) st = measure(c, sum);
-    if (st == LOB_OK && lob_components_lists_members(c->options)) st = list_members(c, 0.87);
+    if (st != LOB_OK) return st;
+    LOB_TRY(number_components(c, fill[0]));
+    if (c->options->fill_holes)
+        LOB_TRY(lob_components_holes(&c->holes, &c->runs, out->count < out->found, fill, c->error));
+    if (c->options->regions) LOB_TRY(measure(c, sum));
+    if (lob_components_lists_members(c->options)) LOB_TRY(list_members(c, 0.87));
     int64_t largest = out->count;
-    if (st == LOB_OK && c->options->keep_values) st = keep_values(c, &largest, 0.9);
-    if (st == LOB_OK) st = lob_components_type(&out->type, largest, c->options, c->error);
-    if (st == LOB_OK) st = write_labels(c, 0.95);
-    return st;
+    if (c->options->keep_values) LOB_TRY(keep_values(c, &largest, 0.9));
+    LOB_TRY(lob_components_type(&out->type, largest, c->options, c->error));
+    return write_labels(c, 0.95);
 }
 
 lob_status lob_components_cpu(lob_components_output *out, const lob_components_input *in,
@@ -400,8 +384,7 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                               lob_error *error)
 {
     *out = (lob_components_output){0};
-    lob_status st = lob_components_check(in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_components_check(in, options, error));
     call c = {
         .in = in,
         .options = options,
@@ -423,7 +406,7 @@ lob_status lob_components_cpu(lob_components_output *out, const lob_components_i
                              .stages = &c.stages,
                              .make_bits = make_bits,
                              .user = &c};
-    st = label_image(&c);
+    lob_status st = label_image(&c);
     if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
         st = LOB_ECANCEL;
     lob_budget_free(&c.budget, c.value, out->count, sizeof *c.value);

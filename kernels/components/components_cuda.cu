@@ -79,8 +79,8 @@ static lob_status fetch_values(call *c, selection *s, lob_error *error)
     g.n = c->found;
     g.member = (u64 *)c->per_component;
     LOB_TRY(find_members(c, g.member, error));
-    LOB_TRY(lob_launch(c->device, gather_kernel, "reading values",
-                       lob_grid_blocks(c->device, g.n, VALUE_THREADS), VALUE_THREADS, 0, g, error));
+    LOB_TRY(
+        lob_launch_over(c->device, gather_kernel, "reading values", g.n, VALUE_THREADS, g, error));
     return lob_device_download(c->device, s->stored, g.member, g.n * (int64_t)sizeof *s->stored,
                                error);
 }
@@ -167,9 +167,8 @@ static lob_status write_values(call *c, const selection *s, int64_t selected, lo
     v.value = (const int32_t *)values;
     v.label = narrow_bytes ? narrow : labels;
     LOB_TRY(lob_device_upload(c->device, values, s->value, bytes, error));
-    LOB_TRY(lob_launch(c->device, value_kernel, "writing values",
-                       lob_grid_blocks(c->device, v.voxels, VALUE_THREADS), VALUE_THREADS, 0, v,
-                       error));
+    LOB_TRY(lob_launch_over(c->device, value_kernel, "writing values", v.voxels, VALUE_THREADS, v,
+                            error));
     if (narrow_bytes)
         LOB_CUDA(cudaMemcpyAsync(labels, narrow, (size_t)narrow_bytes, cudaMemcpyDeviceToDevice,
                                  lob_device_cuda_stream(c->device)));

@@ -9,9 +9,7 @@
 
 #include "kernels/components/components.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * As lob_components_cpu, on context->device, which must be open.
@@ -48,8 +46,6 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
                                       const lob_components_options *options,
                                       const lob_context *context, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

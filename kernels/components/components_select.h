@@ -5,9 +5,7 @@
 #include "kernels/components/components.h"
 #include "kernels/components/components_voxel.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Check input and options. Returns LOB_OK, LOB_EARG or LOB_EDATA. */
 lob_status lob_components_check(const lob_components_input *in,
@@ -57,8 +55,6 @@ lob_status lob_component_label_of_value(int32_t *label, double value, lob_error 
 lob_status lob_component_label_of_voxel(int32_t *label, const lob_volume *image, int64_t at,
                                         lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

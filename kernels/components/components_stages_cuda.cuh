@@ -130,14 +130,6 @@ lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error);
 
 /* ---- for all stages ---- */
 
-/* Launch a kernel whose threads take n items in turn. */
-static inline lob_status launch_over(call *c, void (*kernel)(join_params), const char *name,
-                                     int64_t n, int threads, lob_error *error)
-{
-    return lob_launch(c->device, kernel, name, lob_grid_blocks(c->device, n, threads), threads, 0,
-                      c->join, error);
-}
-
 /* Report the progress made; LOB_ECANCEL if the caller asks to stop. */
 static inline lob_status report_progress(call *c, double done)
 {

@@ -60,8 +60,7 @@ static lob_status read_slab(streaming *s, lob_labelled_slab *slab, int64_t z)
 {
     const int64_t left = s->dims.nz - z;
     *slab = (lob_labelled_slab){.z = z, .planes = left < s->planes ? left : s->planes};
-    lob_status st = s->stream->read(s->stream->user, &slab->in, z, slab->planes, s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(s->stream->read(s->stream->user, &slab->in, z, slab->planes, s->error));
     const lob_dims dims = {s->dims.nx, s->dims.ny, slab->planes};
     const lob_volume *image = slab->in.image;
     if (s->format.channels == 0) {
@@ -86,11 +85,10 @@ static lob_status label_slab(streaming *s, lob_labelled_slab *slab, bool regions
     options.type = LOB_I32;
     const lob_components_input in = {.image = slab->in.image, .mask = slab->in.mask};
     const int64_t labels = slab->planes * s->plane_voxels * (int64_t)sizeof(int32_t);
-    lob_status st = lob_budget_hold(&s->budget, labels, s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(&s->budget, labels, s->error));
     slab->bytes = labels;
     const lob_context part = inner_context(s);
-    st = s->label(&slab->labelled, &in, &options, &part, s->error);
+    lob_status st = s->label(&slab->labelled, &in, &options, &part, s->error);
     const int64_t peak = s->budget.held + slab->labelled.working_bytes;
     if (peak > s->budget.peak) s->budget.peak = peak;
     if (st != LOB_OK || !regions) return st;
@@ -132,9 +130,8 @@ static lob_status write_slab(streaming *s, int64_t z, int64_t *piece, int32_t *r
 {
     lob_labelled_slab slab;
     const int64_t nx = s->dims.nx;
-    lob_status st = read_slab(s, &slab, z);
-    if (st != LOB_OK) return st;
-    st = label_slab(s, &slab, false);
+    LOB_TRY(read_slab(s, &slab, z));
+    lob_status st = label_slab(s, &slab, false);
     const int64_t next = *piece + slab.labelled.found, pieces = s->pieces.count;
     const bool last = z + slab.planes == s->dims.nz;
     if (st == LOB_OK && (next > pieces || (last && next < pieces)))
@@ -164,8 +161,7 @@ static lob_status find_range(streaming *s)
     lob_type type = LOB_U8;
     for (int64_t z = 0; z < s->dims.nz; z += s->planes) {
         lob_labelled_slab slab;
-        lob_status st = read_slab(s, &slab, z);
-        if (st != LOB_OK) return st;
+        LOB_TRY(read_slab(s, &slab, z));
         if (!slab.in.intensities) return LOB_OK;
         s->pieces.intensities = true;
         type = slab.in.intensities->type;
@@ -213,16 +209,14 @@ static lob_status label_slabs(streaming *s)
 static lob_status label_whole(streaming *s)
 {
     lob_labelled_slab slab;
-    lob_status st = read_slab(s, &slab, 0);
-    if (st != LOB_OK) return st;
+    LOB_TRY(read_slab(s, &slab, 0));
     lob_components_output *out = s->out;
     const lob_type widest = s->options->type == LOB_TYPES ? LOB_I32 : s->options->type;
-    st = lob_budget_hold(
-        &s->budget, slab.planes * s->plane_voxels * (int64_t)lob_type_of(widest)->bytes, s->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(
+        &s->budget, slab.planes * s->plane_voxels * (int64_t)lob_type_of(widest)->bytes, s->error));
     s->to = 0.99;
     const lob_context part = inner_context(s);
-    st = s->label(out, &slab.in, s->options, &part, s->error);
+    lob_status st = s->label(out, &slab.in, s->options, &part, s->error);
     s->budget.peak = s->budget.held + out->working_bytes;
     if (st != LOB_OK) return st;
     int64_t largest = 0;

@@ -12,9 +12,7 @@
 
 #include "kernels/components/components.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* The caller's functions that read and write planes. Any return value but LOB_OK ends the call. */
 typedef struct {
@@ -84,8 +82,6 @@ lob_status lob_components_streamed(lob_components_output *out, const lob_compone
  */
 int64_t lob_components_stream_planes(lob_dims dims, int64_t voxel_bytes, int64_t memory);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

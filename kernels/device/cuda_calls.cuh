@@ -43,19 +43,8 @@ static inline cudaStream_t lob_device_cuda_stream(const lob_device *device)
     return (cudaStream_t)lob_device_stream(device);
 }
 
-/* Returns from the enclosing function with the status when a CUDA call fails. */
-#define LOB_CUDA(call)                                                     \
-    do {                                                                   \
-        const lob_status status_ = lob_device_check((call), #call, error); \
-        if (status_ != LOB_OK) return status_;                             \
-    } while (0)
-
-/* The same for calls that give a status. */
-#define LOB_TRY(call)                          \
-    do {                                       \
-        const lob_status status_ = (call);     \
-        if (status_ != LOB_OK) return status_; \
-    } while (0)
+/* LOB_TRY for CUDA calls. */
+#define LOB_CUDA(call) LOB_TRY(lob_device_check((call), #call, error))
 
 /* Thread blocks for n items, where threads take one item after the other: at most twice what runs
  * at once. */
@@ -79,7 +68,16 @@ static lob_status lob_launch(lob_device *device, void (*kernel)(A), const char *
     return lob_device_check(cudaGetLastError(), name, error);
 }
 
-/* The same, with all blocks on the device at once, so that they may wait for each other. */
+/* The same for a kernel whose threads take n items in turn. */
+template <typename A>
+static lob_status lob_launch_over(lob_device *device, void (*kernel)(A), const char *name,
+                                  int64_t n, int threads, const A &argument, lob_error *error)
+{
+    return lob_launch(device, kernel, name, lob_grid_blocks(device, n, threads), threads, 0,
+                      argument, error);
+}
+
+/* A launch with all blocks on the device at once, so that they may wait for each other. */
 template <typename A>
 static lob_status lob_launch_cooperative(lob_device *device, void (*kernel)(A), const char *name,
                                          int blocks, int threads, size_t shared, A argument,

@@ -1,5 +1,5 @@
 /* A GPU to compute on, through CUDA's runtime: opening, working memory, staged copies, errors. */
-#include "kernels/device/device_struct.h"
+#include "kernels/device/cuda_calls.cuh"
 
 #include "volumes/clock.h"
 
@@ -10,6 +10,20 @@
 static const int64_t STAGING_BYTES = 16 << 20;
 static const int64_t FEW_BYTES = 4096; /* take no time worth telling */
 static const int64_t DRIVER_BYTES = 64 << 20;
+
+struct lob_device {
+    int number, capability, multiprocessors;
+    int64_t shared_bytes, total_bytes;
+    char name[256];
+    cudaStream_t stream;
+    void *block[LOB_DEVICE_BLOCKS];
+    int64_t block_bytes[LOB_DEVICE_BLOCKS];
+    uint64_t block_uses[LOB_DEVICE_BLOCKS]; /* calls that asked for the block */
+    unsigned char *staging[2];              /* pinned */
+    cudaEvent_t staged[2];                  /* the copy out of or into it has been done */
+    lob_device_mailbox *mailbox;            /* pinned and mapped into the device */
+    lob_device_traffic traffic;
+};
 
 static lob_status status_of(cudaError_t result)
 {

@@ -13,9 +13,7 @@
 
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * Open a GPU.
@@ -74,8 +72,6 @@ void *lob_device_stream(const lob_device *device);
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */
 lob_status lob_device_wait(lob_device *device, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

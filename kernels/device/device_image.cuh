@@ -52,43 +52,34 @@ static inline lob_device_image lob_device_image_of(const lob_volume *image, cons
 /* All of a volume as one view. */
 static inline lob_device_view lob_device_view_of(lob_dims dims)
 {
-    lob_device_view view = {};
-    view.stride[0] = 1;
-    view.stride[1] = dims.nx;
-    view.stride[2] = dims.nx * dims.ny;
-    view.side[0] = (uint32_t)dims.nx;
-    view.side[1] = (uint32_t)dims.ny;
-    view.side[2] = (uint32_t)dims.nz;
-    return view;
+    return {
+        0,
+        {1,                 dims.nx,           dims.nx * dims.ny},
+        {(uint32_t)dims.nx, (uint32_t)dims.ny, (uint32_t)dims.nz},
+        false
+    };
+}
+
+#define LOB_STORED(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                                  \
+        return reals || integer ? (T)((const ctype *)image->stored)[i] : 0;
+
+template <typename T, bool reals>
+static __device__ inline T lob_stored(const lob_device_image *image, int64_t i)
+{
+    LOB_TYPE_SWITCH(image->type, LOB_STORED);
+    return 0;
 }
 
 /* Stored integers sign-extended; of other types nothing. */
 static __device__ inline uint64_t lob_stored_bits(const lob_device_image *image, int64_t i)
 {
-#define BITS_OF(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                               \
-        return integer ? (uint64_t)((const ctype *)image->stored)[i] : 0;
-    switch (image->type) {
-        LOB_TYPE_LIST(BITS_OF)
-    case LOB_TYPES:
-        break;
-    }
-#undef BITS_OF
-    return 0;
+    return lob_stored<uint64_t, false>(image, i);
 }
 
 static __device__ inline double lob_stored_value(const lob_device_image *image, int64_t i)
 {
-#define VALUE_OF(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                                \
-        return (double)((const ctype *)image->stored)[i];
-    switch (image->type) {
-        LOB_TYPE_LIST(VALUE_OF)
-    case LOB_TYPES:
-        break;
-    }
-#undef VALUE_OF
-    return 0.0;
+    return lob_stored<double, true>(image, i);
 }
 
 enum { LOB_VOXEL_OUTSIDE, LOB_VOXEL_DATA, LOB_VOXEL_NOT_FINITE };

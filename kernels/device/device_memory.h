@@ -8,9 +8,7 @@
 #include "kernels/device/device.h"
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* ---- blocks ---- */
 
@@ -118,8 +116,6 @@ int64_t lob_device_bytes_of(const lob_volume *volume);
 lob_status lob_device_missing(lob_error *error);   /* no GPU was opened */
 lob_status lob_device_too_large(lob_error *error); /* the volume exceeds what a GPU can index */
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -10,9 +10,7 @@
 #include "kernels/context.h"
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * Find the squared distance, in mm^2, from each voxel's centre to the nearest centre of a voxel of
@@ -32,8 +30,6 @@ lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims 
 /* Bytes of working memory that lob_distance_squared takes, beyond its arguments. */
 int64_t lob_distance_bytes(lob_dims dims, int threads);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

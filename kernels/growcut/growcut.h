@@ -40,9 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef enum { LOB_RULE_STRENGTH, LOB_RULE_DISTANCE } lob_growcut_kind;
 
@@ -130,8 +128,6 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
                            const lob_growcut_input *in, const lob_growcut_options *options,
                            const lob_context *context, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -8,23 +8,6 @@
 /* Voxels along a tile's side: its keys and levels then fit the second-level cache. */
 enum { TILE_3D = 32, TILE_2D = 128 };
 
-/* Add the result of a section to that of the call. */
-static void add_stats(lob_growcut_stats *to, const lob_growcut_stats *part)
-{
-    to->data_voxels += part->data_voxels;
-    to->not_finite += part->not_finite;
-    to->seeds += part->seeds;
-    to->seeds_outside += part->seeds_outside;
-    to->reached += part->reached;
-    to->ties += part->ties;
-    to->largest_cost = fmax(to->largest_cost, part->largest_cost);
-    to->level_step = fmax(to->level_step, part->level_step);
-    if (part->rounds > to->rounds) to->rounds = part->rounds;
-    to->fixed_point = to->fixed_point && part->fixed_point;
-    if (part->key_bits > to->key_bits) to->key_bits = part->key_bits;
-    if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
-}
-
 /* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
 static const double FIRST_ATTEMPT = 0.9;
 
@@ -44,37 +27,31 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     const double share = section->out->tie ? 0.5 : 1.0;
     lob_growcut_result result = {.overflow = !try_32}, ties = {0};
     lob_growcut_section pass = *section;
-    lob_status st = LOB_OK;
     pass.progress_to = section->progress_from;
     if (try_32) {
         next_pass(&pass, section, key_bits == 32 ? share : FIRST_ATTEMPT * share);
-        st = lob_growcut_tiles_32(&pass, &result, error);
+        LOB_TRY(lob_growcut_tiles_32(&pass, false, &result, error));
     }
-    if (st != LOB_OK) return st;
     if (result.overflow && key_bits == 32)
         return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
-    stats->key_bits = result.overflow ? 64 : 32;
-    stats->working_bytes = result.working_bytes;
-    if (result.overflow) {
+    const bool wide = result.overflow;
+    *stats = result.stats;
+    if (wide) {
         next_pass(&pass, section, share);
-        st = lob_growcut_tiles_64(&pass, &result, error);
+        LOB_TRY(lob_growcut_tiles_64(&pass, false, &result, error));
     }
-    if (st != LOB_OK) return st;
     if (section->out->tie) {
         next_pass(&pass, section, 1.0);
-        st = stats->key_bits == 32 ? lob_growcut_ties_32(&pass, &ties, error)
-                                   : lob_growcut_ties_64(&pass, &ties, error);
+        LOB_TRY((wide ? lob_growcut_tiles_64 : lob_growcut_tiles_32)(&pass, true, &ties, error));
     }
-    stats->seeds = result.seeds;
-    stats->seeds_outside = result.seeds_outside;
-    stats->reached = result.reached;
-    stats->ties = ties.ties;
-    stats->rounds = result.rounds;
-    stats->fixed_point = result.fixed_point;
+    const int64_t bytes[2] = {stats->working_bytes, ties.stats.working_bytes};
+    *stats = result.stats;
+    stats->ties = ties.stats.ties;
+    stats->key_bits = wide ? 64 : 32;
     stats->largest_cost = (double)result.largest / section->rule.unit * section->levels.level_step;
-    if (result.working_bytes > stats->working_bytes) stats->working_bytes = result.working_bytes;
-    if (ties.working_bytes > stats->working_bytes) stats->working_bytes = ties.working_bytes;
-    return st;
+    for (int i = 0; i < 2; i++)
+        if (bytes[i] > stats->working_bytes) stats->working_bytes = bytes[i];
+    return LOB_OK;
 }
 
 /* Grow one section: scan its levels, make its rule, run the engine. */
@@ -144,7 +121,7 @@ static void grow_the_rest(slices *all)
         atomic_fetch_add(&all->finished, 1);
 #pragma omp critical(lob_growcut_slices)
         {
-            add_stats(all->stats, &part);
+            lob_growcut_stats_add(all->stats, &part);
             if (st != LOB_OK && all->status == LOB_OK) {
                 all->status = st;
                 if (all->error) *all->error = reason;
@@ -182,8 +159,7 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
                            const lob_growcut_input *in, const lob_growcut_options *options,
                            const lob_context *context, lob_error *error)
 {
-    lob_status st = lob_growcut_check(in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_growcut_check(in, options, error));
     const bool flat = options->slice_axis >= 0;
     lob_growcut_section section = {
         .in = in,
@@ -201,8 +177,8 @@ lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *sta
         .progress_to = 1.0
     };
     lob_growcut_stats sums = {.fixed_point = true};
-    st = flat ? grow_slices(&section, options, &sums, error)
-              : grow_section(&section, options, &sums, error);
+    lob_status st = flat ? grow_slices(&section, options, &sums, error)
+                         : grow_section(&section, options, &sums, error);
     if (st == LOB_OK && sums.seeds == 0)
         st = lob_fail(error, LOB_EDATA,
                       "all %lld seed voxels lie outside the mask, the range or the finite values",

@@ -144,26 +144,17 @@ static lob_status make_rules(growcut_call *c, section_tables *t)
 }
 
 /* Add a batch's result to the call's. */
-static void add_result(growcut_call *c, const section_tables *t, const batch_result *result,
-                       int key_bits)
+static void add_result(growcut_call *c, const section_tables *t, lob_growcut_stats stats)
 {
-    lob_growcut_stats *sums = &c->sums;
-    sums->seeds += result->seeds;
-    sums->seeds_outside += result->seeds_outside;
-    sums->reached += result->reached;
-    sums->ties += result->ties;
-    sums->fixed_point = sums->fixed_point && result->fixed_point;
-    if (result->rounds > sums->rounds) sums->rounds = result->rounds;
-    if (result->working_bytes > sums->working_bytes) sums->working_bytes = result->working_bytes;
-    if (key_bits > sums->key_bits) sums->key_bits = key_bits;
     for (int64_t i = 0; i < c->batch.sections; i++) {
         const lob_levels *levels = &t->levels[i];
         const double cost = (double)t->largest[i] / t->rules[i].unit * levels->level_step;
-        sums->data_voxels += levels->data_voxels;
-        sums->not_finite += levels->not_finite;
-        sums->largest_cost = fmax(sums->largest_cost, cost);
-        sums->level_step = fmax(sums->level_step, levels->level_step);
+        stats.data_voxels += levels->data_voxels;
+        stats.not_finite += levels->not_finite;
+        stats.largest_cost = fmax(stats.largest_cost, cost);
+        stats.level_step = fmax(stats.level_step, levels->level_step);
     }
+    lob_growcut_stats_add(&c->sums, &stats);
 }
 
 /* One attempt, with keys of type K. */
@@ -172,12 +163,8 @@ static lob_status attempt(growcut_call *c, const section_tables *t, batch_result
 {
     *result = batch_result{};
     result->largest = t->largest;
-    LOB_TRY(grow_batch<K>(&c->batch, result, c->error));
-    c->counts.tiles += result->counts.tiles;
-    c->counts.sweeps += result->counts.sweeps;
-    c->counts.visits += result->counts.visits;
-    c->counts.pops += result->counts.pops;
-    return LOB_OK;
+    result->counts = &c->counts;
+    return grow_batch<K>(&c->batch, result, c->error);
 }
 
 /* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
@@ -201,7 +188,8 @@ static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
     if (asked == 32 && bits == 64)
         return lob_fail(c->error, LOB_EARG, "path costs do not fit 32-bit keys");
     if (bits == 64) LOB_TRY(attempt<u64>(c, t, &result));
-    add_result(c, t, &result, bits);
+    result.stats.key_bits = bits;
+    add_result(c, t, result.stats);
     return LOB_OK;
 }
 

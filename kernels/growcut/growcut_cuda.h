@@ -7,9 +7,7 @@
 
 #include "kernels/growcut/growcut.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * As lob_growcut_cpu, on context->device, which must be open. options->tile has no effect.
@@ -48,8 +46,6 @@ lob_status lob_growcut_cuda_arrays(const lob_growcut_arrays *arrays, lob_growcut
                                    const lob_growcut_input *in, const lob_growcut_options *options,
                                    const lob_context *context, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

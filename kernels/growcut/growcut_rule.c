@@ -156,6 +156,22 @@ float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units)
     return (float)fmax(exp(-(double)units / rule->e_folding), FLT_MIN);
 }
 
+void lob_growcut_stats_add(lob_growcut_stats *to, const lob_growcut_stats *part)
+{
+    to->data_voxels += part->data_voxels;
+    to->not_finite += part->not_finite;
+    to->seeds += part->seeds;
+    to->seeds_outside += part->seeds_outside;
+    to->reached += part->reached;
+    to->ties += part->ties;
+    to->largest_cost = fmax(to->largest_cost, part->largest_cost);
+    to->level_step = fmax(to->level_step, part->level_step);
+    if (part->rounds > to->rounds) to->rounds = part->rounds;
+    to->fixed_point = to->fixed_point && part->fixed_point;
+    if (part->key_bits > to->key_bits) to->key_bits = part->key_bits;
+    if (part->working_bytes > to->working_bytes) to->working_bytes = part->working_bytes;
+}
+
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
                              lob_error *error)
 {

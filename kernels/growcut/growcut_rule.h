@@ -13,9 +13,7 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/levels/levels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* Distances get more fraction bits only while a table of costs has fewer entries than this. */
 enum { LOB_GROWCUT_TABLE_ENTRIES = 1 << 20 };
@@ -62,6 +60,9 @@ uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
 /* The strength of a cost in units: exp(-cost / dmax levels), at least FLT_MIN. */
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 
+/* Add what growing some sections gave to what others gave. */
+void lob_growcut_stats_add(lob_growcut_stats *to, const lob_growcut_stats *part);
+
 /*
  * Check the options' ranges, and that the input fits together. Returns LOB_OK, LOB_EARG with a line
  * that names the option, or LOB_EDATA with a line that says what of the input does not fit.
@@ -69,8 +70,6 @@ float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_options *options,
                              lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

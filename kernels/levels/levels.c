@@ -76,11 +76,7 @@ int64_t lob_levels_data_row(uint8_t *is_data, const lob_data *data, const lob_vi
     if (ranged(data))
         for (int c = 0; c < image->channels; c++) {
             const int64_t at = c * voxels + first;
-            switch (image->type) {
-                LOB_TYPE_LIST(DROP_OUTSIDE)
-            case LOB_TYPES:
-                break;
-            }
+            LOB_TYPE_SWITCH(image->type, DROP_OUTSIDE);
         }
     return dropped;
 }
@@ -124,11 +120,7 @@ static void row_extremes(lob_extremes *e, bool *whole, const uint8_t *is_data,
 {
     const int64_t at = channel * lob_voxels(image) + first;
     lob_extremes row = {0};
-    switch (image->type) {
-        LOB_TYPE_LIST(ROW_EXTREMES)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, ROW_EXTREMES);
     lob_extremes_widen(e, &row, image->type);
 }
 
@@ -239,9 +231,5 @@ void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *lev
     const int64_t at = channel * lob_voxels(image) + lob_view_index(view, x, y, z);
     const int64_t step = view->stride[0];
     const uint16_t low = (uint16_t)levels->low_bits;
-    switch (image->type) {
-        LOB_TYPE_LIST(ROW_LEVELS)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, ROW_LEVELS);
 }

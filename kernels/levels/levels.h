@@ -16,9 +16,7 @@
 
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* A whole volume, or one slice of it as a volume with nz = 1. */
 typedef struct {
@@ -125,8 +123,6 @@ void lob_levels_row(uint16_t *out, const uint8_t *is_data, const lob_levels *lev
                     const lob_data *data, int channel, const lob_view *view, int64_t x, int64_t y,
                     int64_t z, int64_t n);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -43,17 +43,16 @@ static __device__ int64_t voxel_of(const scan_params *s, int64_t section, int64_
 {
     const lob_device_view *view = &s->view;
     int64_t x, y, z = section;
-    if (i <= UINT32_MAX) { /* 64-bit division is a long routine */
-        const uint32_t rest = (uint32_t)i / view->side[0];
-        x = (uint32_t)i - rest * view->side[0];
+    const auto split = [&](auto index) {
+        const auto rest = index / view->side[0];
+        x = index - rest * view->side[0];
         y = view->flat ? rest : rest % view->side[1];
         if (!view->flat) z = rest / view->side[1];
-    } else {
-        const int64_t rest = i / view->side[0];
-        x = i - rest * view->side[0];
-        y = view->flat ? rest : rest % view->side[1];
-        if (!view->flat) z = rest / view->side[1];
-    }
+    };
+    if (i <= UINT32_MAX)
+        split((uint32_t)i); /* 64-bit division is a long routine */
+    else
+        split(i);
     return view->offset + x * view->stride[0] + y * view->stride[1] + z * view->stride[2];
 }
 

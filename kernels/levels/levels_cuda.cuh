@@ -16,12 +16,7 @@ typedef struct {
 /* L: lob_levels, or lob_fine_levels of kernels/regions/. */
 template <typename L> static inline lob_device_levels lob_device_levels_of(const L &levels)
 {
-    lob_device_levels to = {};
-    to.low_bits = levels.low_bits;
-    to.low = levels.low;
-    to.per_unit = levels.per_unit;
-    to.exact = levels.exact;
-    return to;
+    return {levels.low_bits, levels.low, levels.per_unit, levels.exact};
 }
 
 namespace lob::levels

@@ -278,9 +278,8 @@ static lob_status collect_distances(workspace *w, const side sides[2], int32_t i
 
     w->count = 0;
     for (int s = 0; s < 2; s++) {
-        lob_status st = lob_distance_squared(w->squared, w->surface[!s], box,
-                                             sides[0].volume.geometry.spacing_mm, threads);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_distance_squared(w->squared, w->surface[!s], box,
+                                     sides[0].volume.geometry.spacing_mm, threads));
         for (int64_t i = 0; i < voxels; i++)
             if (w->surface[s][i]) w->distances[w->count++] = w->squared[i];
     }

@@ -5,9 +5,7 @@
 #include "kernels/context.h"
 #include "volumes/labels.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* One label in two volumes a and b. Distances are NaN when either has no voxel of the label. */
 typedef struct {
@@ -52,8 +50,6 @@ lob_status lob_compare_labels(lob_overlap **overlaps, int32_t *count, int *equal
                               const char *b_name, int surfaces, const lob_context *context,
                               lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

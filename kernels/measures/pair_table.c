@@ -40,8 +40,7 @@ static lob_status grow(lob_pair_table *table)
 lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t count)
 {
     if (3 * (table->used + 1) > 2 * table->slot_count) {
-        const lob_status st = grow(table);
-        if (st != LOB_OK) return st;
+        LOB_TRY(grow(table));
     }
     lob_pair *const slot = slot_of(table->slots, table->slot_count, a, b);
     table->used += slot->count == 0;
@@ -49,13 +48,16 @@ lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t c
     return LOB_OK;
 }
 
+int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b)
+{
+    return slot_of(table->slots, table->slot_count, a, b)->count;
+}
+
 lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other)
 {
     for (int64_t i = 0; i < other->slot_count; i++) {
         const lob_pair *const pair = &other->slots[i];
-        const lob_status st =
-            pair->count ? lob_pair_add(table, pair->a, pair->b, pair->count) : LOB_OK;
-        if (st != LOB_OK) return st;
+        if (pair->count) LOB_TRY(lob_pair_add(table, pair->a, pair->b, pair->count));
     }
     return LOB_OK;
 }

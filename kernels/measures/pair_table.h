@@ -4,9 +4,7 @@
 
 #include "kernels/budget.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 typedef struct {
     uint32_t a, b;
@@ -30,14 +28,15 @@ typedef struct {
  */
 lob_status lob_pair_add(lob_pair_table *table, uint32_t a, uint32_t b, int64_t count);
 
+/* The count of a pair; 0: it is not in the table, which is not empty. */
+int64_t lob_pair_count(const lob_pair_table *table, uint32_t a, uint32_t b);
+
 /* Add all pairs of another table. Returns LOB_OK, or LOB_ENOMEM with a part of them added. */
 lob_status lob_pair_merge(lob_pair_table *table, const lob_pair_table *other);
 
 /* Free the slots; the table is empty again. */
 void lob_pair_free(lob_pair_table *table);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

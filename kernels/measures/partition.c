@@ -50,13 +50,6 @@ typedef struct {
     rows *thread;    /* threads */
 } call;
 
-static lob_status alloc_zeroed(call *c, void *block, int64_t count, size_t size)
-{
-    const lob_status st = lob_budget_alloc(&c->budget, block, count, size, c->error);
-    if (st == LOB_OK) memset(*(void **)block, 0, (size_t)count * size);
-    return st;
-}
-
 /* ---- rows ---- */
 
 static void free_rows(call *c)
@@ -70,19 +63,18 @@ static void free_rows(call *c)
 static lob_status alloc_rows(call *c)
 {
     const int64_t nx = c->dims.nx, threads = c->context->threads;
-    lob_status st = alloc_zeroed(c, &c->thread, threads, sizeof *c->thread);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &c->bytes, threads * nx, 1, c->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(&c->budget, &c->cells, threads * ROW_CELLS * nx, sizeof *c->cells,
-                              c->error);
-    for (int64_t t = 0; st == LOB_OK && t < threads; t++) {
+    LOB_TRY(lob_budget_calloc(&c->budget, &c->thread, threads, sizeof *c->thread, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->bytes, threads * nx, 1, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->cells, threads * ROW_CELLS * nx, sizeof *c->cells,
+                             c->error));
+    for (int64_t t = 0; t < threads; t++) {
         rows *const r = &c->thread[t];
         r->own = c->cells + t * ROW_CELLS * nx;
         for (int k = 0; k < 4; k++) r->beside[k] = r->own + (k + 1) * nx;
         r->truth = r->own + 5 * nx;
         r->boundary = c->bytes + t * nx;
     }
-    return st;
+    return LOB_OK;
 }
 
 static void labels_of_row(uint32_t *out, const call *c, int64_t row)
@@ -176,8 +168,7 @@ static lob_status count_row(const label_counts *counts, lob_pair_table *pairs, c
         if (c->axis != 0) add(&counts->faces[3 * own], ends);
         if (c->axis != 1) add(&counts->faces[3 * own + 1], faces_beside(r, 0, x, end));
         if (c->axis != 2) add(&counts->faces[3 * own + 2], faces_beside(r, 2, x, end));
-        const lob_status st = lob_pair_add(pairs, own, region, end - x);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_pair_add(pairs, own, region, end - x));
     }
     return LOB_OK;
 }
@@ -212,8 +203,7 @@ static lob_status measure_pairs(lob_partition *out, const label_counts *counts,
                                 const lob_pair_table *pairs, call *c)
 {
     uint8_t *seen;
-    const lob_status st = alloc_zeroed(c, &seen, c->in->truth_count + 2, 1);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_calloc(&c->budget, &seen, c->in->truth_count + 2, 1, c->error));
     int64_t covering = 0, smaller = 0, best = 0;
     for (int64_t i = 0; i < pairs->slot_count; i++) {
         const lob_pair *const pair = &pairs->slots[i];
@@ -272,10 +262,11 @@ static double mean_quotient(const label_counts *counts, const call *c, int64_t v
 /* Allocate the counts of all labels; free_counts afterwards in any case. */
 static lob_status alloc_counts(label_counts *counts, call *c)
 {
-    lob_status st = alloc_zeroed(c, &counts->voxels, c->labels, sizeof *counts->voxels);
-    if (st == LOB_OK) st = alloc_zeroed(c, &counts->faces, c->labels, 3 * sizeof *counts->faces);
-    if (st == LOB_OK) st = alloc_zeroed(c, &counts->common, c->labels, sizeof *counts->common);
-    return st;
+    lob_budget *budget = &c->budget;
+    const int64_t n = c->labels;
+    LOB_TRY(lob_budget_calloc(budget, &counts->voxels, n, sizeof *counts->voxels, c->error));
+    LOB_TRY(lob_budget_calloc(budget, &counts->faces, n, 3 * sizeof *counts->faces, c->error));
+    return lob_budget_calloc(budget, &counts->common, n, sizeof *counts->common, c->error);
 }
 
 static void free_counts(label_counts *counts, call *c)
@@ -309,7 +300,7 @@ static lob_status measure_counts(lob_partition *out, call *c)
     lob_pair_table *pairs = NULL;
     int64_t boundary = 0;
     lob_status st = alloc_counts(&counts, c);
-    if (st == LOB_OK) st = alloc_zeroed(c, &pairs, threads, sizeof *pairs);
+    if (st == LOB_OK) st = lob_budget_calloc(&c->budget, &pairs, threads, sizeof *pairs, c->error);
     if (st == LOB_OK) st = count_all(&counts, pairs, &boundary, c);
     for (int64_t k = 1; st == LOB_OK && k < c->labels; k++) {
         out->voxels += counts.voxels[k];
@@ -342,9 +333,8 @@ static lob_status measure_recall(lob_partition *out, const lob_partition_options
 
     float *squared;
     const int64_t working = lob_distance_bytes(c->dims, threads);
-    lob_status st = lob_budget_hold(&c->budget, working, c->error);
-    if (st != LOB_OK) return st;
-    st = lob_budget_alloc(&c->budget, &squared, c->voxels, sizeof *squared, c->error);
+    LOB_TRY(lob_budget_hold(&c->budget, working, c->error));
+    lob_status st = lob_budget_alloc(&c->budget, &squared, c->voxels, sizeof *squared, c->error);
     if (st == LOB_OK) {
         st = lob_distance_squared(squared, c->set, c->dims, spacing, threads);
         if (st != LOB_OK) lob_fail(c->error, st, "no memory for distances to boundaries");
@@ -455,8 +445,10 @@ static lob_status measure_variation(lob_partition *out, call *c)
     const int64_t memory_size = c->context->threads * c->dims.nx;
     level_sums sums = {0};
     uint16_t *memory = NULL;
-    lob_status st = alloc_zeroed(c, &sums.voxels, c->labels, sizeof *sums.voxels);
-    if (st == LOB_OK) st = alloc_zeroed(c, &sums.level, c->labels, label_bytes);
+    lob_status st =
+        lob_budget_calloc(&c->budget, &sums.voxels, c->labels, sizeof *sums.voxels, c->error);
+    if (st == LOB_OK)
+        st = lob_budget_calloc(&c->budget, &sums.level, c->labels, label_bytes, c->error);
     if (st == LOB_OK)
         st = lob_budget_alloc(&c->budget, &memory, memory_size, sizeof *memory, c->error);
     if (st == LOB_OK) {
@@ -530,15 +522,14 @@ static lob_status report(call *c, double done)
 
 static lob_status measure(lob_partition *out, const lob_partition_options *options, call *c)
 {
-    lob_status st = alloc_rows(c);
-    if (st == LOB_OK) st = lob_budget_alloc(&c->budget, &c->set, c->voxels, 1, c->error);
-    if (st == LOB_OK) st = report(c, 0.0);
-    if (st == LOB_OK) st = measure_counts(out, c);
-    if (st == LOB_OK) st = report(c, 0.4);
-    if (st == LOB_OK) st = measure_recall(out, options, c);
-    if (st == LOB_OK) st = report(c, 0.8);
-    if (st == LOB_OK && c->in->image) st = measure_variation(out, c);
-    return st;
+    LOB_TRY(alloc_rows(c));
+    LOB_TRY(lob_budget_alloc(&c->budget, &c->set, c->voxels, 1, c->error));
+    LOB_TRY(report(c, 0.0));
+    LOB_TRY(measure_counts(out, c));
+    LOB_TRY(report(c, 0.4));
+    LOB_TRY(measure_recall(out, options, c));
+    LOB_TRY(report(c, 0.8));
+    return c->in->image ? measure_variation(out, c) : LOB_OK;
 }
 
 lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *in,
@@ -546,8 +537,7 @@ lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *
                                  lob_error *error)
 {
     *out = (lob_partition){.boundary_recall = NAN, .explained_variation = NAN};
-    lob_status st = check(in, options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check(in, options, error));
     const lob_dims dims = in->labels->dims;
     call c = {
         .in = in,
@@ -560,7 +550,7 @@ lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *
         .axis = slice_axis_of(options->slice_axis, dims),
         .labels = in->label_count + 1,
     };
-    st = measure(out, options, &c);
+    lob_status st = measure(out, options, &c);
     lob_budget_free(&c.budget, c.set, c.voxels, 1);
     free_rows(&c);
     return st;

@@ -36,9 +36,7 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 enum { LOB_PARTITION_MAX_CHANNELS = 64 };
 
@@ -95,8 +93,6 @@ lob_status lob_partition_measure(lob_partition *out, const lob_partition_input *
                                  const lob_partition_options *options, const lob_context *context,
                                  lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

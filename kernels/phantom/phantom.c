@@ -3,6 +3,7 @@
 
 #include "kernels/phantom/phantom_parts.h"
 #include "kernels/phantom/phantom_random.h"
+#include "kernels/progress.h"
 #include "volumes/labels.h"
 
 #include <math.h>
@@ -216,8 +217,7 @@ static lob_status make_slabs(const call *c, const lob_context *context)
     const int64_t slabs = (d.nz + SLAB - 1) / SLAB;
     const int threads = slabs < context->threads ? (int)slabs : context->threads;
     lob_status st = LOB_ENOMEM;
-    int stop = 0;
-    int64_t done = 0;
+    lob_progress progress = {.context = context};
     thread_memory *const memory = calloc((size_t)threads, sizeof *memory);
     if (!memory) return LOB_ENOMEM;
     for (int t = 0; t < threads; t++) {
@@ -228,26 +228,15 @@ static lob_status make_slabs(const call *c, const lob_context *context)
         if (!w->voxels || !w->bright || !w->found) goto out;
         for (int32_t l = 0; l <= c->labels; l++) w->found[l] = (deepest){.at = -1};
     }
+    lob_progress_stage(&progress, slabs, 1.0);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t s = 0; s < slabs; s++) {
-        int stopped;
-#pragma omp atomic read
-        stopped = stop;
-        if (stopped) continue;
+        if (lob_progress_stopped(&progress)) continue;
         make_slab(c, &memory[omp_get_thread_num()], s * SLAB);
-#pragma omp atomic
-        done++;
-        if (omp_get_thread_num() != 0 || !context->progress) continue;
-        int64_t so_far;
-#pragma omp atomic read
-        so_far = done;
-        if (context->progress(context->user, (double)so_far / (double)slabs)) {
-#pragma omp atomic write
-            stop = 1;
-        }
+        lob_progress_report(&progress, 1);
     }
-    if (!stop) add_missing_seeds(c, memory, threads);
-    st = stop ? LOB_ECANCEL : LOB_OK;
+    st = lob_progress_stopped(&progress) ? LOB_ECANCEL : LOB_OK;
+    if (st == LOB_OK) add_missing_seeds(c, memory, threads);
 out:
     for (int t = 0; t < threads; t++) {
         free(memory[t].voxels);
@@ -273,8 +262,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
     lob_volume *const outputs[3] = {image, truth, seeds};
     for (int i = 0; i < 3; i++)
         if (outputs[i]) *outputs[i] = lob_volume_empty();
-    lob_status st = check(options, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(check(options, error));
 
     void *model = NULL;
     call c = {.recipe = recipes[options->kind],
@@ -284,7 +272,7 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
               .seeds = seeds,
               .top = options->type == LOB_U8 ? 255.0 : 4095.0};
     make_bias(c.bias, options->random_seed);
-    st = c.recipe->make(&model, &c.labels, options, error);
+    lob_status st = c.recipe->make(&model, &c.labels, options, error);
     if (st != LOB_OK) return st;
     c.model = model;
 

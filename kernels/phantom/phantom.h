@@ -15,9 +15,7 @@
 
 #include <stdbool.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* kind, name */
 #define LOB_PHANTOM_LIST(X)           \
@@ -89,8 +87,6 @@ lob_status lob_phantom(lob_volume *image, lob_volume *truth, lob_volume *seeds,
                        const lob_phantom_options *options, const lob_context *context,
                        lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -57,53 +57,41 @@ typedef struct {
     double radius, taper;  /* radius - taper at the far end */
 } vessel;
 
-/* Shapes, in the order of the table below. */
+/* shape; its centre, x y z; its radii, 0: endless along this axis; mm of random displacement */
+#define SHAPE_LIST(X)                            \
+    X(RIGHT_LOBE, 76, 6, 14, 66, 84, 78, 3)      \
+    X(LEFT_LOBE, 2, 46, 26, 76, 34, 42, 3)       \
+    X(TUMOUR_1, 92, 26, 2, 17, 15, 16, 5)        \
+    X(TUMOUR_2, 62, -22, 34, 11, 12, 11, 5)      \
+    X(SPLEEN_BODY, -108, -34, 32, 27, 46, 52, 3) \
+    X(KIDNEY_R, 58, -54, -34, 27, 24, 50, 3)     \
+    X(SINUS_R, 46, -50, -34, 13, 8, 22, 0)       \
+    X(KIDNEY_L, -60, -54, -22, 27, 24, 50, 3)    \
+    X(SINUS_L, -48, -50, -22, 13, 8, 22, 0)      \
+    X(VERTEBRA, 0, -52, 0, 24, 18, 0, 0)         \
+    X(SPINAL_CANAL, 0, -80, 0, 11, 9, 0, 0)      \
+    X(ARCH, 0, -88, 0, 20, 19, 0, 0)             \
+    X(STOMACH_BODY, -70, 26, 20, 34, 34, 50, 3)  \
+    X(ANTRUM, -30, 46, -30, 42, 22, 20, 3)       \
+    X(AORTA, -13, -23, 0, 10, 10, 0, 1)          \
+    X(CAVA, 20, -24, 0, 12, 9, 0, 1)             \
+    X(HEART_BODY, -22, 40, 118, 56, 46, 44, 3)   \
+    X(PSOAS_R, 38, -52, -90, 15, 19, 80, 0)      \
+    X(PSOAS_L, -38, -52, -90, 15, 19, 80, 0)
+
 enum {
-    RIGHT_LOBE,
-    LEFT_LOBE,
-    TUMOUR_1,
-    TUMOUR_2,
-    SPLEEN_BODY,
-    KIDNEY_R,
-    SINUS_R,
-    KIDNEY_L,
-    SINUS_L,
-    VERTEBRA,
-    SPINAL_CANAL,
-    ARCH,
-    STOMACH_BODY,
-    ANTRUM,
-    AORTA,
-    CAVA,
-    HEART_BODY,
-    PSOAS_R,
-    PSOAS_L,
-    SHAPES
+#define SHAPE_NAME(shape, cx, cy, cz, rx, ry, rz, jitter) shape,
+    SHAPE_LIST(SHAPE_NAME)
+#undef SHAPE_NAME
+        SHAPES
 };
 
-static const struct {
-    double centre[3], radius[3]; /* radius 0: endless along this axis */
-    double jitter;               /* mm of random displacement */
-} template_shapes[SHAPES] = {
-    [RIGHT_LOBE] = {{76, 6, 14},     {66, 84, 78}, 3},
-    [LEFT_LOBE] = {{2, 46, 26},     {76, 34, 42}, 3},
-    [TUMOUR_1] = {{92, 26, 2},     {17, 15, 16}, 5},
-    [TUMOUR_2] = {{62, -22, 34},   {11, 12, 11}, 5},
-    [SPLEEN_BODY] = {{-108, -34, 32}, {27, 46, 52}, 3},
-    [KIDNEY_R] = {{58, -54, -34},  {27, 24, 50}, 3},
-    [SINUS_R] = {{46, -50, -34},  {13, 8, 22},  0},
-    [KIDNEY_L] = {{-60, -54, -22}, {27, 24, 50}, 3},
-    [SINUS_L] = {{-48, -50, -22}, {13, 8, 22},  0},
-    [VERTEBRA] = {{0, -52, 0},     {24, 18, 0},  0},
-    [SPINAL_CANAL] = {{0, -80, 0},     {11, 9, 0},   0},
-    [ARCH] = {{0, -88, 0},     {20, 19, 0},  0},
-    [STOMACH_BODY] = {{-70, 26, 20},   {34, 34, 50}, 3},
-    [ANTRUM] = {{-30, 46, -30},  {42, 22, 20}, 3},
-    [AORTA] = {{-13, -23, 0},   {10, 10, 0},  1},
-    [CAVA] = {{20, -24, 0},    {12, 9, 0},   1},
-    [HEART_BODY] = {{-22, 40, 118},  {56, 46, 44}, 3},
-    [PSOAS_R] = {{38, -52, -90},  {15, 19, 80}, 0},
-    [PSOAS_L] = {{-38, -52, -90}, {15, 19, 80}, 0},
+enum { CENTRE = 0, RADIUS = 3, JITTER = 6, COLUMNS };
+
+static const double template_shapes[SHAPES][COLUMNS] = {
+#define SHAPE_ROW(shape, cx, cy, cz, rx, ry, rz, jitter) [shape] = {cx, cy, cz, rx, ry, rz, jitter},
+    SHAPE_LIST(SHAPE_ROW)
+#undef SHAPE_ROW
 };
 
 /* How deep inside of a region a seed must lie, in template mm. */
@@ -416,19 +404,16 @@ static double coarse_liver(const abdomen *m, const double p[3])
         30.0 - body_depth(p));
 }
 
+typedef struct {
+    double from[3], towards[3], length, radius;
+    int generations; /* of branches */
+} branch;
+
 /* Grow a vessel and its branches, two from each end, breadth first. */
-static void grow_tree(abdomen *m, uint64_t key, const double from[3], const double towards[3],
-                      double length, double radius, int generations)
+static void grow_tree(abdomen *m, uint64_t key, const branch *root)
 {
-    struct {
-        double from[3], towards[3], length, radius;
-        int generations;
-    } queue[MAX_VESSELS];
+    branch queue[MAX_VESSELS] = {*root};
     int head = 0, tail = 1;
-    queue[0].length = length;
-    queue[0].radius = radius;
-    queue[0].generations = generations;
-    for (int a = 0; a < 3; a++) queue[0].from[a] = from[a], queue[0].towards[a] = towards[a];
     normalise(queue[0].towards);
 
     for (; head < tail && m->vessel_count < MAX_VESSELS; head++) {
@@ -464,10 +449,7 @@ static void grow_tree(abdomen *m, uint64_t key, const double from[3], const doub
 
 static void grow_vessels(abdomen *m, uint64_t random_seed)
 {
-    static const struct {
-        double from[3], towards[3], length, radius;
-        int generations;
-    } roots[] = {
+    static const branch roots[] = {
         {{26, -2, -18}, {1, 0.25, 0.3},    34, 6.5, 5}, /* portal vein, right */
         {{26, -2, -18}, {-0.25, 0.9, 0.8}, 36, 5.5, 4}, /* portal vein, left */
         {{20, -20, 66}, {0.9, 0.1, -0.5},  36, 5.0, 4}, /* hepatic veins, from the vena cava */
@@ -475,8 +457,7 @@ static void grow_vessels(abdomen *m, uint64_t random_seed)
         {{20, -20, 66}, {-0.2, 1.0, -0.5}, 36, 4.4, 3},
     };
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        grow_tree(m, random_key(random_seed, KEY_VESSEL + i), roots[i].from, roots[i].towards,
-                  roots[i].length, roots[i].radius, roots[i].generations);
+        grow_tree(m, random_key(random_seed, KEY_VESSEL + i), &roots[i]);
 }
 
 static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_options *options,
@@ -502,11 +483,11 @@ static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_
     for (int s = 0; s < SHAPES; s++)
         for (int a = 0; a < 3; a++) {
             const uint64_t draw = (uint64_t)(s * 6 + a);
-            const double radius = template_shapes[s].radius[a];
-            const double size = 1.0 + 0.012 * template_shapes[s].jitter * random_signed(key, draw);
+            const double *const shape = template_shapes[s];
+            const double radius = shape[RADIUS + a], jitter = shape[JITTER];
+            const double size = 1.0 + 0.012 * jitter * random_signed(key, draw);
             m->shape[s].inverse[a] = radius > 0 ? 1.0 / (radius * size) : 0.0;
-            m->shape[s].centre[a] = template_shapes[s].centre[a] +
-                                    template_shapes[s].jitter * random_signed(key, draw + 3);
+            m->shape[s].centre[a] = shape[CENTRE + a] + jitter * random_signed(key, draw + 3);
         }
     grow_vessels(m, options->random_seed);
     *model = m;

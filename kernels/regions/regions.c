@@ -46,11 +46,7 @@ lob_fine_levels lob_fine_levels_of(const lob_extremes *all, lob_type type)
 static lob_extremes part_extremes(const lob_volume *image, int64_t first, int64_t n)
 {
     lob_extremes part = {0};
-    switch (image->type) {
-        LOB_TYPE_LIST(PART_EXTREMES)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, PART_EXTREMES);
     return part;
 }
 
@@ -109,11 +105,7 @@ void lob_region_add_run_values(lob_region_values *values, const lob_volume *imag
                                const lob_fine_levels *fine, int64_t first, int64_t n)
 {
     lob_region_values part = {0};
-    switch (image->type) {
-        LOB_TYPE_LIST(ADD_VALUES)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(image->type, ADD_VALUES);
     lob_region_values_add(values, &part);
 }
 
@@ -323,8 +315,7 @@ lob_status lob_regions_cpu(lob_region *regions, lob_region_values *values, lob_f
                            const lob_regions_input *in, const lob_context *context,
                            lob_error *error)
 {
-    const lob_status st = lob_regions_check(in, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_regions_check(in, error));
     lob_fine_levels levels = {0};
     if (in->image) {
         const lob_extremes all = lob_extremes_of(in->image, context->threads);

@@ -12,9 +12,7 @@
 #include "kernels/context.h"
 #include "volumes/volume.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * Fine levels: unsigned 32-bit integers that stand for an image's values in sums. The lowest stored
@@ -99,8 +97,6 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
                                        const lob_geometry *geometry, const lob_fine_levels *fine,
                                        double slope, double inter);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -53,8 +53,8 @@ static __global__ void __launch_bounds__(ROW_THREADS) finish_kernel(finish_param
 
 static lob_status finish(const finish_params &f, lob_device *device, lob_error *error)
 {
-    return lob_launch(device, finish_kernel, "finishing regions",
-                      lob_grid_blocks(device, f.count, ROW_THREADS), ROW_THREADS, 0, f, error);
+    return lob_launch_over(device, finish_kernel, "finishing regions", f.count, ROW_THREADS, f,
+                           error);
 }
 
 static lob_status refuse_values(int64_t count, const u64 counter[COUNTERS], lob_error *error)
@@ -195,8 +195,8 @@ lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_r
         LOB_TRY(begin_value_sums(&s.values, &levels, in->image, arrays->image, device, s.bad_label,
                                  error));
     LOB_TRY(lob_device_fill(device, s.bad_label, 0xff, sizeof counter, error));
-    LOB_TRY(lob_launch(device, clear_kernel, "clearing regions",
-                       lob_grid_blocks(device, s.count, ROW_THREADS), ROW_THREADS, 0, s, error));
+    LOB_TRY(
+        lob_launch_over(device, clear_kernel, "clearing regions", s.count, ROW_THREADS, s, error));
     if (in->count > 0) /* labels are not looked at where none counts */
         LOB_TRY(in->image ? add_up<true>(device, s, error) : add_up<false>(device, s, error));
     LOB_TRY(finish({s.regions, s.sums, s.count, s.overfull}, device, error));

@@ -7,9 +7,7 @@
 
 #include "kernels/regions/regions.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /*
  * As lob_regions_cpu, on context->device, which must be open. Returns besides what that does
@@ -42,8 +40,6 @@ lob_status lob_regions_cuda_arrays(const lob_regions_arrays *arrays, const lob_r
                                    int64_t *working_bytes, const lob_regions_input *in,
                                    const lob_context *context, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

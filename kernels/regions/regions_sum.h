@@ -5,9 +5,7 @@
 #include "kernels/levels/levels.h"
 #include "kernels/regions/regions.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 enum { LOB_REGION_DATA_BITS = 32 }; /* at most 2^32 values in a region, so sums fit 64 bits */
 
@@ -41,8 +39,6 @@ lob_status lob_regions_refuse_label(int64_t voxel, int64_t count, lob_error *err
 /* LOB_EDATA when a region has more values than LOB_REGION_DATA_BITS allow. */
 lob_status lob_regions_check_data(const lob_region_values *values, int64_t count, lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

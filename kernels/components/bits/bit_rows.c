@@ -83,11 +83,7 @@ static const void *row_of(const lob_volume *image, int channel, int64_t row)
 LOB_SIMD_CLONES static void foreground_bits(uint64_t *bits, const void *data, lob_type type,
                                             int64_t n, const lob_component_rule *rule)
 {
-    switch (type) {
-        LOB_TYPE_LIST(FOREGROUND_CASE)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(type, FOREGROUND_CASE);
 }
 
 LOB_SIMD_CLONES static void finite_bits(uint64_t *bits, const void *data, lob_type type, int64_t n)
@@ -162,11 +158,7 @@ int64_t lob_bits_foreground(uint64_t *foreground, const lob_volume *image, const
 LOB_SIMD_CLONES static void equal_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
                                        int64_t n)
 {
-    switch (type) {
-        LOB_TYPE_LIST(EQUAL_CASE)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(type, EQUAL_CASE);
 }
 
 /* |a - b| <= limit, of integers in their own width. */
@@ -186,11 +178,7 @@ LOB_SIMD_CLONES static void equal_bits(uint64_t *bits, const void *a, const void
 LOB_SIMD_CLONES static void within_bits(uint64_t *bits, const void *a, const void *b, lob_type type,
                                         int64_t n, double limit)
 {
-    switch (type) {
-        LOB_TYPE_LIST(WITHIN_CASE)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(type, WITHIN_CASE);
 }
 
 #define ADD_APART(type, ctype, name, integer, lowest, highest)                                  \
@@ -203,11 +191,7 @@ LOB_SIMD_CLONES static void within_bits(uint64_t *bits, const void *a, const voi
 LOB_SIMD_CLONES static void add_apart(double *sum, const void *a, const void *b, lob_type type,
                                       int64_t n)
 {
-    switch (type) {
-        LOB_TYPE_LIST(ADD_APART)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(type, ADD_APART);
 }
 
 /* Several channels: the sums of 64 columns at a time. */

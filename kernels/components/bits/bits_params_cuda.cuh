@@ -78,11 +78,7 @@ template <typename F> static inline lob_status with_type(lob_type type, const F 
 #define WITH(type_, ctype, name, integer, lowest, highest) \
     case type_:                                            \
         return f(ctype());
-    switch (type) {
-        LOB_TYPE_LIST(WITH)
-    case LOB_TYPES:
-        break;
-    }
+    LOB_TYPE_SWITCH(type, WITH);
 #undef WITH
     return LOB_EINTERNAL;
 }

@@ -174,11 +174,9 @@ static lob_status fill_quads(call *c, const bits_params &b, bool nonzero, lob_er
     f.row_voxels = whole ? b.image.voxels : p.nx;
     f.row_words = whole ? p.volume_words : p.words;
     f.row_parts = (f.row_voxels + voxels - 1) / voxels;
-    return lob_launch(c->device,
-                      nonzero ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,
-                      "finding the foreground",
-                      lob_grid_blocks(c->device, f.rows * f.row_parts * WARP, BITS_THREADS),
-                      BITS_THREADS, 0, f, error);
+    return lob_launch_over(
+        c->device, nonzero ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,
+        "finding the foreground", f.rows * f.row_parts * WARP, BITS_THREADS, f, error);
 }
 
 template <typename T> static lob_status fill(call *c, const bits_params &b, lob_error *error)
@@ -186,10 +184,8 @@ template <typename T> static lob_status fill(call *c, const bits_params &b, lob_
     const int64_t rows = (int64_t)b.join.ny * b.join.nz;
     const bool nonzero = is_nonzero(b);
     if (has_quads(b, (int)sizeof(T))) return fill_quads<T>(c, b, nonzero, error);
-    return lob_launch(c->device, nonzero ? filled_kernel<T, true> : filled_kernel<T, false>,
-                      "finding the foreground",
-                      lob_grid_blocks(c->device, rows * WARP, BITS_THREADS), BITS_THREADS, 0, b,
-                      error);
+    return lob_launch_over(c->device, nonzero ? filled_kernel<T, true> : filled_kernel<T, false>,
+                           "finding the foreground", rows * WARP, BITS_THREADS, b, error);
 }
 
 lob_status find_foreground(call *c, lob_error *error)
@@ -237,9 +233,8 @@ lob_status find_background(call *c, const void *labels, lob_type type, lob_error
 {
     const background_params l = {c->join, labels, type};
     const int64_t rows = (int64_t)c->join.ny * c->join.nz;
-    return lob_launch(c->device, background_kernel, "finding the background",
-                      lob_grid_blocks(c->device, rows * WARP, BITS_THREADS), BITS_THREADS, 0, l,
-                      error);
+    return lob_launch_over(c->device, background_kernel, "finding the background", rows * WARP,
+                           BITS_THREADS, l, error);
 }
 
 } /* namespace lob::components */

@@ -292,9 +292,8 @@ template <typename T> static lob_status compare(call *c, const bits_params &b, l
     using R = typename in_register<T>::type;
     const int64_t rows = (int64_t)b.join.ny * b.join.nz;
     if (b.image.channels > 1)
-        return lob_launch(c->device, channels_kernel<T>, "comparing neighbours",
-                          lob_grid_blocks(c->device, rows * WARP, COMPARE_THREADS), COMPARE_THREADS,
-                          0, b, error);
+        return lob_launch_over(c->device, channels_kernel<T>, "comparing neighbours", rows * WARP,
+                               COMPARE_THREADS, b, error);
     if (b.tolerance) return compare_single<T, near_values<R>>(c, b, error);
     return compare_single<T, equal_values<R>>(c, b, error);
 }

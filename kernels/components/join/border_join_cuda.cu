@@ -165,14 +165,14 @@ static __device__ inline uint32_t wanted_across_x(const join_params &p, int y, i
     const bool own = K::by_value ? row_word(p, p.joined_bits[0], y, z, w) & 1
                                  : left_of_border(rows) && right_of_border(rows);
     uint32_t wanted = own;
-    constexpr int unrolled = has_diagonal<K>() ? 1 : 2;
+    constexpr int unrolled = K::diagonal ? 1 : 2;
     if (!K::by_value && !rows) return 0;
 #pragma unroll unrolled
     for (int i = 0; i < (K::connectivity == 3 ? 4 : 2); i++) {
         const int dy = before_y(i), dz = before_z(i);
         const bool apart = local_y + dy < 0 || local_y + dy > last_y || local_z + dz < 0 ||
                            (dy && !p.along[1]) || (dz && !p.along[2]);
-        if (apart && has_diagonal<K>()) continue; /* else all loads are on their way at once */
+        if (apart && K::diagonal) continue; /* else all loads are on their way at once */
         const border_pairs c = pairs_at_border<K>(p, rows, dy, dz, y, z, w);
         if (!apart && i < 2 && c.other && c.left && c.right) wanted &= ~1u;
         if (c.back && !(own && c.left) && !(c.other && c.right)) wanted |= 2u << 2 * i;
@@ -292,7 +292,7 @@ static __device__ inline void unite_mrows(const join_params &p, row_pairs e, int
     if (any_pair(e)) {
         const mrow_word from = mrow_word_at<K>(p, y, z, w);
         const mrow_word to = mrow_word_at<K>(p, y + dy, z + dz, w);
-        const uint32_t right = has_diagonal<K>() ? joined_word<K>(p, y + dy, z + dz, w + 1) : 0;
+        const uint32_t right = K::diagonal ? mrow_word_at<K>(p, y + dy, z + dz, w + 1).joined : 0;
         e = needed_pairs(e, from.joined, to.joined, right, 0);
         e.same &= columns;
         e.back &= columns;
@@ -311,7 +311,7 @@ static __device__ inline void unite_mrows(const join_params &p, row_pairs e, int
         const int of = lane_with(rank, end);
         int before = rank - __shfl_sync(ALL_LANES, end - mine, of), dx = 0;
         uint32_t bits = __shfl_sync(ALL_LANES, e.same, of);
-        if (has_diagonal<K>()) {
+        if (K::diagonal) {
             const uint32_t back = __shfl_sync(ALL_LANES, e.back, of), same = bits;
             const uint32_t ahead = __shfl_sync(ALL_LANES, e.ahead, of);
             const int after_same = before - __popc(same), after_back = after_same - __popc(back);
@@ -376,7 +376,7 @@ static __device__ inline void join_at_border(const join_params &p, bool across_z
     const bool inside = word < words, first = (along & ((1 << along_bits) - 1)) == 0;
     const uint32_t columns = bits_to(width - 1) << (int)(i & ((1 << shared) - 1)) * width;
 #pragma unroll 1
-    for (int k = 0; k < (has_diagonal<K>() ? 3 : 1); k++) {
+    for (int k = 0; k < (K::diagonal ? 3 : 1); k++) {
         row_pairs e = {0, 0, 0};
         const int dy = k == 0 ? across_z ? 0 : -1 : k == 1 ? -1 : 1;
         const int dz = k == 0 && !across_z ? 0 : -1;
@@ -440,13 +440,17 @@ template <typename K> static lob_status join_borders_of(call *c, lob_error *erro
     const int64_t x = (int64_t)(p.tiles_x - 1) * p.mrows_y * p.mrows_z;
     const int64_t words = words_at_borders(p, false) + words_at_borders(p, true);
     const int64_t others = lanes_at_borders(p, false) + lanes_at_borders(p, true);
-    LOB_TRY(launch_over(c, start_kernel, "joining tiles", p.pieces, PIECE_THREADS, error));
-    LOB_TRY(launch_over(c, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, error));
+    LOB_TRY(lob_launch_over(c->device, start_kernel, "joining tiles", p.pieces, PIECE_THREADS, p,
+                            error));
+    LOB_TRY(lob_launch_over(c->device, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, p,
+                            error));
     if (x && words > p.pieces / 64) /* shorter paths pay where many pairs come next */
-        LOB_TRY(launch_over(c, flatten_kernel, "shortening paths", p.pieces, PIECE_THREADS, error));
-    LOB_TRY(
-        launch_over(c, border_kernel<K>, "joining across y and z", others, BORDER_THREADS, error));
-    return launch_over(c, root_kernel, "finding roots", p.pieces + 1, PIECE_THREADS, error);
+        LOB_TRY(lob_launch_over(c->device, flatten_kernel, "shortening paths", p.pieces,
+                                PIECE_THREADS, p, error));
+    LOB_TRY(lob_launch_over(c->device, border_kernel<K>, "joining across y and z", others,
+                            BORDER_THREADS, p, error));
+    return lob_launch_over(c->device, root_kernel, "finding roots", p.pieces + 1, PIECE_THREADS, p,
+                           error);
 }
 
 lob_status join_borders(call *c, lob_error *error)

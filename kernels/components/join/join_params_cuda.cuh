@@ -93,6 +93,7 @@ template <int CONNECTIVITY, int MERGE_Y, int MERGE_Z, bool BY_VALUE, int SLOT_BI
     static constexpr int connectivity = CONNECTIVITY, merge_y = MERGE_Y, merge_z = MERGE_Z,
                          rows = MERGE_Y * MERGE_Z, slot_bits = SLOT_BITS, slots = 1 << SLOT_BITS;
     static constexpr bool by_value = BY_VALUE;
+    static constexpr bool diagonal = CONNECTIVITY > 1; /* neighbours may differ in two axes */
 
     static bool fits(const join_params &p)
     {
@@ -191,18 +192,6 @@ static __device__ inline mrow_word mrow_word_at(const join_params &p, int y, int
     return l;
 }
 
-template <typename K>
-static __device__ inline uint32_t joined_word(const join_params &p, int y, int z, int w)
-{
-    return mrow_word_at<K>(p, y, z, w).joined;
-}
-
-template <typename K>
-static __device__ inline uint32_t starts_word(const join_params &p, int y, int z, int w)
-{
-    return mrow_word_at<K>(p, y, z, w).starts;
-}
-
 /* The columns of the run that starts at the lowest bit of starts. */
 static __device__ inline uint32_t run_of(uint32_t filled, uint32_t starts)
 {
@@ -212,12 +201,6 @@ static __device__ inline uint32_t run_of(uint32_t filled, uint32_t starts)
 }
 
 /* ---- pairs of merged rows ---- */
-
-/* Whether neighbours may differ in two coordinates. */
-template <typename K> static __host__ __device__ constexpr bool has_diagonal()
-{
-    return K::connectivity > 1;
-}
 
 /* Whether voxels of merged rows (dy, dz) apart can be neighbours that differ in x too. */
 template <typename K> static __host__ __device__ constexpr bool crosses_x(int dy, int dz)

@@ -417,18 +417,16 @@ lob_status lob_join_scratch_alloc(lob_run_table *t, lob_join_scratch *scratch, i
                                   lob_error *error)
 {
     const int64_t back = max_rows_back(t);
-    lob_status st = LOB_OK;
-    for (int i = 0; st == LOB_OK && i < count; i++) {
+    for (int i = 0; i < count; i++) {
         lob_join_scratch *s = &scratch[i];
         for (s->slots = 1; s->slots < back + 1;) s->slots *= 2;
         s->bit_words = t->words * (t->join == LOB_JOIN_ANY ? EMPTY + 1 : SCRATCH_ROWS);
-        st = lob_budget_alloc(t->budget, &s->bits, s->bit_words, sizeof *s->bits, error);
-        if (st == LOB_OK)
-            st = lob_budget_alloc(t->budget, &s->ranks, s->slots * t->words, sizeof *s->ranks,
-                                  error);
-        if (st == LOB_OK) memset(s->bits + EMPTY * t->words, 0, (size_t)t->words * sizeof *s->bits);
+        LOB_TRY(lob_budget_alloc(t->budget, &s->bits, s->bit_words, sizeof *s->bits, error));
+        LOB_TRY(
+            lob_budget_alloc(t->budget, &s->ranks, s->slots * t->words, sizeof *s->ranks, error));
+        memset(s->bits + EMPTY * t->words, 0, (size_t)t->words * sizeof *s->bits);
     }
-    return st;
+    return LOB_OK;
 }
 
 void lob_join_scratch_free(lob_run_table *t, lob_join_scratch *scratch, int count)

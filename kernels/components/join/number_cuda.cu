@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) first_voxel_kernel(join_p
         const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
         const uint32_t filled = filled_word<K>(p, y, z, w);
-        for (uint32_t left = starts_word<K>(p, y, z, w); left; left &= left - 1) {
+        for (uint32_t left = mrow_word_at<K>(p, y, z, w).starts; left; left &= left - 1) {
             const uint32_t local_root = *root++;
             if (root_mrow(local_root) >> bits != mrow >> bits) continue;
             const u64 first = first_of_run<K>(p, y, z, w, run_of(filled, left));
@@ -140,7 +140,8 @@ static lob_status mark_first_voxels(call *c, lob_error *error)
                               TILE_THREADS, 0, *p, error);
         return LOB_EINTERNAL;
     }));
-    LOB_TRY(launch_over(c, mark_kernel, "marking first voxels", p->pieces, NUMBER_THREADS, error));
+    LOB_TRY(lob_launch_over(c->device, mark_kernel, "marking first voxels", p->pieces,
+                            NUMBER_THREADS, *p, error));
     LOB_CUDA(scan_marks(c->scan_memory, &c->scan_bytes, c));
     return LOB_OK;
 }
@@ -152,7 +153,8 @@ lob_status number_components(call *c, lob_error *error)
     if (!p->first_voxel || measured)
         LOB_TRY(exclusive_sum(c, p->roots_before, p->pieces + 1, error));
     if (p->first_voxel) LOB_TRY(mark_first_voxels(c, error));
-    return launch_over(c, number_kernel, "numbering", p->pieces + 1, NUMBER_THREADS, error);
+    return lob_launch_over(c->device, number_kernel, "numbering", p->pieces + 1, NUMBER_THREADS, *p,
+                           error);
 }
 
 } /* namespace lob::components */

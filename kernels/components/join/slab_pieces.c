@@ -40,8 +40,7 @@ static lob_status grow(lob_slab_pieces *p, void *column, size_t size, int64_t ca
     void **block = column, *grown;
     char asked[LOB_BYTES_TEXT];
     const int64_t more = (capacity - (*block ? p->capacity : 0)) * (int64_t)size;
-    const lob_status st = lob_budget_hold(p->budget, more, p->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_hold(p->budget, more, p->error));
     grown = realloc(*block, (size_t)capacity * size);
     if (grown) {
         *block = grown;
@@ -80,8 +79,7 @@ static lob_status append(lob_slab_pieces *p, const lob_labelled_slab *slab)
     if (count > p->capacity) {
         const int64_t capacity = count + p->capacity / 8;
         for (int c = 0; c < COLUMNS; c++) {
-            const lob_status st = size[c] ? grow(p, column[c], size[c], capacity) : LOB_OK;
-            if (st != LOB_OK) return st;
+            if (size[c]) LOB_TRY(grow(p, column[c], size[c], capacity));
         }
         p->capacity = capacity;
     }
@@ -125,9 +123,9 @@ static lob_status add_regions(lob_slab_pieces *p, const lob_labelled_slab *slab,
         const lob_regions_input in = {slab->labelled.labels, LOB_I32, count, slab->in.image->dims,
                                       slab->in.intensities};
         const int64_t bytes = lob_regions_sum_bytes(&in, context);
-        lob_status st = lob_budget_hold(p->budget, bytes, p->error);
-        if (st != LOB_OK) return st;
-        st = lob_regions_sum(regions, p->values + first, &p->out->fine, &in, context, p->error);
+        LOB_TRY(lob_budget_hold(p->budget, bytes, p->error));
+        lob_status st =
+            lob_regions_sum(regions, p->values + first, &p->out->fine, &in, context, p->error);
         lob_budget_release(p->budget, bytes);
         if (st != LOB_OK) return st;
     } else if (count > 0) {
@@ -152,12 +150,10 @@ lob_status lob_slab_pieces_begin(lob_slab_pieces *p, const lob_volume *image)
     p->seam.dims.nz = 2;
     p->rule = lob_component_rule_of(image, p->options);
     if (p->options->slice_axis == 2) return LOB_OK; /* nothing is joined across planes */
-    lob_status st =
-        lob_budget_alloc(p->budget, &p->last_plane, plane, sizeof *p->last_plane, p->error);
-    if (st != LOB_OK || p->options->join == LOB_JOIN_ANY) return st;
-    st = lob_budget_alloc(p->budget, &p->joined, lob_bit_words(p->dims.nx), sizeof *p->joined,
-                          p->error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(lob_budget_alloc(p->budget, &p->last_plane, plane, sizeof *p->last_plane, p->error));
+    if (p->options->join == LOB_JOIN_ANY) return LOB_OK;
+    LOB_TRY(lob_budget_alloc(p->budget, &p->joined, lob_bit_words(p->dims.nx), sizeof *p->joined,
+                             p->error));
     return lob_budget_alloc(p->budget, &p->seam.data, 2 * plane * image->channels,
                             lob_type_of(image->type)->bytes, p->error);
 }
@@ -235,12 +231,11 @@ lob_status lob_slab_pieces_add(lob_slab_pieces *p, const lob_labelled_slab *slab
                                const lob_context *context)
 {
     const int64_t first = p->count;
-    lob_status st = append(p, slab);
-    if (st != LOB_OK) return st;
+    LOB_TRY(append(p, slab));
     add_sizes(p, slab, first);
-    if (p->options->regions) st = add_regions(p, slab, first, context);
-    if (st == LOB_OK) join_seam(p, slab, first);
-    return st;
+    if (p->options->regions) LOB_TRY(add_regions(p, slab, first, context));
+    join_seam(p, slab, first);
+    return LOB_OK;
 }
 
 /* ---- components ---- */
@@ -291,11 +286,10 @@ static lob_status select_regions(lob_slab_pieces *p, const int32_t *number)
     lob_region *regions = p->regions;
     lob_region_values *values = p->values;
     if (!in_place) {
-        lob_status st =
-            lob_budget_alloc(p->budget, &out->regions, out->count, sizeof *regions, p->error);
-        if (st == LOB_OK && p->intensities)
-            st = lob_budget_alloc(p->budget, &out->values, out->count, sizeof *values, p->error);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_budget_alloc(p->budget, &out->regions, out->count, sizeof *regions, p->error));
+        if (p->intensities)
+            LOB_TRY(
+                lob_budget_alloc(p->budget, &out->values, out->count, sizeof *values, p->error));
         regions = out->regions;
         values = out->values;
     }
@@ -319,8 +313,7 @@ static lob_status choose_labels(lob_slab_pieces *p, int32_t *number, int64_t *la
     *largest = p->options->keep_values ? 0 : p->out->count;
     for (int64_t i = 0; p->options->keep_values && i < p->out->found; i++) {
         if (!number[i]) continue;
-        const lob_status st = lob_component_label_of_value(&number[i], p->value[i], p->error);
-        if (st != LOB_OK) return st;
+        LOB_TRY(lob_component_label_of_value(&number[i], p->value[i], p->error));
         if (number[i] > *largest) *largest = number[i];
     }
     return lob_components_type(&p->out->type, *largest, p->options, p->error);
@@ -333,9 +326,8 @@ lob_status lob_slab_pieces_select(lob_slab_pieces *p, int64_t *largest)
     merge_pieces(p);
     const int64_t found = out->found, heap = lob_components_select_bytes(found, p->options);
     p->needed = p->count * piece_bytes(p) + found * (int64_t)sizeof *number + heap;
-    lob_status st = lob_budget_alloc(p->budget, &number, found, sizeof *number, p->error);
-    if (st != LOB_OK) return st;
-    st = lob_budget_hold(p->budget, heap, p->error);
+    LOB_TRY(lob_budget_alloc(p->budget, &number, found, sizeof *number, p->error));
+    lob_status st = lob_budget_hold(p->budget, heap, p->error);
     if (st == LOB_OK) {
         st = lob_components_select(number, &out->count, p->voxels, found, p->options, p->error);
         lob_budget_release(p->budget, heap);

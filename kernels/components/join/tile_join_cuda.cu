@@ -127,7 +127,7 @@ static __device__ inline void remove_pairs(row_pairs *e, const row_pairs &implie
 
 /* The merged rows before one whose runs its own may touch, and the pairs with them. */
 template <typename K> struct tile_neighbours {
-    static constexpr int count = has_diagonal<K>() ? 4 : 2;
+    static constexpr int count = K::diagonal ? 4 : 2;
     row_pairs pairs[count]; /* (dy, dz) = (0, -1), (-1, 0), (-1, -1), (1, -1) */
     int other[count];       /* threads */
 };
@@ -212,7 +212,7 @@ static __device__ inline tile_neighbours<K> pairs_of_word(const join_params &p, 
     if (t.local_z > 0) {
         n.other[0] = mrow_at(p, t, 0, -1).thread;
         n.pairs[0] = needed_in_tile(t, z, n.other[0], left_z);
-        if constexpr (has_diagonal<K>()) find_diagonals(&n, to_z, p, t);
+        if constexpr (K::diagonal) find_diagonals(&n, to_z, p, t);
     }
     if (t.local_y > 0) {
         if (t.local_z > 0) /* implied by way of both merged rows at z - 1 */
@@ -314,7 +314,7 @@ static __device__ inline uint32_t load_word(const join_params &p, const tile_wor
     const bool first = t.thread % TILE_WORDS == 0;
     const uint32_t left = __shfl_up_sync(ALL_LANES, filled, 1);
     uint32_t with_left = filled & bits_back(filled, first ? 0 : left);
-    if (K::by_value) with_left = joined_word<K>(p, t.y, t.z, t.w);
+    if (K::by_value) with_left = mrow_word_at<K>(p, t.y, t.z, t.w).joined;
     if (!p.along[0]) with_left = 0;
     const uint32_t mine = run_starts(filled, with_left);
     starts[t.thread] = mine;
@@ -334,7 +334,7 @@ static __device__ inline void join_tile(const join_params &p, const tile_forest<
     for (uint32_t left = mine; left; left &= left - 1)
         forest.root_of(forest.node_of(t.thread, lowest_bit(left)));
     __syncthreads();
-    if constexpr (has_diagonal<K>()) {
+    if constexpr (K::diagonal) {
 #pragma unroll 1
         for (int dx = -1; dx <= 1; dx++) queue_pairs(queue, forest, n, t.thread, dx);
     } else

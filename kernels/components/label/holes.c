@@ -4,24 +4,16 @@
  */
 #include "kernels/components/label/holes.h"
 
+#include "kernels/measures/pair_table.h"
+
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* The faces that a hole and a label have in common. */
-typedef struct {
-    uint32_t hole;
-    int32_t label;
-    int64_t faces;
-} contact;
-
-enum { THREAD_CONTACTS = 1024 };
 
 /* Working memory of a thread. */
 typedef struct {
-    lob_run *run; /* max_row_runs: a row of labels */
-    int64_t contacts;
-    contact contact[THREAD_CONTACTS];
+    lob_run *run;         /* max_row_runs: a row of labels */
+    lob_pair_table faces; /* that a hole and a label have in common */
+    lob_status status;
 } thread_memory;
 
 typedef struct {
@@ -29,10 +21,7 @@ typedef struct {
     bool removed;
     bool along[3]; /* axes with neighbours and borders: several voxels, and not across slices */
     thread_memory *thread;
-    uint8_t *open;    /* holes->components: whether it reaches a border */
-    contact *contact; /* capacity: those of all holes */
-    int64_t contacts, capacity;
-    lob_status status;
+    uint8_t *open; /* holes->components: whether it reaches a border */
     lob_error *error;
 } hole_search;
 
@@ -82,72 +71,6 @@ static void mark_open(const lob_run_table *holes, const lob_row_runs *row, void 
     }
 }
 
-static int by_hole_and_label(const void *a, const void *b)
-{
-    const contact *s = a, *t = b;
-    if (s->hole != t->hole) return s->hole < t->hole ? -1 : 1;
-    return (s->label > t->label) - (s->label < t->label);
-}
-
-/* Sort the contacts and merge those of the same hole and label. */
-static void merge_contacts(hole_search *search)
-{
-    int64_t merged = 0;
-    if (search->contacts > 0)
-        qsort(search->contact, (size_t)search->contacts, sizeof *search->contact,
-              by_hole_and_label);
-    for (int64_t i = 0; i < search->contacts; i++) {
-        const contact t = search->contact[i];
-        if (merged > 0 && by_hole_and_label(&search->contact[merged - 1], &t) == 0)
-            search->contact[merged - 1].faces += t.faces;
-        else
-            search->contact[merged++] = t;
-    }
-    search->contacts = merged;
-}
-
-/* Make room for the contacts of one thread: merge, and if that is not enough, reallocate. */
-static lob_status reserve(hole_search *search, lob_budget *budget)
-{
-    if (search->contacts + THREAD_CONTACTS <= search->capacity) return LOB_OK;
-    merge_contacts(search);
-    if (search->contacts + THREAD_CONTACTS <= search->capacity / 2) return LOB_OK;
-    const int64_t capacity = 2 * search->capacity + 2 * THREAD_CONTACTS;
-    contact *grown;
-    const lob_status st = lob_budget_alloc(budget, &grown, capacity, sizeof *grown, search->error);
-    if (st != LOB_OK) return st;
-    if (search->contacts > 0)
-        memcpy(grown, search->contact, (size_t)search->contacts * sizeof *grown);
-    lob_budget_free(budget, search->contact, search->capacity, sizeof *grown);
-    search->contact = grown;
-    search->capacity = capacity;
-    return LOB_OK;
-}
-
-static void flush_contacts(hole_search *search, thread_memory *mine, lob_budget *budget)
-{
-#pragma omp critical(lob_hole_contacts)
-    {
-        if (search->status == LOB_OK) search->status = reserve(search, budget);
-        if (search->status == LOB_OK && mine->contacts > 0)
-            memcpy(search->contact + search->contacts, mine->contact,
-                   (size_t)mine->contacts * sizeof *mine->contact);
-        if (search->status == LOB_OK) search->contacts += mine->contacts;
-    }
-    mine->contacts = 0;
-}
-
-static void add_contact(hole_search *search, thread_memory *mine, lob_budget *budget, contact t)
-{
-    contact *last = mine->contacts > 0 ? &mine->contact[mine->contacts - 1] : NULL;
-    if (last && last->hole == t.hole && last->label == t.label) {
-        last->faces += t.faces;
-        return;
-    }
-    if (mine->contacts == THREAD_CONTACTS) flush_contacts(search, mine, budget);
-    mine->contact[mine->contacts++] = t;
-}
-
 /*
  * Count the faces between the holes of a row and the labels of a row beside it. With ends, the
  * other row is the row itself, where a run of a hole and a run of a label touch at their ends.
@@ -164,9 +87,9 @@ static void contacts_of_rows(hole_search *search, const lob_run_table *holes,
         const uint32_t to = hole.end < run.end ? hole.end : run.end;
         const int64_t faces = ends ? from == to : from < to ? (int64_t)(to - from) : 0;
         const uint32_t number = holes->number[row->first_piece + row->piece[i]];
-        const int32_t label = (int32_t)labels->number[there.first_piece + there.piece[k]];
-        if (faces > 0 && label && !search->open[number])
-            add_contact(search, mine, holes->budget, (contact){number, label, faces});
+        const uint32_t label = labels->number[there.first_piece + there.piece[k]];
+        if (faces > 0 && label && !search->open[number] && mine->status == LOB_OK)
+            mine->status = lob_pair_add(&mine->faces, number, label, faces);
         if (run.end <= hole.end)
             k++;
         else
@@ -192,24 +115,34 @@ static void find_contacts(const lob_run_table *holes, const lob_row_runs *row, v
         contacts_of_rows(search, holes, row, row->row + ny, false);
 }
 
-/* The label of each hole: that with the largest number of faces; of equal ones the smallest, which
- * comes first. */
-static lob_status choose_labels(lob_run_table *holes, hole_search *search)
+/* The faces of all threads, in the table of the first. */
+static lob_status merge_faces(hole_search *search, int threads)
 {
-    uint32_t *label;
-    const lob_status st =
-        lob_budget_alloc(holes->budget, &label, holes->components, sizeof *label, search->error);
-    if (st != LOB_OK) return st;
-    memset(label, 0, (size_t)holes->components * sizeof *label);
-    int64_t max_faces = 0;
-    for (int64_t i = 0; i < search->contacts; i++) {
-        const contact t = search->contact[i];
-        if (i == 0 || search->contact[i - 1].hole != t.hole) max_faces = 0;
-        if (t.faces > max_faces) label[t.hole] = (uint32_t)t.label;
-        if (t.faces > max_faces) max_faces = t.faces;
+    lob_status st = search->thread[0].status;
+    for (int t = 1; t < threads && st == LOB_OK; t++) {
+        st = search->thread[t].status;
+        if (st == LOB_OK) st = lob_pair_merge(&search->thread[0].faces, &search->thread[t].faces);
+        lob_pair_free(&search->thread[t].faces);
     }
-    for (int64_t i = 0; i < holes->pieces; i++) holes->number[i] = label[holes->number[i]];
-    lob_budget_free(holes->budget, label, holes->components, sizeof *label);
+    return st == LOB_OK ? st : lob_fail(search->error, st, "no memory to count the faces of holes");
+}
+
+/* The label of each hole: that with the largest number of faces; of equal ones the smallest. */
+static lob_status choose_labels(lob_run_table *holes, const hole_search *search)
+{
+    const lob_pair_table *faces = &search->thread[0].faces;
+    uint32_t *chosen;
+    LOB_TRY(lob_budget_calloc(holes->budget, &chosen, holes->components, sizeof *chosen,
+                              search->error));
+    for (int64_t i = 0; i < faces->slot_count; i++) {
+        const lob_pair pair = faces->slots[i];
+        if (!pair.count) continue;
+        const int64_t most = lob_pair_count(faces, pair.a, chosen[pair.a]);
+        if (pair.count > most || (pair.count == most && pair.b < chosen[pair.a]))
+            chosen[pair.a] = pair.b;
+    }
+    for (int64_t i = 0; i < holes->pieces; i++) holes->number[i] = chosen[holes->number[i]];
+    lob_budget_free(holes->budget, chosen, holes->components, sizeof *chosen);
     return LOB_OK;
 }
 
@@ -218,19 +151,11 @@ static lob_status search_holes(lob_run_table *holes, hole_search *search, const 
     const double width = share[1] - share[0];
     const double parts[2] = {share[0] + 0.2 * width, share[0] + 0.6 * width};
     lob_budget *budget = holes->budget;
-    lob_status st = lob_label_runs(holes, parts, search->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(budget, &search->open, holes->components, 1, search->error);
-    if (st != LOB_OK) return st;
-    memset(search->open, 0, (size_t)holes->components);
-    st = lob_run_table_visit(holes, mark_open, search, share[0] + 0.7 * width, search->error);
-    if (st == LOB_OK)
-        st = lob_run_table_visit(holes, find_contacts, search, share[1], search->error);
-    for (int t = 0; st == LOB_OK && t < holes->threads; t++)
-        flush_contacts(search, &search->thread[t], budget);
-    if (st == LOB_OK) st = search->status;
-    if (st != LOB_OK) return st;
-    merge_contacts(search);
+    LOB_TRY(lob_label_runs(holes, parts, search->error));
+    LOB_TRY(lob_budget_calloc(budget, &search->open, holes->components, 1, search->error));
+    LOB_TRY(lob_run_table_visit(holes, mark_open, search, share[0] + 0.7 * width, search->error));
+    LOB_TRY(lob_run_table_visit(holes, find_contacts, search, share[1], search->error));
+    LOB_TRY(merge_faces(search, holes->threads));
     return choose_labels(holes, search);
 }
 
@@ -258,13 +183,13 @@ lob_status lob_components_holes(lob_run_table *holes, const lob_run_table *label
     lob_run *runs;
     lob_status st = lob_budget_alloc(budget, &runs, row_runs * threads, sizeof *runs, error);
     if (st == LOB_OK)
-        st = lob_budget_alloc(budget, &search.thread, threads, sizeof *search.thread, error);
+        st = lob_budget_calloc(budget, &search.thread, threads, sizeof *search.thread, error);
     for (int t = 0; st == LOB_OK && t < threads; t++) {
         search.thread[t].run = runs + t * row_runs;
-        search.thread[t].contacts = 0;
+        search.thread[t].faces.budget = budget;
     }
     if (st == LOB_OK) st = search_holes(holes, &search, share);
-    lob_budget_free(budget, search.contact, search.capacity, sizeof *search.contact);
+    for (int t = 0; search.thread && t < threads; t++) lob_pair_free(&search.thread[t].faces);
     lob_budget_free(budget, search.open, holes->components, 1);
     lob_budget_free(budget, search.thread, threads, sizeof *search.thread);
     lob_budget_free(budget, runs, row_runs * threads, sizeof *runs);

@@ -5,7 +5,7 @@
 #ifndef LOB_HOLES_H
 #define LOB_HOLES_H
 
-#include "kernels/components/join/label_runs.h"
+#include "kernels/components/join/run_table.h"
 
 /*
  * Find the holes of labelled components.

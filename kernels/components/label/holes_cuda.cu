@@ -95,7 +95,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) holes_kernel(holes_params
         const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
         const uint16_t *local_root = p.local_root + p.first_run[tile * TILE_THREADS + thread];
-        for (uint32_t left = starts_word<K>(p, y, z, w); left; left &= left - 1) {
+        for (uint32_t left = mrow_word_at<K>(p, y, z, w).starts; left; left &= left - 1) {
             const uint32_t hole = p.parent[piece_of_root(p, at, *local_root++)] - 1;
             const uint32_t columns = run_of(~0u, left);
             if (__ldca(h.open + hole)) continue;
@@ -174,8 +174,8 @@ static lob_status count_faces(call *c, holes_params *h, lob_error *error)
     LOB_CUDA(cub::DeviceRadixSort::SortKeys(sort_memory, sort, h->keys, sorted, n, 0, 64, stream));
     h->keys = sorted;
     h->keys_count = n;
-    return lob_launch(c->device, count_faces_kernel, "counting faces",
-                      lob_grid_blocks(c->device, n, HOLES_THREADS), HOLES_THREADS, 0, *h, error);
+    return lob_launch_over(c->device, count_faces_kernel, "counting faces", n, HOLES_THREADS, *h,
+                           error);
 }
 
 /* What surrounds a component is joined where components are not: by faces, or by all. */
@@ -215,9 +215,8 @@ lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error)
     LOB_TRY(run_pass<FIND_OPEN>(c, h, error));
     LOB_TRY(run_pass<FIND_EXTREMES>(c, h, error));
     LOB_TRY(count_faces(c, &h, error));
-    LOB_TRY(lob_launch(c->device, decide_kernel, "labelling holes",
-                       lob_grid_blocks(c->device, h.found, HOLES_THREADS), HOLES_THREADS, 0, h,
-                       error));
+    LOB_TRY(lob_launch_over(c->device, decide_kernel, "labelling holes", h.found, HOLES_THREADS, h,
+                            error));
     return write_labels(c, labels, type, h.lowest, true, error);
 }
 

@@ -120,7 +120,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) paint_kernel(paint_par
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
         if (thread % TILE_WORDS == 0 && y < p.mrows_y && z < p.mrows_z)
             l.base[mrow] = p.mrow_base[mrow_index(p, at, mrow)];
-        l.starts[thread] = starts_word<K>(p, y, z, w);
+        l.starts[thread] = mrow_word_at<K>(p, y, z, w).starts;
         l.before[thread] =
             p.first_run[tile * TILE_THREADS + thread] - p.first_run[tile * TILE_THREADS];
 #pragma unroll
@@ -168,7 +168,7 @@ static __global__ void __launch_bounds__(TILE_THREADS) sizes_kernel(sizes_params
         const tile_position at = position_of_tile(p, tile);
         const int y = mrow_y(p, at, mrow), z = mrow_z(p, at, mrow);
         const int w = at.tile_x * TILE_WORDS + thread % TILE_WORDS;
-        const uint32_t starts = starts_word<K>(p, y, z, w);
+        const uint32_t starts = mrow_word_at<K>(p, y, z, w).starts;
         int64_t run = p.first_run[tile * TILE_THREADS + thread];
         uint32_t last = 0;
         u64 voxels = 0;

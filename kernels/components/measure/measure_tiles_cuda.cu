@@ -104,7 +104,7 @@ static __device__ inline void load_word(const join_params &p, const tile_positio
     uint16_t *to = t.run_start() + (offset[thread] - offset[0]);
 #pragma unroll
     for (int i = 0; i < K::rows; i++) t.row[i][thread] = filled_row<K>(p, i, y, z, column);
-    const uint32_t starts = starts_word<K>(p, y, z, column);
+    const uint32_t starts = mrow_word_at<K>(p, y, z, column).starts;
     t.starts[thread] = starts;
     for (uint32_t left = starts; left; left &= left - 1)
         *to++ = (uint16_t)(thread * WORD + (uint32_t)lowest_bit(left));

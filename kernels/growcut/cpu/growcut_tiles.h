@@ -58,26 +58,19 @@ typedef struct {
     const atomic_int *cancelled;       /* may be NULL */
 } lob_growcut_section;
 
-/* Sums and maxima over sections make the result of a call. */
 typedef struct {
-    int64_t reached, seeds, seeds_outside, ties;
-    uint64_t largest; /* cost, in units */
-    int64_t working_bytes;
-    bool overflow;  /* a path's cost did not fit 32 bits: grow again with 64 */
-    int64_t rounds; /* of the automaton, those that changed a key */
-    bool fixed_point;
+    lob_growcut_stats stats; /* of a pass: without those of levels, and without key_bits */
+    uint64_t largest;        /* cost, in units */
+    bool overflow;           /* a path's cost did not fit 32 bits: grow again with 64 */
 } lob_growcut_result;
 
-/* Grow, where the smallest label wins ties; write labels and strengths. */
-lob_status lob_growcut_tiles_32(const lob_growcut_section *section, lob_growcut_result *result,
-                                lob_error *error);
-lob_status lob_growcut_tiles_64(const lob_growcut_section *section, lob_growcut_result *result,
-                                lob_error *error);
+/*
+ * Grow, and write labels and strengths. reversed: of equal costs the largest label wins; write the
+ * tie zone, which is where the labels now differ.
+ */
+typedef lob_status lob_growcut_engine(const lob_growcut_section *section, bool reversed,
+                                      lob_growcut_result *result, lob_error *error);
 
-/* Grow, where the largest label wins ties; write the tie zone, where the labels now differ. */
-lob_status lob_growcut_ties_32(const lob_growcut_section *section, lob_growcut_result *result,
-                               lob_error *error);
-lob_status lob_growcut_ties_64(const lob_growcut_section *section, lob_growcut_result *result,
-                               lob_error *error);
+lob_growcut_engine lob_growcut_tiles_32, lob_growcut_tiles_64;
 
 #endif

@@ -4,15 +4,15 @@
 #include "kernels/growcut/cpu/tiles_results_tmpl.h"
 #include "kernels/growcut/cpu/tiles_rounds_tmpl.h"
 
-static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
-                            lob_growcut_result *result, lob_error *error)
+lob_status ENTRY(lob_growcut_tiles)(const lob_growcut_section *section, bool reversed,
+                                    lob_growcut_result *result, lob_error *error)
 {
     engine e = {.section = section,
                 .reversed = reversed,
                 .workers = section->threads,
                 .norm = section->norm};
     e.budget = (lob_budget){.who = "GrowCut's tiles", .limit = section->max_memory};
-    *result = (lob_growcut_result){.fixed_point = true};
+    *result = (lob_growcut_result){.stats.fixed_point = true};
     cut_into_tiles(&e);
     lob_status st = engine_alloc(&e, error);
     if (st != LOB_OK) goto out;
@@ -26,20 +26,8 @@ static lob_status grow_pass(const lob_growcut_section *section, bool reversed,
     write_results(&e, result);
     if (KEY_BITS == 32 && !reversed && !result->overflow)
         result->overflow = overflowed(&e, result->largest);
-    result->working_bytes = e.budget.peak;
+    result->stats.working_bytes = e.budget.peak;
 out:
     engine_free(&e);
     return st;
-}
-
-lob_status ENTRY(lob_growcut_tiles)(const lob_growcut_section *section, lob_growcut_result *result,
-                                    lob_error *error)
-{
-    return grow_pass(section, false, result, error);
-}
-
-lob_status ENTRY(lob_growcut_ties)(const lob_growcut_section *section, lob_growcut_result *result,
-                                   lob_error *error)
-{
-    return grow_pass(section, true, result, error);
 }

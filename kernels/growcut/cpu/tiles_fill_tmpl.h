@@ -66,11 +66,11 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
         known = true;
         const path_key key = to->keys[r->cell + i];
         if (!is_data[i] || key == e->unreached) {
-            result->seeds_outside++;
+            result->stats.seeds_outside++;
             result->overflow |= is_data[i] && start_overflows(e, v);
             continue;
         }
-        result->seeds++;
+        result->stats.seeds++;
         if (section->rounds) continue; /* then no cell is queued: every cell reads its neighbours */
         const path_key start = key ? key : key_of(e, 0, seed);
         if (!key && !has_open_neighbour(e, to, r->cell + i)) continue;
@@ -119,13 +119,13 @@ static lob_status fill(engine *e, lob_growcut_result *result)
     for (int64_t t = 0; t < e->count; t++) {
         lob_growcut_result part = {0};
         failed |= !fill_tile(e, t, &part);
-        seeds += part.seeds;
-        outside += part.seeds_outside;
+        seeds += part.stats.seeds;
+        outside += part.stats.seeds_outside;
         overflow |= part.overflow;
     }
     result->overflow = overflow;
-    result->seeds = seeds;
-    result->seeds_outside = outside;
+    result->stats.seeds = seeds;
+    result->stats.seeds_outside = outside;
     return failed ? LOB_ENOMEM : LOB_OK;
 }
 

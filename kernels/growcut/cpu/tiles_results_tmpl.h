@@ -69,7 +69,7 @@ static void write_row(const engine *e, const tile *of, const row_part *r,
         lob_label_put(section->out->labels, seeds->type, v, label);
         if (section->out->strength)
             section->out->strength[v] = label ? lob_growcut_strength(&section->rule, units) : 0.0f;
-        result->reached += label != 0;
+        result->stats.reached += label != 0;
         if (label && units > result->largest) result->largest = units;
     }
 }
@@ -87,7 +87,7 @@ static void write_tie_row(const engine *e, const tile *of, const row_part *r,
             key != 0 && key != e->unreached &&
             label_of(e, key) != lob_label_at(section->out->labels, section->in->seeds->type, v);
         section->out->tie[v] = tie;
-        result->ties += tie;
+        result->stats.ties += tie;
     }
 }
 
@@ -107,12 +107,12 @@ static void write_results(const engine *e, lob_growcut_result *result)
                 else
                     write_row(e, &e->tile[t], &r, &part);
             }
-        reached += part.reached;
-        ties += part.ties;
+        reached += part.stats.reached;
+        ties += part.stats.ties;
         if (part.largest > largest) largest = part.largest;
     }
-    result->reached = reached;
-    result->ties = ties;
+    result->stats.reached = reached;
+    result->stats.ties = ties;
     result->largest = largest;
 }
 

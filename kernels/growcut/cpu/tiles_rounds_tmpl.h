@@ -127,10 +127,10 @@ static lob_status grow_rounds(engine *e, lob_growcut_result *result)
     if (st == LOB_OK) memset(active, 1, count);
     for (int64_t t = 0; t < e->count; t++)
         memcpy(e->tile[t].next, e->tile[t].keys, (size_t)e->cells * sizeof(path_key));
-    while (st == LOB_OK && run_round(e, active, changed, result->rounds == 0)) {
-        result->fixed_point = result->rounds < e->section->rounds;
-        if (!result->fixed_point) break;
-        result->rounds++;
+    while (st == LOB_OK && run_round(e, active, changed, result->stats.rounds == 0)) {
+        result->stats.fixed_point = result->stats.rounds < e->section->rounds;
+        if (!result->stats.fixed_point) break;
+        result->stats.rounds++;
         end_round(e, active, changed);
         if (report_progress(e)) st = LOB_ECANCEL;
     }

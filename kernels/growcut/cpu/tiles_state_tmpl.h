@@ -332,8 +332,7 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     const int64_t channels = e->section->data.image->channels;
     const int64_t cells = lob_product(e->count, e->cells, cell_bytes(e), 1);
     if (cells < 0 || e->cells > UINT32_MAX) return LOB_ENOMEM;
-    const lob_status st = count_bytes(e, error);
-    if (st != LOB_OK) return st;
+    LOB_TRY(count_bytes(e, error));
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);

@@ -38,7 +38,7 @@ static lob_status run_pass(grow_state<K> *state, bool reversed, double from, dou
     LOB_TRY(launch(state, write_kernel<K, S>, "writing labels", g->cells, *g));
     LOB_TRY(lob_device_download(device, state->counters, counters, counters_bytes(state->batch),
                                 error));
-    lob_growcut_counts *counts = &state->result->counts;
+    lob_growcut_counts *counts = state->result->counts;
     counts->sweeps += (int64_t)state->counters->sweeps;
     counts->visits += (int64_t)state->counters->visits;
     counts->pops += (int64_t)state->counters->pops;
@@ -53,18 +53,18 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
     const double share = batch->arrays->tie ? 0.5 : 1.0;
     LOB_TRY((run_pass<K, S>(state, false, 0.0, share)));
     const int64_t asked = batch->options->rounds, changing = (int64_t)counters->sweeps;
-    result->seeds = (int64_t)counters->seeds;
-    result->seeds_outside = (int64_t)counters->outside;
-    result->reached = (int64_t)counters->labelled;
-    result->fixed_point = asked ? changing <= asked : batch->tuning->max_sweeps == 0;
-    result->rounds = changing < asked ? changing : asked;
+    result->stats.seeds = (int64_t)counters->seeds;
+    result->stats.seeds_outside = (int64_t)counters->outside;
+    result->stats.reached = (int64_t)counters->labelled;
+    result->stats.fixed_point = asked ? changing <= asked : batch->tuning->max_sweeps == 0;
+    result->stats.rounds = changing < asked ? changing : asked;
     memcpy(result->largest, state->largest, (size_t)batch->sections * sizeof *state->largest);
     if (sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(state)));
     if (result->overflow) return LOB_OK;
     if (batch->arrays->strength) LOB_TRY((write_strengths<K, S>(state)));
     if (!batch->arrays->tie) return LOB_OK;
     LOB_TRY((run_pass<K, S>(state, true, share, share)));
-    result->ties = (int64_t)counters->ties;
+    result->stats.ties = (int64_t)counters->ties;
     return LOB_OK;
 }
 
@@ -106,8 +106,8 @@ template <typename K> static lob_status prepare(grow_state<K> *state)
     const int64_t bytes = lay_out(state, NULL);
     LOB_TRY(lob_device_budget_take(batch->budget, LOB_DEVICE_WORK, bytes, &block, state->error));
     lay_out(state, block);
-    state->result->working_bytes = bytes;
-    state->result->counts.tiles = state->g.tiles;
+    state->result->stats.working_bytes = bytes;
+    state->result->counts->tiles += state->g.tiles;
     LOB_TRY(lob_device_upload(batch->device, (void *)state->g.sections, state->sections,
                               batch->sections * (int64_t)sizeof *state->sections, state->error));
     return make_tables(state);

@@ -184,8 +184,7 @@ static lob_status launch(const grow_state<K> *state, void (*kernel)(A), const ch
                          int64_t items, const A &argument)
 {
     lob_device *device = state->batch->device;
-    return lob_launch(device, kernel, name, lob_grid_blocks(device, items, BLOCK_THREADS),
-                      BLOCK_THREADS, 0, argument, state->error);
+    return lob_launch_over(device, kernel, name, items, BLOCK_THREADS, argument, state->error);
 }
 
 } /* namespace lob::growcut */

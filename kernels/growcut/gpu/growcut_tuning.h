@@ -5,9 +5,7 @@
 
 #include "kernels/growcut/growcut_cuda.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+LOB_BEGIN_DECLS
 
 /* The schedule: it decides the time, not the result (but for max_sweeps). */
 typedef struct {
@@ -40,8 +38,6 @@ lob_status lob_growcut_cuda_tuned(const lob_growcut_arrays *arrays, lob_growcut_
                                   const lob_growcut_tuning *tuning, const lob_context *context,
                                   lob_error *error);
 
-#ifdef __cplusplus
-}
-#endif
+LOB_END_DECLS
 
 #endif

@@ -50,12 +50,10 @@ typedef struct {
 } section_batch;
 
 typedef struct {
-    int64_t seeds, seeds_outside, reached, ties, working_bytes;
-    uint64_t *largest; /* of each section: the largest cost, in units */
-    bool overflow;     /* a path's cost did not fit the key */
-    int64_t rounds;    /* of options->rounds, those that changed a key */
-    bool fixed_point;
-    lob_growcut_counts counts;
+    lob_growcut_stats stats;    /* without those of levels and costs */
+    uint64_t *largest;          /* of each section: the largest cost, in units */
+    bool overflow;              /* a path's cost did not fit the key */
+    lob_growcut_counts *counts; /* in/out */
 } batch_result;
 
 /* Bytes of working memory with keys of type K, without the rules' tables. */
