@@ -18,6 +18,8 @@
  *
  * A value is slope * stored + inter. Values and sums are compared as lob_as_compared in
  * volumes/volume.h says: in float64, or in float32 for unscaled float32 images.
+ *
+ * How it works: on the CPU join/run_table.h, on a GPU components_stages_cuda.cuh.
  */
 #ifndef LOB_COMPONENTS_H
 #define LOB_COMPONENTS_H
@@ -90,8 +92,8 @@ typedef struct {
  *   1. The whole volume is joined.
  *   2. Components are removed by min_voxels and max_voxels, then all but the largest.
  *   3. The rest is numbered 1, 2, ... without gaps.
- *   4. fill_holes: a hole is a connected piece of all voxels without a label, whether outside the
- *      mask, not finite or removed, that reaches no border of the volume (of its slice, slice by
+ *   4. fill_holes: a hole is a component of the voxels without a label, whether outside the mask,
+ *      not finite or removed, that reaches no border of the volume (of its slice, slice by
  *      slice; an axis of one voxel has no border). It is connected by 6 neighbours where components
  *      have 18 or 26, by 26 where they have 6; slice by slice by 4 where they have 8, and the
  *      reverse. It takes the label with which it shares most faces; of equal ones the smallest.

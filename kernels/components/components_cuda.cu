@@ -59,7 +59,7 @@ static lob_status selection_alloc(selection *s, int64_t found, lob_error *error)
 /* The first voxel of each selected component, by way of the sizes' memory. */
 static lob_status fetch_members(call *c, selection *s, lob_components_output *out, lob_error *error)
 {
-    u64 *member = (u64 *)c->per_piece;
+    u64 *member = (u64 *)c->per_component;
     out->member = (int64_t *)malloc(((size_t)out->count + 1) * sizeof *out->member);
     if (!out->member)
         return lob_fail(error, LOB_ENOMEM, "no memory for the table of %lld components",
@@ -77,7 +77,7 @@ static lob_status fetch_values(call *c, selection *s, lob_error *error)
     gather_params g = {};
     g.image = lob_device_image_of(c->in->image, c->arrays->image, NULL, NULL);
     g.n = c->found;
-    g.member = (u64 *)c->per_piece;
+    g.member = (u64 *)c->per_component;
     LOB_TRY(find_members(c, g.member, error));
     LOB_TRY(
         lob_launch_over(c->device, gather_kernel, "reading values", g.n, VALUE_THREADS, g, error));
@@ -109,7 +109,7 @@ static lob_status select(call *c, selection *s, const uint32_t **label, lob_comp
                          int64_t *largest, lob_error *error)
 {
     const lob_components_options *o = c->options;
-    u64 *voxels = (u64 *)c->per_piece;
+    u64 *voxels = (u64 *)c->per_component;
     uint32_t *labels = (uint32_t *)(voxels + c->found);
     LOB_TRY(selection_alloc(s, c->found, error));
     LOB_TRY(count_voxels(c, voxels, error));
@@ -217,7 +217,7 @@ static lob_status label_all(call *c, selection *s, lob_components_output *out, l
     int64_t largest = c->found;
     lob_type type = LOB_I32;
     out->count = c->found;
-    if (c->piece_bytes) LOB_TRY(select(c, s, &label, out, &largest, error));
+    if (c->component_bytes) LOB_TRY(select(c, s, &label, out, &largest, error));
     LOB_TRY(lob_components_type(&type, largest, o, error));
     out->type = o->keep_values ? LOB_I32 : type;
     LOB_TRY(write_labels(c, c->arrays->labels, out->type, label, false, error));
@@ -237,7 +237,7 @@ static lob_status run_stages(call *c, selection *s, lob_components_output *out, 
     u64 counts[2];
     LOB_TRY(lob_device_enter(c->device, error));
     c->rule = lob_component_rule_of(c->in->image, o);
-    c->piece_bytes = selects ? (int64_t)(sizeof(u64) + sizeof(uint32_t)) : 0;
+    c->component_bytes = selects ? (int64_t)(sizeof(u64) + sizeof(uint32_t)) : 0;
     LOB_TRY(plan_join(c, c->in->image->dims, o->neighbours, o->slice_axis, o->join != LOB_JOIN_ANY,
                       error));
     LOB_TRY(allocate_join(c, error));

@@ -1,6 +1,8 @@
 /*
  * Connected components on a GPU: the same bytes as lob_components_cpu, for arrays in ordinary
  * memory and for arrays that are in device memory already.
+ *
+ * How it works: components_stages_cuda.cuh.
  */
 #ifndef LOB_COMPONENTS_CUDA_H
 #define LOB_COMPONENTS_CUDA_H
@@ -35,7 +37,7 @@ typedef struct {
  *                   image, where their types have the same size and intensities are elsewhere
  *   out     out     labels is NULL; regions and values are device addresses, in memory that the
  *                   device keeps until its next call; member is in ordinary memory: free it
- *   in      in      its arrays are not read; each is NULL or not
+ *   in      in      its arrays are not read; only whether intensities is NULL matters
  *
  * The device has finished when this returns.
  */

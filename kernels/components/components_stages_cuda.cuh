@@ -1,22 +1,28 @@
 /*
- * Connected components on the GPU: what a call is, and its stages in the order in which they run.
- * Where reading starts. A voxel gets its label in these steps:
+ * Connected components on a GPU: what a call is, and its stages in the order in which they run.
+ * Reading about the GPU starts here; join/run_table.h is about the CPU. A voxel gets its label so:
  *
- *   components_cuda.cu           the public calls: arrays to the device and back; which components
- *                                stay, and their labels
- *   join/join_params_cuda.cuh    how a volume lies in memory: rows of bits, tiles, runs, pieces
- *   bits/foreground_bits_cuda.cu from voxels to a bit each: foreground
- *   bits/neighbour_bits_cuda.cu  where values matter: a bit per direction, neighbours joined;
- *   bits/face_bits_cuda.cu       a faster form of both, for one channel and neighbours by faces
- *   join/tile_join_cuda.cu       from the bits of a tile to its runs and their local roots, by
- *   join/tile_join_faces_cuda.cu union-find in shared memory: pieces; again a form for faces
- *   join/border_join_cuda.cu     union-find over pieces, across the borders of tiles
- *   join/number_cuda.cu          from roots to component numbers in raster order
- *   join/join_cuda.cu            plans the memory of all that and runs the three joining stages
- *   label/paint_cuda.cu          voxel -> run -> local root -> piece -> component -> label
- *   label/holes_cuda.cu          components of the background fill holes: all stages once more
- *   measure/measure_cuda.cu      regions from runs, without reading labels
- *   label/label_pieces_cuda.cuh  the stages for supervoxels: number the pieces of labels
+ *   components_cuda.cu             the public calls: arrays to the device and back; runs the stages
+ *   components_select.c            host: checks options; which components stay, and their labels
+ *   components_voxel.h             when a voxel is foreground, and how far two values are apart
+ *   join/join_params_cuda.cuh      how a volume lies in memory: rows of bits, tiles, runs, pieces
+ *   join/join_cuda.cu              plans tiles and memory; runs stages 2 to 4, which join
+ *   bits/foreground_bits_cuda.cu   stage 1: a bit per voxel: foreground; calls one of the next two
+ *   bits/bits_params_cuda.cuh      what kernels of bits are given, and how they compare values
+ *   bits/neighbour_bits_cuda.cu    where values decide: a bit per voxel and direction: joined
+ *   bits/face_bits_cuda.cu         the same for one channel and neighbours that share faces; also
+ *                                  finds the foreground where that is "not 0" without a mask
+ *   join/row_pairs_cuda.cuh        joined pairs of two rows of bits, and which need a union
+ *   join/run_forest_cuda.cuh       union-find over the runs of a tile, in shared memory
+ *   join/tile_join_cuda.cu         stage 2: from the bits of a tile to its pieces: local roots
+ *   join/tile_join_faces_cuda.cu   the same where values decide and neighbours share faces
+ *   join/border_join_cuda.cu       stage 3: union-find over pieces, across the borders of tiles
+ *   join/number_cuda.cu            stage 4: from roots to component numbers in raster order
+ *   label/paint_cuda.cu            stage 5: voxel -> run -> local root -> piece -> component, label
+ *   label/holes_cuda.cu            components of the background fill holes: all stages once more
+ *   measure/measure_cuda.cu        regions from runs, without reading labels; its files are listed
+ *                                  in measure/measure_params_cuda.cuh
+ *   label/label_pieces_cuda.cuh    the stages for supervoxels: number the components of labels
  *
  * Union-find is that of Playne and Hawick (2018): parents only become smaller, by atomicMin, so
  * that the result does not depend on the order in which threads run.
@@ -40,8 +46,8 @@ typedef struct {
     const lob_components_arrays *arrays;
     const lob_context *context;
     lob_component_rule rule;
-    int64_t piece_bytes; /* of per_piece, for each piece */
-    uint32_t *spare;     /* device: may be overwritten between making bits and writing labels */
+    int64_t component_bytes; /* of per_component, for each */
+    uint32_t *spare;         /* device: may be overwritten between making bits and writing labels */
     int64_t spare_words;
     double reported; /* progress */
 
@@ -52,8 +58,9 @@ typedef struct {
     u64 *counts;       /* device: voxels of foreground, and not finite */
     void *scan_memory; /* device: for cub::DeviceScan */
     size_t scan_bytes;
-    void *per_piece; /* device: pieces + 1 times piece_bytes, for the stages after joining */
-    int64_t found;   /* components */
+    void *per_component; /* device: arrays by component, for the stages after joining. Of pieces + 1
+                            times component_bytes: components are not yet counted */
+    int64_t found;       /* components */
 } call;
 
 /* ---- joining ---- */
@@ -78,7 +85,8 @@ lob_status join_pieces(call *c, lob_error *error);
 const uint32_t *found_on_device(const join_params &p);
 lob_status fetch_found(call *c, lob_error *error);
 
-/* The three stages of join_pieces: pieces of tiles (two forms); pieces of the volume; numbers. */
+/* Stages 2 to 4, by join_pieces: pieces in tiles (two forms); which pieces are one component;
+ * component numbers. */
 lob_status join_tiles(call *c, lob_error *error);
 lob_status join_tiles_by_faces(call *c, lob_error *error);
 lob_status join_borders(call *c, lob_error *error);

@@ -1,4 +1,5 @@
-/* Which voxels are foreground and which neighbours are joined; for the CPU and CUDA. */
+/* Which voxels are foreground and which neighbours are joined; for the CPU and CUDA. Faster forms
+ * with equal results, for integers and for "not 0", are in the CUDA files of bits/. */
 #ifndef LOB_COMPONENTS_VOXEL_H
 #define LOB_COMPONENTS_VOXEL_H
 

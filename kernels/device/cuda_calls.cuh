@@ -4,7 +4,7 @@
  *
  *   device_memory.h   blocks of memory, the budget of a call, arrays that travel
  *   arena.cuh         a block handed out array by array
- *   device_image.cuh  an image, its levels and a view, as kernels read them
+ *   device_image.cuh  an image and a view, as kernels read them
  *   grid.cuh          threads of a grid and lanes of a warp; a barrier for the whole grid
  *   hash_table.cuh    a block's hash table in shared memory
  */

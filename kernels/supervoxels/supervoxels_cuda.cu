@@ -327,8 +327,8 @@ static lob_status number_fragments(call *c, fragment_join *join)
                                      c->s.rule.slice_axis, &context, c->error));
     lob_device_budget_hold(budget, LOB_DEVICE_WORK, fragments.work_bytes);
     lob_device_budget_hold(budget, LOB_DEVICE_TABLES, fragments.table_bytes);
-    join->count = fragments.found;
-    join->max_fragments = fragments.max_pieces;
+    join->count = fragments.components;
+    join->max_fragments = fragments.max_components;
     join->table = fragments.table;
     join->max_contacts = c->tuning.max_contacts;
     return LOB_OK;

@@ -9,7 +9,7 @@
 #include "kernels/simd_clones.h"
 #include "volumes/volume.h"
 
-/* A maximal stretch of joined foreground voxels along x: columns [start, end) of a row. */
+/* A maximal stretch of joined foreground voxels along x, across words too: columns [start, end). */
 typedef struct {
     uint32_t start, end;
 } lob_run;

@@ -144,7 +144,8 @@ static __device__ inline warp_rows rows_of_item(const face_params<C> &f, uint32_
 }
 
 /* A warp goes along y: a row's values stay in registers while the next row is compared with them.
- * WHOLE: all of the warp's words are full. */
+ * before: row y - 1; below: the row of the previous slice, z - 1. WHOLE: all of the warp's words
+ * are full. */
 template <typename T, bool NONZERO, bool WHOLE, typename C>
 static __device__ inline void compare_rows(const bits_params &b, const C &alike, warp_rows r,
                                            uint32_t *foreground, uint32_t *not_finite)
@@ -153,7 +154,7 @@ static __device__ inline void compare_rows(const bits_params &b, const C &alike,
     const join_params &p = b.join;
     const int lane = (int)threadIdx.x % WARP, x = r.w * WORD + lane, left_x = p.nx - x;
     const face_lane l = lane_of<NONZERO>(p, r.w);
-    const bool edge = r.w > 0 && lane == 0, deep = r.z > 0 && p.along[2];
+    const bool reads_left = r.w > 0 && lane == 0, deep = r.z > 0 && p.along[2];
     const int64_t row = (int64_t)r.z * p.ny + r.y, plane = (int64_t)p.ny * p.nx;
     const T *from = (const T *)b.image.stored + row * p.nx + x;
     int64_t at = row * p.words + r.w + lane % WARP_WORDS;
@@ -165,7 +166,7 @@ static __device__ inline void compare_rows(const bits_params &b, const C &alike,
     for (; r.y < r.end_y; r.y++) {
         load_row<WHOLE>(own, from, left_x);
         if (deep) load_row<WHOLE>(below, from - plane, left_x);
-        shift_row(left, own, edge ? (R)from[-1] : R(0));
+        shift_row(left, own, reads_left ? (R)from[-1] : R(0));
         uint32_t bits = lane_word<NONZERO>(alike, own, left, before, below);
         if (!NONZERO && l.bits)
             bits = filled_pairs(p, l, bits, at,

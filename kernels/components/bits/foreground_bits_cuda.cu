@@ -69,7 +69,7 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_kernel(bits_params
     add_counts(b.counts, foreground, not_finite);
 }
 
-/* ---- sixteen bytes of voxels a lane ---- */
+/* ---- quads: 16 bytes of voxels a lane ---- */
 
 enum { LOADS = 4 }; /* of a lane, all issued before the first is used */
 
@@ -121,19 +121,19 @@ static __global__ void __launch_bounds__(BITS_THREADS) filled_quads_kernel(fill_
     for (int64_t item = (int64_t)blockIdx.x * BITS_WARPS + threadIdx.x / WARP; item < items;
          item += step) {
         const int64_t row = item / f.row_parts;
-        const int64_t first = (item - row * f.row_parts) * (LOADS * WORD * VOXELS) + lane * VOXELS;
+        const int64_t first = (item - row * f.row_parts) * (LOADS * WARP * VOXELS) + lane * VOXELS;
         const T *stored = (const T *)b.image.stored + row * f.row_voxels;
         uint32_t *words = b.join.filled + row * f.row_words;
         uint4 bytes[LOADS];
 #pragma unroll
         for (int i = 0; i < LOADS; i++) {
-            const int64_t x = first + i * WORD * VOXELS;
+            const int64_t x = first + i * WARP * VOXELS;
             bytes[i] = make_uint4(0, 0, 0, 0);
             if (x < f.row_voxels) bytes[i] = *(const uint4 *)(stored + x);
         }
 #pragma unroll
         for (int i = 0; i < LOADS; i++) {
-            const int64_t x = first + i * WORD * VOXELS;
+            const int64_t x = first + i * WARP * VOXELS;
             uint32_t filled = filled_of<T, NONZERO>(b.rule, bytes[i], &not_finite);
             if (x >= f.row_voxels) filled = 0;
             foreground += (uint32_t)__popc(filled);
@@ -172,7 +172,7 @@ static lob_status fill_quads(call *c, const bits_params &b, bool nonzero, lob_er
     fill_params f = {b, 0, 0, 0, 0};
     f.rows = whole ? 1 : (int64_t)p.ny * p.nz;
     f.row_voxels = whole ? b.image.voxels : p.nx;
-    f.row_words = whole ? p.row_words : p.words;
+    f.row_words = whole ? p.volume_words : p.words;
     f.row_parts = (f.row_voxels + voxels - 1) / voxels;
     return lob_launch_over(
         c->device, nonzero ? filled_quads_kernel<T, true> : filled_quads_kernel<T, false>,

@@ -12,7 +12,7 @@ enum {
     COMPARE_THREADS = COMPARE_WARPS * WARP,
     WARP_WORDS = 8, /* of a row that a warp has at once: they fill a 32-byte sector */
     WARP_ROWS = 32, /* that it takes one after the other along y */
-    BELOW = 3       /* rows before a row in the slice before */
+    BELOW = 3       /* rows of the previous slice (z - 1) that a row is compared with */
 };
 
 /* Consecutive words; quads: count and every address are multiples of 4 words. */
@@ -153,22 +153,23 @@ static __device__ inline void write_group(const compare_params<C> &k, const lane
     load_words(from, p.filled + row * p.words + w, count, k.quads);
     load_words(to, p.filled + to_row * p.words + w, there ? count : 0, k.quads);
 
-    /* the pair across the end of these words */
+    /* the pair at the end of these words, whose other voxel is beyond it */
     const int x = d.dx < 0 ? w * WORD - 1 : (w + WARP_WORDS) * WORD;
-    uint32_t edge = 0;
+    uint32_t end_pair = 0;
     if (there && d.dx && x >= 0 && x < p.nx) {
         using R = typename in_register<T>::type;
         const T *stored = (const T *)k.b.image.stored;
         const uint32_t filled = p.filled[to_row * p.words + x / WORD] >> x % WORD & 1;
-        edge = filled && k.alike((R)stored[row * p.nx + x - d.dx], (R)stored[to_row * p.nx + x]);
+        end_pair =
+            filled && k.alike((R)stored[row * p.nx + x - d.dx], (R)stored[to_row * p.nx + x]);
     }
     uint32_t words[WARP_WORDS];
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) bits[i] &= to[i];
 #pragma unroll
     for (int i = 0; i < WARP_WORDS; i++) {
-        const uint32_t left = i > 0 ? bits[i - 1] : edge << 31;
-        const uint32_t right = i < WARP_WORDS - 1 ? bits[i + 1] : edge;
+        const uint32_t left = i > 0 ? bits[i - 1] : end_pair << 31;
+        const uint32_t right = i < WARP_WORDS - 1 ? bits[i + 1] : end_pair;
         const uint32_t pairs = d.dx < 0   ? bits_back(bits[i], left)
                                : d.dx > 0 ? bits_ahead(bits[i], right)
                                           : bits[i];

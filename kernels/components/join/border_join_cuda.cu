@@ -1,10 +1,10 @@
 /*
  * Joining pieces across the borders of tiles: union-find over the pieces of the whole volume.
  *
- * Pairs that follow from others are left out before any piece is looked up. In a tile, pairs
- * follow from pairs in it; across x, from these and earlier ones across x; across y and z, from
- * all of those and earlier ones across the same border. So no two pairs are left out because of
- * each other, whichever are united first.
+ * Pairs implied by others are left out before any piece is looked up. In a tile, pairs are implied
+ * by pairs in it; across x, by these and earlier ones across x; across y and z, by all of those and
+ * earlier ones across the same border. So no two pairs are left out because of each other,
+ * whichever are united first.
  *
  * Where there are many directions they are looped over and not unrolled: these kernels wait for
  * memory, instructions too.
@@ -24,7 +24,7 @@ enum {
 
 /*
  * Parents only become smaller. The multiprocessor's cache may hold an older parent: that is an
- * ancestor too, and the way to the root goes on from it in memory that all share. Roots are read
+ * ancestor too, and the path to the root goes on from it in memory that all share. Roots are read
  * before they are written because atomics on one address take turns.
  */
 template <bool CACHED>
@@ -74,7 +74,7 @@ static __device__ inline void unite_wanted(uint32_t *parent, bool wanted, uint32
     if (wanted && (int)(threadIdx.x % WARP) == lowest_bit(lanes)) unite_pieces(parent, a, b);
 }
 
-/* The merged rows before one, by number: (-1, 0), (0, -1), (-1, -1), (1, -1). */
+/* The merged rows before one, by number: (dy, dz) = (-1, 0), (0, -1), (-1, -1), (1, -1). */
 static __device__ inline int before_y(int i)
 {
     return i == 1 ? 0 : i == 3 ? 1 : -1;
@@ -87,7 +87,7 @@ static __device__ inline int before_z(int i)
 
 /* ---- across x ---- */
 
-/* Which voxels left and right of a border along x are joined, of a merged row and of another. */
+/* Which voxels left and right of a border across x are joined, of a merged row and of another. */
 typedef struct {
     bool other;       /* the other's two */
     bool back, ahead; /* this one's right voxel with the other's left one; and crosswise */
@@ -153,7 +153,7 @@ static __device__ inline border_pairs pairs_at_border(const join_params &p, uint
 }
 
 /*
- * The unions that a merged row needs across a border along x: with itself, bit 0; of its right and
+ * The unions that a merged row needs at a border across x: with itself, bit 0; of its right and
  * of its left voxel with merged row i before it, bits 1 + 2 i and 2 + 2 i.
  */
 template <typename K>
@@ -211,9 +211,9 @@ static __global__ void __launch_bounds__(BORDER_THREADS) border_x_kernel(join_pa
 /* ---- across y and z ---- */
 
 /*
- * Pairs of merged row (y, z) across a border, with the one (dy, dz) away. They follow where the
- * merged rows beside both along the border, in the same two tiles, are joined with them and with
- * each other.
+ * Pairs of merged row (y, z) across a border, with the one (dy, dz) away. They are implied where
+ * the merged rows beside both along the border, in the same two tiles, are joined with them and
+ * with each other.
  */
 template <typename K>
 static __device__ inline row_pairs pairs_across(const join_params &p, int dy, int dz, int y, int z,
@@ -236,33 +236,34 @@ static __device__ inline row_pairs pairs_across(const join_params &p, int dy, in
 }
 
 /*
- * Edges: pairs with the merged rows (-1, -1) and (1, -1) away. They follow where the merged row
- * (0, -1) away is joined with both; no edge takes part in that.
+ * Diagonal pairs: with the merged rows (dy, dz) = (-1, -1) and (1, -1) away. They are implied where
+ * the merged row (0, -1) away is joined with both; no diagonal pair takes part in that.
  */
 template <typename K>
-static __device__ inline row_pairs pairs_at_edge(const join_params &p, int dy, int y, int z, int w)
+static __device__ inline row_pairs diagonals_at_border(const join_params &p, int dy, int y, int z,
+                                                       int w)
 {
     row_pairs e = pairs_word<K>(p, dy, -1, y, z, w);
     if (!any_pair(e)) return e;
-    const uint32_t below = same_word<K>(p, 0, -1, y, z, w);
+    const uint32_t to_z = same_word<K>(p, 0, -1, y, z, w);
     const row_pairs beside = pairs_word<K>(p, -1, 0, dy < 0 ? y : y + 1, z - 1, w);
-    e.same &= ~(below & beside.same);
-    e.back &= ~(below & (dy < 0 ? beside.back : beside.ahead << 1));
-    e.ahead &= ~(below & (dy < 0 ? beside.ahead : beside.back >> 1));
+    e.same &= ~(to_z & beside.same);
+    e.back &= ~(to_z & (dy < 0 ? beside.back : beside.ahead << 1));
+    e.ahead &= ~(to_z & (dy < 0 ? beside.ahead : beside.back >> 1));
     return e;
 }
 
-/* The bit of a word that has `below` set bits below it; the word has more. */
-static __device__ inline int bit_with(uint32_t word, int below)
+/* The bit of a word that has `before` lower set bits; the word has more. */
+static __device__ inline int bit_with(uint32_t word, int before)
 {
     int bit = 0;
 #pragma unroll
     for (int half = WORD / 2; half > 0; half /= 2) {
         const int low = __popc(word & ((1u << half) - 1));
-        const bool up = below >= low;
-        word = up ? word >> half : word;
-        below -= up ? low : 0;
-        bit += up ? half : 0;
+        const bool upper = before >= low;
+        word = upper ? word >> half : word;
+        before -= upper ? low : 0;
+        bit += upper ? half : 0;
     }
     return bit;
 }
@@ -305,18 +306,18 @@ static __device__ inline void unite_mrows(const join_params &p, row_pairs e, int
         const int other = __shfl_up_sync(ALL_LANES, end, apart);
         if (lane >= apart) end += other;
     }
-    const int total = __shfl_sync(ALL_LANES, end, WORD - 1);
-    for (int rank = lane; rank - lane < total; rank += WORD) {
+    const int total = __shfl_sync(ALL_LANES, end, WARP - 1);
+    for (int rank = lane; rank - lane < total; rank += WARP) {
         const int of = lane_with(rank, end);
-        int below = rank - __shfl_sync(ALL_LANES, end - mine, of), dx = 0;
+        int before = rank - __shfl_sync(ALL_LANES, end - mine, of), dx = 0;
         uint32_t bits = __shfl_sync(ALL_LANES, e.same, of);
         if (K::diagonal) {
             const uint32_t back = __shfl_sync(ALL_LANES, e.back, of), same = bits;
             const uint32_t ahead = __shfl_sync(ALL_LANES, e.ahead, of);
-            const int after_same = below - __popc(same), after_back = after_same - __popc(back);
+            const int after_same = before - __popc(same), after_back = after_same - __popc(back);
             dx = after_same < 0 ? 0 : after_back < 0 ? -1 : 1;
             bits = dx == 0 ? same : dx < 0 ? back : ahead;
-            below = dx == 0 ? below : dx < 0 ? after_same : after_back;
+            before = dx == 0 ? before : dx < 0 ? after_same : after_back;
         }
         const int of_y = __shfl_sync(ALL_LANES, y, of), of_z = __shfl_sync(ALL_LANES, z, of);
         const int of_w = __shfl_sync(ALL_LANES, w, of);
@@ -325,7 +326,7 @@ static __device__ inline void unite_mrows(const join_params &p, row_pairs e, int
         const bool wanted = rank < total;
         uint32_t a = 0, b = 0;
         if (wanted) {
-            const int bit = bit_with(bits, below), to = bit + dx;
+            const int bit = bit_with(bits, before), to = bit + dx;
             a = piece_at(p, of_y, of_z, of_w, of_starts, bit);
             b = to < 0       ? last_piece(p, of_y + dy, of_z + dz, of_w - 1)
                 : to >= WORD ? first_piece(p, of_y + dy, of_z + dz, of_w + 1)
@@ -336,10 +337,10 @@ static __device__ inline void unite_mrows(const join_params &p, row_pairs e, int
 }
 
 /* Words of all merged rows that begin a tile along y or z and have another tile before them. */
-static __host__ __device__ inline int64_t words_at_borders(const join_params &p, bool along_z)
+static __host__ __device__ inline int64_t words_at_borders(const join_params &p, bool across_z)
 {
-    const int64_t borders = (along_z ? p.tiles_z : p.tiles_y) - 1;
-    return borders * (along_z ? p.mrows_y : p.mrows_z) * p.words;
+    const int64_t borders = (across_z ? p.tiles_z : p.tiles_y) - 1;
+    return borders * (across_z ? p.mrows_y : p.mrows_z) * p.words;
 }
 
 /* Logarithm of how many lanes share a word, as many columns each. Where there are few words there
@@ -351,50 +352,51 @@ static __host__ __device__ inline int part_bits(int64_t words)
     return bits;
 }
 
-/* Lanes for the borders along an axis: whole warps, each of one axis. */
-static __host__ __device__ inline int64_t lanes_at_borders(const join_params &p, bool along_z)
+/* Lanes for the borders across an axis: whole warps, each of one axis. */
+static __host__ __device__ inline int64_t lanes_at_borders(const join_params &p, bool across_z)
 {
-    const int64_t words = words_at_borders(p, along_z);
-    return ((words << part_bits(words)) + WORD - 1) / WORD * WORD;
+    const int64_t words = words_at_borders(p, across_z);
+    return ((words << part_bits(words)) + WARP - 1) / WARP * WARP;
 }
 
-/* A warp's part of the borders along an axis. Edges that cross two borders are taken with those
- * along z. */
+/* A warp's part of the borders across an axis. Diagonal pairs that cross two borders are taken with
+ * those across z. */
 template <typename K>
-static __device__ inline void join_at_border(const join_params &p, bool along_z, int64_t i)
+static __device__ inline void join_at_border(const join_params &p, bool across_z, int64_t i)
 {
-    const int length = along_z ? p.mrows_y : p.mrows_z; /* merged rows of a border */
-    const int along_bits = along_z ? p.tile_y_bits : p.tile_z_bits;
-    const int bits = along_z ? p.tile_z_bits : p.tile_y_bits;
-    const int64_t words = words_at_borders(p, along_z);
+    const int length = across_z ? p.mrows_y : p.mrows_z; /* merged rows of a border */
+    const int along_bits = across_z ? p.tile_y_bits : p.tile_z_bits;
+    const int bits = across_z ? p.tile_z_bits : p.tile_y_bits;
+    const int64_t words = words_at_borders(p, across_z);
     const int shared = part_bits(words), width = WORD >> shared;
     const int64_t word = i >> shared, rest = word / p.words;
     const int w = (int)(word - rest * p.words), along = (int)(rest % length);
     const int border = (int)(rest / length + 1) << bits;
-    const int y = along_z ? along : border, z = along_z ? border : along;
+    const int y = across_z ? along : border, z = across_z ? border : along;
     const bool inside = word < words, first = (along & ((1 << along_bits) - 1)) == 0;
     const uint32_t columns = bits_to(width - 1) << (int)(i & ((1 << shared) - 1)) * width;
 #pragma unroll 1
     for (int k = 0; k < (K::diagonal ? 3 : 1); k++) {
         row_pairs e = {0, 0, 0};
-        const int dy = k == 0 ? along_z ? 0 : -1 : k == 1 ? -1 : 1;
-        const int dz = k == 0 && !along_z ? 0 : -1;
-        const int from_y = dy > 0 && !along_z ? y - 1 : y; /* on the border's other side */
+        const int dy = k == 0 ? across_z ? 0 : -1 : k == 1 ? -1 : 1;
+        const int dz = k == 0 && !across_z ? 0 : -1;
+        const int from_y = dy > 0 && !across_z ? y - 1 : y; /* on the border's other side */
         if (inside && k == 0) e = pairs_across<K>(p, dy, dz, y, z, w, first);
-        if (inside && k > 0 && (along_z || !first)) e = pairs_at_edge<K>(p, dy, from_y, z, w);
+        if (inside && k > 0 && (across_z || !first))
+            e = diagonals_at_border<K>(p, dy, from_y, z, w);
         unite_mrows<K>(p, e, from_y, z, w, dy, dz, columns);
     }
 }
 
-/* Borders between tiles that follow each other along y, and along z. */
+/* Borders across y, and across z. */
 template <typename K>
 static __global__ void __launch_bounds__(BORDER_THREADS, 4) border_kernel(join_params p)
 {
-    const int64_t along_y = lanes_at_borders(p, false), n = along_y + lanes_at_borders(p, true);
+    const int64_t lanes_y = lanes_at_borders(p, false), n = lanes_y + lanes_at_borders(p, true);
     const int64_t step = grid_step();
     for (int64_t i = grid_first(); i < n; i += step) {
-        const bool along_z = i >= along_y;
-        join_at_border<K>(p, along_z, along_z ? i - along_y : i);
+        const bool across_z = i >= lanes_y;
+        join_at_border<K>(p, across_z, across_z ? i - lanes_y : i);
     }
 }
 
@@ -442,8 +444,8 @@ template <typename K> static lob_status join_borders_of(call *c, lob_error *erro
                             error));
     LOB_TRY(lob_launch_over(c->device, border_x_kernel<K>, "joining across x", x, BORDER_THREADS, p,
                             error));
-    if (x && words > p.pieces / 64) /* shorter ways pay where many pairs follow */
-        LOB_TRY(lob_launch_over(c->device, flatten_kernel, "shortening ways", p.pieces,
+    if (x && words > p.pieces / 64) /* shorter paths pay where many pairs come next */
+        LOB_TRY(lob_launch_over(c->device, flatten_kernel, "shortening paths", p.pieces,
                                 PIECE_THREADS, p, error));
     LOB_TRY(lob_launch_over(c->device, border_kernel<K>, "joining across y and z", others,
                             BORDER_THREADS, p, error));

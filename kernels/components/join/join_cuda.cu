@@ -16,8 +16,8 @@ static int bits_for(int64_t n, int max)
     return bits;
 }
 
-/* Rows are merged that are neighbours in every way. A tile is a cube of merged rows, or as near to
- * one as the volume allows. */
+/* Rows are merged whose voxels are all neighbours. A tile has as many merged rows along y as along
+ * z, where the volume allows. */
 static void plan_tiles(join_params *p, int neighbours, int slice_axis)
 {
     const bool full = neighbours == 26 || neighbours == 8;
@@ -40,8 +40,8 @@ static void plan_tiles(join_params *p, int neighbours, int slice_axis)
     p->tiles_z = (p->mrows_z + tile_z - 1) / tile_z;
     p->tiles = (int64_t)p->tiles_x * p->tiles_y * p->tiles_z;
     p->tile_mrows = (int64_t)p->mrows_y * p->mrows_z * p->tiles_x;
-    p->row_words = (int64_t)p->ny * p->nz * p->words;
-    p->row_groups = (p->row_words + GROUP_WORDS - 1) / GROUP_WORDS;
+    p->volume_words = (int64_t)p->ny * p->nz * p->words;
+    p->volume_groups = (p->volume_words + GROUP_WORDS - 1) / GROUP_WORDS;
 }
 
 static bool is_neighbour(const join_params *p, int dx, int dy, int dz)
@@ -54,7 +54,8 @@ static bool is_neighbour(const join_params *p, int dx, int dy, int dz)
 lob_status plan_join(call *c, lob_dims dims, int neighbours, int slice_axis, bool by_value,
                      lob_error *error)
 {
-    const int64_t side = INT32_MAX - 4096, max = UINT32_MAX; /* a tile more fits, and -1 */
+    /* coordinates up to one tile past the end, and -1, fit int32 */
+    const int64_t side = INT32_MAX - 4096, max = UINT32_MAX;
     join_params *p = &c->join;
     *p = join_params{};
     if (dims.nx > side || dims.ny > side || dims.nz > side)
@@ -86,19 +87,20 @@ static int64_t lay_out_bits(call *c, lob::arena block)
     const bool merged = p->merge_y * p->merge_z > 1;
     const int64_t slots = (int64_t)p->mrows_y * p->mrows_z * p->mrow_slots;
     c->counts = block.take<u64>(2);
-    p->filled = block.take<uint32_t>(p->row_words);
+    p->filled = block.take<uint32_t>(p->volume_words);
     for (int k = 0; k < DIRECTIONS; k++) p->joined_bits[k] = NULL;
     for (int dz = -1; dz <= 0; dz++)
         for (int dy = -1; dy <= (dz ? 1 : 0); dy++)
             for (int dx = -1; dx <= (dz || dy ? 1 : -1); dx++)
                 if (p->by_value && is_neighbour(p, dx, dy, dz))
-                    p->joined_bits[direction_of(dx, dy, dz)] = block.take<uint32_t>(p->row_words);
+                    p->joined_bits[direction_of(dx, dy, dz)] =
+                        block.take<uint32_t>(p->volume_words);
     p->first_run = block.take<uint32_t>(p->tiles * TILE_THREADS);
     p->local_root = block.take<uint16_t>(slots);
     p->run_count = block.take<uint32_t>(p->tiles);
     p->mrow_base = block.take<uint32_t>(p->tile_mrows + 1);
-    p->first_marks = merged ? block.take<bit_group>(p->row_groups + 1) : NULL;
-    p->marks_before = merged ? block.take<uint32_t>(p->row_groups + 1) : NULL;
+    p->first_marks = merged ? block.take<bit_group>(p->volume_groups + 1) : NULL;
+    p->marks_before = merged ? block.take<uint32_t>(p->volume_groups + 1) : NULL;
     c->scan_memory = block.take<unsigned char>((int64_t)c->scan_bytes);
     return block.used;
 }
@@ -120,7 +122,7 @@ static int64_t lay_out_pieces(call *c, int64_t scan, lob::arena block)
     p->parent = block.take<uint32_t>(n);
     p->roots_before = n <= c->spare_words ? c->spare : block.take<uint32_t>(n);
     p->first_voxel = p->first_marks ? block.take<u64>(n) : NULL;
-    c->per_piece = block.take<unsigned char>(n * c->piece_bytes);
+    c->per_component = block.take<unsigned char>(n * c->component_bytes);
     void *scan_memory = block.take<unsigned char>(scan);
     if (scan) c->scan_memory = scan_memory;
     return block.used;
@@ -176,7 +178,7 @@ lob_status join_pieces(call *c, lob_error *error)
 
 const uint32_t *found_on_device(const join_params &p)
 {
-    return p.first_voxel ? p.marks_before + p.row_groups : p.parent + p.pieces;
+    return p.first_voxel ? p.marks_before + p.volume_groups : p.parent + p.pieces;
 }
 
 lob_status fetch_found(call *c, lob_error *error)

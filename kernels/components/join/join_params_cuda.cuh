@@ -1,11 +1,9 @@
 /*
  * A volume as the kernels of connected components see it: rows of bits, tiles, and runs in them.
  *
- * Two bit arrays hold all that a criterion and a neighbourhood ask: which voxels are foreground
- * and, unless any two foreground neighbours are joined, which neighbours are (a bit per voxel and
- * direction). Values are not looked at again.
- *
- * A run is a maximal stretch of joined foreground voxels along x inside one 32-bit word.
+ * Bit arrays hold all that a criterion and a neighbourhood ask: one says which voxels are
+ * foreground; where values decide, one more per direction (up to 13) says which neighbours are
+ * joined. Values are not looked at again.
  *
  * A merged row is the OR of merge_y x merge_z neighbouring rows. With 26 neighbours any two voxels
  * of a 2 x 2 block of rows and of adjacent columns are neighbours, so merged rows can be joined in
@@ -15,11 +13,15 @@
  * A tile is 64 voxels of 256 merged rows. Thread t of its block has word t % 2 of merged row t / 2;
  * the merged rows of a tile are counted along y, then along z.
  *
- * A piece is a connected component of one tile, before tiles are joined across their borders. Its
- * root is its first run. A run's local root is where that run stands in the tile: merged row * 64 +
- * how many roots precede it in its merged row. Pieces are numbered over the whole volume in the
- * order of merged rows: a piece's number is mrow_base of its merged row in the tile + the low six
- * bits of its local root.
+ * A run is a maximal stretch of columns of a merged row that are joined along x inside one 32-bit
+ * word. (The CPU has no merged rows, and does not cut runs at words.)
+ *
+ * A piece is the part of a component that lies in one tile and is connected there. Its root is its
+ * first run. A run's local root is a 16-bit number that says where the root of its piece stands:
+ * merged row of the tile * 64 + how many roots precede it there; bit 15: the run is that root
+ * itself. Pieces are numbered over the whole volume in the order of merged rows: a piece's number
+ * is mrow_base of its merged row in the tile + the low six bits of its local root. The root of a
+ * component is its piece with the smallest number.
  */
 #ifndef LOB_JOIN_PARAMS_CUDA_CUH
 #define LOB_JOIN_PARAMS_CUDA_CUH
@@ -61,25 +63,25 @@ typedef struct {
     int32_t slots, mrow_slots;        /* runs that a word and a merged row can have */
     bool along[3];                    /* neighbours may differ in x, y, z */
     bool by_value; /* joined_bits say who is joined; otherwise all foreground neighbours are */
-    int64_t tiles, row_words, tile_mrows; /* tile_mrows: merged rows of all tiles */
-    int64_t row_groups;                   /* row_words in groups */
+    int64_t tiles, volume_words, tile_mrows; /* words of all rows; merged rows of all tiles */
+    int64_t volume_groups;                   /* volume_words in groups */
 
-    uint32_t *filled;                  /* row_words: foreground */
-    uint32_t *joined_bits[DIRECTIONS]; /* row_words each; NULL: no direction of the neighbourhood */
+    uint32_t *filled;                  /* volume_words: foreground */
+    uint32_t *joined_bits[DIRECTIONS]; /* volume_words each; NULL: not in the neighbourhood */
     uint32_t *first_run;    /* tiles * TILE_THREADS: index in local_root of a word's first run */
     uint16_t *local_root;   /* mrows_y * mrows_z * mrow_slots: of runs, tile after tile */
     uint32_t *run_count;    /* tiles */
-    uint32_t *mrow_base;    /* tile_mrows + 1: pieces before each */
-    uint32_t *parent;       /* pieces + 1; once numbered, the component's number from 1 */
-    uint32_t *roots_before; /* pieces + 1; of merged rows of several rows only where asked for */
-    u64 *first_voxel;       /* pieces: bit index in filled; NULL where merged rows are rows */
-    bit_group *first_marks; /* row_groups + 1, the last 0: a bit for each component's first voxel */
-    uint32_t *marks_before; /* row_groups + 1 */
+    uint32_t *mrow_base;    /* tile_mrows + 1: pieces of each; after the scan, pieces before each */
+    uint32_t *parent;       /* pieces + 1; in the end the component's number, from 1 */
+    uint32_t *roots_before; /* pieces + 1: 1 for a root, else 0; after the scan, roots before */
+    u64 *first_voxel;       /* pieces + 1: bit index in filled; NULL where merged rows are rows */
+    bit_group *first_marks; /* volume_groups + 1, the last 0: bits of components' first voxels */
+    uint32_t *marks_before; /* volume_groups + 1 */
     int64_t pieces;
 } join_params;
 
 /* The direction (dx, dy, dz) to a neighbour before a voxel: the first along x, then those to the
- * rows (-1, 0), (-1, -1), (0, -1), (1, -1). */
+ * rows (dy, dz) = (-1, 0), (-1, -1), (0, -1), (1, -1). */
 static __host__ __device__ inline int direction_of(int dx, int dy, int dz)
 {
     const int row = dz == 0 ? 0 : dy + 2;

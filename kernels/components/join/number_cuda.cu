@@ -2,9 +2,9 @@
  * Component numbers in raster order: from the roots of pieces to a number for each piece.
  *
  * Pieces are numbered in the order of merged rows. Where merged rows are rows, a component's root
- * is its first piece and holds its first voxel, so the number of roots before it is its number.
- * Where a merged row is several rows, each component's first voxel is found among its runs and
- * marked by a bit; the number of marks before it is the component's number.
+ * is its first piece and holds its first voxel, so its number is 1 + the roots before it. Where a
+ * merged row is several rows, each component's first voxel is found among its runs and marked by a
+ * bit; the component's number is 1 + the marks before it.
  */
 #include "kernels/components/components_stages_cuda.cuh"
 
@@ -118,7 +118,7 @@ static cudaError_t scan_marks(void *memory, size_t *bytes, const call *c)
     const join_params *p = &c->join;
     return cub::DeviceScan::ExclusiveSum(
         memory, *bytes, thrust::make_transform_iterator(p->first_marks, marks_of_group{}),
-        p->marks_before, p->row_groups + 1, lob_device_cuda_stream(c->device));
+        p->marks_before, p->volume_groups + 1, lob_device_cuda_stream(c->device));
 }
 
 lob_status number_scan_bytes(const call *c, size_t *bytes, lob_error *error)
@@ -132,7 +132,7 @@ static lob_status mark_first_voxels(call *c, lob_error *error)
 {
     const join_params *p = &c->join;
     LOB_TRY(lob_device_fill(c->device, p->first_marks, 0,
-                            (p->row_groups + 1) * (int64_t)sizeof(bit_group), error));
+                            (p->volume_groups + 1) * (int64_t)sizeof(bit_group), error));
     LOB_TRY(with_merge(*p, [&](auto kind) {
         using K = decltype(kind);
         if constexpr (K::rows > 1)

@@ -3,7 +3,7 @@
  *
  * Bit x of a word is voxel x of 32 along x. The pairs between a row A and a row B before it are
  * three words: bit x of same, back and ahead says that A[x] is joined with B[x], B[x - 1] and
- * B[x + 1]. A pair that follows from others needs no union. Nothing but the pairs themselves is
+ * B[x + 1]. A pair that others imply needs no union. Nothing but the pairs themselves is
  * used, so this holds for every criterion.
  */
 #ifndef LOB_ROW_PAIRS_CUDA_CUH
@@ -58,7 +58,7 @@ static __device__ inline uint32_t lowest_bits(uint32_t bits, uint32_t joined, ui
 }
 
 /*
- * One pair for each two runs that touch: the others follow through the runs.
+ * One pair for each two runs that touch: it implies the others, through the runs.
  *
  *   a, b     in  bit x: voxel x of A (of B) is joined with voxel x - 1 of the same row
  *   b_right  in  the same of B's word to the right; 0 where it is not known

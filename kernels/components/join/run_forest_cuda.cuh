@@ -2,7 +2,7 @@
  * Union-find over the runs of a tile, in a block's shared memory.
  *
  * First each run's own thread stores a link to an earlier run that it touches; nobody else writes
- * there yet. Then ways to roots are made short, and the pairs that are left are united by whole
+ * there yet. Then paths to roots are made short, and the pairs that are left are united by whole
  * warps, whose lanes share them.
  */
 #ifndef LOB_RUN_FOREST_CUDA_CUH
@@ -15,7 +15,8 @@ namespace lob::components
 
 enum { QUEUE = 2 * WARP }; /* pairs of a warp */
 
-/* A node is a run: the byte offset of its parent. Nodes increase with the order of runs. */
+/* A node names a run by the byte offset of the run's word in parents; that word holds the parent's
+ * node. Nodes increase with the order of runs. */
 struct run_forest {
     /* In the end a root's parent is its local root with this bit, yet without LOCAL_ROOT_SELF. */
     static constexpr uint32_t is_local_root = UINT32_C(1) << 31;

@@ -1,13 +1,14 @@
 /*
- * The run table: connected components on the CPU, by runs. Reading starts here.
+ * The run table: connected components on the CPU, by runs. Reading about the CPU starts here;
+ * components_stages_cuda.cuh is about the GPU.
  *
  * A run is a maximal stretch of joined foreground voxels along x. Labelling goes from voxels to
  * runs, from runs to pieces and from pieces to components:
  *
  *   bits/bit_rows.h       makes the foreground and the run starts of each row, one bit per voxel
- *   join/run_table.c      fills the run table: cuts the rows into slabs; one thread joins the runs
- *                         of a slab by union-find (Rem's algorithm). What is connected inside a
- *                         slab is a piece
+ *   join/run_table.c     fills the run table: cuts the rows into slabs; one thread joins the runs
+ *                         of a slab by union-find (Rem's algorithm). A piece is the part of
+ *                         a component that lies in one slab and is connected there
  *   join/join_rows.h      unites the runs of one row with those of the rows before it: inside a
  *                         slab run by run, across the border of two slabs piece by piece
  *   label/holes.h         does the same with the background, to find holes

@@ -2,9 +2,10 @@
  * Slab pieces: the components of slabs of planes that were labelled one by one, joined across the
  * seams between slabs. components_stream.c labels the slabs; memory need not hold the volume.
  *
- * A piece is a component of one slab. Pieces are numbered from 0 through all slabs, in raster order
- * inside a slab. Call lob_slab_pieces_begin once, lob_slab_pieces_add for each slab in rising
- * order, then lob_slab_pieces_select, which turns pieces into labels.
+ * A piece is the part of a component that lies in one slab and is connected there. Pieces are
+ * numbered from 0 through all slabs, in raster order inside a slab. Call lob_slab_pieces_begin
+ * once, lob_slab_pieces_add for each slab in rising order, then lob_slab_pieces_select, which turns
+ * pieces into labels.
  */
 #ifndef LOB_SLAB_PIECES_H
 #define LOB_SLAB_PIECES_H

@@ -117,7 +117,7 @@ static __device__ inline row_pairs needed_in_tile(const tile_word &t, const row_
                         left);
 }
 
-/* Take out the pairs that follow from others, which join both voxels with a third one. */
+/* Take out the pairs implied by others, which join both voxels with a third one. */
 static __device__ inline void remove_pairs(row_pairs *e, const row_pairs &implied)
 {
     e->same &= ~implied.same;
@@ -128,7 +128,7 @@ static __device__ inline void remove_pairs(row_pairs *e, const row_pairs &implie
 /* The merged rows before one whose runs its own may touch, and the pairs with them. */
 template <typename K> struct tile_neighbours {
     static constexpr int count = K::diagonal ? 4 : 2;
-    row_pairs pairs[count]; /* (0, -1), (-1, 0), (-1, -1), (1, -1) */
+    row_pairs pairs[count]; /* (dy, dz) = (0, -1), (-1, 0), (-1, -1), (1, -1) */
     int other[count];       /* threads */
 };
 
@@ -142,12 +142,11 @@ static __device__ inline uint32_t tile_filled(const join_params &p, const tile_w
 }
 
 /*
- * Where voxels that differ in two coordinates are neighbours, some pairs of a voxel (x, y, z) that
- * differ in two follow from others: those along y and x from those along z and x, because
- * (x - 1, y - 1, z) and (x - 1, y, z - 1) are neighbours; of these, the one ahead from the one back
- * by way of (x, y - 1, z - 1) or (x, y + 1, z - 1); and where nothing is below, the one ahead from
- * the one back by way of (x, y - 2, z). The pairs that others follow from are of the same voxel or
- * of merged rows before.
+ * With 18 neighbours and any foreground joined, take out pairs of (x, y, z) implied by others:
+ *   1. y.back where z.back, and y.ahead where z.ahead
+ *   2. z.ahead where z.back and (x, y - 1, z - 1) or (x, y + 1, z - 1) is foreground in the tile
+ *   3. y.ahead where y.back and (x, y - 2, z) is foreground in the tile
+ * The pairs that imply them are of the same voxel or of merged rows before.
  */
 static __device__ inline void remove_around_corner(row_pairs *z, row_pairs *y, const join_params &p,
                                                    const tile_word &t)
@@ -159,21 +158,22 @@ static __device__ inline void remove_around_corner(row_pairs *z, row_pairs *y, c
     z->ahead &= ~(z->back & around_z);
 }
 
-/* Edges, without those that follow by way of the merged row below. */
+/* Diagonal pairs, with merged rows (dy, dz) = (-1, -1) and (1, -1) away, without those implied by
+ * way of the merged row of the previous slice, (0, -1) away; to_z: all pairs with that. */
 template <typename K>
-static __device__ inline void edge_pairs(tile_neighbours<K> *n, const row_pairs &below,
-                                         const join_params &p, const tile_word &t)
+static __device__ inline void find_diagonals(tile_neighbours<K> *n, const row_pairs &to_z,
+                                             const join_params &p, const tile_word &t)
 {
     const int last_y = (1 << p.tile_y_bits) - 1;
     const tile_mrow own = mrow_at(p, t, 0, 0);
-    const uint32_t by_beside = !K::by_value && K::connectivity == 2 ? below.back | below.ahead : 0;
+    const uint32_t by_beside = !K::by_value && K::connectivity == 2 ? to_z.back | to_z.ahead : 0;
     if (t.local_y > 0) {
         row_pairs e = tile_pairs<K, -1, -1>(p, t, own);
-        e.same &= ~by_beside; /* the voxel beside the one below touches both */
+        e.same &= ~by_beside; /* the voxel beside (x, y, z - 1) touches both */
         row_pairs beside = tile_pairs<K, -1, 0>(p, t, mrow_at(p, t, 0, -1));
-        beside.same &= below.same;
-        beside.back &= below.same;
-        beside.ahead &= below.same;
+        beside.same &= to_z.same;
+        beside.back &= to_z.same;
+        beside.ahead &= to_z.same;
         remove_pairs(&e, beside);
         e.same &= ~(tile_pairs<K, -1, 0>(p, t, own).same &
                     tile_pairs<K, 0, -1>(p, t, mrow_at(p, t, -1, 0)).same);
@@ -181,14 +181,14 @@ static __device__ inline void edge_pairs(tile_neighbours<K> *n, const row_pairs 
         n->pairs[2] = needed_in_tile(t, e, n->other[2], 0);
     }
     if (t.local_y < last_y && t.y + 1 < p.mrows_y) {
-        const tile_mrow up = mrow_at(p, t, 1, 0), to = mrow_at(p, t, 1, -1);
+        const tile_mrow next = mrow_at(p, t, 1, 0), to = mrow_at(p, t, 1, -1);
         row_pairs e = tile_pairs<K, 1, -1>(p, t, own);
         e.same &= ~by_beside;
         const row_pairs beside = tile_pairs<K, -1, 0>(p, t, to);
-        const row_pairs turned = {below.same & beside.ahead << 1, below.same & beside.same,
-                                  below.same & beside.back >> 1};
+        const row_pairs turned = {to_z.same & beside.ahead << 1, to_z.same & beside.same,
+                                  to_z.same & beside.back >> 1};
         remove_pairs(&e, turned);
-        e.same &= ~(tile_pairs<K, -1, 0>(p, t, up).same & tile_pairs<K, 0, -1>(p, t, up).same);
+        e.same &= ~(tile_pairs<K, -1, 0>(p, t, next).same & tile_pairs<K, 0, -1>(p, t, next).same);
         n->other[3] = to.thread;
         n->pairs[3] = needed_in_tile(t, e, n->other[3], 0);
     }
@@ -207,15 +207,15 @@ static __device__ inline tile_neighbours<K> pairs_of_word(const join_params &p, 
     const uint32_t left_z = __shfl_up_sync(ALL_LANES, z.same, 1);
     const uint32_t left_y = __shfl_up_sync(ALL_LANES, y.same, 1);
     if (!any) return n;
-    const row_pairs below = z;
+    const row_pairs to_z = z;
     if constexpr (!K::by_value && K::connectivity == 2) remove_around_corner(&z, &y, p, t);
     if (t.local_z > 0) {
         n.other[0] = mrow_at(p, t, 0, -1).thread;
         n.pairs[0] = needed_in_tile(t, z, n.other[0], left_z);
-        if constexpr (K::diagonal) edge_pairs(&n, below, p, t);
+        if constexpr (K::diagonal) find_diagonals(&n, to_z, p, t);
     }
     if (t.local_y > 0) {
-        if (t.local_z > 0) /* follow by way of the merged rows below both */
+        if (t.local_z > 0) /* implied by way of both merged rows at z - 1 */
             y.same &= ~(z.same & tile_pairs<K, 0, -1>(p, t, mrow_at(p, t, -1, 0)).same &
                         tile_pairs<K, -1, 0>(p, t, mrow_at(p, t, 0, -1)).same);
         n.other[1] = t.thread - TILE_WORDS;

@@ -70,12 +70,12 @@ static __device__ inline face_word load_face_word(const join_params &p, const ti
     return f;
 }
 
-/* Leave the pairs of a word that need a union: one for two runs, none that follows from others. */
+/* Leave the pairs of a word that need a union: one for two runs, none that others imply. */
 static __device__ inline void select_needed(const face_tile &t, face_word *f)
 {
     const uint32_t left_y = __shfl_up_sync(ALL_LANES, f->along_y, 1);
     const uint32_t left_z = __shfl_up_sync(ALL_LANES, f->along_z, 1);
-    if (f->local_y > 0 && f->local_z > 0) /* by way of the merged rows below both */
+    if (f->local_y > 0 && f->local_z > 0) /* implied by way of both merged rows at z - 1 */
         f->along_y &= ~(f->along_z & t.along_z[f->thread_y] & t.along_y[f->thread_z]);
     if (f->along_y) f->along_y = lowest_bits(f->along_y, f->joined & t.joined[f->thread_y], left_y);
     if (f->along_z) f->along_z = lowest_bits(f->along_z, f->joined & t.joined[f->thread_z], left_z);
@@ -131,7 +131,7 @@ static __device__ inline void unite_face_word(const run_forest &forest, face_til
 
 /*
  * Make a node a child of its root while no unions run. Its parent is written at every step of the
- * climb, so that the ways of its descendants become shorter too.
+ * climb, so that the paths of its descendants become shorter too.
  */
 static __device__ inline uint32_t flatten_node(const run_forest &forest, uint32_t node)
 {

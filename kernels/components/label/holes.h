@@ -1,5 +1,5 @@
 /*
- * Holes: pieces of the background that reach no border of the volume, and the label that each
+ * Holes: components of the background that reach no border of the volume, and the label that each
  * takes.
  */
 #ifndef LOB_HOLES_H

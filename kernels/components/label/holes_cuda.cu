@@ -189,7 +189,7 @@ lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error)
 {
     holes_params h = {};
     const lob_dims dims = c->in->image->dims;
-    c->piece_bytes = sizeof *h.best + 3 * sizeof *h.lowest;
+    c->component_bytes = sizeof *h.best + 3 * sizeof *h.lowest;
     LOB_TRY(
         plan_join(c, dims, neighbours_of_holes(c->options), c->options->slice_axis, false, error));
     LOB_TRY(allocate_join(c, error));
@@ -204,12 +204,12 @@ lob_status fill_holes(call *c, void *labels, lob_type type, lob_error *error)
     h.labels = labels;
     h.type = type;
     h.found = c->found;
-    h.best = (u64 *)c->per_piece;
+    h.best = (u64 *)c->per_component;
     h.lowest = (uint32_t *)(h.best + c->found);
     h.highest = h.lowest + c->found;
     h.open = h.highest + c->found;
     h.listed = c->counts;
-    LOB_TRY(lob_device_fill(c->device, h.best, 0, c->found * c->piece_bytes, error));
+    LOB_TRY(lob_device_fill(c->device, h.best, 0, c->found * c->component_bytes, error));
     LOB_TRY(
         lob_device_fill(c->device, h.lowest, 0xff, c->found * (int64_t)sizeof *h.lowest, error));
     LOB_TRY(run_pass<FIND_OPEN>(c, h, error));

@@ -1,4 +1,4 @@
-/* Labels become the numbers of their connected pieces, device to device. */
+/* Labels become the numbers of their connected components, device to device. */
 #include "kernels/components/label/label_pieces_cuda.cuh"
 
 #include "kernels/components/components_stages_cuda.cuh"
@@ -53,9 +53,9 @@ lob_status label_pieces(labelled_pieces *pieces, int32_t *labels, lob_dims dims,
     LOB_TRY(join_pieces(&c, error));
     LOB_TRY(check_count(&c, error));
     LOB_TRY(write_labels(&c, labels, LOB_I32, NULL, false, error));
-    pieces->found = found_on_device(c.join);
+    pieces->components = found_on_device(c.join);
     pieces->table = c.join.parent;
-    pieces->max_pieces = c.join.pieces;
+    pieces->max_components = c.join.pieces;
     pieces->work_bytes = c.budget.held[LOB_DEVICE_WORK];
     pieces->table_bytes = c.budget.held[LOB_DEVICE_TABLES];
     return LOB_OK;

@@ -15,7 +15,7 @@ typedef struct {
     lob_type type;
     const uint32_t *label; /* of components; NULL: their numbers */
     bool existing;         /* label 0 leaves labels as they are */
-    bool quads;            /* rows are whole numbers of 4 voxels, of which each is aligned */
+    bool quads;            /* rows are whole numbers of quads: 4 voxels, their labels aligned */
 } paint_params;
 
 /* Which of the two pointers is not NULL says what is found; found of each. */
@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 3) paint_kernel(paint_par
         }
         __syncthreads();
         if (!k.quads)
-            for (int i = thread / WORD; i < TILE_THREADS; i += TILE_THREADS / WARP)
+            for (int i = thread / WARP; i < TILE_THREADS; i += TILE_THREADS / WARP)
                 paint_word<K>(k, l, at, i);
         else if (k.type == LOB_U8)
             paint_quads<K, uint32_t>(k, l, at);
