@@ -267,8 +267,7 @@ TEST(test_crowds)
         assert_non_null(left);
         memcpy(left, set.voxels, (size_t)set.count * sizeof *left);
         for (int64_t k = 0; k < voxels; k++) {
-            double dense;
-            lob_values(&dense, volume.data, volume.type, k, 1);
+            const double dense = number_at(&volume, k);
             if (1.0 + crowds[i].step * (dense - 1.0) != crowd_value(i, k))
                 fail_msg("%s: voxel %lld became %g", what, (long long)k, dense);
             left[(int32_t)dense - 1]--;
@@ -282,8 +281,7 @@ TEST(test_crowds)
         if (volume.type != crowds[i].restored)
             fail_msg("%s: restored as %s", what, lob_type_of(volume.type)->name);
         for (int64_t k = 0; k < voxels; k++) {
-            double back;
-            lob_values(&back, volume.data, volume.type, k, 1);
+            const double back = number_at(&volume, k);
             if (back != crowd_value(i, k))
                 fail_msg("%s: voxel %lld restored as %g", what, (long long)k, back);
         }
@@ -344,8 +342,7 @@ TEST(test_random)
         assert_ok(lob_labels_dense(&volume, &set, "random", NULL));
         assert_int_equal(volume.type, lob_label_type(set.count));
         for (int64_t i = 0; i < n; i++) {
-            double dense;
-            lob_values(&dense, volume.data, volume.type, i, 1);
+            const double dense = number_at(&volume, i);
             const double value = dense == 0.0 ? 0.0 : set.values[(int32_t)dense - 1];
             if (value != values[i])
                 fail_msg("seed %llu: voxel %lld of %s, %g, became %g",
@@ -354,8 +351,7 @@ TEST(test_random)
         }
         assert_ok(lob_labels_restore(&volume, &set));
         for (int64_t i = 0; i < n; i++) {
-            double back;
-            lob_values(&back, volume.data, volume.type, i, 1);
+            const double back = number_at(&volume, i);
             if (back != values[i])
                 fail_msg("seed %llu: voxel %lld restored as %g", (unsigned long long)seed_here,
                          (long long)i, back);
@@ -380,8 +376,7 @@ TEST(test_restore_from_any_type)
             assert_ok(lob_labels_restore(&volume, &set));
             assert_int_equal(volume.type, lob_label_type(count ? values[count - 1] : 0));
             for (int64_t i = 0; i < n; i++) {
-                double got;
-                lob_values(&got, volume.data, volume.type, i, 1);
+                const double got = number_at(&volume, i);
                 const int64_t label = i % (count + 1);
                 if (got != (label ? values[label - 1] : 0))
                     fail_msg("%s, %d labels: voxel %lld is %g", lob_type_of((lob_type)type)->name,
