@@ -97,7 +97,7 @@ static bool bench_make(bench *b, lob_dims dims, bench_channels channels)
     b->got = malloc(labels);
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, image_bytes(&b->image));
-    must(cudaMalloc(&b->device_labels, labels), "cudaMalloc");
+    b->device_labels = bench_to_device(NULL, labels);
     b->arrays = (lob_supervoxels_arrays){.image = b->device_image, .labels = b->device_labels};
     return true;
 }
@@ -151,8 +151,7 @@ static int64_t count_wrong(const bench *b)
 {
     const int64_t n = lob_voxels(&b->image);
     int64_t wrong = 0;
-    must(cudaMemcpy(b->got, b->device_labels, (size_t)n * sizeof *b->got, cudaMemcpyDeviceToHost),
-         "download");
+    bench_download(b->got, b->device_labels, (size_t)n * sizeof *b->got);
     for (int64_t i = 0; i < n; i++) wrong += b->got[i] != b->want[i];
     return wrong;
 }
@@ -365,7 +364,6 @@ int bench_supervoxels(const lob_context *context, const bench_options *options)
 {
     int failures = 0;
     const double copy = bench_copy_bandwidth(context);
-    printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
     if (options->volumes || options->huge) failures += bench_volumes(context, options, copy);
     if (options->flat) {
         failures += bench_large(context, options, copy);

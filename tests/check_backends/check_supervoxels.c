@@ -56,17 +56,16 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     const size_t labels = (size_t)c->n * sizeof(int32_t),
                  moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;
     const size_t stored = (size_t)c->n * (size_t)image->channels * lob_type_of(image->type)->bytes;
-    void *device_image = bench_to_device(image->data, stored), *device_labels = NULL;
+    void *device_image = bench_to_device(image->data, stored);
+    void *device_labels = bench_to_device(NULL, labels + moved);
     uint8_t *device_mask = c->in.mask ? bench_to_device(c->in.mask, (size_t)c->n) : NULL;
     outcome o = {.labels = malloc(labels)};
     if (!o.labels) exit(75);
-    must(cudaMalloc(&device_labels, labels + moved), "cudaMalloc");
     const lob_supervoxels_arrays arrays = {device_image, device_mask,
                                            (int32_t *)((unsigned char *)device_labels + moved)};
     o.status = lob_supervoxels_cuda_tuned(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
                                           context, &o.error);
-    if (o.status == LOB_OK)
-        must(cudaMemcpy(o.labels, arrays.labels, labels, cudaMemcpyDeviceToHost), "download");
+    if (o.status == LOB_OK) bench_download(o.labels, arrays.labels, labels);
     cudaFree(device_image);
     cudaFree(device_mask);
     cudaFree(device_labels);
