@@ -176,9 +176,7 @@ TEST(means_are_stored_as_the_type_holds)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const uint8_t label = 1;
-        const lob_label_grid grid = {
-            &label, LOB_U8, 1, {1, 1, 1}
-        };
+        const lob_label_grid grid = ROW(&label, LOB_U8, 1, {1, 1, 1});
         uint64_t voxel = 0;
         lob_volume out = volume_of(&voxel, cases[i].type, grid.dims, NULL);
         out.slope = cases[i].slope;
