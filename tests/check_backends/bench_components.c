@@ -227,7 +227,6 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     lob_components_options o = lob_components_defaults();
     lob_components_output want;
     lob_error error = {.text = ""};
-    const lob_context cpu = {.threads = b->context->threads};
     const lob_components_input in = {.image = &b->image};
     const double n = (double)lob_voxels(&b->image);
     o.join = join;
@@ -235,7 +234,7 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     o.neighbours = neighbours;
     o.type = LOB_I32;
     o.regions = true;
-    if (lob_components_cpu(&want, &in, &o, &cpu, &error) != LOB_OK) {
+    if (lob_components_cpu(&want, &in, &o, ON_CPU(b->context), &error) != LOB_OK) {
         printf("%-13s %3d: %s\n", b->name, neighbours, error.text);
         return 1;
     }

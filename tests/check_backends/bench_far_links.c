@@ -203,10 +203,9 @@ static int bench_row(const lob_context *context, const flat_case *row, int neigh
 
     const lob_components_options o = options_of(&b);
     const lob_components_input in = {.image = &b.image};
-    const lob_context cpu = {.threads = context->threads};
     lob_error error = {.text = ""};
     int failures = 1;
-    if (lob_components_cpu(&b.want, &in, &o, &cpu, &error) == LOB_OK) {
+    if (lob_components_cpu(&b.want, &in, &o, ON_CPU(context), &error) == LOB_OK) {
         b.pixels = bench_to_device(b.image.data, n * (size_t)row->channels);
         b.links = bench_to_device(NULL, n);
         b.labels = bench_to_device(NULL, n * sizeof *b.labels);

@@ -142,9 +142,8 @@ static bool on_cpu(bench *b, const lob_growcut_options *options)
 {
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     const lob_growcut_output out = {b->want, NULL, NULL};
-    const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, &cpu, &error);
+    const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, ON_CPU(b->context), &error);
     if (st != LOB_OK) printf("%s on the CPU: %s\n", b->name, error.text);
     return st == LOB_OK;
 }

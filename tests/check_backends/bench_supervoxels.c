@@ -140,9 +140,8 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
 static bool on_cpu(const bench *b, lob_supervoxels_stats *stats, const lob_supervoxels_options *o)
 {
     const lob_supervoxels_input in = {.image = &b->image};
-    const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, &cpu, &error);
+    const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, ON_CPU(b->context), &error);
     if (st != LOB_OK) printf("on the CPU: %s\n", error.text);
     return st == LOB_OK;
 }

@@ -127,8 +127,7 @@ static int check_limited(const lob_backend *backend, const lob_context *context,
 static int check_case(const lob_backend *backend, const lob_context *context, supervoxels_case *c,
                       int *worked)
 {
-    const lob_context cpu = {.threads = context->threads};
-    outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
     const int64_t needed = got.status == LOB_OK ? got.stats.working_bytes : 0;
     int failures = compare(c, &want, &got, backend->name);
     if (needed > 0 && c->n % 3 == 0) failures += check_limited(backend, context, c, &want, needed);
@@ -170,12 +169,11 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
 {
     supervoxels_case c;
     outcome want;
-    const lob_context cpu = {.threads = context->threads};
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that has small pieces to join */
     for (;; n++) {
         supervoxels_case_make(&c, n, MAX_SIDE);
-        want = run(lob_backends[0], &c, &cpu);
+        want = run(lob_backends[0], &c, ON_CPU(context));
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
             want.stats.supervoxels > 8 && want.stats.fragments > want.stats.supervoxels)
             break;
