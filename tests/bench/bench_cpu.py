@@ -3,22 +3,17 @@
 
 usage: bench_cpu.py [--size X,Y,Z] [--threads N] [--repeat N]
 """
-import argparse
 import math
 import tempfile
 from pathlib import Path
 
-from harness import Run, heading, median, table
+from harness import Run, heading, median, options, table
 
 RULES = ("strength", "distance")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", default="512,512,300")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, size="512,512,300", threads=2, repeat=3)
     voxels = math.prod(int(side) for side in arguments.size.split(","))
 
     heading()

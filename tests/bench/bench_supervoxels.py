@@ -8,7 +8,6 @@ are its whole process's, with reading and writing.
 
 usage: bench_supervoxels.py [--size X,Y,Z] [--side S] [--iterations N] [--threads N] [--repeat N]
 """
-import argparse
 import math
 import resource
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import SimpleITK as sitk
 
-from harness import Run, heading, load, median, table
+from harness import Run, heading, load, median, options, table
 from supervoxel_peers import Lobule, Sitk, Skimage
 
 
@@ -27,13 +26,7 @@ def used():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", default="256,256,256")
-    parser.add_argument("--side", type=int, default=8)
-    parser.add_argument("--iterations", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeat", type=int, default=3)
-    arguments = parser.parse_args()
+    arguments = options(__doc__, size="256,256,256", side=8, iterations=10, threads=2, repeat=3)
     voxels = math.prod(int(side) for side in arguments.size.split(","))
     sitk.ProcessObject.SetGlobalDefaultNumberOfThreads(arguments.threads)
     weight, peers = 0.05, (Skimage(), Sitk())
@@ -45,11 +38,11 @@ def main():
         array = load(image)[0].T.copy()
         parameters = (round(voxels / arguments.side**3), (arguments.side,) * 3)
         prepared = [peer.prepare(array) for peer in peers]
-        options = ("--size", f"{arguments.side}vox", "--iterations", arguments.iterations, "--threads",
-                   arguments.threads)
+        chosen = ("--size", f"{arguments.side}vox", "--iterations", arguments.iterations, "--threads",
+                  arguments.threads)
 
         def ours(method):
-            labels, run = method.run(image, out, *options)
+            labels, run = method.run(image, out, *chosen)
             return labels, run.stage("compute")
 
         def theirs(peer, data, parameter):

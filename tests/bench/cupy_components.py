@@ -18,16 +18,9 @@ import sys
 WARM_UP = 2
 
 
-def structure(neighbours):
-    """The neighbourhood as scipy writes it."""
-    from scipy import ndimage
-
-    return ndimage.generate_binary_structure(3, {6: 1, 18: 2, 26: 3}[neighbours])
-
-
 def cupy_label(cupy, ndimage, mask, neighbours, times):
     """Components and milliseconds of CuPy's label."""
-    around = cupy.asarray(structure(neighbours))
+    around = ndimage.generate_binary_structure(3, {6: 1, 18: 2, 26: 3}[neighbours])
     labels = cupy.empty(mask.shape, cupy.int32)
     taken = []
     for run in range(WARM_UP + times):

@@ -2,15 +2,16 @@
 
 Nothing but load and save needs more than Python's own library.
 """
+import argparse
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median  # for the benchmarks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,8 +85,12 @@ def dice(a, b):
     return 2.0 * int((a & b).sum()) / size if size else 1.0
 
 
-def median(values):
-    return statistics.median(values)
+def options(doc, **defaults):
+    """The program's options, named as the keywords and of their defaults' types; doc is its docstring."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for name, value in defaults.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    return parser.parse_args()
 
 
 def table(header, rows):

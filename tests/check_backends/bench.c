@@ -51,10 +51,8 @@ double bench_copy_bandwidth(const lob_context *context)
 {
     enum { TIMES = 11 };
     const size_t bytes = (size_t)1 << 30;
-    void *from, *to;
+    void *const from = bench_to_device(NULL, bytes), *const to = bench_to_device(NULL, bytes);
     float ms[TIMES];
-    must(cudaMalloc(&from, bytes), "cudaMalloc");
-    must(cudaMalloc(&to, bytes), "cudaMalloc");
     must(cudaMemset(from, 0x5a, bytes), "cudaMemset");
     for (int i = 0; i < TIMES; i++) {
         bench_clock clock = bench_start(context);
@@ -63,7 +61,9 @@ double bench_copy_bandwidth(const lob_context *context)
     }
     cudaFree(from);
     cudaFree(to);
-    return 2.0 * (double)bytes / (bench_median(ms, TIMES) * 1e-3);
+    const double rate = 2.0 * (double)bytes / (bench_median(ms, TIMES) * 1e-3);
+    printf("device-to-device copy: %.0f GB/s read and written\n", rate / 1e9);
+    return rate;
 }
 
 void bench_upload(void *to, const void *bytes, size_t n)
@@ -76,8 +76,13 @@ void *bench_to_device(const void *bytes, size_t n)
 {
     void *copy;
     must(cudaMalloc(&copy, n), "cudaMalloc");
-    bench_upload(copy, bytes, n);
+    if (bytes) bench_upload(copy, bytes, n);
     return copy;
+}
+
+void bench_download(void *bytes, const void *from, size_t n)
+{
+    must(cudaMemcpy(bytes, from, n, cudaMemcpyDeviceToHost), "download");
 }
 
 uint64_t bench_hash(const void *bytes, int64_t n)

@@ -15,7 +15,7 @@ enum { BENCH_WARM_UP = 2 };
 /* End the program, naming the call, when CUDA fails. */
 void must(cudaError_t result, const char *what);
 
-/* Bytes per second that a copy inside the device reads and writes. */
+/* Bytes per second that a copy inside the device reads and writes, which are printed too. */
 double bench_copy_bandwidth(const lob_context *context);
 
 /* Sorts the n >= 1 numbers. */
@@ -33,8 +33,12 @@ float bench_stop_ms(bench_clock *clock);
 /* Copy n bytes to the device and wait until they are there: see lob_device_stream. */
 void bench_upload(void *to, const void *bytes, size_t n);
 
-/* A device copy of host bytes; free it with cudaFree. */
+/* Space on the device, and there a copy of host bytes unless these are NULL; free it with cudaFree.
+ */
 void *bench_to_device(const void *bytes, size_t n);
+
+/* Copy n bytes from the device. */
+void bench_download(void *bytes, const void *from, size_t n);
 
 /* FNV-1a, to see at a glance whether two runs gave the same. */
 uint64_t bench_hash(const void *bytes, int64_t n);

@@ -105,21 +105,14 @@ static void fill_smooth(lob_volume *v, double levels, double width)
     free(smooth);
 }
 
-static void fill_blobs(lob_volume *v, double unused)
-{
-    (void)unused;
-    fill_smooth(v, 1, 4);
-}
-
-static void fill_fine(lob_volume *v, double unused)
-{
-    (void)unused;
-    fill_smooth(v, 1, 1.5);
-}
-
-static void fill_levels(lob_volume *v, double levels)
+static void fill_coarse(lob_volume *v, double levels)
 {
     fill_smooth(v, levels, 4);
+}
+
+static void fill_fine(lob_volume *v, double levels)
+{
+    fill_smooth(v, levels, 1.5);
 }
 
 static void fill_noise(lob_volume *v, double p)
@@ -140,12 +133,6 @@ static void fill_checkerboard(lob_volume *v, double unused)
         for (int64_t i = z * d.nx * d.ny, y = 0; y < d.ny; y++)
             for (int64_t x = 0; x < d.nx; x++, i++)
                 ((uint8_t *)v->data)[i] = (uint8_t)((x + y + z) & 1);
-}
-
-static void fill_giant(lob_volume *v, double unused)
-{
-    (void)unused;
-    memset(v->data, 1, (size_t)lob_voxels(v));
 }
 
 /* One path through the volume: a spiral in every second plane, inwards and outwards in turn. */
@@ -177,18 +164,18 @@ static const struct {
     lob_join join;
     double tolerance;
 } volumes[] = {
-    {"blobs",        fill_blobs,        0,      LOB_JOIN_ANY,       0},
-    {"fine blobs",   fill_fine,         0,      LOB_JOIN_ANY,       0},
+    {"blobs",        fill_coarse,       1,      LOB_JOIN_ANY,       0},
+    {"fine blobs",   fill_fine,         1,      LOB_JOIN_ANY,       0},
     {"noise .05",    fill_noise,        0.05,   LOB_JOIN_ANY,       0},
     {"noise .1",     fill_noise,        0.1,    LOB_JOIN_ANY,       0},
     {"noise .3116",  fill_noise,        0.3116, LOB_JOIN_ANY,       0},
     {"noise .5",     fill_noise,        0.5,    LOB_JOIN_ANY,       0},
     {"noise .9",     fill_noise,        0.9,    LOB_JOIN_ANY,       0},
     {"checkerboard", fill_checkerboard, 0,      LOB_JOIN_ANY,       0},
-    {"giant",        fill_giant,        0,      LOB_JOIN_ANY,       0},
+    {"giant",        fill_noise,        1,      LOB_JOIN_ANY,       0},
     {"spiral",       fill_spiral,       0,      LOB_JOIN_ANY,       0},
-    {"8 classes",    fill_levels,       8,      LOB_JOIN_EQUAL,     0},
-    {"64 levels",    fill_levels,       64,     LOB_JOIN_TOLERANCE, 1},
+    {"8 classes",    fill_coarse,       8,      LOB_JOIN_EQUAL,     0},
+    {"64 levels",    fill_coarse,       64,     LOB_JOIN_TOLERANCE, 1},
 };
 
 enum { VOLUMES = sizeof volumes / sizeof *volumes };
@@ -225,11 +212,11 @@ static bool same_as_cpu(const bench *b, const timing *t, const lob_components_ou
     const size_t bytes = (size_t)lob_voxels(&b->image) * sizeof *b->labels;
     const size_t rows = (size_t)want->count * sizeof(lob_region);
     if (t->result.count != want->count || t->result.found != want->found) return false;
-    must(cudaMemcpy(b->labels, b->device_labels, bytes, cudaMemcpyDeviceToHost), "download");
+    bench_download(b->labels, b->device_labels, bytes);
     if (memcmp(b->labels, want->labels, bytes) != 0) return false;
     lob_region *regions = malloc(rows + 1);
     if (!regions) exit(75);
-    must(cudaMemcpy(regions, t->result.regions, rows, cudaMemcpyDeviceToHost), "download");
+    bench_download(regions, t->result.regions, rows);
     const bool same = memcmp(regions, want->regions, rows) == 0;
     free(regions);
     return same;
@@ -240,7 +227,6 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     lob_components_options o = lob_components_defaults();
     lob_components_output want;
     lob_error error = {.text = ""};
-    const lob_context cpu = {.threads = b->context->threads};
     const lob_components_input in = {.image = &b->image};
     const double n = (double)lob_voxels(&b->image);
     o.join = join;
@@ -248,7 +234,7 @@ static int bench_row(const bench *b, lob_join join, double tolerance, int neighb
     o.neighbours = neighbours;
     o.type = LOB_I32;
     o.regions = true;
-    if (lob_components_cpu(&want, &in, &o, &cpu, &error) != LOB_OK) {
+    if (lob_components_cpu(&want, &in, &o, ON_CPU(b->context), &error) != LOB_OK) {
         printf("%-13s %3d: %s\n", b->name, neighbours, error.text);
         return 1;
     }
@@ -286,8 +272,8 @@ static bool bench_alloc(bench *b, lob_dims dims)
     b->image.data = malloc(n);
     b->labels = malloc(n * sizeof *b->labels);
     if (!b->image.data || !b->labels) return false;
-    must(cudaMalloc(&b->device_image, n), "cudaMalloc");
-    must(cudaMalloc(&b->device_labels, n * sizeof *b->labels), "cudaMalloc");
+    b->device_image = bench_to_device(NULL, n);
+    b->device_labels = bench_to_device(NULL, n * sizeof *b->labels);
     return true;
 }
 
@@ -345,10 +331,7 @@ static int bench_huge(const lob_context *context, const bench_options *options)
         o.regions = true;
         const timing t = measure(&b, &o);
         lob_region last = {0};
-        if (t.status == LOB_OK)
-            must(
-                cudaMemcpy(&last, t.result.regions + want - 1, sizeof last, cudaMemcpyDeviceToHost),
-                "download");
+        if (t.status == LOB_OK) bench_download(&last, t.result.regions + want - 1, sizeof last);
         const bool right = t.status == LOB_OK && t.result.count == want && last.voxels == 27 &&
                            last.high[2] == dims.nz - 2 && last.low[0] == dims.nx - 4;
         printf("%lld voxels, %d neighbours: %lld components, %.1f ms: %s%s\n",
@@ -365,7 +348,6 @@ int bench_components(const lob_context *context, const bench_options *options)
     bench b = {.context = context, .options = options};
     int failures = 0;
     b.copy = bench_copy_bandwidth(context);
-    printf("device-to-device copy: %.0f GB/s read and written\n", b.copy / 1e9);
     if (options->volumes) {
         char path[1024] = "";
         if (options->keep) {

@@ -151,8 +151,7 @@ static int64_t count_wrong(flat_bench *b, bool propagated)
     const int64_t n = (int64_t)b->row->nx * b->row->ny;
     uint32_t *number = propagated ? calloc((size_t)n + 1, sizeof *number) : NULL;
     if (propagated && !number) exit(75);
-    must(cudaMemcpy(b->got, b->labels, (size_t)n * sizeof *b->got, cudaMemcpyDeviceToHost),
-         "download");
+    bench_download(b->got, b->labels, (size_t)n * sizeof *b->got);
     const int32_t *want = b->want.labels;
     uint32_t numbers = 0;
     int64_t wrong = 0;
@@ -204,14 +203,13 @@ static int bench_row(const lob_context *context, const flat_case *row, int neigh
 
     const lob_components_options o = options_of(&b);
     const lob_components_input in = {.image = &b.image};
-    const lob_context cpu = {.threads = context->threads};
     lob_error error = {.text = ""};
     int failures = 1;
-    if (lob_components_cpu(&b.want, &in, &o, &cpu, &error) == LOB_OK) {
+    if (lob_components_cpu(&b.want, &in, &o, ON_CPU(context), &error) == LOB_OK) {
         b.pixels = bench_to_device(b.image.data, n * (size_t)row->channels);
-        must(cudaMalloc((void **)&b.links, n), "cudaMalloc");
-        must(cudaMalloc((void **)&b.labels, n * sizeof *b.labels), "cudaMalloc");
-        must(cudaMalloc((void **)&b.changed, sizeof *b.changed), "cudaMalloc");
+        b.links = bench_to_device(NULL, n);
+        b.labels = bench_to_device(NULL, n * sizeof *b.labels);
+        b.changed = bench_to_device(NULL, sizeof *b.changed);
         failures = time_both(&b, times);
         cudaFree(b.pixels);
         cudaFree(b.links);

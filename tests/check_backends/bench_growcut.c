@@ -105,15 +105,14 @@ static void send(bench *b)
 {
     const size_t voxels = (size_t)lob_voxels(&b->image);
     const size_t bytes = voxels * (size_t)b->image.channels * sizeof(int16_t);
-    void *labels;
     b->want = malloc(voxels);
     b->got = malloc(voxels);
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, bytes);
     b->device_seeds = bench_to_device(b->seeds.data, voxels);
-    must(cudaMalloc(&labels, voxels), "cudaMalloc");
-    b->arrays =
-        (lob_growcut_arrays){.image = b->device_image, .seeds = b->device_seeds, .labels = labels};
+    b->arrays = (lob_growcut_arrays){.image = b->device_image,
+                                     .seeds = b->device_seeds,
+                                     .labels = bench_to_device(NULL, voxels)};
 }
 
 static void bench_free(bench *b)
@@ -143,9 +142,8 @@ static bool on_cpu(bench *b, const lob_growcut_options *options)
 {
     const lob_growcut_input in = {.image = &b->image, .seeds = &b->seeds, .labels = labels_of(b)};
     const lob_growcut_output out = {b->want, NULL, NULL};
-    const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, &cpu, &error);
+    const lob_status st = lob_growcut_cpu(&out, NULL, &in, options, ON_CPU(b->context), &error);
     if (st != LOB_OK) printf("%s on the CPU: %s\n", b->name, error.text);
     return st == LOB_OK;
 }
@@ -178,7 +176,7 @@ static timing measure(bench *b, const lob_growcut_options *options,
         if (i >= 0) ms[i] = one;
     }
     t.ms = bench_median(ms, times);
-    must(cudaMemcpy(b->got, b->arrays.labels, (size_t)voxels, cudaMemcpyDeviceToHost), "download");
+    bench_download(b->got, b->arrays.labels, (size_t)voxels);
     for (int64_t i = 0; i < voxels; i++) t.wrong += b->got[i] != b->want[i];
     return t;
 }
@@ -356,7 +354,6 @@ int bench_growcut(const lob_context *context, const bench_options *options)
 {
     int failures = 0;
     const double copy = bench_copy_bandwidth(context);
-    printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
     if (options->volumes) failures += bench_volumes(context, options, copy);
     if (options->flat) failures += bench_flat(context, options);
     if (options->sweep) failures += bench_sweep(context, options, copy);

@@ -97,7 +97,7 @@ static bool bench_make(bench *b, lob_dims dims, bench_channels channels)
     b->got = malloc(labels);
     if (!b->want || !b->got) exit(75);
     b->device_image = bench_to_device(b->image.data, image_bytes(&b->image));
-    must(cudaMalloc(&b->device_labels, labels), "cudaMalloc");
+    b->device_labels = bench_to_device(NULL, labels);
     b->arrays = (lob_supervoxels_arrays){.image = b->device_image, .labels = b->device_labels};
     return true;
 }
@@ -140,9 +140,8 @@ static timing measure(const bench *b, const lob_supervoxels_options *o,
 static bool on_cpu(const bench *b, lob_supervoxels_stats *stats, const lob_supervoxels_options *o)
 {
     const lob_supervoxels_input in = {.image = &b->image};
-    const lob_context cpu = {.threads = b->context->threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, &cpu, &error);
+    const lob_status st = lob_supervoxels_cpu(b->want, stats, &in, o, ON_CPU(b->context), &error);
     if (st != LOB_OK) printf("on the CPU: %s\n", error.text);
     return st == LOB_OK;
 }
@@ -151,8 +150,7 @@ static int64_t count_wrong(const bench *b)
 {
     const int64_t n = lob_voxels(&b->image);
     int64_t wrong = 0;
-    must(cudaMemcpy(b->got, b->device_labels, (size_t)n * sizeof *b->got, cudaMemcpyDeviceToHost),
-         "download");
+    bench_download(b->got, b->device_labels, (size_t)n * sizeof *b->got);
     for (int64_t i = 0; i < n; i++) wrong += b->got[i] != b->want[i];
     return wrong;
 }
@@ -365,7 +363,6 @@ int bench_supervoxels(const lob_context *context, const bench_options *options)
 {
     int failures = 0;
     const double copy = bench_copy_bandwidth(context);
-    printf("device-to-device copy: %.0f GB/s read and written\n", copy / 1e9);
     if (options->volumes || options->huge) failures += bench_volumes(context, options, copy);
     if (options->flat) {
         failures += bench_large(context, options, copy);

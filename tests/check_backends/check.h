@@ -16,6 +16,9 @@ typedef struct {
     const char *keep; /* folder for volumes and times, for programs to compare with */
 } bench_options;
 
+/* The context of the CPU's call beside a device's. */
+#define ON_CPU(context) (&(const lob_context){.threads = (context)->threads})
+
 /* Large fixed volumes are checked with at least this many cases. Fewer are run under
  * compute-sanitizer, which slows a kernel down a hundred times or more. */
 enum { CHECK_MANY = 100 };

@@ -94,13 +94,12 @@ static outcome run_components(const lob_backend *backend, const components_case 
 static outcome run_regions(const lob_backend *backend, const components_case *c,
                            const lob_context *context)
 {
-    const lob_context cpu = {.threads = context->threads};
     lob_components_options options = c->options;
     lob_components_output found;
     outcome o = {.error = {.text = ""}};
     uint64_t random = c->number;
     options.keep_values = options.regions = false;
-    o.status = lob_components_cpu(&found, &c->in, &options, &cpu, &o.error);
+    o.status = lob_components_cpu(&found, &c->in, &options, ON_CPU(context), &o.error);
     if (o.status != LOB_OK) return o;
     lob_regions_input in = {found.labels, found.type, found.count, c->image.dims,
                             c->in.intensities};
@@ -171,8 +170,7 @@ static int check_limited(const lob_backend *backend, const components_case *c, c
 static int check_case(run_function *run, const lob_backend *backend, const lob_context *context,
                       components_case *c, bool limited, tally *sum)
 {
-    const lob_context cpu = {.threads = context->threads};
-    outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
     const char *what = differ(c, &want, &got);
     if (!what && run == run_regions && strcmp(want.error.text, got.error.text) != 0)
         what = "messages";
@@ -224,12 +222,11 @@ static int repeat(run_function *run, const lob_backend *backend, const lob_conte
 {
     components_case c;
     outcome want;
-    const lob_context cpu = {.threads = context->threads};
     int failures = 0;
     for (;; n++) {
         case_make(&c, n);
         c.options.type = LOB_TYPES;
-        want = run(lob_backends[0], &c, &cpu);
+        want = run(lob_backends[0], &c, ON_CPU(context));
         if (want.status == LOB_OK && c.n > MAX_VOXELS / 2 && want.result.count > 300 &&
             want.result.values)
             break;

@@ -30,7 +30,6 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
                            uint64_t n)
 {
     enum { MAX_VOXELS = 20000 };
-    const lob_context cpu = {.threads = context->threads};
     int failures = 0, runs = 0;
     for (uint64_t i = first; i < first + n; i++) {
         components_case c;
@@ -38,7 +37,7 @@ int check_components_slabs(const lob_backend *backend, const lob_context *contex
         c.options.fill_holes = false; /* needs the whole volume */
         lob_components_output want;
         lob_error error = {.text = ""};
-        const lob_status st = lob_components_cpu(&want, &c.in, &c.options, &cpu, &error);
+        const lob_status st = lob_components_cpu(&want, &c.in, &c.options, ON_CPU(context), &error);
         const int64_t nz = c.image.dims.nz, some[] = {1, nz / 3 + 1, nz};
         for (size_t k = 0; k < sizeof some / sizeof *some; k++, runs++) {
             const char *what = slabs_differ(&c, backend, context, some[k], &want, st, &error);

@@ -87,9 +87,8 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
                       tally *sum)
 {
     growcut_case c;
-    const lob_context cpu = {.threads = context->threads};
     growcut_case_make(&c, n, GROWCUT_ANY_CALL, MAX_SIDE);
-    outcome want = run(lob_backends[0], &c, &cpu), got = run(backend, &c, context);
+    outcome want = run(lob_backends[0], &c, ON_CPU(context)), got = run(backend, &c, context);
     const char *what = differ(&c, &want, &got);
     sum->grown += want.status == LOB_OK;
     if (what)
@@ -121,12 +120,11 @@ int check_growcut_repeats(const lob_backend *backend, const lob_context *context
 {
     growcut_case c;
     outcome want;
-    const lob_context cpu = {.threads = context->threads};
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that grows over most of its voxels */
     for (;; n++) {
         growcut_case_make(&c, n, GROWCUT_ANY_CALL, MAX_SIDE);
-        want = run(lob_backends[0], &c, &cpu);
+        want = run(lob_backends[0], &c, ON_CPU(context));
         if (want.status == LOB_OK && c.n > 8000 && want.stats.reached > c.n / 2) break;
         growcut_output_free(&want.out);
         growcut_case_free(&c);

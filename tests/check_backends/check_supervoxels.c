@@ -56,17 +56,16 @@ static outcome run_as_large(const supervoxels_case *c, const lob_context *contex
     const size_t labels = (size_t)c->n * sizeof(int32_t),
                  moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;
     const size_t stored = (size_t)c->n * (size_t)image->channels * lob_type_of(image->type)->bytes;
-    void *device_image = bench_to_device(image->data, stored), *device_labels = NULL;
+    void *device_image = bench_to_device(image->data, stored);
+    void *device_labels = bench_to_device(NULL, labels + moved);
     uint8_t *device_mask = c->in.mask ? bench_to_device(c->in.mask, (size_t)c->n) : NULL;
     outcome o = {.labels = malloc(labels)};
     if (!o.labels) exit(75);
-    must(cudaMalloc(&device_labels, labels + moved), "cudaMalloc");
     const lob_supervoxels_arrays arrays = {device_image, device_mask,
                                            (int32_t *)((unsigned char *)device_labels + moved)};
     o.status = lob_supervoxels_cuda_tuned(&arrays, &o.stats, &c->in, &c->options, NULL, &tuning,
                                           context, &o.error);
-    if (o.status == LOB_OK)
-        must(cudaMemcpy(o.labels, arrays.labels, labels, cudaMemcpyDeviceToHost), "download");
+    if (o.status == LOB_OK) bench_download(o.labels, arrays.labels, labels);
     cudaFree(device_image);
     cudaFree(device_mask);
     cudaFree(device_labels);
@@ -128,8 +127,7 @@ static int check_limited(const lob_backend *backend, const lob_context *context,
 static int check_case(const lob_backend *backend, const lob_context *context, supervoxels_case *c,
                       int *worked)
 {
-    const lob_context cpu = {.threads = context->threads};
-    outcome want = run(lob_backends[0], c, &cpu), got = run(backend, c, context);
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
     const int64_t needed = got.status == LOB_OK ? got.stats.working_bytes : 0;
     int failures = compare(c, &want, &got, backend->name);
     if (needed > 0 && c->n % 3 == 0) failures += check_limited(backend, context, c, &want, needed);
@@ -171,12 +169,11 @@ int check_supervoxels_repeats(const lob_backend *backend, const lob_context *con
 {
     supervoxels_case c;
     outcome want;
-    const lob_context cpu = {.threads = context->threads};
     int failures = 0;
     uint64_t n = 1000; /* the first case of some size that has small pieces to join */
     for (;; n++) {
         supervoxels_case_make(&c, n, MAX_SIDE);
-        want = run(lob_backends[0], &c, &cpu);
+        want = run(lob_backends[0], &c, ON_CPU(context));
         if (want.status == LOB_OK && want.stats.data_voxels > REPEATED_VOXELS &&
             want.stats.supervoxels > 8 && want.stats.fragments > want.stats.supervoxels)
             break;

@@ -1,4 +1,4 @@
-/* Storing a number in a volume of any voxel type, for tests that make volumes. */
+/* A stored number of a volume of any voxel type: put there, and read. */
 #ifndef LOB_TESTS_PUT_NUMBER_H
 #define LOB_TESTS_PUT_NUMBER_H
 
@@ -17,6 +17,14 @@ static inline void put_number(lob_volume *v, int64_t i, double value)
     case LOB_TYPES:
         break;
     }
+}
+
+/* The i-th stored number, as the nearest double. */
+static inline double number_at(const lob_volume *v, int64_t i)
+{
+    double value;
+    lob_values(&value, v->data, v->type, i, 1);
+    return value;
 }
 
 #endif

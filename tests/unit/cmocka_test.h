@@ -35,8 +35,7 @@ void test_add(const char *name, CMUnitTestFunction test);
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* A row of a table; clang-format wraps these, where it would put each field on a line of its own.
- */
+/* A braced list, as of a table's row, that clang-format wraps instead of aligning its braces. */
 #define ROW(...)    \
     {               \
         __VA_ARGS__ \

@@ -1,4 +1,5 @@
-/* A progress callback for tests: progress must rise, and the call is cancelled at stop_at. */
+/* A progress callback for tests: progress must rise, and a call is cancelled at stop_at, or with
+ * its stop_after-th report (0: not by their number). */
 #ifndef LOB_PROGRESS_LISTENER_H
 #define LOB_PROGRESS_LISTENER_H
 
@@ -6,7 +7,7 @@
 
 typedef struct {
     double last, stop_at;
-    int calls;
+    int calls, stop_after;
 } progress_log;
 
 /* A lob_context's progress; user is a progress_log. Fails the test where progress falls. */
@@ -16,8 +17,7 @@ static inline int listen(void *user, double done)
     if (done < log->last) fail_msg("progress fell from %.17g to %.17g", log->last, done);
     if (done > 1) fail_msg("progress rose to %.17g", done);
     log->last = done;
-    log->calls++;
-    return done >= log->stop_at;
+    return ++log->calls == log->stop_after || done >= log->stop_at;
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* Contacts of labels, their means, and painting, each against a count over all faces. */
 #include "kernels/contacts/contacts.h"
+#include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/volume_of.h"
@@ -175,16 +176,13 @@ TEST(means_are_stored_as_the_type_holds)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const uint8_t label = 1;
-        const lob_label_grid grid = {
-            &label, LOB_U8, 1, {1, 1, 1}
-        };
+        const lob_label_grid grid = ROW(&label, LOB_U8, 1, {1, 1, 1});
         uint64_t voxel = 0;
-        double got;
         lob_volume out = volume_of(&voxel, cases[i].type, grid.dims, NULL);
         out.slope = cases[i].slope;
         out.inter = cases[i].inter;
         lob_paint_means(&out, &grid, &cases[i].mean, 1);
-        lob_values(&got, &voxel, out.type, 0, 1);
+        const double got = number_at(&out, 0);
         if (got != cases[i].want) fail_msg("%s: %g", cases[i].what, got);
     }
 }

@@ -44,7 +44,16 @@ static void flip_output(const growcut_case *c, lob_growcut_output *out, int axis
     flip(out->tie, 1, c->image.dims, 1, axis);
 }
 
-/* Run check(case, its output) on random cases that grow. */
+/* ON_CASES(name, first) { ... } defines a test of random cases c that grow, and their output out.
+ */
+#define ON_CASES(name, first)                                                 \
+    static void check_##name(growcut_case *c, const lob_growcut_output *out); \
+    TEST(name)                                                                \
+    {                                                                         \
+        on_cases(first, check_##name);                                        \
+    }                                                                         \
+    static void check_##name(growcut_case *c, const lob_growcut_output *out)
+
 static void on_cases(uint64_t first, void (*check)(growcut_case *, const lob_growcut_output *))
 {
     int done = 0;
@@ -68,7 +77,7 @@ static void must_equal(const growcut_case *c, const lob_growcut_output *a,
     if (differs) fail_msg("%s: %s: %s", c->shape, what, differs);
 }
 
-static void check_again(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(run_twice, 7000)
 {
     lob_growcut_output again = growcut_output_make(c);
     assert_ok(grow(c, &again));
@@ -76,7 +85,7 @@ static void check_again(growcut_case *c, const lob_growcut_output *out)
     growcut_output_free(&again);
 }
 
-static void check_flips(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(flipped, 7200)
 {
     for (int axis = 0; axis < 3; axis++) {
         lob_growcut_output mirrored = growcut_output_make(c);
@@ -90,7 +99,7 @@ static void check_flips(growcut_case *c, const lob_growcut_output *out)
 }
 
 /* Labels renamed l -> labels + 1 - l: outside the tie zone the result is renamed with them. */
-static void check_permutation(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(labels_renamed, 7400)
 {
     lob_growcut_output renamed = growcut_output_make(c);
     for (int64_t v = 0; v < c->n; v++) {
@@ -113,7 +122,7 @@ static void check_permutation(growcut_case *c, const lob_growcut_output *out)
  * A voxel that its label reached without cost may as well have been a seed, where nothing ties and
  * no path ends early: from a seed it would come farther.
  */
-static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(redundant_seed, 7600)
 {
     if (c->seed_strength || c->options.rounds) return;
     lob_growcut_output again = growcut_output_make(c);
@@ -132,7 +141,7 @@ static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
 }
 
 /* Voxels of one more plane at the end of z that the mask leaves out change nothing. */
-static void check_padding(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(padded_by_mask, 7800)
 {
     if (c->options.slice_axis >= 0 || c->image.channels > 1) return;
     growcut_case wide = *c;
@@ -164,31 +173,6 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
     free(wide.seeds.data);
     free(wide.mask);
     free(wide.seed_strength);
-}
-
-TEST(run_twice)
-{
-    on_cases(7000, check_again);
-}
-
-TEST(flipped)
-{
-    on_cases(7200, check_flips);
-}
-
-TEST(labels_renamed)
-{
-    on_cases(7400, check_permutation);
-}
-
-TEST(redundant_seed)
-{
-    on_cases(7600, check_redundant_seed);
-}
-
-TEST(padded_by_mask)
-{
-    on_cases(7800, check_padding);
 }
 
 /* A volume one voxel thick in 3D is its only slice. */
@@ -227,7 +211,7 @@ static void store_as(lob_volume *image, lob_type type)
     free(values);
 }
 
-static void check_whole_numbers(growcut_case *c, const lob_growcut_output *out)
+ON_CASES(whole_numbers_of_any_type, 8400)
 {
     const bool narrow = lob_type_of(c->image.type)->bytes <= 2;
     if (!narrow || c->options.range[0] > -INFINITY || c->options.range[1] < INFINITY) return;
@@ -238,9 +222,4 @@ static void check_whole_numbers(growcut_case *c, const lob_growcut_output *out)
         must_equal(c, out, &real, i ? "stored as float64" : "stored as float32");
         growcut_output_free(&real);
     }
-}
-
-TEST(whole_numbers_of_any_type)
-{
-    on_cases(8400, check_whole_numbers);
 }

@@ -1,6 +1,7 @@
 /* HDF5 written and read back: voxels, channels, place in the world, the same bytes, full disks. */
 #include "io/io.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 
@@ -95,10 +96,8 @@ TEST(a_scaled_volume_becomes_its_values)
         assert_int_equal(back.type, rows[i].written);
         assert_true(back.slope == 1.0 && back.inter == 0.0);
         for (int64_t k = 0; k < lob_voxels(&v) * 2; k++) {
-            double was, is;
-            lob_values(&was, v.data, v.type, k, 1);
-            lob_values(&is, back.data, back.type, k, 1);
-            double want = 0.5 * was - 3.0;
+            const double is = number_at(&back, k);
+            double want = 0.5 * number_at(&v, k) - 3.0;
             if (back.type == LOB_F32) want = (float)want;
             assert_memory_equal(&is, &want, isnan(want) ? 0 : sizeof is);
         }

@@ -214,18 +214,7 @@ TEST(axes_and_spacing)
 }
 
 /* Ways to store one and the same volume; all must read alike. */
-typedef enum {
-    COMPACT,
-    CONTIGUOUS,
-    CHUNKED,
-    SHUFFLED,
-    DEFLATED,
-    BOTH,
-    REVERSED,
-    CHECKED,
-    NBIT,
-    SCALED
-} storage;
+enum { COMPACT, CONTIGUOUS, CHUNKED, SHUFFLED, DEFLATED, BOTH, REVERSED, CHECKED, NBIT, SCALED };
 
 static const char *const storage_names[] = {"compact",
                                             "contiguous",
@@ -238,7 +227,7 @@ static const char *const storage_names[] = {"compact",
                                             "n-bit",
                                             "scale-offset"};
 
-static hid_t storage_plist(storage how, const hsize_t extent[3])
+static hid_t storage_plist(int how, const hsize_t extent[3])
 {
     if (how == COMPACT || how == CONTIGUOUS) {
         const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);

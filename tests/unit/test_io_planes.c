@@ -1,6 +1,7 @@
 /* Volumes read and written by planes: the voxels of lob_read, the bytes of lob_write, its refusals.
  */
 #include "io/planes.h"
+#include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
@@ -124,8 +125,7 @@ TEST(the_bytes_of_lob_write)
             lob_volume v = noise_volume(types[t], (lob_dims){131, 127, 67}, 1);
             int64_t largest = 0;
             for (int64_t k = 0; k < lob_voxels(&v); k++) {
-                double value;
-                lob_values(&value, v.data, v.type, k, 1);
+                const double value = number_at(&v, k);
                 largest = value > (double)largest ? (int64_t)value : largest;
             }
             lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};

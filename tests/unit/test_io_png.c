@@ -217,8 +217,7 @@ TEST(every_kind_is_read)
         assert_true(v.dims.nx == W && v.dims.ny == H && v.dims.nz == 1);
         assert_true(v.geometry.spacing_mm[0] == 1.0 && v.geometry.spacing_mm[1] == 1.0);
         for (int64_t at = 0; at < lob_voxels(&v) * v.channels; at++) {
-            double value;
-            lob_values(&value, v.data, v.type, at, 1);
+            const double value = number_at(&v, at);
             const int want = wanted(k, (int)(at % W), (int)(at / W % H), (int)(at / W / H));
             if (value != want)
                 fail_msg("%s: voxel %d is %g, not %d", k->what, (int)at, value, want);

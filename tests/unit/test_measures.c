@@ -163,10 +163,7 @@ TEST(memory_is_shared)
     while (enough - too_little > 1) {
         const int64_t middle = (too_little + enough) / 2;
         const lob_status st = compare_within(&rows, &va, &vb, 1, middle);
-        if (st == LOB_OK)
-            enough = middle;
-        else
-            too_little = middle;
+        *(st == LOB_OK ? &enough : &too_little) = middle;
         free(rows);
         rows = NULL;
     }

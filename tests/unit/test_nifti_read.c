@@ -187,14 +187,19 @@ typedef struct {
     double value;
 } edit;
 
-#define END                    \
-    {                          \
-        LOB_NIFTI_FIELDS, 0, 0 \
+#define MADE_MM     \
+    {               \
+        1.5, 2, 2.5 \
+    }
+#define F(name, index, value)          \
+    {                                  \
+        LOB_NIFTI_##name, index, value \
     }
 
+/* Up to the first that is all 0: sizeof_hdr, which no row changes. */
 static void apply(made *m, const edit *edits)
 {
-    for (; edits->field != LOB_NIFTI_FIELDS; edits++)
+    for (; edits->field != LOB_NIFTI_sizeof_hdr; edits++)
         lob_nifti_put_real(m->header, edits->field, edits->index, edits->value);
 }
 
@@ -202,72 +207,36 @@ TEST(geometry_comes_from_the_right_fields)
 {
     static const struct {
         const char *what;
-        edit edits[6];
-        double spacing[3], origin_x;
+        edit edits[4];
+        double origin_x;
         const char *warning; /* part of the first; NULL: none */
+        double spacing[3];
     } cases[] = {
-        {"the sform",                                {END},                               {1.5, 2, 2.5},        -10.25,  NULL                  },
-        {"the qform without an sform",
-         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_qoffset_x, 0, 3}, END},
-         {1.5, 2, 2.5},
-         3,                                                                                                              NULL                  },
-        {"the voxel sizes alone",
-         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_qform_code, 0, 0}, END},
-         {1.5, 2, 2.5},
-         0,                                                                                                              NULL                  },
-        {"metres",                                   {{LOB_NIFTI_xyzt_units, 0, 1}, END}, {1500, 2000, 2500},   -10250,  NULL                  },
-        {"micrometres",                              {{LOB_NIFTI_xyzt_units, 0, 3}, END}, {.0015, .002, .0025}, -.01025, NULL                  },
-        {"no unit is millimetres",
-         {{LOB_NIFTI_xyzt_units, 0, 0}, END},
-         {1.5, 2, 2.5},
-         -10.25,
-         NULL                                                                                                                                  },
-        {"negative pixdim counts as positive",
-         {{LOB_NIFTI_pixdim, 1, -1.5}, {LOB_NIFTI_sform_code, 0, 0}, END},
-         {1.5, 2, 2.5},
-         -10.25,
-         NULL                                                                                                                                  },
-        {"a qfac of 0 is no flip",
-         {{LOB_NIFTI_pixdim, 0, 0}, {LOB_NIFTI_sform_code, 0, 0}, END},
-         {1.5, 2, 2.5},
-         -10.25,
-         NULL                                                                                                                                  },
-        {"a flat sform falls back",
-         {{LOB_NIFTI_srow_z, 2, 0}, {LOB_NIFTI_qoffset_x, 0, 3}, END},
-         {1.5, 2, 2.5},
-         3,                                                                                                              "sform is no usable"  },
-        {"an sform that is not a number falls back",
-         {{LOB_NIFTI_srow_z, 2, NAN}, {LOB_NIFTI_qform_code, 0, 0}, END},
-         {1.5, 2, 2.5},
-         0,                                                                                                              "sform is no usable"  },
-        {"a qform that is not a number falls back",
-         {{LOB_NIFTI_sform_code, 0, 0}, {LOB_NIFTI_quatern_b, 0, NAN}, END},
-         {1.5, 2, 2.5},
-         0,                                                                                                              "qform is no usable"  },
-        {"the forms disagree",
-         {{LOB_NIFTI_qoffset_x, 0, 3}, END},
-         {1.5, 2, 2.5},
-         -10.25,
-         "up to 13.2 mm apart"                                                                                                                 },
-        {"the sizes disagree",
-         {{LOB_NIFTI_qform_code, 0, 0}, {LOB_NIFTI_pixdim, 2, 9}, END},
-         {1.5, 2, 2.5},
-         -10.25,
-         "pixdim says"                                                                                                                         },
-        {"no voxel size",
-         {{LOB_NIFTI_sform_code, 0, 0},
-          {LOB_NIFTI_qform_code, 0, 0},
-          {LOB_NIFTI_pixdim, 2, 0},
-          END},
-         {1.5, 1, 2.5},
-         0,                                                                                                              "no usable voxel size"},
-        {"infinite voxel size",
-         {{LOB_NIFTI_sform_code, 0, 0},
-          {LOB_NIFTI_qform_code, 0, 0},
-          {LOB_NIFTI_pixdim, 3, INFINITY},
-          END},
-         {1.5, 2, 1},
-         0,                                                                                                              "no usable voxel size"},
+        ROW("the sform", {{0}}, -10.25, NULL, MADE_MM),
+        ROW("the qform without an sform", {F(sform_code, 0, 0), F(qoffset_x, 0, 3)}, 3, NULL,
+            MADE_MM),
+        ROW("the voxel sizes alone", {F(sform_code, 0, 0), F(qform_code, 0, 0)}, 0, NULL, MADE_MM),
+        ROW("metres", {F(xyzt_units, 0, 1)}, -10250, NULL, {1500, 2000, 2500}),
+        ROW("micrometres", {F(xyzt_units, 0, 3)}, -.01025, NULL, {.0015, .002, .0025}),
+        ROW("no unit is millimetres", {F(xyzt_units, 0, 0)}, -10.25, NULL, MADE_MM),
+        ROW("negative pixdim counts as positive", {F(pixdim, 1, -1.5), F(sform_code, 0, 0)}, -10.25,
+            NULL, MADE_MM),
+        ROW("a qfac of 0 is no flip", {F(pixdim, 0, 0), F(sform_code, 0, 0)}, -10.25, NULL,
+            MADE_MM),
+        ROW("a flat sform falls back", {F(srow_z, 2, 0), F(qoffset_x, 0, 3)}, 3,
+            "sform is no usable", MADE_MM),
+        ROW("an sform that is not a number falls back", {F(srow_z, 2, NAN), F(qform_code, 0, 0)}, 0,
+            "sform is no usable", MADE_MM),
+        ROW("a qform that is not a number falls back", {F(sform_code, 0, 0), F(quatern_b, 0, NAN)},
+            0, "qform is no usable", MADE_MM),
+        ROW("the forms disagree", {F(qoffset_x, 0, 3)}, -10.25, "up to 13.2 mm apart", MADE_MM),
+        ROW("the sizes disagree", {F(qform_code, 0, 0), F(pixdim, 2, 9)}, -10.25, "pixdim says",
+            MADE_MM),
+        ROW("no voxel size", {F(sform_code, 0, 0), F(qform_code, 0, 0), F(pixdim, 2, 0)}, 0,
+            "no usable voxel size", {1.5, 1, 2.5}),
+        ROW("infinite voxel size",
+            {F(sform_code, 0, 0), F(qform_code, 0, 0), F(pixdim, 3, INFINITY)}, 0,
+            "no usable voxel size", {1.5, 2, 1}),
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int version = 1; version <= 2; version++)
@@ -329,45 +298,39 @@ TEST(bad_headers)
 {
     static const struct {
         const char *what;
-        edit edits[5];
+        edit edits[4];
         int only; /* 1, 2: a NIfTI version; 0: both */
         const char *says;
     } cases[] = {
-        {"dim[0] of 200",                       {{LOB_NIFTI_dim, 0, 200}, END},                              0, "dim[0] is 200"      },
-        {"dim[0] of -5000",                     {{LOB_NIFTI_dim, 0, -5000}, END},                            0, "dim[0] is -5000"    },
-        {"dim[0] of 0",                         {{LOB_NIFTI_dim, 0, 0}, END},                                0, "dim[0] is 0"        },
-        {"dim[0] of 8",                         {{LOB_NIFTI_dim, 0, 8}, END},                                0, "dim[0] is 8"        },
-        {"a side of 0",                         {{LOB_NIFTI_dim, 2, 0}, END},                                0, "dim[2] is 0"        },
-        {"a negative side",                     {{LOB_NIFTI_dim, 3, -1}, END},                               0, "dim[3] is -1"       },
-        {"no frames",                           {{LOB_NIFTI_dim, 0, 4}, {LOB_NIFTI_dim, 4, 0}, END},         0, "dim[4] is 0"        },
-        {"six dimensions",                      {{LOB_NIFTI_dim, 0, 6}, {LOB_NIFTI_dim, 6, 2}, END},         0, "at most 5"          },
-        {"sides whose product wraps to 64",
-         {{LOB_NIFTI_dim, 1, 0x1p62 + 1024}, {LOB_NIFTI_dim, 2, 4}, {LOB_NIFTI_dim, 3, 1}, END},
-         2,                                                                                                     "impossible"         },
-        {"sides whose product exceeds 64 bits",
-         {{LOB_NIFTI_dim, 1, 0x1p40}, {LOB_NIFTI_dim, 2, 0x1p40}, END},
-         2,                                                                                                     "impossible"         },
-        {"sides beyond the file",               {{LOB_NIFTI_dim, 1, 32767}, END},                            0, "cut short"          },
-        {"many channels",
-         {{LOB_NIFTI_dim, 0, 5}, {LOB_NIFTI_dim, 4, 1}, {LOB_NIFTI_dim, 5, 0x1p40}, END},
-         2,                                                                                                     "dim[5]"             },
-        {"an unknown datatype",                 {{LOB_NIFTI_datatype, 0, 3}, END},                           0, "no datatype 3"      },
-        {"a negative datatype",                 {{LOB_NIFTI_datatype, 0, -16}, END},                         0, "no datatype -16"    },
-        {"bits",                                {{LOB_NIFTI_datatype, 0, 1}, {LOB_NIFTI_bitpix, 0, 1}, END}, 0, "one-bit"            },
-        {"complex",                             {{LOB_NIFTI_datatype, 0, 32}, END},                          0, "complex64"          },
-        {"complex, longer",                     {{LOB_NIFTI_datatype, 0, 1792}, END},                        0, "complex128"         },
-        {"bitpix of another type",              {{LOB_NIFTI_bitpix, 0, 32}, END},                            0, "bitpix says 32"     },
-        {"vox_offset not a number",             {{LOB_NIFTI_vox_offset, 0, NAN}, END},                       1, "vox_offset is nan"  },
-        {"vox_offset infinite",                 {{LOB_NIFTI_vox_offset, 0, INFINITY}, END},                  1, "vox_offset is inf"  },
-        {"vox_offset of 1e30",                  {{LOB_NIFTI_vox_offset, 0, 1e30}, END},                      1, "vox_offset is 1e+30"},
-        {"vox_offset of 352.5",                 {{LOB_NIFTI_vox_offset, 0, 352.5}, END},                     1, "vox_offset is 352.5"},
-        {"vox_offset negative",                 {{LOB_NIFTI_vox_offset, 0, -16}, END},                       0, "vox_offset is -16"  },
-        {"vox_offset beyond the file",          {{LOB_NIFTI_vox_offset, 0, 1e6}, END},                       0, "cut short"          },
-        {"vox_offset near 2^63",                {{LOB_NIFTI_vox_offset, 0, 0x1.fp61}, END},                  0, "cut short"          },
-        {"scl_inter not a number",
-         {{LOB_NIFTI_scl_slope, 0, 2}, {LOB_NIFTI_scl_inter, 0, NAN}, END},
-         0,                                                                                                     "scl_inter"          },
-        {"CIFTI",                               {{LOB_NIFTI_intent_code, 0, 3006}, END},                     0, "CIFTI"              },
+        {"dim[0] of 200",              {F(dim, 0, 200)},                                0, "dim[0] is 200"      },
+        {"dim[0] of -5000",            {F(dim, 0, -5000)},                              0, "dim[0] is -5000"    },
+        {"dim[0] of 0",                {F(dim, 0, 0)},                                  0, "dim[0] is 0"        },
+        {"dim[0] of 8",                {F(dim, 0, 8)},                                  0, "dim[0] is 8"        },
+        {"a side of 0",                {F(dim, 2, 0)},                                  0, "dim[2] is 0"        },
+        {"a negative side",            {F(dim, 3, -1)},                                 0, "dim[3] is -1"       },
+        {"no frames",                  {F(dim, 0, 4), F(dim, 4, 0)},                    0, "dim[4] is 0"        },
+        {"six dimensions",             {F(dim, 0, 6), F(dim, 6, 2)},                    0, "at most 5"          },
+        {"a product that wraps to 64",
+         {F(dim, 1, 0x1p62 + 1024), F(dim, 2, 4), F(dim, 3, 1)},
+         2,                                                                                "impossible"         },
+        {"a product past 64 bits",     {F(dim, 1, 0x1p40), F(dim, 2, 0x1p40)},          2, "impossible"         },
+        {"sides beyond the file",      {F(dim, 1, 32767)},                              0, "cut short"          },
+        {"many channels",              {F(dim, 0, 5), F(dim, 4, 1), F(dim, 5, 0x1p40)}, 2, "dim[5]"             },
+        {"an unknown datatype",        {F(datatype, 0, 3)},                             0, "no datatype 3"      },
+        {"a negative datatype",        {F(datatype, 0, -16)},                           0, "no datatype -16"    },
+        {"bits",                       {F(datatype, 0, 1), F(bitpix, 0, 1)},            0, "one-bit"            },
+        {"complex",                    {F(datatype, 0, 32)},                            0, "complex64"          },
+        {"complex, longer",            {F(datatype, 0, 1792)},                          0, "complex128"         },
+        {"bitpix of another type",     {F(bitpix, 0, 32)},                              0, "bitpix says 32"     },
+        {"vox_offset not a number",    {F(vox_offset, 0, NAN)},                         1, "vox_offset is nan"  },
+        {"vox_offset infinite",        {F(vox_offset, 0, INFINITY)},                    1, "vox_offset is inf"  },
+        {"vox_offset of 1e30",         {F(vox_offset, 0, 1e30)},                        1, "vox_offset is 1e+30"},
+        {"vox_offset of 352.5",        {F(vox_offset, 0, 352.5)},                       1, "vox_offset is 352.5"},
+        {"vox_offset negative",        {F(vox_offset, 0, -16)},                         0, "vox_offset is -16"  },
+        {"vox_offset beyond the file", {F(vox_offset, 0, 1e6)},                         0, "cut short"          },
+        {"vox_offset near 2^63",       {F(vox_offset, 0, 0x1.fp61)},                    0, "cut short"          },
+        {"scl_inter not a number",     {F(scl_slope, 0, 2), F(scl_inter, 0, NAN)},      0, "scl_inter"          },
+        {"CIFTI",                      {F(intent_code, 0, 3006)},                       0, "CIFTI"              },
     };
     for (size_t i = 0; i < COUNT(cases); i++)
         for (int version = 1; version <= 2; version++)

@@ -3,6 +3,7 @@
 #include "kernels/phantom/phantom.h"
 
 #include "kernels/phantom/phantom_random.h"
+#include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
@@ -79,10 +80,8 @@ static uint64_t hash_volume(uint64_t h, const lob_volume *v)
 {
     const size_t bytes = lob_type_of(v->type)->bytes;
     for (int64_t i = 0; i < lob_voxels(v); i++) {
-        double value;
-        lob_values(&value, v->data, v->type, i, 1);
-        for (size_t b = 0; b < bytes; b++)
-            h = (h ^ ((uint64_t)value >> (8 * b) & 0xff)) * 0x100000001b3u;
+        const uint64_t value = (uint64_t)number_at(v, i);
+        for (size_t b = 0; b < bytes; b++) h = (h ^ (value >> (8 * b) & 0xff)) * 0x100000001b3u;
     }
     return h;
 }
@@ -121,9 +120,7 @@ TEST(labels_are_there_and_seeds_lie_in_them)
         assert_int_equal(s.truth.type, s.seeds.type);
         assert_int_equal(s.image.type, cases[c].type);
         for (int64_t i = 0; i < n; i++) {
-            double truth, seed;
-            lob_values(&truth, s.truth.data, s.truth.type, i, 1);
-            lob_values(&seed, s.seeds.data, s.seeds.type, i, 1);
+            const double truth = number_at(&s.truth, i), seed = number_at(&s.seeds, i);
             if (truth < 1) fail_msg("%s: voxel %d has no label", cases[c].what, (int)i);
             if (seed != 0 && seed != truth)
                 fail_msg("%s: the seed at voxel %d is wrong", cases[c].what, (int)i);

@@ -124,10 +124,7 @@ TEST(measures)
 TEST(places)
 {
     const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
-    const lob_regions_input in = {
-        labels, LOB_I16, 3, {3, 2, 2},
-           NULL
-    };
+    const lob_regions_input in = ROW(labels, LOB_I16, 3, {3, 2, 2}, NULL);
     const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
     lob_region r[3];
     assert_ok(lob_regions_cpu(r, NULL, NULL, &in, THREADS(1), NULL));
@@ -166,16 +163,8 @@ TEST(the_largest_sums_fit)
 
 TEST(adding_is_in_any_order)
 {
-    const lob_region a = {
-        5, 9, {1, 2,  0},
-          {4, 3,  0},
-          {9, 12, 0}
-    };
-    const lob_region b = {
-        2, 4, {0, 3, 1},
-          {1, 3, 2},
-          {1, 6, 3}
-    };
+    const lob_region a = ROW(5, 9, {1, 2, 0}, {4, 3, 0}, {9, 12, 0});
+    const lob_region b = ROW(2, 4, {0, 3, 1}, {1, 3, 2}, {1, 6, 3});
     lob_region ab = a, ba = b, none = {0}, alone = a;
     lob_region_add(&ab, &b);
     lob_region_add(&ba, &a);
@@ -189,14 +178,8 @@ TEST(adding_is_in_any_order)
 
 TEST(values_add_up_in_any_order)
 {
-    const lob_region_values a = {
-        2, 10, {7, 8},
-          -1, 4
-    };
-    const lob_region_values b = {
-        1, 3, {1, 2},
-          3, 5
-    };
+    const lob_region_values a = ROW(2, 10, {7, 8}, -1, 4);
+    const lob_region_values b = ROW(1, 3, {1, 2}, 3, 5);
     lob_region_values ab = a, ba = b, none = {0}, alone = a;
     lob_region_values_add(&ab, &b);
     lob_region_values_add(&ba, &a);
@@ -239,10 +222,7 @@ TEST(the_first_wrong_label_is_named)
     enum { ROWS = 4096 };
     static int16_t labels[2 * ROWS];
     for (int i = 3001; i < 2 * ROWS; i++) labels[i] = i % 2 ? 7 : -1;
-    const lob_regions_input in = {
-        labels, LOB_I16, 6, {2, ROWS, 1},
-           NULL
-    };
+    const lob_regions_input in = ROW(labels, LOB_I16, 6, {2, ROWS, 1}, NULL);
     for (int threads = 1; threads <= 4; threads++) {
         lob_region r[6];
         lob_error error;

@@ -5,6 +5,8 @@
 #include "tests/reference/supervoxels_case.h"
 #include "tests/reference/supervoxels_naive.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 
 static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const supervoxels_case *c,
                       int threads)
@@ -21,16 +23,15 @@ static lob_status compare(const supervoxels_case *c, int threads)
 {
     const size_t bytes = (size_t)c->n * sizeof(int32_t);
     int32_t *got = malloc(bytes), *want = malloc(bytes);
-    lob_supervoxels_stats found, progress_log;
+    lob_supervoxels_stats found, wanted;
     const lob_status st = cut(got, &found, c, threads);
-    const lob_status expected = supervoxels_naive(want, &progress_log, &c->in, &c->options);
+    const lob_status expected = supervoxels_naive(want, &wanted, &c->in, &c->options);
     if (st != expected) fail_msg("%s: %s", c->shape, lob_status_text(st));
     for (int64_t v = 0; st == LOB_OK && v < c->n; v++)
         if (got[v] != want[v])
             fail_msg("%s: voxel %lld is in %d, the reference says %d", c->shape, (long long)v,
                      got[v], want[v]);
-    if (st == LOB_OK && !supervoxels_stats_equal(&found, &progress_log))
-        fail_msg("%s: stats", c->shape);
+    if (st == LOB_OK && !supervoxels_stats_equal(&found, &wanted)) fail_msg("%s: stats", c->shape);
     free(got), free(want);
     return st;
 }
@@ -151,27 +152,22 @@ TEST(labels_are_whole)
 /* ---- made images ---- */
 
 /* uint16 noise about a level, one channel. */
-static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double noise)
+static void make(supervoxels_case *c, lob_dims dims, const double spacing_mm[3], double noise)
 {
-    supervoxels_case c = {.image = lob_volume_empty(), .options = lob_supervoxels_defaults()};
+    *c = (supervoxels_case){.n = lob_dims_voxels(dims), .options = lob_supervoxels_defaults()};
+    uint16_t *data = malloc((size_t)c->n * sizeof *data);
     uint64_t state = 77;
-    c.image.type = LOB_U16;
-    c.image.dims = dims;
-    c.image.geometry = lob_geometry_of_spacing(spacing_mm);
-    c.n = lob_voxels(&c.image);
-    c.image.data = malloc((size_t)c.n * sizeof(uint16_t));
-    for (int64_t v = 0; v < c.n; v++)
-        ((uint16_t *)c.image.data)[v] = (uint16_t)(2000 + noise * random_double(&state));
-    c.in.mask = NULL;
-    return c;
+    for (int64_t v = 0; v < c->n; v++) data[v] = (uint16_t)(2000 + noise * random_double(&state));
+    c->image = volume_of(data, LOB_U16, dims, spacing_mm);
+    c->in.image = &c->image;
 }
 
 TEST(cubes_in_mm)
 {
     const double spacing[3] = {5, 1, 1};
-    supervoxels_case c = made((lob_dims){24, 120, 120}, spacing, 40);
+    supervoxels_case c;
+    make(&c, (lob_dims){24, 120, 120}, spacing, 40);
     ((uint16_t *)c.image.data)[0] = 4000; /* of whose range the noise is a hundredth */
-    c.in.image = &c.image;
     for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
         lob_supervoxels_stats stats;
@@ -225,13 +221,11 @@ TEST(counts_come_near)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         lob_supervoxels_options o = lob_supervoxels_defaults();
-        lob_volume image = lob_volume_empty();
+        const lob_volume image = volume_of(NULL, LOB_U8, cases[i].dims, cases[i].mm);
         lob_supervoxels_plan plan;
         const lob_extremes extremes = {.any = true};
         lob_levels levels = {.exact = true, .per_unit = 1};
-        image.dims = cases[i].dims;
         levels.data_voxels = lob_dims_voxels(image.dims) / cases[i].voxels_a_data;
-        image.geometry = lob_geometry_of_spacing(cases[i].mm);
         o.count = cases[i].count;
         o.slice_axis = cases[i].slice_axis;
         const lob_supervoxels_input in = {&image, NULL};
@@ -277,14 +271,11 @@ static void lab_of(double lab[3], const uint8_t rgb[3])
 TEST(colours_as_cie_says)
 {
     uint8_t rgb[3] = {255, 0, 0};
-    lob_volume image = lob_volume_empty();
+    lob_volume image = volume_of(rgb, LOB_U8, (lob_dims){1, 1, 1}, (double[]){1, 1, 1});
     lob_supervoxels_plan plan;
     lob_supervoxels_options o = lob_supervoxels_defaults();
     const lob_levels levels = {.exact = true, .per_unit = 1, .data_voxels = 1};
-    image.data = rgb;
     image.channels = 3;
-    image.dims = (lob_dims){1, 1, 1};
-    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
     o.lab = true;
     o.size_mm = 1;
     const lob_supervoxels_input in = {&image, NULL};
@@ -313,8 +304,8 @@ TEST(colours_as_cie_says)
 
 TEST(still_is_still)
 {
-    supervoxels_case c = made((lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
-    c.in.image = &c.image;
+    supervoxels_case c;
+    make(&c, (lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
     c.options.size_mm = 8;
     for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
         int32_t *early = malloc((size_t)c.n * sizeof *early);
@@ -346,11 +337,11 @@ TEST(still_is_still)
 
 TEST(bad_options_are_told)
 {
-    supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
+    supervoxels_case c;
+    make(&c, (lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
     lob_supervoxels_options good = lob_supervoxels_defaults();
     int32_t labels[120];
     good.size_mm = 2;
-    c.in.image = &c.image;
     REFUSED(LOB_OK, size_mm = 3);
     REFUSED(LOB_EARG, size_mm = 0);
     REFUSED(LOB_EARG, count = 3); /* and a size */
@@ -375,27 +366,14 @@ TEST(bad_options_are_told)
     lob_volume_free(&c.image);
 }
 
-typedef struct {
-    int calls, stop_after;
-    double last;
-} listener;
-
-static int listen(void *user, double done)
-{
-    listener *l = user;
-    assert_true(done >= l->last && done <= 1);
-    l->last = done;
-    return ++l->calls == l->stop_after;
-}
-
 TEST(progress_and_cancel)
 {
-    supervoxels_case c = made((lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
+    supervoxels_case c;
+    make(&c, (lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-    c.in.image = &c.image;
     c.options.size_mm = 5;
     for (int stop = 0; stop < 60; stop += 7) {
-        listener l = {.stop_after = stop};
+        progress_log l = {.stop_at = 2, .stop_after = stop};
         const lob_context context = {.threads = 2, .progress = listen, .user = &l};
         const lob_status st = lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL);
         assert_int_equal(st, stop ? LOB_ECANCEL : LOB_OK);
@@ -408,16 +386,16 @@ TEST(progress_and_cancel)
 /* Connectivity follows the iterations, and can be cancelled as these can. */
 TEST(connectivity_is_cancelled)
 {
-    supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
+    supervoxels_case c;
+    make(&c, (lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-    c.in.image = &c.image;
     c.options.size_mm = 5;
     for (int threads = 1; threads <= 3; threads++) {
-        listener all = {.stop_after = 0};
+        progress_log all = {.stop_at = 2};
         lob_context context = {.threads = threads, .progress = listen, .user = &all};
         assert_ok(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL));
         for (int before = 1; before <= 6; before++) {
-            listener l = {.stop_after = all.calls - before};
+            progress_log l = {.stop_at = 2, .stop_after = all.calls - before};
             context.user = &l;
             assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
                              LOB_ECANCEL);
@@ -429,26 +407,25 @@ TEST(connectivity_is_cancelled)
 }
 
 /* Steps far enough apart to stand out from the noise, of 12 bits, or as bytes of colours. */
-static supervoxels_case steps(lob_dims dims, int channels, bool bytes)
+static void make_steps(supervoxels_case *c, lob_dims dims, int channels, bool bytes)
 {
-    supervoxels_case c = made(dims, (double[]){1, 1, 1}, 300);
-    const uint16_t *noise = c.image.data;
-    uint8_t *data = malloc((size_t)(c.n * channels) * (bytes ? 1 : sizeof *noise));
+    make(c, dims, (double[]){1, 1, 1}, 300);
+    const uint16_t *noise = c->image.data;
+    uint8_t *data = malloc((size_t)(c->n * channels) * (bytes ? 1 : sizeof *noise));
     for (int channel = 0; channel < channels; channel++)
-        for (int64_t v = 0; v < c.n; v++) {
-            const int64_t z = v / dims.nx / dims.ny, i = channel * c.n + v;
-            const int64_t level = noise[(v + channel) % c.n] + z / 24 * 4000 / (channel + 1) +
+        for (int64_t v = 0; v < c->n; v++) {
+            const int64_t z = v / dims.nx / dims.ny, i = channel * c->n + v;
+            const int64_t level = noise[(v + channel) % c->n] + z / 24 * 4000 / (channel + 1) +
                                   v % dims.nx / 50 * 2000;
             if (bytes)
                 data[i] = (uint8_t)(level / 128 % 256);
             else
                 ((uint16_t *)(void *)data)[i] = (uint16_t)level;
         }
-    free(c.image.data);
-    c.image.data = data;
-    c.image.channels = channels;
-    c.image.type = bytes ? LOB_U8 : LOB_U16;
-    return c;
+    free(c->image.data);
+    c->image.data = data;
+    c->image.channels = channels;
+    c->image.type = bytes ? LOB_U8 : LOB_U16;
 }
 
 /* Given less memory than it took, a run keeps to that, to the same labels, or says that it cannot.
@@ -503,9 +480,9 @@ TEST(memory_as_promised)
         {{96, 64, 64},   5, false, false, 8,  2 },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        supervoxels_case c = steps(rows[i].dims, rows[i].channels, rows[i].lab);
+        supervoxels_case c;
+        make_steps(&c, rows[i].dims, rows[i].channels, rows[i].lab);
         int32_t *labels = malloc((size_t)c.n * sizeof *labels);
-        c.in.image = &c.image;
         c.options.size_mm = rows[i].size;
         c.options.lab = rows[i].lab;
         c.options.until_still = rows[i].until_still;

@@ -36,9 +36,7 @@ static lob_status contacts_attempt(void *user)
     double means[500];
     uint8_t labels[500];
     for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
-    const lob_label_grid grid = {
-        labels, LOB_U8, 200, {10, 10, 5}
-    };
+    const lob_label_grid grid = ROW(labels, LOB_U8, 200, {10, 10, 5});
     const lob_volume image = volume_of(labels, LOB_U8, grid.dims, (double[]){1, 1, 1});
     lob_status st = lob_label_means(means, &grid, &image, THREADS(3), NULL);
     if (st != LOB_OK) return st;

@@ -88,10 +88,7 @@ TEST(thickness_of_slices_does_not_matter)
 {
     int shift[2];
     for (int i = 0; i < 2; i++) {
-        const wish w = {
-            4000, 1, 3, {0.7, 0.7, i ? 5 : 0.7},
-               2.1, 2
-        };
+        const wish w = ROW(4000, 1, 3, {0.7, 0.7, i ? 5 : 0.7}, 2.1, 2);
         lob_supervoxels_plan plan;
         assert_true(planned(&plan, &w));
         shift[i] = plan.rule.step_shift;

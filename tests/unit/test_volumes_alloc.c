@@ -94,9 +94,7 @@ static lob_status make_labels(lob_volume *volume, const labels_case *c)
 static bool holds_labels(const lob_volume *volume, const labels_case *c)
 {
     for (int i = 0; i < VOXELS; i++) {
-        double value;
-        lob_values(&value, volume->data, volume->type, i, 1);
-        if (value != label_at(c, i)) return false;
+        if (number_at(volume, i) != label_at(c, i)) return false;
     }
     return true;
 }
@@ -138,9 +136,7 @@ static lob_status restore_attempt(void *user)
         if (status == LOB_OK) assert_true(holds_labels(&volume, c));
         if (status != LOB_OK) assert_memory_equal(&volume, &before, sizeof volume);
         for (int i = 0; status != LOB_OK && i < VOXELS; i++) {
-            double dense;
-            lob_values(&dense, volume.data, volume.type, i, 1);
-            assert_true(dense == i % c->labels);
+            assert_true(number_at(&volume, i) == i % c->labels);
         }
     }
     lob_label_set_free(&set);

@@ -211,29 +211,29 @@ static const struct {
     int run; /* voxels that carry one label before the next comes */
     lob_type dense, restored;
 } crowds[] = {
-    {"255 labels fit a byte",                       LOB_U8,  {31, 37, 5},  255,   1,       1,    LOB_U8,  LOB_U8 },
-    {"255 labels far apart",                        LOB_I32, {31, 37, 5},  255,   8000000, 3,    LOB_U8,  LOB_I32},
-    {"300 labels do not",                           LOB_I32, {31, 37, 5},  300,   1,       1,    LOB_I16, LOB_I16},
-    {"300 labels, large ones",                      LOB_U32, {31, 37, 5},  300,   7000000, 1,    LOB_I16, LOB_I32},
-    {"300 labels as float32",                       LOB_F32, {31, 37, 5},  300,   50000,   2,    LOB_I16, LOB_I32},
-    {"300 labels as float64, dense already",        LOB_F64, {31, 37, 5},  300,   1,       2,    LOB_I16, LOB_I16},
-    {"300 labels as int64",                         LOB_I64, {31, 37, 5},  300,   65536,   1,    LOB_I16, LOB_I32},
-    {"300 labels as uint64",                        LOB_U64, {31, 37, 5},  300,   7,       5,    LOB_I16, LOB_I16},
-    {"32767 labels in int16",                       LOB_I16, {331, 37, 5}, 32767, 1,       1,    LOB_I16, LOB_I16},
-    {"32768 labels in uint16 must widen",           LOB_U16, {331, 37, 5}, 32768, 1,       1,    LOB_I32, LOB_I32},
-    {"40000 labels in uint16 must widen",           LOB_U16, {331, 37, 5}, 40000, 1,       1,    LOB_I32, LOB_I32},
-    {"40000 labels in int32",                       LOB_I32, {331, 37, 5}, 40000, 1,       1,    LOB_I32, LOB_I32},
-    {"40000 labels up to the largest",              LOB_I32, {331, 37, 5}, 40000, 53687,   1,    LOB_I32, LOB_I32},
-    {"40000 labels in float64",                     LOB_F64, {331, 37, 5}, 40000, 53687,   1,    LOB_I32, LOB_I32},
-    {"all labels in a few slots",                   LOB_I32, {331, 37, 5}, 30000, 65537,   1,    LOB_I16, LOB_I32},
-    {"labels that push each other out, run by run",
-     LOB_I32,                                                {331, 37, 5},
-     3000,                                                                        700001,
-     5,                                                                                          LOB_I16,
-     LOB_I32                                                                                                     },
-    {"every voxel a label of its own",              LOB_I32, {331, 37, 5}, 61235, 35000,   1,    LOB_I32, LOB_I32},
-    {"a line of voxels",                            LOB_I32, {1, 4099, 1}, 3,     1000000, 1365, LOB_U8,  LOB_I32},
-    {"one voxel",                                   LOB_I32, {1, 1, 1},    1,     1,       1,    LOB_U8,  LOB_U8 },
+    {"255 labels fit a byte",                LOB_U8,  {31, 37, 5},  255,   1,       1,    LOB_U8,  LOB_U8 },
+    {"255 labels far apart",                 LOB_I32, {31, 37, 5},  255,   8000000, 3,    LOB_U8,  LOB_I32},
+    {"300 labels do not",                    LOB_I32, {31, 37, 5},  300,   1,       1,    LOB_I16, LOB_I16},
+    {"300 labels, large ones",               LOB_U32, {31, 37, 5},  300,   7000000, 1,    LOB_I16, LOB_I32},
+    {"300 labels as float32",                LOB_F32, {31, 37, 5},  300,   50000,   2,    LOB_I16, LOB_I32},
+    {"300 labels as float64, dense already", LOB_F64, {31, 37, 5},  300,   1,       2,    LOB_I16, LOB_I16},
+    {"300 labels as int64",                  LOB_I64, {31, 37, 5},  300,   65536,   1,    LOB_I16, LOB_I32},
+    {"300 labels as uint64",                 LOB_U64, {31, 37, 5},  300,   7,       5,    LOB_I16, LOB_I16},
+    {"32767 labels in int16",                LOB_I16, {331, 37, 5}, 32767, 1,       1,    LOB_I16, LOB_I16},
+    {"32768 labels in uint16 must widen",    LOB_U16, {331, 37, 5}, 32768, 1,       1,    LOB_I32, LOB_I32},
+    {"40000 labels in uint16 must widen",    LOB_U16, {331, 37, 5}, 40000, 1,       1,    LOB_I32, LOB_I32},
+    {"40000 labels in int32",                LOB_I32, {331, 37, 5}, 40000, 1,       1,    LOB_I32, LOB_I32},
+    {"40000 labels up to the largest",       LOB_I32, {331, 37, 5}, 40000, 53687,   1,    LOB_I32, LOB_I32},
+    {"40000 labels in float64",              LOB_F64, {331, 37, 5}, 40000, 53687,   1,    LOB_I32, LOB_I32},
+    {"all labels in a few slots",            LOB_I32, {331, 37, 5}, 30000, 65537,   1,    LOB_I16, LOB_I32},
+    {"labels push each other out by runs",
+     LOB_I32,                                         {331, 37, 5},
+     3000,                                                                 700001,
+     5,                                                                                   LOB_I16,
+     LOB_I32                                                                                              },
+    {"every voxel a label of its own",       LOB_I32, {331, 37, 5}, 61235, 35000,   1,    LOB_I32, LOB_I32},
+    {"a line of voxels",                     LOB_I32, {1, 4099, 1}, 3,     1000000, 1365, LOB_U8,  LOB_I32},
+    {"one voxel",                            LOB_I32, {1, 1, 1},    1,     1,       1,    LOB_U8,  LOB_U8 },
 };
 
 static double crowd_value(size_t row, int64_t voxel)
@@ -267,8 +267,7 @@ TEST(test_crowds)
         assert_non_null(left);
         memcpy(left, set.voxels, (size_t)set.count * sizeof *left);
         for (int64_t k = 0; k < voxels; k++) {
-            double dense;
-            lob_values(&dense, volume.data, volume.type, k, 1);
+            const double dense = number_at(&volume, k);
             if (1.0 + crowds[i].step * (dense - 1.0) != crowd_value(i, k))
                 fail_msg("%s: voxel %lld became %g", what, (long long)k, dense);
             left[(int32_t)dense - 1]--;
@@ -282,8 +281,7 @@ TEST(test_crowds)
         if (volume.type != crowds[i].restored)
             fail_msg("%s: restored as %s", what, lob_type_of(volume.type)->name);
         for (int64_t k = 0; k < voxels; k++) {
-            double back;
-            lob_values(&back, volume.data, volume.type, k, 1);
+            const double back = number_at(&volume, k);
             if (back != crowd_value(i, k))
                 fail_msg("%s: voxel %lld restored as %g", what, (long long)k, back);
         }
@@ -344,8 +342,7 @@ TEST(test_random)
         assert_ok(lob_labels_dense(&volume, &set, "random", NULL));
         assert_int_equal(volume.type, lob_label_type(set.count));
         for (int64_t i = 0; i < n; i++) {
-            double dense;
-            lob_values(&dense, volume.data, volume.type, i, 1);
+            const double dense = number_at(&volume, i);
             const double value = dense == 0.0 ? 0.0 : set.values[(int32_t)dense - 1];
             if (value != values[i])
                 fail_msg("seed %llu: voxel %lld of %s, %g, became %g",
@@ -354,8 +351,7 @@ TEST(test_random)
         }
         assert_ok(lob_labels_restore(&volume, &set));
         for (int64_t i = 0; i < n; i++) {
-            double back;
-            lob_values(&back, volume.data, volume.type, i, 1);
+            const double back = number_at(&volume, i);
             if (back != values[i])
                 fail_msg("seed %llu: voxel %lld restored as %g", (unsigned long long)seed_here,
                          (long long)i, back);
@@ -380,8 +376,7 @@ TEST(test_restore_from_any_type)
             assert_ok(lob_labels_restore(&volume, &set));
             assert_int_equal(volume.type, lob_label_type(count ? values[count - 1] : 0));
             for (int64_t i = 0; i < n; i++) {
-                double got;
-                lob_values(&got, volume.data, volume.type, i, 1);
+                const double got = number_at(&volume, i);
                 const int64_t label = i % (count + 1);
                 if (got != (label ? values[label - 1] : 0))
                     fail_msg("%s, %d labels: voxel %lld is %g", lob_type_of((lob_type)type)->name,
