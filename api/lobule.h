@@ -33,6 +33,7 @@
 /* Volumes: voxels, their types, their place in the world, label numbers. */
 #include "volumes/geometry.h"
 #include "volumes/labels.h"
+#include "volumes/reorient.h"
 #include "volumes/status.h"
 #include "volumes/version.h"
 #include "volumes/volume.h"

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: library, program, licence, the CMake package and the pkg-config
-# file. (api/CMakeLists.txt installs the public headers.)
+# What `cmake --install` puts where: library, program, what there is to read about them, the CMake
+# package and the pkg-config file. (api/CMakeLists.txt installs the public headers.)
 include(CMakePackageConfigHelpers)
 
 set_target_properties(lobule_shared PROPERTIES
@@ -8,8 +8,15 @@ set_target_properties(lobule_shared PROPERTIES
 install(TARGETS ${lobule_installed} EXPORT lobule-targets)
 if(TARGET lobule_program)
     install(TARGETS lobule_program)
+    if(NOT CMAKE_CROSSCOMPILING)
+        install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+        foreach(shell bash-completion zsh fish)
+            install(DIRECTORY ${PROJECT_BINARY_DIR}/share/${shell} DESTINATION ${CMAKE_INSTALL_DATADIR})
+        endforeach()
+    endif()
 endif()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY data DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
 
 # Only a static library leaves its dependencies to whoever links it.
 set(LOBULE_STATIC TRUE)

@@ -48,6 +48,8 @@ lob_status lob_input_open(lob_input *in, const char *path, lob_error *error)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         const lob_status st = errno == EIO ? LOB_EIO : LOB_ENOINPUT;
+        if (strcmp(path, "-") == 0)
+            return lob_fail(error, st, "-: input from a pipe is not supported; name a file");
         return lob_fail(error, st, "%s: cannot be opened: %s", path, ERRNO_TEXT(errno));
     }
     struct stat about;
@@ -146,6 +148,8 @@ lob_status lob_output_check(const char *path, bool force, lob_error *error)
 {
     struct stat about;
     const char *name = name_of(path);
+    if (strcmp(path, "-") == 0)
+        return lob_fail(error, LOB_EARG, "-: output to a pipe is not supported; name a file");
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return lob_fail(error, LOB_ECREATE, "%s: is not the name of a file", path);
     if (stat(path, &about) == 0) {

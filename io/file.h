@@ -81,7 +81,8 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
 /* Remove the temporary file. Does nothing when begin failed or commit was called. */
 void lob_output_abort(lob_output *out);
 
-/* Make the checks of lob_output_begin without creating anything. */
+/* Make the checks of lob_output_begin without creating anything. LOB_EARG for "-", which others
+ * take for a pipe. */
 lob_status lob_output_check(const char *path, bool force, lob_error *error);
 
 /*

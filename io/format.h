@@ -59,6 +59,10 @@ typedef struct {
     lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
+    /* What lob_list does; NULL: a file holds one volume. */
+    lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
+                       const lob_input *file, lob_error *error);
+
     /*
      * Write, through lob_output_*. options and its compress_s are never NULL; the volume's sizes
      * are sane.

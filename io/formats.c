@@ -1,6 +1,7 @@
 /* The table of volume formats, and the calls of io/io.h that choose a row of it. */
 #include "io/formats.h"
 
+#include "io/kinds.h"
 #include "volumes/clock.h"
 
 #include <stdio.h>
@@ -72,6 +73,10 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
 {
     const lob_format *format = format_of_name(where);
     if (format) return format;
+    if (strcmp(where->path, "-") == 0) {
+        lob_output_check(where->path, false, error); /* it says so */
+        return NULL;
+    }
     char names[256] = "";
     for (int i = FORMATS - 1; i >= 0; i--)
         for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
@@ -128,10 +133,19 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     *file = (lob_input){0};
     lob_status st = lob_location_of(where, path);
     if (st != LOB_OK) return lob_fail(error, st, "%s: no memory", path);
+    const lob_kind *kind = lob_kind_of_folder(where->file);
+    if (kind) return lob_fail(error, LOB_ENOINPUT, "%s: is %s; %s", path, kind->is, kind->advice);
     st = lob_input_open(file, where->file, error);
     if (st != LOB_OK) return st;
     *format = format_of_content(where, file);
     if (*format) return LOB_OK;
+    kind = lob_kind_of_file(where->file, file);
+    if (kind)
+        return lob_fail(error, LOB_EDATA, "%s: is %s, which is not read; %s", path, kind->is,
+                        kind->advice);
+    *format = format_of_name(where); /* so that reading can say what is wrong with it */
+    if (*format == &lob_format_nifti) return LOB_OK;
+    *format = NULL;
     return lob_fail(error, LOB_EDATA, "%s: is %s", path,
                     file->size ? "no volume file: it is not NIfTI, HDF5 or PNG" : "empty");
 }
@@ -153,6 +167,22 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     lob_input_close(&file);
     lob_location_free(&where);
     if (info) info->read_s = lob_clock_s() - start_s - info->inflate_s;
+    return st;
+}
+
+lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path, lob_error *error)
+{
+    *sets = NULL;
+    *count = *more = 0;
+    const lob_format *format;
+    lob_location where;
+    lob_input file;
+    lob_status st = lob_format_open(&format, &where, &file, path, error);
+    if (st == LOB_OK)
+        st = format->list ? format->list(sets, count, more, &where, &file, error)
+                          : lob_fail(error, LOB_EDATA, "%s: holds one volume", path);
+    lob_input_close(&file);
+    lob_location_free(&where);
     return st;
 }
 

@@ -28,6 +28,14 @@ bool lob_gzip_justifies(uint64_t inflated, size_t compressed)
     return inflated / LOB_GZIP_MAX_RATIO <= compressed;
 }
 
+bool lob_gzip_ends_at(uint64_t inflated, const unsigned char *in, size_t size)
+{
+    uint32_t last = 0;
+    if (size < 18) return false; /* head and tail alone */
+    for (size_t i = 0; i < 4; i++) last |= (uint32_t)in[size - 4 + i] << (8 * i);
+    return last == (uint32_t)inflated;
+}
+
 /* ---- inflating as a stream ---- */
 
 typedef struct {
@@ -64,6 +72,19 @@ static void next_member(stream *s)
     s->done = true;
 }
 
+/* What a message of zlib means; its others are about garbled bits. */
+static const char *damage_of(const char *message)
+{
+    static const char *const meanings[][2] = {
+        {"incorrect data check",   "do not match their checksum"},
+        {"incorrect length check", "do not match their length"  },
+        {"incorrect header check", "have no sound header"       },
+    };
+    for (size_t i = 0; message && i < sizeof meanings / sizeof meanings[0]; i++)
+        if (strcmp(message, meanings[i][0]) == 0) return meanings[i][1];
+    return "are garbled";
+}
+
 /* Inflate up to n bytes to out; fewer only at the end or at damage. */
 static size_t stream_read(stream *s, unsigned char *out, size_t n)
 {
@@ -81,9 +102,9 @@ static size_t stream_read(stream *s, unsigned char *out, size_t n)
             next_member(s);
         else if (result == Z_BUF_ERROR ||
                  (result == Z_OK && s->z.next_in == s->end && s->z.avail_out > 0))
-            s->damage = "is cut short";
+            s->damage = "are cut short";
         else if (result != Z_OK)
-            s->damage = s->z.msg ? s->z.msg : "is not deflated data";
+            s->damage = damage_of(s->z.msg);
     }
     return have;
 }
@@ -154,14 +175,14 @@ bool lob_gzip_reader_get(lob_gzip_reader *r, unsigned char *out, uint64_t offset
 lob_status lob_gzip_reader_end(lob_gzip_reader *r, uint64_t wanted, lob_gzip_rest *rest,
                                lob_error *error)
 {
-    const bool short_of = r->at < wanted;
     skip_to(r, UINT64_MAX); /* for the checksums */
+    const bool short_of = r->at < wanted;
     *rest = (lob_gzip_rest){r->at > wanted ? r->at - wanted : 0, r->s.trailing};
     if (r->s.damage)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: damaged: its gzip data %s after %llu bytes; copy it again from its source",
-            r->path, r->s.damage, (unsigned long long)r->at);
+        return lob_fail(error, LOB_EDATA,
+                        "%s: damaged: its gzip data %s after %llu inflated bytes; copy it again "
+                        "from its source",
+                        r->path, r->s.damage, (unsigned long long)r->at);
     if (short_of)
         return lob_fail(
             error, LOB_EDATA,

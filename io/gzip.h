@@ -17,6 +17,10 @@ bool lob_is_gzip(const unsigned char *bytes, size_t size);
 /* Could a gz file of this many bytes hold so many? Asked before memory is. */
 bool lob_gzip_justifies(uint64_t inflated, size_t compressed);
 
+/* Does the file's tail give this length, modulo 2^32? So does that of a sound file of one member.
+ */
+bool lob_gzip_ends_at(uint64_t inflated, const unsigned char *in, size_t size);
+
 /*
  * The first bytes of what a gz file holds.
  *

@@ -87,6 +87,8 @@ static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view)
     reply->channels = (int)lob_hdf5_side(view, LOB_AXIS_C);
     reply->frames = lob_hdf5_side(view, LOB_AXIS_T);
     memcpy(reply->affine, view->geometry.affine, sizeof reply->affine);
+    reply->unoriented = view->geometry.unoriented;
+    reply->micrometres = view->geometry.micrometres;
     reply->slab = lob_hdf5_slab(view);
 }
 
@@ -218,6 +220,8 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, lob_sandbox *bo
         lob_sandbox_finish(box, NULL);
         return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: its sizes make no sense", path);
     }
+    out->geometry.unoriented = reply.unoriented != 0;
+    out->geometry.micrometres = reply.micrometres != 0;
     out->type = reply.type;
     out->dims = reply.dims;
     out->channels = reply.channels;
@@ -270,11 +274,15 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
     return st;
 }
 
-static lob_status start_child(lob_sandbox *box, request *asked, lob_error *error)
+static lob_status no_process(const request *asked, lob_error *error)
 {
-    if (lob_sandbox_start(box, read_child, asked, -1)) return LOB_OK;
     return lob_fail(error, LOB_ENOMEM, "%s: the system gives no process to read HDF5 in",
                     asked->where->path);
+}
+
+static lob_status start_child(lob_sandbox *box, request *asked, lob_error *error)
+{
+    return lob_sandbox_start(box, read_child, asked, -1) ? LOB_OK : no_process(asked, error);
 }
 
 static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lob_input *file,
@@ -292,6 +300,51 @@ static lob_status hdf5_read(lob_volume *out, const lob_location *where, const lo
     if (st == LOB_OK) st = receive_volume(out, &box, &asked, info, error);
     if (info) info->inflate_s += lob_clock_s() - start_s;
     return st;
+}
+
+/* ---- the list ---- */
+
+static void list_child(int out, void *user)
+{
+    const request *asked = user;
+    const lob_data_set *sets = NULL;
+    lob_sandbox_limit(PARSE_CPU_S, PARSE_BYTES);
+    lob_sandbox_files(false);
+    const hid_t file = open_file(asked->input);
+    const int found = file < 0 ? 0 : lob_hdf5_list(&sets, file, asked->where, NULL);
+    const int count = found < LOB_HDF5_MAX_SETS ? found : LOB_HDF5_MAX_SETS;
+    lob_sandbox_send(out, &found, sizeof found);
+    lob_sandbox_send(out, sets, (size_t)count * sizeof *sets);
+}
+
+static lob_status hdf5_list(lob_data_set **sets, int *count, int *more, const lob_location *where,
+                            const lob_input *file, lob_error *error)
+{
+    request asked = {.where = where, .input = file};
+    lob_sandbox box;
+    int found = 0;
+    lob_data_set *rows = calloc(LOB_HDF5_MAX_SETS, sizeof *rows);
+    if (!rows) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    if (!lob_sandbox_start(&box, list_child, &asked, -1)) {
+        free(rows);
+        return no_process(&asked, error);
+    }
+    bool ok = lob_sandbox_receive(&box, &found, sizeof found, SILENCE_S) && found >= 0;
+    *count = found < LOB_HDF5_MAX_SETS ? found : LOB_HDF5_MAX_SETS;
+    ok = ok && lob_sandbox_receive(&box, rows, (size_t)*count * sizeof *rows, SILENCE_S);
+    if (!ok) {
+        free(rows);
+        return explain(&box, where->path, error);
+    }
+    lob_sandbox_finish(&box, NULL);
+    for (int i = 0; i < *count; i++) { /* the child may have been taken over by the file */
+        rows[i].path[sizeof rows[i].path - 1] = '\0';
+        rows[i].shape[sizeof rows[i].shape - 1] = '\0';
+        rows[i].type[sizeof rows[i].type - 1] = '\0';
+    }
+    *more = found - *count;
+    *sets = rows;
+    return LOB_OK;
 }
 
 /* ---- planes ---- */
@@ -437,6 +490,7 @@ const lob_format lob_format_hdf5 = {
     .sniff = hdf5_sniff,
     .read = hdf5_read,
     .write = lob_hdf5_write,
+    .list = hdf5_list,
     .open_planes = hdf5_open_planes,
     .fields = hdf5_fields,
 };

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 };
+enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 /* in a message */ };
 
 bool lob_hdf5_has(hid_t group, const char *name)
 {
@@ -92,11 +92,9 @@ static hid_t open_path(hid_t file, const char *path, const lob_location *where, 
 typedef struct {
     int depth, objects, found;
     haddr_t seen[MAX_OBJECTS];
-    char path[512];             /* of the group being walked */
-    char names[MAX_NAMED][512]; /* of what was found */
-    int ranks[MAX_NAMED];
-    char shapes[MAX_NAMED][128]; /* "32 x 128 x 128" */
-    int solid;                   /* found with three dimensions or more */
+    char path[512]; /* of the group being walked */
+    lob_data_set sets[LOB_HDF5_MAX_SETS];
+    int solid, first_solid; /* those with three dimensions or more */
 } walk;
 
 /* "32 x 128 x 128"; the rank. */
@@ -112,6 +110,17 @@ static int shape_text(char *text, size_t size, hid_t set)
         used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? " x " : "",
                                  (unsigned long long)extent[i]);
     return rank;
+}
+
+/* Fill in a row of the list; the rank. */
+static int describe(lob_data_set *row, const char *path, hid_t set)
+{
+    const hid_t stored = H5Dget_type(set);
+    const lob_type type = lob_hdf5_voxel_type(stored);
+    H5Tclose(stored);
+    strcpy(row->path, path);
+    strcpy(row->type, type == LOB_TYPES ? "" : lob_type_of(type)->name);
+    return shape_text(row->shape, sizeof row->shape, set);
 }
 
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
@@ -134,11 +143,8 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
             H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
             w->depth--;
         } else if (lob_hdf5_is_volume(object)) {
-            if (w->found < MAX_NAMED) {
-                strcpy(w->names[w->found], w->path);
-                w->ranks[w->found] = shape_text(w->shapes[w->found], sizeof w->shapes[0], object);
-                w->solid += w->ranks[w->found] > 2;
-            }
+            if (w->found < LOB_HDF5_MAX_SETS && describe(&w->sets[w->found], w->path, object) > 2)
+                if (w->solid++ == 0) w->first_solid = w->found;
             w->found++;
         }
         w->path[parent] = '\0';
@@ -154,34 +160,38 @@ static lob_status list_candidates(const walk *w, const lob_location *where, lob_
     const int named = w->found < MAX_NAMED ? w->found : MAX_NAMED;
     for (int i = 0; i < named && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s (%s)", i ? ", " : "",
-                                 w->names[i], w->shapes[i]);
-    const char *first = w->names[0];
-    return lob_fail(error, LOB_EDATA, "%s: holds %d data sets: %s%s; choose one, as in %s:%s",
-                    where->path, w->found, list, w->found > named ? ", ..." : "", where->file,
-                    first);
+                                 w->sets[i].path, w->sets[i].shape);
+    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_SET,
+                         "%s: holds %d data sets: %s%s; choose one, as in %s:%s", where->path,
+                         w->found, list, w->found > named ? ", ..." : "", where->file,
+                         w->sets[0].path);
+}
+
+/* Collect the volumes under a group. */
+static void walk_group(walk *w, hid_t group, const char *path)
+{
+    static const walk nothing;
+    *w = nothing;
+    if (strcmp(path, "/") != 0) snprintf(w->path, sizeof w->path, "%s", path);
+    H5O_info_t start;
+    if (H5Oget_info(group, &start) >= 0) w->seen[w->objects++] = start.addr;
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
 }
 
 /* Replace a group by the only volume under it. */
 static lob_status only_one(hid_t *object, char *path, hid_t file, const lob_location *where,
                            lob_error *error)
 {
-    static const walk nothing;
-    walk w = nothing;
-    if (strcmp(path, "/") != 0) snprintf(w.path, sizeof w.path, "%s", path);
-    H5O_info_t start;
-    if (H5Oget_info(*object, &start) >= 0) w.seen[w.objects++] = start.addr;
-    H5Literate(*object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &w);
-
+    static walk w; /* large, and the child has one thread */
+    walk_group(&w, *object, path);
     if (w.found == 0)
         return lob_fail(
             error, LOB_EDATA,
             "%s: holds no data set of numbers with 2 to 5 dimensions that hard links lead to",
             where->path);
-    int chosen = 0;
-    if (w.found > MAX_NAMED || (w.solid != 1 && w.found != 1))
+    if (w.found > LOB_HDF5_MAX_SETS || (w.solid != 1 && w.found != 1))
         return list_candidates(&w, where, error);
-    while (w.solid == 1 && w.ranks[chosen] < 3) chosen++;
-    strcpy(path, w.names[chosen]);
+    strcpy(path, w.sets[w.solid == 1 ? w.first_solid : 0].path);
     H5Oclose(*object);
     *object = open_path(file, path, where, error);
     return *object < 0 ? LOB_EDATA : LOB_OK;
@@ -203,14 +213,31 @@ static bool parent_of(char *parent, const char *path, const char *last)
     return true;
 }
 
+/* The path that is asked for, from the root. */
+static bool inside_of(char wanted[512], const lob_location *where)
+{
+    const char *inside = where->inside ? where->inside : "/";
+    return snprintf(wanted, 512, "%s%s", *inside == '/' ? "" : "/", inside) < 512;
+}
+
+int lob_hdf5_list(const lob_data_set **sets, hid_t file, const lob_location *where,
+                  lob_error *error)
+{
+    static walk w; /* as above */
+    char wanted[512] = "";
+    const hid_t object = inside_of(wanted, where) ? open_path(file, wanted, where, error) : -1;
+    *sets = w.sets;
+    if (object >= 0 && H5Iget_type(object) == H5I_GROUP) walk_group(&w, object, wanted);
+    H5Oclose(object);
+    return w.found;
+}
+
 lob_status lob_hdf5_find(hid_t *object, char *path, hid_t file, const lob_location *where,
                          lob_error *error)
 {
     lob_error ignored;
     char wanted[512];
-    const char *inside = where->inside ? where->inside : "/";
-    if (snprintf(wanted, sizeof wanted, "%s%s", *inside == '/' ? "" : "/", inside) >=
-        (int)sizeof wanted)
+    if (!inside_of(wanted, where))
         return lob_fail(error, LOB_EDATA, "%s: the path inside the file is too long", where->path);
 
     *object = open_path(file, wanted, where, error);
@@ -219,6 +246,9 @@ lob_status lob_hdf5_find(hid_t *object, char *path, hid_t file, const lob_locati
     /* ITK's group may be named itself, by its VoxelData, or by nothing at all. */
     char group_path[512];
     const bool root = wanted[strspn(wanted, "/")] == '\0';
+    if (root && lob_hdf5_has(*object, "minc-2.0"))
+        return lob_fail(error, LOB_EDATA,
+                        "%s: is MINC 2, which is not read; convert it with `mnc2nii`", where->path);
     if (root) strcpy(group_path, "/ITKImage/0");
     if (root || parent_of(group_path, wanted, "VoxelData")) {
         const hid_t group = open_path(file, group_path, where, &ignored);

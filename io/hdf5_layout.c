@@ -15,7 +15,7 @@ static lob_status fail_damaged(lob_error *error, const lob_location *where, cons
 /* ---- types and sizes ---- */
 
 /* The voxel type of a stored type, or LOB_TYPES. */
-static lob_type voxel_type(hid_t stored)
+lob_type lob_hdf5_voxel_type(hid_t stored)
 {
     static const lob_type integers[2][4] = {
         {LOB_U8, LOB_U16, LOB_U32, LOB_U64},
@@ -64,7 +64,7 @@ static lob_status view_type(lob_hdf5_view *view, const lob_location *where, lob_
 {
     const hid_t stored = H5Dget_type(view->set);
     if (stored < 0) return fail_damaged(error, where, "voxel type");
-    view->type = voxel_type(stored);
+    view->type = lob_hdf5_voxel_type(stored);
     const bool compound = H5Tget_class(stored) == H5T_COMPOUND;
     if (view->type != LOB_TYPES) view->native = native_type(view->type, stored);
     const bool fits =
@@ -289,6 +289,8 @@ static lob_status plain_view(lob_hdf5_view *view, const lob_location *where, lob
                  "%s: has no element_size_um and no resolution in axistags; spacing taken as 1 mm",
                  view->path);
     view->geometry = lob_geometry_of_spacing(spacing_mm);
+    view->geometry.unoriented = true;
+    view->geometry.micrometres = sizes > 0 && good;
     return LOB_OK;
 }
 

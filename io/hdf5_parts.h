@@ -11,6 +11,7 @@
 
 enum {
     LOB_HDF5_MAX_AXES = 5,
+    LOB_HDF5_MAX_SETS = 256,        /* that are listed */
     LOB_HDF5_MAX_HEADER = 16 << 20, /* bytes of the text that is carried as the header */
     LOB_HDF5_MAX_METADATA = LOB_HDF5_MAX_HEADER - (64 << 10) /* of them for MetaData */
 };
@@ -47,9 +48,10 @@ typedef struct {
     int channels;
     int64_t frames, frame;
     double affine[3][4];
-    int64_t slab;         /* slices that come at a time */
-    int64_t header_bytes; /* of text, which follows at once */
-    lob_file_info info;   /* for its warnings */
+    int unoriented, micrometres; /* 0 or not */
+    int64_t slab;                /* slices that come at a time */
+    int64_t header_bytes;        /* of text, which follows at once */
+    lob_file_info info;          /* for its warnings */
 } lob_hdf5_reply;
 
 /* The side of a dimension by the part it plays, 1 when none does. */
@@ -88,6 +90,10 @@ bool lob_hdf5_is_volume(hid_t object);
 lob_status lob_hdf5_find(hid_t *object, char *path, hid_t file, const lob_location *where,
                          lob_error *error);
 
+/* How many volumes there are below what is asked for; sets: the first LOB_HDF5_MAX_SETS of them. */
+int lob_hdf5_list(const lob_data_set **sets, hid_t file, const lob_location *where,
+                  lob_error *error);
+
 /* Open a data set of a group and see that its bytes lie in this file. Negative on failure. */
 hid_t lob_hdf5_open_set(hid_t group, const char *name, const lob_location *where, lob_error *error);
 
@@ -95,6 +101,9 @@ hid_t lob_hdf5_open_set(hid_t group, const char *name, const lob_location *where
 lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where, lob_error *error);
 
 /* hdf5_layout.c: from an object to a view of it. */
+
+/* What voxels of a stored type become; LOB_TYPES: they are not read. */
+lob_type lob_hdf5_voxel_type(hid_t stored);
 
 lob_status lob_hdf5_view_of(lob_hdf5_view *view, hid_t object, const char *path, int64_t file_bytes,
                             const lob_location *where, lob_file_info *info, lob_error *error);

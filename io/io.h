@@ -56,6 +56,25 @@ typedef struct {
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error);
 
+/* A data set of a file that holds several. */
+typedef struct {
+    char path[512];  /* "/raw": what follows the colon in FILE.h5:/raw */
+    char shape[128]; /* sides in the file's order, slowest first: "32 x 128 x 128" */
+    char type[16];   /* "uint8", as lob_type_of names it; empty: of no type that is read */
+} lob_data_set;
+
+/*
+ * List the data sets that a file, or the group of FILE.h5:/group, holds: those of numbers with 2 to
+ * 5 dimensions. For a file of which lob_read says LOB_HINT_CHOOSE_SET.
+ *
+ *   sets   out  *count of them, malloc'ed; NULL on failure
+ *   count  out  at most 256
+ *   more   out  how many there are beyond those
+ *
+ * Returns LOB_OK or what lob_read does; LOB_EDATA for formats without data sets.
+ */
+lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path, lob_error *error);
+
 typedef struct {
     bool force;            /* replace an existing file */
     bool labels;           /* a label volume: see the list of changed header fields in io/nifti.h */

@@ -61,16 +61,24 @@ static const unsigned char *head_of(const lob_input *file, unsigned char *scratc
     return file->bytes;
 }
 
+/* Is this the image of a pair, whose bytes say nothing of what it is? */
+static bool has_header_beside(const char *path)
+{
+    bool there = false;
+    for (int gz = 0; lob_pair_image(path) && !there && gz < 2; gz++) {
+        char *header = lob_pair_other(path, gz);
+        there = header && access(header, F_OK) == 0;
+        free(header);
+    }
+    return there;
+}
+
 static bool nifti_sniff(const lob_location *where, const lob_input *file)
 {
     unsigned char scratch[4];
     size_t got;
     const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
-    if (lob_nifti_looks(head, got)) return true;
-    /* by their names, so that reading can say what is wrong with them */
-    return lob_has_suffix(where->file, ".nii") || lob_has_suffix(where->file, ".nii.gz") ||
-           lob_has_suffix(where->file, ".nia") || lob_pair_header(where->file) ||
-           lob_pair_image(where->file);
+    return lob_nifti_looks(head, got) || has_header_beside(where->file);
 }
 
 /*
@@ -147,6 +155,24 @@ static lob_status check_size(const lob_nifti *h, const lob_input *image, const c
         lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
                  (unsigned long long)(image->size - end));
     return LOB_OK;
+}
+
+/* The voxels of a file whose header alone is read: a warning where they are not all there. */
+static void note_missing(const lob_nifti *h, const lob_input *image, const char *path,
+                         lob_file_info *info)
+{
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
+    lob_error why;
+    lob_gzip_rest rest;
+    lob_status st = check_size(h, image, path, info, &why);
+    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size) &&
+        !lob_gzip_ends_at(end, image->bytes, image->size)) {
+        lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
+        if (!reader) return;
+        st = lob_gzip_reader_end(reader, end, &rest, &why);
+        lob_gzip_reader_free(reader);
+    }
+    if (st != LOB_OK) lob_warn(info, "%s", why.text);
 }
 
 /* Where component v of the frame begins in the file. */
@@ -319,14 +345,14 @@ static lob_status find_header(sources *from, const lob_location *where, const lo
 }
 
 /* Find the voxels: in the header's file or in the other half of the pair. */
-static lob_status find_image(sources *from, const lob_nifti *h, bool needed, lob_error *error)
+static lob_status find_image(sources *from, const lob_nifti *h, lob_error *error)
 {
     if (!h->pair) {
         from->image = from->header;
         from->image_path = from->header_path;
         return LOB_OK;
     }
-    if (from->image != from->header || !needed) return LOB_OK;
+    if (from->image != from->header) return LOB_OK;
     if (!lob_pair_header(from->header_path))
         return lob_fail(
             error, LOB_EDATA,
@@ -380,11 +406,18 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
     if (st != LOB_OK) return st;
     const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
     st = lob_nifti_parse(h, head, got, from->header_path, info, error);
-    if (st == LOB_OK) st = find_image(from, h, !options->header_only, error);
+    if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
     if (st != LOB_OK) return st;
     if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
 
-    if (!options->header_only) {
+    if (options->header_only) {
+        lob_error why; /* there may be a header alone */
+        st = find_image(from, h, &why);
+        if (st == LOB_OK)
+            note_missing(h, from->image, from->image_path, info);
+        else
+            lob_warn(info, "%s", why.text);
+    } else {
         st = check_size(h, from->image, from->image_path, info, error);
         if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
         if (st != LOB_OK) return st;

@@ -299,8 +299,9 @@ static void compare_sizes(const lob_geometry *g, const lob_nifti *h, const char 
         }
 }
 
-void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
-                        lob_file_info *info)
+/* All of the geometry but its unit. */
+static void find_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
+                          lob_file_info *info)
 {
     const bool has_s = lob_nifti_int(header->bytes, LOB_NIFTI_sform_code, 0) > 0;
     const bool has_q = lob_nifti_int(header->bytes, LOB_NIFTI_qform_code, 0) > 0;
@@ -329,4 +330,12 @@ void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *
     }
     for (int i = 0; i < 3; i++) size[i] *= unit_mm(header);
     *out = lob_geometry_of_spacing(size);
+    out->unoriented = true;
+}
+
+void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
+                        lob_file_info *info)
+{
+    find_geometry(out, header, path, info);
+    out->micrometres = unit_mm(header) == 0.001;
 }

@@ -144,7 +144,8 @@ static lob_status read_voxels(lob_volume *out, const lob_location *where, const 
     if (!rows || !out->data)
         st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", where->path);
     else if (!read_rows(out, rows, row_bytes, head, png))
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path, s->message);
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
+                      where->path, s->message);
     free(rows);
     return st;
 }
@@ -171,14 +172,15 @@ static lob_status png_read(lob_volume *out, const lob_location *where, const lob
     }
     png_set_read_fn(png, &s, read_bytes);
     if (!read_head(&head, png, info)) {
-        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG: %s", where->path,
-                      s.message[0] ? s.message : "odd row size");
+        st = lob_fail(error, LOB_EDATA, "%s: damaged PNG (%s); copy it again from its source",
+                      where->path, s.message[0] ? s.message : "odd row size");
         goto out;
     }
     out->type = head.wide ? LOB_U16 : LOB_U8;
     out->dims = (lob_dims){head.width, head.height, 1};
     out->channels = head.alpha ? head.samples - 1 : head.samples;
     out->geometry = lob_geometry_of_spacing(head.spacing_mm);
+    out->geometry.unoriented = true;
     if (head.alpha) lob_warn(file_info, "%s: the alpha channel is left out", where->path);
     if (!options->header_only) st = read_voxels(out, where, file, &head, png, &s, options, error);
     if (file_info) file_info->inflate_s += lob_clock_s() - start_s;

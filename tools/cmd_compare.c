@@ -56,17 +56,9 @@ static void match_second(void *user, const char *name, const char *value)
     free(text);
 }
 
-/* Report differences that voxels do not show: nearly equal geometry, and header fields. */
-static void compare_headers(lob_session *s, const settings *set, const lob_volume *a,
-                            const lob_volume *b)
+/* Report header fields that differ, as the files have them. */
+static void compare_fields(lob_session *s, const lob_volume *a, const lob_volume *b)
 {
-    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
-    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
-    const double *const mm = a->geometry.spacing_mm;
-    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
-        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
-                         set->b, apart_mm);
-
     if (!a->header.format || a->header.format != b->header.format) return;
     header_walk w = {s, cJSON_CreateObject(), cJSON_AddArrayToObject(s->results, "header_fields")};
     if (w.first && w.differ) {
@@ -74,6 +66,18 @@ static void compare_headers(lob_session *s, const settings *set, const lob_volum
         lob_header_fields(b, match_second, &w);
     }
     cJSON_Delete(w.first);
+}
+
+/* Report nearly equal geometry. */
+static void compare_places(lob_session *s, const settings *set, const lob_volume *a,
+                           const lob_volume *b)
+{
+    const double apart_mm = lob_corners_apart_mm(&a->geometry, &b->geometry, a->dims);
+    cJSON_AddNumberToObject(s->results, "corners_apart_mm", apart_mm);
+    const double *const mm = a->geometry.spacing_mm;
+    if (apart_mm > 1e-3 * fmin(mm[0], fmin(mm[1], mm[2]))) /* less is rounding of headers */
+        lob_session_note(s, "%s and %s: corners of the grids lie up to %.3g mm apart", set->a,
+                         set->b, apart_mm);
 }
 
 /* ---- labels ---- */
@@ -411,10 +415,11 @@ static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
 {
     lob_status st = lob_session_read(s, &in->a, set->a, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_session_read(s, &in->b, set->b, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_same_grid(&in->a, set->a, &in->b, set->b, &s->error);
+    if (st == LOB_OK) compare_fields(s, &in->a, &in->b);
+    if (st == LOB_OK) st = lob_grid_match(s, &in->b, set->b, &in->a, set->a);
     if (st != LOB_OK || !set->image) return st;
     st = lob_session_read(s, &in->image, set->image, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_same_grid(&in->b, set->b, &in->image, set->image, &s->error);
+    if (st == LOB_OK) st = lob_grid_match(s, &in->image, set->image, &in->b, set->b);
     if (st == LOB_OK && in->image.channels > LOB_LEVELS_MAX_CHANNELS)
         st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
                       set->image, in->image.channels, LOB_LEVELS_MAX_CHANNELS);
@@ -440,7 +445,7 @@ static lob_status compare(lob_session *s, const settings *set)
     if (st == LOB_OK) st = read_inputs(s, set, &in);
     if (st == LOB_OK) {
         lob_session_compute(s, "comparing");
-        compare_headers(s, set, &in.a, &in.b);
+        compare_places(s, set, &in.a, &in.b);
         if (set->supervoxels)
             st = measure_supervoxels(s, set, &in);
         else if (set->values)

@@ -32,10 +32,11 @@ static lob_status check_settings(lob_session *s, settings *set)
         {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
         {input && set->order,                    "--label-of input gives no numbers, --order size does: choose one"},
         {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
+        {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
-    const lob_status st = lob_table_check(s, set->table);
+    const lob_status st = lob_table_check(s, set->table, set->name);
     return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
 }
 
@@ -225,7 +226,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("order", &set.order, "raster|size",
                    "number components as a raster scan meets them, or the largest first"),
         OPT_EXTENT("min-size", &set.min_size, 0, 0x1p62,
-                   "take out components smaller than this; as 100vox, 50mm3 or 5um3"),
+                   "take out components smaller than this; as 100vox, 50mm3, 5ml or 5um3"),
         OPT_EXTENT("max-size", &set.max_size, 0, 0x1p62, "take out components larger than this",
                    .above_low = true),
         OPT_INT(
@@ -244,9 +245,11 @@ static int run(const lob_command *self, int argc, char **argv)
                 "time frame of the image, from 0; needed when there are several"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
                 "use this channel of the image alone, from 0; left out: all"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
-                   "also write a table of the components: FILE.tsv, FILE.json, or - for standard "
-                   "output"),
+        OPT_OUTPUT(
+            "table", &set.table, LOB_FILE_TABLE,
+            "also write a table of the components: FILE.tsv, .csv or .json, or - for standard "
+            "output"),
+        OPT_SCAN_NAME(&set.name),
         OPT_INPUT("image", &set.intensities, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
     };
@@ -272,12 +275,15 @@ const lob_command lob_command_components = {
         "in them: components just taken out, what is NaN, or where --mask is 0.\n"
         "The table has one row for each component: label, which with --label-of input several rows "
         "may share; value (with --equal; of several channels value_0, value_1, ...); voxels; "
-        "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
-        "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
-        "(centroid_x_mm, ..., RAS+); with --image, min, mean, max and standard deviation (sd, "
+        "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
+        "both ends inside; the centroid in voxels (centroid_x, _y, _z) and in mm of the image's "
+        "world "
+        "(centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and centroid_x_um, "
+        "...; with --image, min, mean, max and standard deviation (sd, "
         "divided by the number of voxels) of its intensities; of real values, mean and sd are good "
         "to a 2^32nd of the image's range. As TSV the first row holds these names and n/a stands "
-        "for what is missing; as JSON it is an array of objects, and null.\n"
+        "for what is missing, as CSV nothing does; as JSON it is an array of objects, and null. "
+        "TSV and CSV have up to 7 significant digits, JSON has all.\n"
         "The label volume keeps the image's header. Labels and table are the same bytes on every "
         "machine, device and number of threads.",
     .examples = "lobule components mask.nii.gz -o pieces.nii.gz\n"

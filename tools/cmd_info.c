@@ -62,14 +62,23 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     cJSON_AddNumberToObject(about, "slope", v->slope);
     cJSON_AddNumberToObject(about, "inter", v->inter);
     add_numbers(about, "spacing_mm", v->geometry.spacing_mm, 3);
+    const bool fine = lob_shows_micrometres(&v->geometry);
+    double um[3];
+    for (int a = 0; a < 3; a++) um[a] = v->geometry.spacing_mm[a] * 1000;
+    if (fine) add_numbers(about, "spacing_um", um, 3);
     lob_orientation(code, &v->geometry);
-    add_text(about, "orientation", code);
+    add_text(about, "orientation", v->geometry.unoriented ? "unknown" : code);
     cJSON *affine = cJSON_AddArrayToObject(about, "affine");
     for (int r = 0; r < 3; r++)
         cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(v->geometry.affine[r], 4));
     bounding_box(box_mm, v);
     cJSON *box = cJSON_AddArrayToObject(about, "bounding_box_mm");
     for (int i = 0; i < 2; i++) cJSON_AddItemToArray(box, cJSON_CreateDoubleArray(box_mm[i], 3));
+    cJSON *box_um = fine ? cJSON_AddArrayToObject(about, "bounding_box_um") : NULL;
+    for (int i = 0; fine && i < 2; i++) {
+        for (int a = 0; a < 3; a++) um[a] = box_mm[i][a] * 1000;
+        cJSON_AddItemToArray(box_um, cJSON_CreateDoubleArray(um, 3));
+    }
     /* the four bytes between header and extensions, which say whether there are any, are none */
     const size_t extensions = v->header.extensions_size > 4 ? v->header.extensions_size - 4 : 0;
     cJSON_AddNumberToObject(about, "extension_bytes", (double)extensions);
@@ -99,8 +108,19 @@ static void print_key(const char *key, int indent, int width)
     printf("%*s", length < width ? width - length : 0, "");
 }
 
-/* The object as text: a line for each value, an array's numbers in one line, indented below a key.
- */
+/* The texts of an object in one line. */
+static void print_row(const cJSON *object)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, object)
+    {
+        if (item != object->child) fputs("  ", stdout);
+        print_safely(item->valuestring);
+    }
+}
+
+/* The object as text: a line for each value, an array's numbers in one line, its objects a line
+ * each, indented below a key. */
 static void print_text(const cJSON *value, int indent)
 {
     const cJSON *item;
@@ -124,19 +144,58 @@ static void print_text(const cJSON *value, int indent)
         {
             const bool lines = !cJSON_IsNumber(item);
             if (item != value->child) printf(lines ? "\n%*s" : " %.*s", lines ? indent : 0, "");
-            print_text(item, indent);
+            if (cJSON_IsObject(item))
+                print_row(item);
+            else
+                print_text(item, indent);
         }
     }
 }
 
-static lob_status print_info(lob_session *s, const char *path, bool json)
+/* The data sets of a file that holds several. */
+static cJSON *describe_sets(const lob_data_set *sets, int count, int more, const char *path)
+{
+    cJSON *about = cJSON_CreateObject();
+    add_text(about, "file", path);
+    add_text(about, "format", "HDF5");
+    cJSON *list = cJSON_AddArrayToObject(about, "data_sets");
+    for (int i = 0; i < count; i++) {
+        cJSON *one = cJSON_CreateObject();
+        add_text(one, "path", sets[i].path);
+        add_text(one, "type", sets[i].type[0] ? sets[i].type : "not read");
+        add_text(one, "shape", sets[i].shape);
+        cJSON_AddItemToArray(list, one);
+    }
+    if (more > 0) cJSON_AddNumberToObject(about, "more_data_sets", more);
+    return about;
+}
+
+/* What there is to say: of a volume or, where there are several, of each the least. */
+static lob_status find_out(lob_session *s, cJSON **about, const char *path)
 {
     lob_volume volume = lob_volume_empty();
     lob_file_info info = {.format = NULL};
-    const lob_status st = lob_session_read_header(s, &volume, path, &info);
+    lob_status st = lob_session_read_header(s, &volume, path, &info);
+    if (st == LOB_OK) {
+        *about = describe(&volume, path, &info);
+    } else if (s->error.hint == LOB_HINT_CHOOSE_SET) {
+        lob_data_set *sets;
+        int count, more;
+        s->error = (lob_error){.text = ""};
+        st = lob_list(&sets, &count, &more, path, &s->error);
+        if (st == LOB_OK) *about = describe_sets(sets, count, more, path);
+        free(sets);
+    }
+    lob_volume_free(&volume);
+    return st;
+}
+
+static lob_status print_info(lob_session *s, const char *path, bool json)
+{
+    cJSON *about = NULL;
+    const lob_status st = find_out(s, &about, path);
     if (st != LOB_OK) return st;
 
-    cJSON *about = describe(&volume, path, &info);
     char *text = json ? cJSON_Print(about) : NULL;
     if (text)
         puts(text);
@@ -144,7 +203,6 @@ static lob_status print_info(lob_session *s, const char *path, bool json)
         print_text(about, 0);
     cJSON_free(text);
     cJSON_Delete(about);
-    lob_volume_free(&volume);
     return json && !text ? lob_session_no_memory(s, path) : LOB_OK;
 }
 
@@ -168,7 +226,13 @@ const lob_command lob_command_info = {
     .description =
         "Prints size, voxel type, place in the world and every header field to standard output. "
         "The voxels are not decoded, so it takes no time. The bounding box is that of the outer "
-        "faces of the voxels, in mm, world axes to right, anterior and superior.",
+        "faces of the voxels, in mm, world axes to right, anterior and superior; a file that does "
+        "not "
+        "say how it lies has the orientation `unknown`. Micrometres are given too where the file "
+        "does or voxels have a side below 0.02 mm. Of an HDF5 file "
+        "with "
+        "several data sets, path, type and shape of each; name one, as cells.h5:/raw, for the "
+        "rest. A line under warnings says so when the file is shorter than its header asks for.",
     .examples = "lobule info scan.nii.gz\nlobule info --json cells.h5:/raw",
     .run = run,
 };

@@ -1,9 +1,11 @@
 /* lobule preview: a scan and its labels in one picture. */
 #include "io/png.h"
 #include "tools/commands.h"
+#include "tools/grid.h"
 #include "tools/label_list.h"
 #include "tools/mosaic.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -51,7 +53,8 @@ typedef struct {
 
 static bool is_hidden(const settings *set, const content *c, int32_t dense)
 {
-    if (!set->hide) return 2 * c->set.voxels[dense - 1] > lob_voxels(&c->labels);
+    if (!set->hide)
+        return c->set.count > 1 && 2 * c->set.voxels[dense - 1] > lob_voxels(&c->labels);
     return lob_label_list_has(set->hide, c->set.values[dense - 1]);
 }
 
@@ -106,7 +109,7 @@ static void locate_content(content *c, bool labels)
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
 {
     lob_status st = lob_session_read(s, &c->labels, set->labels, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_same_grid(&c->image, set->image, &c->labels, set->labels, &s->error);
+    if (st == LOB_OK) st = lob_grid_match(s, &c->labels, set->labels, &c->image, set->image);
     if (st == LOB_OK) st = lob_labels_dense(&c->labels, &c->set, set->labels, &s->error);
     if (st != LOB_OK) return st;
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);
@@ -184,11 +187,12 @@ static void lay_out_grid(layout *l, const settings *set, const content *c, int c
 {
     const int rows = (l->count + columns - 1) / columns;
     const int cells = set->size / cell_width(l) > 0 ? set->size / cell_width(l) : 1;
-    const int lines = c->set.count > 4 * cells ? 4 : (c->set.count + cells - 1) / cells;
+    const int half = set->size / 2 / line_height(l), most = half > 5 ? 4 : half > 1 ? half - 1 : 0;
+    const int all = (c->set.count + cells - 1) / cells, lines = all > most ? most : all;
     const int strip = (1 + lines) * line_height(l) + l->gap;
     const double across = (set->size - (columns + 1) * l->gap) / (columns * l->tiles[0].view.mm[0]);
     const double down = (set->size - (rows + 1) * l->gap - strip) / (rows * l->tiles[0].view.mm[1]);
-    l->pixels_per_mm = fmax(fmin(across, down), 1e-12);
+    l->pixels_per_mm = fmax(fmin(across, down), DBL_MIN);
     int pixels[2];
     lob_slice_pixels(pixels, &l->tiles[0].view, l->pixels_per_mm);
     for (int i = 0; i < l->count; i++) {
@@ -226,7 +230,7 @@ static void lay_out_planes(layout *l, const settings *set)
 {
     const lob_slice *const axial = &l->tiles[0].view, *const sagittal = &l->tiles[2].view;
     const double wide = axial->mm[0] + sagittal->mm[0], tall = axial->mm[1] + sagittal->mm[1];
-    l->pixels_per_mm = fmax((set->size - 3 * l->gap) / fmax(wide, tall), 1e-12);
+    l->pixels_per_mm = fmax((set->size - 3 * l->gap) / fmax(wide, tall), DBL_MIN);
     int a[2], b[2];
     lob_slice_pixels(a, axial, l->pixels_per_mm);
     lob_slice_pixels(b, sagittal, l->pixels_per_mm);
@@ -293,6 +297,30 @@ static void lay_out(layout *l, const settings *set, const content *c)
     lay_out_planes(l, set);
 }
 
+/*
+ * Lay out so that neither side of the picture is longer than --size. Rounding, the gaps between
+ * many slices, and slices of less than a pixel take more than their share: then all is laid out
+ * again for as much less.
+ */
+static lob_status lay_out_within(lob_session *s, layout *l, const settings *set, const content *c)
+{
+    settings within = *set;
+    for (int over = 0; over < within.size;) {
+        within.size -= over;
+        lay_out(l, &within, c);
+        const double *const mm = c->image.geometry.spacing_mm;
+        if (!isfinite(l->tiles[0].view.mm[0] + l->tiles[0].view.mm[1]))
+            return lob_fail(&s->error, LOB_EDATA,
+                            "%s: voxels of %g x %g x %g mm are too large to draw; correct the "
+                            "spacing in its header",
+                            set->image, mm[0], mm[1], mm[2]);
+        over = (l->width > l->height ? l->width : l->height) - set->size;
+        if (over <= 0) return LOB_OK;
+    }
+    return lob_fail(&s->error, LOB_EARG, "--size %d: %d slices do not fit; choose a larger picture",
+                    set->size, l->count);
+}
+
 /* ---- drawing ---- */
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232}, pale = {140, 148, 160};
@@ -311,7 +339,8 @@ static void volume_text(char *text, size_t size, double mm3)
     size_t u = 0;
     while (u + 1 < LOB_COUNT(units) && mm3 < 0.01 * units[u].mm3) u++;
     const double value = mm3 / units[u].mm3;
-    snprintf(text, size, value >= 1000 ? "%.0f %s" : "%.3g %s", value, units[u].name);
+    snprintf(text, size, value >= 1000 && value < 1e9 ? "%.0f %s" : "%.3g %s", value,
+             units[u].name);
 }
 
 /* A swatch, the label, its volume. */
@@ -383,12 +412,14 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
     const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
     const int text = large ? l->text : 1, rim = 3 * text;
     char name[48];
-    if (l->count > 3)
+    if (l->count > 3 || !view->side[0])
         snprintf(name, sizeof name, "%c %" PRId64, axis_names[view->across], view->slice);
     else
         snprintf(name, sizeof name, "%s %c %" PRId64, lob_plane_name(view->plane),
                  axis_names[view->across], view->slice);
-    if (view->side[0] && pixels[1] >= 20 && lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
+    const bool several = lob_side(c->image.dims, view->across) > 1;
+    if ((several || view->side[0]) && pixels[1] >= 20 &&
+        lob_canvas_text_width(name, text) + 2 * rim < pixels[0])
         lob_canvas_text(canvas, t->x + rim, t->y + rim, text, ink, name);
     if (large) lob_draw_sides(canvas, t->x, t->y, pixels, view, text);
     if (number == 0 && pixels[1] >= 24 * text)
@@ -451,8 +482,8 @@ static lob_status preview(lob_session *s, const settings *set)
     if (st == LOB_OK) st = prepare(s, set, &c);
     lob_session_compute(s, "drawing");
     if (st == LOB_OK) {
-        lay_out(l, set, &c);
-        st = draw(s, &canvas, set, &c, l);
+        st = lay_out_within(s, l, set, &c);
+        if (st == LOB_OK) st = draw(s, &canvas, set, &c, l);
         lob_session_computed(s);
     }
     if (st == LOB_OK)
@@ -494,12 +525,13 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_PAIR("window", &set.window, -INFINITY, INFINITY,
                  "values shown black and white; left out: the percentiles 2 and 98"),
         OPT_REAL("alpha", &set.alpha, "SHARE", 0, 1, "how much labels cover the image"),
-        OPT_TEXT("hide", &set.hide, "LIST",
-                 "labels not to draw, as 1,3-5, or '' for none; left out: one that fills over half "
-                 "of the volume"),
+        OPT_TEXT(
+            "hide", &set.hide, "LIST",
+            "labels not to draw, as 1,3-5, or '' for none; left out: of several, one that fills "
+            "over half of the volume"),
         OPT_CHOICE("convention", &set.convention, "radiological|neurological",
                    "radiological shows the patient's right at the left"),
-        OPT_INT("size", &set.size, "PIXELS", 64, 8192, "longer side of the picture"),
+        OPT_INT("size", &set.size, "PIXELS", 64, 8192, "neither side of the picture is longer"),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
     };

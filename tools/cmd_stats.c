@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    const char *image, *labels, *table;
+    const char *image, *labels, *table, *name;
     int frame, channel;
 } settings;
 
@@ -81,6 +81,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .regions = w->regions,
         .intensities = w->values,
         .count = count,
+        .scan = set->name,
         .labels = w->set.values,
         .geometry = &w->labels.geometry,
         .fine = &fine,
@@ -93,7 +94,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 static lob_status stats(lob_session *s, const settings *set)
 {
     work w = {lob_volume_empty(), lob_volume_empty(), {0}, NULL, NULL};
-    lob_status st = lob_table_check(s, set->table);
+    lob_status st = lob_table_check(s, set->table, set->name);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
     if (st == LOB_OK) st = measure(s, set, &w);
@@ -114,7 +115,8 @@ static int run(const lob_command *self, int argc, char **argv)
         OPERAND_INPUT("LABELS", &set.labels, LOB_FILE_LABELS,
                       "labels on the image's grid; 0 is no label", .required = true),
         OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
-                   "where the table goes: FILE.tsv, FILE.json, or - for standard output"),
+                   "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
+        OPT_SCAN_NAME(&set.name),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
@@ -130,12 +132,15 @@ const lob_command lob_command_stats = {
     .summary = "measure the regions of labels, with the intensities of an image",
     .description =
         "Prints or writes a table with one row for each label, 0 left out: label; voxels; "
-        "volume_mm3; the bounding box bbox_x_min to bbox_z_max in voxels from 0, both ends inside; "
+        "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
+        "both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "
-        "(centroid_x_mm, ..., RAS+); min, mean, max and standard deviation (sd, divided by the "
+        "(centroid_x_mm, ..., RAS+), with micrometres volume_um3, volume_mm3 and centroid_x_um, "
+        "...; min, mean, max and standard deviation (sd, divided by the "
         "number of voxels) of the image over the label's finite voxels; of real values, mean and "
         "sd are good to a 2^32nd of the image's range. As TSV the first row holds these names and "
-        "n/a stands for what is missing; as JSON it is an array of objects, and null.\n"
+        "n/a stands for what is missing, as CSV nothing does; as JSON it is an array of objects, "
+        "and null. TSV and CSV have up to 7 significant digits, JSON has all.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
                 "lobule stats scan.nii.gz labels.nii.gz --table regions.json",

@@ -19,9 +19,12 @@ enum { LAB_AUTO, LAB_ON, LAB_OFF }; /* in the order of the option's words */
  */
 static const double lab_compactness = 0.1;
 
+/* The largest --size. */
+static const double longest_mm = 1e8;
+
 typedef struct {
     const char *image, *labels, *mask;
-    const char *mean, *boundaries, *table, *graph;
+    const char *mean, *boundaries, *table, *graph, *name;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
     lob_size size;
@@ -61,8 +64,10 @@ static lob_status check_settings(lob_session *s, const settings *set)
     if (set->table && set->graph && strcmp(set->table, "-") == 0 && strcmp(set->graph, "-") == 0)
         return lob_fail(&s->error, LOB_EARG,
                         "--table - and --graph - both go to standard output; write one to a file");
-    const lob_status st = lob_table_check(s, set->table);
-    return st == LOB_OK ? lob_table_check(s, set->graph) : st;
+    if (set->name && !set->table && !set->graph)
+        return lob_fail(&s->error, LOB_EARG, "--name is for tables: add --table or --graph");
+    const lob_status st = lob_table_check(s, set->table, set->name);
+    return st == LOB_OK ? lob_table_check(s, set->graph, NULL) : st;
 }
 
 /* ---- options ---- */
@@ -233,9 +238,24 @@ static lob_status check_outputs(lob_session *s, const settings *set, const lob_v
     return st;
 }
 
+/* A spacing that no --size comes near, or one far below an atom, is a damaged header's. */
+static lob_status check_spacing(lob_session *s, const settings *set, const lob_volume *image)
+{
+    const double shortest_mm = 1e-12;
+    const double *const mm = image->geometry.spacing_mm;
+    for (int a = 0; a < 3; a++)
+        if (lob_side(image->dims, a) > 1 && !(mm[a] >= shortest_mm && mm[a] <= longest_mm))
+            return lob_fail(&s->error, LOB_EDATA,
+                            "%s: voxels of %g x %g x %g mm are too %s to be meant; correct the "
+                            "spacing in its header",
+                            set->image, mm[0], mm[1], mm[2], mm[a] < 1 ? "small" : "large");
+    return LOB_OK;
+}
+
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    if (st == LOB_OK) st = check_spacing(s, set, &w->image);
     if (st == LOB_OK) st = check_outputs(s, set, &w->image);
     if (st == LOB_OK) st = make_options(s, set, w);
     if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
@@ -354,33 +374,44 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 /* ---- outputs ---- */
 
-static bool contact_row(double *values, int64_t i, const void *contacts)
+/* What the rows of the graph are made of. */
+typedef struct {
+    const lob_contact *contacts;
+    double per_mm2; /* of the unit of areas */
+} graph;
+
+static bool contact_row(double *values, int64_t i, const void *user)
 {
-    const lob_contact *const c = (const lob_contact *)contacts + i;
+    const graph *const g = user;
+    const lob_contact *const c = &g->contacts[i];
     values[0] = c->a;
     values[1] = c->b;
     values[2] = (double)(c->faces[0] + c->faces[1] + c->faces[2]);
-    values[3] = c->mm2;
+    values[3] = c->mm2 * g->per_mm2;
     values[4] = c->difference;
     return true;
 }
 
 static lob_status write_tables(lob_session *s, const settings *set, const work *w)
 {
-    static const char *const names[] = {"label_a", "label_b", "faces", "area_mm2",
-                                        "mean_difference"};
+    const bool um = lob_shows_micrometres(&w->image.geometry);
+    const char *const names[] = {"label_a", "label_b", "faces", um ? "area_um2" : "area_mm2",
+                                 "mean_difference"};
+    const graph touching = {w->contacts, um ? 1e6 : 1.0};
     const lob_table contacts = {
         .names = names,
         .columns = LOB_COUNT(names),
+        .scan = set->name,
         .rows = w->contact_count,
         .row = contact_row,
-        .user = w->contacts,
+        .user = &touching,
     };
     const bool grey = w->image.channels == 1;
     const lob_region_table regions = {
         .regions = w->regions,
         .intensities = w->values,
         .count = w->stats.supervoxels,
+        .scan = set->name,
         .geometry = &w->image.geometry,
         .fine = grey ? &w->fine : NULL,
         .slope = grey ? w->image.slope : 1.0,
@@ -461,7 +492,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "slic weighs distance against intensity, slico finds that weight for each "
                    "supervoxel, lsc works with spectral features"),
         OPT_LENGTH(
-            "size", &set.size, 0, 1e8,
+            "size", &set.size, 0, longest_mm,
             "side of a supervoxel; as 8mm, 5um, or 12vox for as many voxels as a cube of 12 has",
             .above_low = true),
         OPT_INT(
@@ -492,9 +523,11 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write the outlines of supervoxels (1, in .png 255): voxels with a face "
                    "neighbour in "
                    "another one, or in none"),
-        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
-                   "also write a table of the supervoxels: FILE.tsv, FILE.json, or - for standard "
-                   "output"),
+        OPT_OUTPUT(
+            "table", &set.table, LOB_FILE_TABLE,
+            "also write a table of the supervoxels: FILE.tsv, .csv or .json, or - for standard "
+            "output"),
+        OPT_SCAN_NAME(&set.name),
         OPT_OUTPUT("graph", &set.graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
     };

@@ -1,4 +1,4 @@
-/* The commands of the program, one file each. */
+/* The commands of the program, one file each, and the table of them. */
 #ifndef LOB_COMMANDS_H
 #define LOB_COMMANDS_H
 
@@ -13,5 +13,20 @@ extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
+
+/* The commands of one task, and NULL. */
+typedef struct {
+    const char *task;
+    const lob_command *commands[8];
+} lob_command_group;
+
+/* All of them, in the order in which help lists them; the last group's task is NULL. */
+extern const lob_command_group lob_command_groups[];
+
+/* The command after this one in the table, or NULL; after NULL the first. */
+const lob_command *lob_next_command(const lob_command *command);
+
+/* The command of this name, or NULL. */
+const lob_command *lob_find_command(const char *name);
 
 #endif

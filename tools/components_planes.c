@@ -4,6 +4,7 @@
 #include "kernels/device/device.h"
 #include "tools/components_work.h"
 #include "tools/grid.h"
+#include "volumes/reorient.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,12 @@ static lob_status open_on_grid(work *w, slab_input *in, const char *path)
     if (st != LOB_OK) return st;
     const lob_volume *v = &in->file.volume;
     st = lob_same_grid(&w->image.file.volume, w->common.set->image, v, path, &s->error);
+    lob_turn turn;
+    if (st != LOB_OK && lob_turn_onto(&turn, v, &w->image.file.volume))
+        st = lob_fail_hint(&s->error, LOB_ENOMEM, LOB_HINT_RAISE_MEMORY,
+                           "%s: its axes lie other than those of %s, and it can be turned only "
+                           "where all of it fits in memory",
+                           path, w->common.set->image);
     return st == LOB_OK ? lob_grid_one_channel(s, v, path) : st;
 }
 

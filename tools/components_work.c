@@ -165,6 +165,7 @@ lob_status lob_components_work_table(lob_session *s, const lob_components_work *
         .regions = work->result.regions,
         .intensities = work->result.values,
         .count = work->result.count,
+        .scan = work->set->name,
         .labels = labels,
         .values = work->values,
         .channels = work->image.channels,

@@ -2,6 +2,7 @@
 #include "tools/grid.h"
 
 #include "io/png.h"
+#include "volumes/reorient.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,12 +37,38 @@ lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const 
                     path, volume->channels, volume->channels - 1);
 }
 
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path)
+{
+    lob_turn turn;
+    lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
+    if (st == LOB_OK || !lob_turn_onto(&turn, volume, image)) return st;
+    s->error = (lob_error){.text = ""};
+
+    char from[4], to[4];
+    const double start_s = lob_clock_s();
+    const int64_t bytes = lob_voxel_bytes(volume);
+    lob_orientation(from, &volume->geometry);
+    lob_orientation(to, &image->geometry);
+    st = lob_session_take(s, bytes, path);
+    if (st != LOB_OK) return st;
+    st = lob_volume_reorient(volume, &turn);
+    lob_session_give(s, bytes);
+    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    lob_session_stage(s, "reorient", start_s);
+
+    cJSON *input = cJSON_GetArrayItem(s->inputs, cJSON_GetArraySize(s->inputs) - 1);
+    cJSON_AddStringToObject(input, "reoriented_to", to);
+    lob_session_say(s, "%s: reoriented from %s to %s, as %s lies", path, from, to, image_path);
+    return LOB_OK;
+}
+
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
     lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
     if (st != LOB_OK) return st;
-    st = lob_same_grid(image, image_path, out, path, &s->error);
+    st = lob_grid_match(s, out, path, image, image_path);
     if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;

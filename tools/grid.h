@@ -18,8 +18,19 @@ int lob_grid_slice_axis(int slices, const lob_geometry *geometry);
 lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 
 /*
+ * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
+ * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
+ *
+ *   volume  in/out  reoriented, it has no header
+ *
+ * Returns LOB_OK, what lob_same_grid does, or LOB_ENOMEM.
+ */
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path);
+
+/*
  * Read a volume that must lie on the image's grid and have one channel. Returns what
- * lob_session_read and lob_same_grid do; on failure out is empty.
+ * lob_session_read and lob_grid_match do; on failure out is empty.
  */
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);

@@ -1,5 +1,6 @@
 /* The program's door: finds the command and hands it the rest of the arguments. */
 #include "tools/commands.h"
+#include "tools/program.h"
 #include "volumes/version.h"
 
 #include <errno.h>
@@ -10,29 +11,16 @@
 #include <malloc.h>
 #endif
 
-static const lob_command *const commands[] = {
-    &lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
-    &lob_command_stats,   &lob_command_info,       &lob_command_convert,
-    &lob_command_compare, &lob_command_preview,    &lob_command_phantom,
-};
-
-static const lob_command *find(const char *name)
-{
-    for (size_t i = 0; i < LOB_COUNT(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    return NULL;
-}
-
 /* Print the line that an unknown command deserves; returns the exit code. */
 static int unknown(const char *name)
 {
     const char *nearest = NULL;
     int min = 3;
-    for (size_t i = 0; i < LOB_COUNT(commands); i++) {
-        const int distance = lob_word_distance(commands[i]->name, name);
+    for (const lob_command *c = lob_next_command(NULL); c; c = lob_next_command(c)) {
+        const int distance = lob_word_distance(c->name, name);
         if (distance < min) {
             min = distance;
-            nearest = commands[i]->name;
+            nearest = c->name;
         }
     }
     lob_error error;
@@ -51,20 +39,37 @@ static int finish(void)
     return lob_status_exit_code(LOB_EIO);
 }
 
-static int help(void)
+/* --help, --man, --man NAME, --completion SHELL and --version; returns the exit code. */
+static int about(const char *option, const char *of)
 {
-    printf("lobule %s: cut medical volumes into labelled regions\n\n"
-           "Usage: lobule COMMAND [ARGUMENT...]\n\nCommands:\n",
-           LOB_VERSION);
-    for (size_t i = 0; i < LOB_COUNT(commands); i++)
-        printf("  %-12s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\nlobule help COMMAND, or lobule COMMAND --help, tells about a command.\n");
+    if (strcmp(option, "--version") == 0) {
+        puts("lobule " LOB_VERSION);
+    } else if (strcmp(option, "--man") == 0) {
+        lob_print_program_man(stdout);
+    } else if (strcmp(option, "--completion") == 0) {
+        const int code = of ? lob_print_completion(of) : -1;
+        if (code > 0) return code;
+        if (code < 0) {
+            fputs("lobule: --completion needs a shell: bash, zsh or fish\n", stderr);
+            return lob_status_exit_code(LOB_EARG);
+        }
+    } else {
+        lob_print_program_help(stdout);
+    }
     return finish();
+}
+
+/* Let a command tell about itself: "--help", "--man". */
+static int tell(const char *name, const char *how)
+{
+    char ask[16], *arguments[] = {ask, NULL};
+    const lob_command *command = lob_find_command(name);
+    snprintf(ask, sizeof ask, "%s", how);
+    return command ? command->run(command, 1, arguments) : unknown(name);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const ask_help[] = {"--help", "-h"};
 #ifdef __GLIBC__
     /* What is freed leaves the process, and what grows is not copied: --max-memory is kept to. */
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -73,19 +78,13 @@ int main(int argc, char **argv)
         fputs("lobule: a command is missing; lobule --help lists them\n", stderr);
         return lob_status_exit_code(LOB_EARG);
     }
-    const char *name = argv[1];
-    if (strcmp(name, "--version") == 0) {
-        printf("lobule %s\n", LOB_VERSION);
-        return finish();
-    }
-    const bool asks = strcmp(name, "help") == 0;
-    for (size_t i = 0; i < LOB_COUNT(ask_help); i++)
-        if (strcmp(name, ask_help[i]) == 0) return help();
-    if (asks && argc < 3) return help();
+    static const char *const abouts[] = {"--help", "-h", "--version", "--man", "--completion"};
+    const char *name = argv[1], *of = argc > 2 ? argv[2] : NULL;
+    if (strcmp(name, "help") == 0) return of ? tell(of, "--help") : about("--help", NULL);
+    if (strcmp(name, "--man") == 0 && of) return tell(of, "--man");
+    for (size_t i = 0; i < LOB_COUNT(abouts); i++)
+        if (strcmp(name, abouts[i]) == 0) return about(name, of);
 
-    const lob_command *command = find(asks ? argv[2] : name);
-    if (!command) return unknown(asks ? argv[2] : name);
-    if (!asks) return command->run(command, argc - 2, argv + 2);
-    char ask[] = "--help", *arguments[] = {ask, NULL};
-    return command->run(command, 1, arguments);
+    const lob_command *command = lob_find_command(name);
+    return command ? command->run(command, argc - 2, argv + 2) : unknown(name);
 }

@@ -38,7 +38,7 @@ lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int
     const char at_top = plane == LOB_AXIAL ? 'A' : 'S';
     v.mm[0] = (double)lob_side(volume->dims, v.right) * g->spacing_mm[v.right];
     v.mm[1] = (double)lob_side(volume->dims, v.down) * g->spacing_mm[v.down];
-    if (!volume->header.format) return v;    /* a photograph: no patient, the first row on top */
+    if (g->unoriented) return v;             /* the first row on top, as in a photograph */
     v.flip_right = code[v.right] == at_left; /* voxel 0 lies at the far side from its direction */
     v.flip_down = code[v.down] == at_top;
     v.side[0] = at_left;
@@ -223,7 +223,7 @@ void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels
             if (steps[i] * power * pixels_per_mm <= max) length = steps[i] * power;
         power /= 10;
     }
-    if (length == 0) return;
+    if (length * pixels_per_mm < 1) return;
 
     const int pixels = (int)(length * pixels_per_mm + 0.5), thick = 2 * text_scale;
     char text[32];

@@ -30,8 +30,8 @@ typedef struct {
 /*
  * The slice of a plane. Axial has anterior at the top, coronal and sagittal superior. By the
  * radiological convention the patient's right is at the left, and in sagittal slices anterior; the
- * neurological one turns both around. A volume without a header of its own, such as a PNG, is drawn
- * as it lies, without letters (side is then empty).
+ * neurological one turns both around. A volume whose file does not say how it lies, such as a PNG,
+ * is drawn with its first row at the top, without letters (side is then empty).
  */
 lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
                        bool neurological);

@@ -11,7 +11,7 @@
 static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
-enum { DIGITS = 15 };
+enum { DIGITS = 15, BRIEF = 7 };
 
 /* digits / 10^places without zeros at its end. */
 static void put_decimal(char *text, bool negative, uint64_t digits, int places)
@@ -58,4 +58,19 @@ void lob_number_text(char text[32], double value)
         snprintf(text, 32, "%.*g", digits, value);
         if (strtod(text, NULL) == value) return;
     }
+}
+
+void lob_number_brief(char text[32], double value)
+{
+    const double size = fabs(value);
+    int places = BRIEF;
+    text[0] = '\0';
+    if (!isfinite(value)) return;
+    if (size >= tens[DIGITS] || size < 1e-3) {
+        snprintf(text, 32, "%.*g", BRIEF, value + 0.0); /* no negative zero */
+        return;
+    }
+    while (places > 0 && size >= tens[BRIEF - places]) places--;
+    for (double below = 1.0; size < below / 10; below /= 10) places++; /* zeros are no digits */
+    put_decimal(text, value < 0.0, (uint64_t)nearbyint(size * tens[places]), places);
 }

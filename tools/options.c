@@ -223,34 +223,45 @@ static lob_status take_triple(const parser *p, const lob_option *row, const char
     return take_numbers(p, row, text, 3);
 }
 
-/* Is this micrometres, in ASCII, with the micro sign or with the Greek letter? end: "m" or "m3". */
-static bool is_micro(const char *unit, const char *end)
-{
-    static const char *const prefixes[] = {"u", "\xc2\xb5", "\xce\xbc"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        const size_t n = strlen(prefixes[i]);
-        if (strncmp(unit, prefixes[i], n) == 0 && strcmp(unit + n, end) == 0) return true;
-    }
-    return false;
-}
+/* Units of lengths and extents, micro in ASCII, as the micro sign and as the Greek letter. A value
+ * times / per is in mm or mm3. */
+static const struct {
+    const char *name;
+    bool extent;
+    double times, per;
+} size_units[] = {
+    {"mm",         false, 1,   1  },
+    {"um",         false, 1,   1e3},
+    {"\xc2\xb5m",  false, 1,   1e3},
+    {"\xce\xbcm",  false, 1,   1e3},
+    {"mm3",        true,  1,   1  },
+    {"cm3",        true,  1e3, 1  },
+    {"ml",         true,  1e3, 1  },
+    {"mL",         true,  1e3, 1  },
+    {"um3",        true,  1,   1e9},
+    {"\xc2\xb5m3", true,  1,   1e9},
+    {"\xce\xbcm3", true,  1,   1e9},
+};
 
 /* A length, or an extent. */
 static lob_status take_size(const parser *p, const lob_option *row, const char *text)
 {
+    const size_t units = sizeof size_units / sizeof size_units[0];
     const bool extent = row->kind == LOB_OPT_EXTENT;
-    const char *mm = extent ? "mm3" : "mm";
     char *end;
     lob_size size = {0};
     if (!scan_real(text, &size.value, &end))
         return refuse(p, row, text, extent ? "is not an extent" : "is not a length");
-    const bool bare = *end == '\0', micro = is_micro(end, mm + 1);
-    size.voxels = strcmp(end, "vox") == 0 || (bare && extent);
-    if (micro)
-        size.value /= extent ? 1e9 : 1e3;
-    else if (!size.voxels && !bare && strcmp(end, mm) != 0)
+    const char *unit = *end ? end : extent ? "vox" : "mm";
+    size.voxels = strcmp(unit, "vox") == 0;
+    size_t i = 0;
+    while (i < units && (size_units[i].extent != extent || strcmp(size_units[i].name, unit) != 0))
+        i++;
+    if (i == units && !size.voxels)
         return refuse(p, row, text,
-                      extent ? "has an unknown unit: write 100vox, 50mm3 or 5um3"
+                      extent ? "has an unknown unit: write 100vox, 50mm3, 5ml, 5cm3 or 5um3"
                              : "has an unknown unit: write 8mm, 5um or 20vox");
+    if (!size.voxels) size.value = size.value * size_units[i].times / size_units[i].per;
     const lob_status st = check_range(p, row, text, size.value);
     if (st == LOB_OK) *(lob_size *)row->target = size;
     return st;

@@ -35,7 +35,7 @@ typedef enum {
     LOB_OPT_PAIR,   /* double[2]: "LO,HI", LO <= HI */
     LOB_OPT_TRIPLE, /* double[3]: "X,Y,Z" */
     LOB_OPT_LENGTH, /* lob_size: "8mm", "5um", "20vox"; mm without a unit */
-    LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5um3"; voxels without a unit */
+    LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
 } lob_option_kind;
@@ -192,19 +192,5 @@ const char *lob_nearest_option(const lob_option_table *tables, size_t count, con
 /* How far apart two words are: edits (insert, delete, replace, swap of neighbours); '-' equals '_'.
  */
 int lob_word_distance(const char *a, const char *b);
-
-/*
- * Print a command's help: usage, operands, options with the defaults their variables hold, example,
- * exit codes.
- *
- *   program      in   "lobule growcut"
- *   summary      in   one line
- *   description  in   paragraphs separated by '\n'; NULL for none
- *   examples     in   command lines separated by '\n'; NULL for none
- *   differs      in   list the exit code of volumes that differ
- */
-void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
-                    const char *examples, const lob_option_table *tables, size_t count,
-                    bool differs);
 
 #endif

@@ -1,5 +1,5 @@
 /* --help, printed from the option table. */
-#include "tools/options.h"
+#include "tools/manual.h"
 
 #include <string.h>
 
@@ -30,9 +30,26 @@ static void print_wrapped(FILE *to, const char *text, int column, int indent)
     fputc('\n', to);
 }
 
+void lob_row_text(char *text, size_t size, const lob_option *row)
+{
+    char value[256];
+    const char *bare = row->kind == LOB_OPT_LENGTH   ? "; a bare number is in mm"
+                       : row->kind == LOB_OPT_EXTENT ? "; a bare number is in voxels"
+                                                     : "";
+    lob_option_text(value, sizeof value, row);
+    if (row->required && !row->operand)
+        snprintf(text, size, "%s%s (required)", row->help, bare);
+    else if (row->operand && !row->required)
+        snprintf(text, size, "%s (may be left out)", row->help);
+    else if (value[0] && row->kind != LOB_OPT_FLAG)
+        snprintf(text, size, "%s%s (default: %s)", row->help, bare, value);
+    else
+        snprintf(text, size, "%s%s", row->help, bare);
+}
+
 static void print_row(FILE *to, const lob_option *row)
 {
-    char left[160], value[256], text[1024];
+    char left[160], text[1024];
     if (row->operand)
         snprintf(left, sizeof left, "  %s", row->name);
     else if (row->letter)
@@ -48,19 +65,7 @@ static void print_row(FILE *to, const lob_option *row)
         snprintf(left + n, sizeof left - n, " %s", row->choices);
     }
 
-    const char *bare = row->kind == LOB_OPT_LENGTH   ? "; a bare number is in mm"
-                       : row->kind == LOB_OPT_EXTENT ? "; a bare number is in voxels"
-                                                     : "";
-    lob_option_text(value, sizeof value, row);
-    if (row->required && !row->operand)
-        snprintf(text, sizeof text, "%s%s (required)", row->help, bare);
-    else if (row->operand && !row->required)
-        snprintf(text, sizeof text, "%s (may be left out)", row->help);
-    else if (value[0] && row->kind != LOB_OPT_FLAG)
-        snprintf(text, sizeof text, "%s%s (default: %s)", row->help, bare, value);
-    else
-        snprintf(text, sizeof text, "%s%s", row->help, bare);
-
+    lob_row_text(text, sizeof text, row);
     fputs(left, to);
     if (strlen(left) + 2 > INDENT)
         fprintf(to, "\n%*s", INDENT, "");
@@ -80,17 +85,17 @@ static void print_rows(FILE *to, const char *title, const lob_option_table *tabl
     }
 }
 
-static void print_usage(FILE *to, const char *program, const lob_option_table *tables, size_t count)
+static void print_usage(FILE *to, const lob_manual *m)
 {
-    fprintf(to, "Usage: %s", program);
-    for (size_t t = 0; t < count; t++)
-        for (size_t i = 0; i < tables[t].count; i++) {
-            const lob_option *row = &tables[t].rows[i];
+    fprintf(to, "Usage: lobule %s", m->name);
+    for (size_t t = 0; t < m->count; t++)
+        for (size_t i = 0; i < m->tables[t].count; i++) {
+            const lob_option *row = &m->tables[t].rows[i];
             if (row->operand) fprintf(to, row->required ? " %s" : " [%s]", row->name);
         }
-    for (size_t t = 0; t < count; t++)
-        for (size_t i = 0; i < tables[t].count; i++) {
-            const lob_option *row = &tables[t].rows[i];
+    for (size_t t = 0; t < m->count; t++)
+        for (size_t i = 0; i < m->tables[t].count; i++) {
+            const lob_option *row = &m->tables[t].rows[i];
             if (row->operand || !row->required) continue;
             if (row->letter)
                 fprintf(to, " -%c %s", row->letter, row->unit);
@@ -100,41 +105,48 @@ static void print_usage(FILE *to, const char *program, const lob_option_table *t
     fputs(" [OPTION...]\n", to);
 }
 
-static void print_exit_codes(FILE *to, bool differs)
+int lob_next_exit_code(char *text, size_t size, lob_status *from, bool differs)
 {
-    fputs("\nExit codes:\n", to);
-    int last = -1;
-    for (lob_status st = LOB_OK; st <= LOB_ECANCEL; st++) {
-        const int code = lob_status_exit_code(st);
-        if (st == LOB_EDIFFER && !differs) continue;
-        if (code == last)
-            fprintf(to, ", %s", lob_status_text(st));
-        else
-            fprintf(to, "%s  %3d  %s", last < 0 ? "" : "\n", code, lob_status_text(st));
-        last = code;
+    int code = -1;
+    size_t n = 0;
+    for (; *from <= LOB_ECANCEL; ++*from) {
+        if (*from == LOB_EDIFFER && !differs) continue;
+        const int own = lob_status_exit_code(*from);
+        if (code >= 0 && own != code) break;
+        n += (size_t)snprintf(text + n, size - n, "%s%s", code >= 0 ? ", " : "",
+                              lob_status_text(*from));
+        code = own;
     }
-    fputc('\n', to);
+    return code;
 }
 
-void lob_print_help(FILE *to, const char *program, const char *summary, const char *description,
-                    const char *examples, const lob_option_table *tables, size_t count,
-                    bool differs)
+static void print_exit_codes(FILE *to, bool differs)
 {
-    fprintf(to, "%s: %s\n\n", program, summary);
-    print_usage(to, program, tables, count);
-    if (description) {
+    char text[256];
+    lob_status from = LOB_OK;
+    int code;
+    fputs("\nExit codes:\n", to);
+    while ((code = lob_next_exit_code(text, sizeof text, &from, differs)) >= 0)
+        fprintf(to, "  %3d  %s\n", code, text);
+}
+
+void lob_print_help(FILE *to, const lob_manual *m)
+{
+    fprintf(to, "lobule %s: %s\n\n", m->name, m->summary);
+    print_usage(to, m);
+    if (m->description) {
         fputc('\n', to);
-        print_wrapped(to, description, 0, 0);
+        print_wrapped(to, m->description, 0, 0);
     }
-    for (size_t t = 0; t < count; t++) print_rows(to, "Operands", &tables[t], true);
-    for (size_t t = 0; t < count; t++) print_rows(to, tables[t].title, &tables[t], false);
-    if (examples) {
+    for (size_t t = 0; t < m->count; t++) print_rows(to, "Operands", &m->tables[t], true);
+    for (size_t t = 0; t < m->count; t++) print_rows(to, m->tables[t].title, &m->tables[t], false);
+    if (m->examples) {
         fputs("\nExamples:\n  ", to);
-        for (const char *c = examples; *c; c++) {
+        for (const char *c = m->examples; *c; c++) {
             fputc(*c, to);
             if (*c == '\n') fputs("  ", to);
         }
         fputc('\n', to);
     }
-    print_exit_codes(to, differs);
+    print_exit_codes(to, m->differs);
 }

@@ -6,11 +6,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The columns behind label and value. */
-static const char *const measured[] = {
-    "voxels",        "volume_mm3",    "bbox_x_min", "bbox_y_min", "bbox_z_min", "bbox_x_max",
-    "bbox_y_max",    "bbox_z_max",    "centroid_x", "centroid_y", "centroid_z", "centroid_x_mm",
-    "centroid_y_mm", "centroid_z_mm", "min",        "mean",       "max",        "sd",
+/* The columns behind label and value. In micrometres those of lengths have other names. */
+static const struct {
+    const char *name, *name_um;
+} measured[] = {
+    {"voxels",        NULL           },
+    {"volume_mm3",    "volume_um3"   },
+    {"volume_ml",     "volume_mm3"   },
+    {"bbox_x_min",    NULL           },
+    {"bbox_y_min",    NULL           },
+    {"bbox_z_min",    NULL           },
+    {"bbox_x_max",    NULL           },
+    {"bbox_y_max",    NULL           },
+    {"bbox_z_max",    NULL           },
+    {"centroid_x",    NULL           },
+    {"centroid_y",    NULL           },
+    {"centroid_z",    NULL           },
+    {"centroid_x_mm", "centroid_x_um"},
+    {"centroid_y_mm", "centroid_y_um"},
+    {"centroid_z_mm", "centroid_z_um"},
+    {"min",           NULL           },
+    {"mean",          NULL           },
+    {"max",           NULL           },
+    {"sd",            NULL           },
 };
 
 enum { MEASURED = LOB_COUNT(measured) };
@@ -29,11 +47,13 @@ static bool fill_row(double *row, int64_t i, const void *user)
     const lob_region_measures m = lob_region_measure(r, t->intensities ? &t->intensities[i] : NULL,
                                                      t->geometry, t->fine, t->slope, t->inter);
     *row++ = (double)r->voxels;
-    *row++ = m.mm3;
+    const bool um = lob_shows_micrometres(t->geometry);
+    *row++ = um ? m.mm3 * 1e9 : m.mm3;
+    *row++ = um ? m.mm3 : m.mm3 / 1000;
     for (int a = 0; a < 3; a++) *row++ = (double)r->low[a];
     for (int a = 0; a < 3; a++) *row++ = (double)r->high[a];
     for (int a = 0; a < 3; a++) *row++ = m.centroid[a];
-    for (int a = 0; a < 3; a++) *row++ = m.centroid_mm[a];
+    for (int a = 0; a < 3; a++) *row++ = m.centroid_mm[a] * (um ? 1000 : 1);
     *row++ = m.lowest;
     *row++ = m.mean;
     *row++ = m.highest;
@@ -75,9 +95,16 @@ lob_status lob_region_table_write(lob_session *s, const lob_region_table *table,
         snprintf(value_names[c], sizeof value_names[c], values > 1 ? "value_%d" : "value", c);
         names[1 + c] = value_names[c];
     }
-    for (int c = 0; c < MEASURED; c++) names[1 + values + c] = measured[c];
-    const lob_table file = {
-        .names = names, .columns = columns, .rows = table->count, .row = fill_row, .user = table};
+    const bool um = lob_shows_micrometres(table->geometry);
+    for (int c = 0; c < MEASURED; c++)
+        names[1 + values + c] = um && measured[c].name_um ? measured[c].name_um : measured[c].name;
+    const lob_table file = {.names = names,
+                            .columns = columns,
+                            .keys = 1 + values,
+                            .scan = table->scan,
+                            .rows = table->count,
+                            .row = fill_row,
+                            .user = table};
     note_coarse(s, table);
     st = lob_table_write(s, &file, path);
 out:

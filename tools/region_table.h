@@ -2,15 +2,18 @@
  * The table of regions as a file: one row a label, in the manner of tools/table_file.h. The
  * columns:
  *
+ *   scan                                  the name that the user gives, where one is given
  *   label                                 the region's number in the label volume
  *   value                                 image value that the region's voxels share, where asked
  *                                         for; value_0, value_1, ... with several channels
  *   voxels                                number of voxels
- *   volume_mm3                            mm3
+ *   volume_mm3, volume_ml                 mm3, ml
  *   bbox_x_min, bbox_y_min, bbox_z_min    bounding box in voxels from 0, both ends inside
  *   bbox_x_max, bbox_y_max, bbox_z_max
  *   centroid_x, centroid_y, centroid_z    voxels from 0
  *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
+ *                                         where micrometres are shown (lob_shows_micrometres):
+ *                                         volume_um3, volume_mm3 and centroid_x_um, ... instead
  *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
  *                                         by their number. Of real values, mean and sd are good to
  *                                         a 2^32nd of the image's range
@@ -25,6 +28,7 @@ typedef struct {
     const lob_region *regions;            /* count; those without voxels get no row */
     const lob_region_values *intensities; /* count; NULL: none */
     int64_t count;
+    const char *scan;      /* NULL: no such column */
     const int32_t *labels; /* count; NULL: 1..count */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;

@@ -2,6 +2,7 @@
 #include "tools/session.h"
 
 #include "io/file.h"
+#include "tools/manual.h"
 #include "tools/report.h"
 #include "volumes/bytes.h"
 #include "volumes/version.h"
@@ -238,7 +239,10 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_RAISE_MEMORY] = "raise --max-memory",
     [LOB_HINT_REPLACE] = "use --force to replace it",
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
+    [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
+    [LOB_HINT_RESAMPLE] = ("3D Slicer's module Resample Scalar/Vector/DWI Volume does that, or "
+                           "`antsApplyTransforms -i LABELS -r SCAN -n NearestNeighbor -o OUT`"),
 };
 
 /* Append the words of an error's hint to its text. */
@@ -256,16 +260,41 @@ static bool finish_stdout(lob_error *error)
     return false;
 }
 
-/* Help or version, printed before any value is parsed, so that help shows the defaults. */
-static lob_status print_about(lob_session *s, bool help)
+static void print_version(FILE *to, const lob_manual *manual)
 {
-    char program[64];
-    snprintf(program, sizeof program, "lobule %s", s->command->name);
-    if (help)
-        lob_print_help(stdout, program, s->command->summary, s->command->description,
-                       s->command->examples, s->table, 2, s->command->compares);
-    else
-        printf("lobule %s\n", LOB_VERSION);
+    (void)manual;
+    fputs("lobule " LOB_VERSION "\n", to);
+}
+
+/* What a command can print about itself, by the option that asks for it: that of the common ones,
+ * and those by which the build makes man pages and completion. */
+static const struct {
+    const char *ask;
+    lob_manual_fn *print;
+} about[] = {
+    {"help",          lob_print_help},
+    {"version",       print_version },
+    {"man",           lob_print_man },
+    {"complete-bash", lob_print_bash},
+    {"complete-zsh",  lob_print_zsh },
+    {"complete-fish", lob_print_fish},
+};
+
+/* The first of these that the arguments ask for, or NULL. They are looked at before any value is
+ * parsed, so that the variables still hold the defaults. */
+static lob_manual_fn *asked_for(const lob_session *s)
+{
+    for (size_t i = 0; i < LOB_COUNT(about); i++)
+        if (lob_asks_for(s->table, 2, s->argv, s->argc, about[i].ask)) return about[i].print;
+    return NULL;
+}
+
+static lob_status print_about(lob_session *s, lob_manual_fn *print)
+{
+    const lob_command *c = s->command;
+    const lob_manual manual = {c->name,  c->summary, c->description, c->examples,
+                               s->table, 2,          c->compares};
+    print(stdout, &manual);
     return finish_stdout(&s->error) ? LOB_OK : LOB_EIO;
 }
 
@@ -322,10 +351,9 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     struct tm utc;
     if (gmtime_r(&now, &utc)) strftime(s->started, sizeof s->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
 
-    const bool help = lob_asks_for(s->table, 2, argv, argc, "help");
-    const bool about = help || lob_asks_for(s->table, 2, argv, argc, "version");
-    const lob_status st = about ? print_about(s, help) : prepare(s);
-    if (st == LOB_OK && !about) return true;
+    lob_manual_fn *const print = asked_for(s);
+    const lob_status st = print ? print_about(s, print) : prepare(s);
+    if (st == LOB_OK && !print) return true;
 
     put_advice(&s->error);
     if (st != LOB_OK) print_line(s, s->error.text);

@@ -69,7 +69,7 @@ static void describe(cJSON *file, const lob_volume *v)
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     cJSON_AddNumberToObject(file, "frame", (double)v->frame);
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
-    add_string(file, "orientation", code);
+    add_string(file, "orientation", v->geometry.unoriented ? "unknown" : code);
     if (v->slope != 1.0 || v->inter != 0.0) {
         cJSON_AddNumberToObject(file, "slope", v->slope);
         cJSON_AddNumberToObject(file, "inter", v->inter);

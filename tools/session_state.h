@@ -14,7 +14,7 @@
 
 #define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* A command of the program: its row in the table of tools/main.c. */
+/* A command of the program: its row in the table of tools/commands.c. */
 typedef struct lob_command {
     const char *name;
     const char *summary;     /* one line without a full stop */

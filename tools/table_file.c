@@ -1,9 +1,11 @@
-/* Tables of numbers as TSV and JSON, a piece of text at a time. */
+/* Tables of numbers as TSV, CSV and JSON, a piece of text at a time. */
 #include "tools/table_file.h"
 
 #include "io/file.h"
 #include "tools/number_text.h"
+#include "tools/report.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,8 @@
 /* A table being written, through a buffer. */
 typedef struct {
     const lob_table *table;
-    bool json;
+    enum { TSV, CSV, JSON } form;
+    char *scan;       /* as it is written before each row; NULL: nothing is */
     lob_output *file; /* NULL: standard output */
     double *values;   /* a row */
     char text[1 << 16];
@@ -37,16 +40,55 @@ static void flush(printer *p)
 
 static void put(printer *p, const char *text)
 {
-    const size_t n = strlen(text);
-    if (p->used + n > sizeof p->text) flush(p);
-    memcpy(p->text + p->used, text, n);
-    p->used += n;
+    for (size_t n = strlen(text); n > 0;) {
+        if (p->used == sizeof p->text) flush(p);
+        const size_t room = sizeof p->text - p->used, some = n < room ? n : room;
+        memcpy(p->text + p->used, text, some);
+        p->used += some;
+        text += some;
+        n -= some;
+    }
+}
+
+/* Between and instead of values. */
+static const struct {
+    const char *gap, *missing;
+} signs[] = {
+    [TSV] = {"\t", "n/a" },
+    [CSV] = {",",  ""    },
+    [JSON] = {", ", "null"},
+};
+
+/* The scan's name with what stands around it, malloc'ed. */
+static char *scan_text(const printer *p, const char *scan)
+{
+    cJSON *json = p->form == JSON ? cJSON_CreateObject() : NULL;
+    if (json) {
+        char *clean = lob_json_text(scan);
+        char *text =
+            clean ? cJSON_PrintUnformatted(cJSON_AddStringToObject(json, "scan", clean)) : NULL;
+        free(clean);
+        cJSON_Delete(json);
+        return text;
+    }
+    const bool quoted = p->form == CSV && strpbrk(scan, ",\"") != NULL;
+    char *text = malloc(2 * strlen(scan) + 3), *to = text;
+    if (!text) return NULL;
+    if (quoted) *to++ = '"';
+    for (; *scan; scan++) {
+        if (*scan == '"' && quoted) *to++ = '"';
+        *to++ = *scan;
+    }
+    if (quoted) *to++ = '"';
+    *to = '\0';
+    return text;
 }
 
 static void put_names(printer *p)
 {
+    if (p->scan) put(p, "scan");
     for (int c = 0; c < p->table->columns; c++) {
-        put(p, c ? "\t" : "");
+        put(p, c || p->scan ? signs[p->form].gap : "");
         put(p, p->table->names[c]);
     }
     put(p, "\n");
@@ -54,36 +96,38 @@ static void put_names(printer *p)
 
 static void put_values(printer *p)
 {
+    const bool json = p->form == JSON;
+    if (p->scan && json) put(p, "\"scan\": ");
+    if (p->scan) put(p, p->scan);
     for (int c = 0; c < p->table->columns; c++) {
         char number[32];
-        lob_number_text(number, p->values[c]);
-        if (p->json) {
-            put(p, c ? ", \"" : "{\"");
+        (json || c < p->table->keys ? lob_number_text : lob_number_brief)(number, p->values[c]);
+        put(p, c || p->scan ? signs[p->form].gap : "");
+        if (json) {
+            put(p, "\"");
             put(p, p->table->names[c]);
             put(p, "\": ");
-            put(p, number[0] ? number : "null");
-        } else {
-            put(p, c ? "\t" : "");
-            put(p, number[0] ? number : "n/a");
         }
+        put(p, number[0] ? number : signs[p->form].missing);
     }
 }
 
 static void put_table(printer *p)
 {
     bool first = true;
-    if (p->json)
+    const bool json = p->form == JSON;
+    if (json)
         put(p, "[");
     else
         put_names(p);
     for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK; i++) {
         if (!p->table->row(p->values, i, p->table->user)) continue;
-        if (p->json) put(p, first ? "\n" : ",\n");
+        if (json) put(p, first ? "\n{" : ",\n{");
         put_values(p);
-        put(p, p->json ? "}" : "\n");
+        put(p, json ? "}" : "\n");
         first = false;
     }
-    if (p->json) put(p, "\n]\n");
+    if (json) put(p, "\n]\n");
     flush(p);
 }
 
@@ -110,25 +154,36 @@ static bool ends_in(const char *path, const char *suffix)
     return length > n && strcmp(path + length - n, suffix) == 0;
 }
 
-lob_status lob_table_check(lob_session *s, const char *path)
+lob_status lob_table_check(lob_session *s, const char *path, const char *scan)
 {
-    if (!path || strcmp(path, "-") == 0 || ends_in(path, ".tsv") || ends_in(path, ".json"))
+    for (const char *c = scan; c && *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return lob_fail(&s->error, LOB_EARG,
+                            "--name: a tab or a line end does not fit in a table");
+    if (!path || strcmp(path, "-") == 0 || ends_in(path, ".tsv") || ends_in(path, ".csv") ||
+        ends_in(path, ".json"))
         return LOB_OK;
     return lob_fail(&s->error, LOB_EARG,
-                    "%s: a table is written as .tsv or .json, or as TSV to standard output (-)",
+                    "%s: a table is written as .tsv, .csv or .json, or as TSV to standard output "
+                    "(-)",
                     path);
 }
 
 lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path)
 {
     lob_status st = LOB_ENOMEM;
-    printer *p = malloc(sizeof *p);
+    printer *p = calloc(1, sizeof *p);
     double *values = calloc((size_t)table->columns, sizeof *values);
     if (!p || !values) {
         lob_fail(&s->error, st, "%s: out of memory", path);
         goto out;
     }
-    *p = (printer){.table = table, .values = values, .json = ends_in(path, ".json"), .session = s};
+    *p = (printer){.table = table, .values = values, .session = s};
+    p->form = ends_in(path, ".json") ? JSON : ends_in(path, ".csv") ? CSV : TSV;
+    if (table->scan && !(p->scan = scan_text(p, table->scan))) {
+        lob_fail(&s->error, st, "%s: out of memory", path);
+        goto out;
+    }
     if (strcmp(path, "-") == 0) {
         put_table(p);
         st = p->status;
@@ -136,6 +191,7 @@ lob_status lob_table_write(lob_session *s, const lob_table *table, const char *p
         st = lob_session_make(s, NULL, path, make_table, p);
     }
 out:
+    if (p) free(p->scan);
     free(values);
     free(p);
     return st;

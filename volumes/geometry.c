@@ -72,7 +72,7 @@ bool lob_geometry_of_affine(lob_geometry *out, const double affine[3][4])
     unit_columns(unit, affine, lengths);
     if (!(fabs(determinant(unit)) > least_volume)) return false;
 
-    lob_geometry geometry;
+    lob_geometry geometry = {.unoriented = false};
     memcpy(geometry.affine, affine, sizeof geometry.affine);
     memcpy(geometry.spacing_mm, lengths, sizeof geometry.spacing_mm);
     *out = geometry;
@@ -113,6 +113,12 @@ double lob_face_mm2(const lob_geometry *geometry, int axis)
         square += cross * cross;
     }
     return mm[u] * mm[v] * share_of_box(sqrt(square), fabs(product_of(unit, u, v)));
+}
+
+bool lob_shows_micrometres(const lob_geometry *geometry)
+{
+    const double *mm = geometry->spacing_mm;
+    return geometry->micrometres || fmin(fmin(mm[0], mm[1]), mm[2]) < 0.02;
 }
 
 void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3])

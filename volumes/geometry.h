@@ -11,11 +11,14 @@ LOB_BEGIN_DECLS
 typedef struct {
     double affine[3][4];  /* world = affine * (i, j, k, 1) */
     double spacing_mm[3]; /* lengths of the affine's first three columns, each > 0 */
+    bool unoriented;      /* the file does not say which way its axes lie in the patient */
+    bool micrometres;     /* the file gives lengths in micrometres */
 } lob_geometry;
 
 typedef enum { LOB_SAGITTAL, LOB_CORONAL, LOB_AXIAL } lob_anatomical_plane;
 
-/* Axis-aligned voxels of this size, the centre of voxel (0,0,0) at the world's origin. */
+/* Axis-aligned voxels of this size, the centre of voxel (0,0,0) at the world's origin; oriented, in
+ * millimetres. */
 lob_geometry lob_geometry_of_spacing(const double spacing_mm[3]);
 
 /*
@@ -34,6 +37,12 @@ double lob_voxel_mm3(const lob_geometry *geometry);
 /* The area, in mm2, of the voxel face perpendicular to an axis (0 x, 1 y, 2 z): the length of the
  * cross product of the other two columns or, by the same rule, the product of their spacings. */
 double lob_face_mm2(const lob_geometry *geometry, int axis);
+
+/*
+ * Are lengths best shown in micrometres? They are where the file gives them so, or the smallest
+ * side of a voxel is below 0.02 mm.
+ */
+bool lob_shows_micrometres(const lob_geometry *geometry);
 
 /* World position in mm of a voxel position, which may have fractions. */
 void lob_voxel_to_world(double world_mm[3], const lob_geometry *geometry, const double voxel[3]);

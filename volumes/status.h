@@ -40,7 +40,9 @@ typedef enum {
     LOB_HINT_RAISE_MEMORY, /* raise the memory limit that the caller set */
     LOB_HINT_REPLACE,      /* allow an existing output to be replaced */
     LOB_HINT_CHOOSE_FRAME, /* choose one of the file's time frames */
+    LOB_HINT_CHOOSE_SET,   /* name one of the file's data sets; lob_list lists them */
     LOB_HINT_SAVE_FRAME,   /* the caller cannot choose: save one frame as a file of its own */
+    LOB_HINT_RESAMPLE,     /* bring volumes onto one grid, with a program that interpolates */
     LOB_HINTS
 } lob_hint;
 

@@ -142,12 +142,12 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
     return most;
 }
 
-static double smallest_spacing_mm(const lob_volume *a, const lob_volume *b)
+double lob_grid_tolerance_mm(const lob_geometry *a, const lob_geometry *b)
 {
-    double least = a->geometry.spacing_mm[0];
+    double least = a->spacing_mm[0];
     for (int axis = 0; axis < 3; axis++)
-        least = fmin(least, fmin(a->geometry.spacing_mm[axis], b->geometry.spacing_mm[axis]));
-    return least;
+        least = fmin(least, fmin(a->spacing_mm[axis], b->spacing_mm[axis]));
+    return corner_tolerance * least;
 }
 
 /* The largest angle in degrees between equal axes of two geometries. */
@@ -230,7 +230,7 @@ lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volu
 {
     const lob_dims m = a->dims, n = b->dims;
     const bool same_dims = m.nx == n.nx && m.ny == n.ny && m.nz == n.nz;
-    const double tolerance_mm = corner_tolerance * smallest_spacing_mm(a, b);
+    const double tolerance_mm = lob_grid_tolerance_mm(&a->geometry, &b->geometry);
     const double apart_mm = same_dims ? lob_corners_apart_mm(&a->geometry, &b->geometry, m) : 0.0;
     if (same_dims && apart_mm <= tolerance_mm) return LOB_OK;
 
@@ -243,7 +243,8 @@ lob_status lob_same_grid(const lob_volume *a, const char *a_name, const lob_volu
     if (same_dims)
         add_part(&parts, "corners up to %.4g mm apart (at most %.3g mm are allowed)", apart_mm,
                  tolerance_mm);
-    return lob_fail(error, LOB_EDATA,
-                    "%s and %s: not on the same grid: %s; resample one onto the grid of the other",
-                    name_end(a_name), name_end(b_name), parts.text);
+    return lob_fail_hint(
+        error, LOB_EDATA, LOB_HINT_RESAMPLE,
+        "%s and %s: not on the same grid: %s; resample one onto the grid of the other",
+        name_end(a_name), name_end(b_name), parts.text);
 }

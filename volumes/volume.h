@@ -73,6 +73,9 @@ static inline int64_t lob_side(lob_dims dims, int axis)
  */
 double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims);
 
+/* How far apart corners of one grid may lie: 5 % of the smallest spacing of both geometries. */
+double lob_grid_tolerance_mm(const lob_geometry *a, const lob_geometry *b);
+
 /*
  * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
  * inter 0, one frame. Voxels are zero.
@@ -103,7 +106,7 @@ void lob_volume_free(lob_volume *volume);
 
 /*
  * Check that two volumes share one grid: the same dims, and corners of the grid no farther apart in
- * the world than 5 % of the smallest spacing (writers round affines differently).
+ * the world than lob_grid_tolerance_mm (writers round affines differently).
  *
  *   a_name, b_name  in   names for the message, usually the paths
  *   error           out  says what differs, by how much: dims, spacing, orientation, position

@@ -38,11 +38,12 @@ typedef struct {
     double compactness; /* slic: the intensity difference that counts as much as one size of
                            distance, as a share of the intensity range: > 0, at most 1e6. The
                            range is that of the data in the channel with the widest one; in
-                           CIELAB 100 units. Distances count 2000 to 4000 steps: far below 0.001
+                           CIELAB 100 units. Distances are rounded to
+                           1/2000 to 1/4000 of the largest one: far below 0.001
                            only intensity counts, far above 1000 only position */
     double ratio;       /* lsc: weight of position against intensity, > 0, at most 1000 */
     int iterations;     /* >= 1 */
-    bool until_still;   /* end earlier if no voxel changes its cluster */
+    bool until_still;   /* end after an iteration that changes no cluster's sums */
     bool lab;           /* three 8-bit channels are sRGB, compared in CIELAB */
     double range[2];    /* voxels whose value lies outside [lo, hi] are not data */
     double smallest;    /* fragments under this share of the nominal size join a neighbour; 0..1 */

@@ -13,10 +13,10 @@ static bool same_options(const lob_supervoxels_options *a, const lob_supervoxels
 
 static bool same_image(const lob_volume *a, const lob_volume *b)
 {
+    const double *mm = a->geometry.spacing_mm, *other_mm = b->geometry.spacing_mm;
     return a->type == b->type && a->channels == b->channels && a->dims.nx == b->dims.nx &&
            a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz && a->slope == b->slope &&
-           memcmp(a->geometry.spacing_mm, b->geometry.spacing_mm, sizeof a->geometry.spacing_mm) ==
-               0;
+           mm[0] == other_mm[0] && mm[1] == other_mm[1] && mm[2] == other_mm[2];
 }
 
 static bool same_levels(const lob_supervoxels_cache *cache, const lob_levels *levels,

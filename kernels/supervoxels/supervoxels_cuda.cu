@@ -42,7 +42,7 @@ struct call {
 static bool labels_hold(const call *c, int64_t sums)
 {
     const supervoxels_params *s = &c->s;
-    return (s->list_capacity == 0 || channels_in_labels(s->rule.channels) == 0) &&
+    return (s->max_shortlist == 0 || channels_in_labels(s->rule.channels) == 0) &&
            sums * (int64_t)sizeof *s->sums <= c->budget.voxels * (int64_t)sizeof *s->labels &&
            (uintptr_t)s->labels % sizeof *s->sums == 0;
 }
@@ -54,7 +54,7 @@ static int64_t lay_out_work(call *c, void *block)
     const lob_supervoxels_rule *rule = &s->rule;
     const int64_t clusters = rule->clusters, sums = clusters * lob_cluster_sums(rule);
     const int64_t tiles = count_of_tiles(s);
-    const bool tiled = s->list_capacity > 0, compared = c->options->until_still;
+    const bool tiled = s->max_shortlist > 0, compared = c->options->until_still;
     const bool slico = rule->method == LOB_SLICO;
     const bool first = labels_hold(c, sums), both = labels_hold(c, 2 * sums);
     arena at(block);
@@ -157,9 +157,9 @@ static lob_status send_tables(call *c)
 
 /* ---- the plan, and the params of kernels ---- */
 
-/* Levels of the whole image, which the host waits for. In CIELAB, without a mask or a range, none
- * are needed. */
-static lob_status find_levels(call *c, lob_levels *found, lob_extremes *extremes)
+/* The extremes and the number of the data, which the host waits for. In CIELAB, without a mask or a
+ * range, none are needed. */
+static lob_status find_extremes(call *c, lob_levels *found, lob_extremes *extremes)
 {
     const lob_volume *image = c->in->image;
     const lob_device_view whole = lob_device_view_of(image->dims);
@@ -181,7 +181,7 @@ static lob_status make_plan(call *c)
 {
     lob_extremes extremes[LOB_SUPERVOXELS_MAX_CHANNELS];
     lob_levels levels = {};
-    LOB_TRY(find_levels(c, &levels, extremes));
+    LOB_TRY(find_extremes(c, &levels, extremes));
     LOB_TRY(lob_supervoxels_cache_plan(c->cache, c->in, c->options, &levels, extremes, c->error));
     const lob_supervoxels_plan *plan = &c->cache->plan;
     for (int a = 0; a < 3; a++) c->stats.cells[a] = plan->rule.cells[a];
@@ -229,8 +229,8 @@ static float margin_of(const lob_supervoxels_rule *rule)
 {
     float margin = 64;
     for (int a = 0; a < 3; a++) {
-        const float side = (float)rule->side[a] * rule->position[a];
-        margin += side * 8 * (rule->step[a] * rule->position[a] + 1) * 0x1p-22f;
+        const float side = (float)rule->side[a] * rule->position_weight[a];
+        margin += side * 8 * (rule->cell_side[a] * rule->position_weight[a] + 1) * 0x1p-22f;
     }
     return margin;
 }
@@ -258,8 +258,8 @@ static lob_status fill_params(call *c)
     s->tiles_w = (s->bricks[2] + depth - 1) / depth;
     s->tiles_per_turn = strips / WARP < MANY_BRICKS ? 1 : TILES_PER_TURN;
     s->margin = margin_of(&s->rule);
-    s->list_capacity = c->tuning.voxelwise ? 0 : list_capacity_of(c->device, s);
-    s->culled = s->rule.method == LOB_SLIC && s->list_capacity > 0 &&
+    s->max_shortlist = c->tuning.voxelwise ? 0 : shortlist_capacity(c->device, s);
+    s->culled = s->rule.method == LOB_SLIC && s->max_shortlist > 0 &&
                 (count_of_tiles(s) >= MANY_TILES || c->tuning.culled);
     return LOB_OK;
 }
@@ -330,7 +330,7 @@ static lob_status number_fragments(call *c, fragment_join *join)
     join->count = fragments.found;
     join->max_fragments = fragments.max_pieces;
     join->table = fragments.table;
-    join->list_capacity = c->tuning.list_capacity;
+    join->max_contacts = c->tuning.max_contacts;
     return LOB_OK;
 }
 

@@ -2,24 +2,27 @@
  * Supervoxels on a GPU: where reading starts. Below is what all kernels share. How a voxel gets its
  * label, file by file:
  *
- *   1. supervoxels_plan.c checks the options and lays out the grid, whose cells are the first
- *      clusters. supervoxels_voxel.h has the formulas, which the CPU uses too. supervoxels_cuda.cu
- *      takes the memory and launches all that follows.
+ *   1. supervoxels_cuda.cu runs the call: it uploads the arrays (kernels/device/device_memory.c),
+ *      takes working memory and launches all that follows. levels/levels_cuda.cu finds the extremes
+ *      of the data. From these and the options supervoxels_plan.c makes weights, tables and the
+ *      grid, whose cells are the first clusters. supervoxels_voxel.h has the formulas, which the
+ *      CPU uses too.
  *   2. assign/brick_levels_cuda.cu reads the image and writes its levels brick by brick, with a bit
  *      per voxel that says whether it is data. (Of three channels, two lie in the array of labels:
- *      assign/label_levels_cuda.cuh.)
- *   3. assign/pass_cuda.cu launches a pass for each iteration. In assign/warp_tile_cuda.cuh a warp
- *      takes a tile of bricks: it lists the clusters that may be nearest to any of its voxels
+ *      assign/label_levels_cuda.cuh.) assign/clusters_cuda.cu begins the clusters.
+ *   3. assign/pass_cuda.cu launches the passes: the start, which adds every voxel to the cluster of
+ *      its own cell, and one for each iteration. In assign/warp_tile_cuda.cuh a warp takes a tile
+ *      of bricks: it lists the clusters that may be nearest to any of its voxels
  *      (shortlist_cuda.cuh), finds the nearest of each voxel (nearest_cuda.cuh) and adds the voxels
  *      to the sums of their clusters (cluster_sums_cuda.cuh). tile_layout_cuda.cuh has what these
- *      share. slic drops clusters for all tiles ahead of a pass (cull_tiles_cuda.cuh). What tiles
- *      cannot do is done voxel by voxel (voxelwise_cuda.cuh).
- *   4. assign/clusters_cuda.cu moves every cluster to the mean of its voxels, after each pass. The
- *      last pass writes the nearest cluster, plus 1, as the label.
- *   5. kernels/components/ replaces equal labels by the numbers of their connected parts, the
- *      fragments.
- *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours, and
- * numbers the labels from 1.
+ *      share. In large volumes slic drops clusters for all tiles ahead of a pass
+ *      (cull_tiles_cuda.cuh). What tiles cannot do is done voxel by voxel (voxelwise_cuda.cuh).
+ *   4. After each pass but the last, assign/clusters_cuda.cu moves every cluster to the mean of its
+ *      voxels. The last pass writes the nearest cluster, plus 1, as the label.
+ *   5. components/label/label_pieces_cuda.cu replaces equal labels by the numbers of their
+ *      connected parts, the fragments.
+ *   6. connect/connect_cuda.cu joins small fragments with their most similar neighbours. Then it
+ *      writes the labels, from 1 in raster order, and supervoxels_cuda.cu downloads them.
  *
  * Kernels see the volume through a view. In 3D its axes u, v, w are x, y, z. A view is flat for
  * slices, and for a volume that is one voxel thin: then w is the axis across the slices. Eight
@@ -76,19 +79,19 @@ template <bool FLAT> struct brick_shape {
  */
 typedef enum { PASS_START, PASS_ADD, PASS_LABEL } pass_kind;
 
-/* Iteration i has flag i % RING, so that flags are cleared before they are used again. */
+/* Iteration i has flag i % RING; the update after it clears the flag of iteration i + 2. */
 enum { RING = 4 };
 
 typedef struct {
     uint32_t changed[RING]; /* did the iteration change any cluster? */
-    uint32_t iterations;    /* the last one that was done */
+    uint32_t iterations;    /* number of the last one that was done */
     uint32_t listed;        /* tiles, for the pass under way */
 } pass_counters;
 
 /*
- * A warp tile for a warp to do: its position, counted in tiles, and a bit for each cluster of its
- * spans that may be nearest to a voxel of it; 0: not known. SINGLE is a bit of z: there is one such
- * cluster, and it gets all voxels of the tile.
+ * A warp tile for a warp to do: its position along u, v, w, counted in tiles, and a bit for each
+ * cluster of its spans that may be nearest to a voxel of it; 0: not known. SINGLE is a bit of z:
+ * there is one such cluster, and it gets all voxels of the tile.
  */
 static constexpr uint32_t SINGLE = 1u << 31;
 typedef struct __align__(16)
@@ -129,7 +132,7 @@ struct supervoxels_params {
     cell_span *spans;    /* of tiles along u, then v, then w */
     u64 *sums;           /* clusters times lob_cluster_sums; perhaps in labels */
     u64 *before;         /* those of the iteration before; NULL: not compared */
-    uint32_t *largest;   /* slico: clusters; bits of floats */
+    uint32_t *largest;   /* slico: clusters; largest squared contrast, as a float's bits */
     uint32_t *largest_before;
     float *weights;       /* lsc */
     u64 *totals;          /* lsc: lob_cluster_sums, over all clusters */
@@ -140,7 +143,7 @@ struct supervoxels_params {
 
     pass_kind pass;
     int iteration;     /* 0: every voxel belongs to its own cell */
-    int list_capacity; /* clusters that a tile's shortlist may have; 0: passes are voxelwise */
+    int max_shortlist; /* clusters that a tile's shortlist may have; 0: passes are voxelwise */
     bool culled;       /* slic: tiles are culled ahead of each pass but the first */
     float margin;      /* slic: costs in floats that differ by more tell which cluster is nearer */
 };
@@ -156,7 +159,7 @@ static inline int64_t count_of_tiles(const supervoxels_params *s)
     return (int64_t)s->bricks[0] * s->bricks[1] * s->tiles_w;
 }
 
-/* Where a voxel, or the first one of a strip, lies in the view. */
+/* Where a voxel, or the first one of a strip, lies in the view: along u, v, w. */
 struct position {
     int32_t u, v, w;
 };
@@ -238,13 +241,13 @@ lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_erro
 lob_status update_clusters(lob_device *device, const supervoxels_params *s, lob_error *error);
 
 /* How many clusters the shortlist of a tile needs; 0: passes have to be voxelwise. */
-int list_capacity_of(const lob_device *device, const supervoxels_params *s);
+int shortlist_capacity(const lob_device *device, const supervoxels_params *s);
 
 struct fragment_join {
     const uint32_t *count; /* in: device address of how many fragments there are */
     int64_t max_fragments; /* in: not more than this */
     uint32_t *table;       /* in: device; max_fragments + 1 words that may be overwritten */
-    int64_t list_capacity; /* in: as in lob_supervoxels_tuning */
+    int64_t max_contacts;  /* in: as in lob_supervoxels_tuning */
     int64_t fragments;     /* out: how many there were */
     int64_t supervoxels;   /* out: how many labels there are now */
 };

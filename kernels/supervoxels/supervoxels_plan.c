@@ -134,7 +134,7 @@ static lob_status lay_grid(lob_supervoxels_plan *plan, const lob_volume *image,
                                  : cells_along(side[a], spacing_mm[a], plan->size_mm);
         rule->side[a] = (int32_t)side[a];
         rule->cells[a] = (int32_t)cells;
-        rule->step[a] = (float)(side[a] / cells);
+        rule->cell_side[a] = (float)(side[a] / cells);
         clusters *= cells;
         nominal *= side[a] / cells;
     }
@@ -160,13 +160,13 @@ static lob_status weigh_positions(lob_supervoxels_plan *plan, const lob_volume *
 {
     lob_supervoxels_rule *rule = &plan->rule;
     for (int a = 0; a < 3; a++) {
-        rule->position[a] = 0;
+        rule->position_weight[a] = 0;
         if (is_constant(rule, a)) continue;
         const double weight = compactness * image->geometry.spacing_mm[a] / plan->size_mm;
         if (!(weight * rule->side[a] < 1e18))
             return lob_fail(error, LOB_EARG, "a size of %g mm is too small for voxels of %g mm",
                             plan->size_mm, image->geometry.spacing_mm[a]);
-        rule->position[a] = (float)weight;
+        rule->position_weight[a] = (float)weight;
     }
     return LOB_OK;
 }
@@ -177,7 +177,8 @@ static double largest_distance(const lob_supervoxels_rule *rule, double range, d
     const double levels = range * scale + 1;
     double square = rule->channels * levels * levels;
     for (int a = 0; a < 3; a++) {
-        const double along = (double)rule->position[a] * scale * ((double)rule->step[a] + 2) + 1;
+        const double along =
+            (double)rule->position_weight[a] * scale * ((double)rule->cell_side[a] + 2) + 1;
         square += along * along;
     }
     return square;
@@ -188,7 +189,7 @@ static void choose_steps(lob_supervoxels_rule *rule, int32_t range)
 {
     int shift = -15;
     while (largest_distance(rule, range, ldexp(1, -shift)) >= LOB_SLIC_LIMIT) shift++;
-    for (int a = 0; a < 3; a++) rule->position[a] = ldexpf(rule->position[a], -shift);
+    for (int a = 0; a < 3; a++) rule->position_weight[a] = ldexpf(rule->position_weight[a], -shift);
     rule->step_shift = shift < 31 ? shift : 31;
     rule->level = ldexpf(1, -rule->step_shift);
     rule->max_step = lob_slic_step((uint32_t)range, rule);

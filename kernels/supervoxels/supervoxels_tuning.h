@@ -9,11 +9,11 @@ extern "C" {
 #endif
 
 typedef struct {
-    bool voxelwise;        /* every pass takes single voxels, not warp tiles */
-    bool culled;           /* slic: candidates are culled ahead of passes, however few the tiles */
-    int64_t list_capacity; /* contacts of small fragments that are listed, at most; -1: none, every
+    bool voxelwise;       /* every pass takes single voxels, not warp tiles */
+    bool culled;          /* slic: candidates are culled ahead of passes, however few the tiles */
+    int64_t max_contacts; /* contacts of small fragments that are listed, at most; -1: none, every
                               phase reads the volume again; 0: as many as memory allows */
-    bool disconnected;     /* end after the iterations: labels are clusters, from 1, with gaps */
+    bool disconnected;    /* end after the iterations: labels are clusters, from 1, with gaps */
 } lob_supervoxels_tuning;
 
 /* lob_supervoxels_cuda_arrays with these choices; tuning may be NULL: all false and 0. */

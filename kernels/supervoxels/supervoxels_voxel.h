@@ -8,14 +8,15 @@
  * so the order of additions does not matter.
  *
  * Grid. Cell c of an axis holds the voxels x with x * cells / side == c. Cluster k starts as cell
- * k, counted along x first. Across slices every voxel is a cell of its own.
+ * k, counted along x first. Along the axis across slices a cell is one voxel thick, so no
+ * cluster crosses slices.
  *
- * Iterations. Iteration 0 gives every data voxel to the cluster of its own cell. Each later one
- * gives every data voxel to the nearest cluster among those whose box holds the voxel; of equally
- * near clusters to the lowest; and if no box holds it, to the cluster of its own cell. (That
- * cluster has a mean, because in iteration 0 it had this voxel.) Then the means and boxes follow
- * from the new sums; a cluster without voxels keeps its old ones. A cluster that has no voxel in
- * iteration 0 has an empty box for ever.
+ * Iterations. The start, iteration 0, gives every data voxel to the cluster of its own cell. Each
+ * of the iterations 1 to N that are asked for gives every data voxel to the nearest cluster among
+ * those whose box holds the voxel; of equally near clusters to the lowest; and if no box holds it,
+ * to the cluster of its own cell. (That cluster has a mean, because in iteration 0 it had this
+ * voxel.) Then the means and boxes follow from the new sums; a cluster without voxels keeps its old
+ * ones. A cluster that has no voxel in iteration 0 has an empty box for ever.
  *
  * until_still ends after an iteration that changed no cluster's sums (slico: nor its largest
  * contrast), because the next one would give the same labels.
@@ -43,14 +44,14 @@ enum {
 typedef struct {
     lob_supervoxels_method method;
     int channels;
-    int slice_axis;       /* -1: none */
-    int32_t side[3];      /* voxels along x, y, z */
-    int32_t cells[3];     /* of the grid; side[a] across slices and never more than side[a] */
-    int32_t clusters;     /* product of cells */
-    float step[3];        /* voxels per cell: side / cells */
-    float position[3];    /* slic: compactness * range * spacing / size, in steps;
+    int slice_axis;           /* -1: none */
+    int32_t side[3];          /* voxels along x, y, z */
+    int32_t cells[3];         /* of the grid; side[a] across slices and never more than side[a] */
+    int32_t clusters;         /* product of cells */
+    float cell_side[3];       /* voxels per cell: side / cells */
+    float position_weight[3]; /* slic: compactness * range * spacing / size, in steps;
                              slico: spacing / size */
-    float level;          /* slic: steps per level, 2^-step_shift; slico: 1 / range of levels */
+    float level;              /* slic: steps per level, 2^-step_shift; slico: 1 / range of levels */
     int step_shift;       /* slic: the step of a level is level >> step_shift, or << -step_shift */
     int32_t max_step;     /* slic: the step of the largest level */
     int shift;            /* lsc: a level's entry in the table is level >> shift */
@@ -168,7 +169,7 @@ LOB_BOTH int lob_cluster_sums(const lob_supervoxels_rule *rule)
 
 /*
  * The floats of a centre, which distances are measured to:
- *   slic   [a] mean position times rule->position, [3 + c] mean level in steps, an integer
+ *   slic   [a] mean position times rule->position_weight, [3 + c] mean level in steps, an integer
  *   slico  [a] the same, [3 + c] mean level times rule->level, [3 + channels] the factor of squared
  *          contrasts
  *   lsc    [f] the factor of feature f
@@ -202,7 +203,7 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
                                const lob_supervoxels_rule *rule)
 {
     const int32_t side = rule->side[axis], cells = rule->cells[axis];
-    const float step = rule->step[axis];
+    const float step = rule->cell_side[axis];
     if (axis == rule->slice_axis) {
         *low = *high = cell;
         return;
@@ -230,7 +231,7 @@ LOB_BOTH void lob_cluster_span(int32_t *low, int32_t *high, float mean, int32_t 
  *
  * So all backends get the same bits whether they compute (s - m)^2 or s^2 + m^2 - 2sm, and the
  * nearest cluster is an integer minimum. A distance takes 24 bits of a word; of the other 8 CUDA
- * uses 6 for the cluster and 2 to mark what lies outside the box.
+ * uses 6 for the cluster's rank in its table and 2 to mark what lies outside the box.
  */
 #define LOB_SLIC_LIMIT (INT32_C(1) << 24)
 
@@ -252,7 +253,7 @@ LOB_BOTH void lob_slic_centre(float *centre, const int64_t *sums, const lob_supe
 {
     const double scale = lob_reciprocal(sums[0]);
     const float half = rule->level < 1 ? rule->level / 2 : 0.5f; /* steps round levels down */
-    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], scale) * rule->position[a];
+    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], scale) * rule->position_weight[a];
     for (int c = 0; c < rule->channels; c++)
         centre[3 + c] = floorf(fmaf(lob_mean(sums[4 + c], scale), rule->level, half));
 }
@@ -287,8 +288,9 @@ LOB_BOTH float lob_slico_add(float sum, float level, float mean)
 
 /*
  * A distance of slico or a score of lsc without the last 6 of its 24 bits, which makes no visible
- * difference. CUDA keeps the number of the cluster in these bits, so that one minimum finds both:
- * of equal ones the lowest cluster, but of equal scores below 0 the highest.
+ * difference. CUDA keeps the cluster's rank among the candidates in these bits (ranks are in the
+ * order of the clusters' numbers), so that one minimum finds both: of equal ones the lowest
+ * cluster, but of equal scores below 0 the highest.
  */
 LOB_BOTH float lob_distance_truncated(float distance)
 {
@@ -309,7 +311,7 @@ LOB_BOTH void lob_slico_centre(float *centre, const int64_t *sums, float largest
                                const lob_supervoxels_rule *rule)
 {
     const double scale = lob_reciprocal(sums[0]);
-    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], scale) * rule->position[a];
+    for (int a = 0; a < 3; a++) centre[a] = lob_mean(sums[1 + a], scale) * rule->position_weight[a];
     for (int c = 0; c < rule->channels; c++)
         centre[3 + c] = lob_mean(sums[4 + c], scale) * rule->level;
     centre[3 + rule->channels] = 1.0f / (largest > LOB_SLICO_MIN ? largest : LOB_SLICO_MIN);

@@ -51,7 +51,7 @@ static const char *differ(const supervoxels_case *c, const outcome *a, const out
 static outcome run_as_large(const supervoxels_case *c, const lob_context *context)
 {
     const lob_supervoxels_tuning tuning = {.culled = c->options.method == LOB_SLIC,
-                                           .list_capacity = c->n % 2 ? -1 : 1};
+                                           .max_contacts = c->n % 2 ? -1 : 1};
     const lob_volume *image = c->in.image;
     const size_t labels = (size_t)c->n * sizeof(int32_t),
                  moved = c->n / 2 % 2 ? sizeof(int32_t) : 0;

@@ -96,6 +96,7 @@ def table(labels, affine, intensities=None):
         at = np.argwhere(labels == label)
         centre = at.mean(0)
         row = {"label": label, "voxels": len(at), "volume_mm3": len(at) * abs(np.linalg.det(affine[:3, :3]))}
+        row["volume_ml"] = row["volume_mm3"] / 1000
         for a, name in enumerate("xyz"):
             row[f"bbox_{name}_min"], row[f"bbox_{name}_max"] = box[a].start, box[a].stop - 1
             row[f"centroid_{name}"] = centre[a]

@@ -223,9 +223,9 @@ def test_tolerated_file(folder, what, make):
     good("convert", bad, "values.nii", "--type", "float32", cwd=folder)
     assert np.array_equal(load(folder / "values.nii"), scan_array())
     for image, seeds in ((bad, "seeds.nii.gz"), ("image.nii.gz", bad)):
-        good("growcut", image, seeds, "-o", "bad_labels.nii.gz", "--force", cwd=folder)
+        good("growcut", image, seeds, "-o", "bad_labels.nii.gz", "--force", "--trust-seeds", cwd=folder)
         sound = [name.replace(bad, "image.nii") for name in (image, seeds)]
-        good("growcut", *sound, "-o", "labels.nii.gz", "--force", cwd=folder)
+        good("growcut", *sound, "-o", "labels.nii.gz", "--force", "--trust-seeds", cwd=folder)
         assert np.array_equal(load(folder / "bad_labels.nii.gz"), load(folder / "labels.nii.gz"))
 
 

@@ -29,6 +29,13 @@ def test_help_lists_the_commands(ask):
     assert "Usage: lobule COMMAND" in done.stdout and done.stderr == ""
 
 
+def test_help_groups_the_commands_by_task():
+    tasks = dict(re.findall(r"^(\w[\w ]*):\n((?:  .+\n)+)", good("--help").stdout, re.M))
+    names = {task: re.findall(r"^  (\w+)  ", rows, re.M) for task, rows in tasks.items()}
+    assert len(names) >= 4 and sum(names.values(), []) == COMMANDS
+    assert "growcut" in names["Segment"] and "stats" in names["Measure"] and "info" in names["Files"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command(command):
     done = good(command, "--help")
@@ -166,7 +173,10 @@ def test_force_replaces(folder):
     assert load(folder / "labels.nii.gz").shape == (23, 19, 11)
 
 
-@pytest.mark.parametrize("arguments", [["info", "image.nii"], ["--help"], ["--version"], ["info", "-h"]])
+FULL = [["info", "image.nii"], ["--help"], ["--version"], ["info", "-h"], ["--man"], ["--completion", "zsh"]]
+
+
+@pytest.mark.parametrize("arguments", FULL)
 def test_full_standard_output_is_74(folder, arguments):
     with open("/dev/full", "w") as full:
         assert_one_line(lobule(*arguments, cwd=folder, stdout=full), 74, "standard output")

@@ -1,5 +1,6 @@
 """What each option of lobule components does, its table, and what it refuses."""
 
+import csv
 import json
 import math
 
@@ -157,6 +158,8 @@ SIZES = [
     (("--min-size", "4vox"), {"smallest": 4}),
     (("--min-size", f"{4 * VOXEL_MM3}mm3"), {"smallest": 4}),
     (("--min-size", f"{3.5 * VOXEL_MM3}mm3"), {"smallest": 4}),
+    (("--min-size", f"{4 * VOXEL_MM3 / 1000}ml"), {"smallest": 4}),
+    (("--min-size", f"{3.5 * VOXEL_MM3 / 1000}cm3"), {"smallest": 4}),
     (("--max-size", "7"), {"largest": 7}),
     (("--max-size", f"{7 * VOXEL_MM3}mm3"), {"largest": 7}),
     (("--max-size", f"{7.9 * VOXEL_MM3}mm3"), {"largest": 7}),
@@ -331,14 +334,15 @@ def read_tsv(path):
     return [{k: None if v == "n/a" else float(v) for k, v in zip(head, line)} for line in lines]
 
 
-def assert_rows(rows, want):
+def assert_rows(rows, want, rel=6e-7):
+    """rel is that of the 7 digits of TSV; JSON has all digits."""
     assert len(rows) == len(want)
     for row, expected in zip(rows, want):
         for name, value in expected.items():
             if value is None:
                 assert row[name] is None, (name, row)
             else:
-                assert math.isclose(row[name], value, rel_tol=1e-12, abs_tol=1e-9), (name, row, value)
+                assert math.isclose(row[name], value, rel_tol=rel, abs_tol=1e-9), (name, row, value)
 
 
 def oblique():
@@ -365,7 +369,8 @@ def test_table(folder, dtype):
     save(scan, folder / "scan.nii", affine=OBLIQUE)
     labels, report, _ = run(folder, "--equal", "--table", "table.tsv", "--image", "scan.nii")
     run(folder, "--equal", "--table", "table.json", "--image", "scan.nii")
-    rows = read_tsv(folder / "table.tsv")
+    rows = json.loads((folder / "table.json").read_text())
+    assert_rows(read_tsv(folder / "table.tsv"), rows)
     want = table(labels, nibabel.load(folder / "image.nii").affine, scan)
     if dtype == np.float32:  # fine levels are a part in 2^32 of the range
         for row, expected in zip(rows, want):
@@ -377,10 +382,9 @@ def test_table(folder, dtype):
             for name in ("mean", "sd"):
                 if expected[name] is not None:
                     assert math.isclose(row[name], expected.pop(name), rel_tol=1e-6, abs_tol=1e-6)
-    assert_rows(rows, want)
+    assert_rows(rows, want, rel=1e-12)
     values = [blobs()[tuple(np.argwhere(labels == row["label"])[0])] for row in rows]
     assert [row["value"] for row in rows] == values
-    assert json.loads((folder / "table.json").read_text()) == rows
     assert report["outputs"][0]["role"] == "table"
     assert report["outputs"][0]["path"] == "table.tsv"
 
@@ -389,13 +393,15 @@ def test_table_without_an_image(folder):
     labels, _, _ = run(folder, "--table", "table.tsv")
     head = (folder / "table.tsv").read_text().splitlines()[0].split("\t")
     assert head == (
-        ["label", "voxels", "volume_mm3"]
+        ["label", "voxels", "volume_mm3", "volume_ml"]
         + [f"bbox_{a}_{end}" for end in ("min", "max") for a in "xyz"]
         + [f"centroid_{a}" for a in "xyz"]
         + [f"centroid_{a}_mm" for a in "xyz"]
         + ["min", "mean", "max", "sd"]
     )
     assert_rows(read_tsv(folder / "table.tsv"), table(labels, AFFINE))
+    run(folder, "--table", "table.json")
+    assert_rows(json.loads((folder / "table.json").read_text()), table(labels, AFFINE), rel=1e-12)
 
 
 def test_table_of_the_image_itself(folder):
@@ -419,14 +425,41 @@ def test_values_of_several_channels(folder):
         assert [row["value_0"], row["value_1"]] == image[at].ravel().tolist()
 
 
-def test_numbers_are_the_shortest_that_read_back(folder):
+def test_numbers_have_seven_digits(folder):
+    """And in JSON as many as read back."""
     save(blobs(), folder / "image.nii", affine=np.diag([0.1, 0.3, 0.7, 1]))
     run(folder, "--table", "table.tsv")
-    for line in (folder / "table.tsv").read_text().splitlines()[1:]:
-        for text in line.split("\t"):
-            if text != "n/a":
-                texts = [f"%.{digits}g" % float(text) for digits in (15, 16, 17)]
-                assert text == next(t for t in texts if float(t) == float(text))
+    run(folder, "--table", "table.json")
+    exact = json.loads((folder / "table.json").read_text())
+    lines = (folder / "table.tsv").read_text().splitlines()[1:]
+    assert len(lines) == len(exact)
+    for line, row in zip(lines, exact):
+        for text, value in zip(line.split("\t"), row.values()):
+            assert text == ("n/a" if value is None else f"{value:.7g}")
+
+
+def test_csv_is_the_same_table(folder):
+    """With nothing for what is missing, as spreadsheets, R and pandas have it."""
+    run(folder, "--table", "table.tsv")
+    run(folder, "--table", "table.csv")
+    text = (folder / "table.tsv").read_text()
+    assert "n/a" in text and "," not in text
+    assert (folder / "table.csv").read_text() == text.replace("\t", ",").replace("n/a", "")
+
+
+@pytest.mark.parametrize("name", ["sub-01", "a, b", 'the "old" one', "Zo\u00eb"])
+def test_name_of_the_scan(folder, name):
+    """A first column that holds it, quoted as each form has it."""
+    for suffix in ("tsv", "csv", "json"):
+        labels, _, _ = run(folder, "--table", f"table.{suffix}", "--name", name)
+    wanted = ["scan"] + [name] * len(table(labels, AFFINE))
+    with open(folder / "table.tsv", encoding="utf-8") as file:
+        assert [line.split("\t")[0] for line in file] == wanted
+    with open(folder / "table.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert [row[0] for row in rows] == wanted and {len(row) for row in rows} == {21}
+    rows = json.loads((folder / "table.json").read_text())
+    assert [next(iter(row.items())) for row in rows] == [("scan", name)] * (len(wanted) - 1)
 
 
 def test_nan_is_background_and_counted(tmp_path):
@@ -461,7 +494,9 @@ USAGE = [
     ("above infinity", ["--above", "inf"], "at most"),
     ("above NaN", ["--above", "nan"], "not a number"),
     ("a type that labels do not have", ["--type", "float32"], "auto|uint8|int16|int32"),
-    ("a table of another kind", ["--table", "table.csv"], ".tsv"),
+    ("a table of another kind", ["--table", "table.xlsx"], ".csv"),
+    ("a name without a table", ["--name", "sub-01"], "add --table"),
+    ("a name in two lines", ["--table", "table.tsv", "--name", "a\nb"], "does not fit in a table"),
     ("a table without a kind", ["--table", ".tsv"], ".tsv"),
     ("the table is the output", ["--table", "labels.nii"], "a name of its own"),
 ]

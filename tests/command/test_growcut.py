@@ -305,3 +305,8 @@ def test_a_real_scan(shared, tmp_path):
     found = load(tmp_path / "labels.nii.gz") == 2
     dice = 2 * np.count_nonzero(found & cord) / (np.count_nonzero(found) + np.count_nonzero(cord))
     assert dice > 0.85
+
+
+def test_help_says_on_what_condition_it_is_exact():
+    text = " ".join(good("growcut", "--help").stdout.split())
+    assert "rounded to 1/64 of a level" in text and "mapped to 65,536 levels" in text

@@ -23,6 +23,21 @@ fi
 mv "$scratch/prefix" "$scratch/moved"
 prefix=$scratch/moved
 
+# Man pages, completion and documents are there, those that the program prints as it prints them now.
+lobule=$prefix/bin/lobule
+share=$prefix/share
+for command in $("$lobule" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+    cmp <("$lobule" --man "$command") "$share/man/man1/lobule-$command.1" || fail "no page of $command"
+done
+cmp <("$lobule" --man) "$share/man/man1/lobule.1" || fail "no page of lobule"
+for file in bash-completion/completions/lobule zsh/site-functions/_lobule fish/vendor_completions.d/lobule.fish; do
+    cmp <("$lobule" --completion "${file%%[-/]*}") "$share/$file" || fail "no $file"
+done
+for file in README.md CHANGELOG.md LICENSE data/README.md data/abdomen_seeds.nii.gz data/seeds.png; do
+    [ -s "$share/doc/lobule/$file" ] || fail "no $file in share/doc"
+done
+"$lobule" info "$share/doc/lobule/data/abdomen.nii.gz" >/dev/null || fail "data that cannot be read"
+
 # Every header stands alone, in C and in C++, and includes headers of its own folder alone.
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 for header in "$prefix"/include/lobule/*.h; do
@@ -35,7 +50,6 @@ done
 
 # A volume, and what its components are.
 cd "$scratch"
-lobule=$prefix/bin/lobule
 "$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --quiet
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
 
@@ -63,3 +77,9 @@ flags+=("-Wl,-rpath,${pc%/*/*}")
 "$cxx" -std=c++17 "${warnings[@]}" -o by_pc_cpp "$here/client/components.cpp" "${flags[@]}"
 try "C by pkg-config" ./by_pc
 try "C++ by pkg-config" ./by_pc_cpp
+
+# The line that README.md shows, as it stands there.
+line=$(sed -n 's/^    \(cc .*pkg-config.*\)/\1/p' "$source/README.md")
+(cd "$source" && LD_RUN_PATH=${pc%/*/*} bash -euc "cc() { '$cc' \"\$@\"; }; ${line/-o components/-o $scratch/by_readme}") ||
+    fail "the line in README.md does not compile: $line"
+try "C by README.md" ./by_readme

@@ -64,7 +64,8 @@ static bool is_data_voxel(const world *w, const double *stored, int64_t v)
     return true;
 }
 
-/* Levels: whole numbers of at most 65536 values as they are, everything else spread over 0..65535. */
+/* Levels: whole numbers of at most 65536 values as they are, everything else spread over 0..65535.
+ */
 static void make_levels(world *w)
 {
     const lob_volume *image = w->in->image;

@@ -108,7 +108,7 @@ static float contrast_to(const clustering *s, const cluster *k, int64_t v)
 /* slico: how far along an axis; slic: too, in steps of levels. */
 static float apart(const clustering *s, const cluster *k, int32_t x, int axis)
 {
-    const float position = s->rule.position[axis];
+    const float position = s->rule.position_weight[axis];
     return (float)x * position - k->mean[axis] * position;
 }
 

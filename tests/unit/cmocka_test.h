@@ -13,8 +13,25 @@
 
 #include <cmocka.h>
 
-/* cmocka hands each test a state; most tests have none. */
+/* cmocka hands each test a state, and callbacks are handed more than tests look at. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* TEST(name) { ... } defines a test; test_main.c runs all tests of a program. */
+#define TEST(name)                                                            \
+    static void name(void **cmocka_state);                                    \
+    __attribute__((constructor(101 + __LINE__))) static void add_##name(void) \
+    {                                                                         \
+        test_add(#name, name);                                                \
+    }                                                                         \
+    static void name(void **cmocka_state)
+
+void test_add(const char *name, CMUnitTestFunction test);
+
+/* A context for a call: so many threads, and nothing else. */
+#define THREADS(n) (&(const lob_context){.threads = (n)})
+
+/* Fail the test unless a call returns LOB_OK. */
+#define assert_ok(call) assert_int_equal(call, LOB_OK)
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

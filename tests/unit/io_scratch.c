@@ -79,6 +79,31 @@ void spill_gz(const char *path, const void *bytes, size_t size)
     assert_int_equal(gzclose(f), Z_OK);
 }
 
+lob_volume read_volume(const char *path, const lob_read_options *options, lob_file_info *info)
+{
+    lob_volume v;
+    lob_error error = {.text = ""};
+    if (lob_read(&v, path, options, info, &error) != LOB_OK) fail_msg("%s", error.text);
+    return v;
+}
+
+void write_volume(const lob_volume *v, const char *path, const lob_write_options *options)
+{
+    lob_error error = {.text = ""};
+    if (lob_write(v, path, options, &error) != LOB_OK) fail_msg("%s", error.text);
+}
+
+lob_hint assert_refused(const char *path, const lob_read_options *options, lob_status status,
+                        const char *says)
+{
+    lob_volume v;
+    lob_error error = {.text = ""};
+    const lob_status st = lob_read(&v, path, options, NULL, &error);
+    if (st != status || !strstr(error.text, says) || v.data || v.header.bytes)
+        fail_msg("%s: %s: %s, not \"%s\"", path, lob_status_text(st), error.text, says);
+    return error.hint;
+}
+
 lob_volume noise_volume(lob_type type, lob_dims dims, int channels)
 {
     const double affine[3][4] = {
@@ -89,7 +114,7 @@ lob_volume noise_volume(lob_type type, lob_dims dims, int channels)
     lob_volume like = lob_volume_empty(), out;
     like.dims = dims;
     assert_true(lob_geometry_of_affine(&like.geometry, affine));
-    assert_int_equal(lob_volume_like(&out, &like, type, channels), LOB_OK);
+    assert_ok(lob_volume_like(&out, &like, type, channels));
     const size_t n = (size_t)(lob_voxels(&out) * channels) * lob_type_of(type)->bytes;
     uint64_t seed = 88172645463325252u + n;
     for (size_t i = 0; i < n; i++) {

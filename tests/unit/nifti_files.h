@@ -3,6 +3,7 @@
 #define LOB_NIFTI_FILES_H
 
 #include "io/nifti_header.h"
+#include "tests/unit/io_scratch.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -176,6 +177,19 @@ static inline void made_file(image_file *out, made *m)
     made_finish(m);
     made_header_file(out, m);
     made_voxels(out, m);
+}
+
+static inline void put_file(const char *path, const image_file *f, bool gz)
+{
+    (gz ? spill_gz : spill)(path, f->bytes, f->size);
+}
+
+/* Write the whole of a single file. */
+static inline void put_made(const char *path, made *m, bool gz)
+{
+    static image_file file;
+    made_file(&file, m);
+    put_file(path, &file, gz);
 }
 
 #endif

@@ -1,21 +1,14 @@
 /* Choosing a backend; on the CPU, and on a GPU where there is one. */
 #include "kernels/backends.h"
 #include "kernels/device/device.h"
+#include "tests/unit/cmocka_test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void the_cpu_is_always_there(void **state)
+TEST(the_cpu_is_always_there)
 {
-    (void)state;
     const lob_backend *backend;
     lob_context context;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_backend_open(&backend, &context, "cpu", &error), LOB_OK);
+    assert_ok(lob_backend_open(&backend, &context, "cpu", &error));
     assert_ptr_equal(backend, lob_backends[0]);
     assert_null(context.device);
     assert_true(context.threads >= 1 && context.max_memory == 0 && !context.progress);
@@ -23,13 +16,12 @@ static void the_cpu_is_always_there(void **state)
 }
 
 /* With a GPU the best one is that, and has a device; without one it is the CPU, without a word. */
-static void the_best_one_works(void **state)
+TEST(the_best_one_works)
 {
-    (void)state;
     const lob_backend *backend;
     lob_context context;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_backend_open(&backend, &context, "best", &error), LOB_OK);
+    assert_ok(lob_backend_open(&backend, &context, "best", &error));
     assert_string_equal(error.text, "");
     assert_string_equal(backend->name, context.device ? "cuda" : "cpu");
     lob_backend_close(&context);
@@ -37,11 +29,10 @@ static void the_best_one_works(void **state)
     lob_backend_close(&context);
 }
 
-static void what_is_not_there_is_refused(void **state)
+TEST(what_is_not_there_is_refused)
 {
-    (void)state;
     static const char *const choices[] = {"", "gpu", "cpu:0", "cud", "cuda:", "cuda:x", "cuda:999"};
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+    for (size_t i = 0; i < COUNT(choices); i++) {
         const lob_backend *backend = lob_backends[0];
         lob_context context;
         lob_error error = {.text = ""};
@@ -51,14 +42,4 @@ static void what_is_not_there_is_refused(void **state)
         assert_string_not_equal(error.text, "");
         lob_backend_close(&context);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_is_always_there),
-        cmocka_unit_test(the_best_one_works),
-        cmocka_unit_test(what_is_not_there_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

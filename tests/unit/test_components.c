@@ -4,6 +4,7 @@
 #include "tests/reference/components_naive.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
@@ -13,10 +14,9 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     lob_components_output want;
     const lob_status expected = components_naive(&want, &c.in, &c.options);
     for (int threads = 1; threads <= max_threads; threads++) {
-        const lob_context context = {.threads = threads};
         lob_components_output got;
         lob_error error = {.text = ""};
-        const lob_status st = lob_components_cpu(&got, &c.in, &c.options, &context, &error);
+        const lob_status st = lob_components_cpu(&got, &c.in, &c.options, THREADS(threads), &error);
         if (st != expected)
             fail_msg("%s: %d threads: %s (%s), wanted %s", c.shape, threads, lob_status_text(st),
                      error.text, lob_status_text(expected));
@@ -30,12 +30,12 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
     components_case_free(&c);
 }
 
-static void small_random_cases(void **state)
+TEST(small_random_cases)
 {
     for (uint64_t number = 0; number < 2500; number++) compare_case(number, 1500, 2);
 }
 
-static void random_cases_in_many_slabs(void **state)
+TEST(random_cases_in_many_slabs)
 {
     for (uint64_t number = 10000; number < 10250; number++) compare_case(number, 30000, 5);
 }
@@ -121,23 +121,20 @@ static const struct {
         {9, 9, 70000, 0, 0, 0}),
 };
 
-static void small_rows(void **state)
+TEST(small_rows)
 {
     for (size_t r = 0; r < COUNT(small); r++) {
         double store[MAX];
-        lob_volume image = lob_volume_empty();
-        image.type = small[r].type;
-        image.dims = (lob_dims){small[r].width, small[r].height, small[r].depth};
-        image.data = store;
+        const lob_dims dims = {small[r].width, small[r].height, small[r].depth};
+        lob_volume image = volume_of(store, small[r].type, dims, NULL);
         const int64_t n = lob_voxels(&image);
         for (int64_t i = 0; i < n; i++) put_number(&image, i, small[r].in[i]);
         const lob_components_input in = {.image = &image};
-        const lob_context context = {.threads = 2};
         lob_components_output got, naive;
         lob_error error = {.text = ""};
-        const lob_status st = lob_components_cpu(&got, &in, &small[r].options, &context, &error);
+        const lob_status st = lob_components_cpu(&got, &in, &small[r].options, THREADS(2), &error);
         if (st != LOB_OK) fail_msg("%s: %s", small[r].what, error.text);
-        assert_int_equal(components_naive(&naive, &in, &small[r].options), LOB_OK);
+        assert_ok(components_naive(&naive, &in, &small[r].options));
         for (int64_t i = 0; i < n; i++) {
             if (lob_label_at(got.labels, got.type, i) != small[r].want[i])
                 fail_msg("%s: voxel %lld is %d", small[r].what, (long long)i,
@@ -151,32 +148,28 @@ static void small_rows(void **state)
 }
 
 /* Differences that doubles cannot tell apart, and a chain at the top of the range. */
-static void large_integers_are_exact(void **state)
+TEST(large_integers_are_exact)
 {
     uint64_t values[4] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 1, 1};
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_U64;
-    image.dims = (lob_dims){4, 1, 1};
-    image.data = values;
+    const lob_volume image = volume_of(values, LOB_U64, (lob_dims){4, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
-    const lob_context context = {.threads = 1};
     lob_components_options options = lob_components_defaults();
     lob_components_output got;
     options.join = LOB_JOIN_EQUAL;
-    assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&got, &in, &options, THREADS(1), NULL));
     assert_int_equal(got.count, 3);
     lob_components_output_free(&got);
     options.join = LOB_JOIN_TOLERANCE;
     for (int tolerance = 0; tolerance < 2; tolerance++) {
         options.tolerance = tolerance;
-        assert_int_equal(lob_components_cpu(&got, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&got, &in, &options, THREADS(1), NULL));
         assert_int_equal(got.count, 3 - tolerance);
         lob_components_output_free(&got);
     }
 }
 
 /* As many components as fit a type, and one more. */
-static void the_type_follows_the_count(void **state)
+TEST(the_type_follows_the_count)
 {
     static const struct {
         int64_t components;
@@ -192,20 +185,16 @@ static void the_type_follows_the_count(void **state)
         {32768, LOB_I16,   LOB_I16, LOB_EDATA},
     };
     for (size_t r = 0; r < COUNT(rows); r++) {
-        lob_volume image = lob_volume_empty();
-        image.type = LOB_U8;
-        image.dims = (lob_dims){2, rows[r].components, 1};
-        uint8_t *data = calloc((size_t)lob_voxels(&image), 1);
-        for (int64_t i = 0; i < rows[r].components; i++) data[2 * i + i % 2] = 1;
-        image.data = data;
+        lob_volume image = zeros(LOB_U8, (lob_dims){2, rows[r].components, 1}, 1);
+        for (int64_t i = 0; i < rows[r].components; i++) ((uint8_t *)image.data)[2 * i + i % 2] = 1;
         const lob_components_input in = {.image = &image};
-        const lob_context context = {.threads = 3};
         lob_components_options options = lob_components_defaults();
         options.neighbours = 6;
         options.type = rows[r].asked;
         lob_components_output got;
         lob_error error = {.text = ""};
-        assert_int_equal(lob_components_cpu(&got, &in, &options, &context, &error), rows[r].status);
+        assert_int_equal(lob_components_cpu(&got, &in, &options, THREADS(3), &error),
+                         rows[r].status);
         if (rows[r].status == LOB_OK) {
             assert_int_equal(got.count, rows[r].components);
             assert_int_equal(got.type, rows[r].want);
@@ -214,7 +203,7 @@ static void the_type_follows_the_count(void **state)
             assert_null(got.labels);
         }
         lob_components_output_free(&got);
-        free(data);
+        lob_volume_free(&image);
     }
 }
 
@@ -244,9 +233,8 @@ static int64_t mapped_index(lob_dims d, const axis_map *t, int64_t i)
 static lob_components_output components_of(const lob_components_input *in,
                                            const lob_components_options *options)
 {
-    const lob_context context = {.threads = 3};
     lob_components_output result;
-    assert_int_equal(lob_components_cpu(&result, in, options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&result, in, options, THREADS(3), NULL));
     return result;
 }
 
@@ -278,7 +266,7 @@ static void assert_refines(const char *what, const components_case *c, const int
     free(seen);
 }
 
-static void turned_volumes_have_the_same_parts(void **state)
+TEST(turned_volumes_have_the_same_parts)
 {
     static const axis_map axis_maps[] = {
         {{0, 1, 2}, {true, false, false} },
@@ -299,7 +287,7 @@ static void turned_volumes_have_the_same_parts(void **state)
         for (int a = 0; a < 3; a++)
             if (options.slice_axis == t->order[a]) turned_options.slice_axis = a;
         lob_volume turned;
-        assert_int_equal(lob_volume_like(&turned, &c.image, c.image.type, 1), LOB_OK);
+        assert_ok(lob_volume_like(&turned, &c.image, c.image.type, 1));
         turned.dims = mapped_dims(c.image.dims, t);
         turned.slope = c.image.slope;
         turned.inter = c.image.inter;
@@ -326,7 +314,7 @@ static void turned_volumes_have_the_same_parts(void **state)
     }
 }
 
-static void more_neighbours_join_more(void **state)
+TEST(more_neighbours_join_more)
 {
     static const int solid[] = {6, 18, 26};
     for (uint64_t number = 30000; number < 30150; number++) {
@@ -350,18 +338,4 @@ static void more_neighbours_join_more(void **state)
         for (int k = 0; k < 3; k++) lob_components_output_free(&r[k]);
         components_case_free(&c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_rows),
-        cmocka_unit_test(large_integers_are_exact),
-        cmocka_unit_test(the_type_follows_the_count),
-        cmocka_unit_test(small_random_cases),
-        cmocka_unit_test(random_cases_in_many_slabs),
-        cmocka_unit_test(turned_volumes_have_the_same_parts),
-        cmocka_unit_test(more_neighbours_join_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

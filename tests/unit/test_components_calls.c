@@ -5,6 +5,7 @@
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 
 /* Noise, of which the largest component is nearly all, with holes. */
 typedef struct {
@@ -23,19 +24,14 @@ static void cube_make(cube *c, int64_t side)
         random = random * 1664525 + 1013904223;
         c->voxels[i] = random >> 30 ? (uint8_t)(1 + (random >> 20) % 2) : 0;
     }
-    c->image = lob_volume_empty();
-    c->image.data = c->voxels;
-    c->image.type = LOB_U8;
-    c->image.dims = (lob_dims){side, side, side};
+    c->image = volume_of(c->voxels, LOB_U8, (lob_dims){side, side, side}, NULL);
     c->in = (lob_components_input){.image = &c->image, .intensities = &c->image};
 }
-
-static lob_components_options defaults; /* lob_components_defaults() */
 
 /* Everything that takes memory of its own. */
 static lob_components_options everything(void)
 {
-    lob_components_options o = defaults;
+    lob_components_options o = lob_components_defaults();
     o.join = LOB_JOIN_EQUAL;
     o.neighbours = 6;
     o.order = LOB_ORDER_SIZE;
@@ -46,13 +42,13 @@ static lob_components_options everything(void)
     return o;
 }
 
-static void bad_options_have_their_line(void **state)
+TEST(bad_options_have_their_line)
 {
     cube c;
     cube_make(&c, 4);
     lob_components_options bad[16];
     size_t n = 0;
-    for (; n < COUNT(bad); n++) bad[n] = defaults;
+    for (; n < COUNT(bad); n++) bad[n] = lob_components_defaults();
     n = 0;
     bad[n++].neighbours = 8;
     bad[n++].neighbours = 0;
@@ -68,23 +64,22 @@ static void bad_options_have_their_line(void **state)
     bad[n++].largest = -1;
     bad[n++].keep_values = true;
     bad[n++].type = LOB_U16;
-    const lob_context context = {.threads = 1};
     for (size_t i = 0; i < n; i++) {
         lob_error error = {.text = ""};
         lob_components_output r;
-        const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], &context, &error);
+        const lob_status st = lob_components_cpu(&r, &c.in, &bad[i], THREADS(1), &error);
         if (st != LOB_EARG || error.text[0] == '\0' || r.labels)
             fail_msg("row %d: %s: %s", (int)i, lob_status_text(st), error.text);
     }
     free(c.voxels);
 }
 
-static void bad_images_have_their_line(void **state)
+TEST(bad_images_have_their_line)
 {
     cube c;
     cube_make(&c, 4);
-    const lob_context context = {.threads = 1};
     enum { CHANNELS, NO_DIMS, HUGE_DIMS, OTHER_INTENSITIES, BAD };
+    const lob_components_options options = lob_components_defaults();
     lob_volume images[BAD] = {c.image, c.image, c.image, c.image}, other = c.image;
     images[CHANNELS].channels = LOB_COMPONENTS_MAX_CHANNELS + 1;
     images[NO_DIMS].dims.ny = 0;
@@ -95,23 +90,19 @@ static void bad_images_have_their_line(void **state)
         lob_error error = {.text = ""};
         lob_components_output r;
         if (i == OTHER_INTENSITIES) in.intensities = &other;
-        assert_int_equal(lob_components_cpu(&r, &in, &defaults, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_components_cpu(&r, &in, &options, THREADS(1), &error), LOB_EDATA);
         assert_true(error.text[0] != '\0');
     }
     free(c.voxels);
 }
 
 /* Values that no label type holds. */
-static void values_that_cannot_be_kept(void **state)
+TEST(values_that_cannot_be_kept)
 {
     double value = 0;
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_F64;
-    image.dims = (lob_dims){1, 1, 1};
-    image.data = &value;
+    const lob_volume image = volume_of(&value, LOB_F64, (lob_dims){1, 1, 1}, NULL);
     const lob_components_input in = {.image = &image};
-    const lob_context context = {.threads = 1};
-    lob_components_options options = defaults;
+    lob_components_options options = lob_components_defaults();
     options.join = LOB_JOIN_EQUAL;
     options.keep_values = true;
     const double bad[] = {-1, 0.5, 2147483648.0};
@@ -119,21 +110,21 @@ static void values_that_cannot_be_kept(void **state)
         lob_error error = {.text = ""};
         lob_components_output r;
         value = bad[i];
-        assert_int_equal(lob_components_cpu(&r, &in, &options, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_components_cpu(&r, &in, &options, THREADS(1), &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "cannot be kept"));
     }
     value = 2147483647;
     lob_components_output r;
-    assert_int_equal(lob_components_cpu(&r, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_components_cpu(&r, &in, &options, THREADS(1), NULL));
     assert_int_equal(((int32_t *)r.labels)[0], 2147483647);
     lob_components_output_free(&r);
 }
 
-static void progress_rises_and_cancels(void **state)
+TEST(progress_rises_and_cancels)
 {
     cube c;
     cube_make(&c, 40);
-    const lob_components_options options[] = {defaults, everything()};
+    const lob_components_options options[] = {lob_components_defaults(), everything()};
     for (size_t o = 0; o < COUNT(options); o++)
         for (int threads = 1; threads < 4; threads++)
             for (int tenth = 0; tenth <= 11; tenth++) {
@@ -149,20 +140,20 @@ static void progress_rises_and_cancels(void **state)
     free(c.voxels);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     cube c;
     cube_make(&c, 40);
-    const lob_components_options options[] = {defaults, everything()};
+    const lob_components_options options[] = {lob_components_defaults(), everything()};
     for (size_t o = 0; o < COUNT(options); o++) {
         lob_context context = {.threads = 2};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
         const int64_t needed = r.working_bytes;
         assert_true(needed > c.n / 8);
         lob_components_output_free(&r);
         context.max_memory = needed;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], &context, NULL));
         lob_components_output_free(&r);
         for (context.max_memory = 1; context.max_memory < needed;
              context.max_memory += 1 + needed / 50) {
@@ -176,7 +167,7 @@ static void memory_is_bounded(void **state)
 }
 
 /* At most 5 bytes a voxel where the foreground is of natural shape: balls, in equal labels. */
-static void natural_shapes_take_little(void **state)
+TEST(natural_shapes_take_little)
 {
     enum { SIDE = 96 };
     cube c;
@@ -186,12 +177,11 @@ static void natural_shapes_take_little(void **state)
         const int64_t z = i / SIDE / SIDE % 24 - 12;
         c.voxels[i] = x * x + y * y + z * z < 120 ? (uint8_t)(1 + i / 7 % 7 / 6) : 0;
     }
-    lob_components_options options[] = {defaults, everything()};
+    lob_components_options options[] = {lob_components_defaults(), everything()};
     options[1].fill_holes = false;
     for (size_t o = 0; o < COUNT(options); o++) {
-        const lob_context context = {.threads = 2};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &options[o], &context, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &options[o], THREADS(2), NULL));
         if (r.working_bytes > 5 * c.n)
             fail_msg("%.2f bytes a voxel", (double)r.working_bytes / (double)c.n);
         lob_components_output_free(&r);
@@ -209,10 +199,9 @@ typedef struct {
 static lob_status whole_attempt(void *user)
 {
     const trial *t = user;
-    const lob_context context = {.threads = 2};
     lob_components_output r;
     lob_error error = {.text = ""};
-    const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, &context, &error);
+    const lob_status st = lob_components_cpu(&r, &t->c.in, &t->options, THREADS(2), &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK) == (r.labels != NULL));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
@@ -226,7 +215,6 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
                               lob_error *error)
 {
     const trial *t = user;
-    (void)error;
     slab_image = t->c.image;
     slab_image.data = t->c.voxels + z * slab_image.dims.nx * slab_image.dims.ny;
     slab_image.dims.nz = planes;
@@ -237,7 +225,6 @@ static lob_status read_planes(void *user, lob_components_input *slab, int64_t z,
 static lob_status drop_planes(void *user, const void *labels, lob_type type, int64_t z,
                               int64_t planes, lob_error *error)
 {
-    (void)user, (void)labels, (void)type, (void)z, (void)planes, (void)error;
     return LOB_OK;
 }
 
@@ -245,11 +232,11 @@ static lob_status streamed_attempt(void *user)
 {
     const trial *t = user;
     const lob_components_stream stream = {.read = read_planes, .write = drop_planes, .user = user};
-    const lob_context context = {.threads = 2};
     lob_components_output r;
     lob_error error = {.text = ""};
-    const lob_status st = lob_components_streamed(
-        &r, &stream, t->c.image.dims, t->planes, &t->options, lob_components_cpu, &context, &error);
+    const lob_status st =
+        lob_components_streamed(&r, &stream, t->c.image.dims, t->planes, &t->options,
+                                lob_components_cpu, THREADS(2), &error);
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     assert_true((st == LOB_OK && t->options.regions) == (r.regions != NULL));
     lob_components_output_free(&r);
@@ -273,10 +260,10 @@ static lob_status measured_call(lob_components_output *r, const trial *t,
     return st;
 }
 
-static void all_that_is_taken_is_told(void **state)
+TEST(all_that_is_taken_is_told)
 {
     enum { SMALL_CHANGE = 1 << 16 };
-    lob_components_options table = defaults, sized = everything();
+    lob_components_options table = lob_components_defaults(), sized = everything();
     table.join = LOB_JOIN_EQUAL;
     table.neighbours = 6;
     table.regions = true;
@@ -295,7 +282,7 @@ static void all_that_is_taken_is_told(void **state)
             t.options = options[o];
             t.planes = planes;
             const int64_t labels = planes == 0 ? 4 * t.c.n : 0;
-            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            assert_ok(measured_call(&r, &t, &context, &taken));
             const int64_t needed = r.working_bytes, table_bytes = r.count * (64 + 48);
             lob_components_output_free(&r);
             if (taken > needed + labels + SMALL_CHANGE)
@@ -304,7 +291,7 @@ static void all_that_is_taken_is_told(void **state)
             assert_true(needed > table_bytes && table_bytes > 2 * SMALL_CHANGE);
 
             context.max_memory = needed;
-            assert_int_equal(measured_call(&r, &t, &context, &taken), LOB_OK);
+            assert_ok(measured_call(&r, &t, &context, &taken));
             assert_true(taken <= needed + labels + SMALL_CHANGE);
             lob_components_output_free(&r);
             context.max_memory = table_bytes;
@@ -316,7 +303,7 @@ static void all_that_is_taken_is_told(void **state)
     free(t.c.voxels);
 }
 
-static void an_allocation_that_fails_leaves_nothing(void **state)
+TEST(an_allocation_that_fails_leaves_nothing)
 {
     trial t = {.options = everything(), .planes = 7};
     cube_make(&t.c, 20);
@@ -326,23 +313,7 @@ static void an_allocation_that_fails_leaves_nothing(void **state)
     t.options.join = LOB_JOIN_TOLERANCE;
     t.options.keep_values = false;
     assert_true(alloc_fail_sweep("tolerance", whole_attempt, &t) >= 20);
-    t.options = defaults;
+    t.options = lob_components_defaults();
     assert_true(alloc_fail_sweep("defaults", whole_attempt, &t) >= 8);
     free(t.c.voxels);
-}
-
-int main(void)
-{
-    defaults = lob_components_defaults();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_options_have_their_line),
-        cmocka_unit_test(bad_images_have_their_line),
-        cmocka_unit_test(values_that_cannot_be_kept),
-        cmocka_unit_test(progress_rises_and_cancels),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(natural_shapes_take_little),
-        cmocka_unit_test(all_that_is_taken_is_told),
-        cmocka_unit_test(an_allocation_that_fails_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static void compare_case(const components_case *c, const lob_components_output *
     components_slabs t = components_slabs_of(c);
     lob_components_output got;
     lob_error error = {.text = ""};
-    const lob_context context = {.threads = 1 + (int)(c->number % 3)};
     const bool refused = c->options.fill_holes && planes < c->image.dims.nz;
-    const lob_status st = streamed(&got, &t, planes, &context, &error);
+    const lob_status st = streamed(&got, &t, planes, THREADS(1 + (int)(c->number % 3)), &error);
     if (st != (refused ? LOB_EARG : expected))
         fail_msg("%s: %lld planes: %s (%s)", c->shape, (long long)planes, lob_status_text(st),
                  error.text);
@@ -44,7 +43,7 @@ static void compare_case(const components_case *c, const lob_components_output *
     components_slabs_free(&t);
 }
 
-static void random_cases(void **state)
+TEST(random_cases)
 {
     for (uint64_t number = 50000; number < 50400; number++) {
         components_case c;
@@ -72,17 +71,16 @@ static void make_plain(components_case *c, bool regions)
     }
 }
 
-static void a_read_that_fails_ends_the_call(void **state)
+TEST(a_read_that_fails_ends_the_call)
 {
     components_case c;
     make_plain(&c, true);
-    const lob_context context = {.threads = 2};
     for (int64_t at = 0; at < 2 * c.image.dims.nz; at++) {
         components_slabs t = components_slabs_of(&c);
         lob_components_output got;
         lob_error error = {.text = ""};
         t.fail_at = at;
-        assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EIO);
+        assert_int_equal(streamed(&got, &t, 1, THREADS(2), &error), LOB_EIO);
         assert_string_equal(error.text, "planes cannot be read");
         assert_null(got.regions);
         lob_components_output_free(&got);
@@ -92,7 +90,7 @@ static void a_read_that_fails_ends_the_call(void **state)
 }
 
 /* What a table made of other data would do to labels that it does not know. */
-static void planes_that_change_are_noticed(void **state)
+TEST(planes_that_change_are_noticed)
 {
     components_case c;
     make_plain(&c, false);
@@ -102,12 +100,11 @@ static void planes_that_change_are_noticed(void **state)
     for (int some = 0; some < 2; some++) {
         memset(c.image.data, some ? 0 : 1, (size_t)c.n);
         components_slabs t = components_slabs_of(&c);
-        const lob_context context = {.threads = 1};
         lob_components_output got;
         lob_error error = {.text = ""};
         t.change_at = (int)c.image.dims.nz + 1;
         t.change_to_some = some;
-        assert_int_equal(streamed(&got, &t, 1, &context, &error), LOB_EDATA);
+        assert_int_equal(streamed(&got, &t, 1, THREADS(1), &error), LOB_EDATA);
         assert_non_null(strstr(error.text, "changed"));
         lob_components_output_free(&got);
         components_slabs_free(&t);
@@ -115,14 +112,14 @@ static void planes_that_change_are_noticed(void **state)
     components_case_free(&c);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     components_case c;
     make_plain(&c, true);
     lob_context context = {.threads = 1};
     lob_components_output got;
     components_slabs t = components_slabs_of(&c);
-    assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
+    assert_ok(streamed(&got, &t, 2, &context, NULL));
     const int64_t needed = got.working_bytes;
     assert_true(needed >= c.image.dims.nx * c.image.dims.ny * 2 * 4);
     lob_components_output_free(&got);
@@ -145,13 +142,13 @@ static void memory_is_bounded(void **state)
     }
     context.max_memory = needed;
     t = components_slabs_of(&c);
-    assert_int_equal(streamed(&got, &t, 2, &context, NULL), LOB_OK);
+    assert_ok(streamed(&got, &t, 2, &context, NULL));
     lob_components_output_free(&got);
     components_slabs_free(&t);
     components_case_free(&c);
 }
 
-static void planes_follow_the_memory(void **state)
+TEST(planes_follow_the_memory)
 {
     const lob_dims dims = {100, 100, 50};
     assert_int_equal(lob_components_stream_planes(dims, 2, 0), 50);
@@ -161,7 +158,7 @@ static void planes_follow_the_memory(void **state)
     assert_true(some > 1 && some < 50);
 }
 
-static void progress_rises_and_cancels(void **state)
+TEST(progress_rises_and_cancels)
 {
     components_case c;
     make_plain(&c, true);
@@ -178,17 +175,4 @@ static void progress_rises_and_cancels(void **state)
             components_slabs_free(&t);
         }
     components_case_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_cases),
-        cmocka_unit_test(a_read_that_fails_ends_the_call),
-        cmocka_unit_test(planes_that_change_are_noticed),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(planes_follow_the_memory),
-        cmocka_unit_test(progress_rises_and_cancels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

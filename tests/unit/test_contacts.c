@@ -2,6 +2,7 @@
 #include "kernels/contacts/contacts.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 enum { MAX = 12 };
@@ -110,22 +111,20 @@ static void check_contact(const contacts_case *s, const lob_contact *c)
     assert_true(near(c->difference, sqrt(square)));
 }
 
-static void contacts_are_all_faces(void **state)
+TEST(contacts_are_all_faces)
 {
     for (uint64_t number = 1; number <= 200; number++) {
         contacts_case s = make_case(number);
         const int channels = s.image.channels;
-        const lob_context context = {.threads = 1 + (int)(number % 4)};
         double means[MAX * 3];
         lob_contact *list;
         int64_t found, at = 0;
-        assert_int_equal(lob_label_means(means, &s.grid, &s.image, &context, NULL), LOB_OK);
+        assert_ok(lob_label_means(means, &s.grid, &s.image, THREADS(1 + (int)(number % 4)), NULL));
         for (int32_t k = 1; k <= s.grid.count; k++)
             for (int c = 0; c < channels; c++)
                 assert_true(near(means[(k - 1) * channels + c], mean_of(&s, k, c)));
-        assert_int_equal(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
-                                      s.slice_axis, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_contacts(&list, &found, &s.grid, &s.image.geometry, means, channels,
+                               s.slice_axis, THREADS(1 + (int)(number % 4)), NULL));
         for (int a = 1; a <= MAX; a++)
             for (int b = a + 1; b <= MAX; b++) {
                 const int64_t *faces = s.faces[a][b];
@@ -139,7 +138,7 @@ static void contacts_are_all_faces(void **state)
     }
 }
 
-static void boundaries_are_outlines(void **state)
+TEST(boundaries_are_outlines)
 {
     for (uint64_t number = 1; number <= 60; number++) {
         contacts_case s = make_case(number);
@@ -159,7 +158,7 @@ static void boundaries_are_outlines(void **state)
     }
 }
 
-static void means_are_stored_as_the_type_holds(void **state)
+TEST(means_are_stored_as_the_type_holds)
 {
     static const struct {
         const char *what;
@@ -181,10 +180,7 @@ static void means_are_stored_as_the_type_holds(void **state)
         };
         uint64_t voxel = 0;
         double got;
-        lob_volume out = lob_volume_empty();
-        out.data = &voxel;
-        out.type = cases[i].type;
-        out.dims = grid.dims;
+        lob_volume out = volume_of(&voxel, cases[i].type, grid.dims, NULL);
         out.slope = cases[i].slope;
         out.inter = cases[i].inter;
         lob_paint_means(&out, &grid, &cases[i].mean, 1);
@@ -193,7 +189,7 @@ static void means_are_stored_as_the_type_holds(void **state)
     }
 }
 
-static void too_little_memory_is_told(void **state)
+TEST(too_little_memory_is_told)
 {
     contacts_case s = make_case(3);
     const lob_context context = {.threads = 2, .max_memory = 100};
@@ -211,15 +207,4 @@ static void too_little_memory_is_told(void **state)
         lob_contacts(&list, &found, &s.grid, &s.image.geometry, NULL, 0, 3, &context, &error),
         LOB_EARG);
     free_case(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contacts_are_all_faces),
-        cmocka_unit_test(boundaries_are_outlines),
-        cmocka_unit_test(means_are_stored_as_the_type_holds),
-        cmocka_unit_test(too_little_memory_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

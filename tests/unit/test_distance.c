@@ -28,9 +28,8 @@ static const struct {
     {"tiny spacing",                   {7, 11, 5},   {1e-6, 2e-6, 1e-5}, 30  },
 };
 
-static void agrees_with_brute_force(void **unused)
+TEST(agrees_with_brute_force)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const int64_t n = d.nx * d.ny * d.nz;
@@ -42,7 +41,7 @@ static void agrees_with_brute_force(void **unused)
         for (int64_t i = 0; i < n; i++)
             set[i] = cases[c].one_in && random_below(&state, cases[c].one_in) == 0 ? 200 : 0;
 
-        assert_int_equal(lob_distance_squared(got, set, d, cases[c].spacing_mm, 1), LOB_OK);
+        assert_ok(lob_distance_squared(got, set, d, cases[c].spacing_mm, 1));
         for (int64_t i = 0; i < n; i++) {
             const float want = (float)reference_distance_squared(set, d, cases[c].spacing_mm, i);
             /* Two voxels equally near may round apart in double, so one step of a float is let be.
@@ -53,8 +52,7 @@ static void agrees_with_brute_force(void **unused)
                          (double)want);
         }
         for (int threads = 2; threads <= 5; threads++) {
-            assert_int_equal(lob_distance_squared(again, set, d, cases[c].spacing_mm, threads),
-                             LOB_OK);
+            assert_ok(lob_distance_squared(again, set, d, cases[c].spacing_mm, threads));
             if (memcmp(got, again, (size_t)n * sizeof *got) != 0)
                 fail_msg("%s: %d threads give other bytes", cases[c].what, threads);
         }
@@ -64,29 +62,19 @@ static void agrees_with_brute_force(void **unused)
     }
 }
 
-static void whole_spacing_is_exact(void **unused)
+TEST(whole_spacing_is_exact)
 {
-    (void)unused;
     const lob_dims d = {97, 89, 83};
     const int64_t n = d.nx * d.ny * d.nz;
     uint8_t *const set = calloc((size_t)n, 1);
     float *const got = malloc((size_t)n * sizeof *got);
     assert_true(set && got);
     set[0] = 1;
-    assert_int_equal(lob_distance_squared(got, set, d, (double[]){1, 2, 3}, 2), LOB_OK);
+    assert_ok(lob_distance_squared(got, set, d, (double[]){1, 2, 3}, 2));
     for (int64_t i = 0; i < n; i++) {
         const int64_t x = i % d.nx, y = i / d.nx % d.ny * 2, z = i / d.nx / d.ny * 3;
         if (got[i] != (float)(x * x + y * y + z * z)) fail_msg("voxel %d", (int)i);
     }
     free(set);
     free(got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_brute_force),
-        cmocka_unit_test(whole_spacing_is_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,13 +28,13 @@ static void begin(lob_output *out, const char *path, bool force, const char *tex
         fail_msg("%s", error.text);
 }
 
-static void nothing_is_seen_before_commit(void **state)
+TEST(nothing_is_seen_before_commit)
 {
     const char *path = scratch("a.nii");
     lob_output out;
     begin(&out, path, false, "new");
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
     assert_int_equal(scratch_files(), 1);
 
@@ -45,7 +45,7 @@ static void nothing_is_seen_before_commit(void **state)
     assert_int_equal(about.st_mode & 0777, 0666 & ~mask);
 }
 
-static void the_file_can_be_opened_by_name(void **state)
+TEST(the_file_can_be_opened_by_name)
 {
     const char *path = scratch("a.h5");
     lob_output out;
@@ -54,12 +54,12 @@ static void the_file_can_be_opened_by_name(void **state)
     assert_non_null(f);
     fputs("by name", f);
     fclose(f);
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "by name");
     assert_int_equal(scratch_files(), 1);
 }
 
-static void abort_leaves_nothing(void **state)
+TEST(abort_leaves_nothing)
 {
     lob_output out;
     begin(&out, scratch("a.nii"), false, "new");
@@ -68,7 +68,7 @@ static void abort_leaves_nothing(void **state)
     lob_output_abort(&out); /* twice is fine */
 }
 
-static void an_old_file_stays_without_force(void **state)
+TEST(an_old_file_stays_without_force)
 {
     const char *path = scratch("a.nii");
     spill(path, "old", 3);
@@ -82,12 +82,12 @@ static void an_old_file_stays_without_force(void **state)
 
     begin(&out, path, true, "new");
     assert_content(path, "old");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
     assert_int_equal(scratch_files(), 1);
 }
 
-static void a_file_that_appears_meanwhile_stays(void **state)
+TEST(a_file_that_appears_meanwhile_stays)
 {
     const char *path = scratch("a.nii");
     lob_output out;
@@ -109,19 +109,19 @@ static void begin_named(lob_output *out, const char *path, bool force, const cha
     out->temporary = strdup(scratch(".a.tmp"));
     out->unnamed = false;
     out->fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
-    assert_int_equal(lob_output_write(out, text, strlen(text), NULL), LOB_OK);
+    assert_ok(lob_output_write(out, text, strlen(text), NULL));
 }
 
-static void a_named_temporary_file_does_the_same(void **state)
+TEST(a_named_temporary_file_does_the_same)
 {
     const char *path = scratch("a.nii");
     lob_output out;
     begin_named(&out, path, false, "new");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "new");
 
     begin_named(&out, path, true, "newer");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(path, "newer");
     assert_int_equal(scratch_files(), 1);
 
@@ -137,7 +137,7 @@ static void a_named_temporary_file_does_the_same(void **state)
     assert_int_equal(scratch_files(), 1);
 }
 
-static void a_link_is_followed(void **state)
+TEST(a_link_is_followed)
 {
     const char *target = scratch("target.nii"), *link_path = scratch("link.nii");
     spill(target, "old", 3);
@@ -145,7 +145,7 @@ static void a_link_is_followed(void **state)
     lob_output out;
     assert_int_equal(lob_output_begin(&out, link_path, false, NULL), LOB_ECREATE);
     begin(&out, link_path, true, "new");
-    assert_int_equal(lob_output_commit(&out, NULL), LOB_OK);
+    assert_ok(lob_output_commit(&out, NULL));
     assert_content(target, "new");
     struct stat about;
     assert_int_equal(lstat(link_path, &about), 0);
@@ -154,7 +154,7 @@ static void a_link_is_followed(void **state)
     assert_false(lob_same_file(target, scratch("none")));
 }
 
-static void impossible_places_are_refused(void **state)
+TEST(impossible_places_are_refused)
 {
     static const struct {
         const char *path, *says;
@@ -178,7 +178,7 @@ static void impossible_places_are_refused(void **state)
     }
 }
 
-static void a_folder_without_permission_is_refused(void **state)
+TEST(a_folder_without_permission_is_refused)
 {
     if (geteuid() == 0) {
         print_message("the superuser may write everywhere: skipped\n");
@@ -197,7 +197,7 @@ static void a_folder_without_permission_is_refused(void **state)
 }
 
 /* In a child, because a limit that was lowered cannot be raised again. */
-static void a_size_limit_is_an_error_and_no_death(void **state)
+TEST(a_size_limit_is_an_error_and_no_death)
 {
     const char *path = scratch("a.nii");
     const pid_t child = fork();
@@ -219,7 +219,7 @@ static void a_size_limit_is_an_error_and_no_death(void **state)
     assert_int_equal(scratch_files(), 0);
 }
 
-static void a_killed_program_leaves_nothing(void **state)
+TEST(a_killed_program_leaves_nothing)
 {
     const char *path = scratch("a.nii");
     const pid_t child = fork();
@@ -237,13 +237,13 @@ static void a_killed_program_leaves_nothing(void **state)
         print_message("this file system has no unnamed files\n");
 }
 
-static void pairs_appear_together(void **state)
+TEST(pairs_appear_together)
 {
     const char *header = scratch("a.hdr"), *image = scratch("a.img");
     lob_output h, i;
     begin(&h, header, false, "header");
     begin(&i, image, false, "image");
-    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_OK);
+    assert_ok(lob_output_commit_pair(&h, &i, NULL));
     assert_content(header, "header");
     assert_content(image, "image");
 
@@ -257,7 +257,7 @@ static void pairs_appear_together(void **state)
 
     begin(&h, header, true, "new header");
     begin(&i, image, true, "new image");
-    assert_int_equal(lob_output_commit_pair(&h, &i, NULL), LOB_OK);
+    assert_ok(lob_output_commit_pair(&h, &i, NULL));
     assert_content(header, "new header");
     assert_content(image, "new image");
     assert_int_equal(scratch_files(), 2);
@@ -265,7 +265,7 @@ static void pairs_appear_together(void **state)
 
 /* With force too: a header that was not there before does not stay when its image cannot be placed.
  */
-static void half_a_pair_is_taken_back(void **state)
+TEST(half_a_pair_is_taken_back)
 {
     const char *header = scratch("a.hdr"), *image = scratch("a.img");
     lob_output h, i;
@@ -278,7 +278,7 @@ static void half_a_pair_is_taken_back(void **state)
     assert_int_equal(scratch_files(), 0);
 }
 
-static void files_that_are_one(void **state)
+TEST(files_that_are_one)
 {
     const char *here = scratch("new.nii");
     char *around = malloc(strlen(here) + 16);
@@ -291,7 +291,7 @@ static void files_that_are_one(void **state)
     free(around);
 }
 
-static void inputs(void **state)
+TEST(inputs)
 {
     lob_input in;
     lob_error error = {.text = ""};
@@ -309,33 +309,11 @@ static void inputs(void **state)
         unsigned char *bytes = malloc(sizes[s] + 1);
         for (size_t i = 0; i < sizes[s]; i++) bytes[i] = (unsigned char)(i * 7);
         spill(path, bytes, sizes[s]);
-        assert_int_equal(lob_input_open(&in, path, &error), LOB_OK);
+        assert_ok(lob_input_open(&in, path, &error));
         assert_int_equal(in.size, sizes[s]);
         assert_non_null(in.bytes);
         assert_memory_equal(in.bytes, bytes, sizes[s]);
         lob_input_close(&in);
         free(bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nothing_is_seen_before_commit, scratch_clear),
-        cmocka_unit_test_teardown(the_file_can_be_opened_by_name, scratch_clear),
-        cmocka_unit_test_teardown(abort_leaves_nothing, scratch_clear),
-        cmocka_unit_test_teardown(an_old_file_stays_without_force, scratch_clear),
-        cmocka_unit_test_teardown(a_file_that_appears_meanwhile_stays, scratch_clear),
-        cmocka_unit_test_teardown(a_named_temporary_file_does_the_same, scratch_clear),
-        cmocka_unit_test_teardown(a_link_is_followed, scratch_clear),
-        cmocka_unit_test(impossible_places_are_refused),
-        cmocka_unit_test_teardown(a_folder_without_permission_is_refused, scratch_clear),
-        cmocka_unit_test_teardown(a_size_limit_is_an_error_and_no_death, scratch_clear),
-        cmocka_unit_test_teardown(a_killed_program_leaves_nothing, scratch_clear),
-        cmocka_unit_test_teardown(pairs_appear_together, scratch_clear),
-        cmocka_unit_test_teardown(half_a_pair_is_taken_back, scratch_clear),
-        cmocka_unit_test_teardown(files_that_are_one, scratch_clear),
-        cmocka_unit_test_teardown(inputs, scratch_clear),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -7,6 +7,7 @@
 #include "tests/reference/growcut_naive.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -14,8 +15,7 @@
 static lob_status grow(const growcut_case *c, const lob_growcut_options *options, int threads,
                        const lob_growcut_output *out, lob_growcut_stats *stats)
 {
-    const lob_context context = {.threads = threads};
-    return lob_growcut_cpu(out, stats, &c->in, options, &context, NULL);
+    return lob_growcut_cpu(out, stats, &c->in, options, THREADS(threads), NULL);
 }
 
 /* A random case may have no seed on data; then there is nothing to compare. */
@@ -86,7 +86,7 @@ static int compare_with_automaton(growcut_case *c)
     return compared;
 }
 
-static void automaton_in_float64(void **state)
+TEST(automaton_in_float64)
 {
     int64_t compared = 0, voxels = 0;
     for (uint64_t number = 1, done = 0; done < 400; number++) {
@@ -107,7 +107,7 @@ static void automaton_in_float64(void **state)
 }
 
 /* Colours a level or two apart, where a distance rounded to whole levels would decide. */
-static void automaton_on_faint_colours(void **state)
+TEST(automaton_on_faint_colours)
 {
     int64_t compared = 0;
     for (uint64_t number = 1; number <= 60; number++) {
@@ -116,10 +116,9 @@ static void automaton_on_faint_colours(void **state)
         uint64_t random = number;
         for (int i = 0; i < 3 * 120; i++) image[i] = (uint8_t)(random_next(&random) % 5);
         for (int l = 1; l <= 3; l++) seeds[random_next(&random) % 120] = (uint8_t)l;
-        c.image = c.seeds = lob_volume_empty();
-        c.image.data = image, c.image.channels = 3, c.seeds.data = seeds;
-        c.image.dims = c.seeds.dims = (lob_dims){5, 6, 4};
-        c.image.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
+        c.image = volume_of(image, LOB_U8, (lob_dims){5, 6, 4}, (double[3]){1, 1, 1});
+        c.image.channels = 3;
+        c.seeds = volume_of(seeds, LOB_U8, c.image.dims, NULL);
         c.options = lob_growcut_defaults();
         c.options.rule = number % 2 ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
         c.options.norm = number % 3 ? LOB_NORM_L2 : LOB_NORM_ALPHAMAX;
@@ -130,7 +129,7 @@ static void automaton_on_faint_colours(void **state)
     assert_true(compared > 3000);
 }
 
-static void naive_reference(void **state)
+TEST(naive_reference)
 {
     int stopped = 0;
     for (uint64_t number = 1000; number < 1400; number++) {
@@ -156,7 +155,7 @@ static void naive_reference(void **state)
     assert_true(stopped > 20);
 }
 
-static void threads_tiles_keys(void **state)
+TEST(threads_tiles_keys)
 {
     static const int tiles[] = {4, 9, 64};
     static const int keys[] = {0, 32, 64};
@@ -261,7 +260,7 @@ static void compare_slice(const growcut_case *c, const lob_growcut_output *whole
     growcut_case_free(&s);
 }
 
-static void slices_as_they_would_be_alone(void **state)
+TEST(slices_as_they_would_be_alone)
 {
     int done = 0;
     for (uint64_t number = 3000; done < 60; number++) {
@@ -318,7 +317,7 @@ static const row rows[] = {
         LOB_RULE_DISTANCE, 4, 0, INFINITY, 0),
 };
 
-static void rules(void **state)
+TEST(rules)
 {
     for (size_t i = 0; i < COUNT(rows); i++)
         for (const lob_backend *const *b = lob_backends; *b; b++) {
@@ -331,9 +330,8 @@ static void rules(void **state)
                 seeds[v] = (uint8_t)(rows[i].seeds[v] - '0');
                 want[v] = (uint8_t)(rows[i].want[v] - '0');
             }
-            lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-            im.data = image, im.type = LOB_U8, im.dims = rows[i].dims;
-            se.data = seeds, se.type = LOB_U8, se.dims = rows[i].dims;
+            const lob_volume im = volume_of(image, LOB_U8, rows[i].dims, NULL);
+            const lob_volume se = volume_of(seeds, LOB_U8, rows[i].dims, NULL);
             lob_growcut_options options = lob_growcut_defaults();
             options.rule = rows[i].rule;
             options.neighbours = rows[i].neighbours;
@@ -342,83 +340,75 @@ static void rules(void **state)
             options.min_strength = rows[i].min_strength;
             const lob_growcut_input in = {&im, &se, 9, NULL, NULL};
             const lob_growcut_output out = {labels, NULL, NULL};
-            const lob_context context = {.threads = 1};
-            assert_int_equal((*b)->growcut(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+            assert_ok((*b)->growcut(&out, NULL, &in, &options, THREADS(1), NULL));
             if (memcmp(labels, want, n) != 0) fail_msg("%s: %s", (*b)->name, rows[i].what);
         }
 }
 
 /* Costs past 32 bits: 16-bit steps over a long way, with many labels. The engine must notice alone.
  */
-static void wide_keys_when_needed(void **state)
+TEST(wide_keys_when_needed)
 {
     enum { N = 4000 };
     uint16_t *image = malloc(N * sizeof *image);
     int32_t *seeds = calloc(N, sizeof *seeds), *labels = malloc(N * sizeof *labels);
     for (int i = 0; i < N; i++) image[i] = (uint16_t)(i % 2 ? 60000 : 0);
     seeds[0] = 40000;
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_U16, se.data = seeds, se.type = LOB_I32;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
+    const lob_volume im = volume_of(image, LOB_U16, (lob_dims){N, 1, 1}, NULL);
+    const lob_volume se = volume_of(seeds, LOB_I32, (lob_dims){N, 1, 1}, NULL);
     lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 40000, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
-    const lob_context context = {.threads = 1};
     lob_growcut_stats stats;
     lob_error line = {.text = ""};
-    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_OK);
+    assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), &line));
     assert_int_equal(stats.key_bits, 64);
     assert_int_equal(stats.reached, N);
     assert_true(stats.largest_cost == 60000.0 * (N - 1));
     options.key_bits = 32;
-    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, &line), LOB_EARG);
+    assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), &line), LOB_EARG);
     assert_true(strlen(line.text) > 0);
     free(image), free(seeds), free(labels);
 }
 
 /* Where mm outweigh the levels beyond what 32 bits hold, the nearest seed in mm wins all the same.
  */
-static void penalty_beyond_the_range(void **state)
+TEST(penalty_beyond_the_range)
 {
     enum { N = 9 };
     double image[N];
     uint8_t seeds[N] = {2, 0, 0, 0, 0, 0, 0, 0, 1}, labels[N];
     static const uint8_t want[N] = {2, 2, 2, 2, 1, 1, 1, 1, 1};
     for (int i = 0; i < N; i++) image[i] = 1e-9 * (i % 3);
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_F64, se.data = seeds, se.type = LOB_U8;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
-    im.geometry = lob_geometry_of_spacing((double[3]){2, 2, 2});
+    const lob_volume im = volume_of(image, LOB_F64, (lob_dims){N, 1, 1}, (double[3]){2, 2, 2});
+    const lob_volume se = volume_of(seeds, LOB_U8, im.dims, NULL);
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, NULL};
-    const lob_context context = {.threads = 1};
     static const double penalties[] = {1, 1e3, 1e6, 1e20, 1e100, 1e300};
     for (size_t i = 0; i < COUNT(penalties); i++) {
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.penalty = penalties[i];
-        assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, THREADS(1), NULL));
         assert_memory_equal(labels, want, N);
     }
 }
 
 /* A path so dear that its strength is below what a float holds still tells that it was taken. */
-static void strength_never_vanishes(void **state)
+TEST(strength_never_vanishes)
 {
     enum { N = 200 };
     uint8_t image[N], seeds[N] = {1}, labels[N];
     float strength[N];
     for (int i = 0; i < N; i++) image[i] = (uint8_t)(i % 2);
-    lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-    im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
-    im.dims = se.dims = (lob_dims){N, 1, 1};
+    const lob_volume im = volume_of(image, LOB_U8, (lob_dims){N, 1, 1}, NULL);
+    const lob_volume se = volume_of(seeds, LOB_U8, (lob_dims){N, 1, 1}, NULL);
     lob_growcut_options options = lob_growcut_defaults();
     options.rule = LOB_RULE_DISTANCE;
     const lob_growcut_input in = {&im, &se, 1, NULL, NULL};
     const lob_growcut_output out = {labels, strength, NULL};
-    const lob_context context = {.threads = 1};
-    assert_int_equal(lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_growcut_cpu(&out, NULL, &in, &options, THREADS(1), NULL));
     for (int i = 0; i < N; i++) {
         const float want = fmaxf((float)exp(-i), FLT_MIN); /* a level a step, and dmax is 1 */
         if (labels[i] != 1 || strength[i] != want) fail_msg("voxel %d: %g", i, strength[i]);
@@ -426,7 +416,7 @@ static void strength_never_vanishes(void **state)
 }
 
 /* What a row of voxels looks like after some rounds of the automaton. */
-static void stopped_after_rounds(void **state)
+TEST(stopped_after_rounds)
 {
     enum { N = 5 };
     static const struct {
@@ -453,18 +443,16 @@ static void stopped_after_rounds(void **state)
             image[v] = (uint8_t)(cases[i].image[v] - '0');
             seeds[v] = (uint8_t)(cases[i].seeds[v] - '0');
         }
-        lob_volume im = lob_volume_empty(), se = lob_volume_empty();
-        im.data = image, im.type = LOB_U8, se.data = seeds, se.type = LOB_U8;
-        im.dims = se.dims = (lob_dims){N, 1, 1};
+        const lob_volume im = volume_of(image, LOB_U8, (lob_dims){N, 1, 1}, NULL);
+        const lob_volume se = volume_of(seeds, LOB_U8, (lob_dims){N, 1, 1}, NULL);
         lob_growcut_options options = lob_growcut_defaults();
         options.rule = LOB_RULE_DISTANCE;
         options.rounds = cases[i].rounds;
         const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
         const lob_growcut_output out = {labels, NULL, tie};
-        const lob_context context = {.threads = 1};
         lob_growcut_stats stats;
         for (options.tile = 0; options.tile <= 4; options.tile += 4) {
-            assert_int_equal(lob_growcut_cpu(&out, &stats, &in, &options, &context, NULL), LOB_OK);
+            assert_ok(lob_growcut_cpu(&out, &stats, &in, &options, THREADS(1), NULL));
             for (int v = 0; v < N; v++)
                 if (labels[v] != cases[i].want[v] - '0' || tie[v] != cases[i].tie[v] - '0')
                     fail_msg("%s: voxel %d: %d%s", cases[i].what, v, labels[v],
@@ -474,21 +462,4 @@ static void stopped_after_rounds(void **state)
                          stats.fixed_point ? ", fixed point" : "");
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules),
-        cmocka_unit_test(automaton_in_float64),
-        cmocka_unit_test(automaton_on_faint_colours),
-        cmocka_unit_test(naive_reference),
-        cmocka_unit_test(threads_tiles_keys),
-        cmocka_unit_test(slices_as_they_would_be_alone),
-        cmocka_unit_test(wide_keys_when_needed),
-        cmocka_unit_test(penalty_beyond_the_range),
-        cmocka_unit_test(strength_never_vanishes),
-        cmocka_unit_test(stopped_after_rounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

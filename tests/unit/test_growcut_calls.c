@@ -4,6 +4,7 @@
 #include "tests/reference/growcut_case.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 
 /* A long row of dear steps from a seed with a large label: 32-bit keys overflow near its end. */
 typedef struct {
@@ -24,10 +25,8 @@ static void long_row_make(long_row *r)
     r->tie = malloc(LENGTH);
     for (int i = 0; i < LENGTH; i++) r->image[i] = (uint16_t)(i % 2 ? 60000 : 0);
     r->seeds[0] = LABEL;
-    r->image_volume = r->seeds_volume = lob_volume_empty();
-    r->image_volume.data = r->image, r->image_volume.type = LOB_U16;
-    r->seeds_volume.data = r->seeds, r->seeds_volume.type = LOB_I32;
-    r->image_volume.dims = r->seeds_volume.dims = (lob_dims){LENGTH, 1, 1};
+    r->image_volume = volume_of(r->image, LOB_U16, (lob_dims){LENGTH, 1, 1}, NULL);
+    r->seeds_volume = volume_of(r->seeds, LOB_I32, (lob_dims){LENGTH, 1, 1}, NULL);
     r->in = (lob_growcut_input){&r->image_volume, &r->seeds_volume, LABEL, NULL, NULL};
 }
 
@@ -40,7 +39,7 @@ static void long_row_free(long_row *r)
 }
 
 /* Through the narrow keys' try, the wide keys' and the pass for ties, to the end. */
-static void progress_rises_over_all_passes(void **state)
+TEST(progress_rises_over_all_passes)
 {
     for (int tie = 0; tie < 2; tie++)
         for (int key_bits = 0; key_bits <= 64; key_bits += 64) {
@@ -54,8 +53,7 @@ static void progress_rises_over_all_passes(void **state)
             options.key_bits = key_bits;
             const lob_growcut_output out = {r.labels, NULL, tie ? r.tie : NULL};
             lob_growcut_stats stats;
-            assert_int_equal(lob_growcut_cpu(&out, &stats, &r.in, &options, &context, NULL),
-                             LOB_OK);
+            assert_ok(lob_growcut_cpu(&out, &stats, &r.in, &options, &context, NULL));
             assert_int_equal(stats.key_bits, 64);
             assert_true(t.calls > 100);
             assert_true(t.last == 1.0);
@@ -63,7 +61,7 @@ static void progress_rises_over_all_passes(void **state)
         }
 }
 
-static void progress_rises_in_random_cases(void **state)
+TEST(progress_rises_in_random_cases)
 {
     for (uint64_t number = 9000; number < 9200; number++) {
         growcut_case c;
@@ -101,10 +99,8 @@ static void cube_make(cube *c, int64_t side)
         c->image[v] = (uint8_t)(v * v % 97);
         c->seeds[v] = v % (side * side) == 0; /* one in every slice across z */
     }
-    c->image_volume = c->seeds_volume = lob_volume_empty();
-    c->image_volume.data = c->image, c->image_volume.type = LOB_U8;
-    c->seeds_volume.data = c->seeds, c->seeds_volume.type = LOB_U8;
-    c->image_volume.dims = c->seeds_volume.dims = (lob_dims){side, side, side};
+    c->image_volume = volume_of(c->image, LOB_U8, (lob_dims){side, side, side}, NULL);
+    c->seeds_volume = volume_of(c->seeds, LOB_U8, (lob_dims){side, side, side}, NULL);
     c->in = (lob_growcut_input){&c->image_volume, &c->seeds_volume, 1, NULL, NULL};
 }
 
@@ -123,7 +119,7 @@ static lob_growcut_options options_of(int slice_axis)
     return options;
 }
 
-static void cancelled(void **state)
+TEST(cancelled)
 {
     cube c;
     cube_make(&c, 37);
@@ -148,16 +144,16 @@ static lob_status within(const cube *c, int slice_axis, int threads, int64_t max
 }
 
 /* What waits to grow counts too: the reported peak is enough, and a byte less is not. */
-static void memory_limit_counts_everything(void **state)
+TEST(memory_limit_counts_everything)
 {
     cube c;
     cube_make(&c, 40);
     for (int axis = -1; axis < 3; axis += 3) {
         lob_growcut_stats free_run, bound;
         lob_error line = {.text = ""};
-        assert_int_equal(within(&c, axis, 1, 0, &free_run, &line), LOB_OK);
+        assert_ok(within(&c, axis, 1, 0, &free_run, &line));
         const int64_t peak = free_run.working_bytes;
-        assert_int_equal(within(&c, axis, 1, peak, &bound, &line), LOB_OK);
+        assert_ok(within(&c, axis, 1, peak, &bound, &line));
         assert_int_equal(bound.working_bytes, peak);
         for (int64_t less = 1; less < peak; less *= 7) {
             assert_int_equal(within(&c, axis, 1, peak - less, NULL, &line), LOB_ENOMEM);
@@ -169,20 +165,20 @@ static void memory_limit_counts_everything(void **state)
 
 /* Slices share the limit: where one fits, they are grown one after another, to the same bytes.
  */
-static void slices_share_the_limit(void **state)
+TEST(slices_share_the_limit)
 {
     cube c;
     cube_make(&c, 24);
     lob_growcut_stats alone, many;
     lob_error line = {.text = ""};
-    assert_int_equal(within(&c, 2, 1, 0, &alone, &line), LOB_OK);
+    assert_ok(within(&c, 2, 1, 0, &alone, &line));
     uint8_t *want = malloc((size_t)c.n);
     memcpy(want, c.labels, (size_t)c.n);
     for (int threads = 1; threads <= 8; threads++)
         for (int factor = 1; factor <= 4; factor++) {
             const int64_t max = alone.working_bytes * factor + 4096 * threads;
             memset(c.labels, 0x5A, (size_t)c.n);
-            assert_int_equal(within(&c, 2, threads, max, &many, &line), LOB_OK);
+            assert_ok(within(&c, 2, threads, max, &many, &line));
             assert_true(many.working_bytes <= max);
             assert_int_equal(many.reached, c.n);
             assert_int_equal(many.data_voxels, c.n);
@@ -194,7 +190,7 @@ static void slices_share_the_limit(void **state)
     cube_free(&c);
 }
 
-static void bad_options(void **state)
+TEST(bad_options)
 {
     static const struct {
         const char *what;
@@ -237,17 +233,4 @@ static void bad_options(void **state)
     assert_int_equal(lob_growcut_cpu(&out, NULL, &c.in, &backwards, &context, NULL), LOB_EARG);
     growcut_output_free(&out);
     growcut_case_free(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_rises_over_all_passes),
-        cmocka_unit_test(progress_rises_in_random_cases),
-        cmocka_unit_test(cancelled),
-        cmocka_unit_test(memory_limit_counts_everything),
-        cmocka_unit_test(slices_share_the_limit),
-        cmocka_unit_test(bad_options),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* What must hold for GrowCut whatever the data: symmetries, and changes that may not change
  * anything. */
 #include "tests/reference/growcut_case.h"
+#include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { CASES = 60 };
 
 static lob_status grow(const growcut_case *c, const lob_growcut_output *out)
 {
-    const lob_context context = {.threads = 2};
-    return lob_growcut_cpu(out, NULL, &c->in, &c->options, &context, NULL);
+    return lob_growcut_cpu(out, NULL, &c->in, &c->options, THREADS(2), NULL);
 }
 
 /* Reverse an array of `bytes`-wide elements along an axis, channel by channel. */
@@ -75,7 +71,7 @@ static void must_equal(const growcut_case *c, const lob_growcut_output *a,
 static void check_again(growcut_case *c, const lob_growcut_output *out)
 {
     lob_growcut_output again = growcut_output_make(c);
-    assert_int_equal(grow(c, &again), LOB_OK);
+    assert_ok(grow(c, &again));
     must_equal(c, out, &again, "run twice");
     growcut_output_free(&again);
 }
@@ -85,7 +81,7 @@ static void check_flips(growcut_case *c, const lob_growcut_output *out)
     for (int axis = 0; axis < 3; axis++) {
         lob_growcut_output mirrored = growcut_output_make(c);
         flip_case(c, axis);
-        assert_int_equal(grow(c, &mirrored), LOB_OK);
+        assert_ok(grow(c, &mirrored));
         flip_output(c, &mirrored, axis);
         flip_case(c, axis);
         must_equal(c, out, &mirrored, "flipped");
@@ -101,7 +97,7 @@ static void check_permutation(growcut_case *c, const lob_growcut_output *out)
         const int32_t seed = lob_label_at(c->seeds.data, c->seeds.type, v);
         if (seed) lob_label_put(c->seeds.data, c->seeds.type, v, c->in.labels + 1 - seed);
     }
-    assert_int_equal(grow(c, &renamed), LOB_OK);
+    assert_ok(grow(c, &renamed));
     for (int64_t v = 0; v < c->n; v++) {
         const int32_t was = lob_label_at(out->labels, c->seeds.type, v),
                       is = lob_label_at(renamed.labels, c->seeds.type, v);
@@ -130,7 +126,7 @@ static void check_redundant_seed(growcut_case *c, const lob_growcut_output *out)
         if (out->strength[v] == 1.0f)
             lob_label_put(c->seeds.data, c->seeds.type, v,
                           lob_label_at(out->labels, c->seeds.type, v));
-    assert_int_equal(grow(c, &again), LOB_OK);
+    assert_ok(grow(c, &again));
     must_equal(c, out, &again, "a redundant seed");
     growcut_output_free(&again);
 }
@@ -161,7 +157,7 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
     wide.in =
         (lob_growcut_input){&wide.image, &wide.seeds, c->in.labels, wide.mask, wide.seed_strength};
     lob_growcut_output padded = growcut_output_make(&wide);
-    assert_int_equal(grow(&wide, &padded), LOB_OK);
+    assert_ok(grow(&wide, &padded));
     must_equal(c, out, &padded, "padded");
     growcut_output_free(&padded);
     free(wide.image.data);
@@ -170,33 +166,33 @@ static void check_padding(growcut_case *c, const lob_growcut_output *out)
     free(wide.seed_strength);
 }
 
-static void run_twice(void **state)
+TEST(run_twice)
 {
     on_cases(7000, check_again);
 }
 
-static void flipped(void **state)
+TEST(flipped)
 {
     on_cases(7200, check_flips);
 }
 
-static void labels_renamed(void **state)
+TEST(labels_renamed)
 {
     on_cases(7400, check_permutation);
 }
 
-static void redundant_seed(void **state)
+TEST(redundant_seed)
 {
     on_cases(7600, check_redundant_seed);
 }
 
-static void padded_by_mask(void **state)
+TEST(padded_by_mask)
 {
     on_cases(7800, check_padding);
 }
 
 /* A volume one voxel thick in 3D is its only slice. */
-static void one_slice_is_2d(void **state)
+TEST(one_slice_is_2d)
 {
     int done = 0;
     for (uint64_t number = 8000; done < CASES; number++) {
@@ -206,7 +202,7 @@ static void one_slice_is_2d(void **state)
         if (c.image.dims.nz == 1 && grow(&c, &solid) == LOB_OK) {
             c.options.slice_axis = 2;
             c.options.neighbours = c.options.neighbours == 6 ? 4 : 8;
-            assert_int_equal(grow(&c, &flat), LOB_OK);
+            assert_ok(grow(&c, &flat));
             must_equal(&c, &solid, &flat, "one slice");
             done++;
         }
@@ -227,11 +223,7 @@ static void store_as(lob_volume *image, lob_type type)
     image->data = malloc((size_t)n * lob_type_of(type)->bytes);
     assert_non_null(image->data);
     image->type = type;
-    for (int64_t i = 0; i < n; i++)
-        if (type == LOB_F32)
-            ((float *)image->data)[i] = (float)values[i];
-        else
-            ((double *)image->data)[i] = values[i];
+    for (int64_t i = 0; i < n; i++) put_number(image, i, values[i]);
     free(values);
 }
 
@@ -242,28 +234,13 @@ static void check_whole_numbers(growcut_case *c, const lob_growcut_output *out)
     for (int i = 0; i < 2; i++) {
         lob_growcut_output real = growcut_output_make(c);
         store_as(&c->image, i ? LOB_F64 : LOB_F32);
-        assert_int_equal(grow(c, &real), LOB_OK);
+        assert_ok(grow(c, &real));
         must_equal(c, out, &real, i ? "stored as float64" : "stored as float32");
         growcut_output_free(&real);
     }
 }
 
-static void whole_numbers_of_any_type(void **state)
+TEST(whole_numbers_of_any_type)
 {
-    (void)state;
     on_cases(8400, check_whole_numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(run_twice),
-        cmocka_unit_test(flipped),
-        cmocka_unit_test(labels_renamed),
-        cmocka_unit_test(redundant_seed),
-        cmocka_unit_test(padded_by_mask),
-        cmocka_unit_test(one_slice_is_2d),
-        cmocka_unit_test(whole_numbers_of_any_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,11 +28,10 @@ static unsigned char *compress_to(const char *path, unsigned char *bytes, size_t
 {
     lob_output out;
     lob_error error = {.text = ""};
-    assert_int_equal(lob_output_begin(&out, path, true, &error), LOB_OK);
+    assert_ok(lob_output_begin(&out, path, true, &error));
     double compress_s = 0;
-    assert_int_equal(
-        lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error), LOB_OK);
-    assert_int_equal(lob_output_commit(&out, &error), LOB_OK);
+    assert_ok(lob_gzip_write(&out, from_memory, bytes, n, level, threads, &compress_s, &error));
+    assert_ok(lob_output_commit(&out, &error));
     return slurp(path, size);
 }
 
@@ -52,7 +51,7 @@ static int zlib_agrees(const unsigned char *gz, size_t size, const unsigned char
     return ok;
 }
 
-static void one_member_at_any_thread_count(void **state)
+TEST(one_member_at_any_thread_count)
 {
     static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
                                    262145, 294912, 1000003, 16777216, 16777217};
@@ -85,7 +84,7 @@ static void one_member_at_any_thread_count(void **state)
             }
             unsigned char *back = malloc(n + 1);
             lob_gzip_rest rest;
-            assert_int_equal(lob_gunzip(back, n, &rest, first, first_size, path, NULL), LOB_OK);
+            assert_ok(lob_gunzip(back, n, &rest, first, first_size, path, NULL));
             assert_memory_equal(back, bytes, n);
             assert_int_equal(rest.trailing, 0);
             assert_int_equal(rest.surplus, 0);
@@ -132,21 +131,21 @@ static lob_status inflate_both_ways(unsigned char *out, size_t n, lob_gzip_rest 
     return st;
 }
 
-static void members_and_what_follows(void **state)
+TEST(members_and_what_follows)
 {
     unsigned char *bytes = sample(N), out[N];
     for (int members = 1; members <= 2; members++) {
         size_t size;
         lob_gzip_rest rest;
         unsigned char *gz = small_file(bytes, members, &size);
-        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N, &rest, gz, size, NULL));
         assert_memory_equal(out, bytes, N);
 
         memset(gz + size, 0, 100); /* tapes pad with zeros */
-        assert_int_equal(inflate_both_ways(out, N, &rest, gz, size + 100, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N, &rest, gz, size + 100, NULL));
         assert_int_equal(rest.trailing, 100);
 
-        assert_int_equal(inflate_both_ways(out, N - 10, &rest, gz, size, NULL), LOB_OK);
+        assert_ok(inflate_both_ways(out, N - 10, &rest, gz, size, NULL));
         assert_int_equal(rest.surplus, 10);
         assert_memory_equal(out, bytes, N - 10);
         free(gz);
@@ -154,7 +153,7 @@ static void members_and_what_follows(void **state)
     free(bytes);
 }
 
-static void parts_are_where_they_were_asked_for(void **state)
+TEST(parts_are_where_they_were_asked_for)
 {
     unsigned char *bytes = sample(N), out[30];
     size_t size;
@@ -165,7 +164,7 @@ static void parts_are_where_they_were_asked_for(void **state)
         {900, 5,  out + 25}
     };
     lob_gzip_rest rest;
-    assert_int_equal(lob_gunzip_parts(parts, 3, &rest, gz, size, "f.gz", NULL), LOB_OK);
+    assert_ok(lob_gunzip_parts(parts, 3, &rest, gz, size, "f.gz", NULL));
     assert_memory_equal(out, bytes + 5, 10);
     assert_memory_equal(out + 10, bytes + 490, 15);
     assert_memory_equal(out + 25, bytes + 900, 5);
@@ -174,7 +173,7 @@ static void parts_are_where_they_were_asked_for(void **state)
     free(bytes);
 }
 
-static void damage_is_found(void **state)
+TEST(damage_is_found)
 {
     unsigned char *bytes = sample(N), out[N + 1];
     size_t size;
@@ -207,7 +206,7 @@ static void damage_is_found(void **state)
     free(bytes);
 }
 
-static void a_bomb_is_not_justified(void **state)
+TEST(a_bomb_is_not_justified)
 {
     assert_true(lob_gzip_justifies(1000 * 1000, 1000));
     assert_false(lob_gzip_justifies(1040 * 1000 + 2000, 1000));
@@ -223,7 +222,7 @@ static void a_bomb_is_not_justified(void **state)
     free(zeros);
 }
 
-static void the_head_needs_no_end(void **state)
+TEST(the_head_needs_no_end)
 {
     unsigned char *bytes = sample(N), head[20];
     size_t size;
@@ -234,17 +233,4 @@ static void the_head_needs_no_end(void **state)
     assert_int_equal(lob_gunzip_head(head, sizeof head, gz, 0), 0);
     free(gz);
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_member_at_any_thread_count),
-        cmocka_unit_test(members_and_what_follows),
-        cmocka_unit_test(parts_are_where_they_were_asked_for),
-        cmocka_unit_test(damage_is_found),
-        cmocka_unit_test(a_bomb_is_not_justified),
-        cmocka_unit_test(the_head_needs_no_end),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

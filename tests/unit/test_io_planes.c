@@ -36,8 +36,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     lob_read_options options = lob_read_defaults();
     options.frame = frame;
     options.threads = 2;
-    if (lob_read(&whole, path, &options, &whole_info, &error) != LOB_OK)
-        fail_msg("%s: %s", what, error.text);
+    whole = read_volume(path, &options, &whole_info);
     if (lob_planes_open(&planes, &v, path, &options, &info, &error) != LOB_OK)
         fail_msg("%s: %s", what, error.text);
     assert_null(v.data);
@@ -72,10 +71,9 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     lob_volume_free(&whole);
 }
 
-static void nifti_of_every_type(void **state)
+TEST(nifti_of_every_type)
 {
     static const int codes[] = {2, 4, 8, 16, 64, 128, 256, 512, 768, 1024, 1280, 1536, 2304};
-    static image_file file;
     for (size_t c = 0; c < COUNT(codes); c++)
         for (int kind = 0; kind < 12; kind++) { /* version, byte order, one or more of the rest */
             const bool colours = lob_nifti_type_of(codes[c])->channels > 1;
@@ -83,9 +81,8 @@ static void nifti_of_every_type(void **state)
             char what[64];
             snprintf(what, sizeof what, "datatype %d, kind %d", codes[c], kind);
             made m = make(1 + kind % 2, kind / 2 % 2, codes[c], 3, 2, 5, frames, vectors);
-            made_file(&file, &m);
-            spill(scratch("in.nii"), file.bytes, file.size);
-            spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+            put_made(scratch("in.nii"), &m, false);
+            put_made(scratch("in.nii.gz"), &m, true);
             for (int64_t frame = 0; frame < frames; frame++) {
                 expect_read(what, scratch("in.nii"), frame);
                 expect_read(what, scratch("in.nii.gz"), frame);
@@ -93,38 +90,34 @@ static void nifti_of_every_type(void **state)
         }
 }
 
-static void many_components_of_a_gzip_file(void **state)
+TEST(many_components_of_a_gzip_file)
 {
-    static image_file file;
     made m = make(1, false, 2, 3, 2, 2, 1, 100);
-    made_file(&file, &m);
-    spill_gz(scratch("in.nii.gz"), file.bytes, file.size);
+    put_made(scratch("in.nii.gz"), &m, true);
     expect_read("100 components", scratch("in.nii.gz"), 0);
 }
 
 static const char *const names[] = {"a.nii", "a.nii.gz", "a.hdr", "a.img.gz", "a.h5"};
 
-static void every_format(void **state)
+TEST(every_format)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         for (int channels = 1; channels <= 3; channels += 2) {
             lob_volume v =
                 noise_volume(channels == 1 ? LOB_F32 : LOB_U8, (lob_dims){37, 21, 70}, channels);
             const lob_write_options options = {.force = true, .threads = 2, .level = 1};
-            lob_error error = {.text = ""};
-            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
-                fail_msg("%s: %s", names[i], error.text);
+            write_volume(&v, scratch(names[i]), &options);
             expect_read(names[i], scratch(names[i]), -1);
             lob_volume_free(&v);
         }
     lob_volume v = noise_volume(LOB_U16, (lob_dims){9, 7, 1}, 3);
-    assert_int_equal(lob_write(&v, scratch("a.png"), NULL, NULL), LOB_OK);
+    write_volume(&v, scratch("a.png"), NULL);
     expect_read("a.png", scratch("a.png"), -1);
     lob_volume_free(&v);
 }
 
 /* Labels of several blocks of gzip, put in pieces of different thickness. */
-static void the_bytes_of_lob_write(void **state)
+TEST(the_bytes_of_lob_write)
 {
     static const lob_type types[] = {LOB_U8, LOB_I16, LOB_I32};
     for (size_t i = 0; i < COUNT(names); i++)
@@ -138,8 +131,7 @@ static void the_bytes_of_lob_write(void **state)
             }
             lob_write_options options = {.force = true, .labels = true, .threads = 3, .level = 6};
             lob_error error = {.text = ""};
-            if (lob_write(&v, scratch(names[i]), &options, &error) != LOB_OK)
-                fail_msg("%s: %s", names[i], error.text);
+            write_volume(&v, scratch(names[i]), &options);
             size_t want_bytes, got_bytes;
             unsigned char *want = slurp(scratch(names[i]), &want_bytes);
             const int files = scratch_files();
@@ -167,7 +159,7 @@ static void the_bytes_of_lob_write(void **state)
         }
 }
 
-static void half_a_volume_leaves_nothing(void **state)
+TEST(half_a_volume_leaves_nothing)
 {
     for (size_t i = 0; i < COUNT(names); i++)
         for (int commit = 0; commit < 2; commit++) {
@@ -175,9 +167,8 @@ static void half_a_volume_leaves_nothing(void **state)
             lob_plane_writer *writer;
             lob_error error = {.text = ""};
             const int files = scratch_files();
-            assert_int_equal(
-                lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error), LOB_OK);
-            assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_OK);
+            assert_ok(lob_plane_writer_begin(&writer, &v, 9, scratch(names[i]), NULL, &error));
+            assert_ok(lob_plane_writer_put(writer, v.data, 3, &error));
             assert_int_equal(lob_plane_writer_put(writer, v.data, 3, &error), LOB_EINTERNAL);
             if (commit)
                 assert_int_equal(lob_plane_writer_commit(writer, &error), LOB_EINTERNAL);
@@ -191,12 +182,12 @@ static void half_a_volume_leaves_nothing(void **state)
 }
 
 /* What lob_read refuses is refused, at the latest with the last plane, by the same line. */
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     lob_volume v = noise_volume(LOB_U16, (lob_dims){31, 29, 17}, 1);
-    assert_int_equal(lob_write(&v, scratch("good.nii.gz"), NULL, NULL), LOB_OK);
-    assert_int_equal(lob_write(&v, scratch("good.nii"), NULL, NULL), LOB_OK);
-    assert_int_equal(lob_write(&v, scratch("good.h5"), NULL, NULL), LOB_OK);
+    write_volume(&v, scratch("good.nii.gz"), NULL);
+    write_volume(&v, scratch("good.nii"), NULL);
+    write_volume(&v, scratch("good.h5"), NULL);
     static const char *const sources[] = {"good.nii.gz", "good.nii", "good.h5"};
     unsigned char *out = malloc((size_t)(v.dims.nz * plane_bytes(&v)));
     for (size_t i = 0; i < COUNT(sources); i++) {
@@ -227,17 +218,4 @@ static void what_is_refused(void **state)
     }
     free(out);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nifti_of_every_type, scratch_clear),
-        cmocka_unit_test_teardown(many_components_of_a_gzip_file, scratch_clear),
-        cmocka_unit_test_teardown(every_format, scratch_clear),
-        cmocka_unit_test_teardown(the_bytes_of_lob_write, scratch_clear),
-        cmocka_unit_test_teardown(half_a_volume_leaves_nothing, scratch_clear),
-        cmocka_unit_test_teardown(what_is_refused, scratch_clear),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -2,8 +2,10 @@
 #include "io/io.h"
 #include "io/png.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
+#include "tests/unit/volume_of.h"
 
 #include <png.h>
 
@@ -34,21 +36,19 @@ static const struct {
     {"colour words", LOB_U16, 3},
 };
 
-static void what_fits_comes_back(void **state)
+TEST(what_fits_comes_back)
 {
     for (size_t i = 0; i < COUNT(kept); i++) {
-        lob_volume v = flat_volume(kept[i].type, kept[i].channels), back = lob_volume_empty();
-        lob_error error = {.text = ""};
+        lob_volume v = flat_volume(kept[i].type, kept[i].channels);
         lob_file_info info = {0};
-        if (write_png(&v, scratch("a.png"), &error) != LOB_OK) fail_msg("%s", error.text);
-        if (lob_read(&back, scratch("a.png"), NULL, &info, &error) != LOB_OK)
-            fail_msg("%s", error.text);
+        assert_ok(write_png(&v, scratch("a.png"), NULL));
+        lob_volume back = read_volume(scratch("a.png"), NULL, &info);
         assert_string_equal(info.format, "PNG");
         assert_int_equal(info.warnings, 0);
         assert_same_volume(kept[i].what, &v, &back);
         size_t one_size, two_size;
         unsigned char *one = slurp(scratch("a.png"), &one_size);
-        assert_int_equal(write_png(&v, scratch("b.png"), &error), LOB_OK);
+        assert_ok(write_png(&v, scratch("b.png"), NULL));
         unsigned char *two = slurp(scratch("b.png"), &two_size);
         assert_int_equal(one_size, two_size);
         assert_memory_equal(one, two, one_size);
@@ -59,12 +59,12 @@ static void what_fits_comes_back(void **state)
     }
 }
 
-static void labels_of_wider_types_are_stored_in_16_bits(void **state)
+TEST(labels_of_wider_types_are_stored_in_16_bits)
 {
-    lob_volume v = flat_volume(LOB_I32, 1), back = lob_volume_empty();
+    lob_volume v = flat_volume(LOB_I32, 1);
     for (int i = 0; i < W * H; i++) ((int32_t *)v.data)[i] = i * 1872;
-    assert_int_equal(write_png(&v, scratch("l.png"), NULL), LOB_OK);
-    assert_int_equal(lob_read(&back, scratch("l.png"), NULL, NULL, NULL), LOB_OK);
+    assert_ok(write_png(&v, scratch("l.png"), NULL));
+    lob_volume back = read_volume(scratch("l.png"), NULL, NULL);
     assert_int_equal(back.type, LOB_U16);
     for (int i = 0; i < W * H; i++) assert_int_equal(((uint16_t *)back.data)[i], i * 1872);
     lob_volume_free(&back);
@@ -88,18 +88,15 @@ static const struct {
     {"colour of another type", LOB_I16, 3, 1, 1, 0,     "int16"          },
 };
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
     const int files = scratch_files();
     for (size_t i = 0; i < COUNT(refused); i++) {
         lob_error error = {.text = ""};
-        lob_volume like = lob_volume_empty(), v;
-        like.dims = (lob_dims){W, H, refused[i].nz};
-        like.geometry = lob_geometry_of_spacing((const double[3]){1, 1, 1});
-        assert_int_equal(lob_volume_like(&v, &like, refused[i].type, refused[i].channels), LOB_OK);
+        const lob_dims dims = {W, H, refused[i].nz};
+        lob_volume v = zeros(refused[i].type, dims, refused[i].channels);
         v.slope = refused[i].slope;
-        if (refused[i].type == LOB_I16) *(int16_t *)v.data = (int16_t)refused[i].first;
-        if (refused[i].type == LOB_I32) *(int32_t *)v.data = (int32_t)refused[i].first;
+        put_number(&v, 0, refused[i].first);
         const lob_status st = write_png(&v, scratch("no.png"), &error);
         if (st != LOB_EDATA || !strstr(error.text, refused[i].says))
             fail_msg("%s: %s", refused[i].what, error.text);
@@ -207,16 +204,13 @@ static int wanted(const kind *k, int x, int y, int c)
     return k->depth < 8 ? value * 255 / ((1 << k->depth) - 1) : value;
 }
 
-static void every_kind_is_read(void **state)
+TEST(every_kind_is_read)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         const kind *k = &kinds[i];
-        lob_volume v = lob_volume_empty();
-        lob_error error = {.text = ""};
         lob_file_info info = {0};
-        put_kind(k, scratch("kind.png"));
-        if (lob_read(&v, scratch("kind.png"), NULL, &info, &error) != LOB_OK)
-            fail_msg("%s: %s", k->what, error.text);
+        put_kind(k, scratch(k->what));
+        lob_volume v = read_volume(scratch(k->what), NULL, &info);
         if (v.type != k->type || v.channels != k->channels || info.warnings != k->warnings)
             fail_msg("%s: %s, %d channels, %d warnings", k->what, lob_type_of(v.type)->name,
                      v.channels, info.warnings);
@@ -234,26 +228,21 @@ static void every_kind_is_read(void **state)
 }
 
 /* Cut at every byte: only the loss of what follows the image could pass, and it does not either. */
-static void files_cut_anywhere_are_refused(void **state)
+TEST(files_cut_anywhere_are_refused)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
         put_kind(&kinds[i], scratch("whole.png"));
         unsigned char *bytes = slurp(scratch("whole.png"), &size);
         for (size_t n = 0; n < size; n++) {
-            lob_volume v = lob_volume_empty();
-            lob_error error = {.text = ""};
             spill(scratch("cut.png"), bytes, n);
-            const lob_status st = lob_read(&v, scratch("cut.png"), NULL, NULL, &error);
-            if (st != LOB_EDATA || v.data || !error.text[0])
-                fail_msg("%s cut to %zu of %zu bytes: %s", kinds[i].what, n, size,
-                         lob_status_text(st));
+            assert_refused(scratch("cut.png"), NULL, LOB_EDATA, "cut.png");
         }
         free(bytes);
     }
 }
 
-static void files_changed_anywhere_do_no_harm(void **state)
+TEST(files_changed_anywhere_do_no_harm)
 {
     for (size_t i = 0; i < COUNT(kinds); i++) {
         size_t size;
@@ -274,7 +263,7 @@ static void files_changed_anywhere_do_no_harm(void **state)
 }
 
 /* A header may claim any size; memory follows what the file can hold. */
-static void a_header_alone_gets_no_memory(void **state)
+TEST(a_header_alone_gets_no_memory)
 {
     size_t size;
     put_kind(&kinds[4], scratch("whole.png"));
@@ -289,53 +278,34 @@ static void a_header_alone_gets_no_memory(void **state)
     for (int i = 0; i < 4; i++) bytes[29 + i] = (unsigned char)(crc >> (24 - 8 * i));
     spill(scratch("bomb.png"), bytes, size);
     free(bytes);
-    lob_volume v = lob_volume_empty();
-    lob_error error = {.text = ""};
-    assert_int_equal(lob_read(&v, scratch("bomb.png"), NULL, NULL, &error), LOB_EDATA);
-    assert_non_null(strstr(error.text, "more pixels"));
+    assert_refused(scratch("bomb.png"), NULL, LOB_EDATA, "more pixels");
     lob_read_options options = lob_read_defaults();
     options.max_memory = W * H * 2 - 1;
-    assert_int_equal(lob_read(&v, scratch("whole.png"), &options, NULL, &error), LOB_ENOMEM);
+    assert_refused(scratch("whole.png"), &options, LOB_ENOMEM, "");
     options.header_only = true;
-    assert_int_equal(lob_read(&v, scratch("whole.png"), &options, NULL, &error), LOB_OK);
+    lob_volume v = read_volume(scratch("whole.png"), &options, NULL);
     assert_null(v.data);
     lob_volume_free(&v);
 }
 
-static void previews_are_written_by_name(void **state)
+TEST(previews_are_written_by_name)
 {
     unsigned char rgb[3 * W * H];
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7);
     lob_error error = {.text = ""};
     double spent = 0;
-    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error), LOB_OK);
+    assert_ok(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error));
     assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, false, &spent, &error),
                      LOB_ECREATE);
-    assert_int_equal(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &spent, &error), LOB_OK);
+    assert_ok(lob_png_write_rgb(scratch("p.png"), rgb, W, H, true, &spent, &error));
     assert_int_equal(lob_png_write_rgb(scratch("q.png"), rgb, 0, H, true, &spent, &error),
                      LOB_EARG);
     assert_int_equal(lob_png_write_rgb(scratch("none/q.png"), rgb, W, H, true, &spent, &error),
                      LOB_ECREATE);
     assert_true(spent > 0);
-    lob_volume v = lob_volume_empty();
-    assert_int_equal(lob_read(&v, scratch("p.png"), NULL, NULL, &error), LOB_OK);
+    lob_volume v = read_volume(scratch("p.png"), NULL, NULL);
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < W * H; i++)
             assert_int_equal(((unsigned char *)v.data)[c * W * H + i], rgb[i * 3 + c]);
     lob_volume_free(&v);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_fits_comes_back),
-        cmocka_unit_test(labels_of_wider_types_are_stored_in_16_bits),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(every_kind_is_read),
-        cmocka_unit_test(files_cut_anywhere_are_refused),
-        cmocka_unit_test(files_changed_anywhere_do_no_harm),
-        cmocka_unit_test(a_header_alone_gets_no_memory),
-        cmocka_unit_test(previews_are_written_by_name),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

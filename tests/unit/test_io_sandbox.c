@@ -10,31 +10,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void silent(int out, void *user)
-{
-    (void)out;
-    (void)user;
-}
+static void silent(int out, void *user) {}
 
 static void aborts(int out, void *user)
 {
-    (void)out;
-    (void)user;
     signal(SIGABRT, SIG_DFL);
     abort();
 }
 
 static void exits(int out, void *user)
 {
-    (void)out;
-    (void)user;
     _exit(1);
 }
 
 static void spins(int out, void *user)
 {
-    (void)out;
-    (void)user;
     lob_sandbox_limit(0, 1 << 30);
     for (volatile unsigned i = 0;; i++) {
     }
@@ -42,21 +32,16 @@ static void spins(int out, void *user)
 
 static void sleeps(int out, void *user)
 {
-    (void)out;
-    (void)user;
     sleep(100);
 }
 
 static void interrupted(int out, void *user)
 {
-    (void)out;
-    (void)user;
     raise(SIGTERM); /* the parent's handler is not run here */
 }
 
 static void on_term(int number)
 {
-    (void)number;
     _exit(0);
 }
 
@@ -74,7 +59,7 @@ static const struct {
     {"is interrupted",         interrupted, 0, LOB_SANDBOX_INTERRUPTED},
 };
 
-static void ends_are_told_apart(void **state)
+TEST(ends_are_told_apart)
 {
     signal(SIGTERM, on_term);
     for (size_t i = 0; i < COUNT(ends); i++) {
@@ -99,7 +84,7 @@ static void sends_much(int out, void *user)
     lob_sandbox_send(out, bytes, LONG);
 }
 
-static void what_is_sent_arrives(void **state)
+TEST(what_is_sent_arrives)
 {
     int start = 5;
     lob_sandbox box;
@@ -112,7 +97,7 @@ static void what_is_sent_arrives(void **state)
     free(bytes);
 }
 
-static void a_child_that_still_sends_is_stopped(void **state)
+TEST(a_child_that_still_sends_is_stopped)
 {
     int start = 0;
     lob_sandbox box;
@@ -123,7 +108,6 @@ static void a_child_that_still_sends_is_stopped(void **state)
 
 static void tries_files(int out, void *user)
 {
-    (void)user;
     char found[3] = {0, 0, 0};
     found[0] = write(LOB_SANDBOX_KEPT, "x", 1) == 1;
     lob_sandbox_files(false);
@@ -133,7 +117,7 @@ static void tries_files(int out, void *user)
     lob_sandbox_send(out, found, sizeof found);
 }
 
-static void files_stay_shut(void **state)
+TEST(files_stay_shut)
 {
     char found[3], byte = 0;
     const int fd = open(scratch("kept"), O_RDWR | O_CREAT, 0600);
@@ -168,7 +152,7 @@ static void counts(int out, void *user)
     lob_sandbox_send(out, &fine, 1);
 }
 
-static void every_index_is_met_once(void **state)
+TEST(every_index_is_met_once)
 {
     static const count_request asked[] = {
         {0,    4  },
@@ -185,16 +169,4 @@ static void every_index_is_met_once(void **state)
         lob_sandbox_finish(&box, NULL);
         assert_true(fine);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_are_told_apart),
-        cmocka_unit_test(what_is_sent_arrives),
-        cmocka_unit_test(a_child_that_still_sends_is_stopped),
-        cmocka_unit_test(files_stay_shut),
-        cmocka_unit_test(every_index_is_met_once),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

@@ -3,6 +3,8 @@
 #include "measures_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 
 enum { BLOB, NOISE, EMPTY, FULL, APART };
 
@@ -45,16 +47,6 @@ static void fill(uint8_t *out, lob_dims d, int how, uint64_t *state)
     }
 }
 
-static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
-{
-    lob_volume v = lob_volume_empty();
-    v.data = data;
-    v.type = type;
-    v.dims = dims;
-    v.geometry = lob_geometry_of_spacing(spacing_mm);
-    return v;
-}
-
 static void check_number(const char *what, int32_t label, const char *name, double got, double want)
 {
     if (isnan(got) && isnan(want)) return;
@@ -76,9 +68,8 @@ static void check_row(const char *what, const lob_overlap *got, const lob_overla
     check_number(what, got->label, "volume", got->volume_b_mm3, want->volume_b_mm3);
 }
 
-static void agrees_with_the_definitions(void **unused)
+TEST(agrees_with_the_definitions)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         const lob_dims d = cases[c].dims;
         const size_t n = (size_t)(d.nx * d.ny * d.nz);
@@ -94,9 +85,7 @@ static void agrees_with_the_definitions(void **unused)
         int32_t count = 0, count_again = 0;
         int equal = 0;
         lob_context context = {.threads = 1};
-        assert_int_equal(
-            lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, NULL),
-            LOB_OK);
+        assert_ok(lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, NULL));
         assert_int_equal(equal, memcmp(a, b, n) == 0);
 
         int32_t row = 0;
@@ -110,9 +99,8 @@ static void agrees_with_the_definitions(void **unused)
         assert_int_equal(row, count);
 
         context.threads = 3;
-        assert_int_equal(
-            lob_compare_labels(&again, &count_again, &equal, &va, "a", &vb, "b", 1, &context, NULL),
-            LOB_OK);
+        assert_ok(lob_compare_labels(&again, &count_again, &equal, &va, "a", &vb, "b", 1, &context,
+                                     NULL));
         assert_int_equal(count, count_again);
         if (count && memcmp(rows, again, (size_t)count * sizeof *rows) != 0)
             fail_msg("%s: three threads give other bytes", cases[c].what);
@@ -123,20 +111,17 @@ static void agrees_with_the_definitions(void **unused)
     }
 }
 
-static void types_may_differ(void **unused)
+TEST(types_may_differ)
 {
-    (void)unused;
     float a[] = {0, 1, 2, 70000, 70000, 5};
     int64_t b[] = {0, 1, 2, 70000, 5, 5};
     const lob_dims d = {6, 1, 1};
     const lob_volume va = volume_of(a, LOB_F32, d, (double[]){1, 1, 1});
     const lob_volume vb = volume_of(b, LOB_I64, d, (double[]){1, 1, 1});
-    const lob_context context = {.threads = 2};
     lob_overlap *rows = NULL;
     int32_t count = 0;
     int equal = 1;
-    assert_int_equal(
-        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 0, &context, NULL), LOB_OK);
+    assert_ok(lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 0, THREADS(2), NULL));
     assert_int_equal(count, 4);
     assert_int_equal(equal, 0);
     assert_int_equal(rows[3].label, 70000);
@@ -164,9 +149,8 @@ static lob_status compare_within(lob_overlap **rows, const lob_volume *a, const 
 }
 
 /* What is enough for one thread is enough for many, with the same bits; a byte less is not. */
-static void memory_is_shared(void **unused)
+TEST(memory_is_shared)
 {
-    (void)unused;
     enum { LABELS = 32 };
     const lob_dims d = {64, 32, 9};
     uint8_t a[64 * 32 * 9], b[64 * 32 * 9];
@@ -174,7 +158,7 @@ static void memory_is_shared(void **unused)
     const lob_volume va = volume_of(a, LOB_U8, d, (double[]){1, 1, 2});
     const lob_volume vb = volume_of(b, LOB_U8, d, (double[]){1, 1, 2});
     lob_overlap *want = NULL, *rows = NULL;
-    assert_int_equal(compare_within(&want, &va, &vb, 1, 0), LOB_OK);
+    assert_ok(compare_within(&want, &va, &vb, 1, 0));
     int64_t too_little = 1, enough = 1 << 26;
     while (enough - too_little > 1) {
         const int64_t middle = (too_little + enough) / 2;
@@ -188,7 +172,7 @@ static void memory_is_shared(void **unused)
     }
     assert_true(enough > 65536 * 8); /* the histogram counts */
     for (int threads = 1; threads <= 8; threads++) {
-        assert_int_equal(compare_within(&rows, &va, &vb, threads, enough), LOB_OK);
+        assert_ok(compare_within(&rows, &va, &vb, threads, enough));
         assert_memory_equal(rows, want, LABELS * sizeof *rows);
         free(rows);
         assert_int_equal(compare_within(&rows, &va, &vb, threads, too_little), LOB_ENOMEM);
@@ -196,22 +180,16 @@ static void memory_is_shared(void **unused)
     free(want);
 }
 
-static int stop(void *user, double done)
+TEST(refuses)
 {
-    (void)user;
-    (void)done;
-    return 1;
-}
-
-static void refuses(void **unused)
-{
-    (void)unused;
     float a[] = {0, 1, 2.5f}, whole[] = {0, 1, 2};
     const double mm[] = {1, 1, 1};
     const lob_volume half = volume_of(a, LOB_F32, (lob_dims){3, 1, 1}, mm);
     const lob_volume good = volume_of(whole, LOB_F32, (lob_dims){3, 1, 1}, mm);
     const lob_volume turned = volume_of(whole, LOB_F32, (lob_dims){1, 3, 1}, mm);
-    const lob_context one = {.threads = 1}, cancels = {.threads = 1, .progress = stop};
+    progress_log stop = {.stop_at = 0};
+    const lob_context one = {.threads = 1},
+                      cancels = {.threads = 1, .progress = listen, .user = &stop};
     const lob_context narrow = {.threads = 1, .max_memory = 1};
     const struct {
         const char *what;
@@ -234,15 +212,4 @@ static void refuses(void **unused)
         if (got != bad[i].want || rows || count || !error.text[0])
             fail_msg("%s: %s: %s", bad[i].what, lob_status_text(got), error.text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_definitions),
-        cmocka_unit_test(types_may_differ),
-        cmocka_unit_test(memory_is_shared),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

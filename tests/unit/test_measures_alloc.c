@@ -6,36 +6,29 @@
 #include "kernels/phantom/phantom.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 static const double mm[] = {1, 2, 3};
+static const lob_dims dims = {5, 4, 3};
 
 static lob_status distance_attempt(void *user)
 {
-    (void)user;
     const uint8_t set[60] = {[17] = 1};
     float squared[60];
-    return lob_distance_squared(squared, set, (lob_dims){5, 4, 3}, mm, 3);
+    return lob_distance_squared(squared, set, dims, mm, 3);
 }
 
 static lob_status compare_attempt(void *user)
 {
-    (void)user;
     uint8_t a[60] = {[7] = 1, [8] = 1, [20] = 9, [59] = 4};
     uint8_t b[60] = {[8] = 1, [9] = 1, [21] = 9, [33] = 200};
-    lob_volume va = lob_volume_empty();
-    va.data = a;
-    va.type = LOB_U8;
-    va.dims = (lob_dims){5, 4, 3};
-    va.geometry = lob_geometry_of_spacing(mm);
-    lob_volume vb = va;
-    vb.data = b;
-    const lob_context context = {.threads = 1};
+    const lob_volume va = volume_of(a, LOB_U8, dims, mm), vb = volume_of(b, LOB_U8, dims, mm);
     lob_overlap *rows = NULL;
     int32_t count = 0;
     int equal = 0;
     lob_error error = {.text = ""};
     const lob_status st =
-        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, &context, &error);
+        lob_compare_labels(&rows, &count, &equal, &va, "a", &vb, "b", 1, THREADS(1), &error);
     assert_true((st == LOB_OK) == (rows != NULL));
     assert_true((st == LOB_OK) == (error.text[0] == '\0'));
     free(rows);
@@ -46,20 +39,14 @@ static lob_status growcut_attempt(void *user)
 {
     uint8_t image[60], seeds[60] = {[7] = 1, [8] = 1, [20] = 2}, labels[60], tie[60];
     for (int i = 0; i < 60; i++) image[i] = (uint8_t)(i % 7);
-    lob_volume im = lob_volume_empty();
-    im.data = image;
-    im.type = LOB_U8;
-    im.dims = (lob_dims){5, 4, 3};
-    im.geometry = lob_geometry_of_spacing(mm);
-    lob_volume se = im;
-    se.data = seeds;
-    const lob_context context = {.threads = 2};
+    const lob_volume im = volume_of(image, LOB_U8, dims, mm);
+    const lob_volume se = volume_of(seeds, LOB_U8, dims, mm);
     lob_growcut_options options = lob_growcut_defaults();
     options.slice_axis = *(int *)user;
     options.neighbours = options.slice_axis < 0 ? 26 : 8;
     const lob_growcut_input in = {&im, &se, 2, NULL, NULL};
     const lob_growcut_output out = {labels, NULL, tie};
-    return lob_growcut_cpu(&out, NULL, &in, &options, &context, NULL);
+    return lob_growcut_cpu(&out, NULL, &in, &options, THREADS(2), NULL);
 }
 
 static lob_status phantom_attempt(void *user)
@@ -67,10 +54,9 @@ static lob_status phantom_attempt(void *user)
     lob_phantom_options o = lob_phantom_defaults(*(lob_phantom_kind *)user);
     o.dims = (lob_dims){12, 11, 17};
     o.cells = 2;
-    const lob_context context = {.threads = 2};
     lob_volume image, truth, seeds;
     lob_error error = {.text = ""};
-    const lob_status st = lob_phantom(&image, &truth, &seeds, &o, &context, &error);
+    const lob_status st = lob_phantom(&image, &truth, &seeds, &o, THREADS(2), &error);
     if (st != LOB_OK) {
         assert_true(error.text[0]);
         assert_null(image.data);
@@ -83,35 +69,24 @@ static lob_status phantom_attempt(void *user)
     return st;
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
     assert_true(alloc_fail_sweep("distance", distance_attempt, NULL) >= 3);
 }
 
-static void test_compare(void **state)
+TEST(test_compare)
 {
     assert_true(alloc_fail_sweep("compare", compare_attempt, NULL) >= 10);
 }
 
-static void test_growcut(void **state)
+TEST(test_growcut)
 {
     for (int axis = -1; axis < 3; axis++)
         assert_true(alloc_fail_sweep("growcut", growcut_attempt, &axis) >= 15);
 }
 
-static void test_phantom(void **state)
+TEST(test_phantom)
 {
     for (lob_phantom_kind kind = 0; kind < LOB_PHANTOMS; kind++)
         assert_true(alloc_fail_sweep("phantom", phantom_attempt, &kind) >= 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_growcut),
-        cmocka_unit_test(test_phantom),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

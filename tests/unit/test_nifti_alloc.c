@@ -14,9 +14,8 @@ static void put_scans(void)
     static image_file file;
     made m = make(1, true, 4, 5, 4, 3, 4, 2);
     made_extend(&m, 32, 6);
-    made_file(&file, &m);
-    spill(scratch("a.nii"), file.bytes, file.size);
-    spill_gz(scratch("a.nii.gz"), file.bytes, file.size);
+    put_made(scratch("a.nii"), &m, false);
+    put_made(scratch("a.nii.gz"), &m, true);
     m = make(2, false, 4, 5, 4, 3, 4, 2);
     m.pair = true;
     made_finish(&m);
@@ -26,11 +25,9 @@ static void put_scans(void)
     made_voxels(&file, &m);
     spill_gz(scratch("b.img.gz"), file.bytes, file.size);
     m = make(1, false, 128, 5, 4, 3, 4, 1);
-    made_file(&file, &m);
-    spill(scratch("c.nii"), file.bytes, file.size);
+    put_made(scratch("c.nii"), &m, false);
     m = make(1, true, 1536, 5, 4, 3, 4, 1);
-    made_file(&file, &m);
-    spill(scratch("d.nii"), file.bytes, file.size);
+    put_made(scratch("d.nii"), &m, false);
 }
 
 typedef struct {
@@ -54,7 +51,7 @@ static lob_status read_once(void *user)
     return st;
 }
 
-static void reading_survives(void **state)
+TEST(reading_survives)
 {
     reading cases[] = {
         {"a.nii",    0  },
@@ -95,13 +92,13 @@ static lob_status write_once(void *user)
     return st;
 }
 
-static void writing_survives(void **state)
+TEST(writing_survives)
 {
     put_scans();
     lob_volume scan, labels;
     const lob_read_options options = {.frame = 0};
-    assert_int_equal(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL), LOB_OK);
-    assert_int_equal(lob_volume_like(&labels, &scan, LOB_U8, 1), LOB_OK);
+    assert_ok(lob_read(&scan, scratch("a.nii"), &options, NULL, NULL));
+    assert_ok(lob_volume_like(&labels, &scan, LOB_U8, 1));
     writing cases[] = {
         {"out.nii",    &labels, 1},
         {"out.nii.gz", &labels, 1},
@@ -111,13 +108,4 @@ static void writing_survives(void **state)
         assert_true(alloc_fail_sweep(cases[i].name, write_once, &cases[i]) > 2);
     lob_volume_free(&labels);
     lob_volume_free(&scan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(reading_survives, scratch_clear),
-        cmocka_unit_test_teardown(writing_survives, scratch_clear),
-    };
-    return cmocka_run_group_tests(tests, scratch_begin, scratch_end);
 }

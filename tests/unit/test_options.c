@@ -1,6 +1,6 @@
 /* The option table's parser: what it takes, what it refuses, and what help makes of it. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/options.h"
+#include "tools/manual.h"
 
 /* One variable of each kind, its text after parsing tells what came of the arguments. */
 typedef struct {
@@ -89,7 +89,7 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
     return st;
 }
 
-static void test_taken(void **state)
+TEST(test_taken)
 {
     static const struct {
         const char *what, *line, *row, *want;
@@ -126,6 +126,10 @@ static void test_taken(void **state)
         {"an extent without a unit is in voxels",       "a --extent 8",            "extent",     "8vox"       },
         {"an extent in voxels",                         "a --extent 20vox",        "extent",     "20vox"      },
         {"an extent in mm3",                            "a --extent 0.5mm3",       "extent",     "0.5mm3"     },
+        {"an extent in cm3",                            "a --extent 5cm3",         "extent",     "5000mm3"    },
+        {"an extent in millilitres",                    "a --extent 0.25ml",       "extent",     "250mm3"     },
+        {"with a capital litre",                        "a --extent 2mL",          "extent",     "2000mm3"    },
+        {"cubed, with the micro sign",                  "a --extent 1\xc2\xb5m3",  "extent",     "1e-09mm3"   },
         {"an extent in cubic micrometres",              "a --extent 5e8um3",       "extent",     "0.5mm3"     },
         {"bytes",                                       "a --bytes 1000000",       "bytes",      "1000000"    },
         {"binary units",                                "a --bytes 4GiB",          "bytes",      "4GiB"       },
@@ -146,7 +150,7 @@ static void test_taken(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
     static const struct {
         const char *what, *line, *message;
@@ -187,6 +191,8 @@ static void test_refused(void **state)
         {"a number missing in a triple",       "a --triple 1,,3",                 "is not 3 numbers X,Y,Z"               },
         {"out of range in a triple",           "a --triple 1,0,3",                "must be at least 1"                   },
         {"an unknown unit of length",          "a --length 8cm",                  "unknown unit"                         },
+        {"a length is no millilitre",          "a --length 8ml",                  "unknown unit"                         },
+        {"an extent too large in millilitres", "a --extent 1001ml",               "1001ml"                               },
         {"an unknown unit of an extent",       "a --extent 8mm",                  "unknown unit"                         },
         {"a negative length",                  "a --length -8mm",                 "must be at least 0"                   },
         {"an unknown unit of size",            "a --bytes 4gigs",                 "unknown unit"                         },
@@ -207,7 +213,7 @@ static void test_refused(void **state)
 }
 
 /* What was wrong leaves the variable as it was. */
-static void test_refused_value_changes_nothing(void **state)
+TEST(test_refused_value_changes_nothing)
 {
     static const char *const lines[][2] = {
         {"a --number 11",    "number"},
@@ -227,7 +233,7 @@ static void test_refused_value_changes_nothing(void **state)
     }
 }
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
     static const struct {
         const char *a, *b;
@@ -253,13 +259,14 @@ static char *help_text(variables *v)
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
     assert_non_null(to);
-    lob_print_help(to, "lobule test", "a summary", "A story.", "lobule test a", &table, 1, false);
+    const lob_manual manual = {"test", "a summary", "A story.", "lobule test a", &table, 1, false};
+    lob_print_help(to, &manual);
     fclose(to);
     return text;
 }
 
 /* Help shows the defaults that the variables hold, none where there is none, and every row. */
-static void test_help(void **state)
+TEST(test_help)
 {
     static const char *const parts[] = {
         "lobule test: a summary",
@@ -290,7 +297,7 @@ static void test_help(void **state)
     free(text);
 }
 
-static void test_asks_for(void **state)
+TEST(test_asks_for)
 {
     char help[] = "--help", h[] = "-h", dashes[] = "--", other[] = "--helpless";
     char *const found[] = {other, help}, *const letter[] = {h}, *const after[] = {dashes, help};
@@ -310,17 +317,4 @@ static void test_asks_for(void **state)
     assert_false(lob_asks_for(&table, 1, value, 1, "help"));
     assert_false(lob_asks_for(&table, 1, after, 2, "help"));
     assert_false(lob_asks_for(&table, 1, found, 1, "help"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_value_changes_nothing),
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_asks_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

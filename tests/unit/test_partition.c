@@ -5,17 +5,9 @@
 #include "tests/reference/random.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
-
-static lob_volume volume_of(void *data, lob_type type, lob_dims dims, const double spacing_mm[3])
-{
-    lob_volume v = lob_volume_empty();
-    v.data = data;
-    v.type = type;
-    v.dims = dims;
-    v.geometry = lob_geometry_of_spacing(spacing_mm);
-    return v;
-}
 
 static void check_number(const char *what, const char *name, double got, double want)
 {
@@ -113,7 +105,7 @@ static const struct {
 
 /* Voxels of 2 mm3 with faces of 2, 2.5 and 1 mm2, where z leans over along y; and those across x,
  * of 2 mm2 with sides of 1 and 2.5 mm. */
-static void compactness_is_that_of_sheared_voxels(void **state)
+TEST(compactness_is_that_of_sheared_voxels)
 {
     static const double leaning[3][4] = {
         {1, 0, 0,   0},
@@ -126,17 +118,16 @@ static void compactness_is_that_of_sheared_voxels(void **state)
     assert_true(lob_geometry_of_affine(&labels.geometry, leaning));
     const lob_partition_input in = {
         .labels = &labels, .label_count = 1, .truth = &labels, .truth_count = 1};
-    const lob_context context = {.threads = 1};
     for (int axis = -1; axis <= 0; axis++) {
         const lob_partition_options options = {.slice_axis = axis};
         lob_partition got;
-        assert_int_equal(lob_partition_measure(&got, &in, &options, &context, NULL), LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &options, THREADS(1), NULL));
         check_number("eight voxels", "compactness", got.compactness,
                      axis < 0 ? 36 * PI * 16 * 16 / (44.0 * 44 * 44) : 4 * PI * 16 / (28.0 * 28));
     }
 }
 
-static void agrees_with_a_pencil(void **state)
+TEST(agrees_with_a_pencil)
 {
     for (size_t i = 0; i < COUNT(by_hand); i++) {
         const lob_volume labels =
@@ -144,10 +135,8 @@ static void agrees_with_a_pencil(void **state)
         lob_volume truth = labels;
         truth.data = (void *)by_hand[i].truth;
         const lob_partition_input in = {&labels, 9, &truth, 7, NULL};
-        const lob_context context = {.threads = 2};
         lob_partition got;
-        assert_int_equal(lob_partition_measure(&got, &in, &by_hand[i].options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &by_hand[i].options, THREADS(2), NULL));
         check(by_hand[i].what, &got, &by_hand[i].want);
     }
 }
@@ -189,7 +178,7 @@ static void fill(uint8_t *out, lob_dims d, int labels, int first, int holes, uin
     }
 }
 
-static void agrees_with_the_definitions(void **state)
+TEST(agrees_with_the_definitions)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
         const lob_dims d = cases[i].dims;
@@ -218,8 +207,7 @@ static void agrees_with_the_definitions(void **state)
         memset(&got, 0, sizeof got);
         memset(&again, 0, sizeof again);
         lob_context context = {.threads = 1};
-        assert_int_equal(lob_partition_measure(&got, &in, &cases[i].options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_partition_measure(&got, &in, &cases[i].options, &context, NULL));
         /* The image's levels are 16-bit numbers; of 60000 whole ones they lose little. */
         if (channels) {
             assert_true(isnan(want.explained_variation) ||
@@ -228,8 +216,7 @@ static void agrees_with_the_definitions(void **state)
         }
         check(cases[i].what, &got, &want);
         for (context.threads = 2; context.threads < 5; context.threads++) {
-            assert_int_equal(lob_partition_measure(&again, &in, &cases[i].options, &context, NULL),
-                             LOB_OK);
+            assert_ok(lob_partition_measure(&again, &in, &cases[i].options, &context, NULL));
             assert_memory_equal(&got, &again, sizeof got);
         }
         free(labels);
@@ -239,7 +226,7 @@ static void agrees_with_the_definitions(void **state)
 }
 
 /* Integers are used as they are: the figure is that of the definition, in every type of label. */
-static void explained_variation_is_exact(void **state)
+TEST(explained_variation_is_exact)
 {
     int16_t image[] = {-3, -1, 7, 9, 9, 1000};
     int32_t labels[] = {1, 1, 2, 2, 2, 0};
@@ -250,9 +237,8 @@ static void explained_variation_is_exact(void **state)
     const lob_volume vi = volume_of(image, LOB_I16, d, mm);
     const lob_partition_input in = {&vl, 2, &vt, 300, &vi};
     const lob_partition_options options = {.tolerance = 1, .in_voxels = true, .slice_axis = -1};
-    const lob_context context = {.threads = 3};
     lob_partition got;
-    assert_int_equal(lob_partition_measure(&got, &in, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_partition_measure(&got, &in, &options, THREADS(3), NULL));
     const double mean = 21.0 / 5, other = 25.0 / 3;
     const double between = 2 * pow(-2 - mean, 2) + 3 * pow(other - mean, 2);
     const double all = 9 + 1 + 49 + 81 + 81 - 5 * mean * mean;
@@ -263,13 +249,13 @@ static void explained_variation_is_exact(void **state)
     lob_volume still = vi;
     still.data = (void *)flat;
     const lob_partition_input constant = {&vl, 2, &vt, 300, &still};
-    assert_int_equal(lob_partition_measure(&got, &constant, &options, &context, NULL), LOB_OK);
+    assert_ok(lob_partition_measure(&got, &constant, &options, THREADS(3), NULL));
     assert_true(isnan(got.explained_variation));
 }
 
 /* ---- the table of pairs ---- */
 
-static void pairs_are_counted(void **state)
+TEST(pairs_are_counted)
 {
     enum { SIDE = 97 };
     static int64_t want[SIDE][SIDE];
@@ -282,11 +268,10 @@ static void pairs_are_counted(void **state)
         const int64_t count = 1 + random_below(&random, INT64_C(1) << 40);
         want[a][b] += count;
         /* large labels, so that all bits of the key are in use */
-        assert_int_equal(
-            lob_pair_add(&tables[i % 2], UINT32_MAX - (uint32_t)a, (uint32_t)b * 40000000U, count),
-            LOB_OK);
+        assert_ok(
+            lob_pair_add(&tables[i % 2], UINT32_MAX - (uint32_t)a, (uint32_t)b * 40000000U, count));
     }
-    assert_int_equal(lob_pair_merge(&tables[0], &tables[1]), LOB_OK);
+    assert_ok(lob_pair_merge(&tables[0], &tables[1]));
     int64_t found = 0;
     for (int64_t i = 0; i < tables[0].slot_count; i++) {
         const lob_pair *const pair = &tables[0].slots[i];
@@ -305,13 +290,7 @@ static void pairs_are_counted(void **state)
 
 /* ---- what is refused ---- */
 
-static int stop(void *user, double done)
-{
-    (void)user;
-    return done > 0.5;
-}
-
-static void refuses(void **state)
+TEST(refuses)
 {
     uint8_t one[] = {1, 1, 2, 2}, none[] = {0, 0, 0, 0};
     int16_t below[] = {1, -1, 2, 2};
@@ -323,7 +302,9 @@ static void refuses(void **state)
     lob_volume real = good, deep = good;
     real.type = LOB_F64;
     deep.channels = 65;
-    const lob_context plain = {.threads = 1}, cancels = {.threads = 1, .progress = stop};
+    progress_log stop = {.stop_at = nextafter(0.5, 1)};
+    const lob_context plain = {.threads = 1},
+                      cancels = {.threads = 1, .progress = listen, .user = &stop};
     const lob_context narrow = {.threads = 1, .max_memory = 1};
     const lob_partition_options fine = {.slice_axis = -1}, below_zero = {-1, false, -1};
     const lob_partition_options nan = {NAN, false, -1}, axis = {.slice_axis = 3};
@@ -387,17 +368,16 @@ static lob_status measure_noise(const lob_context *context)
 
 static lob_status noise_attempt(void *threads)
 {
-    const lob_context context = {.threads = *(int *)threads};
-    return measure_noise(&context);
+    return measure_noise(THREADS(*(int *)threads));
 }
 
-static void allocations_may_fail(void **state)
+TEST(allocations_may_fail)
 {
     for (int threads = 1; threads < 4; threads++)
         assert_true(alloc_fail_sweep("partition", noise_attempt, &threads) >= 12);
 }
 
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     int64_t too_little = 1, enough = 1 << 24;
     while (enough - too_little > 1) {
@@ -405,19 +385,4 @@ static void memory_is_bounded(void **state)
         *(measure_noise(&context) == LOB_OK ? &enough : &too_little) = context.max_memory;
     }
     assert_true(enough > 5 * 31 * 29 * 3 && enough < 1 << 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_a_pencil),
-        cmocka_unit_test(compactness_is_that_of_sheared_voxels),
-        cmocka_unit_test(agrees_with_the_definitions),
-        cmocka_unit_test(explained_variation_is_exact),
-        cmocka_unit_test(pairs_are_counted),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(allocations_may_fail),
-        cmocka_unit_test(memory_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "kernels/phantom/phantom_random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
 #include "volumes/labels.h"
 
 enum { ANY = -1 };
@@ -61,9 +62,8 @@ static lob_phantom_options options_of(size_t c)
 static void make(scan *s, size_t c, int threads)
 {
     const lob_phantom_options o = options_of(c);
-    const lob_context context = {.threads = threads};
     lob_error error = {.text = ""};
-    if (lob_phantom(&s->image, &s->truth, &s->seeds, &o, &context, &error) != LOB_OK)
+    if (lob_phantom(&s->image, &s->truth, &s->seeds, &o, THREADS(threads), &error) != LOB_OK)
         fail_msg("%s: %s", cases[c].what, error.text);
 }
 
@@ -93,9 +93,8 @@ static uint64_t hash_scan(const scan *s)
                        &s->seeds);
 }
 
-static void same_bytes_for_ever(void **unused)
+TEST(same_bytes_for_ever)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 1);
@@ -113,9 +112,8 @@ static void same_bytes_for_ever(void **unused)
     }
 }
 
-static void labels_are_there_and_seeds_lie_in_them(void **unused)
+TEST(labels_are_there_and_seeds_lie_in_them)
 {
-    (void)unused;
     for (size_t c = 0; c < COUNT(cases); c++) {
         scan s;
         make(&s, c, 2);
@@ -131,8 +129,8 @@ static void labels_are_there_and_seeds_lie_in_them(void **unused)
                 fail_msg("%s: the seed at voxel %d is wrong", cases[c].what, (int)i);
         }
         lob_label_set truth = {0}, seeds = {0};
-        assert_int_equal(lob_labels_dense(&s.truth, &truth, "truth", NULL), LOB_OK);
-        assert_int_equal(lob_labels_dense(&s.seeds, &seeds, "seeds", NULL), LOB_OK);
+        assert_ok(lob_labels_dense(&s.truth, &truth, "truth", NULL));
+        assert_ok(lob_labels_dense(&s.seeds, &seeds, "seeds", NULL));
         if (cases[c].labels != ANY && truth.count != cases[c].labels)
             fail_msg("%s: %d labels", cases[c].what, (int)truth.count);
         assert_int_equal(seeds.count, truth.count); /* each label has a seed */
@@ -148,37 +146,32 @@ static void labels_are_there_and_seeds_lie_in_them(void **unused)
     }
 }
 
-static void outputs_are_independent(void **unused)
+TEST(outputs_are_independent)
 {
-    (void)unused;
     scan all;
     make(&all, 1, 2);
     const lob_phantom_options o = options_of(1);
-    const lob_context context = {.threads = 2};
     lob_volume alone;
     lob_volume *const whole[3] = {&all.image, &all.truth, &all.seeds};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(lob_phantom(i == 0 ? &alone : NULL, i == 1 ? &alone : NULL,
-                                     i == 2 ? &alone : NULL, &o, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_phantom(i == 0 ? &alone : NULL, i == 1 ? &alone : NULL,
+                              i == 2 ? &alone : NULL, &o, THREADS(2), NULL));
         assert_true(hash_volume(0, &alone) == hash_volume(0, whole[i]));
         lob_volume_free(&alone);
     }
     drop(&all);
 }
 
-static void liver_has_its_share(void **unused)
+TEST(liver_has_its_share)
 {
-    (void)unused;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         lob_phantom_options o = lob_phantom_defaults(LOB_PHANTOM_ABDOMEN);
         o.dims = (lob_dims){72, 52, 42};
         memcpy(o.spacing_mm, (double[]){5, 5, 5}, sizeof o.spacing_mm);
         o.noise = 0;
         o.random_seed = seed;
-        const lob_context context = {.threads = 2};
         lob_volume image, truth;
-        assert_int_equal(lob_phantom(&image, &truth, NULL, &o, &context, NULL), LOB_OK);
+        assert_ok(lob_phantom(&image, &truth, NULL, &o, THREADS(2), NULL));
         int64_t body = 0, liver = 0;
         for (int64_t i = 0; i < lob_voxels(&image); i++) {
             const uint8_t label = ((const uint8_t *)truth.data)[i];
@@ -192,9 +185,8 @@ static void liver_has_its_share(void **unused)
     }
 }
 
-static void noise_is_normal(void **unused)
+TEST(noise_is_normal)
 {
-    (void)unused;
     const int n = 200000;
     double sum = 0, squares = 0;
     int beyond = 0;
@@ -209,16 +201,8 @@ static void noise_is_normal(void **unused)
     assert_true(abs(beyond - n / 20) < n / 200);
 }
 
-static int stop(void *user, double done)
+TEST(refuses)
 {
-    (void)user;
-    (void)done;
-    return 1;
-}
-
-static void refuses(void **unused)
-{
-    (void)unused;
     const struct {
         const char *what;
         lob_phantom_options o;
@@ -248,21 +232,9 @@ static void refuses(void **unused)
             fail_msg("%s: %s", bad[i].what, lob_status_text(st));
     }
     const lob_phantom_options o = options_of(0);
-    const lob_context context = {.threads = 2, .progress = stop};
+    progress_log stop = {.stop_at = 0};
+    const lob_context context = {.threads = 2, .progress = listen, .user = &stop};
     lob_volume image;
     assert_int_equal(lob_phantom(&image, NULL, NULL, &o, &context, NULL), LOB_ECANCEL);
     assert_null(image.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bytes_for_ever),
-        cmocka_unit_test(labels_are_there_and_seeds_lie_in_them),
-        cmocka_unit_test(outputs_are_independent),
-        cmocka_unit_test(liver_has_its_share),
-        cmocka_unit_test(noise_is_normal),
-        cmocka_unit_test(refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

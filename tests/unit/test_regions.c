@@ -5,6 +5,7 @@
 #include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -16,7 +17,7 @@ static bool same_fine(const lob_fine_levels *a, const lob_fine_levels *b)
 }
 
 /* Labels of random components, measured as `stats` does, are what components measured. */
-static void random_labels(void **state)
+TEST(random_labels)
 {
     int measured = 0;
     for (uint64_t number = 70000; number < 71200; number++) {
@@ -27,15 +28,14 @@ static void random_labels(void **state)
         c.options.type = LOB_TYPES;
         const lob_context one = {.threads = 1};
         lob_components_output r;
-        assert_int_equal(lob_components_cpu(&r, &c.in, &c.options, &one, NULL), LOB_OK);
+        assert_ok(lob_components_cpu(&r, &c.in, &c.options, &one, NULL));
         const lob_regions_input in = {r.labels, r.type, r.count, c.image.dims, c.in.intensities};
         const size_t rows = (size_t)r.count;
         lob_region *regions = malloc((rows + 1) * sizeof *regions);
         lob_region_values *values = malloc((rows + 1) * sizeof *values);
         for (int threads = 1; threads <= 3; threads++) {
-            const lob_context context = {.threads = threads};
             lob_fine_levels fine = {0};
-            assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+            assert_ok(lob_regions_cpu(regions, values, &fine, &in, THREADS(threads), NULL));
             if (memcmp(regions, r.regions, rows * sizeof *regions) != 0)
                 fail_msg("%s: %d threads: regions differ", c.shape, threads);
             assert_true(!r.values == !c.in.intensities);
@@ -97,24 +97,19 @@ static bool close_to(double a, double b, double scale)
     return (isnan(a) && isnan(b)) || fabs(a / scale - b / scale) < 1e-9;
 }
 
-static void measures(void **state)
+TEST(measures)
 {
     for (size_t r = 0; r < COUNT(rows); r++) {
         double store[MAX];
-        lob_volume image = lob_volume_empty();
-        image.type = rows[r].type;
-        image.dims = (lob_dims){rows[r].n, 1, 1};
-        image.data = store;
+        lob_volume image = volume_of(store, rows[r].type, (lob_dims){rows[r].n, 1, 1}, NULL);
         for (int i = 0; i < rows[r].n; i++) put_number(&image, i, rows[r].in[i]);
         const lob_regions_input in = {rows[r].labels, LOB_U8, 2, image.dims, &image};
-        const lob_context context = {.threads = 2};
-        const double mm[3] = {2, 3, 4};
-        const lob_geometry geometry = lob_geometry_of_spacing(mm);
+        const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
         const int row = rows[r].label - 1;
         lob_region regions[2];
         lob_region_values values[2];
         lob_fine_levels fine;
-        assert_int_equal(lob_regions_cpu(regions, values, &fine, &in, &context, NULL), LOB_OK);
+        assert_ok(lob_regions_cpu(regions, values, &fine, &in, THREADS(2), NULL));
         const lob_region_measures m = lob_region_measure(&regions[row], &values[row], &geometry,
                                                          &fine, rows[r].slope, rows[r].inter);
         const double scale = fmax(1, fmax(fabs(rows[r].highest), fabs(rows[r].lowest)));
@@ -126,18 +121,16 @@ static void measures(void **state)
     }
 }
 
-static void places(void **state)
+TEST(places)
 {
     const int16_t labels[12] = {0, 3, 3, 0, 0, 3, 0, 0, 0, 0, 1, 3};
     const lob_regions_input in = {
         labels, LOB_I16, 3, {3, 2, 2},
            NULL
     };
-    const lob_context context = {.threads = 1};
-    const double mm[3] = {2, 3, 4};
-    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    const lob_geometry geometry = lob_geometry_of_spacing((double[3]){2, 3, 4});
     lob_region r[3];
-    assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, NULL), LOB_OK);
+    assert_ok(lob_regions_cpu(r, NULL, NULL, &in, THREADS(1), NULL));
     const lob_region empty = {0};
     assert_memory_equal(&r[1], &empty, sizeof empty);
     assert_int_equal(r[2].voxels, 4);
@@ -153,7 +146,7 @@ static void places(void **state)
 }
 
 /* The sums of 2^32 voxels at the top of the range still fit, and so does what is made of them. */
-static void the_largest_sums_fit(void **state)
+TEST(the_largest_sums_fit)
 {
     const uint64_t n = UINT64_C(1) << 32, top = UINT32_MAX, square = top * top;
     const lob_region r = {.voxels = (int64_t)n};
@@ -165,14 +158,13 @@ static void the_largest_sums_fit(void **state)
         .square = {n * (square & UINT32_MAX), n * (square >> 32)}
     };
     const lob_fine_levels fine = {.exact = true, .per_unit = 1};
-    const double mm[3] = {1, 1, 1};
-    const lob_geometry geometry = lob_geometry_of_spacing(mm);
+    const lob_geometry geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
     const lob_region_measures m = lob_region_measure(&r, &v, &geometry, &fine, 1, 0);
     assert_true(m.mean == (double)top);
     assert_true(m.deviation == 0);
 }
 
-static void adding_is_in_any_order(void **state)
+TEST(adding_is_in_any_order)
 {
     const lob_region a = {
         5, 9, {1, 2,  0},
@@ -195,7 +187,7 @@ static void adding_is_in_any_order(void **state)
     assert_memory_equal(&none, &a, sizeof a);
 }
 
-static void values_add_up_in_any_order(void **state)
+TEST(values_add_up_in_any_order)
 {
     const lob_region_values a = {
         2, 10, {7, 8},
@@ -217,19 +209,13 @@ static void values_add_up_in_any_order(void **state)
     assert_memory_equal(&none, &b, sizeof b);
 }
 
-static void bad_input_has_its_line(void **state)
+TEST(bad_input_has_its_line)
 {
     const uint8_t labels[4] = {1, 2, 3, 0};
     uint8_t voxels[4] = {0};
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_U8;
-    image.data = voxels;
-    image.dims = (lob_dims){2, 2, 1};
-    lob_volume other = image;
-    other.dims.nx = 1;
+    const lob_volume other = volume_of(voxels, LOB_U8, (lob_dims){1, 2, 1}, NULL);
     lob_region r[3];
     lob_region_values v[3];
-    const lob_context context = {.threads = 1};
     const struct {
         lob_regions_input in;
         lob_status want;
@@ -242,13 +228,13 @@ static void bad_input_has_its_line(void **state)
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         lob_error error = {.text = ""};
-        assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, &context, &error), bad[i].want);
+        assert_int_equal(lob_regions_cpu(r, v, NULL, &bad[i].in, THREADS(1), &error), bad[i].want);
         assert_true(error.text[0] != '\0');
     }
 }
 
 /* By any number of threads. */
-static void the_first_wrong_label_is_named(void **state)
+TEST(the_first_wrong_label_is_named)
 {
     enum { ROWS = 4096 };
     static int16_t labels[2 * ROWS];
@@ -258,56 +244,35 @@ static void the_first_wrong_label_is_named(void **state)
            NULL
     };
     for (int threads = 1; threads <= 4; threads++) {
-        const lob_context context = {.threads = threads};
         lob_region r[6];
         lob_error error;
-        assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, &context, &error), LOB_EDATA);
+        assert_int_equal(lob_regions_cpu(r, NULL, NULL, &in, THREADS(threads), &error), LOB_EDATA);
         assert_string_equal(error.text, "the label of voxel 3001 is not in 0..6");
     }
 }
 
 /* Many labels, whose table is larger than small change. */
-static void tables_of_threads_are_within_the_memory(void **state)
+TEST(tables_of_threads_are_within_the_memory)
 {
     enum { SIDE = 30, N = SIDE * SIDE * SIDE, VOXELS = 512, SMALL_CHANGE = 256 };
     static int32_t labels[N];
     static lob_region want[N], got[N];
     static lob_region_values want_values[N], got_values[N];
     for (int i = 0; i < N; i++) labels[i] = 1 + i / VOXELS;
-    lob_volume image = lob_volume_empty();
-    image.type = LOB_I32;
-    image.data = labels;
-    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    const lob_volume image = volume_of(labels, LOB_I32, (lob_dims){SIDE, SIDE, SIDE}, NULL);
     const lob_regions_input in = {labels, LOB_I32, 1 + (N - 1) / VOXELS, image.dims, &image};
     const size_t n = (size_t)in.count;
     const int64_t table = in.count * (int64_t)(sizeof *got + sizeof *got_values);
-    const lob_context one = {.threads = 1};
-    assert_int_equal(lob_regions_cpu(want, want_values, NULL, &in, &one, NULL), LOB_OK);
+    assert_ok(lob_regions_cpu(want, want_values, NULL, &in, THREADS(1), NULL));
     for (int tables = 0; tables < 3; tables++) {
         const lob_context context = {.threads = 3, .max_memory = tables * table + 1};
         const int64_t before = alloc_fail_bytes();
         alloc_fail_peak_begin();
-        assert_int_equal(lob_regions_cpu(got, got_values, NULL, &in, &context, NULL), LOB_OK);
+        assert_ok(lob_regions_cpu(got, got_values, NULL, &in, &context, NULL));
         const int64_t taken = alloc_fail_peak() - before;
         assert_true(taken <= context.max_memory + SMALL_CHANGE);
         if (tables > 0) assert_true(taken >= tables * table); /* as many threads as may be */
         assert_memory_equal(got, want, n * sizeof *want);
         assert_memory_equal(got_values, want_values, n * sizeof *want_values);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measures),
-        cmocka_unit_test(places),
-        cmocka_unit_test(the_largest_sums_fit),
-        cmocka_unit_test(adding_is_in_any_order),
-        cmocka_unit_test(values_add_up_in_any_order),
-        cmocka_unit_test(bad_input_has_its_line),
-        cmocka_unit_test(the_first_wrong_label_is_named),
-        cmocka_unit_test(tables_of_threads_are_within_the_memory),
-        cmocka_unit_test(random_labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

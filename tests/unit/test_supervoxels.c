@@ -9,9 +9,9 @@
 static lob_status cut(int32_t *labels, lob_supervoxels_stats *stats, const supervoxels_case *c,
                       int threads)
 {
-    const lob_context context = {.threads = threads};
     lob_error error = {.text = ""};
-    const lob_status st = lob_supervoxels_cpu(labels, stats, &c->in, &c->options, &context, &error);
+    const lob_status st =
+        lob_supervoxels_cpu(labels, stats, &c->in, &c->options, THREADS(threads), &error);
     if ((st == LOB_OK) != (error.text[0] == '\0')) fail_msg("%s: '%s'", c->shape, error.text);
     return st;
 }
@@ -35,7 +35,7 @@ static lob_status compare(const supervoxels_case *c, int threads)
     return st;
 }
 
-static void equals_the_reference(void **state)
+TEST(equals_the_reference)
 {
     int cut_up = 0;
     for (uint64_t number = 1; number <= 350; number++) {
@@ -48,7 +48,7 @@ static void equals_the_reference(void **state)
     assert_true(cut_up > 280);
 }
 
-static void odd_shapes_equal_the_reference(void **state)
+TEST(odd_shapes_equal_the_reference)
 {
     supervoxels_case c;
     for (int number = 0; supervoxels_case_fixed(&c, number); number++) {
@@ -57,7 +57,7 @@ static void odd_shapes_equal_the_reference(void **state)
     }
 }
 
-static void same_at_any_thread_count(void **state)
+TEST(same_at_any_thread_count)
 {
     for (uint64_t number = 1001; number <= 1080; number++) {
         supervoxels_case c;
@@ -67,7 +67,7 @@ static void same_at_any_thread_count(void **state)
         lob_supervoxels_stats a, b;
         const lob_status st = cut(one, &a, &c, 1);
         for (int threads = 2; threads <= 5 && st == LOB_OK; threads++) {
-            assert_int_equal(cut(many, &b, &c, threads), LOB_OK);
+            assert_ok(cut(many, &b, &c, threads));
             if (memcmp(one, many, bytes) != 0 || !supervoxels_stats_equal(&a, &b))
                 fail_msg("%s: %d threads differ from one", c.shape, threads);
         }
@@ -135,7 +135,7 @@ static void check_labels(const supervoxels_case *c, const int32_t *labels, int64
     free(seen), free(stack), free(voxels);
 }
 
-static void labels_are_whole(void **state)
+TEST(labels_are_whole)
 {
     for (uint64_t number = 2001; number <= 2300; number++) {
         supervoxels_case c;
@@ -166,7 +166,7 @@ static supervoxels_case made(lob_dims dims, const double spacing_mm[3], double n
     return c;
 }
 
-static void cubes_in_mm(void **state)
+TEST(cubes_in_mm)
 {
     const double spacing[3] = {5, 1, 1};
     supervoxels_case c = made((lob_dims){24, 120, 120}, spacing, 40);
@@ -178,7 +178,7 @@ static void cubes_in_mm(void **state)
         c.options.method = (lob_supervoxels_method)method;
         c.options.size_mm = 20;
         if (method == LOB_SLICO) c.options.iterations = 3;
-        assert_int_equal(cut(labels, &stats, &c, 2), LOB_OK);
+        assert_ok(cut(labels, &stats, &c, 2));
         assert_true(stats.cells[0] == 6 && stats.cells[1] == 6 && stats.cells[2] == 6);
         double *sum = calloc((size_t)stats.supervoxels + 1, 7 * sizeof *sum), square[3] = {0};
         for (int64_t v = 0; v < c.n; v++) {
@@ -204,7 +204,7 @@ static void cubes_in_mm(void **state)
     lob_volume_free(&c.image);
 }
 
-static void counts_come_near(void **state)
+TEST(counts_come_near)
 {
     static const struct {
         lob_dims dims;
@@ -274,7 +274,7 @@ static void lab_of(double lab[3], const uint8_t rgb[3])
     lab[2] = 200 * (f[1] - f[2]);
 }
 
-static void colours_as_cie_says(void **state)
+TEST(colours_as_cie_says)
 {
     uint8_t rgb[3] = {255, 0, 0};
     lob_volume image = lob_volume_empty();
@@ -288,8 +288,8 @@ static void colours_as_cie_says(void **state)
     o.lab = true;
     o.size_mm = 1;
     const lob_supervoxels_input in = {&image, NULL};
-    assert_int_equal(lob_supervoxels_check(&in, &o, NULL), LOB_OK);
-    assert_int_equal(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL), LOB_OK);
+    assert_ok(lob_supervoxels_check(&in, &o, NULL));
+    assert_ok(lob_supervoxels_plan_make(&plan, &in, &o, &levels, NULL, NULL));
     double worst = 0;
     for (int r = 0; r < 256; r += 5)
         for (int g = 0; g < 256; g += 5)
@@ -311,7 +311,7 @@ static void colours_as_cie_says(void **state)
 
 /* ---- calls ---- */
 
-static void still_is_still(void **state)
+TEST(still_is_still)
 {
     supervoxels_case c = made((lob_dims){40, 37, 29}, (double[]){1, 1, 1}, 500);
     c.in.image = &c.image;
@@ -323,12 +323,12 @@ static void still_is_still(void **state)
         c.options.method = (lob_supervoxels_method)method;
         c.options.iterations = 2000;
         c.options.until_still = true;
-        assert_int_equal(cut(early, &a, &c, 2), LOB_OK);
+        assert_ok(cut(early, &a, &c, 2));
         print_message("method %d: still after %d iterations\n", method, a.iterations);
         assert_true(a.iterations < 2000);
         c.options.iterations = a.iterations + 1; /* one more changes nothing */
         c.options.until_still = false;
-        assert_int_equal(cut(late, &b, &c, 2), LOB_OK);
+        assert_ok(cut(late, &b, &c, 2));
         assert_memory_equal(early, late, (size_t)c.n * sizeof *early);
         free(early), free(late);
     }
@@ -344,7 +344,7 @@ static void still_is_still(void **state)
         if (got != (status)) fail_msg("options.%s: %s", #change, lob_status_text(got)); \
     } while (0)
 
-static void bad_options_are_told(void **state)
+TEST(bad_options_are_told)
 {
     supervoxels_case c = made((lob_dims){6, 5, 4}, (double[]){1, 1, 1}, 9);
     lob_supervoxels_options good = lob_supervoxels_defaults();
@@ -388,7 +388,7 @@ static int listen(void *user, double done)
     return ++l->calls == l->stop_after;
 }
 
-static void progress_and_cancel(void **state)
+TEST(progress_and_cancel)
 {
     supervoxels_case c = made((lob_dims){20, 21, 22}, (double[]){1, 1, 1}, 300);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
@@ -406,7 +406,7 @@ static void progress_and_cancel(void **state)
 }
 
 /* Connectivity follows the iterations, and can be cancelled as these can. */
-static void connectivity_is_cancelled(void **state)
+TEST(connectivity_is_cancelled)
 {
     supervoxels_case c = made((lob_dims){20, 40, 42}, (double[]){1, 1, 1}, 30000);
     int32_t *labels = malloc((size_t)c.n * sizeof *labels);
@@ -415,8 +415,7 @@ static void connectivity_is_cancelled(void **state)
     for (int threads = 1; threads <= 3; threads++) {
         listener all = {.stop_after = 0};
         lob_context context = {.threads = threads, .progress = listen, .user = &all};
-        assert_int_equal(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL),
-                         LOB_OK);
+        assert_ok(lob_supervoxels_cpu(labels, NULL, &c.in, &c.options, &context, NULL));
         for (int before = 1; before <= 6; before++) {
             listener l = {.stop_after = all.calls - before};
             context.user = &l;
@@ -476,7 +475,7 @@ static bool keeps_to(int64_t limit, const supervoxels_case *c, const int32_t *la
 static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
 {
     lob_supervoxels_stats stats;
-    assert_int_equal(cut(labels, &stats, c, 1), LOB_OK);
+    assert_ok(cut(labels, &stats, c, 1));
     assert_true(keeps_to(stats.working_bytes, c, labels, 1));
     assert_false(keeps_to(stats.working_bytes - 1, c, labels, 1));
     return stats.working_bytes;
@@ -484,7 +483,7 @@ static int64_t needs_alone(const supervoxels_case *c, int32_t *labels)
 
 /* At most 4 bytes a voxel, with up to three channels from cells of 64 voxels on; and the
  * reported memory is enough. */
-static void memory_as_promised(void **state)
+TEST(memory_as_promised)
 {
     static const struct {
         lob_dims dims;
@@ -514,10 +513,11 @@ static void memory_as_promised(void **state)
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
             lob_supervoxels_stats stats;
             c.options.method = (lob_supervoxels_method)method;
-            assert_int_equal(cut(labels, &stats, &c, rows[i].threads), LOB_OK);
+            assert_ok(cut(labels, &stats, &c, rows[i].threads));
             const double bytes = (double)stats.working_bytes / (double)c.n;
             print_message("%d channels, size %g, method %d: %.2f bytes a voxel, %lld pieces\n",
-                          rows[i].channels, rows[i].size, method, bytes, (long long)stats.fragments);
+                          rows[i].channels, rows[i].size, method, bytes,
+                          (long long)stats.fragments);
             assert_true(bytes <= 4);
             assert_true(keeps_to(stats.working_bytes, &c, labels, rows[i].threads));
             keeps_to(stats.working_bytes / 2, &c, labels, rows[i].threads);
@@ -529,23 +529,4 @@ static void memory_as_promised(void **state)
         free(labels);
         lob_volume_free(&c.image);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_the_reference),
-        cmocka_unit_test(odd_shapes_equal_the_reference),
-        cmocka_unit_test(same_at_any_thread_count),
-        cmocka_unit_test(labels_are_whole),
-        cmocka_unit_test(cubes_in_mm),
-        cmocka_unit_test(counts_come_near),
-        cmocka_unit_test(colours_as_cie_says),
-        cmocka_unit_test(still_is_still),
-        cmocka_unit_test(bad_options_are_told),
-        cmocka_unit_test(progress_and_cancel),
-        cmocka_unit_test(connectivity_is_cancelled),
-        cmocka_unit_test(memory_as_promised),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

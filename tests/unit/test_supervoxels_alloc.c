@@ -4,16 +4,16 @@
 #include "tests/reference/supervoxels_case.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 static lob_status attempt(void *user)
 {
     static int32_t labels[31 * 31 * 31];
     const supervoxels_case *c = user;
-    const lob_context context = {.threads = 3};
-    return lob_supervoxels_cpu(labels, NULL, &c->in, &c->options, &context, NULL);
+    return lob_supervoxels_cpu(labels, NULL, &c->in, &c->options, THREADS(3), NULL);
 }
 
-static void any_allocation_fails(void **state)
+TEST(any_allocation_fails)
 {
     int64_t reported = 0;
     int swept = 0;
@@ -31,37 +31,24 @@ static void any_allocation_fails(void **state)
 
 static lob_status contacts_attempt(void *user)
 {
-    const lob_context context = {.threads = 3};
     lob_contact *list;
     int64_t found;
     double means[500];
     uint8_t labels[500];
-    lob_volume image = lob_volume_empty();
-    (void)user;
     for (int v = 0; v < 500; v++) labels[v] = (uint8_t)(v * 7 % 201);
     const lob_label_grid grid = {
         labels, LOB_U8, 200, {10, 10, 5}
     };
-    image.data = labels;
-    image.type = LOB_U8;
-    image.dims = grid.dims;
-    image.geometry = lob_geometry_of_spacing((double[]){1, 1, 1});
-    lob_status st = lob_label_means(means, &grid, &image, &context, NULL);
+    const lob_volume image = volume_of(labels, LOB_U8, grid.dims, (double[]){1, 1, 1});
+    lob_status st = lob_label_means(means, &grid, &image, THREADS(3), NULL);
     if (st != LOB_OK) return st;
-    st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, &context, NULL);
+    st = lob_contacts(&list, &found, &grid, &image.geometry, means, 1, -1, THREADS(3), NULL);
     assert_true((st == LOB_OK) == (list != NULL));
     free(list);
     return st;
 }
 
-static void contacts_too(void **state)
+TEST(contacts_too)
 {
     assert_true(alloc_fail_sweep("contacts", contacts_attempt, NULL) > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_allocation_fails),
-                                       cmocka_unit_test(contacts_too)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,7 @@ static double largest(const lob_supervoxels_rule *rule, int32_t range, double fi
     const double levels = ldexp(range, -rule->step_shift) * finer;
     double sum = rule->channels * levels * levels;
     for (int a = 0; a < 3; a++)
-        sum += pow((double)rule->position[a] * finer * (double)rule->step[a], 2);
+        sum += pow((double)rule->position_weight[a] * finer * (double)rule->cell_side[a], 2);
     return sum;
 }
 
@@ -54,7 +54,7 @@ static void flat_clusters_lie_at_their_step(const lob_supervoxels_rule *rule, in
     }
 }
 
-static void distances_fit_and_steps_are_fine(void **state)
+TEST(distances_fit_and_steps_are_fine)
 {
     static const int32_t ranges[] = {1, 2, 255, 4095, 65535};
     static const int channels[] = {1, 3, 16};
@@ -84,7 +84,7 @@ static void distances_fit_and_steps_are_fine(void **state)
 }
 
 /* How thick slices are takes nothing from the levels of what lies within them. */
-static void thickness_of_slices_does_not_matter(void **state)
+TEST(thickness_of_slices_does_not_matter)
 {
     int shift[2];
     for (int i = 0; i < 2; i++) {
@@ -101,7 +101,7 @@ static void thickness_of_slices_does_not_matter(void **state)
 }
 
 /* Cells by 32 bits and by 64, on both sides of where the one gives way to the other. */
-static void cells_by_either_division(void **state)
+TEST(cells_by_either_division)
 {
     static const int32_t sides[] = {1, 2, 41, 512, 65535, 65536, 65537, 1 << 20, 1 << 24};
     for (int i = 0; i < 9; i++)
@@ -117,14 +117,4 @@ static void cells_by_either_division(void **state)
         }
     for (int64_t product = UINT32_MAX - 3LL; product < UINT32_MAX + 4LL; product++)
         assert_int_equal(lob_cell_quotient(product, 3), product / 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distances_fit_and_steps_are_fine),
-        cmocka_unit_test(thickness_of_slices_does_not_matter),
-        cmocka_unit_test(cells_by_either_division),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

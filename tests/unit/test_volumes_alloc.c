@@ -1,6 +1,8 @@
 /* What is left of a volume and its labels when any one allocation fails. */
+#include "tests/reference/put_number.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/labels.h"
 
 #include <stdbool.h>
@@ -10,10 +12,7 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 
 static lob_volume grid(lob_dims dims)
 {
-    lob_volume volume = lob_volume_empty();
-    volume.dims = dims;
-    volume.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
-    return volume;
+    return volume_of(NULL, LOB_U8, dims, (double[3]){1, 1, 1});
 }
 
 static lob_status like_attempt(void *user)
@@ -47,7 +46,7 @@ static lob_status adopt_attempt(void *user)
     return status;
 }
 
-static void test_like(void **state)
+TEST(test_like)
 {
     lob_volume like = grid((lob_dims){5, 7, 11});
     assert_int_equal(alloc_fail_sweep("no header", like_attempt, &like), 1);
@@ -60,7 +59,7 @@ static void test_like(void **state)
 }
 
 /* More bytes than any machine has, but a number that fits: the system's refusal is passed on. */
-static void test_huge(void **state)
+TEST(test_huge)
 {
     const lob_volume like = grid((lob_dims){INT64_C(1) << 40, 1 << 10, 1 << 10});
     const int64_t before = alloc_fail_live();
@@ -88,12 +87,7 @@ static lob_status make_labels(lob_volume *volume, const labels_case *c)
 {
     const lob_volume like = grid((lob_dims){VOXELS, 1, 1});
     const lob_status status = lob_volume_like(volume, &like, c->type, 1);
-    for (int i = 0; status == LOB_OK && i < VOXELS; i++) {
-        if (c->type == LOB_U16)
-            ((uint16_t *)volume->data)[i] = (uint16_t)label_at(c, i);
-        else
-            ((int32_t *)volume->data)[i] = (int32_t)label_at(c, i);
-    }
+    for (int i = 0; status == LOB_OK && i < VOXELS; i++) put_number(volume, i, label_at(c, i));
     return status;
 }
 
@@ -167,7 +161,7 @@ static const struct {
     {"40000 large labels that crowd the slots",               {LOB_I32, 40000, 53687}, 11, 11},
 };
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
     for (size_t i = 0; i < COUNT(sweeps); i++) {
         labels_case c = sweeps[i].labels;
@@ -181,7 +175,7 @@ static void test_labels(void **state)
 }
 
 /* The counters themselves, or the sweeps would prove nothing. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
     const int64_t live = alloc_fail_live();
     alloc_fail_at(2);
@@ -203,15 +197,4 @@ static void test_counters(void **state)
     free(NULL);
     assert_int_equal(alloc_fail_live(), live);
     alloc_fail_at(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),
-        cmocka_unit_test(test_like),
-        cmocka_unit_test(test_huge),
-        cmocka_unit_test(test_labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

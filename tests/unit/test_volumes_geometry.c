@@ -40,7 +40,7 @@ static bool same_bytes(const void *a, const void *b, size_t size)
     return memcmp(a, b, size) == 0;
 }
 
-static void test_affines(void **state)
+TEST(test_affines)
 {
     for (size_t i = 0; i < COUNT(affines); i++) {
         lob_geometry got, untouched;
@@ -59,7 +59,7 @@ static void test_affines(void **state)
     }
 }
 
-static void test_spacing(void **state)
+TEST(test_spacing)
 {
     /* Decimal fractions come back as they went in, not one rounding further. */
     const double spacing[3] = {0.7, 0.1, 2.4000000953674316};
@@ -102,7 +102,7 @@ static const struct {
      2e-6,                                                                             {1 + 2e-12, 1, 2e-6}         },
 };
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     for (size_t i = 0; i < COUNT(sizes); i++) {
         lob_geometry g;
@@ -126,7 +126,7 @@ static bool is_box(const lob_geometry *g)
 }
 
 /* Whether or not a determinant's last bits would say so. */
-static void test_unsheared_sizes_are_products(void **state)
+TEST(test_unsheared_sizes_are_products)
 {
     uint64_t seed = 3;
     for (int round = 0; round < 500; round++) {
@@ -156,7 +156,7 @@ static void test_unsheared_sizes_are_products(void **state)
     assert_true(is_box(&none)); /* all in a line */
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
     uint64_t seed = 1;
     for (int round = 0; round < 2000; round++) {
@@ -184,7 +184,7 @@ static void test_round_trip(void **state)
     }
 }
 
-static void test_world(void **state)
+TEST(test_world)
 {
     const double affine[3][4] = {
         {0, 0,   -2, 10},
@@ -233,7 +233,7 @@ static const struct {
      2,                                                                                                                         1},
 };
 
-static void test_directions(void **state)
+TEST(test_directions)
 {
     for (size_t i = 0; i < COUNT(directions); i++) {
         double affine[3][4];
@@ -257,7 +257,7 @@ static void test_directions(void **state)
 
 /* Turning a volume's axes about permutes the letters and flips the letters, whatever the rotation.
  */
-static void test_permutations(void **state)
+TEST(test_permutations)
 {
     static const int orders[6][3] = {
         {0, 1, 2},
@@ -297,15 +297,4 @@ static void test_permutations(void **state)
                          turn, code, got, want);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_affines),    cmocka_unit_test(test_spacing),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_world),
-        cmocka_unit_test(test_directions), cmocka_unit_test(test_permutations),
-        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_unsheared_sizes_are_products),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,34 +1,12 @@
 /* Renumbering labels and undoing it: by rows, and against sorting every voxel. */
 #include "volumes/labels.h"
 
+#include "tests/reference/put_number.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 
 enum { ROW = 8 }; /* voxels of a row below, as 2 x 2 x 2 */
-
-/* Store a number as a type; the caller knows that it fits. */
-static void store(void *data, lob_type type, int64_t at, double value)
-{
-    switch (type) {
-#define STORE(type, ctype, name, integer, lowest, highest) \
-    case type:                                             \
-        ((ctype *)data)[at] = (ctype)value;                \
-        break;
-        LOB_TYPE_LIST(STORE)
-#undef STORE
-    case LOB_TYPES:
-        break;
-    }
-}
-
-static lob_volume make(lob_type type, lob_dims dims)
-{
-    lob_volume like = lob_volume_empty(), out;
-    like.dims = dims;
-    like.geometry = lob_geometry_of_spacing((double[3]){1, 1, 1});
-    assert_int_equal(lob_volume_like(&out, &like, type, 1), LOB_OK);
-    return out;
-}
 
 static const struct {
     const char *what;
@@ -87,14 +65,14 @@ static const struct {
         {65536, 131072, 196608, 262144}, {1, 2, 3, 4, 1, 2, 3, 0}),
 };
 
-static void test_good(void **state)
+TEST(test_good)
 {
     for (size_t i = 0; i < COUNT(good); i++) {
         const char *what = good[i].what;
-        lob_volume volume = make(good[i].type, (lob_dims){2, 2, 2});
+        lob_volume volume = zeros(good[i].type, (lob_dims){2, 2, 2}, 1);
         volume.slope = good[i].slope;
         volume.inter = good[i].inter;
-        for (int k = 0; k < ROW; k++) store(volume.data, good[i].type, k, good[i].stored[k]);
+        for (int k = 0; k < ROW; k++) put_number(&volume, k, good[i].stored[k]);
 
         lob_label_set set;
         memset(&set, 0x5a, sizeof set);
@@ -116,7 +94,7 @@ static void test_good(void **state)
                          (long long)set.voxels[k]);
         }
 
-        assert_int_equal(lob_labels_restore(&volume, &set), LOB_OK);
+        assert_ok(lob_labels_restore(&volume, &set));
         const int32_t largest = set.count ? set.values[set.count - 1] : 0;
         if (volume.type != lob_label_type(largest))
             fail_msg("%s: restored as %s", what, lob_type_of(volume.type)->name);
@@ -164,16 +142,15 @@ static bool same_bytes(const void *a, const void *b, size_t size)
     return memcmp(a, b, size) == 0;
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
     for (size_t i = 0; i < COUNT(bad); i++) {
         const char *what = bad[i].what;
         const lob_dims dims = {4, 5, 6};
-        lob_volume volume = make(bad[i].type, dims);
+        lob_volume volume = zeros(bad[i].type, dims, 1);
         volume.slope = bad[i].slope;
         volume.inter = bad[i].inter;
-        for (int64_t k = 1 + 4 * (2 + 5 * 3); k < 120; k++)
-            store(volume.data, bad[i].type, k, bad[i].bad);
+        for (int64_t k = 1 + 4 * (2 + 5 * 3); k < 120; k++) put_number(&volume, k, bad[i].bad);
         const size_t bytes = 120 * lob_type_of(volume.type)->bytes;
         const lob_volume before = volume;
         void *data = malloc(bytes);
@@ -197,9 +174,9 @@ static void test_bad(void **state)
     }
 }
 
-static void test_channels(void **state)
+TEST(test_channels)
 {
-    lob_volume volume = make(LOB_U8, (lob_dims){3, 3, 3});
+    lob_volume volume = zeros(LOB_U8, (lob_dims){3, 3, 3}, 1);
     volume.channels = 3;
     lob_label_set set;
     lob_error error;
@@ -209,7 +186,7 @@ static void test_channels(void **state)
     lob_volume_free(&volume);
 }
 
-static void test_label_type(void **state)
+TEST(test_label_type)
 {
     assert_int_equal(lob_label_type(0), LOB_U8);
     assert_int_equal(lob_label_type(255), LOB_U8);
@@ -267,13 +244,13 @@ static double crowd_value(size_t row, int64_t voxel)
     return 1.0 + crowds[row].step * (double)which;
 }
 
-static void test_crowds(void **state)
+TEST(test_crowds)
 {
     for (size_t i = 0; i < COUNT(crowds); i++) {
         const char *what = crowds[i].what;
-        lob_volume volume = make(crowds[i].type, crowds[i].dims);
+        lob_volume volume = zeros(crowds[i].type, crowds[i].dims, 1);
         const int64_t voxels = lob_voxels(&volume);
-        for (int64_t k = 0; k < voxels; k++) store(volume.data, volume.type, k, crowd_value(i, k));
+        for (int64_t k = 0; k < voxels; k++) put_number(&volume, k, crowd_value(i, k));
 
         lob_label_set set;
         lob_error error = {.text = ""};
@@ -301,7 +278,7 @@ static void test_crowds(void **state)
                 fail_msg("%s: label %d has %lld voxels, %lld too many", what, set.values[k],
                          (long long)set.voxels[k], (long long)left[k]);
         free(left);
-        assert_int_equal(lob_labels_restore(&volume, &set), LOB_OK);
+        assert_ok(lob_labels_restore(&volume, &set));
         if (volume.type != crowds[i].restored)
             fail_msg("%s: restored as %s", what, lob_type_of(volume.type)->name);
         for (int64_t k = 0; k < voxels; k++) {
@@ -343,7 +320,7 @@ static void check_by_sorting(uint64_t seed, const lob_label_set *set, double *va
         fail_msg("seed %llu: %d labels, not %d", (unsigned long long)seed, set->count, found);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     uint64_t seed = 3;
     for (int round = 0; round < 200; round++) {
@@ -355,16 +332,16 @@ static void test_random(void **state)
         const int width = (int)(8 * lob_type_of(type)->bytes) - (lob_type_of(type)->lowest < 0);
         if (lob_type_of(type)->is_integer && width < bits) bits = width;
         bits = 1 + (int)(next(&seed) % (uint32_t)bits);
-        lob_volume volume = make(type, dims);
+        lob_volume volume = zeros(type, dims, 1);
         const int64_t n = lob_voxels(&volume);
         double *values = malloc((size_t)n * sizeof *values);
         assert_non_null(values);
         for (int64_t i = 0; i < n; i++) {
             values[i] = i && next(&seed) % 3 ? values[i - 1] : next(&seed) >> (31 - bits);
-            store(volume.data, type, i, values[i]);
+            put_number(&volume, i, values[i]);
         }
         lob_label_set set;
-        assert_int_equal(lob_labels_dense(&volume, &set, "random", NULL), LOB_OK);
+        assert_ok(lob_labels_dense(&volume, &set, "random", NULL));
         assert_int_equal(volume.type, lob_label_type(set.count));
         for (int64_t i = 0; i < n; i++) {
             double dense;
@@ -375,7 +352,7 @@ static void test_random(void **state)
                          (unsigned long long)seed_here, (long long)i, lob_type_of(type)->name,
                          values[i], value);
         }
-        assert_int_equal(lob_labels_restore(&volume, &set), LOB_OK);
+        assert_ok(lob_labels_restore(&volume, &set));
         for (int64_t i = 0; i < n; i++) {
             double back;
             lob_values(&back, volume.data, volume.type, i, 1);
@@ -391,17 +368,16 @@ static void test_random(void **state)
 }
 
 /* Kernels hand back labels in a type of their own choice. */
-static void test_restore_from_any_type(void **state)
+TEST(test_restore_from_any_type)
 {
     int32_t values[] = {3, 300, INT32_MAX};
     for (int type = 0; type < LOB_TYPES; type++)
         for (int32_t count = 0; count <= 3; count++) {
             const lob_label_set set = {.count = count, .values = values};
-            lob_volume volume = make((lob_type)type, (lob_dims){17, 13, 11});
+            lob_volume volume = zeros((lob_type)type, (lob_dims){17, 13, 11}, 1);
             const int64_t n = lob_voxels(&volume);
-            for (int64_t i = 0; i < n; i++)
-                store(volume.data, volume.type, i, (double)(i % (count + 1)));
-            assert_int_equal(lob_labels_restore(&volume, &set), LOB_OK);
+            for (int64_t i = 0; i < n; i++) put_number(&volume, i, (double)(i % (count + 1)));
+            assert_ok(lob_labels_restore(&volume, &set));
             assert_int_equal(volume.type, lob_label_type(count ? values[count - 1] : 0));
             for (int64_t i = 0; i < n; i++) {
                 double got;
@@ -415,7 +391,7 @@ static void test_restore_from_any_type(void **state)
         }
 }
 
-static void test_pack(void **state)
+TEST(test_pack)
 {
     enum { N = 5000 };
     const struct {
@@ -430,34 +406,15 @@ static void test_pack(void **state)
         {LOB_I32, LOB_U8,  0      },
     };
     for (size_t r = 0; r < COUNT(rows); r++) {
-        lob_volume volume = lob_volume_empty();
+        lob_volume volume = zeros(rows[r].from, (lob_dims){N, 1, 1}, 1);
         const int32_t step = rows[r].from == LOB_U8 ? 255 : rows[r].largest;
-        volume.type = rows[r].from;
-        volume.dims = (lob_dims){N, 1, 1};
-        volume.data = malloc(N * lob_type_of(volume.type)->bytes);
-        assert_non_null(volume.data);
         for (int i = 0; i < N; i++)
             lob_label_put(volume.data, volume.type, i, (int32_t)((int64_t)step * i / (N - 1)));
-        assert_int_equal(lob_labels_pack(&volume, rows[r].largest), LOB_OK);
+        assert_ok(lob_labels_pack(&volume, rows[r].largest));
         assert_int_equal(volume.type, rows[r].to);
         for (int i = 0; i < N; i++)
             assert_int_equal(lob_label_at(volume.data, volume.type, i),
                              (int64_t)step * i / (N - 1));
         lob_volume_free(&volume);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_channels),
-        cmocka_unit_test(test_label_type),
-        cmocka_unit_test(test_crowds),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_restore_from_any_type),
-        cmocka_unit_test(test_pack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

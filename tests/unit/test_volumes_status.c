@@ -26,7 +26,7 @@ static const struct {
     {"a status outside the list is a fault of ours",  (lob_status)99, 70 },
 };
 
-static void test_exit_codes(void **state)
+TEST(test_exit_codes)
 {
     for (size_t i = 0; i < COUNT(exit_codes); i++) {
         const int got = lob_status_exit_code(exit_codes[i].status);
@@ -35,7 +35,7 @@ static void test_exit_codes(void **state)
     assert_int_equal(lob_status_exit_code((lob_status)-1), 70);
 }
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
     assert_string_equal(lob_status_text(LOB_OK), "done");
     assert_string_equal(lob_status_text(LOB_ECANCEL), "cancelled");
@@ -47,7 +47,7 @@ static void test_texts(void **state)
                 fail_msg("status %d and %d read the same", a, b);
 }
 
-static void test_fail(void **state)
+TEST(test_fail)
 {
     assert_int_equal(lob_fail(NULL, LOB_EIO, "nobody %s", "listens"), LOB_EIO);
 
@@ -85,7 +85,7 @@ static const struct {
     {LOB_F64, "float64", 8, false, -DBL_MAX,               DBL_MAX               },
 };
 
-static void test_types(void **state)
+TEST(test_types)
 {
     assert_int_equal(COUNT(types), LOB_TYPES);
     for (size_t i = 0; i < COUNT(types); i++) {
@@ -117,7 +117,7 @@ static void test_types(void **state)
         if (got[0] != 1.0) fail_msg("%s: no voxels, but something is written", name); \
     }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     LOB_TYPE_LIST(VALUES_CASE)
 
@@ -132,7 +132,7 @@ static void test_values(void **state)
 }
 
 /* An amount's unit is the largest that it fills. */
-static void test_bytes_text(void **state)
+TEST(test_bytes_text)
 {
     static const struct {
         int64_t bytes;
@@ -148,14 +148,4 @@ static void test_bytes_text(void **state)
     char text[LOB_BYTES_TEXT];
     for (size_t i = 0; i < COUNT(rows); i++)
         assert_string_equal(lob_bytes_text(text, rows[i].bytes), rows[i].text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_codes), cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_fail),       cmocka_unit_test(test_types),
-        cmocka_unit_test(test_values),     cmocka_unit_test(test_bytes_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Sizes that overflow, volumes like others, and grids that are or are not the same. */
 #include "tests/unit/cmocka_test.h"
+#include "tests/unit/volume_of.h"
 #include "volumes/volume.h"
 
 enum { MAX_TEXT = sizeof(lob_error) };
@@ -24,7 +25,7 @@ static const struct {
     {"the most negative number",              INT64_MIN,        1,                1, 1, -1              },
 };
 
-static void test_products(void **state)
+TEST(test_products)
 {
     for (size_t i = 0; i < COUNT(products); i++) {
         const int64_t got = lob_product(products[i].a, products[i].b, products[i].c, products[i].d);
@@ -32,7 +33,7 @@ static void test_products(void **state)
     }
 }
 
-static void test_dims(void **state)
+TEST(test_dims)
 {
     assert_int_equal(lob_dims_voxels((lob_dims){5, 7, 11}), 385);
     assert_int_equal(lob_dims_voxels((lob_dims){1, 1, 1}), 1);
@@ -50,13 +51,10 @@ static unsigned char extension_bytes[] = {9, 8, 7};
 /* A volume of nothing but a grid, and a header that nobody frees. */
 static lob_volume grid(lob_dims dims, double x_mm, double y_mm, double z_mm)
 {
-    lob_volume volume = lob_volume_empty();
-    volume.dims = dims;
-    volume.geometry = lob_geometry_of_spacing((double[3]){x_mm, y_mm, z_mm});
-    return volume;
+    return volume_of(NULL, LOB_U8, dims, (double[3]){x_mm, y_mm, z_mm});
 }
 
-static void test_like(void **state)
+TEST(test_like)
 {
     lob_volume like = grid((lob_dims){5, 7, 11}, 0.7, 0.8, 3.0);
     like.header = (lob_header){"NIfTI-1", header_bytes, sizeof header_bytes, extension_bytes,
@@ -68,7 +66,7 @@ static void test_like(void **state)
 
     lob_volume out;
     memset(&out, 0x5a, sizeof out); /* what was there before must not matter */
-    assert_int_equal(lob_volume_like(&out, &like, LOB_I16, 3), LOB_OK);
+    assert_ok(lob_volume_like(&out, &like, LOB_I16, 3));
     assert_int_equal(out.type, LOB_I16);
     assert_int_equal(out.channels, 3);
     assert_memory_equal(&out.dims, &like.dims, sizeof like.dims);
@@ -110,7 +108,7 @@ static const struct {
     {"fewer than no channel",          {5, 1, 7},                   LOB_U8,  INT32_MIN},
 };
 
-static void test_impossible(void **state)
+TEST(test_impossible)
 {
     for (size_t i = 0; i < COUNT(impossible); i++) {
         const lob_volume like = grid(impossible[i].dims, 1, 1, 1);
@@ -165,7 +163,7 @@ static const struct {
     ROW("not a number", {64, 48, 20}, {1, 1, 3}, {NAN, 0, 0}, 0, 0, {"corners up to nan mm apart"}),
 };
 
-static void test_same_grid(void **state)
+TEST(test_same_grid)
 {
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     for (size_t i = 0; i < COUNT(grids); i++) {
@@ -199,7 +197,7 @@ static void test_same_grid(void **state)
 }
 
 /* What a report leaves out matters as much: one change is called by one name. */
-static void test_same_grid_says_no_more(void **state)
+TEST(test_same_grid_says_no_more)
 {
     const lob_volume a = grid((lob_dims){64, 48, 20}, 1, 1, 3);
     lob_volume b = a;
@@ -218,7 +216,7 @@ static void test_same_grid_says_no_more(void **state)
     assert_non_null(strstr(error.text, "spacing 1 x 1 x 3 and 1 x 1 x 5 mm"));
 }
 
-static void test_long_names(void **state)
+TEST(test_long_names)
 {
     char a_name[2000], b_name[2000];
     memset(a_name, 'a', sizeof a_name);
@@ -233,15 +231,4 @@ static void test_long_names(void **state)
     assert_non_null(strstr(error.text, "/a.nii and \xc3\xb6"));
     assert_non_null(strstr(error.text, "/b.nii: not on"));
     assert_non_null(strstr(error.text, "grid of the other"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),   cmocka_unit_test(test_dims),
-        cmocka_unit_test(test_like),       cmocka_unit_test(test_impossible),
-        cmocka_unit_test(test_same_grid),  cmocka_unit_test(test_same_grid_says_no_more),
-        cmocka_unit_test(test_long_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

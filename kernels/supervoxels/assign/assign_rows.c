@@ -64,7 +64,7 @@ lob_assign_rows *lob_assign_rows_make(const lob_assign_params *params)
 
 int32_t lob_assign_max_rows(const lob_supervoxels_rule *rule)
 {
-    return rule->step[1] >= ROWS ? ROWS : (int32_t)rule->step[1];
+    return rule->cell_side[1] >= ROWS ? ROWS : (int32_t)rule->cell_side[1];
 }
 
 /* ---- what a segment needs before any cluster ---- */
@@ -215,7 +215,7 @@ INLINE void find_along(float *along, const float *coordinate, const float *sine,
                        const candidate *k, const lob_supervoxels_rule *rule,
                        lob_supervoxels_method method)
 {
-    const float position = rule->position[axis], *factors = &k->centre[2 * axis];
+    const float position = rule->position_weight[axis], *factors = &k->centre[2 * axis];
     for (int i = 0; i < n; i++)
         along[i] = method == LOB_SLIC
                        ? (float)lob_slic_along(coordinate[i], position, k->centre[axis])

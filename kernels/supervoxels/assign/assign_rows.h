@@ -43,11 +43,11 @@ int64_t lob_assign_rows_bytes(const lob_supervoxels_rule *rule);
 int32_t lob_assign_max_rows(const lob_supervoxels_rule *rule);
 
 /* Add rows to the clusters of their cells: iteration 0. */
-void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *sums, int32_t y, int32_t ny,
+void lob_assign_rows_start(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
                            int32_t z);
 
 /* Add each voxel of rows to its nearest cluster. The block has all clusters that may be nearest. */
-void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *sums, int32_t y, int32_t ny,
+void lob_assign_rows_add(lob_assign_rows *rows, const lob_block_sums *to, int32_t y, int32_t ny,
                          int32_t z);
 
 /*

@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(CLUSTER_THREADS)
             box[a] = lob_cell_first(cell[a], rule.side[a], rule.cells[a]);
             box[3 + a] = lob_cell_first(cell[a] + 1, rule.side[a], rule.cells[a]) - 1;
             if (rule.method != LOB_LSC)
-                centre[a] = (float)(box[a] + box[3 + a]) / 2 * rule.position[a];
+                centre[a] = (float)(box[a] + box[3 + a]) / 2 * rule.position_weight[a];
         }
     }
 }

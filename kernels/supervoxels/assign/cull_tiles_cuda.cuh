@@ -2,9 +2,10 @@
  * slic: culling the candidates of all warp tiles ahead of a pass, by a few lanes per tile.
  *
  * The range and the sum of a tile's levels never change: the first pass writes them. They are
- * enough to drop candidates as shortlist_cuda.cuh does. If one candidate is left and its box holds
- * the tile, the whole tile is added to it without a look at its voxels. The other tiles are listed
- * for the warps, each with the candidates that are left. A tile costs about 5 instructions per
+ * enough to drop candidates as shortlist_cuda.cuh does. If one candidate is left, its box holds
+ * the tile and all voxels of the tile are data, the whole tile is added to it without a look at
+ * its voxels. The other tiles are listed for the warps, each with the candidates that are left; in
+ * the last pass every tile is listed. A tile costs about 5 instructions per
  * voxel here, and about 110 in the pass.
  */
 #ifndef LOB_CULL_TILES_CUDA_H

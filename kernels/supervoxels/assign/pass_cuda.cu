@@ -35,7 +35,7 @@ static int32_t max_cells(const supervoxels_params *s, int axis, int32_t side)
 }
 
 /* Entries that are enough for nearly all tables; 0: clusters are too small for tables. */
-static int list_capacity_for(const supervoxels_params *s)
+static int max_candidates(const supervoxels_params *s)
 {
     const int side[3] = {s->flat ? brick_shape<true>::bx : brick_shape<false>::bx,
                          s->flat ? brick_shape<true>::by : brick_shape<false>::by,
@@ -89,22 +89,22 @@ static const tile_variant *variant_of(const supervoxels_params *s)
     return NULL;
 }
 
-int list_capacity_of(const lob_device *device, const supervoxels_params *s)
+int shortlist_capacity(const lob_device *device, const supervoxels_params *s)
 {
     const tile_variant *v = variant_of(s);
-    const int capacity = list_capacity_for(s);
+    const int capacity = max_candidates(s);
     return v && capacity > 0 && v->bytes(capacity) <= lob_device_shared_bytes(device) ? capacity
                                                                                       : 0;
 }
 
 lob_status launch_pass(lob_device *device, const supervoxels_params *s, lob_error *error)
 {
-    const tile_variant *v = s->list_capacity == 0 ? NULL : variant_of(s);
+    const tile_variant *v = s->max_shortlist == 0 ? NULL : variant_of(s);
     if (!v)
         return lob_launch(device, s->flat ? voxelwise_kernel<true> : voxelwise_kernel<false>,
                           "a voxelwise pass", lob_grid_blocks(device, s->strips, PASS_THREADS),
                           PASS_THREADS, 0, *s, error);
-    const int64_t bytes = v->bytes(s->list_capacity);
+    const int64_t bytes = v->bytes(s->max_shortlist);
     const int64_t turns = ((int64_t)s->bricks[0] + s->tiles_per_turn - 1) / s->tiles_per_turn;
     const int64_t wanted = (turns * s->bricks[1] * s->tiles_w + TILE_WARPS - 1) / TILE_WARPS;
     int blocks_each = 0;

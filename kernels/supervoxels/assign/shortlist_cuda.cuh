@@ -2,13 +2,13 @@
  * The clusters that may be nearest to a voxel of a warp tile, and the table of their costs.
  *
  * Candidates are the clusters of the tile's cells and of the cells beside these; a lane takes one.
- * A candidate is dropped if its box misses the tile, or if it is nearer than another one at no
- * voxel of the tile. The costs of slic and lsc allow a bound for that: they are sums over the
- * coordinates and channels, so the difference of two clusters' costs is at least the sum of the
- * least difference of each summand, given the tile's range of coordinates and levels. If that is
- * above 0, the first cluster loses everywhere. All candidates are compared with the incumbent: the
- * cluster whose box holds the whole tile and whose cost is least in the tile's middle. slico drops
- * none by costs.
+ * A candidate is dropped if its box misses the tile, or if another candidate is nearer, or as
+ * near, at every voxel of the tile. The costs of slic and lsc allow a bound for that: they are sums
+ * over the coordinates and channels, so the difference of two clusters' costs is at least the sum
+ * of the least difference of each summand, given the tile's range of coordinates and levels. If
+ * that is above 0, the first cluster loses everywhere. All candidates are compared with the best
+ * one so far, the incumbent: the cluster whose box holds the whole tile and whose cost is least in
+ * the tile's middle. slico drops none by costs.
  */
 #ifndef LOB_SHORTLIST_CUDA_H
 #define LOB_SHORTLIST_CUDA_H
@@ -217,7 +217,7 @@ static __device__ inline bool is_beaten(const supervoxels_params &s, const warp_
     float difference = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const float position = axis_value<FLAT>(s.rule.position, s, a);
+        const float position = axis_value<FLAT>(s.rule.position_weight, s, a);
         difference += min_difference((float)(first[a] + one.low[a]) * position,
                                      (float)(first[a] + one.high[a]) * position, own.along[a],
                                      other.along[a]);
@@ -280,8 +280,8 @@ static __device__ inline float cost_in_middle(const supervoxels_params &s, const
     float cost = 0;
 #pragma unroll
     for (int a = 0; a < (FLAT ? 2 : 3); a++) {
-        const float x =
-            ((float)first[a] + (float)(side[a] - 1) / 2) * axis_value<FLAT>(s.rule.position, s, a);
+        const float x = ((float)first[a] + (float)(side[a] - 1) / 2) *
+                        axis_value<FLAT>(s.rule.position_weight, s, a);
         cost = fmaf(x - of.along[a], x - of.along[a], cost);
     }
 #pragma unroll
@@ -319,7 +319,7 @@ static __device__ inline uint32_t ordered_bits(float value)
 /* ---- the shortlist ---- */
 
 struct shortlist {
-    int n;       /* clusters; the table is not valid if they are more than s.list_capacity */
+    int n;       /* clusters; the table is not valid if they are more than s.max_shortlist */
     bool single; /* there is one, and its box holds the whole tile */
 };
 
@@ -420,7 +420,7 @@ static __device__ inline shortlist make_shortlist(const warp_shared &shared,
         }
         const unsigned those = __ballot_sync(ALL_LANES, listed);
         const int slot = list.n + __popc(those & ((1u << lane) - 1));
-        if (listed && slot < s.list_capacity)
+        if (listed && slot < s.max_shortlist)
             write_entry<M, C, FLAT>(shared.table + slot * L::entry, s, one, centre);
         list.n += __popc(those);
         list.single = list.n == 1 &&
@@ -442,7 +442,7 @@ static __device__ inline void fill_table(const warp_shared &shared, const superv
     constexpr int each = WARP / L::quads; /* entries at a time */
     const int lane = (int)threadIdx.x % WARP, at = lane % L::quads * QUAD;
     const int axis = axis_of<FLAT>(at);
-    const float position = axis_value<FLAT>(s.rule.position, s, axis);
+    const float position = axis_value<FLAT>(s.rule.position_weight, s, axis);
     const int32_t first = coordinate_of<FLAT>(corner, at, axis);
     if (lane < each * L::quads)
         for (int k = lane / L::quads; k < n; k += each) {

@@ -67,11 +67,11 @@ template <lob_supervoxels_method M, int C, bool FLAT> struct warp_tile {
 
 /* A warp's part of the block's shared memory; label_offset is the lane's own. */
 struct warp_shared {
-    uint32_t *table;       /* list_capacity entries */
+    uint32_t *table;       /* max_shortlist entries */
     float2 *cos_sin;       /* lsc: cosine and sine of each coordinate of the tile */
     uint32_t *packed;      /* lsc: the same as integers: cosine | sine << 16, with COS_SIN_BIAS */
     uint4 *one_hot;        /* as cluster_sums_cuda.cuh has it, */
-    uint8_t *rows;         /* and rows of the right matrix, of levels */
+    uint8_t *rows;         /* its matrix's columns of levels, a row of bytes each */
     uint32_t label_offset; /* label_offset_of the lane's strip */
 };
 

@@ -50,7 +50,7 @@ static __device__ inline float slico_distance(const supervoxels_params &s, const
 {
     float along[3];
     for (int a = 0; a < 3; a++)
-        along[a] = lob_slico_along((float)v.at[a], s.rule.position[a], centre[a]);
+        along[a] = lob_slico_along((float)v.at[a], s.rule.position_weight[a], centre[a]);
     const float near = (along[1] + along[2]) + along[0];
     return fmaf(contrast_to(s, centre, v), centre[3 + s.rule.channels], near);
 }
@@ -61,7 +61,7 @@ static __device__ inline float slic_distance(const supervoxels_params &s, const 
 {
     int32_t distance = 0;
     for (int a = 0; a < 3; a++)
-        distance += lob_slic_along((float)v.at[a], s.rule.position[a], centre[a]);
+        distance += lob_slic_along((float)v.at[a], s.rule.position_weight[a], centre[a]);
     for (int c = 0; c < s.rule.channels; c++) {
         const int32_t d = lob_slic_step(v.level[c], &s.rule) - (int32_t)centre[3 + c];
         distance += d * d;

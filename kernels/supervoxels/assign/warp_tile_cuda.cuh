@@ -2,13 +2,14 @@
  * A pass over warp tiles, in one kernel: each voxel is added to its nearest cluster, or in the last
  * pass labelled with it. For each tile a warp
  *
- *   1. loads its levels (load_tile, while the tile before is worked on: prefetch_tile);
+ *   1. loads its levels (load_tile); prefetch_tile has brought them into the L2 cache while the
+ * tile before was worked on;
  *   2. makes the shortlist of clusters and the table of their costs    (shortlist_cuda.cuh);
  *   3. finds the nearest for its voxels, 16 per lane, in flat views 8  (nearest_cuda.cuh);
  *   4. adds the voxels to the sums of their clusters (cluster_sums_cuda.cuh), or writes labels.
  *
- * Voxelwise (voxelwise_cuda.cuh) go unassigned voxels, which no box holds, and all voxels of tiles
- * with more clusters than a table has entries.
+ * Two kinds of voxels are done voxel by voxel (voxelwise_cuda.cuh): those that no box holds, called
+ * unassigned, and all voxels of a tile with more clusters than a table has entries.
  *
  * The cost of slic in 3D with cells of 8 voxels, in instructions of a lane per voxel where clusters
  * meet: 20 for 27 candidates, of which about 13 are listed; 12 for their table; 2.8 for each of
@@ -44,13 +45,13 @@ template <typename T> static __host__ __device__ inline T *take(unsigned char **
 template <lob_supervoxels_method M, int C, bool FLAT>
 static __host__ __device__ inline unsigned char *lay_out_shared(warp_shared *shared,
                                                                 uint8_t **common, unsigned char *at,
-                                                                int list_capacity, int warp)
+                                                                int max_shortlist, int warp)
 {
     typedef tile_layout<M, C, FLAT> L;
     typedef products_of<L, M, C> P;
     constexpr int depth = brick_shape<FLAT>::depth, one_hot = depth * GROUP_PAIRS * WARP;
     const int64_t cos_sin = L::lsc ? L::coordinates : 0, rows = depth * P::inputs * ROW_BYTES;
-    const int64_t entries = (int64_t)list_capacity * L::entry;
+    const int64_t entries = (int64_t)max_shortlist * L::entry;
     *common = take<uint8_t>(&at, (COMMON_ROWS + SECOND_BRICK_ROWS) * ROW_BYTES);
     shared->table = take<uint32_t>(&at, TILE_WARPS * entries) + warp * entries;
     shared->cos_sin = take<float2>(&at, TILE_WARPS * cos_sin) + warp * cos_sin;
@@ -435,7 +436,7 @@ static __device__ inline void process_tile(const warp_shared &shared, const supe
     if constexpr (M == LOB_LSC) read_axis_cos_sin<C, FLAT>(shared, s, tile.first);
     const shortlist list = make_shortlist<M, C, FLAT>(shared, s, tile, at);
     prefetch_tile<C, FLAT>(shared, s, next);
-    if (list.n > s.list_capacity) {
+    if (list.n > s.max_shortlist) {
         process_voxelwise(s, tile, EVERY_VOXEL);
         return;
     }
@@ -481,7 +482,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP, (blocks_per_multiproc
     const uint32_t warp = threadIdx.x / WARP, step = gridDim.x * TILE_WARPS;
     uint8_t *common;
     warp_shared shared;
-    lay_out_shared<M, C, FLAT>(&shared, &common, (unsigned char *)block_memory, s.list_capacity,
+    lay_out_shared<M, C, FLAT>(&shared, &common, (unsigned char *)block_memory, s.max_shortlist,
                                (int)warp);
     const int lane = (int)(threadIdx.x % WARP);
     shared.label_offset = label_offset_of<FLAT>(

@@ -3,7 +3,7 @@
  * kernel, whose blocks wait for one another between the steps of a phase:
  *
  *   contract_picks   both ends of each picked edge become one tree, by union-find
- *   flatten          fragments point at their root, which gets their sizes and sums
+ *   flatten          former roots point at their new root, which gets their sizes and sums
  *   update_means     means of the sets that grew
  *   pick_again       contacts of sets that are still small are compared for the next phase
  *

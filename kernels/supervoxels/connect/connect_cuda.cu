@@ -83,7 +83,7 @@ static connect_params make_params(const supervoxels_params *s, const fragment_jo
     p.max_fragments = join->max_fragments;
     p.fragments = join->count;
     p.singletons = true;
-    p.listed = join->list_capacity >= 0;
+    p.listed = join->max_contacts >= 0;
     lay_out_tiles(&p, device);
     return p;
 }
@@ -154,8 +154,8 @@ static lob_status plan_list(connect_call *c)
     const int64_t list = (min(wanted, left) - tables) / ROUNDED * ROUNDED;
     p->listed = p->listed && list >= voxels / 2;
     p->contacts_capacity = p->listed ? list / (int64_t)sizeof *p->contacts : 0;
-    if (c->join->list_capacity > 0 && c->join->list_capacity < p->contacts_capacity)
-        p->contacts_capacity = c->join->list_capacity;
+    if (c->join->max_contacts > 0 && c->join->max_contacts < p->contacts_capacity)
+        p->contacts_capacity = c->join->max_contacts;
     return p->listed ? LOB_OK : count_fragments(c);
 }
 

@@ -1,7 +1,8 @@
 /*
  * The order in which kernels read fragments. A block takes a tile of rows of 64 voxels, a thread a
  * strip of 8 voxels of a row in each step. The rows of a warp lie far apart in the tile, so that
- * its lanes rarely meet the same fragment and rarely wait for one another's atomics.
+ * its lanes rarely meet the same fragment and rarely wait for one another's atomics. Tiles and
+ * strips here are not those of assign/: these strips lie along x.
  */
 #ifndef LOB_FRAGMENT_TILES_CUDA_H
 #define LOB_FRAGMENT_TILES_CUDA_H

@@ -1,0 +1,21 @@
+/* Files of kinds that are not read, named for what they are. */
+#ifndef LOB_KINDS_H
+#define LOB_KINDS_H
+
+#include "io/file.h"
+
+/* What a file is, and how its owner gets a file that is read: "a DICOM file", "convert ...". */
+typedef struct {
+    const char *is, *advice;
+} lob_kind;
+
+/*
+ * The kind of a file by its first bytes, inflated where it is gzip, or by its name where those say
+ * nothing; NULL: unknown.
+ */
+const lob_kind *lob_kind_of_file(const char *path, const lob_input *file);
+
+/* The kind of a folder by its name and the first files in it; NULL: unknown, or no folder. */
+const lob_kind *lob_kind_of_folder(const char *path);
+
+#endif

@@ -1,0 +1,104 @@
+"""Micrometres where a file is of a microscope, and no letters where it does not say how it lies."""
+
+import json
+
+import h5py
+import nibabel
+import numpy as np
+import pytest
+from conftest import good, save, scan_array, seeds_array
+from skimage.io import imread
+from test_components_options import read_tsv
+
+
+def microscope(folder, kind, um=(0.4, 0.2, 0.2)):
+    """A scan and two labels of it, with voxels of these sides along z, y and x."""
+    names = {"image": scan_array(), "labels": seeds_array()}
+    for name, array in names.items():
+        if kind == "h5":
+            with h5py.File(folder / f"{name}.h5", "w") as file:
+                file["raw"] = array.T
+                file["raw"].attrs["element_size_um"] = um
+        else:
+            mm = np.array(um[::-1]) * (1 if kind == "um" else 1e-3)
+            volume = nibabel.Nifti1Image(array, np.diag([*mm, 1]), dtype=array.dtype)
+            volume.header.set_xyzt_units("micron" if kind == "um" else "mm")
+            nibabel.save(volume, folder / f"{name}.nii")
+    return [f"{name}.{'h5' if kind == 'h5' else 'nii'}" for name in names]
+
+
+KINDS = ["h5", "um", "mm"]
+
+
+def info(folder, name):
+    return json.loads(good("info", name, "--json", cwd=folder).stdout)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_micrometres(tmp_path, kind):
+    image, labels = microscope(tmp_path, kind)
+    about = info(tmp_path, image)
+    assert about["spacing_um"] == pytest.approx([0.2, 0.2, 0.4])
+    assert about["spacing_mm"] == pytest.approx([2e-4, 2e-4, 4e-4])
+    box = np.array(about["bounding_box_um"])
+    assert box[1] - box[0] == pytest.approx([23 * 0.2, 19 * 0.2, 11 * 0.4])
+    good("stats", image, labels, "--table", "table.tsv", cwd=tmp_path)
+    for row in read_tsv(tmp_path / "table.tsv"):
+        assert not {"volume_ml", "centroid_x_mm"} & set(row)
+        assert row["volume_um3"] == pytest.approx(row["voxels"] * 0.016, rel=1e-6)
+        assert row["volume_mm3"] == pytest.approx(row["voxels"] * 0.016e-9, rel=1e-6)
+        assert row["centroid_z_um"] == pytest.approx(row["centroid_z"] * 0.4, rel=1e-6)
+    good("supervoxels", image, "-o", "cells.nii", "--size", "1um", "--graph", "graph.tsv", cwd=tmp_path)
+    rows = read_tsv(tmp_path / "graph.tsv")
+    assert rows and all(0.03 < row["area_um2"] / row["faces"] < 0.09 for row in rows)
+
+
+@pytest.mark.parametrize("um, shown", [((100, 30, 19.9), True), ((100, 30, 20.1), False)])
+def test_what_is_far_below_a_millimetre(tmp_path, um, shown):
+    """The smallest side of a voxel decides, where the header speaks of millimetres."""
+    image, labels = microscope(tmp_path, "mm", um)
+    assert ("spacing_um" in info(tmp_path, image)) == shown
+    good("stats", image, labels, "--table", "table.tsv", cwd=tmp_path)
+    assert ("volume_um3" in read_tsv(tmp_path / "table.tsv")[0]) == shown
+    assert ("volume_ml" in read_tsv(tmp_path / "table.tsv")[0]) != shown
+
+
+def test_scans_are_in_millimetres(folder):
+    about = info(folder, "image.nii")
+    assert "spacing_um" not in about and about["orientation"] == "RAS"
+
+
+def nowhere(folder):
+    """A scan with neither sform nor qform."""
+    volume = nibabel.Nifti1Image(scan_array(), None)
+    volume.header.set_zooms((1.5, 1.5, 2.5))
+    nibabel.save(volume, folder / "nowhere.nii")
+    header = nibabel.load(folder / "nowhere.nii").header
+    assert header["sform_code"] == header["qform_code"] == 0
+    return "nowhere.nii"
+
+
+def gold(path):
+    """Pixels in the colour of the letters."""
+    return np.count_nonzero(np.all(imread(path) == [255, 214, 102], axis=-1))
+
+
+def test_no_letters_without_orientation(folder):
+    name = nowhere(folder)
+    about = good("info", name, cwd=folder).stdout
+    assert "orientation       unknown" in about
+    for image in (name, "image.nii"):
+        good("preview", image, "-o", f"{image}.png", "--report", "report.json", "--force", cwd=folder)
+    assert json.loads((folder / "report.json").read_text())["inputs"][0]["orientation"] == "RAS"
+    assert gold(folder / "image.nii.png") > 0
+    assert gold(folder / f"{name}.png") == 0
+
+
+def test_hdf5_without_orientation(tmp_path):
+    image, _ = microscope(tmp_path, "h5")
+    assert info(tmp_path, image)["orientation"] == "unknown"
+    good("preview", image, "-o", "p.png", cwd=tmp_path)
+    assert gold(tmp_path / "p.png") == 0
+    save(scan_array(), tmp_path / "scan.nii")
+    good("convert", "scan.nii", "itk.h5", cwd=tmp_path)
+    assert info(tmp_path, "itk.h5")["orientation"] == "RAS"

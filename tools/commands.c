@@ -1,0 +1,30 @@
+/* The table of commands. */
+#include "tools/commands.h"
+
+#include <string.h>
+
+const lob_command_group lob_command_groups[] = {
+    {"Segment",      {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels}},
+    {"Measure",      {&lob_command_stats, &lob_command_compare}                               },
+    {"Files",        {&lob_command_info, &lob_command_convert}                                },
+    {"Look and try", {&lob_command_preview, &lob_command_phantom}                             },
+    {NULL,           {NULL}                                                                   },
+};
+
+const lob_command *lob_next_command(const lob_command *command)
+{
+    bool take = !command;
+    for (const lob_command_group *group = lob_command_groups; group->task; group++)
+        for (const lob_command *const *c = group->commands; *c; c++) {
+            if (take) return *c;
+            take = *c == command;
+        }
+    return NULL;
+}
+
+const lob_command *lob_find_command(const char *name)
+{
+    const lob_command *c = lob_next_command(NULL);
+    while (c && strcmp(c->name, name) != 0) c = lob_next_command(c);
+    return c;
+}
