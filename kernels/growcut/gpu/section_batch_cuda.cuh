@@ -1,9 +1,10 @@
 /*
  * GrowCut on a GPU: how a voxel gets its label. Reading starts here; then, in this order:
  *
- *   growcut_cuda.cu         a call: which sections (the volume, or slices of it) are grown
- * together, and the levels and the rule of each section_batch_cuda.cuh  what is grown together
- * (this file) grow_batch_cuda.cuh     fill, grow, write, and once more for the tie zone
+ *   growcut_cuda.cu         a call: which sections (the volume, or slices) are grown together, and
+ *                           the levels and the rule of each
+ *   section_batch_cuda.cuh  what is grown together (this file)
+ *   grow_batch_cuda.cuh     fill, grow, write, and once more for the tie zone
  *   grow_params_cuda.cuh    keys, tiles, sections, and what the kernels are given
  *   grow_state_cuda.cuh     the host's side: working memory, the sections' rules, launches
  *   fill_tiles_cuda.cuh     voxels become cells with a level and a first key; seeds make offers
