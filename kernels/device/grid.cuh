@@ -36,6 +36,12 @@ template <typename T> static __device__ inline T warp_min(T value)
     return value;
 }
 
+/* The largest value of a warp's lanes, in all of them. */
+static __device__ inline u64 warp_max(u64 value)
+{
+    return ~warp_min(~value);
+}
+
 /* The sum over a warp's lanes, in all of them. __reduce_add_sync does it for 32 bits. */
 static __device__ inline u64 warp_sum(u64 value)
 {

@@ -117,9 +117,9 @@ typedef struct {
  *
  * Same bytes and statistics (except working_bytes) on every backend, thread count and tile size.
  *
- * Working memory: about 12 bytes per voxel with one channel and 32-bit keys, and up to 2 MiB per
- * thread, which matters where the image is small. With options.rounds a voxel has a second key, of
- * 4 or 8 bytes. Slice by slice, fewer slices are grown at once where context->max_memory is low.
+ * On the CPU, working memory is about 12 bytes per voxel with one channel and 32-bit keys, and up
+ * to 2 MiB per thread, which matters where the image is small. With options.rounds a voxel has a
+ * second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices are grown at once.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no seed on data; dims or types
  * that do not fit; the message says which), LOB_ENOMEM or LOB_ECANCEL.

@@ -8,7 +8,7 @@
 /* Voxels along a tile's side: its keys and levels then fit the second-level cache. */
 enum { TILE_3D = 32, TILE_2D = 128 };
 
-/* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
+/* Part of the progress given to the 32-bit attempt. Few calls need the 64-bit one after it. */
 static const double FIRST_ATTEMPT = 0.9;
 
 /* Give the next pass its share of what the passes before it left of the section's progress. */

@@ -1,6 +1,7 @@
 /*
- * GrowCut on a GPU: what is grown together, and whether it fits. A volume is one section; slices
- * are sections of their own, and a batch has as many of them as fit.
+ * GrowCut on a GPU, the call: send the arrays, cut the image into sections (the volume, or its
+ * slices), make batches of as many as fit, grow each with 32-bit keys and then, if these overflow,
+ * with 64, fetch the results. The entry points are at the end.
  */
 #include "kernels/device/arena.cuh"
 #include "kernels/growcut/gpu/section_batch_cuda.cuh"
@@ -44,7 +45,7 @@ static lob_view view_of(lob_dims dims, int slice_axis, bool *flat)
     return view;
 }
 
-/* Make the batch n sections from the first on. */
+/* Let the batch hold n sections, beginning with number `first`. */
 static void take_sections(growcut_call *c, int64_t first, int64_t n)
 {
     section_batch *batch = &c->batch;
@@ -84,7 +85,7 @@ static int64_t first_bytes(const section_batch *batch)
            (bits == 64 ? batch_bytes<u64>(batch) : batch_bytes<uint32_t>(batch));
 }
 
-/* Take as many sections from the first on as fit together, at least one; returns how many. */
+/* Take all that are left, at most 1024, halved until they fit; at least one. Returns how many. */
 static int64_t take_sections_that_fit(growcut_call *c, int64_t first)
 {
     int64_t n = c->sections - first < MAX_SECTIONS ? c->sections - first : MAX_SECTIONS;
@@ -167,7 +168,7 @@ static lob_status attempt(growcut_call *c, const section_tables *t, batch_result
     return grow_batch<K>(&c->batch, result, c->error);
 }
 
-/* Share of the progress of an attempt with 32 bits that 64 bits may have to follow: few times. */
+/* Part of the progress given to the 32-bit attempt. Few calls need the 64-bit one after it. */
 static const double FIRST_ATTEMPT = 0.9;
 
 /* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */

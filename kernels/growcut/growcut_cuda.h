@@ -1,6 +1,6 @@
 /*
  * GrowCut on a GPU: the same bytes as lob_growcut_cpu, for arrays in ordinary memory and for arrays
- * that are in device memory already.
+ * that are in device memory already. How it works: kernels/growcut/gpu/section_batch_cuda.cuh.
  */
 #ifndef LOB_GROWCUT_CUDA_H
 #define LOB_GROWCUT_CUDA_H
@@ -11,6 +11,9 @@ LOB_BEGIN_DECLS
 
 /*
  * As lob_growcut_cpu, on context->device, which must be open. options->tile has no effect.
+ *
+ * Working memory: about 6 bytes per voxel with one channel and 32-bit keys, beside the copies of
+ * the arrays.
  *
  * Returns what lob_growcut_cpu does, and LOB_EDEVICE when the device fails. With LOB_ENOMEM the
  * message says how much memory is needed, how much there is, and how many voxels would fit.

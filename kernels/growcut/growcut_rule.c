@@ -42,12 +42,12 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
             }
 }
 
-/* Units per level: as fine as keeps the largest cost of a step, max_step levels, within 30 bits. */
-static double unit_of(const lob_growcut_options *options, int fraction, double max_step)
+/* Units per level: as fine as keeps the largest cost of a step, in levels, within 30 bits. */
+static double unit_of(const lob_growcut_options *options, int fraction, double max_levels)
 {
     const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
     double unit = whole ? 1.0 : 64.0;
-    while (unit * max_step >= 1 << 30) unit /= 2;
+    while (unit * max_levels >= 1 << 30) unit /= 2;
     return unit;
 }
 

@@ -3,9 +3,9 @@
  *
  * A cost is a whole number of units, and a difference of one level costs `unit` units (exactly in
  * the distance rule, approximately in the strength rule). `unit` is a power of two. In the strength
- * rule a step costs round(-ln(1 - d/dmax) * dmax * unit); unit is 64 where these costs then fit 30
- * bits, which keeps the rounding error of a path of n steps below n/128 levels. In the distance
- * rule unit is 1, or 64 with a penalty or with distances that are no whole levels.
+ * rule a step costs round(-ln(1 - d/dmax) * D * unit), D being dmax in levels; unit is 64 where
+ * these costs then fit 30 bits, so that a path of n steps is rounded by less than n/128 levels. In
+ * the distance rule unit is 1, or 64 with a penalty or with distances that are no whole levels.
  */
 #ifndef LOB_GROWCUT_RULE_H
 #define LOB_GROWCUT_RULE_H
@@ -21,10 +21,10 @@ enum { LOB_GROWCUT_TABLE_ENTRIES = 1 << 20 };
 typedef struct {
     lob_growcut_kind kind;
     int fraction;      /* a distance d counts 1 / 2^fraction levels */
-    uint32_t dmax;     /* largest distance that the levels' spans allow, at least 1 */
+    uint32_t dmax;     /* largest distance that spans allow, in 1 / 2^fraction levels; >= 1 */
     uint32_t max_step; /* the largest cost of a step that can be taken, length included, in units */
     double unit;       /* units per level */
-    double e_folding;  /* units over which a strength falls by a factor of e: dmax levels */
+    double e_folding;  /* units over which a strength falls by a factor of e: those of dmax */
     double scale;      /* lob_growcut_cost's */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
@@ -57,7 +57,7 @@ static inline bool lob_growcut_try_32_bits(int32_t labels)
 /* The cost, in units, at which a seed of strength in (0, 1] starts; UINT64_MAX for any other. */
 uint64_t lob_growcut_start(const lob_growcut_rule *rule, float strength);
 
-/* The strength of a cost in units: exp(-cost / dmax levels), at least FLT_MIN. */
+/* The strength of a cost in units: exp(-units / e_folding), at least FLT_MIN. */
 float lob_growcut_strength(const lob_growcut_rule *rule, uint64_t units);
 
 /* Add what growing some sections gave to what others gave. */

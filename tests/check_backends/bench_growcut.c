@@ -192,7 +192,7 @@ static void print_row(const bench *b, const char *rule, const timing *t, float a
     printf("%-16s %-9s %9.2f %6.2f %8.1f %6.2f %6.2f %7lld %7.2f %7.2f  %s %016llx\n", b->name,
            rule, t->ms, around_ms, rate / 1e9, 100 * rate / b->copy,
            (double)t->stats.working_bytes / voxels, (long long)t->counts.sweeps,
-           (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.pops / voxels,
+           (double)t->counts.visits / (double)t->counts.tiles, (double)t->counts.expanded / voxels,
            t->wrong ? "DIFFERS" : "same",
            (unsigned long long)bench_hash(b->got, lob_voxels(&b->image)));
 }
@@ -201,7 +201,7 @@ static void print_head(const char *title)
 {
     printf("\n%s\n%-16s %-9s %9s %6s %8s %6s %6s %7s %7s %7s  labels as the CPU's, their hash\n",
            title, "volume", "rule", "ms", "around", "GB/s", "% copy", "B/vox", "sweeps", "vis/til",
-           "pop/vox");
+           "exp/vox");
 }
 
 static const char *const rule_name[] = {"strength", "distance"};
@@ -268,7 +268,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
     o.slice_axis = slice_axis;
     o.neighbours = slice_axis < 0 ? 26 : 8;
     if (!on_cpu(b, &o)) return 1;
-    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, pops per voxel\n",
+    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, expansions per voxel\n",
            b->name);
     for (int s = 0; s < 7; s++)
         for (int k = 0; k < 6; k++) {
@@ -282,7 +282,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
             printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps,
                    tuning.max_turns, tuning.warps, tuning.adapt, t.ms, (long long)t.counts.sweeps,
                    (double)t.counts.visits / (double)t.counts.tiles,
-                   (double)t.counts.pops / (double)lob_voxels(&b->image),
+                   (double)t.counts.expanded / (double)lob_voxels(&b->image),
                    t.wrong ? " DIFFERS" : "");
             failures += t.wrong != 0;
         }

@@ -1,7 +1,7 @@
 /*
  * GrowCut on a GPU: voxels become cells. Tables of weights are made, each cell gets its levels and
- * its first key, seeds offer their label to their neighbours, and the mean cost of a step, which
- * the cost window's width follows from, is sampled.
+ * its first key, and hard seeds offer their label to their neighbours. Steps are sampled for the
+ * width of the cost window.
  *
  * The host computes every logarithm (of the tables and of soft seeds' starts), because host and
  * device differ in a logarithm's last bit.
@@ -203,11 +203,12 @@ template <typename K, typename S> static lob_status put_soft_seeds(grow_state<K>
 /* Offer a path from a hard seed to one neighbour; returns the new key if it fell, else none. */
 template <typename K, typename S>
 static __device__ K lower_from_seed(const grow_params<K> &g, int64_t from, int64_t to,
-                                    const section_rule *section, K own, int direction)
+                                    const section_rule *section, K own_key, int direction)
 {
     const K key = __ldcg(&g.key[to]);
-    if (key == 0) return keys<K>::none; /* the table ends at the largest distance between data */
-    const u64 offer = offer_from(g, section, own, from, to, direction);
+    /* Key 0 never falls, and a cell that is not data may lie at a distance beyond the table. */
+    if (key == 0) return keys<K>::none;
+    const u64 offer = offer_from(g, section, own_key, from, to, direction);
     if (offer >= keys<K>::end || (K)offer >= key) return keys<K>::none;
     if ((K)offer >= atomicMin(&g.key[to], (K)offer)) return keys<K>::none;
     atomicOr(&g.pending[to / WARP], 1u << to % WARP);
@@ -249,13 +250,13 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
                 const uint32_t k = i / seeds; /* all seeds in one direction, then in the next */
                 const bool has = k < (uint32_t)g.neighbours;
                 const uint32_t seed = has ? list[i - k * seeds] : 0;
-                const int32_t own = __shfl_sync(ALL_LANES, label, (int)seed);
+                const int32_t its_label = __shfl_sync(ALL_LANES, label, (int)seed);
                 if (!has) continue;
                 const position p = position_in<S>(g, corner, row * WARP + seed);
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
                 if (to < 0) continue;
                 const K offer = lower_from_seed<K, S>(g, first + seed, to, section,
-                                                      key_of(g, 0, own), g.direction[k]);
+                                                      key_of(g, 0, its_label), g.direction[k]);
                 if (to / S::cells == tile)
                     min_priority = offer < min_priority ? offer : min_priority;
                 else if (offer != keys<K>::none)
@@ -269,11 +270,14 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     }
 }
 
-/* ---- the mean cost of a step ---- */
+/* ---- the width of the cost window ---- */
 
 enum { SAMPLED = 61 };
 
-/* Sums, in units, of the steps from every 61st cell to its neighbour along x. */
+/*
+ * Sums, in units, a lower estimate of the steps from every 61st cell to its neighbour along x: the
+ * norm is LINF, and the length has no weight. It only sets the window's width.
+ */
 template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
     sample_kernel(const __grid_constant__ grow_params<K> g)
@@ -293,7 +297,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
         sum += weight >> g.label_bits;
         n++;
     }
-    for (int apart = WARP / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(ALL_LANES, sum, apart);
+    sum = warp_sum(sum);
     n = __reduce_add_sync(ALL_LANES, n);
     if (lane != 0 || n == 0) return;
     atomicAdd(&g.counters->step_sum, sum);

@@ -41,7 +41,7 @@ static lob_status run_pass(grow_state<K> *state, bool reversed, double from, dou
     lob_growcut_counts *counts = state->result->counts;
     counts->sweeps += (int64_t)state->counters->sweeps;
     counts->visits += (int64_t)state->counters->visits;
-    counts->pops += (int64_t)state->counters->pops;
+    counts->expanded += (int64_t)state->counters->expanded;
     return LOB_OK;
 }
 

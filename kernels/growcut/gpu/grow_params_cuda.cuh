@@ -7,7 +7,8 @@
  * key cannot change: voxels that are not data, and seeds of strength 1 (hard seeds).
  *
  * A cell is pending when its key has fallen and its neighbours have not been offered the path
- * through it. The priority of a tile is the lowest key of its pending cells.
+ * through it. The priority of a tile is the lowest key of its pending cells. Before
+ * hard_seed_kernel, hard seeds are pending too; they do not count for the priority.
  */
 #ifndef LOB_GROW_PARAMS_CUDA_CUH
 #define LOB_GROW_PARAMS_CUDA_CUH
@@ -53,7 +54,10 @@ typedef tile_shape<8, 8, 8> volume_tile;
 typedef tile_shape<32, 16, 1> slice_tile;
 static_assert((int)volume_tile::cells == (int)slice_tile::cells, "set_grid counts either");
 
-/* A section's levels and its rule. */
+/*
+ * A section's levels and its rule, as kernels read it. lob_growcut_rule is the host's; step_rule is
+ * the part that a visit holds in registers.
+ */
 typedef struct {
     lob_device_levels levels;
     int has_table;     /* weights come from the table; else a level costs 1 << level_shift */
@@ -77,10 +81,10 @@ typedef struct {
     uint32_t taken[3];   /* of these, beyond each warp's first */
     uint32_t arrived;    /* of grid_barrier */
     uint32_t stop;
-    u64 reached; /* voxels that have a path */
-    u64 sweeps;  /* over the tiles; of the automaton, the last round that changed a key */
-    u64 visits, pops;
-    u64 seeds, outside;         /* seed voxels on data, and not on data */
+    u64 reached;          /* voxels that have a path */
+    u64 sweeps;           /* over the tiles; of the automaton, the last round that changed a key */
+    u64 visits, expanded; /* tiles visited, cells that made offers */
+    u64 seeds, outside;   /* seed voxels on data, and not on data */
     u64 step_sum, step_samples; /* units of sampled steps, and how many */
     u64 labelled, ties;         /* voxels */
 } grow_counters;
@@ -117,14 +121,20 @@ template <typename K> struct grow_params {
     grow_counters *counters;
     lob_device_mailbox *mailbox; /* NULL: progress is not reported */
 
-    double window_steps, window_levels; /* width of the cost window: mean steps plus levels */
+    double window_steps, window_levels; /* width of the cost window: lob_growcut_tuning */
     uint32_t max_sweeps, max_turns;
     bool adapt;            /* widen the window while warps are idle */
     uint32_t table_shared; /* weights at the table's start that blocks hold in shared memory */
     uint32_t warp_bytes;   /* of shared memory */
 };
 
-/* ---- keys: (cost << label_bits) | label ---- */
+/* ---- keys ---- */
+
+/*
+ * A key is (cost << label_bits) | rank. The rank is the label or, in the pass with ties reversed,
+ * largest_label + 1 - label. Key 0 never changes; unreached is one unit above the largest cost
+ * allowed, with rank 0.
+ */
 
 template <typename K>
 static __device__ inline K key_of(const grow_params<K> &g, u64 units, int32_t label)
@@ -225,15 +235,15 @@ static __device__ inline u64 weight_of(const grow_params<K> &g, const section_ru
                               : (u64)d << section->level_shift;
 }
 
-/* The key that cell `to` would have by a step from cell `from`, whose key (or label alone) is own.
- */
+/* The key that cell `to` would have by a step from cell `from`, whose key (for a hard seed: its
+ * rank, at cost 0) is own_key. */
 template <typename K>
-static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section, K own,
-                                        int64_t from, int64_t to, int direction)
+static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section,
+                                        K own_key, int64_t from, int64_t to, int direction)
 {
     const uint32_t d = lob_growcut_distance(g.level + from, g.level + to, g.image.channels, g.cells,
                                             g.norm, section->fraction);
-    return own + weight_of(g, section, d) + section->extra[direction];
+    return own_key + weight_of(g, section, d) + section->extra[direction];
 }
 
 /* ---- loops over tiles: every kernel but grow_kernel, which has its own schedule ---- */

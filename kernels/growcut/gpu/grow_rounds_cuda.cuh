@@ -30,7 +30,8 @@ static __device__ inline K cheapest_offer(const grow_params<K> &g, const section
     for (int k = 0; k < g.neighbours; k++) {
         const int64_t from = neighbour_of<S>(g, p, g.direction[k]);
         const K theirs = from < 0 ? 0 : g.key[from];
-        if (theirs == 0 || theirs >= best) continue; /* a hard seed's offer has been made */
+        /* Key 0: not data, or a hard seed, whose offers hard_seed_kernel makes in round 1. */
+        if (theirs == 0 || theirs >= best) continue;
         const u64 offer = offer_from(g, section, theirs, from, cell, g.direction[k]);
         if (offer < best) best = (K)offer;
     }

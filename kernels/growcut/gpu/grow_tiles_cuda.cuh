@@ -3,7 +3,8 @@
  *
  * It sweeps over the tiles again and again, in two steps with a barrier of the whole grid after
  * each. Select: the tiles whose priority lies below the cost window's end form a list. Visit: warps
- * take tiles from the list, one at a time. The window starts at the lowest priority of all tiles.
+ * take tiles from the list, one at a time. The window reaches from the lowest priority of all tiles
+ * to that plus a width.
  */
 #ifndef LOB_GROW_TILES_CUDA_CUH
 #define LOB_GROW_TILES_CUDA_CUH
@@ -38,7 +39,7 @@ static __device__ void wait_for_grid(const grow_params<K> &g, block_shared<K, S>
         b->reached = 0;
         grid_barrier(&counters->arrived, *passed);
         const u64 min_priority = __ldcg(&counters->min_priority[slot]);
-        b->next = min_priority < keys<K>::end ? (K)min_priority : keys<K>::none;
+        b->lowest_priority = min_priority < keys<K>::end ? (K)min_priority : keys<K>::none;
         b->count = __ldcg(&counters->count[list]);
         b->stop = __ldcg(&counters->stop);
     }
@@ -71,7 +72,7 @@ static __device__ void select_tiles(const grow_params<K> &g, block_shared<K, S> 
     if (lane == 0 && min_priority != keys<K>::none) atomicMin(&b->min_priority, min_priority);
 }
 
-/* The cost window's width: so many steps of mean cost, and so many levels. */
+/* The cost window's width: window_steps of the mean step sampled, and window_levels. */
 template <typename K> static __device__ K window_width(const grow_params<K> &g)
 {
     const double n = (double)__ldcg(&g.counters->step_samples);
@@ -103,19 +104,21 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     K window = narrow;
     select_tiles(g, b, (K)0, 0, lane);
     wait_for_grid(g, b, &passed, 0, 0);
-    while (b->next != keys<K>::none && !b->stop && sweep < g.max_sweeps) {
-        const int now = (int)(sweep % 3), next = (now + 1) % 3;
-        const K end = (K)(b->next + window) < b->next ? keys<K>::none : (K)(b->next + window);
+    while (b->lowest_priority != keys<K>::none && !b->stop && sweep < g.max_sweeps) {
+        const int slot = (int)(sweep % 3), next_slot = (slot + 1) % 3;
+        const K end = (K)(b->lowest_priority + window) < b->lowest_priority
+                          ? keys<K>::none
+                          : (K)(b->lowest_priority + window);
         if (first) { /* slots whose last readers have passed a barrier */
-            counters->min_priority[(now + 2) % 3] = ~0ull;
-            counters->count[next] = counters->taken[next] = 0;
+            counters->min_priority[(slot + 2) % 3] = ~0ull;
+            counters->count[next_slot] = counters->taken[next_slot] = 0;
         }
-        select_tiles(g, b, end, now, lane);
-        wait_for_grid(g, b, &passed, next, now);
+        select_tiles(g, b, end, slot, lane);
+        wait_for_grid(g, b, &passed, next_slot, slot);
         const uint32_t count = b->count;
         for (uint32_t i = warp * gridDim.x + blockIdx.x, then; i < count;
              i = __shfl_sync(ALL_LANES, then, 0)) {
-            then = lane == 0 ? warps + atomicAdd(&counters->taken[now], 1u)
+            then = lane == 0 ? warps + atomicAdd(&counters->taken[slot], 1u)
                              : 0; /* ready when the visit ends */
             visit<K, S, N, MANY>(g, b, table, w, __ldcg(&g.tile_list[i]), end, lane, &mine);
         }
@@ -123,14 +126,14 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
             g.mailbox->done = *(volatile u64 *)&counters->reached;
             if (g.mailbox->stop) counters->stop = 1;
         }
-        wait_for_grid(g, b, &passed, next, now);
+        wait_for_grid(g, b, &passed, next_slot, slot);
         if (g.adapt && count < warps / 2 && window / MAX_WINDOW_FACTOR < narrow) window *= 2;
         if (count > 2 * warps && window > narrow) window /= 2;
         sweep++;
     }
     if (lane == 0) {
         atomicAdd(&counters->visits, (u64)mine.visits);
-        atomicAdd(&counters->pops, mine.pops);
+        atomicAdd(&counters->expanded, mine.expanded);
     }
     if (first) counters->sweeps = sweep;
 }
@@ -157,8 +160,9 @@ static void (*grow_kernel_of(int neighbours, bool many))(const grow_params<K>)
 }
 
 /*
- * Report progress until the kernel has ended; a cancel ends it soon. For the first milliseconds the
- * host does not sleep, because that would lengthen a short call noticeably.
+ * With progress asked for: report it until the kernel has ended; a cancel ends it soon. Without:
+ * return at once, as the next download waits. For the first milliseconds the host does not sleep,
+ * because that would lengthen a short call noticeably.
  */
 template <typename K> static lob_status wait_for_kernel(grow_state<K> *state)
 {

@@ -1,4 +1,6 @@
-/* GrowCut on a GPU for benchmarks and tests: the schedule can be chosen, and its work is counted.
+/*
+ * The schedule of GrowCut on a GPU: the defaults of every call, and an entry by which benchmarks
+ * and tests choose another and learn how much work it was.
  */
 #ifndef LOB_GROWCUT_TUNING_H
 #define LOB_GROWCUT_TUNING_H
@@ -9,7 +11,7 @@ LOB_BEGIN_DECLS
 
 /* The schedule: it decides the time, not the result (but for max_sweeps). */
 typedef struct {
-    double window_steps;  /* width of the cost window: steps of mean cost, >= 0 ... */
+    double window_steps;  /* width of the cost window: steps of sampled mean cost, >= 0 ... */
     double window_levels; /* ... plus levels, >= 0 */
     int max_turns;      /* of a visit, 32 cells a turn, >= 1; 0: until no cell of the tile waits */
     int warps;          /* of a block, 1..32; 0: as many as fit */
@@ -23,12 +25,12 @@ typedef struct {
         .adapt = true                                                                           \
     }
 
-/* The work of a call, added up over its batches of slices and over passes. */
+/* The work of a call, added up over its attempts; all but tiles also over their passes. */
 typedef struct {
     int64_t tiles;
-    int64_t sweeps; /* over all tiles, or with options->rounds the automaton's rounds */
-    int64_t visits; /* of tiles */
-    int64_t pops;   /* cells that made offers */
+    int64_t sweeps;   /* over all tiles, or with options->rounds the automaton's rounds */
+    int64_t visits;   /* of tiles */
+    int64_t expanded; /* cells that made offers */
 } lob_growcut_counts;
 
 /* As lob_growcut_cuda_arrays; counts is out and may be NULL, tuning may be NULL: the default. */

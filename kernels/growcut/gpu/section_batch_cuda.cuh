@@ -1,25 +1,34 @@
 /*
  * GrowCut on a GPU: how a voxel gets its label. Reading starts here; then, in this order:
  *
- *   growcut_cuda.cu         a call: which sections (the volume, or slices) are grown together, and
- *                           the levels and the rule of each
- *   section_batch_cuda.cuh  what is grown together (this file)
- *   grow_batch_cuda.cuh     fill, grow, write, and once more for the tie zone
- *   grow_params_cuda.cuh    keys, tiles, sections, and what the kernels are given
+ *   growcut_cuda.cu         a call: arrays are sent, sections' levels are scanned, results fetched
+ *   growcut_rule.h          what a step costs, from a section's levels and the options
+ *   section_batch_cuda.cuh  (this file) the sections that are grown together
+ *   grow_batch_cuda.cuh     an attempt with one width of key: fill, grow, write; again for ties
+ *   grow_params_cuda.cuh    keys, tiles, positions, and what the kernels are given
  *   grow_state_cuda.cuh     the host's side: working memory, the sections' rules, launches
- *   fill_tiles_cuda.cuh     voxels become cells with a level and a first key; seeds make offers
- *   visit_tile_cuda.cuh     a warp grows one tile in shared memory
- *   grow_tiles_cuda.cuh     which tiles are visited when, until nothing changes
+ *   fill_tiles_cuda.cuh     voxels become cells with levels and a first key; hard seeds offer
+ *   grow_tiles_cuda.cuh     which tiles are visited when, until no key falls
+ *   visit_tile_cuda.cuh     a warp visits a tile: its cells make offers, in shared memory
  *   grow_rounds_cuda.cuh    in place of these two: rounds of the automaton, for options->rounds
- *   write_results_cuda.cuh  keys become labels, ties and strengths; was 32 bits enough?
+ *   write_results_cuda.cuh  keys become labels, ties and strengths; were 32 bits enough?
  *
- * A cell's key holds the cost of the cheapest path found so far and that path's label. Whenever a
- * key falls, the cell offers its neighbours the path through it, and they keep the smaller of key
- * and offer. When no offer lowers a key, every cell holds its voxel's label. That is a
- * label-correcting shortest-path search, ordered as in Meyer and Sanders, "Delta-stepping: a
- * parallelizable shortest path algorithm" (J. Algorithms 49, 2003): of the cells that wait to make
- * offers, those within the cost window do, which is that paper's current bucket. Keys only fall, so
- * the order decides the time and not the result.
+ * A section is the volume, or one slice. A call has batches of sections; a batch, one or two
+ * attempts (keys of 32 bits, then of 64); an attempt, one or two passes (labels, ties); a pass,
+ * sweeps over the tiles; a sweep, visits; a visit, turns of 32 cells.
+ *
+ * A cell's key holds the cost of the cheapest path found so far and that path's label. It begins as
+ * "unreached", above every cost allowed, or for a soft seed with the seed's cost and label.
+ * Whenever a key falls, the cell offers its neighbours the path through it, and they keep the
+ * smaller of key and offer. When no offer lowers a key, every reached cell's key holds its label.
+ * Hard seeds (of strength 1) have key 0: they make their offers first, and their label comes from
+ * the seed array. What is not data has key 0 too, and no label.
+ *
+ * That is a label-correcting shortest-path search, ordered as in Meyer and Sanders,
+ * "Delta-stepping: a parallelizable shortest path algorithm" (J. Algorithms 49, 2003): of the cells
+ * that wait to make offers, those within the cost window do, which is that paper's current bucket.
+ * The window reaches from the lowest waiting key to that plus a width. Keys only fall, so the order
+ * decides the time and not the result.
  */
 #ifndef LOB_SECTION_BATCH_CUDA_CUH
 #define LOB_SECTION_BATCH_CUDA_CUH
@@ -32,7 +41,7 @@
 namespace lob::growcut
 {
 
-/* Sections that are grown together. The device is budget->device. */
+/* Sections that are grown together. */
 typedef struct {
     lob_device *device;
     lob_device_budget *budget;

@@ -2,10 +2,10 @@
  * GrowCut on a GPU: a warp visits a tile.
  *
  * The warp takes the tile's pending bits, loads its cells and the halo around them into shared
- * memory, and grows those below the end of the cost window through a queue, 32 cells a turn. In a
- * turn each lane first finds the neighbours that might take a path through its cell, by a bound
- * that needs no table; then the lanes share these offers. In the end, lowered cells are written
- * back, lowered halo cells to the tiles that own them.
+ * memory, and expands those below the end of the cost window (makes their offers) through a queue,
+ * 32 cells a turn. In a turn each lane first finds the neighbours that might take a path through
+ * its cell, by a bound that needs no table; then the lanes share these offers. In the end, lowered
+ * cells are written back, lowered halo cells to the tiles that own them.
  *
  * Neighbouring tiles may be visited at the same time, and no path is lost: a warp that lowers a
  * cell of another tile writes its key, then a fence, then its pending bit; the warp that visits
@@ -31,8 +31,8 @@ template <typename S> static __host__ __device__ constexpr int max_warps()
 
 /* Shared memory of a block. */
 template <typename K, typename S> struct block_shared {
-    K min_priority; /* of the tiles that this block has seen or lowered since the last barrier */
-    K next;         /* of all tiles, at the last barrier */
+    K min_priority;    /* of the tiles that this block has seen or lowered since the last barrier */
+    K lowest_priority; /* of all tiles, at the last barrier */
     uint32_t reached, count, stop;
     uint32_t halo[S::words];   /* bit of each padded cell: set outside the tile itself */
     int16_t step[DIRECTIONS];  /* padded cells from a cell to its neighbour */
@@ -86,8 +86,8 @@ static __device__ void fill_block_shared(const grow_params<K> &g, block_shared<K
         for (int bit = 0; bit < WARP; bit++) {
             const int q = i * WARP + bit, x = q % S::px - 1, y = q / S::px % S::py - 1;
             const int z = S::flat ? 0 : q / (S::px * S::py) - 1;
-            const bool own = x >= 0 && x < S::x && y >= 0 && y < S::y && z >= 0 && z < S::z;
-            if (own && q < S::padded) inner |= 1u << bit;
+            const bool in_tile = x >= 0 && x < S::x && y >= 0 && y < S::y && z >= 0 && z < S::z;
+            if (in_tile && q < S::padded) inner |= 1u << bit;
         }
         b->halo[i] = ~inner;
     }
@@ -119,17 +119,17 @@ template <typename K> struct step_rule {
 /* What a warp has done since the kernel's start; the same in all its lanes. */
 typedef struct {
     uint32_t visits;
-    u64 pops;
+    u64 expanded;
 } visit_counts;
 
 /*
  * Directions whose neighbour might take a path through the cell that key and level point at, whose
- * key is own. Under either rule and every norm, a step costs at least the largest channel's
+ * key is own_key. Under either rule and every norm, a step costs at least the largest channel's
  * difference of levels. A sum that wraps only adds a candidate, whose exact offer then fails.
  */
 template <typename K, typename S, int N, bool MANY>
-static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own, K bound,
-                                             int channels)
+static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own_key,
+                                             K bound, int channels)
 {
     constexpr int max_apart = N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2; /* axes that differ */
     uint32_t hit = 0;
@@ -144,7 +144,7 @@ static __device__ inline uint32_t candidates(const K *key, const uint16_t *level
         if (MANY)
             for (int c = 1; c < channels; c++)
                 differ = max(differ, __usad(level[c * S::padded + step], level[c * S::padded], 0u));
-        const K offer = own + differ * bound; /* one instruction; with a shift it would be two */
+        const K offer = own_key + differ * bound; /* one instruction; a shift would make two */
         if (offer < key[step]) hit |= 1u << direction;
     }
     return hit;
@@ -179,7 +179,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
     __syncwarp();
     for (int first = 0; first < S::words; first += LOADS) { /* a group of loads in flight */
         K key[LOADS];
-        uint16_t own[LOADS];
+        uint16_t its_level[LOADS];
 #pragma unroll
         for (int j = 0; j < LOADS; j++) {
             const int q = (first + j) * WARP + (int)lane;
@@ -188,7 +188,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
             const int64_t from =
                 (int64_t)(tile != NO_TILE ? tile : (int32_t)t) * S::cells + (owner & 1023);
             key[j] = __ldcg(g.key + from);
-            own[j] = __ldg(g.level + from);
+            its_level[j] = __ldg(g.level + from);
             if (tile == NO_TILE) key[j] = 0;
         }
 #pragma unroll
@@ -196,7 +196,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
             const int q = (first + j) * WARP + (int)lane;
             if (q >= S::padded) continue;
             w->key[q] = key[j];
-            level[q] = own[j];
+            level[q] = its_level[j];
         }
     }
     for (int i = (int)lane; i < S::words; i += WARP) {
@@ -227,15 +227,15 @@ static __device__ uint32_t queue_pending(const grow_params<K> &g, warp_shared<K,
         bool now = false;
         int q = 0;
         if (bits) {
-            const int b = __ffs((int)bits) - 1;
+            const int bit = __ffs((int)bits) - 1;
             bits &= bits - 1;
-            q = padded_of<S>((int)lane * S::own_bits + b);
+            q = padded_of<S>((int)lane * S::own_bits + bit);
             const K key = w->key[q];
             now = key < end;
             if (now)
                 atomicOr(&w->queued[q / WARP], 1u << q % WARP);
             else
-                later |= 1u << b;
+                later |= 1u << bit;
             if (!now && key < min_priority) min_priority = key;
         }
         enqueue(w, &tail, now, q, lane);
@@ -251,12 +251,13 @@ static __device__ uint32_t queue_pending(const grow_params<K> &g, warp_shared<K,
 
 /* The key that a neighbour at distance d would have; at or above end: no passage. */
 template <typename K>
-static __device__ inline u64 offer_of(const step_rule<K> &rule, K own, uint32_t d, int direction)
+static __device__ inline u64 offer_of(const step_rule<K> &rule, K own_key, uint32_t d,
+                                      int direction)
 {
     const u64 weight = !rule.table         ? (u64)d << rule.level_shift
                        : d < rule.shared_n ? (u64)rule.shared_table[d]
                                            : (u64)__ldg(rule.table + d);
-    return own + weight + (rule.extra ? __ldg(rule.extra + direction) : 0);
+    return own_key + weight + (rule.extra ? __ldg(rule.extra + direction) : 0);
 }
 
 /*
@@ -278,7 +279,7 @@ static __device__ inline uint32_t number_offers(uint32_t hit, uint32_t lane, uin
     return first;
 }
 
-/* The cell that a lane grows in a turn. */
+/* The cell whose offers a lane makes in a turn. */
 template <typename K> struct lane_cell {
     K key;
     uint32_t level;
@@ -327,10 +328,10 @@ static __device__ inline void make_offers(const grow_params<K> &g, const block_s
 
 /* One turn: up to 32 cells from the queue make their offers. */
 template <typename K, typename S, int N, bool MANY>
-static __device__ inline void grow_cells(const grow_params<K> &g, const block_shared<K, S> *b,
-                                         warp_shared<K, S> *w, const uint16_t *level,
-                                         const step_rule<K> &rule, uint32_t head, uint32_t n,
-                                         uint32_t *tail, K end, uint32_t lane)
+static __device__ inline void expand_cells(const grow_params<K> &g, const block_shared<K, S> *b,
+                                           warp_shared<K, S> *w, const uint16_t *level,
+                                           const step_rule<K> &rule, uint32_t head, uint32_t n,
+                                           uint32_t *tail, K end, uint32_t lane)
 {
     const int q = w->queue[(head + (lane < n ? lane : 0)) & (S::cells - 1)];
     const lane_cell<K> from = {w->key[q], level[q], q};
@@ -379,14 +380,14 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
     uint32_t reached = 0;
     for (int first = 0; first < S::words; first += LOADS) { /* a group of atomics in flight */
         K key[LOADS], before[LOADS];
-        bool own[LOADS], has[LOADS];
+        bool in_tile[LOADS], has[LOADS];
 #pragma unroll
         for (int j = 0; j < LOADS; j++) {
             const int i = first + j, q = i * WARP + (int)lane;
             has[j] = i < S::words && (w->lowered[i < S::words ? i : 0] >> lane & 1);
             const int owner = b->owner[q < S::padded ? q : 0];
             key[j] = w->key[q < S::padded ? q : 0];
-            own[j] = owner >> 10 == CENTRE;
+            in_tile[j] = owner >> 10 == CENTRE;
             K *to = g.key + ((int64_t)w->tile[owner >> 10] * S::cells + (owner & 1023));
             before[j] = 0;
             if (has[j]) before[j] = atomicMin(to, key[j]);
@@ -394,7 +395,7 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
 #pragma unroll
         for (int j = 0; j < LOADS; j++) {
             reached += has[j] && before[j] == unreached;
-            if (has[j] && (own[j] ? key[j] >= end : key[j] < before[j]))
+            if (has[j] && (in_tile[j] ? key[j] >= end : key[j] < before[j]))
                 pending |= 1ull << (first + j);
         }
     }
@@ -438,9 +439,9 @@ static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, con
     uint32_t head = 0, tail = queue_pending(g, w, t, bits, end, lane);
     for (uint32_t turn = 0; head != tail && turn < g.max_turns; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
-        grow_cells<K, S, N, MANY>(g, b, w, level, rule, head, n, &tail, end, lane);
+        expand_cells<K, S, N, MANY>(g, b, w, level, rule, head, n, &tail, end, lane);
         head += n;
-        mine->pops += n;
+        mine->expanded += n;
     }
     put_back(g, b, w, t, head, tail, lane);
     write_back(g, b, w, rule.unreached, end, lane);

@@ -21,19 +21,19 @@ template <typename K, typename S>
 static __global__ void __launch_bounds__(BLOCK_THREADS)
     write_kernel(const __grid_constant__ grow_params<K> g)
 {
-    u64 largest = 0;
-    int64_t of = 0; /* its section */
+    u64 largest = 0; /* cost in this section, in units */
+    int64_t section = 0;
     uint32_t labelled = 0, ties = 0;
     FOR_TILES(g)
     {
         const position corner = corner_of<S>(g, tile);
         const int64_t here = section_of(g, corner) - g.sections;
         const K unreached = (K)g.sections[here].unreached;
-        if (here != of) {
-            largest = warp_min(~largest);
-            if (lane == 0 && ~largest) atomicMax(&g.largest[of], ~largest);
+        if (here != section) {
+            largest = warp_max(largest);
+            if (lane == 0 && largest) atomicMax(&g.largest[section], largest);
             largest = 0;
-            of = here;
+            section = here;
         }
         for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
             const position p = position_in<S>(g, corner, cell);
@@ -55,8 +55,8 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             if (grown && (u64)(key >> g.label_bits) > largest) largest = key >> g.label_bits;
         }
     }
-    largest = ~warp_min(~largest);
-    if (threadIdx.x % WARP == 0 && largest) atomicMax(&g.largest[of], largest);
+    largest = warp_max(largest);
+    if (threadIdx.x % WARP == 0 && largest) atomicMax(&g.largest[section], largest);
     add_lanes(&g.counters->labelled, labelled);
     add_lanes(&g.counters->ties, ties);
 }
