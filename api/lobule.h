@@ -24,8 +24,8 @@
  * or _close where it is given back. An algorithm NAME has lob_NAME_input, _options, _output and
  * _stats, lob_NAME_defaults() and limits LOB_NAME_MAX_*.
  *
- * Reading order: status.h, volume.h, io.h; context.h, backends.h; then the
- * algorithms. The NAME_cuda.h are for programs whose arrays are in GPU memory already.
+ * Reading order: status.h, volume.h, io.h; context.h, backends.h; then the algorithms. The
+ * NAME_cuda.h are for programs whose arrays are in GPU memory already.
  */
 #ifndef LOB_LOBULE_H
 #define LOB_LOBULE_H

@@ -31,13 +31,6 @@ const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 const lob_backend *const lob_backends[] = {&cpu, NULL};
 #endif
 
-const lob_backend *lob_backend_named(const char *name)
-{
-    for (const lob_backend *const *b = lob_backends; *b; b++)
-        if (strcmp((*b)->name, name) == 0) return *b;
-    return NULL;
-}
-
 lob_status lob_backend_open(const lob_backend **backend, lob_context *context, const char *choice,
                             lob_error *error)
 {

@@ -30,9 +30,6 @@ typedef struct {
                           lob_error *error);
 } lob_backend;
 
-/* The backend of this name, or NULL where this build has none. */
-const lob_backend *lob_backend_named(const char *name);
-
 /* All backends of this build, ending with NULL; the first is the CPU. */
 extern const lob_backend *const lob_backends[];
 

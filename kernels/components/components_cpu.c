@@ -197,14 +197,6 @@ static lob_status find_first_voxels(call *c, int64_t *at, double share)
     return lob_run_table_visit(&c->runs, note_first_voxels, at, share, c->error);
 }
 
-/* List the first voxel of each component: with holes filled, its region may begin in a hole. */
-static lob_status list_members(call *c, double share)
-{
-    int64_t **member = &c->out->member;
-    LOB_TRY(lob_budget_alloc(&c->budget, member, c->out->count, sizeof **member, c->error));
-    return find_first_voxels(c, *member, share);
-}
-
 static lob_status keep_values(call *c, int64_t *largest, double share)
 {
     const int64_t count = c->out->count;
@@ -372,7 +364,11 @@ static lob_status label_image(call *c)
     if (c->options->fill_holes)
         LOB_TRY(lob_components_holes(&c->holes, &c->runs, out->count < out->found, fill, c->error));
     if (c->options->regions) LOB_TRY(measure(c, sum));
-    if (lob_components_lists_members(c->options)) LOB_TRY(list_members(c, 0.87));
+    if (lob_components_lists_members(c->options)) { /* a region may begin in a hole */
+        LOB_TRY(
+            lob_budget_alloc(&c->budget, &out->member, out->count, sizeof *out->member, c->error));
+        LOB_TRY(find_first_voxels(c, out->member, 0.87));
+    }
     int64_t largest = out->count;
     if (c->options->keep_values) LOB_TRY(keep_values(c, &largest, 0.9));
     LOB_TRY(lob_components_type(&out->type, largest, c->options, c->error));

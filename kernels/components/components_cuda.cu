@@ -28,7 +28,7 @@ static __global__ void __launch_bounds__(VALUE_THREADS) gather_kernel(gather_par
         g.member[i] = (u64)__double_as_longlong(lob_stored_value(&g.image, (int64_t)g.member[i]));
 }
 
-/* What the host selects with, found + 1 of each. */
+/* What the host selects with, found of each, in a block that begins with voxels. */
 typedef struct {
     int64_t *voxels; /* later of other use */
     double *stored;  /* the value of the component's voxels */
@@ -36,24 +36,18 @@ typedef struct {
     int32_t *value;  /* of selected components, by number */
 } selection;
 
-static void selection_free(selection *s)
-{
-    free(s->voxels);
-    free(s->stored);
-    free(s->label);
-    free(s->value);
-}
-
 static lob_status selection_alloc(selection *s, int64_t found, lob_error *error)
 {
-    const size_t n = (size_t)found + 1;
-    s->voxels = (int64_t *)malloc(n * sizeof *s->voxels);
-    s->stored = (double *)malloc(n * sizeof *s->stored);
-    s->label = (int32_t *)malloc(n * sizeof *s->label);
-    s->value = (int32_t *)malloc(n * sizeof *s->value);
-    if (s->voxels && s->stored && s->label && s->value) return LOB_OK;
-    return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components",
-                    (long long)found);
+    const size_t n = (size_t)found;
+    const size_t each = sizeof *s->voxels + sizeof *s->stored + sizeof *s->label + sizeof *s->value;
+    s->voxels = (int64_t *)malloc(n * each + 1);
+    if (!s->voxels)
+        return lob_fail(error, LOB_ENOMEM, "no memory to choose among %lld components",
+                        (long long)found);
+    s->stored = (double *)(s->voxels + n);
+    s->label = (int32_t *)(s->stored + n);
+    s->value = s->label + n;
+    return LOB_OK;
 }
 
 /* The first voxel of each selected component, by way of the sizes' memory. */
@@ -275,7 +269,7 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
     c.context = context;
     c.budget = lob_device_budget_of(context, "components", lob_voxels(in->image));
     const lob_status st = lob::components::run_stages(&c, &selection, out, error);
-    selection_free(&selection);
+    free(selection.voxels);
     if (st != LOB_OK) {
         lob_device_wait(c.device, NULL); /* for copies that are still on their way */
         free(out->member);

@@ -27,7 +27,9 @@ typedef struct {
 
 enum { ROW_CELLS = 6 };
 
-/* Counts of each supervoxel; index 0 is unused. */
+enum { LABEL_BYTES = 5 * sizeof(int64_t) };
+
+/* Counts of each supervoxel, LABEL_BYTES of each in one block; index 0 is unused. */
 typedef struct {
     int64_t *voxels;
     int64_t *faces;  /* labels * 3: faces across x, y, z towards anything else */
@@ -259,21 +261,14 @@ static double mean_quotient(const label_counts *counts, const call *c, int64_t v
     return sum / (double)voxels;
 }
 
-/* Allocate the counts of all labels; free_counts afterwards in any case. */
+/* Allocate the counts of all labels. */
 static lob_status alloc_counts(label_counts *counts, call *c)
 {
-    lob_budget *budget = &c->budget;
     const int64_t n = c->labels;
-    LOB_TRY(lob_budget_calloc(budget, &counts->voxels, n, sizeof *counts->voxels, c->error));
-    LOB_TRY(lob_budget_calloc(budget, &counts->faces, n, 3 * sizeof *counts->faces, c->error));
-    return lob_budget_calloc(budget, &counts->common, n, sizeof *counts->common, c->error);
-}
-
-static void free_counts(label_counts *counts, call *c)
-{
-    lob_budget_free(&c->budget, counts->voxels, c->labels, sizeof *counts->voxels);
-    lob_budget_free(&c->budget, counts->faces, c->labels, 3 * sizeof *counts->faces);
-    lob_budget_free(&c->budget, counts->common, c->labels, sizeof *counts->common);
+    LOB_TRY(lob_budget_calloc(&c->budget, &counts->voxels, n, LABEL_BYTES, c->error));
+    counts->faces = counts->voxels + n;
+    counts->common = counts->faces + 3 * n;
+    return LOB_OK;
 }
 
 /* Count with a table of pairs for each thread, and merge these into the first. */
@@ -315,7 +310,7 @@ static lob_status measure_counts(lob_partition *out, call *c)
     }
     for (int t = 0; pairs && t < threads; t++) lob_pair_free(&pairs[t]);
     lob_budget_free(&c->budget, pairs, threads, sizeof *pairs);
-    free_counts(&counts, c);
+    lob_budget_free(&c->budget, counts.voxels, c->labels, LABEL_BYTES);
     return st;
 }
 

@@ -8,15 +8,16 @@
  *   boundary recall      share of the truth's boundary voxels no farther than a tolerance from a
  *                        boundary voxel of the supervoxels. A boundary voxel has a face neighbour
  *                        with another label that is measured too. (Martin, Fowlkes and Malik,
- * "Learning to detect natural image boundaries", PAMI 26, 2004) under-segmentation   (sum over g of
- * |s| of all s with more than 5 % of |s| in g, minus N) / N (equation 6 of Ban, Liu and Fouriaux,
- * "GLSC: LSC superpixels at over 130 FPS", JRTIP 2016) and (sum over pairs that overlap of min(|s &
- * g|, |s| - |s & g|)) / N (Neubert and Protzel, "Superpixel benchmark and comparison", 2012)
+ *                        "Learning to detect natural image boundaries", PAMI 26, 2004)
+ *   under-segmentation   (sum over g of |s| of all s with more than 5 % of |s| in g, minus N) / N
+ *                        (equation 6 of Ban, Liu and Fouriaux, "GLSC: LSC superpixels at over 130
+ *                        FPS", JRTIP 2016), and (sum over pairs that overlap of
+ *                        min(|s & g|, |s| - |s & g|)) / N (Neubert and Protzel, "Superpixel
+ *                        benchmark and comparison", 2012)
  *   achievable accuracy  (sum over s of the largest |s & g|) / N: the share of voxels that are
  *                        right when every supervoxel takes the region with which it shares most
- *                        voxels. (Liu, Tuzel,
- *                        Ramalingam and Chellappa, "Entropy rate superpixel segmentation", CVPR
- *                        2011)
+ *                        voxels. (Liu, Tuzel, Ramalingam and Chellappa, "Entropy rate superpixel
+ *                        segmentation", CVPR 2011)
  *   explained variation  share of the image's variance that lies between the supervoxels' means,
  *                        channels summed. (Moore, Prince, Warrell, Mohammed and Jones, "Superpixel
  *                        lattices", CVPR 2008)

@@ -174,13 +174,6 @@ static double liver_distance(const abdomen *m, const position *at)
     return larger(d, 4.0 - distance(&m->shape[HEART_BODY], at->p));
 }
 
-static double spine_distance(const abdomen *m, const double p[3])
-{
-    double d = distance(&m->shape[VERTEBRA], p);
-    d = smaller(d, distance(&m->shape[ARCH], p));
-    return d;
-}
-
 static double stomach_distance(const abdomen *m, const position *at, double liver)
 {
     double d =
@@ -307,7 +300,8 @@ static found liver_at(const abdomen *m, const position *at, double liver,
 /* The tissue at a position under the wall of the trunk. */
 static found organ_at(const abdomen *m, const position *at, const vessel *const *vessels, int count)
 {
-    const double spine = spine_distance(m, at->p);
+    const double spine =
+        smaller(distance(&m->shape[VERTEBRA], at->p), distance(&m->shape[ARCH], at->p));
     if (spine < 0) return (found){LOB_ABDOMEN_SPINE, -spine, spine_tissue(m, at->p)};
     const double right = distance(&m->shape[KIDNEY_R], at->p) + 0.4 * at->warp;
     if (right < 0)

@@ -21,7 +21,7 @@ lob_status label_pieces(labelled_pieces *pieces, int32_t *labels, lob_dims dims,
 {
     lob_volume image = {};
     lob_components_input in = {};
-    lob_components_options options = {};
+    lob_components_options options = lob_components_defaults();
     lob_components_arrays arrays = {};
     lob_context quiet = *context;
     call c = {};
@@ -31,8 +31,6 @@ lob_status label_pieces(labelled_pieces *pieces, int32_t *labels, lob_dims dims,
     image.slope = 1;
     in.image = &image;
     options.join = LOB_JOIN_EQUAL;
-    options.range[0] = -INFINITY;
-    options.range[1] = INFINITY;
     options.slice_axis = slice_axis;
     options.neighbours = slice_axis < 0 ? 6 : 4;
     arrays.image = arrays.labels = labels;

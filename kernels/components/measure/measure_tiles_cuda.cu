@@ -225,12 +225,6 @@ static __device__ inline void next_pieces(const join_params &p, const tile_posit
     __syncthreads();
 }
 
-template <typename K>
-static __device__ inline uint32_t tile_piece(const tile_bits<K> &t, uint32_t local_root)
-{
-    return t.before[root_mrow(local_root)] + root_rank(local_root);
-}
-
 /* All threads: note where pieces start, and add up all runs but the pieces' first ones. */
 template <typename K, bool VALUES>
 static __device__ inline void add_runs(const measure_params &m, const tile_position &at,
@@ -252,7 +246,7 @@ static __device__ inline void add_runs(const measure_params &m, const tile_posit
         local_root += TILE_THREADS;
         next = run + TILE_THREADS < runs_here ? *local_root : 0;
         const bool first_of_piece = root & LOCAL_ROOT_SELF;
-        uint32_t piece = inside ? tile_piece(t, root) : none;
+        uint32_t piece = inside ? t.before[root_mrow(root)] + root_rank(root) : none;
         if (piece >= pieces) piece = none;
         if (first_of_piece && piece != none) atomicAdd(&t.voxels[piece], start << VOXELS_BITS);
         if (first_of_piece) piece = none;

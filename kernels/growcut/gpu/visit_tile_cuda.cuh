@@ -104,12 +104,6 @@ template <typename K, typename S> static __host__ __device__ constexpr size_t bl
 
 /* ---- a visit ---- */
 
-/* Neighbours differ in at most so many axes. */
-template <int N> static __host__ __device__ constexpr int reach_of()
-{
-    return N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2;
-}
-
 /* The section's rule as a visit needs it, in registers. */
 template <typename K> struct step_rule {
     const K *table;        /* in device memory; NULL: a level costs 1 << level_shift */
@@ -137,13 +131,14 @@ template <typename K, typename S, int N, bool MANY>
 static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own_key,
                                              K bound, int channels)
 {
+    constexpr int max_apart = N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2; /* axes that differ */
     uint32_t hit = 0;
     const uint32_t self = level[0];
 #pragma unroll
     for (int direction = 0; direction < DIRECTIONS; direction++) {
         const int dx = direction % 3 - 1, dy = direction / 3 % 3 - 1, dz = direction / 9 - 1;
         const int apart = (dx != 0) + (dy != 0) + (dz != 0);
-        if (apart == 0 || apart > reach_of<N>() || (S::flat && dz != 0)) continue;
+        if (apart == 0 || apart > max_apart || (S::flat && dz != 0)) continue;
         const int step = dx + S::px * dy + S::px * S::py * dz;
         uint32_t differ = __usad(level[step], self, 0u);
         if (MANY)
