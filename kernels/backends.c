@@ -31,10 +31,17 @@ const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 const lob_backend *const lob_backends[] = {&cpu, NULL};
 #endif
 
+const lob_backend *lob_backend_named(const char *name)
+{
+    const lob_backend *const *b = lob_backends;
+    while (*b && strcmp((*b)->name, name) != 0) b++;
+    return *b;
+}
+
 lob_status lob_backend_open(const lob_backend **backend, lob_context *context, const char *choice,
                             lob_error *error)
 {
-    const lob_backend *const gpu = lob_backends[1];
+    const lob_backend *const gpu = lob_backend_named("cuda");
     const bool best = strcmp(choice, "best") == 0;
     *backend = NULL;
     *context = (lob_context){.threads = omp_get_max_threads()};

@@ -33,6 +33,9 @@ typedef struct {
 /* All backends of this build, ending with NULL; the first is the CPU. */
 extern const lob_backend *const lob_backends[];
 
+/* The backend of this name, "cpu" or "cuda"; NULL where this build has none. Opens nothing. */
+const lob_backend *lob_backend_named(const char *name);
+
 /*
  * Open a backend.
  *

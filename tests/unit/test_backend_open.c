@@ -10,6 +10,8 @@ TEST(the_cpu_is_always_there)
     lob_error error = {.text = ""};
     assert_ok(lob_backend_open(&backend, &context, "cpu", &error));
     assert_ptr_equal(backend, lob_backends[0]);
+    assert_ptr_equal(backend, lob_backend_named("cpu"));
+    assert_null(lob_backend_named("opencl"));
     assert_null(context.device);
     assert_true(context.threads >= 1 && context.max_memory == 0 && !context.progress);
     lob_backend_close(&context);
