@@ -4,9 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -16,9 +13,6 @@ enum { BLOCK = 1 << 18, DIGEST = 32 };
 
 struct lob_sha256 {
     int fd;
-    pthread_t thread;
-    atomic_bool stop;
-    bool done;
     unsigned char digest[DIGEST];
     unsigned char block[BLOCK];
 };
@@ -26,34 +20,21 @@ struct lob_sha256 {
 /* All of the file's bytes into the digest. */
 static bool add_file(EVP_MD_CTX *digest, lob_sha256 *sum)
 {
-    while (!atomic_load(&sum->stop)) {
+    for (;;) {
         const ssize_t n = read(sum->fd, sum->block, BLOCK);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n == 0;
         if (!EVP_DigestUpdate(digest, sum->block, (size_t)n)) return false;
     }
-    return false;
 }
 
-static void *run(void *user)
+static bool compute(lob_sha256 *sum)
 {
-    lob_sha256 *const sum = user;
     EVP_MD_CTX *const digest = EVP_MD_CTX_new();
-    sum->done = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) && add_file(digest, sum) &&
-                EVP_DigestFinal_ex(digest, sum->digest, NULL);
+    const bool done = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) &&
+                      add_file(digest, sum) && EVP_DigestFinal_ex(digest, sum->digest, NULL);
     EVP_MD_CTX_free(digest);
-    return NULL;
-}
-
-/* Signals are for the threads that are there already. */
-static bool start(lob_sha256 *sum)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    const bool started = pthread_create(&sum->thread, NULL, run, sum) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
+    return done;
 }
 
 lob_sha256 *lob_sha256_begin(const char *path)
@@ -63,8 +44,7 @@ lob_sha256 *lob_sha256_begin(const char *path)
     if (!sum) return NULL;
     /* O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. */
     sum->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (sum->fd >= 0 && fstat(sum->fd, &about) == 0 && S_ISREG(about.st_mode) && start(sum))
-        return sum;
+    if (sum->fd >= 0 && fstat(sum->fd, &about) == 0 && S_ISREG(about.st_mode)) return sum;
     if (sum->fd >= 0) close(sum->fd);
     free(sum);
     return NULL;
@@ -74,12 +54,10 @@ bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT])
 {
     if (text) text[0] = '\0';
     if (!sum) return false;
-    if (!text) atomic_store(&sum->stop, true);
-    pthread_join(sum->thread, NULL);
-    const bool done = sum->done;
-    for (int i = 0; i < DIGEST && done && text; i++)
+    const bool done = text && compute(sum);
+    for (int i = 0; i < DIGEST && done; i++)
         snprintf(text + 2 * (size_t)i, 3, "%02x", sum->digest[i]);
     close(sum->fd);
     free(sum);
-    return done && text;
+    return done;
 }

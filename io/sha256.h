@@ -1,4 +1,4 @@
-/* SHA-256 of files, each on a thread of its own beside the work. */
+/* SHA-256 of files as they were when they were opened, even if an output takes their name since. */
 #ifndef LOB_SHA256_H
 #define LOB_SHA256_H
 
@@ -10,19 +10,19 @@ extern "C" {
 
 enum { LOB_SHA256_TEXT = 65 };
 
-/* The checksum of a file, being computed. */
+/* A file whose checksum is wanted. */
 typedef struct lob_sha256 lob_sha256;
 
 /*
- * Open a regular file and begin to read it. Returns NULL when it cannot be opened, or where there
- * is no memory or no thread.
+ * Open a regular file. Returns NULL when it cannot be opened, or where there is no memory.
  */
 lob_sha256 *lob_sha256_begin(const char *path);
 
 /*
- * Wait for the end, and free.
+ * Compute the checksum and free. No thread does it beside the work: HDF5 is read and written in a
+ * forked process, which must not inherit locks that another thread holds.
  *
- *   text  out  64 hexadecimal digits, as sha256sum prints them; NULL: give up
+ *   text  out  64 hexadecimal digits, as sha256sum prints them; NULL: not computed
  *
  * Returns false when the file could not be read to its end, or sum is NULL; text is then empty.
  */

@@ -29,7 +29,7 @@ typedef struct lob_command {
 
 enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16, LOB_SESSION_SUMS = 32 };
 
-/* The checksums of a path's files, being computed. */
+/* The files of a path, opened for their checksums. */
 typedef struct {
     const char *path; /* as the option has it */
     char *files[2];   /* as lob_files_of names them */

@@ -1,4 +1,4 @@
-/* Checksums of inputs and outputs, computed beside the work. */
+/* Checksums of inputs and outputs: files are opened when they are used, and read at the end. */
 #include "tools/session_sums.h"
 
 #include "tools/session.h"
