@@ -71,6 +71,6 @@ void lob_number_brief(char text[32], double value)
         return;
     }
     while (places > 0 && size >= tens[BRIEF - places]) places--;
-    for (double below = 1.0; size < below / 10; below /= 10) places++; /* zeros are no digits */
+    for (int zeros = 1; size * tens[zeros] < 1.0; zeros++) places++; /* zeros are no digits */
     put_decimal(text, value < 0.0, (uint64_t)nearbyint(size * tens[places]), places);
 }
