@@ -36,7 +36,7 @@ architecture=${LOBULE_GPU_ARCH:-${capability:-90}-real}
 step configure 3 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DLOBULE_CUDA=ON \
     -DCMAKE_CUDA_ARCHITECTURES="$architecture" "$@" || exit 1
 step build 3 cmake --build "$build" --parallel "$(nproc)" \
-    --target check_backends lobule_program || exit 1
+    --target check_backends check_arrays lobule_program || exit 1
 check=("$(find "$build" -name check_backends -type f -perm -u+x | head -n 1)")
 only=()
 if [ -n "${LOBULE_GPU_ONLY:-}" ]; then

@@ -15,7 +15,7 @@
 
 #include <cuda_runtime.h>
 
-/* What host and device tell each other while a kernel runs; pinned, mapped into the device. */
+/* What host and device write to each other while a kernel runs; pinned, mapped into the device. */
 typedef struct {
     volatile uint32_t stop; /* host to device: end soon */
     volatile uint64_t done; /* device to host: progress, in units of the kernel */

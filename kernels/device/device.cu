@@ -8,7 +8,7 @@
 
 /* Large enough that a copy's start costs nothing, small enough to be pinned on any machine. */
 static const int64_t STAGING_BYTES = 16 << 20;
-static const int64_t FEW_BYTES = 4096; /* take no time worth telling */
+static const int64_t FEW_BYTES = 4096; /* copies this small are not timed */
 static const int64_t DRIVER_BYTES = 64 << 20;
 
 struct lob_device {

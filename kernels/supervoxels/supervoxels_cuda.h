@@ -37,7 +37,7 @@ extern "C" {
  * a fragment per 5 voxels (per 7 with three channels, per 10 with five).
  *
  * Returns besides what lob_supervoxels_cpu does LOB_EDEVICE when the GPU fails, and LOB_ENOMEM when
- * it has less free memory than this needs; the message tells both sizes and how many voxels fit.
+ * it has less free memory than this needs; the message states both sizes and how many voxels fit.
  */
 lob_status lob_supervoxels_cuda(int32_t *labels, lob_supervoxels_stats *stats,
                                 const lob_supervoxels_input *in,

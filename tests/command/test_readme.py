@@ -99,3 +99,8 @@ def test_header_fields_are_those_of_the_writer():
     assert len(rows) > 10
     for field, meaning in rows:
         assert f"| `{field}` | {meaning.replace(chr(92), '')} |" in README
+
+
+def test_no_example_prices_distance():
+    """From brush strokes --penalty more often spoils a result than mends it."""
+    assert not [line for line in README.splitlines() if line.startswith("    ") and "--penalty" in line]

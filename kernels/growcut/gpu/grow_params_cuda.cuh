@@ -74,7 +74,7 @@ typedef struct {
     u64 extra[DIRECTIONS]; /* weight beyond that of the levels */
 } section_rule;
 
-/* What blocks tell one another and the host. Arrays of 3 serve the sweeps in turn. */
+/* What blocks report to one another and to the host. Arrays of 3 serve the sweeps in turn. */
 typedef struct {
     u64 min_priority[3]; /* of all tiles */
     uint32_t count[3];   /* tiles in the list */

@@ -3,10 +3,10 @@
  *
  * The range and the sum of a tile's levels never change: the first pass writes them. They are
  * enough to drop candidates as shortlist_cuda.cuh does. If one candidate is left, its box holds
- * the tile and all voxels of the tile are data, the whole tile is added to it without a look at
- * its voxels. The other tiles are listed for the warps, each with the candidates that are left; in
- * the last pass every tile is listed. A tile costs about 5 instructions per
- * voxel here, and about 110 in the pass.
+ * the tile, and all voxels of the tile are data, then the whole tile is added to it without a look
+ * at its voxels. The other tiles are listed for the warps, each with the candidates that are left;
+ * in the last pass every tile is listed. A tile costs about 5 instructions per voxel here, and
+ * about 110 in the pass.
  */
 #ifndef LOB_CULL_TILES_CUDA_H
 #define LOB_CULL_TILES_CUDA_H
@@ -113,8 +113,9 @@ static __device__ inline void add_whole_tile(const supervoxels_params &s, const 
 
 /* The candidates of a tile that are left. */
 struct survivors {
-    uint32_t clusters; /* a bit for each; 0: more than WARP candidates, which are not told apart */
-    int32_t single;    /* the cluster that gets the whole tile; -1: none */
+    uint32_t
+        clusters;   /* a bit for each; 0: more than WARP candidates, which are not distinguished */
+    int32_t single; /* the cluster that gets the whole tile; -1: none */
 };
 
 /* All lanes of the warp together, LANES_PER_TILE for each tile. */

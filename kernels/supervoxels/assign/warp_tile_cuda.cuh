@@ -2,8 +2,7 @@
  * A pass over warp tiles, in one kernel: each voxel is added to its nearest cluster, or in the last
  * pass labelled with it. For each tile a warp
  *
- *   1. loads its levels (load_tile); prefetch_tile has brought them into the L2 cache while the
- * tile before was worked on;
+ *   1. loads its levels (load_tile; prefetch_tile has brought them into the L2 cache);
  *   2. makes the shortlist of clusters and the table of their costs    (shortlist_cuda.cuh);
  *   3. finds the nearest for its voxels, 16 per lane, in flat views 8  (nearest_cuda.cuh);
  *   4. adds the voxels to the sums of their clusters (cluster_sums_cuda.cuh), or writes labels.
