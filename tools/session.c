@@ -101,9 +101,9 @@ static lob_status check_device(lob_session *s)
     char known[64] = "";
     s->backend = lob_backends[0];
     snprintf(s->device_why, sizeof s->device_why, "no other is needed");
-    if (strcmp(s->device.backend, "auto") == 0) return LOB_OK;
+    if (strcmp(s->device.backend, "auto") == 0 || lob_backend_named(s->device.backend))
+        return LOB_OK;
     for (const lob_backend *const *b = lob_backends; *b; b++) {
-        if (strcmp((*b)->name, s->device.backend) == 0) return LOB_OK;
         const size_t n = strlen(known);
         snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*b)->name);
     }
@@ -115,10 +115,9 @@ static lob_status check_device(lob_session *s)
 lob_status lob_session_device(lob_session *s)
 {
     const bool any = strcmp(s->device.backend, "auto") == 0;
-    const lob_backend *const *b = any ? lob_backends + 1 : lob_backends;
-    while (*b && !any && strcmp((*b)->name, s->device.backend) != 0) b++;
+    const lob_backend *const backend = any ? lob_backends[1] : lob_backend_named(s->device.backend);
     snprintf(s->device_why, sizeof s->device_why, any ? "auto: there is no other" : "asked for");
-    if (!*b || *b == lob_backends[0]) return LOB_OK; /* the CPU needs no opening */
+    if (!backend || backend == lob_backends[0]) return LOB_OK; /* the CPU needs no opening */
 
     char choice[24] = "auto";
     if (!any) snprintf(choice, sizeof choice, "%s:%d", s->device.backend, s->device.index);
@@ -126,7 +125,7 @@ lob_status lob_session_device(lob_session *s)
     const lob_status st = lob_device_open(&s->context.device, choice, &s->error);
     lob_session_stage(s, "device", start_s);
     if (st == LOB_OK) {
-        s->backend = *b;
+        s->backend = backend;
         if (any) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
         return LOB_OK;
     }
