@@ -40,8 +40,8 @@ static lob_status unknown_value(lob_session *s, const lob_recipe *recipe, const 
             nearest = recipe->values[i].name;
         }
     }
-    return lob_fail(&s->error, LOB_EARG, "%s=: %s has no {%s}%s%s", name, path, name,
-                    nearest ? "; did you mean " : "", nearest ? nearest : "");
+    return lob_fail(&s->error, LOB_EARG, "%s=: %s has no {%s}%s%s%s", name, path, name,
+                    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* The values, from what is given and from defaults. */
@@ -175,7 +175,8 @@ const lob_command lob_command_run = {
         "for what is given as name=VALUE, {name=text} for what may be left out; braces in single "
         "quotes stand for themselves.\n"
         "@name, in the place of a volume's file, is a volume in memory: one line writes it, lines "
-        "after that read it, and the last one frees it. It counts against --max-memory. Header "
+        "after that read it, and the last one frees it; where none does, that is "
+        "noted, but for names that begin with @_. It counts against --max-memory. Header "
         "fields, types and values come out as they would through files named .nii.gz, so that the "
         "same lines with files, typed one by one, give the same bytes.\n"
         "All of a recipe is checked before any work: the options of every line, values, inputs, "

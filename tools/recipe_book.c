@@ -42,19 +42,15 @@ static char *joined(const char *folder, const char *name, const char *end)
     return asprintf(&path, "%s/%s%s", folder, name, end) < 0 ? NULL : path;
 }
 
-/* Where the program is installed: beside bin/ there is share/. */
+/* What was installed with the program: LOBULE_SHARE is the way from its folder to share/. */
 static void add_installed(folders *f)
 {
     char program[4096];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
     if (n <= 0) return;
     program[n] = '\0';
-    for (int i = 0; i < 2; i++) {
-        char *const slash = strrchr(program, '/');
-        if (!slash) return;
-        *slash = '\0';
-    }
-    add_folder(f, joined(program, "share/lobule/recipes", ""));
+    *strrchr(program, '/') = '\0';
+    add_folder(f, joined(program, LOBULE_SHARE "/lobule/recipes", ""));
 }
 
 static void find_folders(folders *f)

@@ -210,7 +210,7 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
     st = check_names(job);
     for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
         const lob_stored *const row = &job->store.rows[i];
-        if (row->last < 0)
+        if (row->last < 0 && row->name[1] != '_')
             lob_session_note(job->run, "%s: makes %s, which no line reads",
                              job->lines[row->made].place, row->name);
     }

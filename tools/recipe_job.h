@@ -43,7 +43,8 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
 /*
  * Check all of it before any work: the options of every line; that inputs are there, or made by a
  * line before; that outputs may be made; that no two lines write one name; that volumes in memory
- * are made before they are read. Volumes that nobody reads are noted.
+ * are made before they are read. Volumes that nobody reads are noted, unless their
+ * names begin with "@_".
  *
  *   skip  out  with --skip-existing: every output is there, and run->error says so
  *

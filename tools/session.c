@@ -308,7 +308,7 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     lob_manual_fn *const print = asked_for(s);
     bool skip = false;
     const lob_status st = print && command->line
-                              ? lob_fail(&s->error, LOB_EARG, "in a recipe commands do work")
+                              ? lob_fail(&s->error, LOB_EARG, "it only prints about itself; leave the line out")
                           : print ? print_about(s, print)
                                   : prepare(s, &skip);
     if (st == LOB_OK && !print && !skip) return true;
