@@ -89,6 +89,15 @@ CHAINS = {
         "convert @e OUT1.nii",
         "convert @bare OUT2.nii",
     ],
+    "grids": [
+        "crop image.nii.gz -o @box --around seeds.nii.gz --margin 2vox",
+        "crop seeds.nii.gz -o @seeds --around seeds.nii.gz --margin 2vox",
+        "growcut @box @seeds -o @grown",
+        "resample @grown -o OUT1.nii.gz --like image.nii.gz --labels",
+        "resample @box -o @fine --spacing 1,1,1",
+        "resample @grown -o OUT2.nii.gz --like @fine --labels",
+        "crop @grown -o OUT3.nii.gz --around @grown",
+    ],
     "turned": [
         "convert turned.nii.gz @t",
         "growcut image.nii.gz @t -o OUT1.nii.gz",

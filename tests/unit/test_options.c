@@ -112,7 +112,7 @@ TEST(test_words)
     assert_string_equal(text, "a=1 b= c");
 
     words.count = 0;
-    for (int i = 0; i < LOB_WORDS + 2; i++) arguments[i] = "x";
+    for (int i = 0; i < LOB_WORDS + 2; i++) arguments[i] = line;
     assert_int_equal(lob_parse(&table, 1, arguments, LOB_WORDS + 1, &error), LOB_OK);
     assert_int_equal(words.count, LOB_WORDS);
     words.count = 0;
