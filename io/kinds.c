@@ -19,7 +19,7 @@ enum { HEAD = 512, MAX_FILES = 16 }; /* bytes of a file, files of a folder that 
     X(DICOM_FOLDER, "a folder of DICOM files",                                                 \
       "convert it with `dcm2niix -z y FOLDER` and name the .nii.gz that it makes")             \
     X(META, "MetaImage", SLICER)                                                               \
-    X(NRRD, "NRRD", SLICER)                                                                    \
+    X(NRRD, "NRRD compressed as a whole", "unpack it")                                         \
     X(MGH, "FreeSurfer's MGH", "convert it with `mri_convert FILE.mgz FILE.nii.gz`")           \
     X(NIA, "the text form of NIfTI", SLICER)                                                   \
     X(AFNI, "an AFNI data set", "convert it with `3dAFNItoNIFTI`")                             \
