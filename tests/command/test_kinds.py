@@ -14,8 +14,6 @@ KINDS = [
     ("DICOM", "IM0001", b"\0" * 128 + b"DICM" + NOTHING, "a DICOM file", "dcm2niix"),
     ("DICOM under another name", "scan.nii", b"\0" * 128 + b"DICM" + NOTHING, "a DICOM file", "dcm2niix"),
     ("DICOM without a preamble", "scan.img", b"\x08\0\x05\0CS" + NOTHING, "a DICOM file", "dcm2niix"),
-    ("MetaImage", "scan.mha", b"ObjectType = Image\nNDims = 3\n", "MetaImage", "3D Slicer"),
-    ("MetaImage that begins with a comment", "scan.mhd", b"Comment = x\n", "MetaImage", "3D Slicer"),
     ("the voxels of one", "scan.raw", NOTHING, "raw voxels", ".mhd"),
     ("NRRD compressed as a whole", "scan.nrrd.gz", gzip.compress(b"NRRD0004\ntype: short\n"), "NRRD compressed", "unpack"),
     ("FreeSurfer", "brain.mgh", MGH, "MGH", "mri_convert"),
