@@ -67,6 +67,9 @@ bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
  * that nobody else reads is then not handed over, but copied. */
 void lob_session_keep_inputs(lob_session *s);
 
+/* Does the command's table say that this input holds labels: seeds, a mask, a segmentation? */
+bool lob_session_is_labels(const lob_session *s, const char *path);
+
 /* Bytes of a volume's voxels; -1 when they do not fit in 64 bits. */
 int64_t lob_voxel_bytes(const lob_volume *volume);
 

@@ -199,6 +199,17 @@ lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *pat
     return lob_session_write_with(s, volume, path, options);
 }
 
+bool lob_session_is_labels(const lob_session *s, const char *path)
+{
+    for (size_t i = 0; i < s->table[0].count; i++) {
+        const lob_option *row = &s->table[0].rows[i];
+        if (row->kind == LOB_OPT_INPUT && row->content == LOB_FILE_LABELS &&
+            *(const char **)row->target == path)
+            return true;
+    }
+    return false;
+}
+
 /* ---- by planes ---- */
 
 lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,

@@ -3,6 +3,7 @@
 #define LOB_VOLUME_H
 
 #include "volumes/geometry.h"
+#include "volumes/label_names.h"
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
@@ -32,8 +33,9 @@ typedef struct {
     double slope, inter; /* a voxel's value is slope * stored + inter; 1 and 0 when not scaled */
     lob_geometry geometry;
     lob_header header;
-    int64_t frames; /* time frames in the file; data holds one of them */
-    int64_t frame;  /* which one, from 0 */
+    int64_t frames;        /* time frames in the file; data holds one of them */
+    int64_t frame;         /* which one, from 0 */
+    lob_label_names names; /* of labels, where the file has them */
 } lob_volume;
 
 /* A volume without voxels: one channel, one frame, slope 1, inter 0, the rest zero. */
@@ -77,8 +79,8 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
 double lob_grid_tolerance_mm(const lob_geometry *a, const lob_geometry *b);
 
 /*
- * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
- * inter 0, one frame. Voxels are zero.
+ * Allocate a volume on the grid of another: its dims, geometry and a copy of its header and names;
+ * slope 1, inter 0, one frame. Voxels are zero.
  *
  *   out   out  overwritten, so it must hold nothing; empty again on failure
  *   like  in   its data may be NULL
@@ -89,7 +91,8 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
 
 /*
  * Make a volume of voxels that exist, such as a backend's labels, on the grid of another: its dims,
- * geometry and a copy of its header; slope 1, inter 0, one frame. Voxels are not copied.
+ * geometry and a copy of its header and names; slope 1, inter 0, one frame. Voxels are not
+ * copied.
  *
  *   out       out     overwritten, so it must hold nothing; empty again on failure
  *   like      in      its data may be NULL
@@ -101,7 +104,7 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
 lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
                             int channels);
 
-/* Free data, header and extensions and leave an empty volume; an empty volume is fine. */
+/* Free data, header, extensions and names and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);
 
 /*
