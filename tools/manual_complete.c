@@ -95,7 +95,9 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
             const lob_option *row = &m->tables[t].rows[i];
             const bool flag = row->kind == LOB_OPT_FLAG;
             fputs(" \\\n                ", to);
-            if (row->operand) {
+            if (row->kind == LOB_OPT_WORDS) {
+                fputs("'*", to);
+            } else if (row->operand) {
                 fprintf(to, "'%d%s", ++operand, row->required ? "" : ":");
             } else if (row->letter) {
                 fprintf(to, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter,

@@ -37,7 +37,8 @@ typedef enum {
     LOB_OPT_LENGTH, /* lob_size: "8mm", "5um", "20vox"; mm without a unit */
     LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
-    LOB_OPT_DEVICE  /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
+    LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
+    LOB_OPT_WORDS   /* lob_words: all operands that are left; the last row of its table */
 } lob_option_kind;
 
 /* What an input or output file holds. Images and labels have a suffix that names their format; the
@@ -54,6 +55,14 @@ typedef struct {
     char backend[8]; /* "auto", or a backend's name */
     int index;       /* which of its devices, from 0 */
 } lob_device_choice;
+
+enum { LOB_WORDS = 64 };
+
+/* Operands as they were typed; they point into argv. */
+typedef struct {
+    const char *word[LOB_WORDS];
+    int count;
+} lob_words;
 
 typedef struct {
     lob_option_kind kind;
@@ -160,6 +169,12 @@ typedef struct {
     OPT_OUTPUT(name_, pointer, content_, help_, .operand = true, __VA_ARGS__)
 #define OPERAND_CHOICE(name_, pointer, choices_, help_, ...) \
     OPT_CHOICE(name_, pointer, choices_, help_, .operand = true, __VA_ARGS__)
+
+#define OPERAND_WORDS(name_, pointer, help_, ...)                                         \
+    {                                                                                     \
+        .kind = LOB_OPT_WORDS, .name = name_, .target = LOB_TARGET(pointer, lob_words *), \
+        .help = help_, .operand = true, __VA_ARGS__                                       \
+    }
 
 /*
  * Parse arguments into the rows' variables.
