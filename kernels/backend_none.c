@@ -3,6 +3,7 @@
 #include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 
 #include <stddef.h>
@@ -72,6 +73,10 @@ FAILS(lob_regions_cuda, lob_region *regions, lob_region_values *values, lob_fine
 FAILS(lob_regions_cuda_arrays, const lob_regions_arrays *arrays, const lob_region **regions,
       const lob_region_values **values, lob_fine_levels *fine, int64_t *working_bytes,
       const lob_regions_input *in, const lob_context *context)
+FAILS(lob_resample_cuda, void *out, const lob_resample_input *in,
+      const lob_resample_options *options, const lob_context *context)
+FAILS(lob_resample_cuda_arrays, void *out, const void *voxels, const lob_resample_input *in,
+      const lob_resample_options *options, const lob_context *context)
 FAILS(lob_supervoxels_cuda, int32_t *labels, lob_supervoxels_stats *stats,
       const lob_supervoxels_input *in, const lob_supervoxels_options *options,
       const lob_context *context)

@@ -5,6 +5,7 @@
 #include "kernels/device/device.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 
 #include <omp.h>
@@ -16,6 +17,7 @@ static const lob_backend cpu = {
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
     .regions = lob_regions_cpu,
+    .resample = lob_resample_cpu,
 };
 
 #ifdef LOB_WITH_CUDA
@@ -24,6 +26,7 @@ static const lob_backend cuda = {
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .regions = lob_regions_cuda,
+    .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,
 };
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
