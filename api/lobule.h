@@ -53,6 +53,7 @@
 /* The algorithms of every backend. */
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
+#include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
@@ -60,6 +61,7 @@
 
 /* The same on arrays in GPU memory. */
 #include "kernels/components/components_cuda.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"

@@ -1,6 +1,7 @@
 /* What is declared for CUDA, in a build without it: opening a GPU fails, and so does the rest. */
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
@@ -62,6 +63,21 @@ lob_status lob_components_cuda_arrays(const lob_components_arrays *arrays,
                                       const lob_context *context, lob_error *error)
 {
     return lob_components_cuda(out, in, options, context, error);
+}
+
+lob_status lob_filter_cuda(lob_filter_output *out, const lob_filter_input *in,
+                           const lob_filter_options *options, const lob_context *context,
+                           lob_error *error)
+{
+    *out = (lob_filter_output){0};
+    return none(error);
+}
+
+lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_output *out,
+                                  const lob_filter_input *in, const lob_filter_options *options,
+                                  const lob_context *context, lob_error *error)
+{
+    return lob_filter_cuda(out, in, options, context, error);
 }
 
 FAILS(lob_growcut_cuda, const lob_growcut_output *out, lob_growcut_stats *stats,

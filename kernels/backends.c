@@ -3,6 +3,7 @@
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
@@ -16,6 +17,7 @@ static const lob_backend cpu = {
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
+    .filter = lob_filter_cpu,
     .regions = lob_regions_cpu,
     .resample = lob_resample_cpu,
 };
@@ -25,6 +27,7 @@ static const lob_backend cuda = {
     .name = "cuda",
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
+    .filter = lob_filter_cuda,
     .regions = lob_regions_cuda,
     .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,

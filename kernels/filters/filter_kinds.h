@@ -10,6 +10,9 @@ typedef struct {
     /* Voxels along an axis on each side on which a voxel's value may depend; -1: the whole axis. */
     int64_t (*reach)(const lob_filter_step *step, const lob_filter_options *options, int axis);
 
+    /* A slab along an axis has to begin at a multiple of this; NULL: of 1. */
+    int64_t (*align)(const lob_filter_step *step, const lob_filter_options *options, int axis);
+
     lob_status (*run)(const lob_filter_image *out, const lob_filter_image *in,
                       const lob_filter_call *call, const lob_context *context, lob_budget *budget,
                       lob_error *error);

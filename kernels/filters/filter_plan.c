@@ -228,6 +228,16 @@ static void add_cast(maker *m, const lob_filter_step *s, int i)
         add(m, LOB_PASS_CAST, i, s->type);
 }
 
+static bool is_clamp_only(const lob_filter_map *map)
+{
+    return map->factor == 1.0f && map->offset == 0.0f;
+}
+
+static bool is_small(float factor)
+{
+    return fabsf(factor) <= 0x1p64f;
+}
+
 /* Turn a last pass that is a map alone into what the step does when it reads. (What a constant edge
  * stands for is not mapped.) */
 static bool take_before(maker *m, lob_filter_map *before)
@@ -243,7 +253,14 @@ static bool take_before(maker *m, lob_filter_map *before)
         m->type = pass->to;
         return false;
     }
-    *before = pass->op[0].map;
+    /* What overflows counts as data or not depending on when it is looked at. */
+    const lob_filter_map map = pass->op[0].map;
+    if (!is_clamp_only(&map) &&
+        (pass->from == LOB_F32 || !is_small(map.factor) || !is_small(map.offset))) {
+        m->type = pass->to;
+        return false;
+    }
+    *before = map;
     m->type = pass->from;
     m->plan->passes--;
     return true;
@@ -260,9 +277,9 @@ static void add_step(maker *m, const lob_filter_step *s, int i)
     pass->before = before;
     pass->statistic = s->kind == LOB_FILTER_DENOISE && s->noise == 0;
     for (int a = 0; a < 3; a++) {
-        pass->reach[a] = 0;
-        if (lob_side(m->plan->dims, a) > 1)
-            pass->reach[a] = lob_filter_kinds[s->kind].reach(s, &m->plan->options, a);
+        const lob_filter_kind_row *row = &lob_filter_kinds[s->kind];
+        pass->align[a] = row->align ? row->align(s, &m->plan->options, a) : 1;
+        if (lob_side(m->plan->dims, a) > 1) pass->reach[a] = row->reach(s, &m->plan->options, a);
     }
 }
 
@@ -338,6 +355,16 @@ lob_status lob_filter_plan_make(lob_filter_plan *plan, const lob_filter_input *i
     return LOB_OK;
 }
 
+lob_status lob_filter_result(lob_type *type, int *channels, const lob_filter_input *in,
+                             const lob_filter_options *options, lob_error *error)
+{
+    lob_filter_plan plan;
+    LOB_TRY(lob_filter_plan_make(&plan, in, options, false, false, error));
+    *type = plan.pass[plan.passes - 1].to;
+    *channels = plan.pass[plan.passes - 1].to_channels;
+    return LOB_OK;
+}
+
 void lob_filter_note_steps(lob_filter_output *out, const lob_filter_input *in)
 {
     for (int i = 0; i < in->step_count; i++) {
@@ -356,7 +383,7 @@ int lob_filter_plan_part(const lob_filter_plan *plan, int first)
 }
 
 lob_filter_call lob_filter_plan_call(const lob_filter_plan *plan, const lob_filter_pass *pass,
-                                     const uint8_t *mask)
+                                     const uint8_t *mask, const int64_t origin[3])
 {
     lob_filter_call call = {.step = &pass->of,
                             .options = &plan->options,
@@ -365,6 +392,7 @@ lob_filter_call lob_filter_plan_call(const lob_filter_plan *plan, const lob_filt
                             .before = pass->before,
                             .after = pass->after};
     memcpy(call.spacing_mm, plan->spacing_mm, sizeof call.spacing_mm);
+    memcpy(call.origin, origin, sizeof call.origin);
     return call;
 }
 

@@ -39,6 +39,7 @@ typedef struct {
     lob_type from, to;
     int from_channels, to_channels;
     int64_t reach[3]; /* voxels on each side; -1: the whole axis */
+    int64_t align[3]; /* a slab begins at a multiple of this */
 } lob_filter_pass;
 
 typedef struct {
@@ -79,9 +80,9 @@ void lob_filter_note_steps(lob_filter_output *out, const lob_filter_input *in);
  * than what is near. Returns the index after the last. */
 int lob_filter_plan_part(const lob_filter_plan *plan, int first);
 
-/* What a pass is given. */
+/* What a pass is given; origin as in lob_filter_call. */
 lob_filter_call lob_filter_plan_call(const lob_filter_plan *plan, const lob_filter_pass *pass,
-                                     const uint8_t *mask);
+                                     const uint8_t *mask, const int64_t origin[3]);
 
 /* Let a pass clamp to the percentiles that were found. */
 void lob_filter_plan_clamp(lob_filter_pass *pass, const double found[2]);

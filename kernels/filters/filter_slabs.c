@@ -3,33 +3,49 @@
 
 #include <string.h>
 
+static int64_t common_multiple(int64_t a, int64_t b)
+{
+    int64_t x = a, y = b;
+    while (y != 0) {
+        const int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
 lob_filter_cut lob_filter_cut_of(const lob_filter_plan *plan, int first, int end)
 {
-    lob_filter_cut cut = {.axis = 2, .wraps = plan->options.edge == LOB_EDGE_WRAP};
+    lob_filter_cut cut = {.axis = 2, .align = 1};
     while (cut.axis > 0 && lob_side(plan->dims, cut.axis) == 1) cut.axis--;
     cut.side = lob_side(plan->dims, cut.axis);
     cut.unit = 1;
     for (int a = 0; a < cut.axis; a++) cut.unit *= lob_side(plan->dims, a);
     for (int i = first; i < end && cut.halo >= 0; i++) {
         const int64_t reach = plan->pass[i].reach[cut.axis];
-        cut.halo = reach < 0 ? -1 : cut.halo + reach;
+        /* What lies round the corner is no neighbour in a slab. */
+        const bool wraps = reach > 0 && plan->options.edge == LOB_EDGE_WRAP;
+        cut.halo = reach < 0 || wraps ? -1 : cut.halo + reach;
+        if (reach > 0) cut.align = common_multiple(cut.align, plan->pass[i].align[cut.axis]);
+        if (cut.align > cut.side) cut.halo = -1;
     }
     return cut;
+}
+
+int64_t lob_filter_slab_reads(const lob_filter_cut *cut, int64_t height)
+{
+    const int64_t reads = height + 2 * cut->halo + cut->align - 1;
+    return cut->halo < 0 || reads >= cut->side ? cut->side : reads;
 }
 
 lob_filter_slab lob_filter_slab_of(const lob_filter_cut *cut, lob_dims dims, int64_t low,
                                    int64_t height)
 {
-    lob_filter_slab s = {.low = low, .high = cut->side, .dims = dims};
+    lob_filter_slab s = {.low = low, .high = cut->side, .to = cut->side, .dims = dims};
     if (cut->side - low > height) s.high = low + height;
-    s.from = 0;
-    s.to = cut->side;
-    /* One whose halo would reach round to itself reads the image as it is. */
-    if (cut->halo >= 0 && s.high - low + 2 * cut->halo < cut->side) {
-        s.from = low - cut->halo;
-        s.to = s.high + cut->halo;
-        if (!cut->wraps && s.from < 0) s.from = 0;
-        if (!cut->wraps && s.to > cut->side) s.to = cut->side;
+    if (lob_filter_slab_reads(cut, height) < cut->side) {
+        s.from = low > cut->halo ? (low - cut->halo) / cut->align * cut->align : 0;
+        s.to = cut->side - s.high > cut->halo ? s.high + cut->halo : cut->side;
     }
     *(cut->axis == 0 ? &s.dims.nx : cut->axis == 1 ? &s.dims.ny : &s.dims.nz) = s.to - s.from;
     return s;
@@ -54,16 +70,10 @@ void lob_filter_slab_take(void *slab_data, const void *image, const lob_filter_c
                           int threads)
 {
     const int64_t unit = cut->unit * voxel_bytes, side = cut->side;
-    for (int c = 0; c < channels; c++) {
-        unsigned char *to = (unsigned char *)slab_data + c * (slab->to - slab->from) * unit;
-        const unsigned char *from = (const unsigned char *)image + c * side * unit;
-        for (int64_t at = slab->from; at < slab->to;) { /* stretches that lie together */
-            const int64_t here = ((at % side) + side) % side;
-            const int64_t n = slab->to - at < side - here ? slab->to - at : side - here;
-            copy(to + (at - slab->from) * unit, from + here * unit, n * unit, threads);
-            at += n;
-        }
-    }
+    const int64_t rows = slab->to - slab->from;
+    for (int c = 0; c < channels; c++)
+        copy((unsigned char *)slab_data + c * rows * unit,
+             (const unsigned char *)image + (c * side + slab->from) * unit, rows * unit, threads);
 }
 
 void lob_filter_slab_put(void *image, const void *slab_data, const lob_filter_cut *cut,

@@ -18,6 +18,7 @@ typedef struct {
     const lob_context *context;
     lob_budget budget;
     lob_error *error;
+    int64_t origin[3];  /* of the slab at hand */
     double from, share; /* of the progress: what the work at hand covers */
     double shown;       /* progress never goes back, though an attempt may be repeated */
 } chain;
@@ -64,7 +65,7 @@ static lob_status run_pass(chain *c, const lob_filter_pass *pass, const lob_filt
         return LOB_OK;
     }
     const lob_context context = inner_context(c);
-    const lob_filter_call call = lob_filter_plan_call(&c->plan, pass, mask);
+    const lob_filter_call call = lob_filter_plan_call(&c->plan, pass, mask, c->origin);
     return lob_filter_kinds[pass->of.kind].run(out, in, &call, &context, &c->budget, c->error);
 }
 
@@ -143,14 +144,16 @@ static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image
 {
     slab_memory m = {0};
     const double from = c->from, share = c->share;
-    const int64_t most = height + 2 * cut->halo < cut->side ? height + 2 * cut->halo : cut->side;
-    lob_status st = allocate(c, &m, most * cut->unit, in, &c->plan.pass[end - 1]);
+    const int64_t reads = lob_filter_slab_reads(cut, height);
+    lob_status st = allocate(c, &m, reads * cut->unit, in, &c->plan.pass[end - 1]);
     for (int64_t low = 0; low < cut->side && st == LOB_OK; low += height) {
         const lob_filter_slab slab = lob_filter_slab_of(cut, in->dims, low, height);
         c->from = from + share * (double)low / (double)cut->side;
         c->share = share * (double)(slab.high - slab.low) / (double)cut->side;
+        c->origin[cut->axis] = slab.from;
         st = run_slab(c, first, end, in, out, cut, &slab, &m);
     }
+    c->origin[cut->axis] = 0;
     release(c, &m);
     c->from = from;
     c->share = share;
@@ -173,7 +176,8 @@ static lob_status run_part(chain *c, int first, int end, const lob_filter_image 
     }
     lob_status st = LOB_ENOMEM;
     for (int64_t height = asked; height > 0 && st == LOB_ENOMEM; height /= 2)
-        if (height + 2 * cut.halo < cut.side) st = run_slabs(c, first, end, in, out, &cut, height);
+        if (lob_filter_slab_reads(&cut, height) < cut.side)
+            st = run_slabs(c, first, end, in, out, &cut, height);
     return st;
 }
 

@@ -91,15 +91,18 @@ static void float_block(const lob_filter_image *out, const lob_filter_image *in,
 static void clamp_block(const lob_filter_image *out, const lob_filter_image *in,
                         const lob_filter_pass *pass, int64_t first, int64_t n)
 {
-#define CLAMP(type_, ctype, name, integer, lowest, highest)                \
-    case type_: {                                                          \
-        const ctype *from = (const ctype *)in->data + first;               \
-        ctype *to = (ctype *)out->data + first, low, high;                 \
-        lob_filter_store(&low, type_, 0, pass->clamp[0]);                  \
-        lob_filter_store(&high, type_, 0, pass->clamp[1]);                 \
-        for (int64_t i = 0; i < n; i++)                                    \
-            to[i] = from[i] < low ? low : from[i] > high ? high : from[i]; \
-        break;                                                             \
+#define CLAMP(type_, ctype, name, integer, lowest, highest)  \
+    case type_: {                                            \
+        const ctype *from = (const ctype *)in->data + first; \
+        ctype *to = (ctype *)out->data + first, low, high;   \
+        lob_filter_store(&low, type_, 0, pass->clamp[0]);    \
+        lob_filter_store(&high, type_, 0, pass->clamp[1]);   \
+        for (int64_t i = 0; i < n; i++)                      \
+            to[i] = !(from[i] - from[i] == 0) ? from[i]      \
+                    : from[i] < low           ? low          \
+                    : from[i] > high          ? high         \
+                                              : from[i];              \
+        break;                                               \
     }
     LOB_TYPE_SWITCH(in->type, CLAMP)
 #undef CLAMP

@@ -11,10 +11,11 @@
 
 LOB_BEGIN_DECLS
 
-/* A fused map. NaN stays NaN. An offset of -0.0 leaves every number as it is, -0.0 too. */
+/* A fused map. NaN and infinity are no data and stay what they are. An offset of -0.0 leaves every
+ * number as it is, -0.0 too. */
 LOB_BOTH float lob_filter_mapped(float value, const lob_filter_map *map)
 {
-    if (map->identity) return value;
+    if (map->identity || !(value - value == 0)) return value;
     value = value * map->factor;
     value = value + map->offset;
     if (value < map->low) value = map->low;

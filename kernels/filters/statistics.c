@@ -24,7 +24,7 @@ lob_status lob_filter_statistic_cpu(lob_filter_plan *plan, int i, lob_filter_out
 {
     lob_filter_pass *pass = &plan->pass[i];
     if (pass->kind == LOB_PASS_STEP) {
-        const lob_filter_call call = lob_filter_plan_call(plan, pass, mask);
+        const lob_filter_call call = lob_filter_plan_call(plan, pass, mask, (const int64_t[3]){0});
         LOB_TRY(lob_denoise_noise_cpu(&pass->of.noise, in, &call, context, budget, error));
         out->noise[pass->step] = pass->of.noise;
         return LOB_OK;
