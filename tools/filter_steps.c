@@ -26,7 +26,7 @@ static lob_status take_lengths(lob_session *s, lob_typed_step *t, const char *te
         char part[64];
         const size_t length = strcspn(at, ",");
         const bool bare = strspn(at, "+-.0123456789eE") >= length;
-        const lob_option row = OPT_LENGTH(t->name, &t->along[n], 0, 1e6, "", .unit = usual_unit);
+        const lob_option row = OPT_LENGTH(t->name, &t->along[n], 0, 1e6, "");
         if (length + strlen(unit) + strlen(usual_unit) >= sizeof part)
             return refuse(s, t->name, text, "is not a length");
         snprintf(part, sizeof part, "%.*s%s", (int)length, at,
