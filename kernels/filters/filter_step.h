@@ -43,6 +43,7 @@ typedef struct {
     const uint8_t *mask;   /* NULL: everything is data */
     bool finite;           /* known: no value is NaN or infinite, so nothing needs to look */
     lob_filter_map before; /* applied to each value that is read */
+    int64_t first_plane;   /* of the image in the whole volume: not 0 where the image is a slab */
     lob_filter_map
         after; /* applied to each value that is written; identity unless out is float32 */
 } lob_filter_call;
