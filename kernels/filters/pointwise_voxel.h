@@ -8,6 +8,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 LOB_BEGIN_DECLS
 
@@ -47,6 +48,18 @@ LOB_BOTH double lob_filter_load(const void *data, lob_type type, int64_t i)
     LOB_TYPE_SWITCH(type, LOAD)
 #undef LOAD
     return 0.0;
+}
+
+/* A voxel of any type as float32. Every NaN that is converted becomes the same one. */
+LOB_BOTH float lob_filter_float(const void *data, lob_type type, int64_t i)
+{
+    if (type == LOB_F32) return ((const float *)data)[i];
+    const double value = lob_filter_load(data, type, i);
+    if (value == value) return (float)value;
+    const uint32_t bits = 0x7fc00000u;
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    return nan;
 }
 
 /* The nearest whole number, of two the even one, clamped to an integer type; NaN becomes 0. To a
