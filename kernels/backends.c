@@ -6,6 +6,7 @@
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/threshold/threshold_cuda.h"
 
 #include <omp.h>
 #include <string.h>
@@ -16,6 +17,7 @@ static const lob_backend cpu = {
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
     .regions = lob_regions_cpu,
+    .threshold = lob_threshold_cpu,
 };
 
 #ifdef LOB_WITH_CUDA
@@ -25,6 +27,7 @@ static const lob_backend cuda = {
     .components = lob_components_cuda,
     .regions = lob_regions_cuda,
     .supervoxels = lob_supervoxels_cuda,
+    .threshold = lob_threshold_cuda,
 };
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 #else

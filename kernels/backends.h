@@ -10,6 +10,7 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/regions/regions.h"
 #include "kernels/supervoxels/supervoxels.h"
+#include "kernels/threshold/threshold.h"
 
 LOB_BEGIN_DECLS
 
@@ -28,6 +29,9 @@ typedef struct {
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
                           const lob_regions_input *in, const lob_context *context,
                           lob_error *error);
+    lob_status (*threshold)(uint8_t *labels, lob_threshold_stats *stats,
+                            const lob_threshold_input *in, const lob_threshold_options *options,
+                            const lob_context *context, lob_error *error);
 } lob_backend;
 
 /* All backends of this build, ending with NULL; the first is the CPU. */
