@@ -16,6 +16,7 @@ extern const lob_command lob_command_preview;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
+extern const lob_command lob_command_threshold;
 
 /* The commands of one task, and NULL. */
 typedef struct {
