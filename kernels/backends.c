@@ -3,8 +3,10 @@
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 
 #include <omp.h>
@@ -15,7 +17,9 @@ static const lob_backend cpu = {
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
+    .filter = lob_filter_cpu,
     .regions = lob_regions_cpu,
+    .resample = lob_resample_cpu,
 };
 
 #ifdef LOB_WITH_CUDA
@@ -23,7 +27,9 @@ static const lob_backend cuda = {
     .name = "cuda",
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
+    .filter = lob_filter_cuda,
     .regions = lob_regions_cuda,
+    .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,
 };
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
