@@ -6,6 +6,7 @@
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/threshold/threshold_cuda.h"
 
 #include <stddef.h>
 
@@ -99,4 +100,10 @@ FAILS(lob_supervoxels_cuda, int32_t *labels, lob_supervoxels_stats *stats,
 FAILS(lob_supervoxels_cuda_arrays, const lob_supervoxels_arrays *arrays,
       lob_supervoxels_stats *stats, const lob_supervoxels_input *in,
       const lob_supervoxels_options *options, lob_supervoxels_cache *cache,
+      const lob_context *context)
+FAILS(lob_threshold_cuda, uint8_t *labels, lob_threshold_stats *stats,
+      const lob_threshold_input *in, const lob_threshold_options *options,
+      const lob_context *context)
+FAILS(lob_threshold_cuda_arrays, const lob_threshold_arrays *arrays, lob_threshold_stats *stats,
+      const lob_threshold_input *in, const lob_threshold_options *options,
       const lob_context *context)

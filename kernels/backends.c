@@ -8,6 +8,7 @@
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
+#include "kernels/threshold/threshold_cuda.h"
 
 #include <omp.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static const lob_backend cpu = {
     .filter = lob_filter_cpu,
     .regions = lob_regions_cpu,
     .resample = lob_resample_cpu,
+    .threshold = lob_threshold_cpu,
 };
 
 #ifdef LOB_WITH_CUDA
@@ -31,6 +33,7 @@ static const lob_backend cuda = {
     .regions = lob_regions_cuda,
     .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,
+    .threshold = lob_threshold_cuda,
 };
 const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
 #else

@@ -12,6 +12,7 @@
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
+#include "kernels/threshold/threshold.h"
 
 LOB_BEGIN_DECLS
 
@@ -36,6 +37,9 @@ typedef struct {
     lob_status (*resample)(void *out, const lob_resample_input *in,
                            const lob_resample_options *options, const lob_context *context,
                            lob_error *error);
+    lob_status (*threshold)(uint8_t *labels, lob_threshold_stats *stats,
+                            const lob_threshold_input *in, const lob_threshold_options *options,
+                            const lob_context *context, lob_error *error);
 } lob_backend;
 
 /* All backends of this build, ending with NULL; the first is the CPU. */

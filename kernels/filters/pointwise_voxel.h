@@ -88,18 +88,19 @@ LOB_BOTH void lob_filter_store_wide(void *data, lob_type type, int64_t i, uint64
                                     bool is_signed)
 {
     const bool negative = is_signed && (int64_t)bits < 0;
-#define STORE(type_, ctype, name, integer, lowest, highest)                                    \
-    case type_:                                                                                \
-        if (!(integer))                                                                        \
-            ((ctype *)data)[i] = negative ? (ctype)(int64_t)bits : (ctype)bits;                \
-        else if (negative)                                                                     \
-            ((ctype *)data)[i] = (double)(lowest) == 0               ? 0                       \
-                                 : (int64_t)bits < (int64_t)(lowest) ? (ctype)(lowest)         \
-                                                                     : (ctype)(int64_t)bits;   \
-        else                                                                                   \
-            ((ctype *)data)[i] =                                                               \
-                bits > (uint64_t)((integer) ? (highest) : 0) ? (ctype)(highest) : (ctype)bits; \
-        break;
+#define STORE(type_, ctype, name, integer, lowest, highest)                                \
+    case type_: {                                                                          \
+        const bool has_sign = (double)(lowest) < 0;                                        \
+        const uint64_t top = UINT64_MAX >> (64 - 8 * sizeof(ctype) + has_sign);            \
+        const int64_t bottom = has_sign ? -(int64_t)top - 1 : 0;                           \
+        if (!(integer))                                                                    \
+            ((ctype *)data)[i] = negative ? (ctype)(int64_t)bits : (ctype)bits;            \
+        else if (negative)                                                                 \
+            ((ctype *)data)[i] = (ctype)((int64_t)bits < bottom ? bottom : (int64_t)bits); \
+        else                                                                               \
+            ((ctype *)data)[i] = (ctype)(bits > top ? top : bits);                         \
+        break;                                                                             \
+    }
     LOB_TYPE_SWITCH(type, STORE)
 #undef STORE
 }
