@@ -7,3 +7,6 @@ target_link_libraries(neighbourhoods_reference PUBLIC lobule PRIVATE lobule_flag
 
 lobule_unit_test(test_median test_median.c)
 target_link_libraries(test_median PRIVATE neighbourhoods_reference)
+
+lobule_unit_test(test_box test_box.c)
+target_link_libraries(test_box PRIVATE neighbourhoods_reference)
