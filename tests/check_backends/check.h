@@ -42,6 +42,11 @@ check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels
 check_bench bench_filters;
 check_bench bench_components, bench_growcut, bench_supervoxels;
 
+/* Median and box, as steps; in a build with CUDA. */
+check_cases check_median_cases;
+check_repeats check_median_repeats;
+check_bench bench_median_steps;
+
 typedef struct {
     const char *name; /* as the slot in lob_backend */
     check_cases *cases;
