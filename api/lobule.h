@@ -31,6 +31,7 @@
 #define LOB_LOBULE_H
 
 /* Volumes: voxels, their types, their place in the world, label numbers. */
+#include "volumes/crop.h"
 #include "volumes/geometry.h"
 #include "volumes/labels.h"
 #include "volumes/reorient.h"
@@ -52,15 +53,19 @@
 /* The algorithms of every backend. */
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
+#include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
 #include "kernels/regions/regions.h"
+#include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
 #include "kernels/threshold/threshold.h"
 
 /* The same on arrays in GPU memory. */
 #include "kernels/components/components_cuda.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 #include "kernels/threshold/threshold_cuda.h"
 

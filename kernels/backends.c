@@ -3,8 +3,10 @@
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/regions/regions_cuda.h"
+#include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 #include "kernels/threshold/threshold_cuda.h"
 
@@ -16,7 +18,9 @@ static const lob_backend cpu = {
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
+    .filter = lob_filter_cpu,
     .regions = lob_regions_cpu,
+    .resample = lob_resample_cpu,
     .threshold = lob_threshold_cpu,
 };
 
@@ -25,7 +29,9 @@ static const lob_backend cuda = {
     .name = "cuda",
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
+    .filter = lob_filter_cuda,
     .regions = lob_regions_cuda,
+    .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,
     .threshold = lob_threshold_cuda,
 };

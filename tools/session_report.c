@@ -97,6 +97,19 @@ void lob_report_output(lob_session *s, const lob_volume *volume, const char *pat
     lob_sums_belong(s, path, file);
 }
 
+/* The values of all steps of a row's name, in their order; true where it takes none. */
+static cJSON *step_values(const lob_option *row)
+{
+    const lob_steps *const steps = row->target;
+    cJSON *const values = cJSON_CreateArray();
+    for (int i = 0; i < steps->count; i++)
+        if (steps->step[i].name == row->name)
+            cJSON_AddItemToArray(values, steps->step[i].text
+                                             ? cJSON_CreateString(steps->step[i].text)
+                                             : cJSON_CreateTrue());
+    return values;
+}
+
 /* The row's value, typed; null where the variable stands for "not given". */
 static cJSON *option_value(const lob_option *row)
 {
@@ -104,6 +117,7 @@ static cJSON *option_value(const lob_option *row)
     lob_option_text(text, sizeof text, row);
     if (row->kind == LOB_OPT_FLAG) return cJSON_CreateBool(*(const bool *)row->target);
     if (text[0] == '\0') return cJSON_CreateNull();
+    if (row->kind == LOB_OPT_STEP) return step_values(row);
     switch (row->kind) {
     case LOB_OPT_INT:
         return cJSON_CreateNumber(*(const int *)row->target);

@@ -1,0 +1,179 @@
+/* One voxel of a resampled volume; for both compilers. */
+#ifndef LOB_RESAMPLE_VOXEL_H
+#define LOB_RESAMPLE_VOXEL_H
+
+#include "kernels/resample/resample.h"
+
+#include <float.h>
+#include <math.h>
+
+LOB_BEGIN_DECLS
+
+/* How new voxels lie in the old grid. */
+typedef struct {
+    double to_old[3][4]; /* old voxel position = to_old * (x, y, z, 1) of the new voxel */
+    double half[3];      /* half-width of the window along each old axis, in old voxels, >= 1 */
+    lob_dims old, dims;
+    double fill;
+} lob_resample_map;
+
+/* The old voxels that one window touches: per axis first .. last, around a position. */
+typedef struct {
+    double at[3];
+    int64_t first[3], last[3];
+} lob_resample_window;
+
+enum { LOB_RESAMPLE_UNIT = 1 << 16 }; /* the weight, along one axis, of a voxel at the position */
+
+/*
+ * Find the window of a new voxel; false when its centre is outside of the old volume. A position
+ * within 1e-3 of a whole number is that number, so rounded affines copy exactly.
+ */
+LOB_BOTH bool lob_resample_place(lob_resample_window *w, const lob_resample_map *map, int64_t x,
+                                 int64_t y, int64_t z)
+{
+    const int64_t sides[3] = {map->old.nx, map->old.ny, map->old.nz};
+    for (int a = 0; a < 3; a++) {
+        const double *row = map->to_old[a];
+        double at = row[0] * (double)x + row[1] * (double)y + row[2] * (double)z + row[3];
+        const double whole = floor(at + 0.5);
+        if (fabs(at - whole) < 1e-3) at = whole;
+        if (!(at >= -0.5 && at <= (double)sides[a] - 0.5)) return false;
+        if (at < 0.0) at = 0.0;
+        if (at > (double)(sides[a] - 1)) at = (double)(sides[a] - 1);
+        w->at[a] = at;
+        /* Voxels at exactly the half-width have weight 0. */
+        const int64_t first = (int64_t)floor(at - map->half[a]) + 1;
+        const int64_t last = (int64_t)ceil(at + map->half[a]) - 1;
+        w->first[a] = first < 0 ? 0 : first;
+        w->last[a] = last >= sides[a] ? sides[a] - 1 : last;
+    }
+    return true;
+}
+
+/* The weight of an old voxel along one axis, 0..1. */
+LOB_BOTH double lob_resample_weight(const lob_resample_window *w, const lob_resample_map *map,
+                                    int axis, int64_t i)
+{
+    return 1.0 - fabs((double)i - w->at[axis]) / map->half[axis];
+}
+
+/* The old voxel closest to the window's position. */
+LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_resample_map *map)
+{
+    const int64_t sides[3] = {map->old.nx, map->old.ny, map->old.nz};
+    int64_t i[3];
+    for (int a = 0; a < 3; a++) {
+        i[a] = (int64_t)floor(w->at[a] + 0.5);
+        if (i[a] >= sides[a]) i[a] = sides[a] - 1;
+    }
+    return (i[2] * map->old.ny + i[1]) * map->old.nx + i[0];
+}
+
+/* ---- linear ---- */
+
+/* lob_resample_mean_NAME: the weighted mean of one channel; NaN where the window holds only NaN. */
+#define LOB_RESAMPLE_MEAN(type, ctype, name, integer, lowest, highest)                        \
+    LOB_BOTH double lob_resample_mean_##type(const ctype *from, const lob_resample_window *w, \
+                                             const lob_resample_map *map)                     \
+    {                                                                                         \
+        double sum = 0.0, weights = 0.0;                                                      \
+        for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                 \
+            const double wz = lob_resample_weight(w, map, 2, z);                              \
+            for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                             \
+                const double wyz = wz * lob_resample_weight(w, map, 1, y);                    \
+                const ctype *row = from + (z * map->old.ny + y) * map->old.nx;                \
+                for (int64_t x = w->first[0]; x <= w->last[0]; x++) {                         \
+                    const double value = (double)row[x];                                      \
+                    const double weight = wyz * lob_resample_weight(w, map, 0, x);            \
+                    if (!integer && !(value - value == 0.0)) continue;                        \
+                    sum = sum + weight * value;                                               \
+                    weights = weights + weight;                                               \
+                }                                                                             \
+            }                                                                                 \
+        }                                                                                     \
+        return weights > 0.0 ? sum / weights : (double)NAN;                                   \
+    }
+LOB_TYPE_LIST(LOB_RESAMPLE_MEAN)
+#undef LOB_RESAMPLE_MEAN
+
+/* Store a mean: whole numbers are rounded, halves to even; the largest 64-bit ones are no doubles.
+ */
+#define LOB_RESAMPLE_PUT(type, ctype, name, integer, lowest, highest)         \
+    LOB_BOTH void lob_resample_put_##type(ctype *to, int64_t i, double value) \
+    {                                                                         \
+        if (integer) {                                                        \
+            const double whole = value != value ? 0.0 : rint(value);          \
+            to[i] = whole >= (double)(highest)  ? (ctype)(highest)            \
+                    : whole <= (double)(lowest) ? (ctype)(lowest)             \
+                                                : (ctype)whole;               \
+        } else {                                                              \
+            to[i] = (ctype)value;                                             \
+        }                                                                     \
+    }
+LOB_TYPE_LIST(LOB_RESAMPLE_PUT)
+#undef LOB_RESAMPLE_PUT
+
+/* ---- majority ---- */
+
+/* lob_resample_most_TYPE: the label with the largest sum of weights, the smallest of equals. */
+#define LOB_RESAMPLE_MOST(type, ctype)                                                             \
+    LOB_BOTH ctype lob_resample_most_##type(const ctype *from, const lob_resample_window *w,       \
+                                            const lob_resample_map *map)                           \
+    {                                                                                              \
+        ctype label[LOB_RESAMPLE_MAX_LABELS];                                                      \
+        uint64_t sum[LOB_RESAMPLE_MAX_LABELS];                                                     \
+        int count = 0;                                                                             \
+        for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                      \
+            const uint64_t wz = (uint64_t)(lob_resample_weight(w, map, 2, z) * LOB_RESAMPLE_UNIT); \
+            for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                                  \
+                const uint64_t wy =                                                                \
+                    (uint64_t)(lob_resample_weight(w, map, 1, y) * LOB_RESAMPLE_UNIT);             \
+                const ctype *row = from + (z * map->old.ny + y) * map->old.nx;                     \
+                for (int64_t x = w->first[0]; x <= w->last[0]; x++) {                              \
+                    const uint64_t wx =                                                            \
+                        (uint64_t)(lob_resample_weight(w, map, 0, x) * LOB_RESAMPLE_UNIT);         \
+                    int k = 0;                                                                     \
+                    while (k < count && label[k] != row[x]) k++;                                   \
+                    if (k == LOB_RESAMPLE_MAX_LABELS) continue;                                    \
+                    if (k == count) {                                                              \
+                        label[count] = row[x];                                                     \
+                        sum[count++] = 0;                                                          \
+                    }                                                                              \
+                    sum[k] += ((wx * wy) >> 16) * wz;                                              \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        int best = 0;                                                                              \
+        for (int k = 1; k < count; k++)                                                            \
+            if (sum[k] > sum[best] || (sum[k] == sum[best] && label[k] < label[best])) best = k;   \
+        return label[best];                                                                        \
+    }
+LOB_RESAMPLE_MOST(LOB_U8, uint8_t)
+LOB_RESAMPLE_MOST(LOB_I16, int16_t)
+LOB_RESAMPLE_MOST(LOB_I32, int32_t)
+#undef LOB_RESAMPLE_MOST
+
+/* ---- a voxel, all channels ---- */
+
+/* lob_resample_voxel_TYPE: write new voxel i at x, y, z. */
+#define LOB_RESAMPLE_VOXEL(type, ctype, name, integer, lowest, highest)                        \
+    LOB_BOTH void lob_resample_voxel_##type(ctype *to, const ctype *from, int64_t i,           \
+                                            const int64_t xyz[3], const lob_resample_map *map, \
+                                            bool linear)                                       \
+    {                                                                                          \
+        lob_resample_window w;                                                                 \
+        if (!lob_resample_place(&w, map, xyz[0], xyz[1], xyz[2]))                              \
+            lob_resample_put_##type(to, i, map->fill);                                         \
+        else if (linear &&                                                                     \
+                 (w.first[0] < w.last[0] || w.first[1] < w.last[1] || w.first[2] < w.last[2])) \
+            lob_resample_put_##type(to, i, lob_resample_mean_##type(from, &w, map));           \
+        else                                                                                   \
+            to[i] = from[lob_resample_nearest(&w, map)];                                       \
+    }
+LOB_TYPE_LIST(LOB_RESAMPLE_VOXEL)
+#undef LOB_RESAMPLE_VOXEL
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,84 @@
+/* Boxes of a volume, and cutting one out. */
+#include "volumes/crop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Widen the box, of first and last voxels here, by what a row holds. */
+static void take_row(int64_t first[3], int64_t last[3], const double *values, int64_t x, int64_t n,
+                     int64_t y, int64_t z)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (values[i] == 0.0 || isnan(values[i])) continue;
+        const int64_t at[3] = {x + i, y, z};
+        for (int a = 0; a < 3; a++) {
+            if (at[a] < first[a]) first[a] = at[a];
+            if (at[a] > last[a]) last[a] = at[a];
+        }
+    }
+}
+
+bool lob_box_of(lob_box *box, const lob_volume *volume)
+{
+    enum { BLOCK = 2048 };
+    const lob_dims d = volume->dims;
+    int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
+    double values[BLOCK];
+    const int64_t rows = d.ny * d.nz * volume->channels;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t x = 0; x < d.nx; x += BLOCK) {
+            const int64_t n = d.nx - x < BLOCK ? d.nx - x : BLOCK;
+            lob_values(values, volume->data, volume->type, row * d.nx + x, n);
+            for (int64_t i = 0; i < n; i++) values[i] = volume->slope * values[i] + volume->inter;
+            take_row(first, last, values, x, n, row % d.ny, row / d.ny % d.nz);
+        }
+    if (last[0] < 0) return false;
+    for (int a = 0; a < 3; a++) {
+        box->first[a] = first[a];
+        box->size[a] = last[a] - first[a] + 1;
+    }
+    return true;
+}
+
+void lob_box_widen(lob_box *box, const int64_t margin[3], lob_dims dims)
+{
+    for (int a = 0; a < 3; a++) {
+        const int64_t side = lob_side(dims, a), end = box->first[a] + box->size[a];
+        const int64_t first = box->first[a] > margin[a] ? box->first[a] - margin[a] : 0;
+        const int64_t last = side - end > margin[a] ? end + margin[a] : side;
+        box->first[a] = first;
+        box->size[a] = last - first;
+    }
+}
+
+lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box)
+{
+    lob_geometry out = *geometry;
+    const double corner[3] = {(double)box->first[0], (double)box->first[1], (double)box->first[2]};
+    double world[3];
+    lob_voxel_to_world(world, geometry, corner);
+    for (int row = 0; row < 3; row++) out.affine[row][3] = world[row];
+    return out;
+}
+
+lob_status lob_volume_crop(lob_volume *volume, const lob_box *box)
+{
+    const lob_dims d = volume->dims;
+    const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
+    const int64_t row = box->size[0] * bytes, rows = box->size[1] * box->size[2];
+    unsigned char *const data = malloc((size_t)(row * rows * volume->channels));
+    if (!data) return LOB_ENOMEM;
+    const unsigned char *from = volume->data;
+    for (int64_t at = 0; at < rows * volume->channels; at++) {
+        const int64_t y = box->first[1] + at % box->size[1];
+        const int64_t z = box->first[2] + at / box->size[1] % box->size[2];
+        const int64_t voxel = ((at / rows * d.nz + z) * d.ny + y) * d.nx + box->first[0];
+        memcpy(data + at * row, from + voxel * bytes, (size_t)row);
+    }
+    free(volume->data);
+    volume->data = data;
+    volume->geometry = lob_box_geometry(&volume->geometry, box);
+    volume->dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
+    return LOB_OK;
+}
