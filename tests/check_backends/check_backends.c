@@ -23,6 +23,7 @@ static const check_algorithm algorithms[] = {
     {"components",  check_components_cases,  check_components_repeats,  BENCH(bench_components) },
     {"growcut",     check_growcut_cases,     check_growcut_repeats,     BENCH(bench_growcut)    },
     {"supervoxels", check_supervoxels_cases, check_supervoxels_repeats, BENCH(bench_supervoxels)},
+    {"threshold",   check_threshold_cases,   check_threshold_repeats,   BENCH(bench_threshold)  },
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
