@@ -100,6 +100,9 @@ lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, cons
 lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type type, int channels,
                              const char *path);
 
+/* The same for a volume whose dims, type, channels, frames and scale say it. */
+lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path);
+
 /*
  * Call make to write an output, and remember the file for the report and for cleaning up.
  *

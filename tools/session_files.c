@@ -80,7 +80,12 @@ lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type ty
                              const char *path)
 {
     const lob_volume kind = {.dims = like->dims, .type = type, .channels = channels, .slope = 1.0};
-    return path ? lob_check_volume(&kind, path, &s->error) : LOB_OK;
+    return lob_session_check_volume(s, &kind, path);
+}
+
+lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path)
+{
+    return path ? lob_check_volume(volume, path, &s->error) : LOB_OK;
 }
 
 lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,

@@ -60,9 +60,13 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    cJSON_AddNumberToObject(file, "channels", v->channels);
+    const int64_t together = v->frame == LOB_FRAME_ALL ? v->frames : 1;
+    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / together));
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
-    cJSON_AddNumberToObject(file, "frame", (double)v->frame);
+    if (v->frame == LOB_FRAME_ALL)
+        cJSON_AddStringToObject(file, "frame", "all");
+    else
+        cJSON_AddNumberToObject(file, "frame", (double)v->frame);
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
     cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
     if (v->slope != 1.0 || v->inter != 0.0) {

@@ -2,8 +2,11 @@
 #include "kernels/filters/passes_cuda.cuh"
 
 #include "kernels/device/arena.cuh"
+#include "kernels/filters/box/box_cuda.cuh"
 #include "kernels/filters/denoise/denoise_cuda.cuh"
 #include "kernels/filters/filter_kinds.h"
+#include "kernels/filters/gaussian/gaussian_cuda.cuh"
+#include "kernels/filters/median/median_cuda.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
 
 namespace lob::filters
@@ -17,12 +20,12 @@ typedef struct {
 
 /* In the order of lob_filter_kind. */
 static const kind_row kinds[LOB_FILTER_KINDS] = {
-    {NULL,          NULL   },
-    {NULL,          NULL   },
-    {NULL,          NULL   },
-    {NULL,          NULL   },
-    {NULL,          NULL   },
-    {denoise_bytes, denoise},
+    {gaussian_bytes,  gaussian },
+    {gradient_bytes,  gradient },
+    {laplacian_bytes, laplacian},
+    {box_bytes,       box      },
+    {median_bytes,    median   },
+    {denoise_bytes,   denoise  },
 };
 
 static const int64_t WHOLE[3] = {0, 0, 0};

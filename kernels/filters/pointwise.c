@@ -14,8 +14,12 @@ static void load_floats(float *restrict to, const lob_filter_image *in, int64_t 
     if (pass->slope != 1.0 || pass->inter != 0.0) {
         for (int64_t i = 0; i < n; i++) {
             const double scaled = pass->slope * lob_filter_load(in->data, in->type, first + i);
-            to[i] = (float)(scaled + pass->inter);
+            to[i] = lob_filter_quiet((float)(scaled + pass->inter));
         }
+        return;
+    }
+    if (in->type == LOB_F64) {
+        for (int64_t i = 0; i < n; i++) to[i] = lob_filter_float(in->data, LOB_F64, first + i);
         return;
     }
 #define LOAD(type_, ctype, name, integer, lowest, highest)      \

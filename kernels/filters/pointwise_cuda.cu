@@ -24,14 +24,9 @@ static __device__ float load_float(const point_params &p, int64_t i)
         return ((const float *)p.in.data)[i];
     if (p.pass.slope != 1.0 || p.pass.inter != 0.0) {
         const double scaled = p.pass.slope * lob_filter_load(p.in.data, p.in.type, i);
-        return (float)(scaled + p.pass.inter);
+        return lob_filter_quiet((float)(scaled + p.pass.inter));
     }
-#define LOAD(type_, ctype, name, integer, lowest, highest) \
-    case type_:                                            \
-        return (float)((const ctype *)p.in.data)[i];
-    LOB_TYPE_SWITCH(p.in.type, LOAD)
-#undef LOAD
-    return 0.0f;
+    return lob_filter_float(p.in.data, p.in.type, i);
 }
 
 static __device__ void store_float(const point_params &p, int64_t i, float value)

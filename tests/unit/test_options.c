@@ -254,13 +254,13 @@ TEST(test_steps_keep_their_order)
 
 TEST(test_too_many_steps)
 {
-    char *words[LOB_STEPS + 2] = {"a.nii"};
+    char image[] = "a.nii", turn[] = "--turn", *words[LOB_STEPS + 2] = {image};
     variables v = fresh();
     lob_option rows[ROWS];
     lob_error error = {.text = ""};
     make_rows(rows, &v);
     const lob_option_table table = {"Options", rows, ROWS};
-    for (int i = 1; i < LOB_STEPS + 2; i++) words[i] = "--turn";
+    for (int i = 1; i < LOB_STEPS + 2; i++) words[i] = turn;
     assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 1, &error), LOB_OK);
     v.steps.count = 0;
     assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 2, &error), LOB_EARG);
