@@ -25,6 +25,7 @@ static const check_algorithm algorithms[] = {
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },
+    {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold)   },
 };
 
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
