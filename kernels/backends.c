@@ -3,7 +3,9 @@
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/distance/distance_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
 
@@ -15,6 +17,8 @@ static const lob_backend cpu = {
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
+    .distance = lob_distance_cpu,
+    .morphology = lob_morphology_cpu,
     .regions = lob_regions_cpu,
 };
 
@@ -23,6 +27,8 @@ static const lob_backend cuda = {
     .name = "cuda",
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
+    .distance = lob_distance_cuda,
+    .morphology = lob_morphology_cuda,
     .regions = lob_regions_cuda,
     .supervoxels = lob_supervoxels_cuda,
 };

@@ -89,7 +89,7 @@ static void row_to_other(const run *r, int64_t first, int64_t n)
 static void along_x(const run *r)
 {
     static void (*const row[])(const run *r, int64_t first, int64_t n) = {row_to_set, row_to_label,
-                                                                         row_to_other};
+                                                                          row_to_other};
     const lob_distance_plan *p = &r->plan;
     const int64_t rows = p->dims.ny * p->dims.nz, n = p->weight[0] > 0 ? p->dims.nx : 1;
 #pragma omp parallel for num_threads(r->threads) schedule(static)
@@ -113,8 +113,7 @@ static void along(const run *r, int pass)
     const int64_t inner = alone ? voxels : axis == 1 ? p->dims.nx : plane;
     const int64_t outer = alone || axis == 2 ? 1 : p->dims.nz;
     const int64_t blocks = (inner + LOB_LINES - 1) / LOB_LINES, all = blocks * outer;
-    const lob_distance_pass job = {p,           r->voxels, r->feature, r->in->labels,
-                                   r->label_bytes, pass};
+    const lob_distance_pass job = {p, r->voxels, r->feature, r->in->labels, r->label_bytes, pass};
     const double from = r->stages->to, to = from + (1 - from) / (p->passes - pass);
     lob_progress_stage(r->stages, all, to);
     for (int t = 0; t < r->threads; t++) r->of_thread[t].searched = 0;
@@ -181,8 +180,7 @@ lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_i
     r.threads = context->threads;
     const int64_t voxels = lob_dims_voxels(in->dims), per_thread = thread_bytes(in->dims);
     if (!out->distance) st = lob_budget_alloc(&budget, &scratch, voxels, sizeof *scratch, error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(&budget, &memory, r.threads, (size_t)per_thread, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &memory, r.threads, (size_t)per_thread, error);
     if (st == LOB_OK)
         st = lob_budget_calloc(&budget, &r.of_thread, r.threads, sizeof *r.of_thread, error);
     if (st == LOB_OK) {

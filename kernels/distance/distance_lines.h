@@ -28,9 +28,9 @@ int64_t lob_wide_line_bytes(int64_t n);
 
 /* Work on `lines` <= LOB_LINES lines, the first of which begins at voxel first. */
 void lob_narrow_lines(const lob_distance_pass *pass, int64_t first, int lines,
-                               lob_distance_scratch *scratch);
+                      lob_distance_scratch *scratch);
 void lob_wide_lines(const lob_distance_pass *pass, int64_t first, int lines,
-                             lob_distance_scratch *scratch);
+                    lob_distance_scratch *scratch);
 
 /* A label of 1, 2 or 4 bytes. */
 static inline uint32_t lob_distance_label(const void *labels, int bytes, int64_t i)

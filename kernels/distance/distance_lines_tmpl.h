@@ -46,8 +46,7 @@ int64_t NAMED(line_bytes)(int64_t n)
 
 static COST cost_of(uint32_t held, const lob_distance_plan *p, int pass)
 {
-    if (pass == 0 && held != LOB_NO_OFFSET)
-        return (COST)held * (COST)held * (COST)p->weight[0];
+    if (pass == 0 && held != LOB_NO_OFFSET) return (COST)held * (COST)held * (COST)p->weight[0];
 #if NARROW
     return pass == 0 ? NO_COST : (COST)held;
 #else
@@ -111,8 +110,7 @@ static void put_values(const lines_of_thread *s, const lob_distance_pass *pass, 
     for (int l = 0; l < lines; l++)
         values[l] = lob_distance_value((double)s->best[row + l], NO_COST, p->unit, p->squared);
     if (p->negative_inside)
-        for (int l = 0; l < lines; l++)
-            values[l] = s->tag[row + l] != 0 ? -values[l] : values[l];
+        for (int l = 0; l < lines; l++) values[l] = s->tag[row + l] != 0 ? -values[l] : values[l];
     memcpy(pass->voxels + at, values, (size_t)lines * sizeof *values);
 }
 
@@ -144,9 +142,10 @@ static void store(const lines_of_thread *s, const lob_distance_pass *pass, int64
  * end of the line its last voxel is looked at again as if it were farther away than it is, which
  * changes nothing.
  */
-static inline __attribute__((always_inline)) void
-look_outward(const lines_of_thread *s, int64_t i, int64_t n, int64_t from, COST weight,
-             const lob_distance_find find, const bool places)
+static inline __attribute__((always_inline)) void look_outward(const lines_of_thread *s, int64_t i,
+                                                               int64_t n, int64_t from, COST weight,
+                                                               const lob_distance_find find,
+                                                               const bool places)
 {
     COST *const restrict best = s->best + i * LOB_LINES;
     COST *const restrict place = s->place + i * LOB_LINES;
@@ -198,7 +197,11 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
     return true;
 }
 
-#define OUTWARD(name, find, places)                                                               LOB_SIMD_CLONES static bool name(const lines_of_thread *s, int64_t n, COST weight, COST max)     {                                                                                                 return outward(s, n, weight, max, find, places);                                          }
+#define OUTWARD(name, find, places)                                                              \
+    LOB_SIMD_CLONES static bool name(const lines_of_thread *s, int64_t n, COST weight, COST max) \
+    {                                                                                            \
+        return outward(s, n, weight, max, find, places);                                         \
+    }
 
 OUTWARD(outward_cost, LOB_FIND_COST, false)
 OUTWARD(outward_label, LOB_FIND_LABEL, false)
@@ -244,9 +247,9 @@ static void keep_range(const lines_of_thread *s, const NAMED(found) * found, int
  * Search the line's list of m voxels for the count voxels from i on, step apart; in the last step
  * these are all there are.
  */
-static inline __attribute__((always_inline)) void
-search_some(const lines_of_thread *s, const NAMED(line) * line, int l, int32_t i, int32_t step,
-            const int count, int32_t lo, int32_t hi, const lob_distance_find find)
+static inline __attribute__((always_inline)) void search_some(
+    const lines_of_thread *s, const NAMED(line) * line, int l, int32_t i, int32_t step,
+    const int count, int32_t lo, int32_t hi, const lob_distance_find find)
 {
     NAMED(found) found;
     NAMED(search)(&found, line, i, step, count, lo, hi, find, true);
@@ -258,9 +261,11 @@ search_some(const lines_of_thread *s, const NAMED(line) * line, int l, int32_t i
 }
 
 /* The voxels between those of the step before, a fourth of it apart; in the end all. */
-static inline __attribute__((always_inline)) void
-search_between(const lines_of_thread *s, const NAMED(line) * line, int32_t n, int32_t m, int l,
-               int32_t step, const lob_distance_find find)
+static inline __attribute__((always_inline)) void search_between(const lines_of_thread *s,
+                                                                 const NAMED(line) * line,
+                                                                 int32_t n, int32_t m, int l,
+                                                                 int32_t step,
+                                                                 const lob_distance_find find)
 {
     for (int32_t a = 0; a < n; a += 4 * step) {
         int32_t lo = s->range[0][a / 4], hi = a + 4 * step < n ? s->range[1][a / 4 + step] : m - 1;
@@ -303,8 +308,7 @@ static inline __attribute__((always_inline)) void search_line(const lines_of_thr
         s->best_tag[i * LOB_LINES + l] = 0;
     }
     if (m == 0) return;
-    for (int32_t i = 0; i < n; i += step)
-        search_some(s, &line, l, i, step, 1, 0, m - 1, find);
+    for (int32_t i = 0; i < n; i += step) search_some(s, &line, l, i, step, 1, 0, m - 1, find);
     while (step > 1) {
         step /= 4;
         search_between(s, &line, (int32_t)n, m, l, step, find);
@@ -331,8 +335,8 @@ LOB_SIMD_CLONES static void search_other(const lines_of_thread *s, int64_t n, in
 void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
                   lob_distance_scratch *scratch)
 {
-    static void (*const search[])(const lines_of_thread *s, int64_t n, int l, COST weight) = {
-        search_cost, search_label, search_other};
+    static void (*const search[])(const lines_of_thread *s, int64_t n, int l,
+                                  COST weight) = {search_cost, search_label, search_other};
     const lob_distance_plan *p = pass->plan;
     const int axis = p->axis[pass->pass];
     const int64_t n = p->weight[axis] > 0 ? lob_side(p->dims, axis) : 1;
@@ -341,8 +345,7 @@ void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
     load(&s, pass, first, lines, n, step);
     if (scratch->searched > 0 || !look_at_all(&s, n, pass)) {
         scratch->searched = scratch->searched > 0 ? scratch->searched - 1 : RETRY;
-        for (int l = 0; l < lines; l++)
-            search[p->find](&s, n, l, (COST)p->weight[axis]);
+        for (int l = 0; l < lines; l++) search[p->find](&s, n, l, (COST)p->weight[axis]);
     }
     store(&s, pass, first, lines, n, step);
 }

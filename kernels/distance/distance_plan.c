@@ -64,8 +64,7 @@ static void rounded_weights(lob_distance_plan *p, const double squared[3])
 }
 
 lob_distance_plan lob_distance_plan_of(const lob_distance_input *in,
-                                       const lob_distance_options *options,
-                                       lob_distance_find find)
+                                       const lob_distance_options *options, lob_distance_find find)
 {
     lob_distance_plan p = {.find = find, .dims = in->dims, .unit = 1, .only = in->only};
     const bool is_signed = options->kind == LOB_DISTANCE_SIGNED;

@@ -34,8 +34,7 @@ lob_status lob_distance_check(const lob_distance_output *out, const lob_distance
 
 /* The plan of checked input, for a run that finds this. */
 lob_distance_plan lob_distance_plan_of(const lob_distance_input *in,
-                                       const lob_distance_options *options,
-                                       lob_distance_find find);
+                                       const lob_distance_options *options, lob_distance_find find);
 
 /*
  * The runs of a call, in order: of one or two. With nearest labels and distances of another kind

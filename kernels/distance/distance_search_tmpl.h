@@ -2,8 +2,9 @@
  * Least costs along a line, for one type of costs: the searches that both backends run.
  *
  * Included with COST (a signed type in which all costs and products of a plan are exact), MOST
- * (above all of them) and NAMED(name). A line has n voxels i with costs; the least over v of cost[v] + weight * (i - v)^2
- * is wanted for every i. Both sides of a comparison hold weight * i^2, so what is compared is
+ * (above all of them) and NAMED(name). A line has n voxels i with costs; the least over v of
+ * cost[v] + weight * (i - v)^2 is wanted for every i. Both sides of a comparison hold weight * i^2,
+ * so what is compared is
  *
  *     cost[v] + weight * v^2 - (2 * weight * i) * v
  *

@@ -28,17 +28,19 @@ LOB_BOTH double lob_distance_of_offsets(uint32_t offsets, double weight_x, doubl
     return x * x * weight_x + y * y * weight_y;
 }
 
-LOB_BOTH int32_t lob_distance_of_offset_narrow(uint32_t offset, int32_t weight)
-{
-    if (offset == LOB_NO_OFFSET) return LOB_NO_COST_NARROW;
-    return (int32_t)(offset * offset) * weight;
-}
-
 /* The output of a cost. */
 LOB_BOTH float lob_distance_value(double cost, double none, double unit, bool squared)
 {
     if (cost >= none) return INFINITY;
     return (float)(squared ? cost * unit : sqrt(cost * unit));
+}
+
+/* The same of a narrow cost. The root of a whole number below 2^24 is rounded to float once or, by
+ * way of double, twice, with the same result. */
+LOB_BOTH float lob_distance_value_narrow(int32_t cost, double unit, bool squared)
+{
+    if (cost < 1 << 24 && unit == 1 && !squared) return sqrtf((float)cost);
+    return lob_distance_value((double)cost, LOB_NO_COST_NARROW, unit, squared);
 }
 
 /* How many voxels of this weight a cost reaches, and one more for what rounding may take away. */
