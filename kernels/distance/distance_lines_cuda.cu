@@ -169,7 +169,10 @@ static __device__ void keep(const line_params &p, const columns<W> &s, int32_t i
     if (FIND != LOB_FIND_COST) s.last[(i / 4) << p.shift] = (uint16_t)found.last[k];
 }
 
-/* Every first_step-th voxel looks at what its own cost lets it reach. */
+/*
+ * Every first_step-th voxel looks at what its own cost, or the largest that counts, lets it reach.
+ * Places that are best within this reach keep their order, too.
+ */
 template <typename W, lob_distance_find FIND>
 static __device__ void search_first(const line_params &p, const columns<W> &s,
                                     const typename W::line &line, int32_t slot, int32_t slots)
@@ -179,7 +182,8 @@ static __device__ void search_first(const line_params &p, const columns<W> &s,
         typename W::found found;
         cost_t own = s.values[i << p.shift];
         if (FIND != LOB_FIND_OTHER) own -= line.weight * (cost_t)i * (cost_t)i;
-        const int32_t reach = lob_distance_reach((double)own, p.weight);
+        const double bound = (double)own < p.plan.max ? (double)own : p.plan.max;
+        const int32_t reach = lob_distance_reach(bound, p.weight);
         const int32_t lo = i > reach ? i - reach : 0;
         const int32_t hi = p.n - 1 - i > reach ? i + reach : p.n - 1;
         search(&found, &line, i, 1, 1, lo, hi, FIND);

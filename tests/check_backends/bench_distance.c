@@ -105,16 +105,17 @@ static const struct {
     lob_distance_kind kind;
     bool feature;
 } rows[] = {
-    {"to set",          {1, 1, 1},     INFINITY, LOB_DISTANCE_TO_SET,   false},
-    {"to set .7 mm",    {.7, .7, .7},  INFINITY, LOB_DISTANCE_TO_SET,   false},
-    {"to set .7 .7 5",  {.7, .7, 5.0}, INFINITY, LOB_DISTANCE_TO_SET,   false},
-    {"to set to 5",     {1, 1, 1},     5,        LOB_DISTANCE_TO_SET,   false},
-    {"nearest label",   {1, 1, 1},     INFINITY, LOB_DISTANCE_TO_SET,   true },
-    {"nearest .7 .7 5", {.7, .7, 5.0}, INFINITY, LOB_DISTANCE_TO_SET,   true },
-    {"signed",          {1, 1, 1},     INFINITY, LOB_DISTANCE_SIGNED,   false},
-    {"signed .7 .7 5",  {.7, .7, 5.0}, INFINITY, LOB_DISTANCE_SIGNED,   false},
-    {"to other",        {1, 1, 1},     INFINITY, LOB_DISTANCE_TO_OTHER, false},
-    {"to other to 5",   {1, 1, 1},     5,        LOB_DISTANCE_TO_OTHER, false},
+    {"to set",           {1, 1, 1},        INFINITY, LOB_DISTANCE_TO_SET,   false},
+    {"to set .7 mm",     {.7, .7, .7},     INFINITY, LOB_DISTANCE_TO_SET,   false},
+    {"to set .7 .7 5",   {.7, .7, 5.0},    INFINITY, LOB_DISTANCE_TO_SET,   false},
+    {"to set in slices", {1, 1, INFINITY}, INFINITY, LOB_DISTANCE_TO_SET,   false},
+    {"to set to 5",      {1, 1, 1},        5,        LOB_DISTANCE_TO_SET,   false},
+    {"nearest label",    {1, 1, 1},        INFINITY, LOB_DISTANCE_TO_SET,   true },
+    {"nearest .7 .7 5",  {.7, .7, 5.0},    INFINITY, LOB_DISTANCE_TO_SET,   true },
+    {"signed",           {1, 1, 1},        INFINITY, LOB_DISTANCE_SIGNED,   false},
+    {"signed .7 .7 5",   {.7, .7, 5.0},    INFINITY, LOB_DISTANCE_SIGNED,   false},
+    {"to other",         {1, 1, 1},        INFINITY, LOB_DISTANCE_TO_OTHER, false},
+    {"to other to 5",    {1, 1, 1},        5,        LOB_DISTANCE_TO_OTHER, false},
 };
 
 static float time_of(const bench *b, const lob_distance_output *out, const lob_distance_input *in,
