@@ -7,6 +7,7 @@
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
+extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
 extern const lob_command lob_command_phantom;

@@ -85,7 +85,7 @@ lob_distance_plan lob_distance_plan_of(const lob_distance_input *in,
     if (!(p.max < none)) p.max = none - 1;
     p.squared = options->squared;
     p.negative_inside = is_signed && find == LOB_FIND_OTHER;
-    p.binary = is_signed || find == LOB_FIND_COST;
+    p.binary = find == LOB_FIND_COST || (is_signed && find == LOB_FIND_OTHER);
     return p;
 }
 
