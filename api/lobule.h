@@ -68,6 +68,7 @@
 
 /* Algorithms of the CPU alone. */
 #include "kernels/contacts/contacts.h"
+#include "kernels/maxima/maxima.h"
 #include "kernels/measures/measures.h"
 #include "kernels/measures/partition.h"
 #include "kernels/phantom/phantom.h"

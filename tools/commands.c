@@ -5,7 +5,8 @@
 
 const lob_command_group lob_command_groups[] = {
     {"Segment",      {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels}},
-    {"Measure",      {&lob_command_stats, &lob_command_compare, &lob_command_distance}        },
+    {"Measure",
+     {&lob_command_stats, &lob_command_compare, &lob_command_distance, &lob_command_maxima}   },
     {"Files",        {&lob_command_info, &lob_command_convert}                                },
     {"Look and try", {&lob_command_preview, &lob_command_phantom}                             },
     {NULL,           {NULL}                                                                   },

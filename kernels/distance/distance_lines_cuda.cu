@@ -12,7 +12,7 @@
 namespace lob::distance
 {
 
-enum { LINE_THREADS = 512, ROW_OF_BANKS = 128 };
+enum { LINE_THREADS = 256, COLUMN_BYTES = 64 };
 
 /* What a pass reads and writes: the first of two, the second of two, or the only one. */
 enum which { FIRST, SECOND, ONLY };
@@ -245,7 +245,7 @@ static __device__ void search_last(const line_params &p, const columns<W> &s,
 }
 
 template <typename W, lob_distance_find FIND, which PASS>
-static __global__ void __launch_bounds__(LINE_THREADS, 2) lines_kernel(line_params p)
+static __global__ void __launch_bounds__(LINE_THREADS, 4) lines_kernel(line_params p)
 {
     extern __shared__ double line_shared[];
     const int32_t wide_by = 1 << p.shift, column = (int32_t)threadIdx.x & (wide_by - 1);
@@ -283,7 +283,7 @@ template <typename W, lob_distance_find FIND, which PASS>
 static lob_status launch(lob_device *device, line_params p, lob_error *error)
 {
     const int64_t most = lob_device_shared_bytes(device);
-    int columns = ROW_OF_BANKS / (int)sizeof(typename W::cost);
+    int columns = COLUMN_BYTES / (int)sizeof(typename W::cost);
     while (columns > 1 && shared_bytes<W, FIND>(p.n, columns) > most) columns /= 2;
     const int64_t shared = shared_bytes<W, FIND>(p.n, columns);
     if (shared > most)
