@@ -33,6 +33,7 @@
 /* Volumes: voxels, their types, their place in the world, label numbers. */
 #include "volumes/crop.h"
 #include "volumes/geometry.h"
+#include "volumes/label_names.h"
 #include "volumes/labels.h"
 #include "volumes/reorient.h"
 #include "volumes/status.h"

@@ -109,7 +109,8 @@ typedef struct {
 } lob_format;
 
 /* The rows. */
-extern const lob_format lob_format_hdf5, lob_format_png, lob_format_nifti;
+extern const lob_format lob_format_hdf5, lob_format_meta, lob_format_nrrd, lob_format_png,
+    lob_format_nifti;
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);

@@ -18,8 +18,7 @@ enum { HEAD = 512, MAX_FILES = 16 }; /* bytes of a file, files of a folder that 
     X(DICOM, "a DICOM file", "convert its folder with `dcm2niix -z y FOLDER`")                 \
     X(DICOM_FOLDER, "a folder of DICOM files",                                                 \
       "convert it with `dcm2niix -z y FOLDER` and name the .nii.gz that it makes")             \
-    X(META, "MetaImage", SLICER)                                                               \
-    X(NRRD, "NRRD", SLICER)                                                                    \
+    X(NRRD, "NRRD compressed as a whole", "unpack it")                                         \
     X(MGH, "FreeSurfer's MGH", "convert it with `mri_convert FILE.mgz FILE.nii.gz`")           \
     X(NIA, "the text form of NIfTI", SLICER)                                                   \
     X(AFNI, "an AFNI data set", "convert it with `3dAFNItoNIFTI`")                             \
@@ -77,8 +76,6 @@ static const sign signs[] = {
     BYTES(DICOM, 0, "\010\0\005\0CS"),
     BYTES(DICOM, 0, "\010\0\005\0\012\0"),
     BYTES(DICOM, 0, "\010\0\010\0CS"),
-    BYTES(META, 0, "ObjectType"),
-    BYTES(META, 0, "NDims"),
     BYTES(NRRD, 0, "NRRD0"),
     BYTES(MGH, 0, "\0\0\0\001\0"),
     BYTES(NIA, 0, "<nifti_image"),
@@ -112,8 +109,6 @@ static const sign signs[] = {
     BYTES(LFS, 0, "version https://git-lfs"),
     NAME(DICOM, ".dcm"),
     NAME(DICOM, ".ima"),
-    NAME(META, ".mhd"),
-    NAME(META, ".mha"),
     NAME(AFNI, ".head"),
     NAME(AFNI, ".brik"),
     NAME(AFNI, ".brik.gz"),

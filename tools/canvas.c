@@ -30,36 +30,6 @@ static const char letters[95][15] = {
     "00001f0204081f", "02040408040402", "04040404040404", "08040402040408", "0000080d160200",
 };
 
-/* Labels with consecutive numbers often touch, so consecutive hues differ. */
-static const lob_colour palette[] = {
-    {110, 214, 104},
-    {242, 96,  84 },
-    {255, 205, 66 },
-    {72,  176, 255},
-    {196, 196, 255},
-    {201, 120, 235},
-    {255, 148, 48 },
-    {64,  214, 196},
-    {255, 128, 186},
-    {176, 206, 52 },
-    {130, 126, 255},
-    {222, 150, 110},
-    {38,  160, 110},
-    {255, 224, 150},
-    {190, 70,  130},
-    {150, 220, 255},
-    {164, 118, 60 },
-    {120, 144, 172},
-    {240, 70,  160},
-    {96,  150, 30 },
-    {255, 184, 168},
-    {40,  126, 190},
-    {214, 226, 130},
-    {150, 84,  200},
-};
-
-enum { COLOURS = sizeof palette / sizeof palette[0] };
-
 lob_status lob_canvas_make(lob_canvas *canvas, int width, int height, lob_colour background)
 {
     const size_t pixels = (size_t)width * (size_t)height;
@@ -140,18 +110,4 @@ int lob_canvas_text_width(const char *text, int scale)
     int letters_seen = 0;
     for (; *text; text++) letters_seen += ((unsigned char)*text & 0xc0) != 0x80;
     return letters_seen ? (letters_seen * LOB_GLYPH_WIDTH - 1) * scale : 0;
-}
-
-/* Beyond the palette, its colours are repeated lighter, then darker. */
-lob_colour lob_label_colour(int32_t label)
-{
-    static const double towards[] = {0.0, 0.35, -0.35};
-    const int32_t index = label - 1;
-    const double share = towards[index / COLOURS % 3];
-    lob_colour c = palette[index % COLOURS];
-    const unsigned char target = share > 0 ? 255 : 0;
-    c.red = mix(c.red, target, share > 0 ? share : -share);
-    c.green = mix(c.green, target, share > 0 ? share : -share);
-    c.blue = mix(c.blue, target, share > 0 ? share : -share);
-    return c;
 }

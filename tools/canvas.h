@@ -34,7 +34,4 @@ void lob_canvas_text(lob_canvas *canvas, int x, int y, int scale, lob_colour col
 /* Pixels that a text takes, without the gap after its last letter. */
 int lob_canvas_text_width(const char *text, int scale);
 
-/* A colour for each label, far from those of the labels next to it; label >= 1. */
-lob_colour lob_label_colour(int32_t label);
-
 #endif

@@ -245,6 +245,10 @@ static lob_status make_outputs(lob_session *s, const settings *set, work *w)
     lob_status st = lob_session_take(s, lob_voxels(&w->image) * each, set->labels);
     if (st != LOB_OK) return st;
     st = lob_volume_like(&w->labels, &w->image, w->seeds.type, 1);
+    if (st == LOB_OK) { /* labels are called what their seeds are */
+        lob_label_names_free(&w->labels.names);
+        st = lob_label_names_copy(&w->labels.names, &w->seeds.names);
+    }
     if (st == LOB_OK && set->strength) st = lob_volume_like(&w->strength, &w->image, LOB_F32, 1);
     if (st == LOB_OK && set->tie) st = lob_volume_like(&w->tie, &w->image, LOB_U8, 1);
     if (st != LOB_OK) lob_fail(&s->error, st, "%s: no memory for the result", set->image);

@@ -106,6 +106,14 @@ static void locate_content(content *c, bool labels)
     if (!labels || locate(c, is_shown, c->low, c->high) == 0) locate(c, is_bright, low, high);
 }
 
+/* The colour that the file gives a label, or one of our own. */
+static lob_colour colour_of(const lob_volume *labels, int32_t label)
+{
+    const lob_label_name *row = lob_label_names_find(&labels->names, label);
+    const lob_rgba c = row ? row->colour : lob_label_default_colour(label);
+    return (lob_colour){c.red, c.green, c.blue};
+}
+
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
 {
     lob_status st = lob_session_read(s, &c->labels, set->labels, LOB_FRAME_NONE);
@@ -116,7 +124,7 @@ static lob_status read_labels(lob_session *s, const settings *set, content *c)
     c->shown = calloc((size_t)c->set.count + 1, sizeof *c->shown);
     if (!c->colour || !c->shown) return lob_session_no_memory(s, set->labels);
     for (int32_t i = 1; i <= c->set.count; i++) {
-        c->colour[i] = lob_label_colour(c->set.values[i - 1]);
+        c->colour[i] = colour_of(&c->labels, c->set.values[i - 1]);
         c->shown[i] = !is_hidden(set, c, i);
     }
     return LOB_OK;

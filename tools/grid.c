@@ -2,6 +2,7 @@
 #include "tools/grid.h"
 
 #include "io/png.h"
+#include "volumes/crop.h"
 #include "volumes/reorient.h"
 
 #include <math.h>
@@ -37,30 +38,74 @@ lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const 
                     path, volume->channels, volume->channels - 1);
 }
 
-lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path)
+/* An entry of the report on the input that was read last. */
+static cJSON *last_input(lob_session *s)
 {
-    lob_turn turn;
-    lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
-    if (st == LOB_OK || !lob_turn_onto(&turn, volume, image)) return st;
-    s->error = (lob_error){.text = ""};
+    return cJSON_GetArrayItem(s->inputs, cJSON_GetArraySize(s->inputs) - 1);
+}
 
+/* Turn a volume's axes as the image's run. */
+static lob_status turn(lob_session *s, lob_volume *volume, const lob_turn *how, const char *path,
+                       const lob_volume *image, const char *image_path)
+{
     char from[4], to[4];
-    const double start_s = lob_clock_s();
     const int64_t bytes = lob_voxel_bytes(volume);
     lob_orientation(from, &volume->geometry);
     lob_orientation(to, &image->geometry);
-    st = lob_session_take(s, bytes, path);
-    if (st != LOB_OK) return st;
-    st = lob_volume_reorient(volume, &turn);
+    LOB_TRY(lob_session_take(s, bytes, path));
+    const lob_status st = lob_volume_reorient(volume, how);
     lob_session_give(s, bytes);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    lob_session_stage(s, "reorient", start_s);
-
-    cJSON *input = cJSON_GetArrayItem(s->inputs, cJSON_GetArraySize(s->inputs) - 1);
-    cJSON_AddStringToObject(input, "reoriented_to", to);
+    cJSON_AddStringToObject(last_input(s), "reoriented_to", to);
     lob_session_say(s, "%s: reoriented from %s to %s, as %s lies", path, from, to, image_path);
     return LOB_OK;
+}
+
+/* Lay a part of the image's grid on the whole of it. */
+static lob_status place(lob_session *s, lob_volume *volume, const int64_t first[3],
+                        const char *path, const lob_volume *image, const char *image_path)
+{
+    const int64_t before = lob_voxel_bytes(volume);
+    const int64_t after = lob_product(lob_voxels(image), volume->channels,
+                                      (int64_t)lob_type_of(volume->type)->bytes, 1);
+    LOB_TRY(lob_session_take(s, after, path));
+    const lob_status st = lob_volume_place(volume, first, image);
+    lob_session_give(s, st == LOB_OK ? before : after);
+    if (st != LOB_OK) return lob_session_no_memory(s, path);
+    cJSON *at = cJSON_AddArrayToObject(last_input(s), "placed_at");
+    for (int a = 0; a < 3; a++) cJSON_AddItemToArray(at, cJSON_CreateNumber((double)first[a]));
+    lob_session_say(s, "%s: covers a part of %s from voxel (%lld, %lld, %lld) on", path, image_path,
+                    (long long)first[0], (long long)first[1], (long long)first[2]);
+    return LOB_OK;
+}
+
+/* Do the grids have a voxel in common? */
+static bool overlap(const int64_t first[3], lob_dims part, lob_dims whole)
+{
+    bool some = true;
+    for (int a = 0; a < 3; a++)
+        some = some && first[a] < lob_side(whole, a) && first[a] + lob_side(part, a) > 0;
+    return some;
+}
+
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path)
+{
+    lob_turn how;
+    int64_t first[3];
+    lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
+    if (st == LOB_OK) return st;
+    const bool turned = lob_turn_onto(&how, volume, image);
+    const bool placed = !turned && lob_session_is_labels(s, path) &&
+                        lob_place_in(first, volume, image) &&
+                        overlap(first, volume->dims, image->dims);
+    if (!turned && !placed) return st;
+    s->error = (lob_error){.text = ""};
+    const double start_s = lob_clock_s();
+    st = turned ? turn(s, volume, &how, path, image, image_path)
+                : place(s, volume, first, path, image, image_path);
+    if (st == LOB_OK) lob_session_stage(s, "reorient", start_s);
+    return st;
 }
 
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,

@@ -19,9 +19,11 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 
 /*
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
- * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
+ * or flipped is reoriented, labels that cover a part of the grid, such as a cropped segmentation of
+ * 3D Slicer, are filled up with 0, and the report says so. What would have to be interpolated is
+ * refused.
  *
- *   volume  in/out  reoriented, it has no header
+ *   volume  in/out  reoriented or placed, it has no header
  *
  * Returns LOB_OK, what lob_same_grid does, or LOB_ENOMEM.
  */

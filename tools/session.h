@@ -59,6 +59,9 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);
 
+/* Does the command's table say that this input holds labels: seeds, a mask, a segmentation? */
+bool lob_session_is_labels(const lob_session *s, const char *path);
+
 /* Bytes of a volume's voxels; -1 when they do not fit in 64 bits. */
 int64_t lob_voxel_bytes(const lob_volume *volume);
 

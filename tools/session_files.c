@@ -176,3 +176,14 @@ lob_status lob_session_write(lob_session *s, const lob_volume *volume, const cha
     options.labels = labels;
     return lob_session_write_with(s, volume, path, options);
 }
+
+bool lob_session_is_labels(const lob_session *s, const char *path)
+{
+    for (size_t i = 0; i < s->table[0].count; i++) {
+        const lob_option *row = &s->table[0].rows[i];
+        if (row->kind == LOB_OPT_INPUT && row->content == LOB_FILE_LABELS &&
+            *(const char **)row->target == path)
+            return true;
+    }
+    return false;
+}

@@ -82,3 +82,54 @@ lob_status lob_volume_crop(lob_volume *volume, const lob_box *box)
     volume->dims = (lob_dims){box->size[0], box->size[1], box->size[2]};
     return LOB_OK;
 }
+
+bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *onto)
+{
+    const double none[3] = {0, 0, 0};
+    double world[3], at[3];
+    int64_t offset[3];
+    lob_box box = {
+        .size = {volume->dims.nx, volume->dims.ny, volume->dims.nz}
+    };
+    lob_voxel_to_world(world, &volume->geometry, none);
+    lob_world_to_voxel(at, &onto->geometry, world);
+    for (int a = 0; a < 3; a++) {
+        if (!(fabs(at[a]) < 0x1p31)) return false;
+        box.first[a] = offset[a] = (int64_t)floor(at[a] + 0.5);
+    }
+    const lob_geometry there = lob_box_geometry(&onto->geometry, &box);
+    if (!(lob_corners_apart_mm(&there, &volume->geometry, volume->dims) <=
+          lob_grid_tolerance_mm(&there, &volume->geometry)))
+        return false;
+    memcpy(first, offset, sizeof offset);
+    return true;
+}
+
+lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lob_volume *onto)
+{
+    const lob_dims from = volume->dims, to = onto->dims;
+    const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
+    /* The rows' part that both grids have: from x, so many voxels. */
+    const int64_t x = first[0] > 0 ? first[0] : 0;
+    const int64_t end = first[0] + from.nx < to.nx ? first[0] + from.nx : to.nx;
+    unsigned char *const data =
+        calloc((size_t)(lob_voxels(onto) * volume->channels), (size_t)bytes);
+    if (!data) return LOB_ENOMEM;
+    for (int64_t row = 0; row < from.ny * from.nz * volume->channels && end > x; row++) {
+        const int64_t y = row % from.ny + first[1], z = row / from.ny % from.nz + first[2];
+        const int64_t channel = row / from.ny / from.nz;
+        if (y < 0 || y >= to.ny || z < 0 || z >= to.nz) continue;
+        const int64_t at = ((channel * to.nz + z) * to.ny + y) * to.nx + x;
+        memcpy(data + at * bytes,
+               (const unsigned char *)volume->data + (row * from.nx + x - first[0]) * bytes,
+               (size_t)((end - x) * bytes));
+    }
+    free(volume->data);
+    free(volume->header.bytes);
+    free(volume->header.extensions);
+    volume->header = (lob_header){.format = NULL};
+    volume->data = data;
+    volume->dims = to;
+    volume->geometry = onto->geometry;
+    return LOB_OK;
+}

@@ -34,6 +34,28 @@ lob_geometry lob_box_geometry(const lob_geometry *geometry, const lob_box *box);
  */
 lob_status lob_volume_crop(lob_volume *volume, const lob_box *box);
 
+/*
+ * Where a grid lies in another one whose axes run along the same directions in steps of the same
+ * length: the voxel of `onto` that the first voxel of `volume` covers, which may be outside.
+ *
+ *   first  out  voxels along x, y, z
+ *
+ * Returns false, with first untouched, where the grids differ by more than whole voxels: no corner
+ * of `volume` may be farther than lob_grid_tolerance_mm from where the offset puts it.
+ */
+bool lob_place_in(int64_t first[3], const lob_volume *volume, const lob_volume *onto);
+
+/*
+ * Lay a volume on a larger or smaller grid of which it is a part: what it does not cover is 0, what
+ * lies outside is left out. Its header describes the grid as it was and is given up.
+ *
+ *   first  in  as lob_place_in finds it
+ *   onto   in  the grid; its data may be NULL
+ *
+ * Returns LOB_OK, or LOB_ENOMEM with the volume unchanged.
+ */
+lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lob_volume *onto);
+
 LOB_END_DECLS
 
 #endif

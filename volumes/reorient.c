@@ -133,6 +133,7 @@ lob_status lob_volume_reorient(lob_volume *volume, const lob_turn *turn)
     turned.dims = dims;
     turned.geometry = geometry;
     turned.header = (lob_header){.format = NULL};
+    volume->names = (lob_label_names){0}; /* they are turned's now */
     lob_volume_free(volume);
     *volume = turned;
     return LOB_OK;

@@ -74,7 +74,7 @@ lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data
     *out = lob_volume_empty();
     out->header.bytes = copy_bytes(from->bytes, from->size, &ok);
     out->header.extensions = copy_bytes(from->extensions, from->extensions_size, &ok);
-    if (!ok) {
+    if (!ok || lob_label_names_copy(&out->names, &like->names) != LOB_OK) {
         lob_volume_free(out);
         return LOB_ENOMEM;
     }
@@ -108,6 +108,7 @@ void lob_volume_free(lob_volume *volume)
     free(volume->data);
     free(volume->header.bytes);
     free(volume->header.extensions);
+    lob_label_names_free(&volume->names);
     *volume = lob_volume_empty();
 }
 

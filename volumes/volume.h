@@ -3,6 +3,7 @@
 #define LOB_VOLUME_H
 
 #include "volumes/geometry.h"
+#include "volumes/label_names.h"
 #include "volumes/status.h"
 #include "volumes/voxel_type.h"
 
@@ -37,7 +38,8 @@ typedef struct {
     lob_header header;
     int64_t frames; /* time frames in the file; data holds one of them, or all */
     int64_t frame;  /* which one, from 0; LOB_FRAME_ALL: all, and channels counts every frame of
-                       every  channel, frame after frame of a channel */
+                       every channel, frame after frame of a channel */
+    lob_label_names names; /* of labels, where the file has them */
 } lob_volume;
 
 /* A volume without voxels: one channel, one frame, slope 1, inter 0, the rest zero. */
@@ -81,8 +83,8 @@ double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_di
 double lob_grid_tolerance_mm(const lob_geometry *a, const lob_geometry *b);
 
 /*
- * Allocate a volume on the grid of another: its dims, geometry and a copy of its header; slope 1,
- * inter 0, one frame. Voxels are zero.
+ * Allocate a volume on the grid of another: its dims, geometry and a copy of its header and names;
+ * slope 1, inter 0, one frame. Voxels are zero.
  *
  *   out   out  overwritten, so it must hold nothing; empty again on failure
  *   like  in   its data may be NULL
@@ -93,7 +95,8 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
 
 /*
  * Make a volume of voxels that exist, such as a backend's labels, on the grid of another: its dims,
- * geometry and a copy of its header; slope 1, inter 0, one frame. Voxels are not copied.
+ * geometry and a copy of its header and names; slope 1, inter 0, one frame. Voxels are not
+ * copied.
  *
  *   out       out     overwritten, so it must hold nothing; empty again on failure
  *   like      in      its data may be NULL
@@ -105,7 +108,7 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
 lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data, lob_type type,
                             int channels);
 
-/* Free data, header and extensions and leave an empty volume; an empty volume is fine. */
+/* Free data, header, extensions and names and leave an empty volume; an empty volume is fine. */
 void lob_volume_free(lob_volume *volume);
 
 /*

@@ -51,13 +51,14 @@ lob_filter_slab lob_filter_slab_of(const lob_filter_cut *cut, lob_dims dims, int
     return s;
 }
 
-/* Copying wide rows is worth sharing among threads. */
-enum { PIECE = 1 << 20 };
+/* One thread copies slower than memory and a GPU's bus can; more than these copy no faster. */
+enum { PIECE = 256 << 10, COPIERS = 8 };
 
-static void copy(void *to, const void *from, int64_t bytes, int threads)
+void lob_filter_copy(void *to, const void *from, int64_t bytes, int threads)
 {
     const int64_t pieces = (bytes + PIECE - 1) / PIECE;
-#pragma omp parallel for num_threads(threads) schedule(static) if (pieces > 1 && threads > 1)
+    const int copiers = threads < COPIERS ? threads : COPIERS;
+#pragma omp parallel for num_threads(copiers) schedule(static) if (pieces > 1 && copiers > 1)
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t at = i * PIECE, left = bytes - at;
         memcpy((unsigned char *)to + at, (const unsigned char *)from + at,
@@ -72,8 +73,9 @@ void lob_filter_slab_take(void *slab_data, const void *image, const lob_filter_c
     const int64_t unit = cut->unit * voxel_bytes, side = cut->side;
     const int64_t rows = slab->to - slab->from;
     for (int c = 0; c < channels; c++)
-        copy((unsigned char *)slab_data + c * rows * unit,
-             (const unsigned char *)image + (c * side + slab->from) * unit, rows * unit, threads);
+        lob_filter_copy((unsigned char *)slab_data + c * rows * unit,
+                        (const unsigned char *)image + (c * side + slab->from) * unit, rows * unit,
+                        threads);
 }
 
 void lob_filter_slab_put(void *image, const void *slab_data, const lob_filter_cut *cut,
@@ -84,7 +86,7 @@ void lob_filter_slab_put(void *image, const void *slab_data, const lob_filter_cu
     const int64_t from = with_halo ? slab->from : slab->low;
     const int64_t rows = with_halo ? slab->to - slab->from : slab->high - slab->low;
     for (int c = 0; c < channels; c++)
-        copy((unsigned char *)image + (c * cut->side + slab->low) * unit,
-             (const unsigned char *)slab_data + (c * rows + slab->low - from) * unit,
-             (slab->high - slab->low) * unit, threads);
+        lob_filter_copy((unsigned char *)image + (c * cut->side + slab->low) * unit,
+                        (const unsigned char *)slab_data + (c * rows + slab->low - from) * unit,
+                        (slab->high - slab->low) * unit, threads);
 }

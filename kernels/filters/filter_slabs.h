@@ -32,6 +32,9 @@ int64_t lob_filter_slab_reads(const lob_filter_cut *cut, int64_t height);
 lob_filter_slab lob_filter_slab_of(const lob_filter_cut *cut, lob_dims dims, int64_t low,
                                    int64_t height);
 
+/* Copy bytes in several threads where there are many. */
+void lob_filter_copy(void *to, const void *from, int64_t bytes, int threads);
+
 /* Copy a slab, with its halo, out of an image of so many channels; all bytes of a voxel count. */
 void lob_filter_slab_take(void *slab_data, const void *image, const lob_filter_cut *cut,
                           const lob_filter_slab *slab, int channels, int64_t voxel_bytes,

@@ -6,7 +6,8 @@
  * at, which takes a wait. So the chain runs as if all were small, a kernel looks at the same time,
  * and where one was not the chain runs again.
  */
-#include "kernels/device/arena.cuh"
+#include "kernels/filters/filters_cuda.h"
+
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/filters/slabs_cuda.cuh"
 

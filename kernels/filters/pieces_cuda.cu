@@ -1,7 +1,7 @@
 /* Overlapped copies through rings of pinned buffers. */
 #include "kernels/filters/pieces_cuda.cuh"
 
-#include <string.h>
+#include "kernels/filters/filter_slabs.h"
 
 namespace lob::filters
 {
@@ -33,19 +33,6 @@ void ring_close(piece_ring *ring)
     *ring = piece_ring{};
 }
 
-/* One thread copies slower than the bus does. */
-static void copy(void *to, const void *from, int64_t bytes, int threads)
-{
-    const int64_t part = 256 << 10, parts = (bytes + part - 1) / part;
-    const int most = threads < 8 ? threads : 8;
-#pragma omp parallel for num_threads(most) schedule(static) if (parts > 1 && most > 1)
-    for (int64_t i = 0; i < parts; i++) {
-        const int64_t at = i * part, left = bytes - at;
-        memcpy((unsigned char *)to + at, (const unsigned char *)from + at,
-               (size_t)(left < part ? left : part));
-    }
-}
-
 /* Wait for the piece in a buffer, and put it in its place where it came down. */
 static lob_status finish(piece_ring *ring, int slot, lob_error *error)
 {
@@ -54,7 +41,8 @@ static lob_status finish(piece_ring *ring, int slot, lob_error *error)
     LOB_CUDA(cudaEventSynchronize(ring->done[slot]));
     LOB_CUDA(cudaEventElapsedTime(&milliseconds, ring->begun[slot], ring->done[slot]));
     ring->seconds += (double)milliseconds / 1e3;
-    if (ring->down) copy(ring->to[slot], ring->pinned[slot], ring->bytes[slot], ring->threads);
+    if (ring->down)
+        lob_filter_copy(ring->to[slot], ring->pinned[slot], ring->bytes[slot], ring->threads);
     ring->bytes[slot] = 0;
     return LOB_OK;
 }
@@ -63,7 +51,7 @@ lob_status ring_send(piece_ring *ring, void *to, const void *from, int64_t bytes
 {
     const int slot = (int)(ring->pieces++ % RING);
     LOB_TRY(finish(ring, slot, error));
-    if (!ring->down) copy(ring->pinned[slot], from, bytes, ring->threads);
+    if (!ring->down) lob_filter_copy(ring->pinned[slot], from, bytes, ring->threads);
     LOB_CUDA(cudaEventRecord(ring->begun[slot], ring->stream));
     if (ring->down)
         LOB_CUDA(cudaMemcpyAsync(ring->pinned[slot], from, (size_t)bytes, cudaMemcpyDeviceToHost,

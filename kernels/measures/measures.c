@@ -45,6 +45,7 @@ static lob_status load_side(side *s, const lob_volume *volume, const char *name,
                                       (int64_t)lob_type_of(volume->type)->bytes, 1);
     s->volume = *volume;
     s->volume.header = (lob_header){0};
+    s->volume.names = (lob_label_names){0};
     s->volume.data = bytes > 0 ? malloc((size_t)bytes) : NULL;
     if (!s->volume.data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for a copy", name);
     memcpy(s->volume.data, volume->data, (size_t)bytes);

@@ -8,7 +8,7 @@
 namespace lob::filters
 {
 
-enum { COARSE_THREADS = 128, RING = LOB_GAUSSIAN_RING, AHEAD = 4 };
+enum { COARSE_THREADS = 128, RING = LOB_GAUSSIAN_RING, AHEAD = 8 };
 
 /* Columns lie side by side: `step` of them with voxels step apart, then the next group of them. */
 struct coarse_params {
@@ -18,7 +18,7 @@ struct coarse_params {
     int64_t m, cells; /* cells: what chunks are counted in; samples of reduce, m voxels of expand */
     int64_t chunk;    /* cells that a thread writes */
     int64_t column_blocks, blocks;
-    const float *weights; /* of reduce: LOB_GAUSSIAN_RING_PITCH for each of m */
+    const float *weights; /* of reduce: RING for each of m */
 };
 
 /* The column of this thread, and the cells that it writes; false where there is none. */
@@ -43,6 +43,22 @@ static __device__ inline float line_value(const coarse_params &c, int64_t start,
     return i < 0 ? c.pass.outside : gaussian_summand_at<FLOATS>(c.job.source, start + i * c.step);
 }
 
+/* AHEAD voxels of a line from voxel i on; those from n on are not needed. */
+template <bool FLOATS>
+static __device__ inline void read_ahead(float *value, const coarse_params &c, int64_t start,
+                                         int64_t i, int64_t n)
+{
+    if (i >= 0 && i + AHEAD <= c.pass.op.n_in) {
+        int64_t at = start + i * c.step;
+#pragma unroll
+        for (int b = 0; b < AHEAD; b++, at += c.step)
+            value[b] = b < n ? gaussian_summand_at<FLOATS>(c.job.source, at) : 0.0f;
+        return;
+    }
+#pragma unroll
+    for (int b = 0; b < AHEAD; b++) value[b] = b < n ? line_value<FLOATS>(c, start, i + b) : 0.0f;
+}
+
 template <bool FLOATS>
 static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_params c)
 {
@@ -51,19 +67,16 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
         if (!my_column(c, block, &column, &from, &to)) continue;
         const int64_t in = column_start(c, column, c.pass.op.n_in);
         const int64_t out = column_start(c, column, c.pass.op.n_out);
-        float sum[RING + 2] = {};
+        float sum[RING] = {};
         /* sum[a] is that of sample q + a. */
         for (int64_t q = from - RING + 1; q < to; q++) {
             for (int64_t p = 0; p < c.m; p += AHEAD) {
                 float value[AHEAD];
-#pragma unroll
-                for (int b = 0; b < AHEAD; b++)
-                    value[b] = p + b < c.m ? line_value<FLOATS>(c, in, q * c.m + p + b) : 0.0f;
+                read_ahead<FLOATS>(value, c, in, q * c.m + p, c.m - p);
 #pragma unroll
                 for (int b = 0; b < AHEAD; b++) {
                     if (p + b >= c.m) break;
-                    const float4 *const row =
-                        (const float4 *)(c.weights + (p + b) * LOB_GAUSSIAN_RING_PITCH);
+                    const float4 *const row = (const float4 *)(c.weights + (p + b) * RING);
 #pragma unroll
                     for (int k = 0; k < RING; k += 4) {
                         const float4 w = row[k / 4];
@@ -76,8 +89,8 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
             }
             if (q >= from) c.job.out[out + q * c.step] = sum[0] + 0.0f;
 #pragma unroll
-            for (int k = 0; k < RING + 1; k++) sum[k] = sum[k + 1];
-            sum[RING + 1] = 0.0f;
+            for (int k = 0; k + 1 < RING; k++) sum[k] = sum[k + 1];
+            sum[RING - 1] = 0.0f;
         }
     }
 }

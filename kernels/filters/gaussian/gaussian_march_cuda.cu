@@ -28,9 +28,10 @@ static __device__ inline void read_batch(float *value, const march_params<R> &p,
                                          int64_t first)
 {
     if (first >= 0 && first + BATCH <= p.n) {
+        int64_t at = column + first * p.columns;
 #pragma unroll
-        for (int b = 0; b < BATCH; b++)
-            value[b] = gaussian_summand_at<FLOATS>(p.job.source, column + (first + b) * p.columns);
+        for (int b = 0; b < BATCH; b++, at += p.columns)
+            value[b] = gaussian_summand_at<FLOATS>(p.job.source, at);
         return;
     }
 #pragma unroll
@@ -57,13 +58,13 @@ static __device__ void march(const march_params<R> &p, int64_t column, int64_t f
             for (int k = b; k <= b + 2 * R; k++)
                 sum[k] = fmaf(p.weights[2 * R + b - k], value[b], sum[k]);
         }
+        int64_t z = first - R, at = column + z * p.columns;
 #pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-            const int64_t z = first - R + k;
+        for (int k = 0; k < BATCH; k++, z++, at += p.columns) {
             if (z < from || z >= to) continue;
             const bool whole = !p.scale || (z >= R && z + R < p.n); /* the scale is 1 */
             const float scaled = whole ? sum[k] : sum[k] * p.scale[z];
-            gaussian_write<SUMS>(p.job.out, p.job.finish, column + z * p.columns, scaled + 0.0f);
+            gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
         }
 #pragma unroll
         for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
@@ -75,7 +76,10 @@ static __device__ void march(const march_params<R> &p, int64_t column, int64_t f
 }
 
 template <int R, bool FLOATS, bool SUMS>
-static __global__ void __launch_bounds__(MARCH_THREADS) march_kernel(march_params<R> p)
+static __global__ void __launch_bounds__(MARCH_THREADS, FLOATS ? (R <= 8    ? 8
+                                                                  : R <= 16 ? 6
+                                                                            : 4)
+                                                               : 1) march_kernel(march_params<R> p)
 {
     for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
         const int64_t column = block % p.column_blocks * MARCH_THREADS + threadIdx.x;
@@ -94,16 +98,6 @@ template <int R> struct march_launch {
     }
 };
 
-/* Columns are cut where there are too few of them to occupy the device; not shorter than what is
- * read twice. */
-static int64_t chunk_of(lob_device *device, int64_t n, int64_t columns, int64_t radius)
-{
-    const int64_t wanted = (int64_t)lob_device_multiprocessors(device) * 2048;
-    const int64_t least = 2 * radius + 8, cuts = (wanted + columns - 1) / columns;
-    const int64_t chunk = (n + cuts - 1) / cuts;
-    return chunk > least ? chunk : least;
-}
-
 template <int R>
 static lob_status march_radius(lob_device *device, const gaussian_job *job,
                                const lob_gaussian_pass *pass, lob_error *error)
@@ -113,7 +107,7 @@ static lob_status march_radius(lob_device *device, const gaussian_job *job,
     p.job = *job;
     p.n = pass->op.n_in;
     p.columns = pass->in.nx * pass->in.ny;
-    p.chunk = chunk_of(device, p.n, p.columns, radius);
+    p.chunk = gaussian_chunk(device, p.n, p.columns, R);
     p.column_blocks = (p.columns + MARCH_THREADS - 1) / MARCH_THREADS;
     p.blocks = p.column_blocks * ((p.n + p.chunk - 1) / p.chunk);
     p.scale = pass->op.scale >= 0 ? job->tables + pass->op.scale : nullptr;

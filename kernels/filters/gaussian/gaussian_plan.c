@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Samples are at most 1 / SAMPLING of the sigma of a coarse axis's smoothings apart. */
-static const double SAMPLING = .85;
-
 static int64_t radius_of(double sigma)
 {
     return (int64_t)(4.0 * sigma + 0.5);
@@ -19,8 +16,8 @@ static void make_coarse(lob_gaussian_axis *a)
 {
     const double s = a->sigma / sqrt(2.0);
     a->coarse = true;
-    a->radius = radius_of(s);
-    a->m = (int64_t)(s / SAMPLING);
+    a->radius = (int64_t)(4.5 * s + 0.5);
+    a->m = (int64_t)s;
     a->before = a->radius / a->m;
     const int64_t after = (a->radius + a->m - 1) / a->m;
     a->samples = (a->n - 1) / a->m + 1 + a->before + after;
@@ -30,6 +27,7 @@ lob_gaussian_axis lob_gaussian_axis_of(double sigma, int64_t n, bool exact)
 {
     lob_gaussian_axis a = {.sigma = sigma, .n = n, .radius = radius_of(sigma), .m = 1};
     a.used = sigma > 0;
+    a.total[0] = 1.0;
     if (exact || sigma < LOB_GAUSSIAN_COARSE) return a;
     lob_gaussian_axis coarse = a;
     make_coarse(&coarse);
@@ -110,6 +108,8 @@ static void make_smooth(lob_gaussian_plan *plan, lob_gaussian_axis *a, int order
     if (plan->tables)
         fill_row(plan->tables + op->weights, op->taps, -(double)a->radius, 1, a->radius, a->sigma,
                  order, false);
+    for (int64_t t = 0; plan->tables && order > 0 && t < op->taps; t++)
+        a->total[order] += (double)plan->tables[op->weights + t];
 }
 
 static void make_reduce(lob_gaussian_plan *plan, lob_gaussian_axis *a)
@@ -119,15 +119,15 @@ static void make_reduce(lob_gaussian_plan *plan, lob_gaussian_axis *a)
     *op = (lob_line_op){
         a->n, a->samples, 1, a->m, -a->m * a->before - a->radius, 2 * a->radius + 1, .scale = -1};
     op->weights = take(plan, op->taps);
-    a->reduce_ring = take(plan, a->m * LOB_GAUSSIAN_RING_PITCH);
+    a->reduce_ring = take(plan, a->m * LOB_GAUSSIAN_RING);
     if (!plan->tables) return;
     float *const weights = plan->tables + op->weights;
     fill_row(weights, op->taps, -(double)a->radius, 1, a->radius, s, 0, false);
     float *const ring = plan->tables + a->reduce_ring;
     for (int64_t p = 0; p < a->m; p++)
-        for (int64_t k = 0; k < LOB_GAUSSIAN_RING_PITCH; k++) {
+        for (int64_t k = 0; k < LOB_GAUSSIAN_RING; k++) {
             const int64_t t = p - a->m * (k - a->before) + a->radius;
-            ring[p * LOB_GAUSSIAN_RING_PITCH + k] = t >= 0 && t < op->taps ? weights[t] : 0.0f;
+            ring[p * LOB_GAUSSIAN_RING + k] = t >= 0 && t < op->taps ? weights[t] : 0.0f;
         }
 }
 
@@ -259,7 +259,7 @@ int lob_gaussian_passes(lob_gaussian_pass *passes, const lob_gaussian_plan *plan
             pass->out = now;
             pass->edge = edge;
             pass->outside = outside;
-            if (stage > 0 && order[axis] > 0) outside = 0.0f;
+            if (stage > 0) outside = (float)(outside * a->total[order[axis]]);
         }
     return count;
 }

@@ -28,7 +28,7 @@ typedef struct {
 } lob_line_op;
 
 /* Coarse samples that an input counts in, or that an output reads, are this many or fewer. */
-enum { LOB_GAUSSIAN_RING = 10, LOB_GAUSSIAN_RING_PITCH = 12, LOB_GAUSSIAN_ORDERS = 3 };
+enum { LOB_GAUSSIAN_RING = 12, LOB_GAUSSIAN_ORDERS = 3 };
 
 typedef struct {
     bool used, coarse;
@@ -39,10 +39,11 @@ typedef struct {
     int64_t before;  /* coarse: samples before the one at voxel 0 */
     int64_t samples; /* coarse: of a line, those outside of the volume included */
     lob_line_op smooth[LOB_GAUSSIAN_ORDERS], reduce, expand[LOB_GAUSSIAN_ORDERS];
+    double total[LOB_GAUSSIAN_ORDERS]; /* what each order makes of a constant 1 */
 
     /*
      * Reduce seen from the inputs: input m * q + p counts in the samples q + a, a in
-     * [0, LOB_GAUSSIAN_RING), with the weight at reduce_ring + p * LOB_GAUSSIAN_RING_PITCH + a,
+     * [0, LOB_GAUSSIAN_RING), with the weight at reduce_ring + p * LOB_GAUSSIAN_RING + a,
      * which is a multiple of 4.
      */
     int64_t reduce_ring;

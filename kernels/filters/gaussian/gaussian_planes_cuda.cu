@@ -1,23 +1,25 @@
 /*
- * Exact passes along x and y on the GPU, in one kernel. A block takes a tile of a plane, with what
- * is around it, into shared memory; smooths its rows there; and from these the columns of the tile.
- *
- * A thread makes several neighbouring sums at once, so that a number that it reads from shared
- * memory serves all of them.
+ * Exact passes along x and y on the GPU, in one kernel. A block walks down a strip of a plane,
+ * BATCH rows at a time: it smooths them along x in shared memory, where a thread makes ALONG_X
+ * neighbouring sums of a row; then every thread adds what is in its column to the sums of the
+ * rows that it counts in, which are in registers.
  */
 #include "kernels/device/grid.cuh"
 #include "kernels/filters/gaussian/gaussian_cuda.cuh"
 
+#include <cuda_pipeline_primitives.h>
+
 namespace lob::filters
 {
 
-/* A tile; the sums of a thread along x and along y. Every thread has a column of ALONG_Y. */
-enum { PLANE_THREADS = 256, TILE = 64, ALONG_X = 8, ALONG_Y = TILE * TILE / PLANE_THREADS };
+enum { STRIP = 128, BATCH = 8, ALONG_X = 8 };
+static_assert(STRIP == BATCH * (STRIP / ALONG_X), "a thread for every sum along x");
 
 template <int R> struct plane_params {
     gaussian_job job;
     lob_dims dims;
-    int64_t tiles_x, tiles_y, blocks;
+    int64_t strips, chunks, blocks; /* of a row, of a strip, in all */
+    int64_t chunk;                  /* rows */
     const float *scale_x, *scale_y; /* may be NULL */
     lob_edge edge;
     float outside_x, outside_y;
@@ -27,133 +29,136 @@ template <int R> struct plane_params {
 
 /* Shared memory. Four floats are read at a time, by eight threads from eight rows: no two of these
  * share a bank, because the pitches are odd multiples of 4. */
-template <int R> struct plane_tile {
-    static constexpr int SIDE = TILE + 2 * R, PITCH = SIDE + 4, SMOOTH_PITCH = TILE + 4;
-    static_assert(R % 4 == 0 && PITCH / 4 % 2 == 1 && SMOOTH_PITCH / 4 % 2 == 1);
-    alignas(16) float in[SIDE * PITCH];
-    alignas(16) float smooth[SIDE * SMOOTH_PITCH]; /* along x */
-    int x[SIDE], y[SIDE];                          /* positions in the plane; -1: outside */
+template <int R> struct plane_strip {
+    static constexpr int WIDTH = STRIP + 2 * R, PITCH = WIDTH + (WIDTH % 8 == 0 ? 4 : 8),
+                         SMOOTH_PITCH = STRIP + 4;
+    static_assert(R % 4 == 0 && PITCH % 8 == 4 && SMOOTH_PITCH % 8 == 4);
+    alignas(16) float in[2][BATCH * PITCH]; /* by turns */
+    alignas(16) float smooth[BATCH * SMOOTH_PITCH];
 };
 
-/* Whether a tile that begins here reads nothing outside of an axis; its scale is 1 then. */
-template <int R> static __device__ inline bool is_inside(int first, int64_t n)
-{
-    return first >= R && first + TILE + R <= n;
-}
+/* A block's place. */
+struct plane_place {
+    int64_t plane; /* voxel at which the plane begins */
+    int64_t from, to;
+    int x0;
+};
 
+/* Begin to read BATCH rows from row `first` on. */
 template <int R, bool FLOATS>
-static __device__ void fill_tile(plane_tile<R> &tile, const plane_params<R> &p, int64_t plane,
-                                 int x0)
+static __device__ void fetch_rows(float *in, const plane_params<R> &p, const plane_place &place,
+                                  int64_t first)
 {
-    constexpr int SIDE = plane_tile<R>::SIDE, PITCH = plane_tile<R>::PITCH, FOURS = SIDE / 4;
+    constexpr int PITCH = plane_strip<R>::PITCH, FOURS = plane_strip<R>::WIDTH / 4;
     const int nx = (int)p.dims.nx;
-    if (FLOATS && p.aligned && is_inside<R>(x0, nx)) {
-        const float *const from = (const float *)p.job.source.data + plane + (x0 - R);
-#pragma unroll 4
-        for (int i = threadIdx.x; i < SIDE * FOURS; i += PLANE_THREADS) {
-            const int row = i / FOURS, column = i % FOURS * 4, y = tile.y[row];
-            float4 v = {0.0f, 0.0f, 0.0f, 0.0f};
-            if (y >= 0) v = *(const float4 *)(from + (int64_t)y * nx + column);
-            v.x += 0.0f, v.y += 0.0f, v.z += 0.0f, v.w += 0.0f;
-            *(float4 *)&tile.in[row * PITCH + column] = v;
+    for (int i = threadIdx.x; i < BATCH * FOURS; i += STRIP) {
+        const int row = i / FOURS, column = i % FOURS * 4, x = place.x0 - R + column;
+        const int64_t y = lob_edge_position(first + row, p.dims.ny, p.edge);
+        float *const to = in + row * PITCH + column;
+        const int64_t line = place.plane + y * nx;
+        if (FLOATS && p.aligned && y >= 0 && x >= 0 && x < nx) {
+            const float *const from = (const float *)p.job.source.data + line + x;
+            __pipeline_memcpy_async(to, from, 16);
+            continue;
         }
-        return;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int at = (int)lob_edge_position(x + k, nx, p.edge);
+            to[k] = at < 0 || y < 0 ? p.outside_x
+                                    : gaussian_summand_at<FLOATS>(p.job.source, line + at);
+        }
     }
-#pragma unroll 4
-    for (int i = threadIdx.x; i < SIDE * SIDE; i += PLANE_THREADS) {
-        const int row = i / SIDE, column = i % SIDE, x = tile.x[column], y = tile.y[row];
-        float v = p.outside_x;
-        if (x >= 0 && y >= 0)
-            v = gaussian_summand_at<FLOATS>(p.job.source, plane + (int64_t)y * nx + x);
-        tile.in[row * PITCH + column] = v;
-    }
+    __pipeline_commit();
 }
 
-/* Rows, along x. Eight neighbouring threads take the same columns of eight rows. */
+/* Along x: eight neighbouring threads take the same columns of eight rows. */
 template <int R>
-static __device__ void smooth_rows(plane_tile<R> &tile, const plane_params<R> &p, int x0)
+static __device__ inline void smooth_rows(plane_strip<R> &strip, const float *in,
+                                          const plane_params<R> &p, const plane_place &place,
+                                          int64_t first)
 {
-    constexpr int SIDE = plane_tile<R>::SIDE, PITCH = plane_tile<R>::PITCH,
-                  SMOOTH_PITCH = plane_tile<R>::SMOOTH_PITCH;
-    static_assert(SIDE % 8 == 0);
-    const bool scaled = p.scale_x && !is_inside<R>(x0, p.dims.nx);
-    for (int i = threadIdx.x; i < SIDE * (TILE / ALONG_X); i += PLANE_THREADS) {
-        const int row = i % SIDE, column = i / SIDE * ALONG_X;
-        float sum[ALONG_X] = {};
+    const int row = threadIdx.x % BATCH, column = (int)threadIdx.x / BATCH * ALONG_X;
+    const int x = place.x0 + column;
+    const float4 *const fours = (const float4 *)&in[row * plane_strip<R>::PITCH + column];
+    float sum[ALONG_X] = {};
 #pragma unroll
-        for (int j = 0; j < ALONG_X + 2 * R; j += 4) {
-            const float4 four = *(const float4 *)&tile.in[row * PITCH + column + j];
-            const float value[4] = {four.x, four.y, four.z, four.w};
+    for (int j = 0; j < ALONG_X + 2 * R; j += 4) {
+        const float4 four = fours[j / 4];
+        const float value[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-            for (int b = 0; b < 4; b++) {
-#pragma unroll
-                for (int o = 0; o < ALONG_X; o++)
-                    if (j + b - o >= 0 && j + b - o <= 2 * R)
-                        sum[o] = fmaf(p.along_x[j + b - o], value[b], sum[o]);
-            }
-        }
-        if (scaled) {
+        for (int b = 0; b < 4; b++) {
 #pragma unroll
             for (int o = 0; o < ALONG_X; o++)
-                if (x0 + column + o < p.dims.nx) sum[o] *= p.scale_x[x0 + column + o];
+                if (j + b - o >= 0 && j + b - o <= 2 * R)
+                    sum[o] = fmaf(p.along_x[j + b - o], value[b], sum[o]);
         }
-        const bool outside = tile.y[row] < 0;
-#pragma unroll
-        for (int o = 0; o < ALONG_X; o++) sum[o] = outside ? p.outside_y : sum[o] + 0.0f;
-        float4 *const to = (float4 *)&tile.smooth[row * SMOOTH_PITCH + column];
-        to[0] = {sum[0], sum[1], sum[2], sum[3]};
-        to[1] = {sum[4], sum[5], sum[6], sum[7]};
     }
+    if (p.scale_x && (x < R || x + ALONG_X + R > p.dims.nx)) { /* else it is 1 */
+#pragma unroll
+        for (int o = 0; o < ALONG_X; o++)
+            if (x + o < p.dims.nx) sum[o] *= p.scale_x[x + o];
+    }
+    const bool outside = lob_edge_position(first + row, p.dims.ny, p.edge) < 0;
+#pragma unroll
+    for (int o = 0; o < ALONG_X; o++) sum[o] = outside ? p.outside_y : sum[o] + 0.0f;
+    float4 *const to = (float4 *)&strip.smooth[row * plane_strip<R>::SMOOTH_PITCH + column];
+    to[0] = {sum[0], sum[1], sum[2], sum[3]};
+    to[1] = {sum[4], sum[5], sum[6], sum[7]};
 }
 
-/* Columns, along y. */
+/* Along y; sum[k] is that of row first - R + k. */
 template <int R, bool SUMS>
-static __device__ void smooth_columns(const plane_tile<R> &tile, const plane_params<R> &p,
-                                      int64_t plane, int x0, int y0)
+static __device__ inline void smooth_column(float *sum, const plane_strip<R> &strip,
+                                            const plane_params<R> &p, const plane_place &place,
+                                            int64_t first)
 {
-    constexpr int PITCH = plane_tile<R>::SMOOTH_PITCH;
-    const int column = threadIdx.x % TILE, first = (int)threadIdx.x / TILE * ALONG_Y;
-    float sum[ALONG_Y] = {};
 #pragma unroll
-    for (int j = 0; j < ALONG_Y + 2 * R; j++) {
-        const float value = tile.smooth[(first + j) * PITCH + column];
+    for (int b = 0; b < BATCH; b++) {
+        const float value = strip.smooth[b * plane_strip<R>::SMOOTH_PITCH + threadIdx.x];
 #pragma unroll
-        for (int o = 0; o < ALONG_Y; o++)
-            if (j - o >= 0 && j - o <= 2 * R) sum[o] = fmaf(p.along_y[j - o], value, sum[o]);
+        for (int k = b; k <= b + 2 * R; k++) sum[k] = fmaf(p.along_y[2 * R + b - k], value, sum[k]);
     }
-    const int x = x0 + column;
-    const bool scaled = p.scale_y && !is_inside<R>(y0, p.dims.ny);
-    if (x >= p.dims.nx) return;
+    const int64_t x = place.x0 + (int)threadIdx.x;
+    int64_t y = first - R, at = place.plane + y * p.dims.nx + x;
 #pragma unroll
-    for (int o = 0; o < ALONG_Y; o++) {
-        const int y = y0 + first + o;
-        if (y >= p.dims.ny) return;
-        if (scaled) sum[o] *= p.scale_y[y];
-        gaussian_write<SUMS>(p.job.out, p.job.finish, plane + (int64_t)y * p.dims.nx + x,
-                             sum[o] + 0.0f);
+    for (int k = 0; k < BATCH; k++, y++, at += p.dims.nx) {
+        if (y < place.from || y >= place.to || x >= p.dims.nx) continue;
+        const bool whole = !p.scale_y || (y >= R && y + R < p.dims.ny); /* the scale is 1 */
+        const float scaled = whole ? sum[k] : sum[k] * p.scale_y[y];
+        gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
     }
+#pragma unroll
+    for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
+#pragma unroll
+    for (int k = 2 * R; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
 }
 
 template <int R, bool FLOATS, bool SUMS>
-static __global__ void __launch_bounds__(PLANE_THREADS) planes_kernel(plane_params<R> p)
+static __global__ void __launch_bounds__(STRIP) planes_kernel(plane_params<R> p)
 {
-    extern __shared__ __align__(16) unsigned char shared[];
-    plane_tile<R> &tile = *(plane_tile<R> *)shared;
+    __shared__ plane_strip<R> strip;
     for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
-        const int64_t rest = block / p.tiles_x, z = rest / p.tiles_y;
-        const int x0 = (int)(block % p.tiles_x) * TILE, y0 = (int)(rest % p.tiles_y) * TILE;
-        const int64_t plane = z * p.dims.nx * p.dims.ny;
-        __syncthreads();
-        for (int i = threadIdx.x; i < plane_tile<R>::SIDE; i += PLANE_THREADS) {
-            tile.x[i] = (int)lob_edge_position(x0 - R + i, p.dims.nx, p.edge);
-            tile.y[i] = (int)lob_edge_position(y0 - R + i, p.dims.ny, p.edge);
+        const int64_t rest = block / p.strips;
+        plane_place place;
+        place.x0 = (int)(block % p.strips) * STRIP;
+        place.plane = rest / p.chunks * p.dims.nx * p.dims.ny;
+        place.from = rest % p.chunks * p.chunk;
+        place.to = place.from + p.chunk < p.dims.ny ? place.from + p.chunk : p.dims.ny;
+        float sum[2 * R + BATCH];
+#pragma unroll
+        for (int k = 0; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+        int turn = 0;
+        fetch_rows<R, FLOATS>(strip.in[0], p, place, place.from - R);
+        for (int64_t first = place.from - R; first - R < place.to; first += BATCH, turn ^= 1) {
+            __pipeline_wait_prior(0);
+            __syncthreads(); /* rows are there, and nobody reads those before */
+            if (first + BATCH - R < place.to)
+                fetch_rows<R, FLOATS>(strip.in[turn ^ 1], p, place, first + BATCH);
+            smooth_rows(strip, strip.in[turn], p, place, first);
+            __syncthreads();
+            smooth_column<R, SUMS>(sum, strip, p, place, first);
         }
         __syncthreads();
-        fill_tile<R, FLOATS>(tile, p, plane, x0);
-        __syncthreads();
-        smooth_rows(tile, p, x0);
-        __syncthreads();
-        smooth_columns<R, SUMS>(tile, p, plane, x0, y0);
     }
 }
 
@@ -161,10 +166,8 @@ template <int R> struct planes_launch {
     template <bool FLOATS, bool SUMS>
     static lob_status run(lob_device *device, const plane_params<R> &p, lob_error *error)
     {
-        const auto kernel = planes_kernel<R, FLOATS, SUMS>;
-        LOB_TRY(lob_allow_shared(kernel, sizeof(plane_tile<R>), error));
-        return lob_launch(device, kernel, "planes_kernel", p.blocks, PLANE_THREADS,
-                          sizeof(plane_tile<R>), p, error);
+        return lob_launch(device, planes_kernel<R, FLOATS, SUMS>, "planes_kernel", p.blocks, STRIP,
+                          0, p, error);
     }
 };
 
@@ -188,9 +191,10 @@ static lob_status planes_radius(lob_device *device, const gaussian_job *job,
     plane_params<R> p = {};
     p.job = *job;
     p.dims = dims;
-    p.tiles_x = (dims.nx + TILE - 1) / TILE;
-    p.tiles_y = (dims.ny + TILE - 1) / TILE;
-    p.blocks = p.tiles_x * p.tiles_y * dims.nz;
+    p.strips = (dims.nx + STRIP - 1) / STRIP;
+    p.chunk = gaussian_chunk(device, dims.ny, p.strips * STRIP * dims.nz, R);
+    p.chunks = (dims.ny + p.chunk - 1) / p.chunk;
+    p.blocks = p.strips * p.chunks * dims.nz;
     p.edge = x ? x->edge : y->edge;
     p.scale_x = x && x->op.scale >= 0 ? job->tables + x->op.scale : nullptr;
     p.scale_y = y && y->op.scale >= 0 ? job->tables + y->op.scale : nullptr;

@@ -1,0 +1,490 @@
+/* Reading and writing files that name labels. */
+#include "io/label_table.h"
+
+#include "io/file.h"
+#include "io/format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { SLICER_TABLE, SLICER_CSV, ITK_SNAP, FREESURFER, BIDS, KINDS } kind;
+
+static const struct {
+    const char *suffix;
+    kind kind;
+} kinds[] = {
+    {".ctbl",  SLICER_TABLE},
+    {".csv",   SLICER_CSV  },
+    {".label", ITK_SNAP    },
+    {".lut",   FREESURFER  },
+    {".tsv",   BIDS        },
+    {".txt",   SLICER_TABLE},
+};
+
+/* The kind that a suffix stands for, KINDS for none. */
+static kind kind_of_name(const char *path)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (lob_has_suffix(path, kinds[i].suffix)) return kinds[i].kind;
+    return KINDS;
+}
+
+bool lob_is_label_table_name(const char *path)
+{
+    return kind_of_name(path) != KINDS;
+}
+
+/* ---- lines and fields ---- */
+
+enum { FIELDS = 64 };
+
+/* A line cut into fields. */
+typedef struct {
+    char *field[FIELDS];
+    int count;
+} row;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Cut a line at blanks; what stands in double quotes is one field. */
+static void cut_at_blanks(row *r, char *line)
+{
+    r->count = 0;
+    while (r->count < FIELDS) {
+        while (is_blank(*line)) line++;
+        if (*line == '\0') return;
+        const bool quoted = *line == '"';
+        if (quoted) line++;
+        r->field[r->count++] = line;
+        while (*line && (quoted ? *line != '"' : !is_blank(*line))) line++;
+        if (*line) *line++ = '\0';
+    }
+}
+
+/* Cut a line at a character; in CSV, quotes hold commas and doubled quotes. */
+static void cut_at(row *r, char *line, char gap)
+{
+    for (r->count = 0; r->count < FIELDS && line;) {
+        char *to = line, *from = line;
+        bool quoted = false;
+        r->field[r->count++] = line;
+        for (; *from && (quoted || *from != gap); from++) {
+            if (gap == ',' && *from == '"') {
+                if (quoted && from[1] == '"')
+                    *to++ = *from++;
+                else
+                    quoted = !quoted;
+                continue;
+            }
+            *to++ = *from;
+        }
+        line = *from ? from + 1 : NULL;
+        *to = '\0';
+    }
+}
+
+/* The next line, without its end; NULL after the last. */
+static char *next_line(char **rest)
+{
+    char *line = *rest;
+    if (!line || *line == '\0') return NULL;
+    char *end = strchr(line, '\n');
+    *rest = end ? end + 1 : NULL;
+    if (end) *end = '\0';
+    char *last = line + strlen(line);
+    while (last > line && (last[-1] == '\r' || is_blank(last[-1]))) *--last = '\0';
+    return line;
+}
+
+static bool number(double *value, const row *r, int field)
+{
+    char *end;
+    if (field < 0 || field >= r->count) return false;
+    *value = strtod(r->field[field], &end);
+    return end != r->field[field] && *end == '\0' && isfinite(*value);
+}
+
+/* A whole number of at most max. */
+static bool whole(int32_t *value, const row *r, int field, double max)
+{
+    double v;
+    if (!number(&v, r, field) || v < 0 || v > max || v != floor(v)) return false;
+    *value = (int32_t)v;
+    return true;
+}
+
+/* Three or four parts of a colour, from 0 to 255, from a field on. */
+static bool colour_at(lob_rgba *colour, const row *r, int field)
+{
+    int32_t part[3];
+    for (int i = 0; i < 3; i++)
+        if (!whole(&part[i], r, field + i, 255)) return false;
+    *colour = (lob_rgba){(uint8_t)part[0], (uint8_t)part[1], (uint8_t)part[2], 255};
+    return true;
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+    lob_label_names *out;
+    const char *name;
+    int64_t line;
+    lob_error *error;
+    int column[FIELDS]; /* of files with a row of names: where the columns that count are */
+} reader;
+
+static lob_status bad(const reader *r, const char *what)
+{
+    return lob_fail(r->error, LOB_EDATA, "%s: line %lld %s", r->name, (long long)r->line, what);
+}
+
+static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba *colour,
+                      const char *terminology)
+{
+    if (label == 0) return LOB_OK;
+    const lob_status st = lob_label_names_put(r->out, label, name, colour, terminology);
+    if (st == LOB_EARG) return bad(r, "is one of more than a million");
+    if (st != LOB_OK) return lob_fail(r->error, st, "%s: no memory for its names", r->name);
+    return LOB_OK;
+}
+
+/* 5 liver 221 130 101 255: 3D Slicer, whose blanks are '_', and FreeSurfer. */
+static lob_status take_table_row(reader *r, const row *fields, bool slicer)
+{
+    int32_t label, alpha;
+    lob_rgba colour;
+    if (!whole(&label, fields, 0, INT32_MAX)) return bad(r, "does not begin with a label's number");
+    if (fields->count < 5 || !colour_at(&colour, fields, 2))
+        return bad(r, "has no name and colour, R G B from 0 to 255, after its number");
+    if (slicer && whole(&alpha, fields, 5, 255)) colour.alpha = (uint8_t)alpha;
+    char *name = fields->field[1];
+    for (char *c = name; slicer && *c; c++)
+        if (*c == '_') *c = ' ';
+    return put(r, label, name, &colour, NULL);
+}
+
+/* 5 221 130 101 1 1 1 "liver" */
+static lob_status take_snap_row(reader *r, const row *fields)
+{
+    int32_t label;
+    lob_rgba colour;
+    double alpha;
+    if (!whole(&label, fields, 0, INT32_MAX)) return bad(r, "does not begin with a label's number");
+    if (fields->count < 8 || !colour_at(&colour, fields, 1) || !number(&alpha, fields, 4) ||
+        alpha < 0 || alpha > 1)
+        return bad(r, "is not: number, R G B, opacity 0..1, two flags, \"name\"");
+    colour.alpha = (uint8_t)(alpha * 255 + 0.5);
+    return put(r, label, fields->field[7], &colour, NULL);
+}
+
+/* The columns of 3D Slicer's CSV; the codes are five of three columns. */
+static const char *const slicer_columns[] = {"LabelValue", "Name",    "Color_R",
+                                             "Color_G",    "Color_B", "Color_A"};
+static const char *const code_groups[] = {"Category", "Type", "TypeModifier", "Region",
+                                          "RegionModifier"};
+static const char *const code_parts[] = {"CodingScheme", "CodeValue", "CodeMeaning"};
+enum { SLICER_COLUMNS = 6, GROUPS = 5, PARTS = 3 };
+
+static const char *const bids_columns[] = {"index", "name", "color"};
+enum { BIDS_COLUMNS = 3 };
+
+static int column_named(const row *header, const char *name)
+{
+    for (int i = 0; i < header->count; i++)
+        if (strcmp(header->field[i], name) == 0) return i;
+    return -1;
+}
+
+static lob_status take_header(reader *r, const row *header, bool slicer)
+{
+    const char *const *names = slicer ? slicer_columns : bids_columns;
+    const int count = slicer ? SLICER_COLUMNS : BIDS_COLUMNS;
+    for (int i = 0; i < count; i++) r->column[i] = column_named(header, names[i]);
+    for (int i = 0; slicer && i < GROUPS * PARTS; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_%s", code_groups[i / PARTS], code_parts[i % PARTS]);
+        r->column[SLICER_COLUMNS + i] = column_named(header, name);
+    }
+    if (r->column[0] >= 0) return LOB_OK;
+    return bad(r, slicer ? "names no column LabelValue" : "names no column index");
+}
+
+static const char *text_at(const row *fields, int column)
+{
+    return column >= 0 && column < fields->count ? fields->field[column] : "";
+}
+
+/* Category~Type~TypeModifier~Region context~Region~RegionModifier as 3D Slicer joins them: the
+ * terminology's name and the region's stand empty, because a CSV has none. */
+static void join_codes(char *text, size_t size, const reader *r, const row *fields)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int g = 0; g < GROUPS; g++) {
+        const char *part[PARTS];
+        for (int i = 0; i < PARTS; i++)
+            part[i] = text_at(fields, r->column[SLICER_COLUMNS + g * PARTS + i]);
+        if (g == 0 && !*part[0]) return; /* without a category there is no code */
+        const int n = snprintf(text + used, size - used, "%s~%s^%s^%s", g == 3 ? "~" : "", part[0],
+                               part[1], part[2]);
+        if (n < 0 || (size_t)n >= size - used) {
+            text[0] = '\0';
+            return;
+        }
+        used += (size_t)n;
+    }
+}
+
+static lob_status take_csv_row(reader *r, const row *fields)
+{
+    int32_t label, alpha = 255;
+    lob_rgba colour;
+    char codes[1024];
+    if (!whole(&label, fields, r->column[0], INT32_MAX))
+        return bad(r, "has no whole number for LabelValue");
+    const bool coloured =
+        r->column[2] >= 0 && r->column[3] == r->column[2] + 1 && r->column[4] == r->column[2] + 2;
+    if (coloured && !colour_at(&colour, fields, r->column[2]))
+        return bad(r, "has no colour from 0 to 255");
+    if (coloured && whole(&alpha, fields, r->column[5], 255)) colour.alpha = (uint8_t)alpha;
+    join_codes(codes, sizeof codes, r, fields);
+    return put(r, label, text_at(fields, r->column[1]), coloured ? &colour : NULL, codes);
+}
+
+static lob_status take_bids_row(reader *r, const row *fields)
+{
+    int32_t label;
+    unsigned red, green, blue;
+    char after;
+    if (!whole(&label, fields, r->column[0], INT32_MAX))
+        return bad(r, "has no whole number for index");
+    const char *hex = text_at(fields, r->column[2]);
+    const bool coloured = sscanf(hex, "#%2x%2x%2x%c", &red, &green, &blue, &after) == 3;
+    if (*hex && !coloured && strcmp(hex, "n/a") != 0)
+        return bad(r, "has a color that is not #rrggbb");
+    const lob_rgba colour =
+        coloured ? (lob_rgba){(uint8_t)red, (uint8_t)green, (uint8_t)blue, 255} : (lob_rgba){0};
+    return put(r, label, text_at(fields, r->column[1]), coloured ? &colour : NULL, NULL);
+}
+
+static lob_status take_line(reader *r, kind what, char *line, bool *header_seen)
+{
+    row fields;
+    const bool headed = what == SLICER_CSV || what == BIDS;
+    if (*line == '\0' || (!headed && *line == '#')) return LOB_OK;
+    if (headed)
+        cut_at(&fields, line, what == BIDS ? '\t' : ',');
+    else
+        cut_at_blanks(&fields, line);
+    if (headed && !*header_seen) {
+        *header_seen = true;
+        return take_header(r, &fields, what == SLICER_CSV);
+    }
+    switch (what) {
+    case SLICER_TABLE:
+        return take_table_row(r, &fields, true);
+    case FREESURFER:
+        return take_table_row(r, &fields, false);
+    case ITK_SNAP:
+        return take_snap_row(r, &fields);
+    case SLICER_CSV:
+        return take_csv_row(r, &fields);
+    case BIDS:
+        return take_bids_row(r, &fields);
+    case KINDS:
+        break;
+    }
+    return LOB_OK;
+}
+
+/* Kinds that share the suffix .txt, by a word of their first lines. */
+static kind kind_of_text(kind named, const char *text, const char *name)
+{
+    if (!lob_has_suffix(name, ".txt")) return named;
+    if (strstr(text, "ITK-SnAP Label Description")) return ITK_SNAP;
+    if (strstr(text, "Label Name") || strstr(text, "FreeSurfer")) return FREESURFER;
+    return named;
+}
+
+lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t size,
+                                 const char *name, lob_error *error)
+{
+    reader r = {.out = out, .name = name, .error = error};
+    *out = (lob_label_names){0};
+    const kind named = kind_of_name(name);
+    if (named == KINDS)
+        return lob_fail(error, LOB_EARG,
+                        "%s: label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
+                        "files",
+                        name);
+    if (memchr(text, 0, size))
+        return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
+    char *copy = calloc(size + 1, 1), *rest = copy;
+    if (!copy) return lob_fail(error, LOB_ENOMEM, "%s: no memory to read it", name);
+    memcpy(copy, text, size);
+    const kind what = kind_of_text(named, copy, name);
+    bool header_seen = false;
+    lob_status st = LOB_OK;
+    for (char *line; st == LOB_OK && (line = next_line(&rest));) {
+        r.line++;
+        st = take_line(&r, what, line, &header_seen);
+    }
+    if (st == LOB_OK && out->count == 0)
+        st = lob_fail(error, LOB_EDATA, "%s: names no label", name);
+    if (st != LOB_OK) lob_label_names_free(out);
+    free(copy);
+    return st;
+}
+
+lob_status lob_label_table_read(lob_label_names *out, const char *path, lob_error *error)
+{
+    lob_input in;
+    *out = (lob_label_names){0};
+    LOB_TRY(lob_input_open(&in, path, error));
+    const lob_status st = lob_label_table_parse(out, (const char *)in.bytes, in.size, path, error);
+    lob_input_close(&in);
+    return st;
+}
+
+/* ---- writing ---- */
+
+/* A name with another character in place of one that the kind uses itself. */
+static void print_name(FILE *f, const char *name, char taken, char instead)
+{
+    for (; *name; name++) fputc(*name == taken ? instead : *name, f);
+}
+
+static void print_quoted(FILE *f, const char *text)
+{
+    if (!strpbrk(text, ",\"")) {
+        fputs(text, f);
+        return;
+    }
+    fprintf(f, "\"");
+    for (; *text; text++) fprintf(f, *text == '"' ? "\"\"" : "%c", *text);
+    fprintf(f, "\"");
+}
+
+/* The 15 columns of codes of 3D Slicer's CSV, out of the joined text. */
+static void print_codes(FILE *f, const char *terminology)
+{
+    /* Parts 1, 2, 3, 5 and 6 of the seven are codes; 0 and 4 name terminologies. */
+    static const int groups[GROUPS] = {1, 2, 3, 5, 6};
+    for (int g = 0; g < GROUPS; g++) {
+        const char *part = terminology ? terminology : "";
+        for (int i = 0; i < groups[g] && *part; i++) {
+            part += strcspn(part, "~");
+            if (*part) part++;
+        }
+        char code[256];
+        snprintf(code, sizeof code, "%.*s", (int)strcspn(part, "~"), part);
+        char *at = code;
+        for (int i = 0; i < PARTS; i++) {
+            char *end = at + strcspn(at, "^");
+            const bool more = *end == '^';
+            *end = '\0';
+            fprintf(f, ",");
+            print_quoted(f, at);
+            at = more ? end + 1 : end;
+        }
+    }
+}
+
+static void print_head(FILE *f, kind what)
+{
+    switch (what) {
+    case SLICER_TABLE:
+        fprintf(f, "# Color table file, label numbers, names, R G B A\n");
+        return;
+    case FREESURFER:
+        fprintf(f, "#No. Label Name: R G B A\n");
+        return;
+    case ITK_SNAP:
+        fprintf(f, "################################################\n"
+                   "# ITK-SnAP Label Description File\n"
+                   "# IDX   -R-  -G-  -B-  -A--  VIS MSH  LABEL\n"
+                   "################################################\n"
+                   "    0     0    0    0        0  0  0    \"Clear Label\"\n");
+        return;
+    case BIDS:
+        fprintf(f, "index\tname\tcolor\n");
+        return;
+    case SLICER_CSV:
+        for (int i = 0; i < SLICER_COLUMNS; i++)
+            fprintf(f, "%s%s", i ? "," : "", slicer_columns[i]);
+        for (int i = 0; i < GROUPS * PARTS; i++)
+            fprintf(f, ",%s_%s", code_groups[i / PARTS], code_parts[i % PARTS]);
+        fprintf(f, "\n");
+        return;
+    case KINDS:
+        return;
+    }
+}
+
+static void print_row(FILE *f, kind what, const lob_label_name *n)
+{
+    const lob_rgba c = n->colour;
+    switch (what) {
+    case SLICER_TABLE:
+    case FREESURFER:
+        fprintf(f, "%d ", n->label);
+        print_name(f, n->name, ' ', '_');
+        fprintf(f, " %d %d %d %d\n", c.red, c.green, c.blue, what == FREESURFER ? 0 : c.alpha);
+        return;
+    case ITK_SNAP:
+        fprintf(f, "%5d %5d %4d %4d %8.2g  1  1    \"", n->label, c.red, c.green, c.blue,
+                c.alpha / 255.0);
+        print_name(f, n->name, '"', '\'');
+        fprintf(f, "\"\n");
+        return;
+    case BIDS:
+        fprintf(f, "%d\t%s\t#%02x%02x%02x\n", n->label, n->name, c.red, c.green, c.blue);
+        return;
+    case SLICER_CSV:
+        fprintf(f, "%d,", n->label);
+        print_quoted(f, n->name);
+        fprintf(f, ",%d,%d,%d,%d", c.red, c.green, c.blue, c.alpha);
+        print_codes(f, n->terminology);
+        fprintf(f, "\n");
+        return;
+    case KINDS:
+        return;
+    }
+}
+
+lob_status lob_label_table_write(const lob_label_names *names, const char *path, bool force,
+                                 lob_error *error)
+{
+    lob_output out;
+    const kind what = kind_of_name(path);
+    if (what == KINDS)
+        return lob_fail(error, LOB_EARG,
+                        "%s: label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt",
+                        path);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    if (!f) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+    print_head(f, what);
+    for (int32_t i = 0; i < names->count; i++) print_row(f, what, &names->rows[i]);
+    const bool complete = !ferror(f);
+    lob_status st = fclose(f) == 0 && complete ? LOB_OK : LOB_ENOMEM;
+    if (st != LOB_OK)
+        lob_fail(error, st, "%s: no memory to write it", path);
+    else
+        st = lob_output_begin(&out, path, force, error);
+    if (st == LOB_OK) {
+        st = lob_output_write(&out, text, size, error);
+        if (st == LOB_OK)
+            st = lob_output_commit(&out, error);
+        else
+            lob_output_abort(&out);
+    }
+    free(text);
+    return st;
+}

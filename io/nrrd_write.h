@@ -1,0 +1,18 @@
+/* Writing NRRD files and segmentations: what the format's row needs. */
+#ifndef LOB_NRRD_WRITE_H
+#define LOB_NRRD_WRITE_H
+
+#include "io/format.h"
+
+LOB_BEGIN_DECLS
+
+/* The row's write. */
+lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
+                          const lob_write_options *options, lob_error *error);
+
+/* The row's check: .nhdr is read, not written. */
+lob_status lob_nrrd_check(const lob_location *where, bool force, lob_error *error);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Voxels as NRRD and MetaImage hold them: one block of numbers, plain or compressed, whose axes
+ * come in an order that the header states.
+ */
+#ifndef LOB_RAW_IMAGE_H
+#define LOB_RAW_IMAGE_H
+
+#include "io/format.h"
+#include "io/gzip.h"
+
+LOB_BEGIN_DECLS
+
+/* The axes of a block, as strides count them. */
+enum { LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_CHANNEL, LOB_RAW_FRAME, LOB_RAW_AXES };
+
+typedef struct {
+    lob_type type;
+    bool swapped;                 /* the other byte order than this machine's */
+    bool compressed;              /* gzip or zlib */
+    int64_t side[LOB_RAW_AXES];   /* each >= 1 */
+    int64_t stride[LOB_RAW_AXES]; /* in numbers; together they cover the block once */
+} lob_raw_image;
+
+/* Numbers of the block; -1 where they do not fit in 64 bits. */
+int64_t lob_raw_numbers(const lob_raw_image *image);
+
+/*
+ * Read one frame: channel after channel, x fastest, in this machine's byte order. Sets out's data,
+ * type, dims, channels, frames and frame.
+ *
+ *   bytes  in  size of them, from the block's first on; what follows the block is a warning
+ *
+ * Returns LOB_OK, LOB_EDATA (cut short, damaged, no such frame) or LOB_ENOMEM.
+ */
+lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsigned char *bytes,
+                        size_t size, const char *path, const lob_read_options *options,
+                        lob_file_info *info, lob_error *error);
+
+/* Is this machine's least significant byte first? */
+bool lob_little_endian(void);
+
+/*
+ * The file of voxels that a header names: a plain name, in the header's folder.
+ *
+ *   out   out  open; close it with lob_input_close
+ *
+ * Returns LOB_OK, LOB_EDATA (not a plain name), LOB_ENOINPUT, LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_raw_open(lob_input *out, const char *header_path, const char *name,
+                        lob_error *error);
+
+/* Voxels of a volume as lob_bytes_fn gives them: after a head, channels fastest. */
+typedef struct {
+    const char *head;
+    size_t head_bytes;
+    const lob_volume *volume;
+} lob_raw_content;
+
+lob_bytes_fn lob_raw_content_bytes;
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,68 @@
+"""MetaImage files, as ITK writes them and as it reads ours."""
+
+import nibabel
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from conftest import AFFINE, assert_one_line, contents, good, lobule, save, scan_array
+
+TURN = np.array([[0.8, -0.6, 0], [0.6, 0.8, 0], [0, 0, 1.0]])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"])
+def test_written_for_itk_and_read_back(tmp_path, dtype):
+    array = scan_array().astype(dtype)
+    affine = AFFINE.copy()
+    affine[:3, :3] = TURN @ AFFINE[:3, :3]
+    save(array, tmp_path / "in.nii", affine=affine)
+    good("convert", "in.nii", "out.mha", cwd=tmp_path)
+    read, want = sitk.ReadImage(str(tmp_path / "out.mha")), sitk.ReadImage(str(tmp_path / "in.nii"))
+    assert np.array_equal(sitk.GetArrayFromImage(read), array.T)
+    for of in ("GetOrigin", "GetSpacing", "GetDirection"):
+        assert np.allclose(getattr(read, of)(), getattr(want, of)(), atol=1e-4), of
+    good("convert", "out.mha", "back.nii", cwd=tmp_path)
+    back = nibabel.load(tmp_path / "back.nii")
+    assert np.array_equal(np.asanyarray(back.dataobj), array) and np.allclose(back.affine, affine, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["itk.mha", "itk.mhd"])
+@pytest.mark.parametrize("compressed", [True, False])
+def test_read_what_itk_writes(tmp_path, name, compressed):
+    save(scan_array(), tmp_path / "in.nii")
+    sitk.WriteImage(sitk.ReadImage(str(tmp_path / "in.nii")), str(tmp_path / name), compressed)
+    good("convert", name, "out.nii", cwd=tmp_path)
+    out = nibabel.load(tmp_path / "out.nii")
+    assert np.array_equal(np.asanyarray(out.dataobj), scan_array()) and np.allclose(out.affine, AFFINE, atol=1e-4)
+
+
+def test_channels(tmp_path):
+    colours = np.random.default_rng(1).integers(0, 255, (7, 6, 5, 3), np.uint8)
+    sitk.WriteImage(sitk.GetImageFromArray(colours, isVector=True), str(tmp_path / "in.mha"))
+    good("convert", "in.mha", "out.mha", cwd=tmp_path)
+    assert np.array_equal(sitk.GetArrayFromImage(sitk.ReadImage(str(tmp_path / "out.mha"))), colours)
+
+
+HEAD = b"ObjectType = Image\nNDims = 3\nBinaryDataByteOrderMSB = False\nDimSize = 4 3 2\nElementType = MET_UCHAR\nElementDataFile = LOCAL\n"
+GOOD = HEAD + bytes(24)
+BAD = {
+    "cut short": (GOOD[:-1], "cut short"),
+    "no voxels named": (GOOD[:60], "ElementDataFile"),
+    "five dimensions": (GOOD.replace(b"NDims = 3", b"NDims = 5"), "NDims"),
+    "two sides of three": (GOOD.replace(b"4 3 2", b"4 3"), "DimSize"),
+    "huge sides": (GOOD.replace(b"4 3 2", b"1000000000 1000000000 1000000000"), ""),
+    "a side of 0": (GOOD.replace(b"4 3 2", b"4 0 2"), "DimSize"),
+    "an unknown type": (GOOD.replace(b"MET_UCHAR", b"MET_STRING"), "ElementType"),
+    "numbers as text": (GOOD.replace(b"DimSize", b"BinaryData = False\nDimSize"), "BinaryData"),
+    "compressed nonsense": (GOOD.replace(b"DimSize", b"CompressedData = True\nDimSize"), "damaged"),
+    "flat directions": (GOOD.replace(b"DimSize", b"TransformMatrix = 1 0 0 1 0 0 0 0 1\nDimSize"), "span no space"),
+    "another folder": (GOOD.replace(b"LOCAL", b"/etc/passwd"), "in its own folder"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_files(tmp_path, what):
+    raw, says = BAD[what]
+    (tmp_path / "bad.mha").write_bytes(raw)
+    before = contents(tmp_path)
+    assert_one_line(lobule("convert", "bad.mha", "out.nii", cwd=tmp_path), 65, "bad.mha", says)
+    assert contents(tmp_path) == before

@@ -1,0 +1,153 @@
+/* Names and colours of labels. */
+#include "volumes/label_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Labels with consecutive numbers often touch, so consecutive hues differ. */
+static const unsigned char palette[][3] = {
+    {110, 214, 104},
+    {242, 96,  84 },
+    {255, 205, 66 },
+    {72,  176, 255},
+    {196, 196, 255},
+    {201, 120, 235},
+    {255, 148, 48 },
+    {64,  214, 196},
+    {255, 128, 186},
+    {176, 206, 52 },
+    {130, 126, 255},
+    {222, 150, 110},
+    {38,  160, 110},
+    {255, 224, 150},
+    {190, 70,  130},
+    {150, 220, 255},
+    {164, 118, 60 },
+    {120, 144, 172},
+    {240, 70,  160},
+    {96,  150, 30 },
+    {255, 184, 168},
+    {40,  126, 190},
+    {214, 226, 130},
+    {150, 84,  200},
+};
+
+enum { COLOURS = sizeof palette / sizeof palette[0] };
+
+/* Beyond the palette, its colours are repeated lighter, then darker. */
+lob_rgba lob_label_default_colour(int32_t label)
+{
+    static const struct {
+        double share, target;
+    } towards[] = {
+        {0.0,  0  },
+        {0.35, 255},
+        {0.35, 0  }
+    };
+    const int32_t index = label - 1;
+    const unsigned char *hue = palette[index % COLOURS];
+    unsigned char mixed[3];
+    for (int c = 0; c < 3; c++)
+        mixed[c] = (unsigned char)(hue[c] +
+                                   (towards[index / COLOURS % 3].target - hue[c]) *
+                                       towards[index / COLOURS % 3].share +
+                                   0.5);
+    return (lob_rgba){mixed[0], mixed[1], mixed[2], 255};
+}
+
+/* A copy without control characters; NULL where there is no memory. */
+static char *clean_copy(const char *text)
+{
+    char *copy = strdup(text);
+    for (char *c = copy; c && *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = ' ';
+    return copy;
+}
+
+/* Where a label's row is, or would be. */
+static int32_t place_of(const lob_label_names *names, int32_t label)
+{
+    int32_t low = 0, high = names->count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (names->rows[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const lob_label_name *lob_label_names_find(const lob_label_names *names, int32_t label)
+{
+    const int32_t at = place_of(names, label);
+    return at < names->count && names->rows[at].label == label ? &names->rows[at] : NULL;
+}
+
+static void free_row(lob_label_name *row)
+{
+    free(row->name);
+    free(row->terminology);
+}
+
+lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char *name,
+                               const lob_rgba *colour, const char *terminology)
+{
+    char numbered[32];
+    snprintf(numbered, sizeof numbered, "Segment_%d", label);
+    const bool coded = terminology && *terminology;
+    if (label < 1) return LOB_EARG;
+    lob_label_name row = {.label = label,
+                          .name = clean_copy(name && *name ? name : numbered),
+                          .colour = colour ? *colour : lob_label_default_colour(label),
+                          .terminology = coded ? clean_copy(terminology) : NULL};
+    lob_status st = row.name && (row.terminology || !coded) ? LOB_OK : LOB_ENOMEM;
+    const int32_t at = place_of(names, label);
+    if (st == LOB_OK && at < names->count && names->rows[at].label == label) {
+        free_row(&names->rows[at]);
+        names->rows[at] = row;
+        return LOB_OK;
+    }
+    if (st == LOB_OK && names->count == LOB_LABEL_NAMES_MAX) st = LOB_EARG;
+    /* The room doubles whenever the count is a power of two. */
+    if (st == LOB_OK && (names->count & (names->count - 1)) == 0) {
+        const size_t room = names->count ? 2 * (size_t)names->count : 1;
+        lob_label_name *rows = realloc(names->rows, room * sizeof *rows);
+        if (rows)
+            names->rows = rows;
+        else
+            st = LOB_ENOMEM;
+    }
+    if (st != LOB_OK) {
+        free_row(&row);
+        return st;
+    }
+    memmove(names->rows + at + 1, names->rows + at,
+            (size_t)(names->count - at) * sizeof *names->rows);
+    names->rows[at] = row;
+    names->count++;
+    return LOB_OK;
+}
+
+lob_status lob_label_names_copy(lob_label_names *out, const lob_label_names *names)
+{
+    *out = (lob_label_names){0};
+    for (int32_t i = 0; i < names->count; i++) {
+        const lob_label_name *row = &names->rows[i];
+        const lob_status st =
+            lob_label_names_put(out, row->label, row->name, &row->colour, row->terminology);
+        if (st != LOB_OK) {
+            lob_label_names_free(out);
+            return st;
+        }
+    }
+    return LOB_OK;
+}
+
+void lob_label_names_free(lob_label_names *names)
+{
+    for (int32_t i = 0; i < names->count; i++) free_row(&names->rows[i]);
+    free(names->rows);
+    *names = (lob_label_names){0};
+}
