@@ -10,7 +10,8 @@
 typedef struct {
     const char *image, *labels, *mask;
     int frame, channel, classes, neighbours, slices;
-    double above, range[2], hysteresis[2], percentile;
+    double above, range[2], hysteresis[2], percentile, offset;
+    lob_size local;
 } settings;
 
 typedef struct {
@@ -26,6 +27,11 @@ static bool hysteretic(const settings *set)
     return !isnan(set->hysteresis[0]);
 }
 
+static bool local(const settings *set)
+{
+    return isfinite(set->local.value);
+}
+
 /* What the option table cannot say: there is one way to choose, and its own options. */
 static lob_status check_settings(lob_session *s, settings *set)
 {
@@ -37,6 +43,7 @@ static lob_status check_settings(lob_session *s, settings *set)
         {isfinite(set->above),    "--above"     },
         {!isnan(set->range[0]),   "--range"     },
         {hysteretic(set),         "--hysteresis"},
+        {local(set),              "--local"     },
         {!isnan(set->percentile), "--percentile"},
     };
     const char *first = NULL;
@@ -47,6 +54,9 @@ static lob_status check_settings(lob_session *s, settings *set)
                             ways[i].name);
         first = ways[i].name;
     }
+    if (set->offset != 0 && !local(set))
+        return lob_fail(&s->error, LOB_EARG, "--offset is for --local");
+    if (set->slices >= 0 && local(set) && set->neighbours < 0) return LOB_OK;
     if (!hysteretic(set) && (set->neighbours >= 0 || set->slices >= 0))
         return lob_fail(&s->error, LOB_EARG,
                         "%s is for --hysteresis: voxels are compared one by one",
@@ -128,6 +138,61 @@ static lob_status join(lob_session *s, const settings *set, work *w)
     return st;
 }
 
+/* ---- the mean around ---- */
+
+/* Label what is above the mean, less the offset. */
+static void compare(lob_session *s, const settings *set, work *w, const float *mean)
+{
+    enum { ROW = 1024 };
+    const lob_volume *image = &w->image;
+    const int64_t voxels = lob_voxels(image);
+    uint8_t *const to = w->labels.data;
+#pragma omp parallel for num_threads(s->context.threads) schedule(static)
+    for (int64_t first = 0; first < voxels; first += ROW) {
+        const int64_t n = voxels - first < ROW ? voxels - first : ROW;
+        double stored[ROW];
+        lob_values(stored, image->data, image->type, first, n);
+        for (int64_t i = 0; i < n; i++) {
+            const bool data = isfinite(stored[i]) && (!w->mask || w->mask[first + i]);
+            const double value = image->slope * stored[i] + image->inter;
+            to[first + i] = data && value > (double)mean[first + i] - set->offset;
+        }
+    }
+}
+
+static lob_status label_locally(lob_session *s, const settings *set, work *w)
+{
+    const lob_volume *image = &w->image;
+    const int across = lob_grid_slice_axis(set->slices, &image->geometry);
+    lob_filter_step box = {.kind = LOB_FILTER_BOX};
+    for (int a = 0; a < 3; a++) {
+        const double unit = set->local.voxels ? 1 : image->geometry.spacing_mm[a];
+        const double radius = floor(set->local.value / unit + 1e-6);
+        if (a == across || lob_side(image->dims, a) == 1) continue;
+        if (radius > LOB_FILTER_MAX_ALONG)
+            return lob_fail(&s->error, LOB_EARG,
+                            "--local reaches %.6g voxels along an axis, at most %d", radius,
+                            LOB_FILTER_MAX_ALONG);
+        box.along[a] = radius;
+    }
+    if (box.along[0] + box.along[1] + box.along[2] == 0)
+        return lob_fail(&s->error, LOB_EARG, "%s: --local %.6g%s is less than a voxel", set->image,
+                        set->local.value, set->local.voxels ? "vox" : "mm");
+    const lob_filter_input in = {image, w->mask, &box, 1};
+    const lob_filter_options options = lob_filter_defaults();
+    const int64_t bytes = lob_product(lob_voxels(image), sizeof(float), 1, 1);
+    lob_filter_output mean;
+    lob_status st = lob_session_take(s, bytes, set->labels);
+    if (st != LOB_OK) return st;
+    st = s->backend->filter(&mean, &in, &options, &s->context, &s->error);
+    if (st != LOB_OK) return lob_session_name(s, st, set->image, NULL);
+    w->stats = (lob_threshold_stats){.separability = NAN, .working_bytes = mean.working_bytes};
+    compare(s, set, w, mean.data);
+    lob_filter_output_free(&mean);
+    lob_session_give(s, bytes);
+    return LOB_OK;
+}
+
 /* ---- labels and report ---- */
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
@@ -153,6 +218,8 @@ static lob_status label(lob_session *s, const settings *set, work *w)
     lob_session_compute(s, "labelling");
     if (hysteretic(set)) {
         st = join(s, set, w);
+    } else if (local(set)) {
+        st = label_locally(s, set, w);
     } else {
         st = s->backend->threshold(w->labels.data, &w->stats, &in, &w->options, &s->context,
                                    &s->error);
@@ -206,7 +273,7 @@ static lob_status threshold(lob_session *s, settings *set)
     work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_status st = check_settings(s, set);
     w.options = options_of(set);
-    if (hysteretic(set)) w.options.kind = LOB_THRESHOLDS; /* none of them: pieces are joined */
+    if (hysteretic(set) || local(set)) w.options.kind = LOB_THRESHOLDS; /* none of them */
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
     if (st == LOB_OK) st = label(s, set, &w);
@@ -228,9 +295,10 @@ static int run(const lob_command *self, int argc, char **argv)
         .neighbours = -1,
         .slices = -1,
         .above = INFINITY,
-        .range = {NAN, NAN},
-        .hysteresis = {NAN, NAN},
+        .range = {NAN,  NAN},
+        .hysteresis = {NAN,    NAN},
         .percentile = NAN,
+        .local = {.value = INFINITY},
     };
     const lob_option rows[] = {
         OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
@@ -248,10 +316,17 @@ static int run(const lob_command *self, int argc, char **argv)
                  "1 are the pieces above LO that hold a voxel above HI"),
         OPT_REAL("percentile", &set.percentile, "P", 0, 100,
                  "1 is what is above this percentile of the values, as numpy.percentile gives it"),
+        OPT_LENGTH("local", &set.local, 0, 1e6,
+                   "1 is what is above the mean of the box around, of this radius; as 5mm or 3vox",
+                   .above_low = true),
+        OPT_REAL("offset", &set.offset, "D", -DBL_MAX, DBL_MAX,
+                 "lower the threshold of --local by this, in image units"),
         OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
                    "neighbours that join pieces of --hysteresis; left out: 26, with --slices 8"),
-        OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
-                   "join pieces of --hysteresis in each slice by itself; x, y, z are voxel axes"),
+        OPT_CHOICE(
+            "slices", &set.slices, LOB_GRID_SLICES,
+            "join pieces of --hysteresis, or look around with --local, in each slice by itself; x, "
+            "y, z are voxel axes"),
         OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
                   "look at and label only what is not 0 in this volume"),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
@@ -268,14 +343,16 @@ const lob_command lob_command_threshold = {
     .name = "threshold",
     .summary = "label voxels by one or several thresholds",
     .description =
-        "One of --otsu, --above, --range, --hysteresis and --percentile says what is labelled. "
+        "One of --otsu, --above, --range, --hysteresis, --percentile and --local says what is "
+        "labelled. "
         "Otsu's method finds the thresholds that make the variance between the classes largest. "
         "Integers whose range is at most 65535 are looked at value by value, all other images "
         "through 256 bins of equal width; a class is what is above its threshold. Thresholds that "
         "were chosen are printed and stand in the report, with the share of the variance that "
         "they explain (separability).\n"
         "--hysteresis joins what is above LO into pieces and keeps those in which something is "
-        "above HI (Canny).\n"
+        "above HI (Canny). --local compares each voxel with the mean of the box around it, for "
+        "images whose brightness drifts; beyond the volume and outside of --mask nothing counts.\n"
         "NaN and infinite voxels and those outside of --mask count in nothing and get 0. What is "
         "compared is slope * stored + inter in doubles, as nibabel gives it, but float32s that are "
         "not scaled as they are, with thresholds rounded to float32, as numpy does. Labels are the "

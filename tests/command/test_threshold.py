@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from conftest import assert_one_line, good, load, lobule, save
+from scipy import ndimage
 from skimage.filters import apply_hysteresis_threshold, threshold_multiotsu, threshold_otsu
 
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 23, 2), (31, 3, 2), (23, 19, 11), (37, 1, 29)]
@@ -110,6 +111,28 @@ def test_mask_and_what_is_not_finite(tmp_path):
     assert np.array_equal(run(tmp_path, hole)[0], labels)
 
 
+def mean_around(image, data, radii):
+    """Of the voxels that are data and lie in the volume."""
+    sides = [2 * r + 1 for r in radii]
+    share = ndimage.uniform_filter(data.astype(np.float64), sides, mode="constant")
+    with np.errstate(invalid="ignore"):
+        return ndimage.uniform_filter(np.where(data, image, 0).astype(np.float64), sides, mode="constant") / share
+
+
+@pytest.mark.parametrize("slices, radii", [(None, (2, 2, 2)), ("z", (2, 2, 0)), ("x", (0, 2, 2))])
+def test_local_mean(tmp_path, slices, radii):
+    """Voxels that are not within rounding of the mean are labelled as scipy's box filter says."""
+    image = random_image(4).astype(np.float32)[:, :, :17]
+    mask = np.random.default_rng(1).random(image.shape) < 0.8
+    save(mask.astype(np.uint8), tmp_path / "mask.nii")
+    options = ["--local", "2vox", "--offset", 1.5, "--mask", "mask.nii", *(["--slices", slices] if slices else [])]
+    labels, _ = run(tmp_path, image, *options)
+    apart = image - (mean_around(image, mask, radii) - 1.5)
+    sure = ~mask | (np.abs(apart) > 1e-3)
+    assert sure.mean() > 0.9 and 0 < labels.sum() < mask.sum()
+    assert np.array_equal(labels[sure], ((apart > 0) & mask)[sure])
+
+
 def test_a_scaled_image_is_cut_by_its_values(tmp_path):
     stored = random_image(1)
     save(stored, tmp_path / "scaled.nii", scale=(-0.5, 3))
@@ -142,6 +165,8 @@ REFUSED = [
     ("limits turned around", ["--hysteresis", "5,2"], 64, "--hysteresis"),
     ("neighbours without pieces", ["--above", "3", "--neighbours", "6"], 64, "--neighbours is for --hysteresis"),
     ("3D neighbours in slices", ["--hysteresis", "2,5", "--slices", "z", "--neighbours", "6"], 64, "--neighbours"),
+    ("an offset without a radius", ["--above", "3", "--offset", "2"], 64, "--offset is for --local"),
+    ("a radius below a voxel", ["--local", "0.1vox"], 64, "less than a voxel"),
     ("more classes than values", ["--otsu", "4"], 65, "3 different values, too few for 4 classes"),
 ]
 

@@ -93,14 +93,20 @@ static inline __attribute__((always_inline)) void row_sums(float *restrict sum,
     for (int x = 0; x < TX + 2; x++) {
         const float apart = own[x - 1] - other[x - 1];
         const bool both = complete || apart == apart;
-        e[x] = both ? apart * apart : 0.0f;
+        const float kept = both ? apart : 0.0f;
+        e[x] = kept * kept;
         if (!complete) n[x] = both ? 1.0f : 0.0f;
     }
-#pragma omp simd
-    for (int x = 0; x < TX; x++) {
-        sum[x] = patch ? (e[x] + e[x + 1]) + e[x + 2] : e[x + 1];
-        if (!complete) number[x] = patch ? (n[x] + n[x + 1]) + n[x + 2] : n[x + 1];
+    if (!patch) {
+        memcpy(sum, e + 1, TX * sizeof *sum);
+        if (!complete) memcpy(number, n + 1, TX * sizeof *number);
+        return;
     }
+#pragma omp simd
+    for (int x = 0; x < TX; x++) sum[x] = (e[x] + e[x + 1]) + e[x + 2];
+    if (complete) return;
+#pragma omp simd
+    for (int x = 0; x < TX; x++) number[x] = (n[x] + n[x + 1]) + n[x + 2];
 }
 
 /* Three rows added; without a patch along this axis the middle one. */
@@ -108,8 +114,12 @@ static inline __attribute__((always_inline)) void add_three(float *restrict sum,
                                                             const float *before, const float *own,
                                                             const float *after, int patch)
 {
+    if (!patch) {
+        memcpy(sum, own, TX * sizeof *sum);
+        return;
+    }
 #pragma omp simd
-    for (int x = 0; x < TX; x++) sum[x] = patch ? (before[x] + own[x]) + after[x] : own[x];
+    for (int x = 0; x < TX; x++) sum[x] = (before[x] + own[x]) + after[x];
 }
 
 /* Add a row's weighted voxels. */
@@ -120,9 +130,12 @@ static inline __attribute__((always_inline)) void add_weighted(
     const float whole =
         rule->scale[(1 + 2 * rule->patch[0]) * (1 + 2 * rule->patch[1]) * (1 + 2 * rule->patch[2])];
     if (complete) {
+        float root[TX];
+#pragma omp simd
+        for (int x = 0; x < TX; x++) root[x] = lob_denoise_root(apart[x], whole);
 #pragma omp simd
         for (int x = 0; x < TX; x++) {
-            const float w = lob_denoise_weight(apart[x], whole);
+            const float w = root[x] * root[x];
             sum[x] += w * other[x];
             weight[x] += w;
         }

@@ -11,11 +11,6 @@
 #include "kernels/filters/denoise/denoise_voxel.h"
 #include "kernels/histogram/histogram_cuda.cuh"
 
-#ifndef DENOISE_COLUMNS
-#define DENOISE_COLUMNS 4
-#define DENOISE_BLOCKS 2
-#endif
-
 namespace lob::filters
 {
 
@@ -24,7 +19,7 @@ enum {
     COLUMN = 4,
     STRIPS = 8, /* threads along x, y, z */
     ROWS = 8,
-    COLUMNS = DENOISE_COLUMNS,
+    COLUMNS = 4,
     THREADS = STRIPS * ROWS * COLUMNS,
     HALO = LOB_DENOISE_HALO,
     SEARCH = LOB_DENOISE_SEARCH,
@@ -245,9 +240,10 @@ static __device__ void write_tile(const tile *t, const denoise_params &p, const 
 }
 
 /* Tiles that are all data and those that are not are worked on by two kernels, because the second
- * needs more registers. CUBE: the patch is 3 voxels a side along every axis. */
+ * needs more registers. One block to a multiprocessor: with two, registers are spilt, and it takes
+ * a third longer. CUBE: the patch is 3 voxels a side along every axis. */
 template <bool COMPLETE, bool CUBE>
-static __global__ void __launch_bounds__(THREADS, COMPLETE ? DENOISE_BLOCKS : 1) denoise_kernel(denoise_params p)
+static __global__ void __launch_bounds__(THREADS, 1) denoise_kernel(denoise_params p)
 {
     extern __shared__ float4 shared[];
     tile *const t = (tile *)shared;

@@ -24,6 +24,13 @@ typedef struct {
 
 lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims, double noise);
 
+/* The root of a weight, by itself because loops with it alone become vector code; NaN gives 0. */
+LOB_BOTH float lob_denoise_root(float sum, float scale)
+{
+    const float left = 1.0f - sum * scale;
+    return left > 0.0f ? left : 0.0f;
+}
+
 /*
  * The weight of a voxel whose patch differs by a sum of squares.
  *
@@ -32,8 +39,8 @@ lob_denoise_rule lob_denoise_rule_of(const lob_filter_call *call, lob_dims dims,
  */
 LOB_BOTH float lob_denoise_weight(float sum, float scale)
 {
-    const float left = 1.0f - sum * scale;
-    return left > 0.0f ? left * left : 0.0f;
+    const float root = lob_denoise_root(sum, scale);
+    return root * root;
 }
 
 /* A value as it is worked on: converted and mapped. */
