@@ -36,10 +36,13 @@ typedef int check_bench(const lob_context *context, const bench_options *options
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
 check_cases check_filters_cases;
+check_cases check_gaussian_cases;
 check_cases check_growcut_cases, check_supervoxels_cases;
 check_repeats check_filters_repeats;
+check_repeats check_gaussian_repeats;
 check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
 check_bench bench_filters;
+check_bench bench_gaussian;
 check_bench bench_components, bench_growcut, bench_supervoxels;
 
 typedef struct {

@@ -22,6 +22,7 @@ enum { SKIPPED = 77 };
 static const check_algorithm algorithms[] = {
     {"components",  check_components_cases,  check_components_repeats,  BENCH(bench_components) },
     {"filters",     check_filters_cases,     check_filters_repeats,     BENCH(bench_filters)    },
+    {"gaussian",    check_gaussian_cases,    check_gaussian_repeats,    BENCH(bench_gaussian)   },
     {"growcut",     check_growcut_cases,     check_growcut_repeats,     BENCH(bench_growcut)    },
     {"supervoxels", check_supervoxels_cases, check_supervoxels_repeats, BENCH(bench_supervoxels)},
 };
