@@ -4,7 +4,8 @@
  * Steps
  *
  *   gaussian    weighted mean with a Gaussian, separable; exact weights cut at 4 sigma, or where
- *               sigma is large and options allow it a coarser grid, whose cost does not grow with sigma
+ *               sigma is large and options allow it by way of a coarser grid, whose cost does not
+ *               grow with sigma; see gaussian/gaussian.h
  *   gradient    magnitude of the gradient of the Gaussian-smoothed image, per mm
  *   laplacian   Laplacian of the Gaussian-smoothed image, per mm^2
  *   box         mean of the (2r+1)^d voxels around, by exact running sums
