@@ -16,14 +16,13 @@ double lob_histogram_middle(const lob_histogram_bins *bins, int bin)
 static void make_edges(lob_histogram_bins *bins, bool in_floats)
 {
     double low = bins->low, high = bins->high;
-    if (low == high) low -= 0.5, high += 0.5; /* as numpy.histogram does */
-    const double whole = high - low;
-    const double step = isfinite(whole) ? whole / LOB_HISTOGRAM_BINS
-                                        : high / LOB_HISTOGRAM_BINS - low / LOB_HISTOGRAM_BINS;
+    if (low == high) low -= 0.5, high += 0.5;           /* as numpy.histogram does */
+    const double part = isfinite(high - low) ? 1 : 0.5; /* the whole range may overflow */
+    const double step = (high * part - low * part) / LOB_HISTOGRAM_BINS;
     const float step_f = ((float)high - (float)low) / (float)LOB_HISTOGRAM_BINS;
     for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++)
         bins->edge[i] = in_floats && isfinite(step_f) ? (double)((float)i * step_f + (float)low)
-                                                      : (double)i * step + low;
+                                                      : ((double)i * step + low * part) / part;
     if (in_floats)
         for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++) bins->edge[i] = (double)(float)bins->edge[i];
     bins->edge[LOB_HISTOGRAM_BINS] = high;

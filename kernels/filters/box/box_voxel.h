@@ -32,11 +32,11 @@ typedef struct {
     lob_filter_map after;
 } lob_box_pass;
 
-/* A power of two, at least 32 and as many as a window has places. */
+/* A power of two, at least 32 and more than the radius. */
 LOB_BOTH int64_t lob_box_block(int64_t radius)
 {
     int64_t block = 32;
-    while (block < 2 * radius + 1) block *= 2;
+    while (block <= radius) block *= 2;
     return block;
 }
 

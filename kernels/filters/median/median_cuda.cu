@@ -46,10 +46,12 @@ lob_status run(lob_device *device, const lob_filter_image *out, const lob_filter
     p.edge = call->options->edge;
     p.gaps = lob_median_gaps(call, in->type);
     memcpy(&p.edge_value, &edge_bits, sizeof p.edge_value);
-    p.axes = {{d.nx, d.ny, d.nz},
-              {1, d.nx, d.nx * d.ny},
-              {lob_median_radius(call->step, 0), lob_median_radius(call->step, 1),
-               lob_median_radius(call->step, 2)}};
+    const int64_t sides[3] = {d.nx, d.ny, d.nz};
+    for (int a = 0; a < 3; a++) {
+        p.axes.n[a] = sides[a];
+        p.axes.stride[a] = a == 0 ? 1 : p.axes.stride[a - 1] * sides[a - 1];
+        p.axes.radius[a] = lob_median_radius(call->step, a);
+    }
     const bool by_network = !p.gaps && network_axes(&p.axes);
     for (int c = 0; c < in->channels; c++) {
         p.in = (const T *)in->data + c * voxels;
@@ -67,8 +69,8 @@ int64_t median_bytes(const lob_filter_image *in, const lob_filter_call *call)
     return in->channels * lob_dims_voxels(in->dims) * (int64_t)sizeof(float);
 }
 
-#define RUN(type, ctype, name, integer, lowest, highest) \
-    case type:                                           \
+#define RUN(type, ctype, name, integer, lowest, highest)      \
+    case type:                                                \
         LOB_TRY(run<ctype>(device, out, &from, call, error)); \
         break;
 

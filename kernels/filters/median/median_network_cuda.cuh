@@ -83,9 +83,9 @@ template <> struct word_of<int16_t> : narrow_word<int16_t, true> {
 
 /* ---- the network on words ---- */
 
-#define COMPARE(i, j)                                \
-    {                                                \
-        const word a_ = v[i], b_ = v[j];             \
+#define COMPARE(i, j)                                  \
+    {                                                  \
+        const word a_ = v[i], b_ = v[j];               \
         v[i] = W::low(a_, b_), v[j] = W::high(a_, b_); \
     }
 #define KEEP_NINE(k, place) nine[k] = v[place];
@@ -326,7 +326,8 @@ static lob_status run_network(lob_device *device, const median_params<T> &p, lob
                            ((n[1] + 2 * NETWORK_WARPS - 1) / (2 * NETWORK_WARPS)) *
                            ((n[2] + NETWORK_PLANES - 1) / NETWORK_PLANES);
     if (blocks > INT32_MAX) return lob_device_too_large(error);
-    LOB_TRY(lob_launch(device, p.axes.radius[2] ? network_kernel<T, false> : network_kernel<T, true>,
+    LOB_TRY(lob_launch(device,
+                       p.axes.radius[2] ? network_kernel<T, false> : network_kernel<T, true>,
                        "median", blocks, NETWORK_THREADS, 0, p, error));
     if (p.edge != LOB_EDGE_RENORMALISE && p.edge != LOB_EDGE_CONSTANT) return LOB_OK;
     const int64_t faces = faces_of(p.axes, 0) + faces_of(p.axes, 1) + faces_of(p.axes, 2);

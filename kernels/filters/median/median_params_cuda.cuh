@@ -37,23 +37,23 @@ template <typename T> struct median_params {
 /* Voxels as keys, see median_key.h; narrow ones in 32 bits. */
 template <typename T> struct voxel_key;
 
-#define LOB_VOXEL_KEY(T, K, BITS, KIND)                                                      \
-    template <> struct voxel_key<T> {                                                        \
-        using key = K;                                                                       \
-        static constexpr key MOST = (key) ~(key)0 >> (sizeof(key) * 8 - BITS);               \
-        static __device__ key of(T voxel)                                                    \
-        {                                                                                    \
-            uint##BITS##_t bits;                                                             \
-            memcpy(&bits, &voxel, sizeof bits);                                              \
-            return lob_key_##BITS(bits, KIND);                                               \
-        }                                                                                    \
-        static __device__ T back(key k)                                                      \
-        {                                                                                    \
-            const uint##BITS##_t bits = lob_key_back_##BITS((uint##BITS##_t)k, KIND);        \
-            T voxel;                                                                         \
-            memcpy(&voxel, &bits, sizeof bits);                                              \
-            return voxel;                                                                    \
-        }                                                                                    \
+#define LOB_VOXEL_KEY(T, K, BITS, KIND)                                               \
+    template <> struct voxel_key<T> {                                                 \
+        using key = K;                                                                \
+        static constexpr key MOST = (key) ~(key)0 >> (sizeof(key) * 8 - BITS);        \
+        static __device__ key of(T voxel)                                             \
+        {                                                                             \
+            uint##BITS##_t bits;                                                      \
+            memcpy(&bits, &voxel, sizeof bits);                                       \
+            return lob_key_##BITS(bits, KIND);                                        \
+        }                                                                             \
+        static __device__ T back(key k)                                               \
+        {                                                                             \
+            const uint##BITS##_t bits = lob_key_back_##BITS((uint##BITS##_t)k, KIND); \
+            T voxel;                                                                  \
+            memcpy(&voxel, &bits, sizeof bits);                                       \
+            return voxel;                                                             \
+        }                                                                             \
     };
 
 LOB_VOXEL_KEY(uint8_t, uint32_t, 8, LOB_KEY_UNSIGNED)
