@@ -82,17 +82,13 @@ lob_status gaussian_copy(lob_device *device, const gaussian_job *job, lob_dims d
 /* ---- what the kernels share ---- */
 
 /*
- * Voxels of a line that a thread writes, for so many lines. Lines are cut so that blocks begin and
- * end at different times, or to occupy the device where there are few; but not shorter than what is
- * read twice.
+ * Voxels of a line that a thread writes, for so many lines. Lines are cut where there are too few
+ * of them to occupy the device, but not shorter than what is read twice.
  */
-#ifndef GAUSSIAN_CUTS
-#define GAUSSIAN_CUTS (radius <= 4 ? 4 : 2)
-#endif
 static inline int64_t gaussian_chunk(const lob_device *device, int64_t n, int64_t lines,
                                      int64_t radius)
 {
-    const int64_t wanted = (int64_t)lob_device_multiprocessors(device) * 1024 * GAUSSIAN_CUTS;
+    const int64_t wanted = (int64_t)lob_device_multiprocessors(device) * 2048;
     const int64_t least = 2 * radius + 8, cuts = (wanted + lines - 1) / lines;
     const int64_t chunk = (n + cuts - 1) / cuts;
     return chunk > least ? chunk : least;
