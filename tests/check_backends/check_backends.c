@@ -23,6 +23,7 @@ static const check_algorithm algorithms[] = {
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
     {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
+    {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian)    },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },
