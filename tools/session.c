@@ -145,10 +145,10 @@ static lob_status open_device(lob_session *s)
 
 lob_status lob_session_device(lob_session *s)
 {
-    if (lob_session_checking(s)) return lob_session_checked(s);
     if (lob_line_borrow_device(s)) return LOB_OK;
+    if (lob_session_checking(s)) return lob_session_checked(s);
     const lob_status st = open_device(s);
-    if (st == LOB_OK) lob_line_lend_device(s);
+    s->device_chosen = st == LOB_OK;
     return st;
 }
 

@@ -115,25 +115,16 @@ static bool computes_where_recipe_does(const lob_session *s)
 
 bool lob_line_borrow_device(lob_session *s)
 {
-    const lob_session *const run = s->command->line ? s->command->line->run : NULL;
-    if (!run || !run->device_chosen || !computes_where_recipe_does(s)) return false;
+    lob_session *const run = s->command->line ? s->command->line->run : NULL;
+    if (!run || !computes_where_recipe_does(s)) return false;
+    if (lob_session_checking(s)) run->device_wanted = true;
+    if (!run->device_chosen) return false;
     s->backend = run->backend;
     s->context.device = run->context.device;
     s->device_is_lent = true;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);
     if (s->context.device) s->device_start = lob_device_traffic_of(s->context.device);
     return true;
-}
-
-void lob_line_lend_device(lob_session *s)
-{
-    lob_session *const run = s->command->line ? s->command->line->run : NULL;
-    if (!run || run->device_chosen || !computes_where_recipe_does(s)) return;
-    run->backend = s->backend;
-    run->context.device = s->context.device;
-    run->device_chosen = true;
-    s->device_is_lent = true;
-    memcpy(run->device_why, s->device_why, sizeof run->device_why);
 }
 
 /* ---- volumes in memory ---- */

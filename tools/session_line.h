@@ -65,11 +65,9 @@ lob_status lob_line_begin(lob_session *s);
  */
 void lob_line_end(lob_session *s, lob_status status, cJSON *report);
 
-/* Take the recipe's device, if the line computes where the recipe does and it has been chosen. */
+/* Take the recipe's device, if this is a line that computes where the recipe does. While it is
+ * checked, the recipe only learns that it will be wanted, and this fails. */
 bool lob_line_borrow_device(lob_session *s);
-
-/* Leave the device that a line has chosen to the recipe, if it computes where the recipe does. */
-void lob_line_lend_device(lob_session *s);
 
 /* lob_session_read, _read_header, _open and _write_with for a volume in memory. */
 lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int64_t frame,
