@@ -254,6 +254,15 @@ static void add_files(cJSON *to, const cJSON *from, const cJSON *not_in)
     }
 }
 
+void lob_line_note_report(lob_session *s, bool is_new)
+{
+    lob_session_output output = {.is_new = is_new};
+    if (!s->command->line || !s->report_path || lob_session_reserve_output(s) != LOB_OK) return;
+    output.path = strdup(s->report_path);
+    output.files[0] = strdup(s->report_path);
+    s->written[s->outputs_written++] = output;
+}
+
 /* The recipe removes the line's outputs if a later line fails. */
 static void hand_over_outputs(lob_session *run, lob_session *s)
 {

@@ -59,6 +59,14 @@ void lob_line_inherit(lob_session *s);
 lob_status lob_line_begin(lob_session *s);
 
 /*
+ * Remember the report that a line has written as one of its outputs, so that it goes with them if a
+ * later line fails. Does nothing outside of recipes.
+ *
+ *   is_new  in  nothing was under its name before
+ */
+void lob_line_note_report(lob_session *s, bool is_new);
+
+/*
  * Take over what a finished line has read, written, noted and measured, or its error.
  *
  *   report  in  the line's, or NULL; belongs to the line afterwards

@@ -178,6 +178,7 @@ lob_status lob_session_reserve_output(lob_session *s)
 /* Take the entry of a file that is gone out of the report. */
 static void forget_output(lob_session *s, const char *path)
 {
+    if (!path) return; /* there was no memory for it */
     for (int i = cJSON_GetArraySize(s->outputs) - 1; i >= 0; i--) {
         const cJSON *const file = cJSON_GetArrayItem(s->outputs, i);
         const char *const named = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;

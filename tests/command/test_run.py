@@ -289,7 +289,7 @@ def test_usage(folder):
 
 
 def test_a_line_that_fails_names_itself_and_leaves_nothing(folder):
-    lines = ["convert image.nii.gz one.nii", "# in between", "convert one.nii two.nii --type uint8"]
+    lines = ["convert image.nii.gz one.nii --report own.json", "# in between", "convert one.nii two.nii --type uint8"]
     before = {**contents(folder), "steps.recipe": ("\n".join(lines) + "\n").encode()}
     done = run(folder, "--report", "report.json", lines=lines)
     assert_one_line(done, 65, "lobule run: steps.recipe:3: convert: one.nii: voxel")
