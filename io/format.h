@@ -59,6 +59,8 @@ typedef struct {
     lob_status (*read)(lob_volume *out, const lob_location *where, const lob_input *file,
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
+    bool all_frames; /* it reads and writes volumes that hold all frames */
+
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
                        const lob_input *file, lob_error *error);

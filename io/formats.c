@@ -164,7 +164,10 @@ lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *o
     lob_location where;
     lob_input file;
     lob_status st = lob_format_open(&format, &where, &file, path, error);
-    if (st == LOB_OK) st = format->read(out, &where, &file, options, info, error);
+    lob_read_options chosen = *options;
+    if (chosen.frame == LOB_FRAME_ALL && format && !format->all_frames)
+        chosen.frame = LOB_FRAME_UNSAID;
+    if (st == LOB_OK) st = format->read(out, &where, &file, &chosen, info, error);
     if (st != LOB_OK) lob_volume_free(out);
     lob_input_close(&file);
     lob_location_free(&where);
@@ -213,6 +216,15 @@ static lob_status format_to_write(const lob_format **format, lob_location *where
     return LOB_EARG;
 }
 
+static lob_status check_frames(const lob_volume *volume, const lob_format *format, const char *path,
+                               lob_error *error)
+{
+    if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
+    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
+                         "%s: %lld frames are written to NIfTI files alone", path,
+                         (long long)volume->frames);
+}
+
 lob_status lob_write(const lob_volume *volume, const char *path, const lob_write_options *options,
                      lob_error *error)
 {
@@ -227,7 +239,8 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     lob_location where;
     lob_status st = format_to_write(&format, &where, path, error);
     if (st != LOB_OK) return st;
-    st = format->write(volume, &where, &chosen, error);
+    st = check_frames(volume, format, path, error);
+    if (st == LOB_OK) st = format->write(volume, &where, &chosen, error);
     lob_location_free(&where);
     return st;
 }
@@ -250,7 +263,8 @@ lob_status lob_check_volume(const lob_volume *volume, const char *path, lob_erro
     lob_location where;
     lob_status st = format_to_write(&format, &where, path, error);
     if (st != LOB_OK) return st;
-    if (format->holds) st = format->holds(volume, &where, error);
+    st = check_frames(volume, format, path, error);
+    if (st == LOB_OK && format->holds) st = format->holds(volume, &where, error);
     lob_location_free(&where);
     return st;
 }

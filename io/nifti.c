@@ -6,6 +6,7 @@
 #include "io/nifti_voxels.h"
 #include "volumes/clock.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -316,7 +317,7 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
         lob_nifti_swap_words(raw, bytes, h->type->word);
     }
     if (h->type->channels > 1) {
-        out->data = planes_of(raw, voxels, h->type->channels);
+        out->data = planes_of(raw, voxels * h->vectors, h->type->channels);
         free(raw);
         if (!out->data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
     }
@@ -389,6 +390,17 @@ static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources
     return st;
 }
 
+/* Every frame of every component becomes a component, which lie in the file in this order. */
+static lob_status take_all_frames(lob_nifti *h, const char *path, lob_error *error)
+{
+    const int64_t all = lob_product(h->vectors, h->frames, h->type->channels, 1);
+    if (all < 0 || all > INT_MAX)
+        return lob_fail(error, LOB_EDATA, "%s: has too many frames to be read together", path);
+    h->vectors *= h->frames;
+    h->frames = 1;
+    return LOB_OK;
+}
+
 /*
  * Find and check everything but the voxels, and fill in all of out but its data.
  *
@@ -422,7 +434,15 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
         if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
         if (st != LOB_OK) return st;
     }
+    const int64_t frames = h->frames;
+    if (options->frame == LOB_FRAME_ALL && frames > 1 && !options->header_only)
+        st = take_all_frames(h, where->path, error);
+    if (st != LOB_OK) return st;
     describe(out, h, frame);
+    if (h->frames != frames) {
+        out->frames = frames;
+        out->frame = LOB_FRAME_ALL;
+    }
     lob_nifti_geometry(&out->geometry, h, from->header_path, info);
     st = keep_header(&out->header, h, from, info, error);
     if (st != LOB_OK) return st;
@@ -585,6 +605,7 @@ const lob_format lob_format_nifti = {
     .name = lob_nifti_name,
     .suffixes = suffixes,
     .sniff = nifti_sniff,
+    .all_frames = true,
     .read = nifti_read,
     .write = lob_nifti_write,
     .open_planes = nifti_open_planes,

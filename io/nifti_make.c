@@ -38,22 +38,35 @@ size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan)
     return (h->extensions_size - LOB_NIFTI_EXTENDER + 15) / 16 * 16;
 }
 
+/* Frames that the volume holds. */
+static int64_t frames_of(const lob_volume *v)
+{
+    return v->frame == LOB_FRAME_ALL ? v->frames : 1;
+}
+
+/* Numbers of a voxel, in each frame, that are stored apart. */
+static int64_t vectors_of(const lob_volume *v, const lob_nifti_type *type)
+{
+    return v->channels / frames_of(v) / type->channels;
+}
+
 static const lob_nifti_type *stored_type(const lob_nifti_plan *plan, const lob_nifti *before)
 {
     const lob_volume *v = plan->volume;
-    const bool colour = v->type == LOB_U8 && (v->channels == 3 || v->channels == 4);
-    const bool interleave = colour && (!before || before->type->channels == v->channels);
-    return lob_nifti_type_for(v->type, interleave ? v->channels : 1);
+    const int channels = v->channels / (int)frames_of(v);
+    const bool colour = v->type == LOB_U8 && (channels == 3 || channels == 4);
+    const bool interleave = colour && (!before || before->type->channels == channels);
+    return lob_nifti_type_for(v->type, interleave ? channels : 1);
 }
 
-/* One frame of the volume on its grid; before's own numbers where they say the same. */
+/* The volume on its grid; before's own numbers where they say the same. */
 static void put_dims(unsigned char *header, const lob_volume *v, int64_t vectors,
                      const lob_nifti *before)
 {
-    const int64_t side[8] = {
-        vectors > 1 ? 5 : 3, v->dims.nx, v->dims.ny, v->dims.nz, 1, vectors, 1, 1};
+    const int64_t frames = frames_of(v), rank = vectors > 1 ? 5 : frames > 1 ? 4 : 3;
+    const int64_t side[8] = {rank, v->dims.nx, v->dims.ny, v->dims.nz, frames, vectors, 1, 1};
     const bool same = before && before->dims.nx == v->dims.nx && before->dims.ny == v->dims.ny &&
-                      before->dims.nz == v->dims.nz && before->frames == 1 &&
+                      before->dims.nz == v->dims.nz && before->frames == frames &&
                       before->vectors == vectors;
     for (int i = 0; i < 8; i++)
         lob_nifti_put_int(header, LOB_NIFTI_dim, i,
@@ -110,7 +123,7 @@ static void put_data_fields(unsigned char *header, const lob_volume *v, int64_t 
     const bool same_scaling = before && before->slope == v->slope && before->inter == v->inter;
     const bool same_values = same_scaling && before->type->type == v->type;
     const bool same_channels =
-        before && before->vectors * before->type->channels == (int64_t)v->channels;
+        before && before->vectors * before->type->channels == v->channels / frames_of(v);
 
     lob_nifti_put_real(header, LOB_NIFTI_scl_slope, 0, v->slope);
     lob_nifti_put_real(header, LOB_NIFTI_scl_inter, 0, v->inter);
@@ -137,7 +150,7 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
                      const lob_nifti_plan *plan, const lob_nifti *before)
 {
     const lob_volume *v = plan->volume;
-    const int64_t vectors = v->channels / type->channels;
+    const int64_t vectors = vectors_of(v, type);
     const int32_t size = version == 2 ? LOB_NIFTI2_BYTES : LOB_NIFTI1_BYTES;
     memset(header, 0, LOB_NIFTI_MAX_BYTES);
     memcpy(header, &size, sizeof size);
@@ -182,11 +195,12 @@ size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti
                                                           "", NULL, NULL) == LOB_OK;
     const bool on_grid = has && is_on_grid(v, &parsed);
     *type = stored_type(plan, has ? &parsed : NULL);
-    const int64_t vectors = v->channels / (*type)->channels;
+    const int64_t vectors = vectors_of(v, *type);
     int version = has ? parsed.version : 1;
     if (has) memcpy(carried, parsed.bytes, sizeof carried);
-    if (version == 1 && (v->dims.nx > NIFTI1_SIDE || v->dims.ny > NIFTI1_SIDE ||
-                         v->dims.nz > NIFTI1_SIDE || vectors > NIFTI1_SIDE)) {
+    if (version == 1 &&
+        (v->dims.nx > NIFTI1_SIDE || v->dims.ny > NIFTI1_SIDE || v->dims.nz > NIFTI1_SIDE ||
+         vectors > NIFTI1_SIDE || frames_of(v) > NIFTI1_SIDE)) {
         version = 2;
         if (has) {
             lob_nifti_widen(carried, parsed.bytes);

@@ -161,7 +161,7 @@ lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
                    t.head_bytes,
                    volume->data,
                    voxels * lob_type_of(volume->type)->bytes,
-                   t.type->channels > 1 ? (uint64_t)lob_voxels(volume) : 0,
+                   t.type->channels > 1 ? voxels / (uint64_t)t.type->channels : 0,
                    (unsigned)t.type->channels};
     st = write_content(&t.whole, &all, t.gz, options, error);
     if (st == LOB_OK) st = commit_target(&t, error);

@@ -1,16 +1,20 @@
 /*
  * Backends: the same algorithms on the CPU and on a GPU. A backend is a table of functions, one for
- * each algorithm; growcut.h, supervoxels.h, components.h and regions.h are their contracts. All
- * backends give the same bytes. The GPU's functions need a device in the context.
+ * each algorithm; growcut.h, supervoxels.h, components.h, filters.h and regions.h are their
+ * contracts. All backends give the same bytes. The GPU's functions need a device in the context.
  */
 #ifndef LOB_BACKENDS_H
 #define LOB_BACKENDS_H
 
 #include "kernels/components/components.h"
+#include "kernels/distance/distance.h"
+#include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/morphology/morphology.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
+#include "kernels/threshold/threshold.h"
 
 LOB_BEGIN_DECLS
 
@@ -26,12 +30,23 @@ typedef struct {
     lob_status (*components)(lob_components_output *out, const lob_components_input *in,
                              const lob_components_options *options, const lob_context *context,
                              lob_error *error);
+    lob_status (*filter)(lob_filter_output *out, const lob_filter_input *in,
+                         const lob_filter_options *options, const lob_context *context,
+                         lob_error *error);
+    lob_status (*distance)(const lob_distance_output *out, const lob_distance_input *in,
+                           const lob_distance_options *options, const lob_context *context,
+                           lob_error *error);
+    lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
+                             double radius, const lob_context *context, lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
                           const lob_regions_input *in, const lob_context *context,
                           lob_error *error);
     lob_status (*resample)(void *out, const lob_resample_input *in,
                            const lob_resample_options *options, const lob_context *context,
                            lob_error *error);
+    lob_status (*threshold)(uint8_t *labels, lob_threshold_stats *stats,
+                            const lob_threshold_input *in, const lob_threshold_options *options,
+                            const lob_context *context, lob_error *error);
 } lob_backend;
 
 /* All backends of this build, ending with NULL; the first is the CPU. */

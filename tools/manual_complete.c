@@ -49,7 +49,7 @@ void lob_print_bash(FILE *to, const lob_manual *m)
     for (size_t t = 0; t < m->count; t++)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
-            if (row->operand || row->kind == LOB_OPT_FLAG) continue;
+            if (row->operand || !lob_option_has_value(row)) continue;
             put_pattern(to, row);
             if (words_of(row)) {
                 fputs("words='", to);
@@ -93,7 +93,8 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
     for (size_t t = 0; t < m->count; t++)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
-            const bool flag = row->kind == LOB_OPT_FLAG;
+            const bool flag = !lob_option_has_value(row);
+            const char *const again = row->kind == LOB_OPT_STEP ? "*" : "";
             fputs(" \\\n                ", to);
             if (row->kind == LOB_OPT_WORDS) {
                 fputs("'*", to);
@@ -103,7 +104,7 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
                 fprintf(to, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter,
                         flag ? "" : "+", row->name, flag ? "" : "=");
             } else {
-                fprintf(to, "'--%s%s[", row->name, flag ? "" : "=");
+                fprintf(to, "'%s--%s%s[", again, row->name, flag ? "" : "=");
             }
             if (!row->operand) {
                 lob_put_quoted(to, row->help, "[]\\", "'\\''");
@@ -128,7 +129,7 @@ void lob_print_fish(FILE *to, const lob_manual *m)
                 fputs(row->operand ? " -f -a '" : " -x -a '", to);
                 put_words(to, words_of(row));
                 fputc('\'', to);
-            } else if (row->kind != LOB_OPT_FLAG) {
+            } else if (lob_option_has_value(row)) {
                 fputs(is_file(row) ? " -r -F" : " -x", to);
             }
             fputs(" -d '", to);

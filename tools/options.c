@@ -331,6 +331,15 @@ static lob_status take_word(const parser *p, const lob_option *row, const char *
     return LOB_OK;
 }
 
+static lob_status take_step(const parser *p, const lob_option *row, const char *text)
+{
+    lob_steps *const steps = row->target;
+    if (steps->count == LOB_STEPS)
+        return lob_fail(p->error, LOB_EARG, "--%s: more than %d steps", row->name, LOB_STEPS);
+    steps->step[steps->count++] = (lob_step){row->name, text};
+    return LOB_OK;
+}
+
 static lob_status take(const parser *p, const lob_option *row, const char *text)
 {
     static lob_status (*const takes[])(const parser *, const lob_option *, const char *) = {
@@ -341,8 +350,20 @@ static lob_status take(const parser *p, const lob_option *row, const char *text)
         [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
         [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
         [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
+        [LOB_OPT_STEP] = take_step,
     };
     return takes[row->kind](p, row, text);
+}
+
+lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
+{
+    const parser p = {.error = error};
+    return take(&p, row, text);
+}
+
+bool lob_option_has_value(const lob_option *row)
+{
+    return row->kind != LOB_OPT_FLAG && (row->kind != LOB_OPT_STEP || row->unit);
 }
 
 static lob_status unknown(const parser *p, const char *argument, const char *name, size_t length)
@@ -378,7 +399,7 @@ static lob_status take_long(const parser *p, const char *argument, const char *n
     const lob_option *row = find(p, name, length, '\0');
     if (!row) return unknown(p, argument, name, length);
     const char *joined = name[length] ? name + length + 1 : NULL;
-    if (row->kind != LOB_OPT_FLAG) return take_value(p, row, joined, next, used);
+    if (lob_option_has_value(row)) return take_value(p, row, joined, next, used);
     if (joined) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
     return take(p, row, NULL);
 }
@@ -389,7 +410,7 @@ static lob_status take_letters(const parser *p, const char *argument, const char
     for (const char *at = argument + 1; *at; at++) {
         const lob_option *row = find(p, at, 1, *at);
         if (!row) return unknown(p, argument, at, 1);
-        if (row->kind != LOB_OPT_FLAG) return take_value(p, row, at[1] ? at + 1 : NULL, next, used);
+        if (lob_option_has_value(row)) return take_value(p, row, at[1] ? at + 1 : NULL, next, used);
         const lob_status st = take(p, row, NULL);
         if (st != LOB_OK) return st;
     }
@@ -503,6 +524,19 @@ static void bytes_text(char *text, size_t size, const lob_option *row)
     snprintf(text, size, "%lld%s", (long long)v, units[unit]);
 }
 
+/* The values of the steps of this name, "1mm; 2mm". */
+static void steps_text(char *text, size_t size, const lob_option *row)
+{
+    const lob_steps *const steps = row->target;
+    for (int i = 0; i < steps->count; i++) {
+        const size_t used = strlen(text);
+        const lob_step *const step = &steps->step[i];
+        if (step->name != row->name) continue;
+        snprintf(text + used, size - used, "%s%s", used ? "; " : "",
+                 step->text ? step->text : "true");
+    }
+}
+
 void lob_option_text(char *text, size_t size, const lob_option *row)
 {
     assert(size > 0);
@@ -553,6 +587,9 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
         }
         break;
     }
+    case LOB_OPT_STEP:
+        steps_text(text, size, row);
+        break;
     case LOB_OPT_DEVICE: {
         const lob_device_choice *device = row->target;
         if (device->index > 0)

@@ -38,7 +38,9 @@ typedef enum {
     LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
-    LOB_OPT_WORDS   /* lob_words: all operands that are left; the last row of its table */
+    LOB_OPT_WORDS,  /* lob_words: all operands that are left; the last row of its table */
+    LOB_OPT_STEP    /* lob_steps: appended, in the order of the command line; the command reads the
+                       value. Without a unit it takes none */
 } lob_option_kind;
 
 /* What an input or output file holds. Images and labels have a suffix that names their format; the
@@ -63,6 +65,18 @@ typedef struct {
     const char *word[LOB_WORDS];
     int count;
 } lob_words;
+enum { LOB_STEPS = 64 };
+
+/* Steps as they were typed, in their order; they point into argv and the table. */
+typedef struct {
+    struct lob_step {
+        const char *name; /* of the option: "median" */
+        const char *text; /* its value; NULL where it takes none */
+    } step[LOB_STEPS];
+    int count;
+} lob_steps;
+
+typedef struct lob_step lob_step;
 
 typedef struct {
     lob_option_kind kind;
@@ -162,6 +176,13 @@ typedef struct {
         .unit = "auto|cpu|cuda|cuda:N", .help = help_, __VA_ARGS__                                 \
     }
 
+/* Rows of several names share one lob_steps. */
+#define OPT_STEP(name_, pointer, unit_, help_, ...)                                      \
+    {                                                                                    \
+        .kind = LOB_OPT_STEP, .name = name_, .target = LOB_TARGET(pointer, lob_steps *), \
+        .unit = unit_, .help = help_, __VA_ARGS__                                        \
+    }
+
 /* Operands, in the order they are typed; say .required = true where one cannot be left out. */
 #define OPERAND_INPUT(name_, pointer, content_, help_, ...) \
     OPT_INPUT(name_, pointer, content_, help_, .operand = true, __VA_ARGS__)
@@ -184,15 +205,22 @@ typedef struct {
  *
  * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE, and letters of
  * flags may stand together (-qv); '-' and '_'
- * inside a name are the same; a name must be whole; of an option given twice the last counts; after
- * "--" everything is an operand. A value that is an argument of its own may start with '-' (a
- * negative number) but not with "--", which is taken for a forgotten value.
+ * inside a name are the same; a name must be whole; of an option given twice the last counts, but
+ * steps are all kept; after "--" everything is an operand. A value that is an argument of its own
+ * may start with '-' (a negative number) but not with "--", which is taken for a forgotten value.
  *
  * Returns LOB_OK or LOB_EARG (unknown option, with the nearest name; missing, malformed or
  * out-of-range value; missing or surplus operand).
  */
 lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
                      int count, lob_error *error);
+
+/* Parse one value into a row's variable, as lob_parse does: for steps, whose values a command takes
+ * apart with rows of its own. */
+lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error);
+
+/* Is the row's option followed by a value? */
+bool lob_option_has_value(const lob_option *row);
 
 /* Is this flag among the arguments (before any "--")? For --help, which must see the defaults. */
 bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,

@@ -136,6 +136,9 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out);
 lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type type, int channels,
                              const char *path);
 
+/* The same for a volume whose dims, type, channels, frames and scale say it. */
+lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path);
+
 /*
  * Call make to write an output, and remember the file for the report and for cleaning up.
  *

@@ -101,8 +101,13 @@ lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type ty
                              const char *path)
 {
     const lob_volume kind = {.dims = like->dims, .type = type, .channels = channels, .slope = 1.0};
+    return lob_session_check_volume(s, &kind, path);
+}
+
+lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path)
+{
     if (!path || lob_session_is_stored(s, path)) return LOB_OK;
-    return lob_check_volume(&kind, path, &s->error);
+    return lob_check_volume(volume, path, &s->error);
 }
 
 /* The files that a path stands for; false without memory. */

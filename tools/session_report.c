@@ -61,9 +61,13 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    cJSON_AddNumberToObject(file, "channels", v->channels);
+    const int64_t together = v->frame == LOB_FRAME_ALL ? v->frames : 1;
+    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / together));
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
-    cJSON_AddNumberToObject(file, "frame", (double)v->frame);
+    if (v->frame == LOB_FRAME_ALL)
+        cJSON_AddStringToObject(file, "frame", "all");
+    else
+        cJSON_AddNumberToObject(file, "frame", (double)v->frame);
     cJSON_AddItemToObject(file, "spacing_mm", cJSON_CreateDoubleArray(v->geometry.spacing_mm, 3));
     cJSON_AddStringToObject(file, "orientation", v->geometry.unoriented ? "unknown" : code);
     if (v->slope != 1.0 || v->inter != 0.0) {
@@ -98,6 +102,19 @@ void lob_report_output(lob_session *s, const lob_volume *volume, const char *pat
     lob_sums_belong(s, path, file);
 }
 
+/* The values of all steps of a row's name, in their order; true where it takes none. */
+static cJSON *step_values(const lob_option *row)
+{
+    const lob_steps *const steps = row->target;
+    cJSON *const values = cJSON_CreateArray();
+    for (int i = 0; i < steps->count; i++)
+        if (steps->step[i].name == row->name)
+            cJSON_AddItemToArray(values, steps->step[i].text
+                                             ? cJSON_CreateString(steps->step[i].text)
+                                             : cJSON_CreateTrue());
+    return values;
+}
+
 /* The row's value, typed; null where the variable stands for "not given". */
 static cJSON *option_value(const lob_option *row)
 {
@@ -105,6 +122,7 @@ static cJSON *option_value(const lob_option *row)
     lob_option_text(text, sizeof text, row);
     if (row->kind == LOB_OPT_FLAG) return cJSON_CreateBool(*(const bool *)row->target);
     if (text[0] == '\0') return cJSON_CreateNull();
+    if (row->kind == LOB_OPT_STEP) return step_values(row);
     switch (row->kind) {
     case LOB_OPT_INT:
         return cJSON_CreateNumber(*(const int *)row->target);

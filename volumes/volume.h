@@ -25,6 +25,9 @@ typedef struct {
     size_t extensions_size;
 } lob_header;
 
+/* In place of a frame's number: the volume holds all of them. */
+enum { LOB_FRAME_ALL = -3 };
+
 typedef struct {
     void *data; /* channels * nx*ny*nz voxels, channel after channel; malloc'ed */
     lob_type type;
@@ -33,8 +36,9 @@ typedef struct {
     double slope, inter; /* a voxel's value is slope * stored + inter; 1 and 0 when not scaled */
     lob_geometry geometry;
     lob_header header;
-    int64_t frames;        /* time frames in the file; data holds one of them */
-    int64_t frame;         /* which one, from 0 */
+    int64_t frames; /* time frames in the file; data holds one of them, or all */
+    int64_t frame;  /* which one, from 0; LOB_FRAME_ALL: all, and channels counts every frame of
+                       every channel, frame after frame of a channel */
     lob_label_names names; /* of labels, where the file has them */
 } lob_volume;
 

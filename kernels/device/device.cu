@@ -345,6 +345,12 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
     return LOB_OK;
 }
 
+void lob_device_count_bytes(lob_device *device, int64_t up, int64_t down)
+{
+    device->traffic.upload_bytes += up;
+    device->traffic.download_bytes += down;
+}
+
 void *lob_device_stream(const lob_device *device)
 {
     return device->stream;

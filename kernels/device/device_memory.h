@@ -111,6 +111,9 @@ lob_status lob_device_receive(lob_device *device, const lob_device_array *arrays
 /* Bytes of all voxels of a volume, all channels; -1 beyond INT64_MAX / 8. */
 int64_t lob_device_bytes_of(const lob_volume *volume);
 
+/* Count bytes that an algorithm copied by streams of its own, which overlap with its work. */
+void lob_device_count_bytes(lob_device *device, int64_t up, int64_t down);
+
 /* ---- refusals that several algorithms share ---- */
 
 lob_status lob_device_missing(lob_error *error);   /* no GPU was opened */

@@ -40,6 +40,7 @@ typedef struct {
     const lob_filter_step *step;
     const lob_filter_options *options;
     double spacing_mm[3];
+    int64_t origin[3];     /* the voxel of the whole volume where the image begins: a slab's */
     const uint8_t *mask;   /* NULL: everything is data */
     bool finite;           /* known: no value is NaN or infinite, so nothing needs to look */
     lob_filter_map before; /* applied to each value that is read */

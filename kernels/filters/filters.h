@@ -104,6 +104,13 @@ typedef struct {
     int step_count;
 } lob_filter_input;
 
+/* How an image went through a device in slabs: seconds that each kind of work took by itself, which
+ * add up to more than the wall time where they overlap. */
+typedef struct {
+    int64_t slabs; /* 0: it did not */
+    double upload_s, compute_s, download_s, wall_s;
+} lob_filter_stream;
+
 typedef struct {
     void *data; /* channels * nx*ny*nz, malloc'ed */
     lob_type type;
@@ -113,10 +120,16 @@ typedef struct {
     int64_t not_data;                       /* voxels of the image that are NaN or infinite in a
                                                channel, or outside the mask */
     int64_t working_bytes;                  /* peak of working memory, beyond input and output */
+    lob_filter_stream stream;               /* on a GPU */
 } lob_filter_output;
 
 /* Free the data. */
 void lob_filter_output_free(lob_filter_output *out);
+
+/* The type and the number of channels that a chain gives. Returns what the chain would for its
+ * input and options. */
+lob_status lob_filter_result(lob_type *type, int *channels, const lob_filter_input *in,
+                             const lob_filter_options *options, lob_error *error);
 
 /*
  * Run the chain.

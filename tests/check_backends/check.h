@@ -35,9 +35,27 @@ typedef int check_bench(const lob_context *context, const bench_options *options
 
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
+check_cases check_distance_cases;
 check_cases check_growcut_cases, check_supervoxels_cases;
 check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
+check_repeats check_distance_repeats;
+check_bench bench_distance;
 check_bench bench_components, bench_growcut, bench_supervoxels;
+
+/* Chains of filters; in a build with CUDA. */
+check_cases check_filters_cases;
+check_repeats check_filters_repeats;
+check_bench bench_filters;
+
+/* Median and box, as steps; in a build with CUDA. */
+check_cases check_median_cases;
+check_repeats check_median_repeats;
+check_bench bench_median_steps;
+
+/* Thresholds: the slot, and denoising by the slot for filters. */
+check_cases check_threshold_cases;
+check_repeats check_threshold_repeats;
+check_bench bench_threshold;
 
 typedef struct {
     const char *name; /* as the slot in lob_backend */

@@ -193,6 +193,8 @@ PLACES = {
     "as mask of a cut": lambda bad: [*CUT, "--mask", bad],
     "as truth": lambda bad: ["compare", "--supervoxels", bad, "seeds.nii.gz"],
     "as supervoxels": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", bad],
+    "cut by a threshold": lambda bad: ["threshold", bad, "-o", "out.nii.gz"],
+    "as mask of a threshold": lambda bad: ["threshold", "image.nii.gz", "-o", "out.nii.gz", "--mask", bad],
     "as their image": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", bad],
 }
 

@@ -97,6 +97,7 @@ NO_PICTURE = [
     ("means of scaled values", np.ones((*SHAPE[:2], 1), np.uint8), FLAT, "holds no scale, and this volume's values are 2 times"),
     ("pieces of a volume", None, COUNT, SLICES),
     ("pieces of a volume by planes", None, [*COUNT, "--max-memory", "45KiB"], SLICES),
+    ("classes of a volume", None, ["threshold", "image.nii.gz", "-o", "out.png"], SLICES),
     ("grown labels of a volume", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.png"], SLICES),
     ("strength", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.nii", "--strength", "out.png"], SLICES),
     ("ties", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.nii", "--tie", "out.png"], SLICES),

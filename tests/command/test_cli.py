@@ -192,6 +192,7 @@ def test_skip_existing(folder):
 SKIPS = [
     ("components", ["components", "image.nii", "-o", "o.nii", "--table", "t.tsv"]),
     ("supervoxels", ["supervoxels", "image.nii", "-o", "o.hdr", "--size", "8vox"]),
+    ("threshold", ["threshold", "image.nii", "-o", "o.nii", "--above", "500"]),
     ("a table alone", ["stats", "image.nii", "seeds.nii", "--table", "t.tsv"]),
     ("convert", ["convert", "image.nii", "o.h5"]),
     ("preview", ["preview", "image.nii", "-o", "o.png"]),
@@ -340,6 +341,8 @@ FINISHED = [
      r"components: wrote \S+, \S+ and r.json \(components: 1\) in [\d.]+ s"),
     (["supervoxels", "image.nii", "-o", "o.nii", "--size", "8vox"],
      r"supervoxels: wrote o.nii \(supervoxels: \d+\) in [\d.]+ s"),
+    (["threshold", "image.nii", "-o", "o.nii", "--above", "500"],
+     r"threshold: wrote o.nii \(voxels labelled: \d+\) in [\d.]+ s"),
     (["stats", "image.nii", "seeds.nii", "--table", "t.tsv"], r"stats: wrote t.tsv \(labels measured: 2\) in [\d.]+ s"),
     (["convert", "image.nii", "o.h5"], r"convert: wrote o.h5 in [\d.]+ s"),
     (["preview", "image.nii", "-o", "p.png"], r"preview: wrote p.png in [\d.]+ s"),

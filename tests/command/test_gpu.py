@@ -90,6 +90,13 @@ def test_too_little_memory_for_components(scan_folder, table):
     assert not (scan_folder / "refused.nii.gz").exists() and not (scan_folder / "refused.tsv").exists()
 
 
+@pytest.mark.parametrize("way", [("--otsu", 3), ("--percentile", 70), ("--above", 100), ("--hysteresis", "50,120")])
+def test_thresholds(scan_folder, way):
+    for device in ("cpu", "cuda"):
+        good("threshold", "image.nii.gz", "-o", f"{device}.nii.gz", *way, "--device", device, "--force", cwd=scan_folder)
+    assert (scan_folder / "cpu.nii.gz").read_bytes() == (scan_folder / "cuda.nii.gz").read_bytes()
+
+
 def cut(folder, name, *options):
     """Cut the scan_folder into supervoxels; returns the bytes of every file that can be asked for."""
     files = [f"{name}{end}" for end in (".nii.gz", "-mean.nii.gz", "-lines.nii.gz", ".tsv", "-graph.tsv")]

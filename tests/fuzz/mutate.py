@@ -40,6 +40,8 @@ COMMANDS = [
     "components BAD -o out.nii --mask TWIN --slices axial --max-memory 64MiB",
     "supervoxels BAD -o out.nii --size 3vox --graph out.tsv",
     "supervoxels BAD -o out.nii --count 9 --mask TWIN --method lsc",
+    "threshold BAD -o out.nii --otsu 3",
+    "threshold BAD -o out.nii --hysteresis 3,9 --mask TWIN",
     "stats BAD TWIN",
     "stats scan.nii BAD",
     "preview BAD -o out.png",

@@ -12,6 +12,7 @@ typedef struct {
     lob_size extent;
     int64_t bytes;
     lob_device_choice device;
+    lob_steps steps;
 } variables;
 
 static variables fresh(void)
@@ -30,7 +31,7 @@ static variables fresh(void)
     };
 }
 
-enum { ROWS = 15 };
+enum { ROWS = 18 };
 
 static void make_rows(lob_option *rows, variables *v)
 {
@@ -50,6 +51,9 @@ static void make_rows(lob_option *rows, variables *v)
         OPT_BYTES("bytes", &v->bytes, "a size"),
         OPT_DEVICE("device", &v->device, "a device"),
         OPT_TEXT("text", &v->text, "TEXT", "some text"),
+        OPT_STEP("blur", &v->steps, "R", "a step"),
+        OPT_STEP("turn", &v->steps, NULL, "a step without a value"),
+        OPT_STEP("mix", &v->steps, "A", "another step", .letter = 'm'),
     };
     assert_int_equal(COUNT(all), ROWS);
     memcpy(rows, all, sizeof all);
@@ -243,6 +247,56 @@ TEST(test_refused)
 }
 
 /* What was wrong leaves the variable as it was. */
+TEST(test_steps_keep_their_order)
+{
+    char line[] = "a.nii --blur 1 --turn --mix=2 --blur 3vox -m -4 --turn", *words[16];
+    static const struct {
+        const char *name, *text;
+    } want[] = {
+        {"blur", "1"   },
+        {"turn", NULL  },
+        {"mix",  "2"   },
+        {"blur", "3vox"},
+        {"mix",  "-4"  },
+        {"turn", NULL  },
+    };
+    variables v = fresh();
+    lob_option rows[ROWS];
+    lob_error error = {.text = ""};
+    make_rows(rows, &v);
+    const lob_option_table table = {"Options", rows, ROWS};
+    const int count = split(line, words, 16);
+    assert_int_equal(lob_parse(&table, 1, words, count, &error), LOB_OK);
+    assert_int_equal(v.steps.count, COUNT(want));
+    for (size_t i = 0; i < COUNT(want); i++) {
+        assert_string_equal(v.steps.step[i].name, want[i].name);
+        if (want[i].text)
+            assert_string_equal(v.steps.step[i].text, want[i].text);
+        else
+            assert_null(v.steps.step[i].text);
+    }
+    char text[64];
+    lob_option_text(text, sizeof text, &rows[ROWS - 3]);
+    assert_string_equal(text, "1; 3vox");
+    lob_option_text(text, sizeof text, &rows[ROWS - 2]);
+    assert_string_equal(text, "true; true");
+}
+
+TEST(test_too_many_steps)
+{
+    char image[] = "a.nii", turn[] = "--turn", *words[LOB_STEPS + 2] = {image};
+    variables v = fresh();
+    lob_option rows[ROWS];
+    lob_error error = {.text = ""};
+    make_rows(rows, &v);
+    const lob_option_table table = {"Options", rows, ROWS};
+    for (int i = 1; i < LOB_STEPS + 2; i++) words[i] = turn;
+    assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 1, &error), LOB_OK);
+    v.steps.count = 0;
+    assert_int_equal(lob_parse(&table, 1, words, LOB_STEPS + 2, &error), LOB_EARG);
+    assert_string_equal(error.text, "--turn: more than 64 steps");
+}
+
 TEST(test_refused_value_changes_nothing)
 {
     static const char *const lines[][2] = {

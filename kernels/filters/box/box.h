@@ -1,0 +1,41 @@
+/*
+ * Box: each voxel takes the mean of the (2 rx + 1)(2 ry + 1)(2 rz + 1) places around it, of those
+ * that hold data.
+ *
+ * A mean along x, then one of these along y, then along z. Values become float32 when they are
+ * read; each sum runs along its line in double, one value in and one out, and begins anew at every
+ * multiple of lob_box_block, so the cost does not grow with the radius and the rounding of one part
+ * of a line reaches no other. What an axis gives is rounded to float32. So the mean of integers
+ * below 2^24 or of float32 data is off by at most 3 roundings to float32 of the mean magnitude,
+ * and by 2^-40 of the largest magnitude within reach.
+ *
+ * With a mask, or values that may not be finite, sums of the data and of their number go the same
+ * way, as float32 multiples of powers of two, and are divided at the end: 5 roundings instead of 3.
+ */
+#ifndef LOB_BOX_H
+#define LOB_BOX_H
+
+#include "kernels/filters/filter_step.h"
+
+LOB_BEGIN_DECLS
+
+/* Voxels on each side, along an axis, that a voxel's mean depends on: radius and block. */
+int64_t lob_box_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
+
+/*
+ * Run a step.
+ *
+ *   out  out  float32
+ *   in   in   any type
+ *
+ * Working memory: none for each voxel, or 4 bytes for each of a channel with a mask or values that
+ * may not be finite (on a GPU 4, or 8); and a few lines for each thread.
+ * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_box_cpu(const lob_filter_image *out, const lob_filter_image *in,
+                       const lob_filter_call *call, const lob_context *context, lob_budget *budget,
+                       lob_error *error);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * Lines along x, and lines along x whose means go on along y without leaving shared memory.
+ *
+ * A block takes a tile: some blocks of sums along x, and rows. With `both` the rows are those of
+ * blocks of sums along y, with the rows around that their windows reach. Rows lie in shared memory
+ * at an odd pitch, so that the lanes of a warp, which sum different rows, use different banks.
+ */
+#ifndef LOB_BOX_ROWS_CUDA_CUH
+#define LOB_BOX_ROWS_CUDA_CUH
+
+#include "kernels/filters/box/box_params_cuda.cuh"
+
+namespace lob
+{
+namespace filters
+{
+
+struct box_rows {
+    float *out;
+    box_input in;
+    lob_box_pass x, y;             /* y: with both */
+    int64_t rows;                  /* of all planes; with both: planes */
+    int64_t tile_x, tiles_x;       /* blocks of sums that a thread block takes; of a row */
+    int64_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
+    int places_pitch, means_pitch; /* from row to row in shared memory, in floats */
+    int most_rows;                 /* of a tile, those around too */
+};
+
+enum { BOX_TILE_X = 128, BOX_TILE_Y = 64 };
+
+/* The part of a tile that a block reads and sums: rows that begin at voxels of the input. */
+struct box_tile {
+    int64_t first;      /* along x: where the first window begins */
+    int64_t begin, end; /* voxels along x that come out */
+    int64_t b0, b1;     /* their blocks of sums */
+    int rows;
+};
+
+static __device__ inline box_tile tile_of(const box_rows &p, int64_t number)
+{
+    const int64_t blocks = lob_box_blocks(&p.x);
+    box_tile t;
+    t.b0 = number * p.tile_x;
+    t.b1 = t.b0 + p.tile_x < blocks ? t.b0 + p.tile_x : blocks;
+    t.begin = lob_box_block_begin(&p.x, t.b0);
+    t.end = box_block_end(p.x, t.b1 - 1);
+    t.first = t.begin - p.x.radius;
+    t.rows = 0;
+    return t;
+}
+
+/* Read the tile's rows; row_of(j) is the first voxel of its row j, or -1: what is outside. */
+template <typename ROW>
+static __device__ inline void read_rows(float *places, const box_rows &p, const box_tile &t,
+                                        ROW row_of)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int width = (int)(t.end - t.begin + 2 * p.x.radius);
+    const bool inside = t.first >= 0 && t.first + width <= p.x.n;
+    for (int j = warp; j < t.rows; j += BOX_WARPS) {
+        const int64_t row = row_of(j);
+        float *const to = places + j * p.places_pitch;
+        if (row < 0) continue;
+        if (inside && p.in.floats) {
+            const float *const from = p.in.floats + row + t.first;
+#pragma unroll 5
+            for (int i = lane; i < width; i += WARP) to[i] = from[i];
+            continue;
+        }
+        for (int i = lane; i < width; i += WARP) {
+            const int64_t at = lob_edge_position(t.first + i, p.x.n, p.x.edge);
+            to[i] = at < 0 ? p.x.outside : box_value(p.in, row + at);
+        }
+    }
+}
+
+/* Sum the rows along x, from places to means. */
+template <typename ROW>
+static __device__ inline void sum_rows(float *means, const float *places, const box_rows &p,
+                                       const box_tile &t, ROW row_of)
+{
+    const int tasks = t.rows * (int)(t.b1 - t.b0);
+    for (int task = (int)threadIdx.x; task < tasks; task += BOX_THREADS) {
+        const int j = task % t.rows;
+        const int64_t b = t.b0 + task / t.rows, begin = lob_box_block_begin(&p.x, b);
+        const int64_t end = box_block_end(p.x, b);
+        float *const to = means + j * p.means_pitch - t.begin;
+        if (row_of(j) < 0)
+            for (int64_t i = begin; i < end; i++) to[i] = p.y.outside;
+        else
+            box_sum_block(p.x, places + j * p.places_pitch + (begin - t.begin), 1, begin, end,
+                          [&](int64_t i, float value) { to[i] = value; });
+    }
+}
+
+static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_rows p)
+{
+    extern __shared__ float shared[];
+    float *const means = shared + p.most_rows * p.places_pitch;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int64_t first = blockIdx.x / p.tiles_x * p.tile_y;
+    box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
+    t.rows = (int)(first + p.tile_y < p.rows ? p.tile_y : p.rows - first);
+    const auto row_of = [&](int j) { return (first + j) * p.x.n; };
+    read_rows(shared, p, t, row_of);
+    __syncthreads();
+    sum_rows(means, shared, p, t, row_of);
+    __syncthreads();
+    for (int j = warp; j < t.rows; j += BOX_WARPS)
+        for (int64_t i = t.begin + lane; i < t.end; i += WARP)
+            p.out[(first + j) * p.x.n + i] = means[j * p.means_pitch + (i - t.begin)];
+}
+
+static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_columns_kernel(const box_rows p)
+{
+    extern __shared__ float shared[];
+    float *const means = shared + p.most_rows * p.places_pitch;
+    const int64_t blocks = lob_box_blocks(&p.y), r = p.y.radius;
+    const int64_t b0 = blockIdx.x / p.tiles_x % p.tiles_y * p.tile_y;
+    const int64_t b1 = b0 + p.tile_y < blocks ? b0 + p.tile_y : blocks;
+    const int64_t plane = blockIdx.x / p.tiles_x / p.tiles_y * p.x.n * p.y.n;
+    const int64_t first = lob_box_block_begin(&p.y, b0) - r;
+    box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
+    t.rows = (int)(box_block_end(p.y, b1 - 1) + r - first);
+    const auto row_of = [&](int j) {
+        const int64_t at = lob_edge_position(first + j, p.y.n, p.y.edge);
+        return at < 0 ? (int64_t)-1 : plane + at * p.x.n;
+    };
+    read_rows(shared, p, t, row_of);
+    __syncthreads();
+    sum_rows(means, shared, p, t, row_of);
+    __syncthreads();
+    const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
+    for (int task = (int)threadIdx.x; task < tasks; task += BOX_THREADS) {
+        const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
+        const int column = task % width;
+        float *const to = p.out + plane + t.begin + column;
+        box_sum_block(p.y, means + (begin - r - first) * p.means_pitch + column, p.means_pitch,
+                      begin, box_block_end(p.y, b),
+                      [&](int64_t i, float value) { to[i * p.x.n] = value; });
+    }
+}
+
+static inline int64_t at_least_one(int64_t n)
+{
+    return n > 0 ? n : 1;
+}
+
+/* Lay out shared memory; returns its bytes. */
+static int64_t lay_out_rows(box_rows *p, int64_t around_y)
+{
+    const int64_t blocks = lob_box_blocks(&p->x);
+    p->tile_x = at_least_one(BOX_TILE_X / p->x.block);
+    p->tiles_x = (blocks + p->tile_x - 1) / p->tile_x;
+    const int64_t whole = p->tile_x * p->x.block, width = whole < p->x.n ? whole : p->x.n;
+    const int64_t rows = around_y < 0 ? p->tile_y : p->tile_y * p->y.block + around_y;
+    p->places_pitch = (int)((width + 2 * p->x.radius) | 1);
+    p->means_pitch = (int)(width | 1);
+    p->most_rows = (int)rows;
+    return (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float);
+}
+
+/* Whether a tile along x and y fits. */
+static bool rows_columns_fit(box_rows *p, int64_t *shared)
+{
+    const int64_t blocks = lob_box_blocks(&p->y);
+    if (p->x.radius > BOX_TILE_X || p->y.radius > BOX_TILE_Y) return false;
+    p->tile_y = at_least_one(BOX_TILE_Y / p->y.block);
+    p->tiles_y = (blocks + p->tile_y - 1) / p->tile_y;
+    *shared = lay_out_rows(p, 2 * p->y.radius);
+    return *shared <= BOX_SHARED;
+}
+
+static lob_status run_rows_columns(lob_device *device, const box_rows &p, int64_t shared,
+                                   lob_error *error)
+{
+    const int64_t grid = p.rows * p.tiles_y * p.tiles_x;
+    if (grid > INT32_MAX) return lob_device_too_large(error);
+    LOB_TRY(lob_allow_shared(rows_columns_kernel, BOX_SHARED, error));
+    return lob_launch(device, rows_columns_kernel, "box along rows and columns", grid, BOX_THREADS,
+                      (size_t)shared, p, error);
+}
+
+/* Whether a tile along x fits. */
+static bool rows_fit(box_rows *p, int64_t *shared)
+{
+    p->tile_y = BOX_TILE_Y;
+    p->tiles_y = (p->rows + p->tile_y - 1) / p->tile_y;
+    if (p->x.radius > BOX_SHARED) return false;
+    *shared = lay_out_rows(p, -1);
+    return *shared <= BOX_SHARED;
+}
+
+static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
+{
+    const int64_t grid = p.tiles_y * p.tiles_x;
+    if (grid > INT32_MAX) return lob_device_too_large(error);
+    LOB_TRY(lob_allow_shared(rows_kernel, BOX_SHARED, error));
+    return lob_launch(device, rows_kernel, "box along rows", grid, BOX_THREADS, (size_t)shared, p,
+                      error);
+}
+
+} /* namespace filters */
+} /* namespace lob */
+
+#endif

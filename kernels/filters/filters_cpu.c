@@ -1,0 +1,258 @@
+/*
+ * Filters on the CPU: the plan's passes, one after the other, on the whole image or, where memory
+ * is short, slab by slab.
+ *
+ * A part of the plan is a run of passes of which only the first may need a statistic of all that it
+ * reads; the image between two parts is therefore always whole.
+ */
+#include "kernels/filters/filter_kinds.h"
+#include "kernels/filters/filter_slabs.h"
+#include "kernels/filters/filters_tuned.h"
+#include "kernels/filters/pointwise.h"
+#include "kernels/filters/statistics.h"
+
+typedef struct {
+    const lob_filter_input *in;
+    lob_filter_plan plan;
+    lob_filter_output *out;
+    const lob_context *context;
+    lob_budget budget;
+    lob_error *error;
+    int64_t origin[3];  /* of the slab at hand */
+    double from, share; /* of the progress: what the work at hand covers */
+    double shown;       /* progress never goes back, though an attempt may be repeated */
+} chain;
+
+/* ---- progress ---- */
+
+static int on_progress(void *user, double done)
+{
+    chain *c = user;
+    const double now = c->from + c->share * done;
+    if (now > c->shown) c->shown = now;
+    return c->context->progress(c->context->user, c->shown);
+}
+
+/* The context of a step: its progress is a share of the chain's. */
+static lob_context inner_context(chain *c)
+{
+    lob_context inner = *c->context;
+    if (inner.progress) {
+        inner.progress = on_progress;
+        inner.user = c;
+    }
+    return inner;
+}
+
+static lob_status show(chain *c)
+{
+    return c->context->progress && on_progress(c, 0.0) ? LOB_ECANCEL : LOB_OK;
+}
+
+/* ---- passes ---- */
+
+static lob_filter_image written_by(const lob_filter_pass *pass, void *data, lob_dims dims)
+{
+    return (lob_filter_image){data, pass->to, dims, pass->to_channels};
+}
+
+static lob_status run_pass(chain *c, const lob_filter_pass *pass, const lob_filter_image *out,
+                           const lob_filter_image *in, const uint8_t *mask)
+{
+    LOB_TRY(show(c));
+    if (pass->kind != LOB_PASS_STEP) {
+        lob_pointwise_run(out, in, pass, c->context->threads);
+        return LOB_OK;
+    }
+    const lob_context context = inner_context(c);
+    const lob_filter_call call = lob_filter_plan_call(&c->plan, pass, mask, c->origin);
+    return lob_filter_kinds[pass->of.kind].run(out, in, &call, &context, &c->budget, c->error);
+}
+
+/* Run passes first .. end - 1 from one image to another. */
+static lob_status run_passes(chain *c, int first, int end, lob_filter_image in, void *out,
+                             const uint8_t *mask)
+{
+    int place[LOB_FILTER_MAX_STEPS + 2];
+    int64_t bytes[2];
+    void *image[3] = {out, NULL, NULL};
+    const double from = c->from, share = c->share;
+    lob_filter_plan_places(&c->plan, first, end, lob_dims_voxels(in.dims), place, bytes);
+    lob_status st = LOB_OK;
+    for (int k = 0; k < 2 && st == LOB_OK; k++)
+        if (bytes[k] > 0) st = lob_budget_alloc(&c->budget, &image[k + 1], bytes[k], 1, c->error);
+    for (int i = first; i < end && st == LOB_OK; i++) {
+        const lob_filter_pass *pass = &c->plan.pass[i];
+        const lob_filter_image to = written_by(pass, image[place[i - first]], in.dims);
+        c->share = share / (end - first);
+        c->from = from + c->share * (i - first);
+        st = run_pass(c, pass, &to, &in, mask);
+        in = to;
+    }
+    for (int k = 0; k < 2; k++) lob_budget_free(&c->budget, image[k + 1], bytes[k], 1);
+    c->from = from;
+    c->share = share;
+    return st;
+}
+
+/* ---- slabs ---- */
+
+/* Memory of a slab, with its halo. */
+typedef struct {
+    void *in, *out;
+    uint8_t *mask;
+    int64_t in_bytes, out_bytes, mask_bytes;
+} slab_memory;
+
+static lob_status allocate(chain *c, slab_memory *m, int64_t voxels, const lob_filter_image *in,
+                           const lob_filter_pass *last)
+{
+    m->in_bytes = voxels * in->channels * (int64_t)lob_type_of(in->type)->bytes;
+    m->out_bytes = lob_filter_pass_bytes(last, voxels);
+    m->mask_bytes = c->in->mask ? voxels : 0;
+    LOB_TRY(lob_budget_alloc(&c->budget, &m->in, m->in_bytes, 1, c->error));
+    LOB_TRY(lob_budget_alloc(&c->budget, &m->out, m->out_bytes, 1, c->error));
+    if (m->mask_bytes) LOB_TRY(lob_budget_alloc(&c->budget, &m->mask, m->mask_bytes, 1, c->error));
+    return LOB_OK;
+}
+
+static void release(chain *c, slab_memory *m)
+{
+    lob_budget_free(&c->budget, m->in, m->in_bytes, 1);
+    lob_budget_free(&c->budget, m->out, m->out_bytes, 1);
+    lob_budget_free(&c->budget, m->mask, m->mask_bytes, 1);
+}
+
+static lob_status run_slab(chain *c, int first, int end, const lob_filter_image *in, void *out,
+                           const lob_filter_cut *cut, const lob_filter_slab *slab,
+                           const slab_memory *m)
+{
+    const lob_filter_pass *last = &c->plan.pass[end - 1];
+    const int threads = c->context->threads;
+    lob_filter_slab_take(m->in, in->data, cut, slab, in->channels,
+                         (int64_t)lob_type_of(in->type)->bytes, threads);
+    if (m->mask) lob_filter_slab_take(m->mask, c->in->mask, cut, slab, 1, 1, threads);
+    const lob_filter_image part = {m->in, in->type, slab->dims, in->channels};
+    LOB_TRY(run_passes(c, first, end, part, m->out, m->mask));
+    lob_filter_slab_put(out, m->out, cut, slab, last->to_channels,
+                        (int64_t)lob_type_of(last->to)->bytes, true, threads);
+    return LOB_OK;
+}
+
+static lob_status run_slabs(chain *c, int first, int end, const lob_filter_image *in, void *out,
+                            const lob_filter_cut *cut, int64_t height)
+{
+    slab_memory m = {0};
+    const double from = c->from, share = c->share;
+    const int64_t reads = lob_filter_slab_reads(cut, height);
+    lob_status st = allocate(c, &m, reads * cut->unit, in, &c->plan.pass[end - 1]);
+    for (int64_t low = 0; low < cut->side && st == LOB_OK; low += height) {
+        const lob_filter_slab slab = lob_filter_slab_of(cut, in->dims, low, height);
+        c->from = from + share * (double)low / (double)cut->side;
+        c->share = share * (double)(slab.high - slab.low) / (double)cut->side;
+        c->origin[cut->axis] = slab.from;
+        st = run_slab(c, first, end, in, out, cut, &slab, &m);
+    }
+    c->origin[cut->axis] = 0;
+    release(c, &m);
+    c->from = from;
+    c->share = share;
+    return st;
+}
+
+/* ---- parts ---- */
+
+/* Whole if it fits, else in slabs that are halved until they do. */
+static lob_status run_part(chain *c, int first, int end, const lob_filter_image *in, void *out,
+                           int64_t asked)
+{
+    const lob_filter_cut cut = lob_filter_cut_of(&c->plan, first, end);
+    if (asked <= 0 || asked >= cut.side || cut.halo < 0) {
+        const lob_status st = run_passes(c, first, end, *in, out, c->in->mask);
+        if (st != LOB_ENOMEM || asked < 0 || cut.halo < 0) return st;
+        asked = cut.side / 2;
+    } else {
+        return run_slabs(c, first, end, in, out, &cut, asked);
+    }
+    lob_status st = LOB_ENOMEM;
+    for (int64_t height = asked; height > 0 && st == LOB_ENOMEM; height /= 2)
+        if (lob_filter_slab_reads(&cut, height) < cut.side)
+            st = run_slabs(c, first, end, in, out, &cut, height);
+    return st;
+}
+
+static lob_status run_parts(chain *c, lob_filter_image in, int64_t slab)
+{
+    void *between[2] = {NULL, NULL}; /* the image before this part, and after it */
+    int64_t bytes[2] = {0, 0};
+    lob_status st = LOB_OK;
+    for (int first = 0, end; first < c->plan.passes && st == LOB_OK; first = end) {
+        end = lob_filter_plan_part(&c->plan, first);
+        const lob_filter_pass *last = &c->plan.pass[end - 1];
+        const bool ends = end == c->plan.passes;
+        c->from = (double)first / c->plan.passes;
+        c->share = (double)(end - first) / c->plan.passes;
+        if (c->plan.pass[first].statistic) {
+            const lob_context context = inner_context(c);
+            st = lob_filter_statistic_cpu(&c->plan, first, c->out, &in, c->in->mask, &context,
+                                          &c->budget, c->error);
+        }
+        bytes[1] = ends ? 0 : lob_filter_pass_bytes(last, lob_dims_voxels(in.dims));
+        if (st == LOB_OK && !ends)
+            st = lob_budget_alloc(&c->budget, &between[1], bytes[1], 1, c->error);
+        void *out = ends ? c->out->data : between[1];
+        if (st == LOB_OK) st = run_part(c, first, end, &in, out, slab);
+        lob_budget_free(&c->budget, between[0], bytes[0], 1);
+        between[0] = between[1];
+        bytes[0] = bytes[1];
+        between[1] = NULL;
+        in = written_by(last, out, in.dims);
+    }
+    lob_budget_free(&c->budget, between[0], bytes[0], 1);
+    return st;
+}
+
+lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *in,
+                                const lob_filter_options *options, const lob_filter_tuning *tuning,
+                                const lob_context *context, lob_error *error)
+{
+    const lob_volume *image = in->image;
+    bool unbounded = false;
+    chain c = {
+        .in = in,
+        .out = out,
+        .context = context,
+        .budget = {.who = "filters", .limit = context->max_memory},
+        .error = error
+    };
+    *out = (lob_filter_output){0};
+    LOB_TRY(lob_filter_plan_make(&c.plan, in, options, false, tuning->no_fuse, error));
+    lob_filter_scan(&out->not_data, &unbounded, image, in->mask, context->threads);
+    LOB_TRY(lob_filter_plan_make(&c.plan, in, options, unbounded, tuning->no_fuse, error));
+    lob_filter_note_steps(out, in);
+    const int64_t voxels = lob_voxels(image);
+    const lob_filter_pass *last = &c.plan.pass[c.plan.passes - 1];
+    out->type = last->to;
+    out->channels = last->to_channels;
+    out->data = lob_alloc_pages(lob_filter_pass_bytes(last, voxels));
+    lob_status st = LOB_ENOMEM;
+    if (out->data)
+        st = run_parts(&c,
+                       (lob_filter_image){image->data, image->type, image->dims, image->channels},
+                       tuning->slab);
+    else
+        lob_fail(error, st, "no memory for the image that filters make");
+    out->working_bytes = c.budget.peak;
+    c.from = 1.0;
+    if (st == LOB_OK) st = show(&c);
+    if (st != LOB_OK) lob_filter_output_free(out);
+    return st;
+}
+
+lob_status lob_filter_cpu(lob_filter_output *out, const lob_filter_input *in,
+                          const lob_filter_options *options, const lob_context *context,
+                          lob_error *error)
+{
+    const lob_filter_tuning usual = {0};
+    return lob_filter_cpu_tuned(out, in, options, &usual, context, error);
+}

@@ -1,0 +1,164 @@
+/*
+ * Filters on the GPU, the calls: on arrays that are there, and as a whole on arrays of ordinary
+ * memory. slabs_cuda.cu does the latter in slabs, passes_cuda.cu has the passes.
+ *
+ * Whether values have to be tested for being finite is known only once all of them have been looked
+ * at, which takes a wait. So the chain runs as if all were small, a kernel looks at the same time,
+ * and where one was not the chain runs again.
+ */
+#include "kernels/filters/filters_cuda.h"
+
+#include "kernels/filters/filters_tuned.h"
+#include "kernels/filters/slabs_cuda.cuh"
+
+namespace lob::filters
+{
+
+static lob_status begin(device_chain *c, const lob_filter_input *in, bool unbounded,
+                        const lob_filter_options *options, bool no_fuse)
+{
+    if (!c->device) return lob_device_missing(c->error);
+    LOB_TRY(lob_filter_plan_make(&c->plan, in, options, unbounded, no_fuse, c->error));
+    lob_filter_note_steps(c->out, in);
+    return lob_device_enter(c->device, c->error);
+}
+
+/* One attempt on arrays. */
+static lob_status attempt(device_chain *c, const lob_filter_arrays *arrays, const lob_volume *image,
+                          scan_counts *found)
+{
+    const int64_t voxels = lob_voxels(image);
+    const lob_filter_image in = {(void *)arrays->image, image->type, image->dims, image->channels};
+    const bool looks = arrays->mask || !lob_type_of(image->type)->is_integer;
+    lob_device_budget budget = lob_device_budget_of(c->context, "filters", voxels);
+    void *memory = NULL;
+    const int64_t bytes =
+        passes_bytes(&c->plan, 0, c->plan.passes, image->dims, arrays->mask != NULL);
+    const int64_t origin[3] = {0, 0, 0};
+    LOB_TRY(
+        lob_device_budget_take(&budget, LOB_DEVICE_WORK, bytes + SCAN_BYTES, &memory, c->error));
+    c->out->working_bytes = lob_device_budget_held(&budget);
+    scan_counts *counts = (scan_counts *)memory;
+    if (looks) {
+        LOB_TRY(lob_device_fill(c->device, counts, 0, sizeof *counts, c->error));
+        LOB_TRY(scan(c->device, counts, &in, arrays->mask, 0, voxels, c->error));
+    }
+    LOB_TRY(run_passes(c, 0, c->plan.passes, arrays->out, in, arrays->mask, origin,
+                       (unsigned char *)memory + SCAN_BYTES, true));
+    if (looks) LOB_TRY(lob_device_download(c->device, found, counts, sizeof *found, c->error));
+    return lob_device_wait(c->device, c->error);
+}
+
+static lob_status run_arrays(device_chain *c, const lob_filter_arrays *arrays,
+                             const lob_filter_input *in, const lob_filter_options *options,
+                             bool no_fuse)
+{
+    for (int unbounded = 0; unbounded < 2; unbounded++) {
+        scan_counts found = {};
+        LOB_TRY(begin(c, in, unbounded != 0, options, no_fuse));
+        LOB_TRY(attempt(c, arrays, in->image, &found));
+        c->out->not_data = (int64_t)found.not_data;
+        if (!found.beyond) break;
+    }
+    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
+    c->out->type = last->to;
+    c->out->channels = last->to_channels;
+    return LOB_OK;
+}
+
+/* Upload, compute and download one after the other. */
+static lob_status run_whole(device_chain *c, const lob_filter_input *in,
+                            const lob_filter_options *options, bool no_fuse)
+{
+    lob_filter_arrays arrays = {};
+    const int64_t voxels = lob_voxels(in->image);
+    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
+    const lob_device_array travels[] = {
+        {(void **)&arrays.image, in->image->data,   NULL,                  lob_device_bytes_of(in->image)},
+        {           (void **)&arrays.mask,              in->mask,              NULL, in->mask ? voxels : 0                              },
+        { &arrays.out,          NULL, c->out->data,               lob_filter_pass_bytes(last,                               voxels)},
+    };
+    LOB_TRY(lob_device_send(c->device, travels, 3, voxels, c->error));
+    LOB_TRY(run_arrays(c, &arrays, in, options, no_fuse));
+    return lob_device_receive(c->device, travels, 3, c->error);
+}
+
+/* Does a chain that needs statistics fit on the device as a whole? */
+static bool fits_whole(const device_chain *c, const lob_filter_input *in)
+{
+    const int64_t voxels = lob_voxels(in->image);
+    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
+    const int64_t arrays = lob_device_bytes_of(in->image) + lob_filter_pass_bytes(last, voxels) +
+                           (in->mask ? voxels : 0);
+    const int64_t work =
+        passes_bytes(&c->plan, 0, c->plan.passes, in->image->dims, in->mask != NULL);
+    const int64_t limit = c->context->max_memory;
+    if (limit > 0 && work > limit) return false;
+    return arrays + work < lob_device_free_bytes(c->device) / 10 * 9;
+}
+
+static lob_status run_host(device_chain *c, const lob_filter_input *in,
+                           const lob_filter_options *options, const lob_filter_tuning *tuning)
+{
+    LOB_TRY(begin(c, in, false, options, tuning->no_fuse));
+    bool statistics = false;
+    for (int i = 0; i < c->plan.passes; i++) statistics |= c->plan.pass[i].statistic;
+    const int64_t voxels = lob_voxels(in->image);
+    const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
+    if (lob_device_bytes_of(in->image) < 0) return lob_device_too_large(c->error);
+    c->out->type = last->to;
+    c->out->channels = last->to_channels;
+    c->out->data = lob_alloc_pages(lob_filter_pass_bytes(last, voxels));
+    if (!c->out->data)
+        return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
+    if (tuning->slab < 0 || (tuning->slab == 0 && statistics && fits_whole(c, in)))
+        return run_whole(c, in, options, tuning->no_fuse);
+    for (int unbounded = 0; unbounded < 2; unbounded++) {
+        scan_counts found = {};
+        LOB_TRY(begin(c, in, unbounded != 0, options, tuning->no_fuse));
+        LOB_TRY(run_slabs(c, in, tuning->slab, &found));
+        c->out->not_data = (int64_t)found.not_data;
+        if (!found.beyond) break;
+    }
+    return LOB_OK;
+}
+
+} /* namespace lob::filters */
+
+lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_output *out,
+                                  const lob_filter_input *in, const lob_filter_options *options,
+                                  const lob_context *context, lob_error *error)
+{
+    lob::filters::device_chain c = {};
+    *out = {};
+    c.device = context->device;
+    c.out = out;
+    c.context = context;
+    c.error = error;
+    return lob::filters::run_arrays(&c, arrays, in, options, false);
+}
+
+lob_status lob_filter_cuda_tuned(lob_filter_output *out, const lob_filter_input *in,
+                                 const lob_filter_options *options, const lob_filter_tuning *tuning,
+                                 const lob_context *context, lob_error *error)
+{
+    lob::filters::device_chain c = {};
+    *out = {};
+    c.device = context->device;
+    c.out = out;
+    c.context = context;
+    c.error = error;
+    lob_status st = lob::filters::run_host(&c, in, options, tuning);
+    if (st == LOB_OK && context->progress && context->progress(context->user, 1.0))
+        st = LOB_ECANCEL;
+    if (st != LOB_OK) lob_filter_output_free(out);
+    return st;
+}
+
+lob_status lob_filter_cuda(lob_filter_output *out, const lob_filter_input *in,
+                           const lob_filter_options *options, const lob_context *context,
+                           lob_error *error)
+{
+    const lob_filter_tuning usual = {};
+    return lob_filter_cuda_tuned(out, in, options, &usual, context, error);
+}

@@ -1,0 +1,130 @@
+/*
+ * Gaussian steps on the GPU; see gaussian.h and filter_step_cuda.cuh. Where reading starts:
+ *
+ *   gaussian_cuda.cu          which passes run from where to where
+ *   gaussian_planes_cuda.cu   exact passes along x and y in one
+ *   gaussian_march_cuda.cu    an exact pass along z
+ *   gaussian_coarse_cuda.cu   to every m-th voxel and back, along y or z
+ *   gaussian_lines_cuda.cu    any pass, voxel by voxel
+ */
+#ifndef LOB_GAUSSIAN_CUDA_CUH
+#define LOB_GAUSSIAN_CUDA_CUH
+
+#include "kernels/filters/filter_step_cuda.cuh"
+#include "kernels/filters/gaussian/gaussian_plan.h"
+#include "kernels/filters/gaussian/gaussian_voxel.h"
+
+namespace lob::filters
+{
+
+int64_t gaussian_bytes(const lob_filter_image *in, const lob_filter_call *call);
+int64_t gradient_bytes(const lob_filter_image *in, const lob_filter_call *call);
+int64_t laplacian_bytes(const lob_filter_image *in, const lob_filter_call *call);
+
+lob_status gaussian(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
+                    const lob_filter_call *call, void *work, lob_error *error);
+lob_status gradient(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
+                    const lob_filter_call *call, void *work, lob_error *error);
+lob_status laplacian(lob_device *device, const lob_filter_image *out, const lob_filter_image *in,
+                     const lob_filter_call *call, void *work, lob_error *error);
+
+/* ---- passes ---- */
+
+/* The largest radius of an exact pass that planes and march have a kernel for. */
+enum { GAUSSIAN_MAX_RADIUS = 24 };
+
+/* Where a pass reads and writes; out is never what is read. */
+struct gaussian_job {
+    lob_gaussian_source source;
+    lob_gaussian_finish finish;
+    const float *tables;      /* on the device */
+    const float *host_tables; /* the same; some weights become arguments of a kernel */
+    float *out;
+};
+
+/* Whether values are read as they are: finite float32 in no mask, unmapped. */
+static inline bool gaussian_reads_floats(const lob_gaussian_source *source)
+{
+    return source->type == LOB_F32 && source->finite && !source->mask && !source->counts &&
+           source->before.identity;
+}
+
+/* Whether sums are written as they are. */
+static inline bool gaussian_writes_sums(const lob_gaussian_finish *f)
+{
+    return f->what == LOB_GAUSSIAN_SUM || (f->what == LOB_GAUSSIAN_MEAN && f->after.identity);
+}
+
+/* Exact passes along x and y; either may be NULL. */
+lob_status gaussian_planes(lob_device *device, const gaussian_job *job,
+                           const lob_gaussian_pass *along_x, const lob_gaussian_pass *along_y,
+                           lob_dims dims, lob_error *error);
+
+/* An exact pass along z. */
+lob_status gaussian_march(lob_device *device, const gaussian_job *job,
+                          const lob_gaussian_pass *pass, lob_error *error);
+
+/* A pass along y or z to the samples of a coarse axis, and back. */
+lob_status gaussian_reduce(lob_device *device, const gaussian_job *job,
+                           const lob_gaussian_pass *pass, const lob_gaussian_axis *axis,
+                           lob_error *error);
+lob_status gaussian_expand(lob_device *device, const gaussian_job *job,
+                           const lob_gaussian_pass *pass, lob_error *error);
+
+/* Any pass. */
+lob_status gaussian_lines(lob_device *device, const gaussian_job *job,
+                          const lob_gaussian_pass *pass, lob_error *error);
+
+/* No pass: every voxel is its own sum. */
+lob_status gaussian_copy(lob_device *device, const gaussian_job *job, lob_dims dims,
+                         lob_error *error);
+
+/* ---- what the kernels share ---- */
+
+/*
+ * Voxels of a line that a thread writes, for so many lines. Lines are cut where there are too few
+ * of them to occupy the device, but not shorter than what is read twice.
+ */
+static inline int64_t gaussian_chunk(const lob_device *device, int64_t n, int64_t lines,
+                                     int64_t radius)
+{
+    const int64_t wanted = (int64_t)lob_device_multiprocessors(device) * 2048;
+    const int64_t least = 2 * radius + 8, cuts = (wanted + lines - 1) / lines;
+    const int64_t chunk = (n + cuts - 1) / cuts;
+    return chunk > least ? chunk : least;
+}
+
+#ifdef __CUDACC__
+
+/* Voxel i as a summand; FLOATS: gaussian_reads_floats. */
+template <bool FLOATS>
+static __device__ inline float gaussian_summand_at(const lob_gaussian_source &source, int64_t i)
+{
+    if (FLOATS) return ((const float *)source.data)[i] + 0.0f;
+    return lob_gaussian_read(&source, i);
+}
+
+/* Write a sum; SUMS: gaussian_writes_sums. */
+template <bool SUMS>
+static __device__ inline void gaussian_write(float *out, const lob_gaussian_finish &finish,
+                                             int64_t i, float sum)
+{
+    if (!SUMS)
+        sum = lob_gaussian_finished(&finish, i, sum,
+                                    lob_gaussian_needs_held(&finish) ? out[i] : 0.0f);
+    out[i] = sum;
+}
+
+/* Run call<FLOATS, SUMS>(...) for what a job reads and writes. */
+#define LOB_GAUSSIAN_CHOOSE(job, call, ...)                                        \
+    (gaussian_reads_floats(&(job)->source)                                         \
+         ? (gaussian_writes_sums(&(job)->finish) ? call<true, true>(__VA_ARGS__)   \
+                                                 : call<true, false>(__VA_ARGS__)) \
+         : (gaussian_writes_sums(&(job)->finish) ? call<false, true>(__VA_ARGS__)  \
+                                                 : call<false, false>(__VA_ARGS__)))
+
+#endif
+
+} /* namespace lob::filters */
+
+#endif

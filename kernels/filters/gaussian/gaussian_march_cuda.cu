@@ -1,0 +1,131 @@
+/*
+ * An exact pass along z on the GPU. A thread walks along a column and keeps the sums of the voxels
+ * that the plane it reads counts in, in registers; so every voxel is read once.
+ */
+#include "kernels/device/grid.cuh"
+#include "kernels/filters/gaussian/gaussian_cuda.cuh"
+
+namespace lob::filters
+{
+
+/* BATCH planes are read together, so that their loads are under way at the same time. */
+enum { MARCH_THREADS = 128, BATCH = 8 };
+
+template <int R> struct march_params {
+    gaussian_job job;
+    int64_t n, columns; /* planes; voxels of a plane */
+    int64_t chunk;      /* planes that a thread writes */
+    int64_t column_blocks, blocks;
+    const float *scale; /* n; may be NULL */
+    lob_edge edge;
+    float outside;
+    float weights[2 * R + 1];
+};
+
+/* The planes first .. first + BATCH of a column. */
+template <int R, bool FLOATS>
+static __device__ inline void read_batch(float *value, const march_params<R> &p, int64_t column,
+                                         int64_t first)
+{
+    if (first >= 0 && first + BATCH <= p.n) {
+        int64_t at = column + first * p.columns;
+#pragma unroll
+        for (int b = 0; b < BATCH; b++, at += p.columns)
+            value[b] = gaussian_summand_at<FLOATS>(p.job.source, at);
+        return;
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+        const int64_t at = lob_edge_position(first + b, p.n, p.edge);
+        value[b] =
+            at < 0 ? p.outside : gaussian_summand_at<FLOATS>(p.job.source, column + at * p.columns);
+    }
+}
+
+template <int R, bool FLOATS, bool SUMS>
+static __device__ void march(const march_params<R> &p, int64_t column, int64_t from, int64_t to)
+{
+    float sum[2 * R + BATCH], value[BATCH], next[BATCH];
+#pragma unroll
+    for (int k = 0; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+    read_batch<R, FLOATS>(value, p, column, from - R);
+    /* sum[k] is that of plane first - R + k. */
+    for (int64_t first = from - R; first - R < to; first += BATCH) {
+        if (first + BATCH - R < to) read_batch<R, FLOATS>(next, p, column, first + BATCH);
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+#pragma unroll
+            for (int k = b; k <= b + 2 * R; k++)
+                sum[k] = fmaf(p.weights[2 * R + b - k], value[b], sum[k]);
+        }
+        int64_t z = first - R, at = column + z * p.columns;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++, z++, at += p.columns) {
+            if (z < from || z >= to) continue;
+            const bool whole = !p.scale || (z >= R && z + R < p.n); /* the scale is 1 */
+            const float scaled = whole ? sum[k] : sum[k] * p.scale[z];
+            gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
+        }
+#pragma unroll
+        for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
+#pragma unroll
+        for (int k = 2 * R; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) value[b] = next[b];
+    }
+}
+
+template <int R, bool FLOATS, bool SUMS>
+static __global__ void __launch_bounds__(MARCH_THREADS, FLOATS ? (R <= 8    ? 8
+                                                                  : R <= 16 ? 6
+                                                                            : 4)
+                                                               : 1) march_kernel(march_params<R> p)
+{
+    for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
+        const int64_t column = block % p.column_blocks * MARCH_THREADS + threadIdx.x;
+        const int64_t from = block / p.column_blocks * p.chunk;
+        if (column >= p.columns) continue;
+        march<R, FLOATS, SUMS>(p, column, from, from + p.chunk < p.n ? from + p.chunk : p.n);
+    }
+}
+
+template <int R> struct march_launch {
+    template <bool FLOATS, bool SUMS>
+    static lob_status run(lob_device *device, const march_params<R> &p, lob_error *error)
+    {
+        return lob_launch(device, march_kernel<R, FLOATS, SUMS>, "march_kernel", p.blocks,
+                          MARCH_THREADS, 0, p, error);
+    }
+};
+
+template <int R>
+static lob_status march_radius(lob_device *device, const gaussian_job *job,
+                               const lob_gaussian_pass *pass, lob_error *error)
+{
+    const int radius = (int)-pass->op.first;
+    march_params<R> p = {};
+    p.job = *job;
+    p.n = pass->op.n_in;
+    p.columns = pass->in.nx * pass->in.ny;
+    p.chunk = gaussian_chunk(device, p.n, p.columns, R);
+    p.column_blocks = (p.columns + MARCH_THREADS - 1) / MARCH_THREADS;
+    p.blocks = p.column_blocks * ((p.n + p.chunk - 1) / p.chunk);
+    p.scale = pass->op.scale >= 0 ? job->tables + pass->op.scale : nullptr;
+    p.edge = pass->edge;
+    p.outside = pass->outside;
+    for (int t = 0; t < pass->op.taps; t++)
+        p.weights[R - radius + t] = job->host_tables[pass->op.weights + t];
+    return LOB_GAUSSIAN_CHOOSE(job, march_launch<R>::template run, device, p, error);
+}
+
+lob_status gaussian_march(lob_device *device, const gaussian_job *job,
+                          const lob_gaussian_pass *pass, lob_error *error)
+{
+    const int64_t radius = -pass->op.first;
+    return radius <= 4    ? march_radius<4>(device, job, pass, error)
+           : radius <= 8  ? march_radius<8>(device, job, pass, error)
+           : radius <= 16 ? march_radius<16>(device, job, pass, error)
+                          : march_radius<GAUSSIAN_MAX_RADIUS>(device, job, pass, error);
+}
+
+} /* namespace lob::filters */

@@ -1,0 +1,220 @@
+/*
+ * Exact passes along x and y on the GPU, in one kernel. A block walks down a strip of a plane,
+ * BATCH rows at a time: it smooths them along x in shared memory, where a thread makes ALONG_X
+ * neighbouring sums of a row; then every thread adds what is in its column to the sums of the
+ * rows that it counts in, which are in registers.
+ */
+#include "kernels/device/grid.cuh"
+#include "kernels/filters/gaussian/gaussian_cuda.cuh"
+
+#include <cuda_pipeline_primitives.h>
+
+namespace lob::filters
+{
+
+enum { STRIP = 128, BATCH = 8, ALONG_X = 8 };
+static_assert(STRIP == BATCH * (STRIP / ALONG_X), "a thread for every sum along x");
+
+template <int R> struct plane_params {
+    gaussian_job job;
+    lob_dims dims;
+    int64_t strips, chunks, blocks; /* of a row, of a strip, in all */
+    int64_t chunk;                  /* rows */
+    const float *scale_x, *scale_y; /* may be NULL */
+    lob_edge edge;
+    float outside_x, outside_y;
+    bool aligned; /* rows begin at multiples of 16 bytes */
+    float along_x[2 * R + 1], along_y[2 * R + 1];
+};
+
+/* Shared memory. Four floats are read at a time, by eight threads from eight rows: no two of these
+ * share a bank, because the pitches are odd multiples of 4. */
+template <int R> struct plane_strip {
+    static constexpr int WIDTH = STRIP + 2 * R, PITCH = WIDTH + (WIDTH % 8 == 0 ? 4 : 8),
+                         SMOOTH_PITCH = STRIP + 4;
+    static_assert(R % 4 == 0 && PITCH % 8 == 4 && SMOOTH_PITCH % 8 == 4);
+    alignas(16) float in[2][BATCH * PITCH]; /* by turns */
+    alignas(16) float smooth[BATCH * SMOOTH_PITCH];
+};
+
+/* A block's place. */
+struct plane_place {
+    int64_t plane; /* voxel at which the plane begins */
+    int64_t from, to;
+    int x0;
+};
+
+/* Begin to read BATCH rows from row `first` on. */
+template <int R, bool FLOATS>
+static __device__ void fetch_rows(float *in, const plane_params<R> &p, const plane_place &place,
+                                  int64_t first)
+{
+    constexpr int PITCH = plane_strip<R>::PITCH, FOURS = plane_strip<R>::WIDTH / 4;
+    const int nx = (int)p.dims.nx;
+    for (int i = threadIdx.x; i < BATCH * FOURS; i += STRIP) {
+        const int row = i / FOURS, column = i % FOURS * 4, x = place.x0 - R + column;
+        const int64_t y = lob_edge_position(first + row, p.dims.ny, p.edge);
+        float *const to = in + row * PITCH + column;
+        const int64_t line = place.plane + y * nx;
+        if (FLOATS && p.aligned && y >= 0 && x >= 0 && x < nx) {
+            const float *const from = (const float *)p.job.source.data + line + x;
+            __pipeline_memcpy_async(to, from, 16);
+            continue;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const int at = (int)lob_edge_position(x + k, nx, p.edge);
+            to[k] = at < 0 || y < 0 ? p.outside_x
+                                    : gaussian_summand_at<FLOATS>(p.job.source, line + at);
+        }
+    }
+    __pipeline_commit();
+}
+
+/* Along x: eight neighbouring threads take the same columns of eight rows. */
+template <int R>
+static __device__ inline void smooth_rows(plane_strip<R> &strip, const float *in,
+                                          const plane_params<R> &p, const plane_place &place,
+                                          int64_t first)
+{
+    const int row = threadIdx.x % BATCH, column = (int)threadIdx.x / BATCH * ALONG_X;
+    const int x = place.x0 + column;
+    const float4 *const fours = (const float4 *)&in[row * plane_strip<R>::PITCH + column];
+    float sum[ALONG_X] = {};
+#pragma unroll
+    for (int j = 0; j < ALONG_X + 2 * R; j += 4) {
+        const float4 four = fours[j / 4];
+        const float value[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (int b = 0; b < 4; b++) {
+#pragma unroll
+            for (int o = 0; o < ALONG_X; o++)
+                if (j + b - o >= 0 && j + b - o <= 2 * R)
+                    sum[o] = fmaf(p.along_x[j + b - o], value[b], sum[o]);
+        }
+    }
+    if (p.scale_x && (x < R || x + ALONG_X + R > p.dims.nx)) { /* else it is 1 */
+#pragma unroll
+        for (int o = 0; o < ALONG_X; o++)
+            if (x + o < p.dims.nx) sum[o] *= p.scale_x[x + o];
+    }
+    const bool outside = lob_edge_position(first + row, p.dims.ny, p.edge) < 0;
+#pragma unroll
+    for (int o = 0; o < ALONG_X; o++) sum[o] = outside ? p.outside_y : sum[o] + 0.0f;
+    float4 *const to = (float4 *)&strip.smooth[row * plane_strip<R>::SMOOTH_PITCH + column];
+    to[0] = {sum[0], sum[1], sum[2], sum[3]};
+    to[1] = {sum[4], sum[5], sum[6], sum[7]};
+}
+
+/* Along y; sum[k] is that of row first - R + k. */
+template <int R, bool SUMS>
+static __device__ inline void smooth_column(float *sum, const plane_strip<R> &strip,
+                                            const plane_params<R> &p, const plane_place &place,
+                                            int64_t first)
+{
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+        const float value = strip.smooth[b * plane_strip<R>::SMOOTH_PITCH + threadIdx.x];
+#pragma unroll
+        for (int k = b; k <= b + 2 * R; k++) sum[k] = fmaf(p.along_y[2 * R + b - k], value, sum[k]);
+    }
+    const int64_t x = place.x0 + (int)threadIdx.x;
+    int64_t y = first - R, at = place.plane + y * p.dims.nx + x;
+#pragma unroll
+    for (int k = 0; k < BATCH; k++, y++, at += p.dims.nx) {
+        if (y < place.from || y >= place.to || x >= p.dims.nx) continue;
+        const bool whole = !p.scale_y || (y >= R && y + R < p.dims.ny); /* the scale is 1 */
+        const float scaled = whole ? sum[k] : sum[k] * p.scale_y[y];
+        gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
+    }
+#pragma unroll
+    for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
+#pragma unroll
+    for (int k = 2 * R; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+}
+
+template <int R, bool FLOATS, bool SUMS>
+static __global__ void __launch_bounds__(STRIP) planes_kernel(plane_params<R> p)
+{
+    __shared__ plane_strip<R> strip;
+    for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
+        const int64_t rest = block / p.strips;
+        plane_place place;
+        place.x0 = (int)(block % p.strips) * STRIP;
+        place.plane = rest / p.chunks * p.dims.nx * p.dims.ny;
+        place.from = rest % p.chunks * p.chunk;
+        place.to = place.from + p.chunk < p.dims.ny ? place.from + p.chunk : p.dims.ny;
+        float sum[2 * R + BATCH];
+#pragma unroll
+        for (int k = 0; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+        int turn = 0;
+        fetch_rows<R, FLOATS>(strip.in[0], p, place, place.from - R);
+        for (int64_t first = place.from - R; first - R < place.to; first += BATCH, turn ^= 1) {
+            __pipeline_wait_prior(0);
+            __syncthreads(); /* rows are there, and nobody reads those before */
+            if (first + BATCH - R < place.to)
+                fetch_rows<R, FLOATS>(strip.in[turn ^ 1], p, place, first + BATCH);
+            smooth_rows(strip, strip.in[turn], p, place, first);
+            __syncthreads();
+            smooth_column<R, SUMS>(sum, strip, p, place, first);
+        }
+        __syncthreads();
+    }
+}
+
+template <int R> struct planes_launch {
+    template <bool FLOATS, bool SUMS>
+    static lob_status run(lob_device *device, const plane_params<R> &p, lob_error *error)
+    {
+        return lob_launch(device, planes_kernel<R, FLOATS, SUMS>, "planes_kernel", p.blocks, STRIP,
+                          0, p, error);
+    }
+};
+
+/* Weights padded to radius R; without a pass, those that keep every voxel. */
+template <int R>
+static void pad_weights(float *to, const gaussian_job *job, const lob_gaussian_pass *pass)
+{
+    if (!pass) {
+        to[R] = 1.0f;
+        return;
+    }
+    for (int t = 0; t < pass->op.taps; t++)
+        to[R + pass->op.first + t] = job->host_tables[pass->op.weights + t];
+}
+
+template <int R>
+static lob_status planes_radius(lob_device *device, const gaussian_job *job,
+                                const lob_gaussian_pass *x, const lob_gaussian_pass *y,
+                                lob_dims dims, lob_error *error)
+{
+    plane_params<R> p = {};
+    p.job = *job;
+    p.dims = dims;
+    p.strips = (dims.nx + STRIP - 1) / STRIP;
+    p.chunk = gaussian_chunk(device, dims.ny, p.strips * STRIP * dims.nz, R);
+    p.chunks = (dims.ny + p.chunk - 1) / p.chunk;
+    p.blocks = p.strips * p.chunks * dims.nz;
+    p.edge = x ? x->edge : y->edge;
+    p.scale_x = x && x->op.scale >= 0 ? job->tables + x->op.scale : nullptr;
+    p.scale_y = y && y->op.scale >= 0 ? job->tables + y->op.scale : nullptr;
+    p.outside_x = x ? x->outside : 0.0f;
+    p.outside_y = y ? y->outside : 0.0f;
+    p.aligned = dims.nx % 4 == 0;
+    pad_weights<R>(p.along_x, job, x);
+    pad_weights<R>(p.along_y, job, y);
+    return LOB_GAUSSIAN_CHOOSE(job, planes_launch<R>::template run, device, p, error);
+}
+
+lob_status gaussian_planes(lob_device *device, const gaussian_job *job, const lob_gaussian_pass *x,
+                           const lob_gaussian_pass *y, lob_dims dims, lob_error *error)
+{
+    const int64_t rx = x ? -x->op.first : 0, ry = y ? -y->op.first : 0;
+    const int64_t radius = rx > ry ? rx : ry;
+    return radius <= 4    ? planes_radius<4>(device, job, x, y, dims, error)
+           : radius <= 8  ? planes_radius<8>(device, job, x, y, dims, error)
+           : radius <= 16 ? planes_radius<16>(device, job, x, y, dims, error)
+                          : planes_radius<GAUSSIAN_MAX_RADIUS>(device, job, x, y, dims, error);
+}
+
+} /* namespace lob::filters */

@@ -1,0 +1,113 @@
+/* What Gaussian steps do with a voxel when they read and when they write; for both compilers. */
+#ifndef LOB_GAUSSIAN_VOXEL_H
+#define LOB_GAUSSIAN_VOXEL_H
+
+#include "kernels/filters/filter_edge.h"
+#include "kernels/filters/filter_step.h"
+#include "kernels/filters/pointwise_voxel.h"
+
+#include <math.h>
+
+LOB_BEGIN_DECLS
+
+/* What is read: one channel. */
+typedef struct {
+    const void *data;
+    const uint8_t *mask; /* NULL: all */
+    lob_type type;
+    bool finite; /* every value is */
+    bool counts; /* not values are read but 1 where there is data */
+    lob_filter_map before;
+} lob_gaussian_source;
+
+/* The value of voxel i, whether it is data or not. */
+LOB_BOTH float lob_gaussian_value(const lob_gaussian_source *source, int64_t i)
+{
+    return lob_filter_mapped(lob_filter_float(source->data, source->type, i), &source->before);
+}
+
+LOB_BOTH bool lob_gaussian_is_data(const lob_gaussian_source *source, int64_t i, float value)
+{
+    if (source->mask && !source->mask[i]) return false;
+    return source->finite || value - value == 0.0f;
+}
+
+/*
+ * What voxel i adds to a sum, given its value. A negative zero becomes a positive one, and so it
+ * does after every sum: then products with weights of 0 change no byte.
+ */
+LOB_BOTH float lob_gaussian_summand(const lob_gaussian_source *source, int64_t i, float value)
+{
+    const bool data = lob_gaussian_is_data(source, i, value);
+    if (source->counts) return data ? 1.0f : 0.0f;
+    return data ? value + 0.0f : 0.0f;
+}
+
+LOB_BOTH float lob_gaussian_read(const lob_gaussian_source *source, int64_t i)
+{
+    return lob_gaussian_summand(source, i, lob_gaussian_value(source, i));
+}
+
+/* ---- writing ---- */
+
+typedef enum {
+    LOB_GAUSSIAN_SUM,    /* the sum */
+    LOB_GAUSSIAN_MEAN,   /* the sum, mapped */
+    LOB_GAUSSIAN_RATIO,  /* what is held, a sum of values, by this sum of weights; mapped */
+    LOB_GAUSSIAN_FILL,   /* the value where it is data, else that ratio */
+    LOB_GAUSSIAN_SQUARE, /* adds (factor * sum)^2 to what is held */
+    LOB_GAUSSIAN_ADD     /* adds factor * sum */
+} lob_gaussian_what;
+
+typedef struct {
+    lob_gaussian_what what;
+    bool first, last;           /* SQUARE, ADD: nothing is held yet; finish and map the result */
+    float factor;               /* SQUARE, ADD */
+    lob_gaussian_source source; /* RATIO, FILL, and mask of the last SQUARE, ADD */
+    lob_filter_map after;
+} lob_gaussian_finish;
+
+/* What to write for voxel i where a sum was found, and `held` is what was written before. */
+LOB_BOTH float lob_gaussian_finished(const lob_gaussian_finish *f, int64_t i, float sum, float held)
+{
+    float value = 0.0f, result = 0.0f;
+    switch (f->what) {
+    case LOB_GAUSSIAN_SUM:
+        return sum;
+    case LOB_GAUSSIAN_MEAN:
+        result = sum;
+        break;
+    case LOB_GAUSSIAN_RATIO:
+        value = lob_gaussian_value(&f->source, i);
+        if (f->source.mask && !f->source.mask[i])
+            result = value;
+        else
+            result = sum > 0.0f ? held / sum : value;
+        break;
+    case LOB_GAUSSIAN_FILL:
+        value = lob_gaussian_value(&f->source, i);
+        if (lob_gaussian_is_data(&f->source, i, value)) return value + 0.0f;
+        return sum > 0.0f ? held / sum : 0.0f;
+    case LOB_GAUSSIAN_SQUARE:
+    case LOB_GAUSSIAN_ADD:
+        sum = f->factor * sum;
+        if (f->what == LOB_GAUSSIAN_SQUARE) sum = sum * sum;
+        result = f->first ? sum : held + sum;
+        if (!f->last) return result;
+        if (f->what == LOB_GAUSSIAN_SQUARE) result = sqrtf(result);
+        if (f->source.mask && !f->source.mask[i]) result = 0.0f;
+        break;
+    }
+    return lob_filter_mapped(result, &f->after);
+}
+
+/* Whether what was written before is needed. */
+LOB_BOTH bool lob_gaussian_needs_held(const lob_gaussian_finish *f)
+{
+    return f->what == LOB_GAUSSIAN_RATIO || f->what == LOB_GAUSSIAN_FILL ||
+           ((f->what == LOB_GAUSSIAN_SQUARE || f->what == LOB_GAUSSIAN_ADD) && !f->first);
+}
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * Median: each voxel takes the middle one of the values around it.
+ *
+ * The neighbourhood of a voxel has (2 rx + 1)(2 ry + 1)(2 rz + 1) places; a place outside of the
+ * volume holds what the rule for edges says. Of n places that hold data the median is number
+ * (n + 1) / 2, rounded down, in ascending order: the middle one, and the lower of the two middle
+ * ones where n is even. Every value that comes out stood in the neighbourhood; the type is kept.
+ * With finite values and no mask this is scipy.ndimage.median_filter. -0 counts as less than +0.
+ *
+ * On a volume of float32, float64 or an integer type of any width. The value of a constant edge is
+ * rounded to the nearest whole number of an integer type (halves to even) and clamped to its range.
+ */
+#ifndef LOB_MEDIAN_H
+#define LOB_MEDIAN_H
+
+#include "kernels/filters/filter_step.h"
+
+LOB_BEGIN_DECLS
+
+/* Voxels on each side, along an axis, that a voxel's median depends on: the radius. */
+int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
+
+/*
+ * Run a step.
+ *
+ *   out  out  the type of in, or float32
+ *   in   in   any type; it is converted to float32 first where out is float32 and it is not, or
+ *             where call->before is no identity
+ *
+ * Working memory: none for each voxel, or 4 bytes where values are converted first.
+ * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,
+                          const lob_filter_call *call, const lob_context *context,
+                          lob_budget *budget, lob_error *error);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,104 @@
+/* Median on the CPU: blocks of rows, in threads. */
+#include "kernels/filters/median/median.h"
+
+#include "kernels/filters/median/median_rows.h"
+#include "kernels/progress.h"
+
+#include <omp.h>
+
+int64_t lob_median_reach(const lob_filter_step *step, const lob_filter_options *options, int axis)
+{
+    (void)options;
+    return lob_median_radius(step, axis);
+}
+
+/* The functions for a voxel of 1, 2, 4, 8 bytes. */
+static const struct {
+    int64_t (*scratch)(const lob_median_rows *m);
+    void (*block)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w, int64_t y,
+                  int64_t n, int64_t z);
+} widths[] = {
+    [1] = {lob_median_scratch_8,  lob_median_block_8 },
+    [2] = {lob_median_scratch_16, lob_median_block_16},
+    [4] = {lob_median_scratch_32, lob_median_block_32},
+    [8] = {lob_median_scratch_64, lob_median_block_64},
+};
+
+/* Run over an image whose type out has too. */
+static lob_status run(const lob_filter_image *out, const lob_filter_image *in,
+                      const lob_filter_call *call, const lob_context *context, lob_budget *budget,
+                      lob_error *error)
+{
+    const lob_dims d = in->dims;
+    const size_t width = lob_type_of(in->type)->bytes;
+    const lob_median_rows shape = {
+        .mask = call->mask,
+        .dims = d,
+        .radius = {lob_median_radius(call->step, 0), lob_median_radius(call->step, 1),
+                   lob_median_radius(call->step, 2)},
+        .edge = call->options->edge,
+        .edge_bits = lob_median_edge_bits(in->type, call->options),
+        .kind = lob_key_kind_of(in->type),
+        .gaps = lob_median_gaps(call, in->type),
+    };
+    lob_median_rows m = shape;
+    m.network = !m.gaps && m.radius[0] == 1 && m.radius[1] <= 1 && m.radius[2] <= 1 &&
+                m.radius[1] + m.radius[2] > 0;
+    const int64_t scratch_bytes = (widths[width].scratch(&m) + 63) / 64 * 64;
+    const int64_t strips = (d.nx + LOB_MEDIAN_STRIP - 1) / LOB_MEDIAN_STRIP;
+    const int64_t blocks = (d.ny + LOB_MEDIAN_ROWS - 1) / LOB_MEDIAN_ROWS;
+    const int64_t tasks = in->channels * d.nz * blocks * strips;
+    lob_progress stages = {.context = context};
+    char *scratch;
+    LOB_TRY(lob_budget_alloc(budget, &scratch, context->threads, (size_t)scratch_bytes, error));
+    lob_progress_stage(&stages, tasks, 1.0);
+
+#pragma omp parallel for num_threads(context->threads) schedule(dynamic) firstprivate(m)
+    for (int64_t task = 0; task < tasks; task++) {
+        if (lob_progress_stopped(&stages)) continue;
+        const int64_t x = task % strips * LOB_MEDIAN_STRIP;
+        const int64_t y = task / strips % blocks * LOB_MEDIAN_ROWS;
+        const int64_t z = task / strips / blocks % d.nz;
+        const int64_t channel = task / strips / blocks / d.nz;
+        const int64_t at = channel * d.nx * d.ny * d.nz * (int64_t)width;
+        m.in = (const char *)in->data + at;
+        m.out = (char *)out->data + at;
+        widths[width].block(&m, scratch + omp_get_thread_num() * scratch_bytes, x,
+                            d.nx - x < LOB_MEDIAN_STRIP ? d.nx - x : LOB_MEDIAN_STRIP, y,
+                            d.ny - y < LOB_MEDIAN_ROWS ? d.ny - y : LOB_MEDIAN_ROWS, z);
+        lob_progress_report(&stages, 1);
+    }
+    lob_budget_free(budget, scratch, context->threads, (size_t)scratch_bytes);
+    if (lob_progress_stopped(&stages)) return lob_fail(error, LOB_ECANCEL, "median was cancelled");
+    return LOB_OK;
+}
+
+/* Map n values to float32. */
+static void convert(float *out, const lob_filter_image *in, const lob_filter_map *map, int64_t n,
+                    int threads)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        out[i] = lob_filter_mapped(lob_filter_float(in->data, in->type, i), map);
+}
+
+lob_status lob_median_cpu(const lob_filter_image *out, const lob_filter_image *in,
+                          const lob_filter_call *call, const lob_context *context,
+                          lob_budget *budget, lob_error *error)
+{
+    const int64_t n = in->channels * lob_dims_voxels(in->dims);
+    lob_filter_image from = *in;
+    float *copy = NULL;
+    if (lob_median_converts(out, in, call)) {
+        LOB_TRY(lob_budget_alloc(budget, &copy, n, sizeof *copy, error));
+        convert(copy, in, &call->before, n, context->threads);
+        from.data = copy;
+        from.type = LOB_F32;
+    }
+    const lob_status st = run(out, &from, call, context, budget, error);
+    lob_budget_free(budget, copy, n, sizeof *copy);
+    if (st != LOB_OK || call->after.identity) return st;
+    lob_filter_image written = *out;
+    convert(out->data, &written, &call->after, n, context->threads);
+    return LOB_OK;
+}

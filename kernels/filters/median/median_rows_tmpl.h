@@ -1,0 +1,352 @@
+/*
+ * Medians of rows whose voxels are WIDTH bits wide.
+ *
+ *   WIDTH  8, 16, 32 or 64
+ *   COUNT  an unsigned type for counts of up to 2001 in loops over keys
+ *
+ * Without gaps the 3x3x3 places go through the network of median_network.h, all lanes of a vector
+ * at once. Everything else is selected bit by bit: the median's key is built from its highest bit
+ * on, and a bit is set where fewer keys than the median's rank lie below the key with it set.
+ * Places without data have the largest key, so they lie below none.
+ */
+#define JOIN_(a, b)   a##b
+#define JOIN(a, b)    JOIN_(a, b)
+#define NAMED(name)   JOIN(name, WIDTH)
+#define KEY           JOIN(JOIN(uint, WIDTH), _t)
+#define KEY_MAX       ((KEY) ~(KEY)0)
+#define FINITE(b, k)  (WIDTH == 64 ? lob_bits_finite_64(b, k) : lob_bits_finite_32((uint32_t)(b), k))
+#define NETWORK_LINES 3
+
+typedef struct {
+    KEY line[NETWORK_LINES][LOB_MEDIAN_STRIP + 2];
+    KEY sorted[3][LOB_MEDIAN_STRIP + 2];
+    KEY nine[4][9][LOB_MEDIAN_STRIP];
+} NAMED(network_);
+
+/* Of a selection: what is sought for each voxel of the strip, then a line and its data. */
+typedef struct {
+    int64_t rank[LOB_MEDIAN_STRIP], below[LOB_MEDIAN_STRIP];
+    KEY key[LOB_MEDIAN_STRIP], tried[LOB_MEDIAN_STRIP];
+    COUNT count[LOB_MEDIAN_STRIP];
+} NAMED(select_);
+
+/* ---- reading ---- */
+
+static KEY NAMED(bits_)(const char *at, int64_t i)
+{
+    KEY bits;
+    memcpy(&bits, at + i * (int64_t)sizeof bits, sizeof bits);
+    return bits;
+}
+
+static KEY NAMED(edge_key_)(const lob_median_rows *m)
+{
+    return NAMED(lob_key_)((KEY)m->edge_bits, m->kind);
+}
+
+/* Keys of n adjacent voxels, first among all of the volume. */
+LOB_SIMD_CLONES static void NAMED(load_)(KEY *keys, const lob_median_rows *m, int64_t first,
+                                         int64_t n)
+{
+    const char *in = m->in + first * (int64_t)sizeof(KEY);
+    const lob_key_kind kind = m->kind;
+    if (kind == LOB_KEY_REAL) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = NAMED(lob_key_)(NAMED(bits_)(in, i), LOB_KEY_REAL);
+    } else {
+        const KEY flip = kind == LOB_KEY_SIGNED ? (KEY)((KEY)1 << (WIDTH - 1)) : 0;
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) keys[i] = NAMED(bits_)(in, i) ^ flip;
+    }
+}
+
+/* The row of places at y, z, which may lie outside: its first voxel, or -1 where nothing is. */
+static int64_t NAMED(row_)(const lob_median_rows *m, int64_t y, int64_t z, lob_edge edge)
+{
+    const int64_t py = lob_edge_position(y, m->dims.ny, edge);
+    const int64_t pz = lob_edge_position(z, m->dims.nz, edge);
+    return py < 0 || pz < 0 ? -1 : (pz * m->dims.ny + py) * m->dims.nx;
+}
+
+/* Keys of the n places from x on of the row whose first voxel is `row`; missing is the key of
+ * places where nothing is. */
+static void NAMED(line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64_t x, int64_t n,
+                         lob_edge edge, KEY missing)
+{
+    const int64_t nx = m->dims.nx;
+    int64_t i = 0;
+    while (i < n) {
+        const int64_t at = row < 0 ? -1 : lob_edge_position(x + i, nx, edge);
+        if (at >= 0 && at == x + i) {
+            const int64_t inside = nx - at < n - i ? nx - at : n - i;
+            NAMED(load_)(keys + i, m, row + at, inside);
+            i += inside;
+        } else if (at >= 0) {
+            NAMED(load_)(keys + i++, m, row + at, 1);
+        } else {
+            keys[i++] = missing;
+        }
+    }
+}
+
+static bool NAMED(is_data_)(const lob_median_rows *m, int64_t voxel)
+{
+    return (!m->mask || m->mask[voxel]) && FINITE(NAMED(bits_)(m->in, voxel), m->kind);
+}
+
+/* ---- the network ---- */
+
+#define COMPARE(i, j)                   \
+    {                                   \
+        const KEY a_ = v[i], b_ = v[j]; \
+        v[i] = a_ < b_ ? a_ : b_;       \
+        v[j] = a_ < b_ ? b_ : a_;       \
+    }
+#define KEEP_NINE(k, place) nine[k][x] = v[place];
+#define TAKE_TEN(k, place)  const KEY ten##k = v[place];
+#define PICK_FIRST(i, j)                                             \
+    {                                                                \
+        const KEY n_ = before[j][x], g_ = ten##i < n_ ? n_ : ten##i; \
+        first = first < g_ ? first : g_;                             \
+    }
+#define PICK_SECOND(i, j)                                           \
+    {                                                               \
+        const KEY n_ = after[j][x], g_ = ten##i < n_ ? n_ : ten##i; \
+        second = second < g_ ? second : g_;                         \
+    }
+
+/* The nines of w voxels from the three lines, which begin a place before them. */
+LOB_SIMD_CLONES static void NAMED(nines_)(KEY (*nine)[LOB_MEDIAN_STRIP], NAMED(network_) * s,
+                                          int64_t w)
+{
+    KEY *const low = s->sorted[0], *const middle = s->sorted[1], *const high = s->sorted[2];
+#pragma omp simd
+    for (int64_t x = 0; x < w + 2; x++) {
+        KEY v[3] = {s->line[0][x], s->line[1][x], s->line[2][x]};
+        LOB_SORT_3(COMPARE, 0, 1, 2)
+        low[x] = v[0], middle[x] = v[1], high[x] = v[2];
+    }
+#pragma omp simd
+    for (int64_t x = 0; x < w; x++) {
+        KEY v[9] = {low[x],      middle[x],  high[x],       low[x + 1], middle[x + 1],
+                    high[x + 1], low[x + 2], middle[x + 2], high[x + 2]};
+        LOB_MERGE_3_3(COMPARE)
+        LOB_MERGE_6_3(COMPARE)
+        LOB_NINE_ORDER(KEEP_NINE)
+    }
+}
+
+/* Two medians of each x: of the nines before, one and other, and of one, other and after. */
+LOB_SIMD_CLONES static void NAMED(pairs_)(KEY *to_first, KEY *to_second,
+                                          KEY (*before)[LOB_MEDIAN_STRIP],
+                                          KEY (*one)[LOB_MEDIAN_STRIP],
+                                          KEY (*other)[LOB_MEDIAN_STRIP],
+                                          KEY (*after)[LOB_MEDIAN_STRIP], int64_t w)
+{
+#pragma omp simd
+    for (int64_t x = 0; x < w; x++) {
+        KEY v[18] = {one[0][x],   one[1][x],   one[2][x],   one[3][x],   one[4][x],   one[5][x],
+                     one[6][x],   one[7][x],   one[8][x],   other[0][x], other[1][x], other[2][x],
+                     other[3][x], other[4][x], other[5][x], other[6][x], other[7][x], other[8][x]};
+        LOB_MERGE_9_9(COMPARE)
+        LOB_TEN_ORDER(TAKE_TEN)
+        KEY first = ten9, second = ten9;
+        LOB_PICK(PICK_FIRST)
+        LOB_PICK(PICK_SECOND)
+        to_first[x] = first, to_second[x] = second;
+    }
+}
+
+/* Write n keys as voxels. */
+static void NAMED(store_)(const lob_median_rows *m, int64_t first, const KEY *keys, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const KEY bits = NAMED(lob_key_back_)(keys[i], m->kind);
+        memcpy(m->out + (first + i) * (int64_t)sizeof bits, &bits, sizeof bits);
+    }
+}
+
+/* The nines of row y across z, or in a flat neighbourhood across y. Places outside, where nothing
+ * is, take the nearest voxel: medians that depend on them are selected afterwards. */
+static void NAMED(row_nines_)(NAMED(network_) * s, int slot, const lob_median_rows *m, int64_t x,
+                              int64_t w, int64_t y, int64_t z)
+{
+    const bool across_z = m->radius[2] > 0;
+    const lob_edge edge = m->edge == LOB_EDGE_RENORMALISE ? LOB_EDGE_NEAREST : m->edge;
+    for (int i = 0; i < NETWORK_LINES; i++) {
+        const int64_t row =
+            NAMED(row_)(m, across_z ? y : y + i - 1, across_z ? z + i - 1 : z, edge);
+        NAMED(line_)(s->line[i], m, row, x - 1, w + 2, edge, NAMED(edge_key_)(m));
+    }
+    NAMED(nines_)(s->nine[slot], s, w);
+}
+
+/* Rows y .. y + n - 1 through the network. */
+static void NAMED(by_network_)(const lob_median_rows *m, NAMED(network_) * s, int64_t x, int64_t w,
+                               int64_t y, int64_t n, int64_t z)
+{
+    const int64_t nx = m->dims.nx, at = (z * m->dims.ny + y) * nx + x;
+    if (m->radius[1] == 0 || m->radius[2] == 0) {
+        for (int64_t i = 0; i < n; i++) {
+            NAMED(row_nines_)(s, 0, m, x, w, y + i, z);
+            NAMED(store_)(m, at + i * nx, s->nine[0][4], w);
+        }
+        return;
+    }
+    for (int i = 0; i < 2; i++) NAMED(row_nines_)(s, i, m, x, w, y + i - 1, z);
+    for (int64_t i = 0; i < n; i += 2) {
+        const int a = (int)(i % 4), b = (a + 1) % 4, c = (a + 2) % 4, d = (a + 3) % 4;
+        NAMED(row_nines_)(s, c, m, x, w, y + i + 1, z);
+        NAMED(row_nines_)(s, d, m, x, w, y + i + 2, z);
+        NAMED(pairs_)(s->line[0], s->line[1], s->nine[a], s->nine[b], s->nine[c], s->nine[d], w);
+        NAMED(store_)(m, at + i * nx, s->line[0], w);
+        if (i + 1 < n) NAMED(store_)(m, at + (i + 1) * nx, s->line[1], w);
+    }
+}
+
+/* ---- selection ---- */
+
+/* Add to below[x] how many of line[x] .. line[x + 2r] are less than tried[x]. */
+LOB_SIMD_CLONES static void NAMED(count_)(NAMED(select_) * s, const KEY *line, int64_t w, int64_t r)
+{
+    COUNT *const count = s->count;
+    const KEY *const tried = s->tried;
+    memset(count, 0, (size_t)w * sizeof *count);
+    for (int64_t i = 0; i <= 2 * r; i++)
+#pragma omp simd
+        for (int64_t x = 0; x < w; x++) count[x] += line[x + i] < tried[x];
+    for (int64_t x = 0; x < w; x++) s->below[x] += (int64_t)count[x];
+}
+
+/* Data among the places of a row, for each voxel's window. */
+static void NAMED(count_data_)(NAMED(select_) * s, const lob_median_rows *m, int64_t row, int64_t x,
+                               int64_t w)
+{
+    const int64_t r = m->radius[0], nx = m->dims.nx;
+    int64_t inside = 0;
+    for (int64_t i = -r; i < w + r; i++) {
+        const int64_t enters = lob_edge_position(x + i, nx, m->edge);
+        const int64_t leaves = lob_edge_position(x + i - 2 * r - 1, nx, m->edge);
+        const bool constant = m->edge == LOB_EDGE_CONSTANT;
+        inside += enters < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + enters);
+        if (i - 2 * r - 1 >= -r)
+            inside -= leaves < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + leaves);
+        if (i >= r) s->rank[i - r] += inside;
+    }
+}
+
+/* Keys of a row's places, with the largest key where there is no data. */
+static void NAMED(data_line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64_t x,
+                              int64_t w)
+{
+    const bool constant = m->edge == LOB_EDGE_CONSTANT;
+    const int64_t r = m->radius[0];
+    NAMED(line_)(keys, m, row, x - r, w + 2 * r, m->edge, constant ? NAMED(edge_key_)(m) : KEY_MAX);
+    for (int64_t i = 0; m->gaps && row >= 0 && i < w + 2 * r; i++) {
+        const int64_t at = lob_edge_position(x - r + i, m->dims.nx, m->edge);
+        if (at >= 0 && !NAMED(is_data_)(m, row + at)) keys[i] = KEY_MAX;
+    }
+}
+
+/* Whether a strip's neighbourhood is read once and held. */
+static bool NAMED(held_)(const lob_median_rows *m, int64_t w)
+{
+    const double lines = (2.0 * (double)m->radius[1] + 1) * (2.0 * (double)m->radius[2] + 1);
+    return lines * (double)(w + 2 * m->radius[0]) * sizeof(KEY) <= LOB_MEDIAN_HELD;
+}
+
+/* One visit of all rows of a neighbourhood: what for is told by the callers. */
+enum { NAMED(READ_), NAMED(RANK_), NAMED(COUNT_) };
+
+static void NAMED(visit_)(int what, const lob_median_rows *m, NAMED(select_) * s, KEY *lines,
+                          int64_t x, int64_t w, int64_t y, int64_t z)
+{
+    const int64_t *r = m->radius, stride = w + 2 * r[0];
+    const bool held = NAMED(held_)(m, w);
+    KEY *line = lines;
+    for (int64_t dz = -r[2]; dz <= r[2]; dz++)
+        for (int64_t dy = -r[1]; dy <= r[1]; dy++) {
+            const int64_t row = NAMED(row_)(m, y + dy, z + dz, m->edge);
+            if (row < 0 && m->edge == LOB_EDGE_RENORMALISE) continue;
+            if (what == NAMED(RANK_)) NAMED(count_data_)(s, m, row, x, w);
+            if (what == NAMED(READ_) || (what == NAMED(COUNT_) && !held))
+                NAMED(data_line_)(line, m, row, x, w);
+            if (what == NAMED(COUNT_)) NAMED(count_)(s, line, w, r[0]);
+            if (held) line += stride;
+        }
+}
+
+/* Select the medians of w voxels of a row. */
+static void NAMED(select_row_)(const lob_median_rows *m, NAMED(select_) * s, int64_t x, int64_t w,
+                               int64_t y, int64_t z)
+{
+    const int64_t at = (z * m->dims.ny + y) * m->dims.nx + x;
+    KEY *const lines = (KEY *)(s + 1);
+    memset(s->rank, 0, (size_t)w * sizeof *s->rank);
+    memset(s->key, 0, (size_t)w * sizeof *s->key);
+    NAMED(visit_)(NAMED(RANK_), m, s, lines, x, w, y, z);
+    for (int64_t i = 0; i < w; i++) s->rank[i] = lob_median_rank(s->rank[i]);
+    if (NAMED(held_)(m, w)) NAMED(visit_)(NAMED(READ_), m, s, lines, x, w, y, z);
+    for (int bit = WIDTH - 1; bit >= 0; bit--) {
+        memset(s->below, 0, (size_t)w * sizeof *s->below);
+        for (int64_t i = 0; i < w; i++) s->tried[i] = (KEY)(s->key[i] | (KEY)1 << bit);
+        NAMED(visit_)(NAMED(COUNT_), m, s, lines, x, w, y, z);
+        for (int64_t i = 0; i < w; i++)
+            if (s->below[i] < s->rank[i]) s->key[i] = s->tried[i];
+    }
+    for (int64_t i = 0; i < w; i++) {
+        const bool kept = s->rank[i] == 0 || (m->mask && !m->mask[at + i]);
+        if (kept) s->key[i] = NAMED(lob_key_)(NAMED(bits_)(m->in, at + i), m->kind);
+    }
+    NAMED(store_)(m, at, s->key, w);
+}
+
+/* ---- blocks ---- */
+
+int64_t NAMED(lob_median_scratch_)(const lob_median_rows *m)
+{
+    const int64_t line = (LOB_MEDIAN_STRIP + 2 * m->radius[0]) * (int64_t)sizeof(KEY);
+    const int64_t selects =
+        (int64_t)sizeof(NAMED(select_)) + (line > LOB_MEDIAN_HELD ? line : LOB_MEDIAN_HELD);
+    return m->network && selects < (int64_t)sizeof(NAMED(network_))
+               ? (int64_t)sizeof(NAMED(network_))
+               : selects;
+}
+
+/* Whether places of the neighbourhoods of a row lie where nothing is, in another row or plane. */
+static bool NAMED(row_lacks_)(const lob_median_rows *m, int64_t y, int64_t z)
+{
+    return m->edge == LOB_EDGE_RENORMALISE && (y < m->radius[1] || y >= m->dims.ny - m->radius[1] ||
+                                               z < m->radius[2] || z >= m->dims.nz - m->radius[2]);
+}
+
+void NAMED(lob_median_block_)(const lob_median_rows *m, void *scratch, int64_t x, int64_t w,
+                              int64_t y, int64_t n, int64_t z)
+{
+    const int64_t nx = m->dims.nx;
+    if (m->network) NAMED(by_network_)(m, scratch, x, w, y, n, z);
+    for (int64_t i = 0; i < n; i++) {
+        if (!m->network || NAMED(row_lacks_)(m, y + i, z)) {
+            NAMED(select_row_)(m, scratch, x, w, y + i, z);
+        } else if (m->edge == LOB_EDGE_RENORMALISE) {
+            if (x == 0) NAMED(select_row_)(m, scratch, 0, 1, y + i, z);
+            if (x + w == nx && nx > 1) NAMED(select_row_)(m, scratch, nx - 1, 1, y + i, z);
+        }
+    }
+}
+
+#undef JOIN_
+#undef JOIN
+#undef NAMED
+#undef KEY
+#undef KEY_MAX
+#undef FINITE
+#undef NETWORK_LINES
+#undef COMPARE
+#undef KEEP_NINE
+#undef TAKE_TEN
+#undef PICK_FIRST
+#undef PICK_SECOND
+#undef WIDTH
+#undef COUNT

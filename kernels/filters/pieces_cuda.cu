@@ -1,0 +1,75 @@
+/* Overlapped copies through rings of pinned buffers. */
+#include "kernels/filters/pieces_cuda.cuh"
+
+#include "kernels/filters/filter_slabs.h"
+
+namespace lob::filters
+{
+
+lob_status ring_open(piece_ring *ring, bool down, int threads, lob_error *error)
+{
+    *ring = piece_ring{};
+    ring->down = down;
+    ring->threads = threads;
+    LOB_CUDA(cudaStreamCreateWithFlags(&ring->stream, cudaStreamNonBlocking));
+    for (int i = 0; i < RING; i++) {
+        LOB_CUDA(cudaMallocHost((void **)&ring->pinned[i], PIECE_BYTES));
+        LOB_CUDA(cudaEventCreate(&ring->begun[i]));
+        LOB_CUDA(cudaEventCreate(&ring->done[i]));
+    }
+    return LOB_OK;
+}
+
+void ring_close(piece_ring *ring)
+{
+    if (ring->stream) cudaStreamSynchronize(ring->stream);
+    for (int i = 0; i < RING; i++) {
+        if (ring->begun[i]) cudaEventDestroy(ring->begun[i]);
+        if (ring->done[i]) cudaEventDestroy(ring->done[i]);
+        if (ring->pinned[i]) cudaFreeHost(ring->pinned[i]);
+    }
+    if (ring->stream) cudaStreamDestroy(ring->stream);
+    (void)cudaGetLastError();
+    *ring = piece_ring{};
+}
+
+/* Wait for the piece in a buffer, and put it in its place where it came down. */
+static lob_status finish(piece_ring *ring, int slot, lob_error *error)
+{
+    float milliseconds = 0;
+    if (ring->bytes[slot] == 0) return LOB_OK;
+    LOB_CUDA(cudaEventSynchronize(ring->done[slot]));
+    LOB_CUDA(cudaEventElapsedTime(&milliseconds, ring->begun[slot], ring->done[slot]));
+    ring->seconds += (double)milliseconds / 1e3;
+    if (ring->down)
+        lob_filter_copy(ring->to[slot], ring->pinned[slot], ring->bytes[slot], ring->threads);
+    ring->bytes[slot] = 0;
+    return LOB_OK;
+}
+
+lob_status ring_send(piece_ring *ring, void *to, const void *from, int64_t bytes, lob_error *error)
+{
+    const int slot = (int)(ring->pieces++ % RING);
+    LOB_TRY(finish(ring, slot, error));
+    if (!ring->down) lob_filter_copy(ring->pinned[slot], from, bytes, ring->threads);
+    LOB_CUDA(cudaEventRecord(ring->begun[slot], ring->stream));
+    if (ring->down)
+        LOB_CUDA(cudaMemcpyAsync(ring->pinned[slot], from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                 ring->stream));
+    else
+        LOB_CUDA(cudaMemcpyAsync(to, ring->pinned[slot], (size_t)bytes, cudaMemcpyHostToDevice,
+                                 ring->stream));
+    LOB_CUDA(cudaEventRecord(ring->done[slot], ring->stream));
+    ring->to[slot] = (unsigned char *)to;
+    ring->bytes[slot] = bytes;
+    ring->sent += bytes;
+    return LOB_OK;
+}
+
+lob_status ring_drain(piece_ring *ring, lob_error *error)
+{
+    for (int i = 0; i < RING; i++) LOB_TRY(finish(ring, (int)((ring->pieces + i) % RING), error));
+    return LOB_OK;
+}
+
+} /* namespace lob::filters */

@@ -1,0 +1,363 @@
+/*
+ * An image of ordinary memory through the passes of a plan, slab by slab: while one is computed,
+ * the next is uploaded and the one before is downloaded.
+ *
+ *     upload    0 1 2 3          a slab's halo is copied on the device from the slab before it, so
+ *     compute     0 1 2 3        that every voxel is uploaded once
+ *     download      0 1 2 3
+ */
+#include "kernels/filters/slabs_cuda.cuh"
+
+#include "kernels/device/arena.cuh"
+#include "kernels/filters/pieces_cuda.cuh"
+#include "kernels/filters/statistics.h"
+#include "volumes/clock.h"
+
+namespace lob::filters
+{
+
+enum { SLOTS = 2, LAG = 2 }; /* a slab is downloaded LAG slabs after it was uploaded */
+
+/* Enough slabs to overlap, none so small that launches take longer than copies. */
+static const int64_t SLABS = 16, SLAB_MIN_BYTES = 4 << 20, SLAB_MAX_BYTES = 64 << 20;
+
+/* A part of the plan on its way. */
+typedef struct {
+    device_chain *chain;
+    int first, end;
+    lob_filter_image in; /* in ordinary memory, as are mask and out */
+    const uint8_t *mask;
+    void *out;
+    lob_filter_cut cut;
+    int64_t height, count; /* of slabs */
+    bool looks;            /* scan what is uploaded */
+
+    /* on the device */
+    scan_counts *counts;
+    unsigned char *slab_in[SLOTS], *slab_mask[SLOTS], *slab_out[SLOTS];
+    unsigned char *memory; /* of the passes */
+
+    piece_ring up, down;
+    cudaEvent_t uploaded[SLOTS], begun[SLOTS], computed[SLOTS], downloaded[SLOTS];
+    double compute_s;
+} slab_stream;
+
+/* ---- sizes ---- */
+
+static int64_t bytes_of(const lob_filter_image *image)
+{
+    return image->channels * (int64_t)lob_type_of(image->type)->bytes;
+}
+
+static const lob_filter_pass *last_of(const slab_stream *s)
+{
+    return &s->chain->plan.pass[s->end - 1];
+}
+
+static lob_filter_slab slab_of(const slab_stream *s, int64_t i)
+{
+    return lob_filter_slab_of(&s->cut, s->in.dims, i * s->height, s->height);
+}
+
+static int64_t lay_out(slab_stream *s, void *memory)
+{
+    arena from(memory);
+    const int64_t reads = lob_filter_slab_reads(&s->cut, s->height);
+    const int64_t voxels = reads * s->cut.unit;
+    lob_dims dims = s->in.dims;
+    *(s->cut.axis == 0 ? &dims.nx : s->cut.axis == 1 ? &dims.ny : &dims.nz) = reads;
+    s->counts = (scan_counts *)from.take<unsigned char>(SCAN_BYTES);
+    for (int k = 0; k < SLOTS && k < s->count; k++) {
+        s->slab_in[k] = from.take<unsigned char>(voxels * bytes_of(&s->in));
+        s->slab_out[k] = from.take<unsigned char>(lob_filter_pass_bytes(last_of(s), voxels));
+        s->slab_mask[k] = from.take<unsigned char>(s->mask ? voxels : 0);
+    }
+    s->memory = from.take<unsigned char>(
+        passes_bytes(&s->chain->plan, s->first, s->end, dims, s->mask != NULL));
+    return from.used;
+}
+
+static void set_height(slab_stream *s, int64_t height)
+{
+    s->height = height < s->cut.side ? height : s->cut.side;
+    s->count = (s->cut.side + s->height - 1) / s->height;
+}
+
+/* Heights from what serves best down to one that fits. */
+static lob_status choose_height(slab_stream *s, int64_t asked, lob_device_budget *budget,
+                                int64_t *bytes)
+{
+    const int64_t unit = s->cut.unit * bytes_of(&s->in), all = unit * s->cut.side;
+    int64_t slab = all / SLABS;
+    slab = slab < SLAB_MIN_BYTES ? SLAB_MIN_BYTES : slab > SLAB_MAX_BYTES ? SLAB_MAX_BYTES : slab;
+    int64_t height = (slab + unit - 1) / unit;
+    if (height < 2 * s->cut.halo) height = 2 * s->cut.halo;
+    if (asked > 0) height = asked;
+    set_height(s, s->cut.halo < 0 ? s->cut.side : height);
+    for (;;) {
+        *bytes = lay_out(s, NULL);
+        if (*bytes <= lob_device_budget_left(budget, LOB_DEVICE_WORK, *bytes)) return LOB_OK;
+        if (s->height == 1 || s->cut.halo < 0 || asked > 0) break;
+        set_height(s, s->height / 2);
+    }
+    return lob_device_budget_refuse(budget, LOB_DEVICE_WORK, *bytes, s->chain->error);
+}
+
+/* ---- a slab's way ---- */
+
+/* The device's copy of what slab i and the one before share: their images lie in different slots.
+ */
+static lob_status copy_shared(slab_stream *s, const lob_filter_slab *slab,
+                              const lob_filter_slab *before, unsigned char *to,
+                              const unsigned char *from, int channels, int64_t bytes)
+{
+    lob_error *error = s->chain->error;
+    const int64_t unit = s->cut.unit * bytes, shared = before->to - slab->from;
+    if (shared <= 0) return LOB_OK;
+    const int64_t rows = slab->to - slab->from, rows_before = before->to - before->from;
+    for (int c = 0; c < channels; c++)
+        LOB_CUDA(cudaMemcpyAsync(to + c * rows * unit,
+                                 from + (c * rows_before + slab->from - before->from) * unit,
+                                 (size_t)(shared * unit), cudaMemcpyDeviceToDevice, s->up.stream));
+    return LOB_OK;
+}
+
+/* A stretch of bytes that travels, cut into pieces. */
+typedef struct {
+    unsigned char *to;
+    const unsigned char *from;
+    int64_t left;
+} stretch;
+
+enum { MAX_STRETCHES = LOB_FILTER_MAX_CHANNELS + 1 };
+
+typedef struct {
+    stretch part[MAX_STRETCHES];
+    int count, at;
+} journey;
+
+static void add_stretch(journey *j, unsigned char *to, const unsigned char *from, int64_t bytes)
+{
+    if (bytes > 0) j->part[j->count++] = {to, from, bytes};
+}
+
+/* Send the next piece; *more: there was one. */
+static lob_status send_piece(journey *j, piece_ring *ring, bool *more, lob_error *error)
+{
+    *more = j->at < j->count;
+    if (!*more) return LOB_OK;
+    stretch *part = &j->part[j->at];
+    const int64_t n = part->left < PIECE_BYTES ? part->left : PIECE_BYTES;
+    LOB_TRY(ring_send(ring, part->to, part->from, n, error));
+    part->to += n;
+    part->from += n;
+    part->left -= n;
+    if (part->left == 0) j->at++;
+    return LOB_OK;
+}
+
+/* What has to be uploaded for slab i, and the device's own copies before it. */
+static lob_status begin_upload(slab_stream *s, int64_t i, journey *j)
+{
+    lob_error *error = s->chain->error;
+    const int slot = (int)(i % SLOTS), other = (int)((i + 1) % SLOTS);
+    const lob_filter_slab slab = slab_of(s, i);
+    lob_filter_slab before = {};
+    if (i > 0) before = slab_of(s, i - 1);
+    const int64_t fresh = i > 0 && before.to > slab.from ? before.to : slab.from;
+    const int64_t bytes = (int64_t)lob_type_of(s->in.type)->bytes, unit = s->cut.unit;
+    const int64_t rows = slab.to - slab.from, news = slab.to - fresh;
+    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(s->up.stream, s->computed[slot], 0));
+    if (i > 0)
+        LOB_TRY(copy_shared(s, &slab, &before, s->slab_in[slot], s->slab_in[other], s->in.channels,
+                            bytes));
+    if (i > 0 && s->mask)
+        LOB_TRY(copy_shared(s, &slab, &before, s->slab_mask[slot], s->slab_mask[other], 1, 1));
+    for (int c = 0; c < s->in.channels; c++)
+        add_stretch(j, s->slab_in[slot] + (c * rows + fresh - slab.from) * unit * bytes,
+                    (const unsigned char *)s->in.data + (c * s->cut.side + fresh) * unit * bytes,
+                    news * unit * bytes);
+    if (s->mask)
+        add_stretch(j, s->slab_mask[slot] + (fresh - slab.from) * unit, s->mask + fresh * unit,
+                    news * unit);
+    return LOB_OK;
+}
+
+static lob_status begin_download(slab_stream *s, int64_t i, journey *j)
+{
+    lob_error *error = s->chain->error;
+    const int slot = (int)(i % SLOTS);
+    const lob_filter_slab slab = slab_of(s, i);
+    const lob_filter_pass *last = last_of(s);
+    const int64_t bytes = s->cut.unit * (int64_t)lob_type_of(last->to)->bytes;
+    const int64_t rows = slab.to - slab.from;
+    float milliseconds = 0;
+    LOB_CUDA(cudaStreamWaitEvent(s->down.stream, s->computed[slot], 0));
+    for (int c = 0; c < last->to_channels; c++)
+        add_stretch(j, (unsigned char *)s->out + (c * s->cut.side + slab.low) * bytes,
+                    s->slab_out[slot] + (c * rows + slab.low - slab.from) * bytes,
+                    (slab.high - slab.low) * bytes);
+    LOB_CUDA(cudaEventSynchronize(s->computed[slot]));
+    LOB_CUDA(cudaEventElapsedTime(&milliseconds, s->begun[slot], s->computed[slot]));
+    s->compute_s += (double)milliseconds / 1e3;
+    return LOB_OK;
+}
+
+static lob_status compute(slab_stream *s, int64_t i)
+{
+    device_chain *c = s->chain;
+    lob_error *error = c->error;
+    const int slot = (int)(i % SLOTS);
+    const cudaStream_t stream = lob_device_cuda_stream(c->device);
+    const lob_filter_slab slab = slab_of(s, i);
+    const lob_filter_image in = {s->slab_in[slot], s->in.type, slab.dims, s->in.channels};
+    const uint8_t *mask = s->mask ? s->slab_mask[slot] : NULL;
+    int64_t origin[3] = {0, 0, 0};
+    origin[s->cut.axis] = slab.from;
+    LOB_CUDA(cudaEventRecord(s->uploaded[slot], s->up.stream));
+    LOB_CUDA(cudaStreamWaitEvent(stream, s->uploaded[slot], 0));
+    if (i >= SLOTS) LOB_CUDA(cudaStreamWaitEvent(stream, s->downloaded[slot], 0));
+    LOB_CUDA(cudaEventRecord(s->begun[slot], stream));
+    if (s->looks)
+        LOB_TRY(scan(c->device, s->counts, &in, mask, (slab.low - slab.from) * s->cut.unit,
+                     (slab.high - slab.low) * s->cut.unit, error));
+    LOB_TRY(run_passes(c, s->first, s->end, s->slab_out[slot], in, mask, origin, s->memory, false));
+    LOB_CUDA(cudaEventRecord(s->computed[slot], stream));
+    return LOB_OK;
+}
+
+/* One turn: slab i goes up while slab i - LAG comes down, piece by piece; then slab i is computed.
+ */
+static lob_status turn(slab_stream *s, int64_t i)
+{
+    lob_error *error = s->chain->error;
+    const int64_t back = i - LAG;
+    journey up = {}, down = {};
+    if (i < s->count) LOB_TRY(begin_upload(s, i, &up));
+    if (back >= 0) LOB_TRY(begin_download(s, back, &down));
+    for (bool more = true; more;) {
+        bool downs = false;
+        LOB_TRY(send_piece(&up, &s->up, &more, error));
+        LOB_TRY(send_piece(&down, &s->down, &downs, error));
+        more |= downs;
+    }
+    if (back >= 0) LOB_CUDA(cudaEventRecord(s->downloaded[back % SLOTS], s->down.stream));
+    return i < s->count ? compute(s, i) : LOB_OK;
+}
+
+/* ---- a part ---- */
+
+static lob_status open_stream(slab_stream *s)
+{
+    lob_error *error = s->chain->error;
+    const int threads = s->chain->context->threads;
+    LOB_TRY(ring_open(&s->up, false, threads, error));
+    LOB_TRY(ring_open(&s->down, true, threads, error));
+    for (int k = 0; k < SLOTS; k++) {
+        LOB_CUDA(cudaEventCreateWithFlags(&s->uploaded[k], cudaEventDisableTiming));
+        LOB_CUDA(cudaEventCreate(&s->begun[k]));
+        LOB_CUDA(cudaEventCreate(&s->computed[k]));
+        LOB_CUDA(cudaEventCreateWithFlags(&s->downloaded[k], cudaEventDisableTiming));
+    }
+    return LOB_OK;
+}
+
+static void close_stream(slab_stream *s)
+{
+    lob_device_wait(s->chain->device, NULL);
+    ring_close(&s->up);
+    ring_close(&s->down);
+    for (int k = 0; k < SLOTS; k++) {
+        const cudaEvent_t events[] = {s->uploaded[k], s->begun[k], s->computed[k],
+                                      s->downloaded[k]};
+        for (const cudaEvent_t event : events)
+            if (event) cudaEventDestroy(event);
+    }
+    (void)cudaGetLastError();
+}
+
+static lob_status run_turns(slab_stream *s, double from, double share)
+{
+    device_chain *c = s->chain;
+    const lob_context *context = c->context;
+    for (int64_t i = 0; i < s->count + LAG; i++) {
+        const double done = from + share * (double)i / (double)(s->count + LAG);
+        if (context->progress && context->progress(context->user, done)) return LOB_ECANCEL;
+        LOB_TRY(turn(s, i));
+    }
+    LOB_TRY(ring_drain(&s->up, c->error));
+    LOB_TRY(ring_drain(&s->down, c->error));
+    return lob_device_wait(c->device, c->error);
+}
+
+/* Run a part in slabs, and add to what the call has found and taken so far. */
+static lob_status run_part(slab_stream *s, int64_t slab, scan_counts *found)
+{
+    device_chain *c = s->chain;
+    lob_device_budget budget =
+        lob_device_budget_of(c->context, "filters", lob_dims_voxels(s->in.dims));
+    scan_counts counts = {};
+    int64_t bytes = 0;
+    void *memory = NULL;
+    s->cut = lob_filter_cut_of(&c->plan, s->first, s->end);
+    LOB_TRY(choose_height(s, slab, &budget, &bytes));
+    LOB_TRY(lob_device_budget_take(&budget, LOB_DEVICE_WORK, bytes, &memory, c->error));
+    lay_out(s, memory);
+    if (bytes > c->out->working_bytes) c->out->working_bytes = bytes;
+    LOB_TRY(lob_device_fill(c->device, s->counts, 0, sizeof counts, c->error));
+    lob_status st = open_stream(s);
+    const double passes = c->plan.passes;
+    if (st == LOB_OK) st = run_turns(s, s->first / passes, (s->end - s->first) / passes);
+    if (st == LOB_OK && s->looks) {
+        st = lob_device_download(c->device, &counts, s->counts, sizeof counts, c->error);
+        *found = counts;
+    }
+    lob_filter_stream *total = &c->out->stream;
+    total->slabs += s->count;
+    lob_device_count_bytes(c->device, s->up.sent, s->down.sent);
+    total->upload_s += s->up.seconds;
+    total->compute_s += s->compute_s;
+    total->download_s += s->down.seconds;
+    close_stream(s);
+    return st;
+}
+
+lob_status run_slabs(device_chain *c, const lob_filter_input *in, int64_t slab, scan_counts *found)
+{
+    const lob_volume *image = in->image;
+    const double start_s = lob_clock_s();
+    lob_filter_image at = {image->data, image->type, image->dims, image->channels};
+    void *between[2] = {NULL, NULL}; /* images between parts: the one before, the one after */
+    lob_status st = LOB_OK;
+    for (int first = 0, end; first < c->plan.passes && st == LOB_OK; first = end) {
+        end = lob_filter_plan_part(&c->plan, first);
+        const lob_filter_pass *last = &c->plan.pass[end - 1];
+        const bool ends = end == c->plan.passes;
+        slab_stream s = {};
+        s.chain = c;
+        s.first = first;
+        s.end = end;
+        s.in = at;
+        s.mask = in->mask;
+        s.looks = first == 0 && (in->mask || !lob_type_of(image->type)->is_integer);
+        lob_budget budget = {"filters", 0, 0, 0};
+        if (c->plan.pass[first].statistic)
+            st = lob_filter_statistic_cpu(&c->plan, first, c->out, &at, in->mask, c->context,
+                                          &budget, c->error);
+        if (st == LOB_OK && !ends)
+            between[1] = lob_alloc_pages(lob_filter_pass_bytes(last, lob_voxels(image)));
+        s.out = ends ? c->out->data : between[1];
+        if (st == LOB_OK && !s.out)
+            st = lob_fail(c->error, LOB_ENOMEM, "no memory for the image between two steps");
+        if (st == LOB_OK) st = run_part(&s, slab, found);
+        free(between[0]);
+        between[0] = between[1];
+        between[1] = NULL;
+        at = {s.out, last->to, image->dims, last->to_channels};
+    }
+    free(between[0]);
+    c->out->stream.wall_s += lob_clock_s() - start_s;
+    return st;
+}
+
+} /* namespace lob::filters */

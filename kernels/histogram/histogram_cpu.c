@@ -1,0 +1,265 @@
+/* Histograms and percentiles on the CPU: every thread counts into a table of its own. */
+#include "kernels/budget.h"
+#include "kernels/histogram/histogram_bins.h"
+
+#include <omp.h>
+#include <stdlib.h>
+
+/* Digits of 16 bits: one pass over 8- and 16-bit voxels, two over 32 bits. */
+enum { DIGIT_BITS = 16, PART = 1 << 20, PROGRESS_PARTS = 16 };
+
+/* The voxels that are counted: channels, each of voxels from `first` on. */
+typedef struct {
+    const lob_volume *image;
+    const uint8_t *mask;
+    int64_t voxels, first;
+    int channels;
+} values_of;
+
+static values_of values_in(const lob_histogram_input *in)
+{
+    const int64_t voxels = lob_voxels(in->image);
+    const bool all = in->channel < 0;
+    return (values_of){in->image, in->mask, voxels, all ? 0 : in->channel * voxels,
+                       all ? in->image->channels : 1};
+}
+
+typedef struct {
+    int64_t not_finite;
+    lob_extremes extremes;
+} part_result;
+
+/* ---- extremes ---- */
+
+#define PART_EXTREMES(type, ctype, name, integer, lowest, highest)             \
+    case type: {                                                               \
+        const ctype *v = (const ctype *)from->image->data + at;                \
+        ctype low = (ctype)(highest), high = (ctype)(lowest);                  \
+        for (int64_t i = 0; i < n; i++) {                                      \
+            const bool inside = !mask || mask[i];                              \
+            const bool finite = LOB_IS_FINITE(v[i]);                           \
+            r->not_finite += inside && !finite;                                \
+            if (!(inside && finite)) continue;                                 \
+            if (v[i] < low) low = v[i];                                        \
+            if (v[i] > high) high = v[i];                                      \
+        }                                                                      \
+        if (low > high) break;                                                 \
+        e = (lob_extremes){true, (double)low, (double)high, 0, 0};             \
+        if (integer) e.low_bits = (uint64_t)low, e.high_bits = (uint64_t)high; \
+        break;                                                                 \
+    }
+
+static void part_extremes(part_result *r, const values_of *from, int64_t at, const uint8_t *mask,
+                          int64_t n)
+{
+    lob_extremes e = {0};
+    LOB_TYPE_SWITCH(from->image->type, PART_EXTREMES);
+    lob_extremes_widen(&r->extremes, &e, from->image->type);
+}
+
+/* ---- counts ---- */
+
+/* What a pass counts: digits of keys, or bins. */
+typedef struct {
+    const lob_selection *selection; /* NULL: bins */
+    const lob_histogram_bins *bins;
+    lob_bin_rule rule;
+    float edge[LOB_HISTOGRAM_BINS + 1]; /* of float32 */
+    int64_t columns;                    /* of the table */
+} pass;
+
+/* The first digit needs no prefix. */
+#define COUNT_DIGITS(type, ctype, name, integer, lowest, highest)         \
+    case type: {                                                          \
+        const ctype *v = (const ctype *)from->image->data + at;           \
+        for (int64_t i = 0; i < n; i++) {                                 \
+            if ((mask && !mask[i]) || !LOB_IS_FINITE(v[i])) continue;     \
+            const uint64_t key = lob_ordered_key_##ctype(v[i]) >> shift;  \
+            if (first) {                                                  \
+                counts[key]++;                                            \
+                continue;                                                 \
+            }                                                             \
+            for (int k = 0; k < s->prefixes; k++)                         \
+                if (key >> s->digit == s->prefix[k])                      \
+                    counts[((uint64_t)k << s->digit) + (key & digits)]++; \
+        }                                                                 \
+        break;                                                            \
+    }
+
+static void count_digits(uint32_t *counts, const pass *p, const values_of *from, int64_t at,
+                         const uint8_t *mask, int64_t n)
+{
+    const lob_selection *s = p->selection;
+    const int shift = lob_selection_shift(s);
+    const uint64_t digits = (UINT64_C(1) << s->digit) - 1;
+    const bool first = s->done == 0;
+    LOB_TYPE_SWITCH(from->image->type, COUNT_DIGITS);
+}
+
+#define COUNT_BINS(type, ctype, name, integer, lowest, highest)                     \
+    case type: {                                                                    \
+        const ctype *v = (const ctype *)from->image->data + at;                     \
+        for (int64_t i = 0; i < n; i++) {                                           \
+            if ((mask && !mask[i]) || !LOB_IS_FINITE(v[i])) continue;               \
+            if (integer && p->bins->exact)                                          \
+                counts[(uint64_t)v[i] - p->bins->low_bits]++;                       \
+            else if (type == LOB_F32)                                               \
+                counts[lob_bin_of_float((float)v[i], &p->rule, p->edge)]++;         \
+            else                                                                    \
+                counts[lob_bin_of_double((double)v[i], &p->rule, p->bins->edge)]++; \
+        }                                                                           \
+        break;                                                                      \
+    }
+
+static void count_bins(uint32_t *counts, const pass *p, const values_of *from, int64_t at,
+                       const uint8_t *mask, int64_t n)
+{
+    LOB_TYPE_SWITCH(from->image->type, COUNT_BINS);
+}
+
+/* ---- passes ---- */
+
+/* Reports how far a share of the progress has come; thread 0 alone does. */
+typedef struct {
+    const lob_context *context;
+    double from, to;
+    bool stop;
+} share;
+
+static bool reported(share *s, int64_t part, int64_t parts)
+{
+    if (!s->context->progress || part % PROGRESS_PARTS != 0) return s->stop;
+    const double done = s->from + (s->to - s->from) * (double)part / (double)parts;
+    if (s->context->progress(s->context->user, done)) s->stop = true;
+    return s->stop;
+}
+
+/* Add a thread's table and clear it. */
+static void add_table(uint64_t *counts, uint32_t *table, int64_t columns)
+{
+#pragma omp critical(lob_histogram)
+    for (int64_t i = 0; i < columns; i++) counts[i] += table[i], table[i] = 0;
+}
+
+/*
+ * Go through all values: extremes without a pass, else counts, added to `counts`.
+ *
+ *   tables  in  for each thread p->columns numbers, all 0 before and afterwards
+ */
+static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, const pass *p,
+                       const values_of *from, share *progress)
+{
+    const int threads = progress->context->threads;
+    const int64_t parts = (from->voxels + PART - 1) / PART, columns = p ? p->columns : 0;
+    bool stop = false;
+#pragma omp parallel num_threads(threads)
+    {
+        uint32_t *const mine = tables ? tables + omp_get_thread_num() * columns : NULL;
+        part_result r = {0};
+        int64_t counted = 0; /* since the table was added */
+#pragma omp for schedule(static)
+        for (int64_t part = 0; part < parts * from->channels; part++) {
+            if (__atomic_load_n(&stop, __ATOMIC_RELAXED)) continue;
+            const int64_t channel = part / parts, first = part % parts * PART;
+            const int64_t n = from->voxels - first < PART ? from->voxels - first : PART;
+            const int64_t at = from->first + channel * from->voxels + first;
+            const uint8_t *mask = from->mask ? from->mask + first : NULL;
+            if (!p)
+                part_extremes(&r, from, at, mask, n);
+            else if (p->selection)
+                count_digits(mine, p, from, at, mask, n);
+            else
+                count_bins(mine, p, from, at, mask, n);
+            counted += n;
+            if (p && counted > (int64_t)UINT32_MAX - PART) {
+                add_table(counts, mine, columns);
+                counted = 0;
+            }
+            if (omp_get_thread_num() == 0 && reported(progress, part, parts * from->channels))
+                __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+        }
+        if (p) add_table(counts, mine, columns);
+#pragma omp critical(lob_histogram)
+        if (all) {
+            all->not_finite += r.not_finite;
+            lob_extremes_widen(&all->extremes, &r.extremes, from->image->type);
+        }
+    }
+}
+
+/* One pass that counts, with tables in the budget. */
+static lob_status count(uint64_t **counts, const pass *p, const values_of *from, share *progress,
+                        lob_budget *budget, lob_error *error)
+{
+    uint32_t *tables = NULL;
+    const int64_t columns = p->columns, rows = progress->context->threads;
+    LOB_TRY(lob_budget_calloc(budget, counts, columns, sizeof **counts, error));
+    lob_status st = lob_budget_calloc(budget, &tables, columns * rows, sizeof *tables, error);
+    if (st == LOB_OK) go_through(NULL, *counts, tables, p, from, progress);
+    if (st == LOB_OK && progress->stop) st = LOB_ECANCEL;
+    lob_budget_free(budget, tables, columns * rows, sizeof *tables);
+    if (st == LOB_OK) return LOB_OK;
+    lob_budget_free(budget, *counts, columns, sizeof **counts);
+    *counts = NULL;
+    return st;
+}
+
+static lob_budget budget_of(const lob_context *context)
+{
+    return (lob_budget){.who = "histograms", .limit = context->max_memory};
+}
+
+lob_status lob_histogram_cpu(lob_histogram_bins *bins, int64_t **counts,
+                             const lob_histogram_input *in, const lob_context *context,
+                             lob_error *error)
+{
+    lob_budget budget = budget_of(context);
+    part_result all = {0};
+    share progress = {context, 0, 0.5, false};
+    *bins = (lob_histogram_bins){0};
+    *counts = NULL;
+    LOB_TRY(lob_histogram_check(in, error));
+    const values_of from = values_in(in);
+    go_through(&all, NULL, NULL, NULL, &from, &progress);
+    if (progress.stop) return LOB_ECANCEL;
+    bins->not_finite = all.not_finite;
+    lob_histogram_settle(bins, &all.extremes, in->image->type);
+    if (bins->count == 0) return LOB_OK;
+
+    pass p = {.bins = bins, .rule = lob_bin_rule_of(bins), .columns = bins->count};
+    for (int i = 0; i <= LOB_HISTOGRAM_BINS; i++) p.edge[i] = (float)bins->edge[i];
+    progress = (share){context, 0.5, 1, false};
+    uint64_t *numbers = NULL;
+    LOB_TRY(count(&numbers, &p, &from, &progress, &budget, error));
+    for (int b = 0; b < bins->count; b++) bins->values += (int64_t)numbers[b];
+    *counts = (int64_t *)numbers; /* an array of budget_alloc is freed by free */
+    return LOB_OK;
+}
+
+lob_status lob_percentiles_cpu(double *values, const double *percent, int count_, int64_t *data,
+                               const lob_histogram_input *in, const lob_context *context,
+                               lob_error *error)
+{
+    lob_budget budget = budget_of(context);
+    double stored[LOB_PERCENTILES_MAX];
+    lob_selection s;
+    LOB_TRY(lob_histogram_check(in, error));
+    LOB_TRY(lob_percentiles_check(percent, count_, error));
+    const values_of from = values_in(in);
+    lob_selection_percents(stored, percent, count_, in->image->slope);
+    lob_selection_begin(&s, in->image->type, DIGIT_BITS);
+    bool any = true;
+    while (any && s.done < s.key_bits) {
+        const double bits = s.key_bits;
+        share progress = {context, s.done / bits, (s.done + s.digit) / bits, false};
+        const pass p = {.selection = &s, .columns = (int64_t)s.prefixes << s.digit};
+        uint64_t *numbers = NULL;
+        LOB_TRY(count(&numbers, &p, &from, &progress, &budget, error));
+        any = lob_selection_take(&s, numbers, stored, count_);
+        lob_budget_free(&budget, numbers, p.columns, sizeof *numbers);
+    }
+    if (data) *data = s.data;
+    if (!any) return lob_percentiles_no_data(error);
+    lob_selection_end(values, &s, count_, in->image->slope, in->image->inter);
+    return LOB_OK;
+}

@@ -1,0 +1,344 @@
+/*
+ * Histograms and percentiles on the GPU. Blocks count into tables in shared memory, which they add
+ * to one table in device memory at their end; the host makes bins and ranks from it.
+ */
+#include "kernels/histogram/histogram_cuda.cuh"
+
+#include "kernels/device/arena.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/histogram/histogram_bins.h"
+#include "kernels/levels/levels_cuda.cuh"
+
+#include <stdlib.h>
+
+namespace lob::histogram
+{
+
+/*
+ * Digits of 11 bits: three passes over 32 bits. A block's table has PREFIXES digits' counts, or
+ * SHARED_BINS bins; more are counted in several passes. Two blocks of 1024 threads fill a
+ * multiprocessor and leave few tables to add.
+ */
+enum {
+    THREADS = 1024,
+    DIGIT_BITS = 11,
+    PREFIXES = 4,
+    SHARED_BINS = 24576,
+    FEW_BINS = 8192, /* up to here two blocks share a multiprocessor */
+    LOADS = 4
+};
+
+typedef struct {
+    device_values from;
+    u64 *counts;
+    /* digits */
+    int shift, digit, prefixes;
+    bool first; /* no bits are known yet */
+    uint64_t prefix[PREFIXES];
+    /* bins */
+    int bins; /* of this pass */
+    uint64_t low_bits;
+    lob_bin_rule rule;
+    const double *edge; /* on the device */
+} count_params;
+
+/* ---- reading all values ---- */
+
+template <typename T> struct alignas(16) pack {
+    static constexpr int n = 16 / sizeof(T);
+    T value[n];
+};
+
+/* Call `take` with every value of the data. Loads of 16 bytes where arrays allow them. */
+template <typename T, typename F>
+static __device__ inline void each_value(const device_values &from, F take)
+{
+    const int64_t step = grid_step(), voxels = from.voxels;
+    for (int c = 0; c < from.channels; c++) {
+        const T *v = (const T *)from.stored + c * voxels;
+        const bool packed = !from.mask && (uintptr_t)v % 16 == 0;
+        const int64_t packs = packed ? voxels / pack<T>::n : 0;
+        for (int64_t i = grid_first(); i < packs; i += LOADS * step) {
+            pack<T> some[LOADS];
+#pragma unroll
+            for (int k = 0; k < LOADS; k++)
+                some[k] = ((const pack<T> *)v)[i + k * step < packs ? i + k * step : i];
+#pragma unroll
+            for (int k = 0; k < LOADS; k++)
+#pragma unroll
+                for (int j = 0; j < pack<T>::n; j++)
+                    if (i + k * step < packs && LOB_IS_FINITE(some[k].value[j]))
+                        take(some[k].value[j]);
+        }
+        for (int64_t i = packs * pack<T>::n + grid_first(); i < voxels; i += step)
+            if ((!from.mask || from.mask[i]) && LOB_IS_FINITE(v[i])) take(v[i]);
+    }
+}
+
+static __device__ inline void add_table(u64 *to, const uint32_t *table, int n)
+{
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < n; i += THREADS)
+        if (table[i]) atomicAdd(&to[i], (u64)table[i]);
+}
+
+static __device__ inline void clear_table(uint32_t *table, int n)
+{
+    for (int i = (int)threadIdx.x; i < n; i += THREADS) table[i] = 0;
+    __syncthreads();
+}
+
+/* ---- digits ---- */
+
+/* lob_ordered_key of a type's C type. */
+#define KEY_OF(type, ctype, name, integer, lowest, highest) \
+    static __device__ inline uint64_t key_of(ctype value)   \
+    {                                                       \
+        return lob_ordered_key_##ctype(value);              \
+    }
+LOB_TYPE_LIST(KEY_OF)
+
+/* Keys of up to 32 bits are worked on as such. */
+template <typename T> struct key_type {
+    typedef uint32_t type;
+};
+template <> struct key_type<uint64_t> {
+    typedef uint64_t type;
+};
+template <> struct key_type<int64_t> {
+    typedef uint64_t type;
+};
+template <> struct key_type<double> {
+    typedef uint64_t type;
+};
+
+template <typename T> static __global__ void __launch_bounds__(THREADS) digit_kernel(count_params p)
+{
+    typedef typename key_type<T>::type K;
+    extern __shared__ uint32_t table[];
+    const int columns = p.prefixes << p.digit;
+    const K digits = ((K)1 << p.digit) - 1;
+    clear_table(table, columns);
+    if (p.first)
+        each_value<T>(p.from, [&](T v) { atomicAdd(&table[(K)key_of(v) >> p.shift], 1u); });
+    else
+        each_value<T>(p.from, [&](T v) {
+            const K key = (K)key_of(v) >> p.shift;
+#pragma unroll
+            for (int k = 0; k < PREFIXES; k++)
+                if (k < p.prefixes && key >> p.digit == (K)p.prefix[k])
+                    atomicAdd(&table[(k << p.digit) + (int)(key & digits)], 1u);
+        });
+    add_table(p.counts, table, columns);
+}
+
+/* ---- bins ---- */
+
+/* Whole numbers from p.low_bits on; those beyond p.bins are another pass's. */
+template <typename T> static __global__ void __launch_bounds__(THREADS) exact_kernel(count_params p)
+{
+    extern __shared__ uint32_t table[];
+    clear_table(table, p.bins);
+    each_value<T>(p.from, [&](T v) {
+        const uint64_t bin = (uint64_t)v - p.low_bits;
+        if (bin < (uint64_t)p.bins) atomicAdd(&table[bin], 1u);
+    });
+    add_table(p.counts, table, p.bins);
+}
+
+/* Float32 values are binned as such, all others in doubles. */
+template <typename T, typename E>
+static __global__ void __launch_bounds__(THREADS) equal_kernel(count_params p)
+{
+    extern __shared__ uint32_t table[];
+    __shared__ E edge[LOB_HISTOGRAM_BINS + 1];
+    for (int i = (int)threadIdx.x; i <= LOB_HISTOGRAM_BINS; i += THREADS) edge[i] = (E)p.edge[i];
+    clear_table(table, LOB_HISTOGRAM_BINS);
+    each_value<T>(p.from, [&](T v) {
+        int bin;
+        if constexpr (sizeof(E) == sizeof(float))
+            bin = lob_bin_of_float((float)v, &p.rule, edge);
+        else
+            bin = lob_bin_of_double((double)v, &p.rule, edge);
+        atomicAdd(&table[bin], 1u);
+    });
+    add_table(p.counts, table, LOB_HISTOGRAM_BINS);
+}
+
+/* ---- launches ---- */
+
+typedef void count_kernel(count_params);
+
+#define DIGIT_KERNEL(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                                    \
+        return digit_kernel<ctype>;
+
+#define EXACT_KERNEL(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                                    \
+        return exact_kernel<ctype>;
+
+#define EQUAL_KERNEL(type_, ctype, name, integer, lowest, highest) \
+    case type_:                                                    \
+        return equal_kernel<ctype, double>;
+
+static count_kernel *digit_kernel_of(lob_type type)
+{
+    LOB_TYPE_SWITCH(type, DIGIT_KERNEL);
+    return NULL;
+}
+
+static count_kernel *exact_kernel_of(lob_type type)
+{
+    LOB_TYPE_SWITCH(type, EXACT_KERNEL);
+    return NULL;
+}
+
+static count_kernel *equal_kernel_of(lob_type type)
+{
+    if (type == LOB_F32) return equal_kernel<float, float>;
+    LOB_TYPE_SWITCH(type, EQUAL_KERNEL);
+    return NULL;
+}
+
+/* Clear the table in device memory, count into it and download it. */
+static lob_status count_into(u64 *host, count_kernel *kernel, const count_params &p, int columns,
+                             lob_device *device, lob_error *error)
+{
+    const size_t shared = (size_t)columns * sizeof(uint32_t);
+    const int64_t resident =
+        (int64_t)lob_device_multiprocessors(device) * (columns <= FEW_BINS ? 2 : 1);
+    const int64_t wanted = (p.from.voxels + THREADS - 1) / THREADS;
+    const int64_t bytes = columns * (int64_t)sizeof(u64);
+    if (shared > 40 << 10) LOB_TRY(lob_allow_shared(kernel, shared, error));
+    LOB_TRY(lob_device_fill(device, p.counts, 0, bytes, error));
+    LOB_TRY(lob_launch(device, kernel, "counting values", wanted < resident ? wanted : resident,
+                       THREADS, shared, p, error));
+    return lob_device_download(device, host, p.counts, bytes, error);
+}
+
+/* ---- calls ---- */
+
+/* What the working memory holds. */
+typedef struct {
+    u64 *counts;
+    double *edge;
+    unsigned char *scan;
+} memory;
+
+static int64_t lay_out(memory *m, void *work)
+{
+    arena a(work);
+    m->counts = a.take<u64>(SHARED_BINS);
+    m->edge = a.take<double>(LOB_HISTOGRAM_BINS + 1);
+    m->scan = a.take<unsigned char>(levels::scan_bytes(1, 1));
+    return a.used;
+}
+
+int64_t work_bytes(void)
+{
+    memory m;
+    return lay_out(&m, NULL);
+}
+
+/* Lowest and highest value. Channels are scanned one by one, since the scan would leave out a voxel
+ * that is NaN in any of them, and in rows whose length fits 32 bits. */
+static lob_status find_extremes(lob_extremes *all, int64_t *not_finite, const device_values *from,
+                                lob_device *device, void *work, lob_error *error)
+{
+    const int64_t row = INT64_C(1) << 31, bytes = (int64_t)lob_type_of(from->type)->bytes;
+    *all = lob_extremes{};
+    *not_finite = 0;
+    for (int c = 0; c < from->channels; c++)
+        for (int64_t first = 0; first < from->voxels; first += row) {
+            const int64_t n = from->voxels - first < row ? from->voxels - first : row;
+            const lob_device_view view = lob_device_view_of({n, 1, 1});
+            lob_device_image image = {};
+            lob_extremes some = {};
+            lob_levels found = {};
+            image.stored = (const unsigned char *)from->stored + (c * from->voxels + first) * bytes;
+            image.mask = from->mask ? from->mask + first : NULL;
+            image.voxels = n;
+            image.channels = 1;
+            image.type = from->type;
+            LOB_TRY(levels::scan_extremes(device, &some, &found, &image, &view, work, error));
+            lob_extremes_widen(all, &some, from->type);
+            *not_finite += found.not_finite;
+        }
+    return LOB_OK;
+}
+
+lob_status count(lob_histogram_bins *bins, int64_t *counts, const device_values *from,
+                 lob_device *device, void *work, lob_error *error)
+{
+    memory m;
+    lob_extremes all;
+    count_params p = {};
+    *bins = lob_histogram_bins{};
+    lay_out(&m, work);
+    LOB_TRY(find_extremes(&all, &bins->not_finite, from, device, m.scan, error));
+    lob_histogram_settle(bins, &all, from->type);
+    if (bins->count == 0) return LOB_OK;
+    p.from = *from;
+    p.counts = m.counts;
+    p.edge = m.edge;
+    if (!bins->exact) {
+        p.rule = lob_bin_rule_of(bins);
+        LOB_TRY(lob_device_upload(device, m.edge, bins->edge, sizeof bins->edge, error));
+        LOB_TRY(count_into((u64 *)counts, equal_kernel_of(from->type), p, LOB_HISTOGRAM_BINS,
+                           device, error));
+    }
+    for (int first = 0; bins->exact && first < bins->count; first += SHARED_BINS) {
+        p.low_bits = bins->low_bits + (uint64_t)first;
+        p.bins = bins->count - first < SHARED_BINS ? bins->count - first : SHARED_BINS;
+        LOB_TRY(count_into((u64 *)counts + first, exact_kernel_of(from->type), p, p.bins, device,
+                           error));
+    }
+    for (int b = 0; b < bins->count; b++) bins->values += counts[b];
+    return LOB_OK;
+}
+
+/* The counts of the next digit, PREFIXES prefixes at a time. */
+static lob_status count_digit(u64 *counts, const lob_selection *s, const device_values *from,
+                              const memory *m, lob_device *device, lob_error *error)
+{
+    count_params p = {};
+    p.from = *from;
+    p.counts = m->counts;
+    p.shift = lob_selection_shift(s);
+    p.digit = s->digit;
+    p.first = s->done == 0;
+    for (int first = 0; first < s->prefixes; first += PREFIXES) {
+        p.prefixes = s->prefixes - first < PREFIXES ? s->prefixes - first : PREFIXES;
+        for (int k = 0; k < p.prefixes; k++) p.prefix[k] = s->prefix[first + k];
+        LOB_TRY(count_into(counts + ((int64_t)first << s->digit), digit_kernel_of(s->type), p,
+                           p.prefixes << s->digit, device, error));
+    }
+    return LOB_OK;
+}
+
+lob_status percentiles(double *values, const double *percent, int count, int64_t *data,
+                       const device_values *from, lob_device *device, void *work, lob_error *error)
+{
+    memory m;
+    lob_selection s;
+    double stored[LOB_PERCENTILES_MAX];
+    lay_out(&m, work);
+    u64 *counts = (u64 *)malloc(sizeof *counts * ((size_t)LOB_SELECT_RANKS << DIGIT_BITS));
+    if (!counts) return lob_fail(error, LOB_ENOMEM, "no memory left for the counts of digits");
+    lob_selection_percents(stored, percent, count, from->slope);
+    lob_selection_begin(&s, from->type, DIGIT_BITS);
+    lob_status st = lob_device_enter(device, error);
+    bool any = true;
+    while (st == LOB_OK && any && s.done < s.key_bits) {
+        st = count_digit(counts, &s, from, &m, device, error);
+        if (st == LOB_OK) any = lob_selection_take(&s, (const uint64_t *)counts, stored, count);
+    }
+    free(counts);
+    if (st != LOB_OK) return st;
+    if (data) *data = s.data;
+    if (!any) return lob_percentiles_no_data(error);
+    lob_selection_end(values, &s, count, from->slope, from->inter);
+    return LOB_OK;
+}
+
+} /* namespace lob::histogram */
