@@ -1,6 +1,7 @@
 /* How the session of a recipe's line belongs to that of the recipe. */
 #include "tools/session_line.h"
 
+#include "io/format.h"
 #include "io/passing.h"
 #include "tools/report.h"
 #include "tools/session_outputs.h"
@@ -137,11 +138,13 @@ static lob_status find_stored(lob_session *s, lob_stored **row, const char *path
     return lob_fail(&s->error, LOB_EINTERNAL, "%s: is not in memory", path);
 }
 
-static lob_status choose_frame(lob_session *s, const char *path, int64_t frame)
+/* The frame that is read, from 0, or LOB_FRAME_ALL. */
+static lob_status choose_frame(lob_session *s, int64_t *frame, const lob_stored *row,
+                               const char *path)
 {
-    if (frame <= 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: has no frame %lld; it has 1, counted from 0", path,
-                    (long long)frame);
+    const lob_read_options options = {.frame = *frame};
+    if (*frame == LOB_FRAME_ALL) return LOB_OK;
+    return lob_choose_frame(frame, lob_store_frames(row), path, &options, &s->error);
 }
 
 /* Is this the last time that the volume is read? Marks one of the line's inputs as read. */
@@ -168,15 +171,18 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
     lob_stored *row;
     *out = lob_volume_empty();
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
-    if (voxels && is_last_read(s, row)) {
+    const bool whole = frame == LOB_FRAME_ALL || lob_store_frames(row) == 1;
+    const bool last = voxels && is_last_read(s, row);
+    if (last && whole) {
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
     } else {
-        const int64_t bytes = voxels ? lob_voxel_bytes(&row->volume) : 0;
+        const int64_t share = whole ? 1 : lob_store_frames(row);
+        const int64_t bytes = voxels ? lob_voxel_bytes(&row->volume) / share : 0;
         st = lob_session_take(s, bytes, path);
         if (st != LOB_OK) return st;
-        st = lob_store_copy(out, row, voxels, s->context.threads);
+        st = lob_store_copy(out, row, frame, voxels, s->context.threads);
         if (st != LOB_OK) {
             lob_session_give(s, bytes);
             return lob_session_no_memory(s, path);
@@ -193,7 +199,7 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
 bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path)
 {
     const lob_stored *const row = lob_store_find(s->command->line->store, path);
-    return row && row->there && lob_store_copy(out, row, false, 1) == LOB_OK;
+    return row && row->there && lob_store_copy(out, row, 0, false, 1) == LOB_OK;
 }
 
 lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
@@ -201,11 +207,11 @@ lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *pat
     lob_stored *row;
     *input = (lob_plane_input){.path = path, .info = {.format = "memory"}};
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
-    st = lob_store_copy(&input->volume, row, false, 1);
+    st = lob_store_copy(&input->volume, row, frame, false, 1);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    st = lob_planes_of(&input->planes, &row->volume, path, &s->error);
+    st = lob_planes_of(&input->planes, &row->volume, frame, path, &s->error);
     if (st != LOB_OK) lob_volume_free(&input->volume);
     return st;
 }

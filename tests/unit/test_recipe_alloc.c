@@ -61,7 +61,7 @@ static lob_status store_once(void *user)
     if (st == LOB_OK) {
         lob_store_put(&store, row, &passed);
         assert_int_equal(store.bytes, 120);
-        st = lob_store_copy(&copy, row, true, 2);
+        st = lob_store_copy(&copy, row, 0, true, 2);
     }
     if (st == LOB_OK) {
         assert_int_equal(((int16_t *)copy.data)[7], 300);
