@@ -14,7 +14,7 @@
  * none, and a patch extends along those axes only whose spacing is at most 1.5 times the smallest.
  *
  * Why this one. On the phantom with noise and on scans that were segmented from strokes
- * (tests/bench/denoise_quality.py) it has the least error and the best overlap beside median,
+ * (tests/bench/denoise_quality.py) it has the least error on the phantom, and an overlap as good as the best beside median,
  * Gaussian, total variation and bilateral filters. It needs one number, which can be estimated;
  * each voxel is computed once from what is near it, so it can be cut into slabs; and the biweight
  * needs no exponential, so the arithmetic is the same everywhere.
