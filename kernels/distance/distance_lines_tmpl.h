@@ -392,6 +392,22 @@ LOB_SIMD_CLONES static void search_other(const lines_of_thread *s, int64_t n, in
 
 /* ---- a block of lines ---- */
 
+/* Does a full block see nothing: no cost that counts, no two labels where these matter? Then so it
+ * stays. */
+static bool sees_nothing(const lines_of_thread *s, int64_t n, const lob_distance_plan *p)
+{
+    const COST max = (COST)p->max;
+    for (int64_t i = 0; i < n; i++) {
+        int seen = 0;
+        for (int l = 0; l < LOB_LINES; l++) seen |= s->cost[i * LOB_LINES + l] <= max;
+        for (int l = 0; p->find == LOB_FIND_OTHER && l < LOB_LINES; l++)
+            seen |= s->tag[i * LOB_LINES + l] != s->tag[l];
+        if (seen) return false;
+    }
+    for (int64_t i = 0; i < n * LOB_LINES; i++) s->best[i] = NO_COST;
+    return true;
+}
+
 void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
                   lob_distance_scratch *scratch)
 {
@@ -403,7 +419,8 @@ void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
     const int64_t step = axis == 1 ? p->dims.nx : p->dims.nx * p->dims.ny;
     const lines_of_thread s = lines_in(scratch->memory, n);
     load(&s, pass, first, lines, n, step);
-    if (scratch->searched > 0 || !look_at_all(&s, n, pass)) {
+    const bool blind = sees_nothing(&s, n, p);
+    if (!blind && (scratch->searched > 0 || !look_at_all(&s, n, pass))) {
         scratch->searched = scratch->searched > 0 ? scratch->searched - 1 : RETRY;
         for (int64_t i = 1; i < n; i++) s.inverse[i] = 0.5 / (p->weight[axis] * (double)i);
         for (int l = 0; l < lines; l++) search[p->find](&s, n, l, (COST)p->weight[axis]);
