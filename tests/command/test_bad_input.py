@@ -187,6 +187,8 @@ PLACES = {
     "converted": lambda bad: ["convert", bad, "out.nii.gz"],
     "as image": lambda bad: ["growcut", bad, "seeds.nii.gz", "-o", "out.nii.gz"],
     "as seeds": lambda bad: ["growcut", "image.nii.gz", bad, "-o", "out.nii.gz"],
+    "its distances": lambda bad: ["distance", bad, "-o", "out.nii.gz"],
+    "its maxima": lambda bad: ["maxima", bad, "-o", "out.nii.gz"],
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
     "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
     "cut": lambda bad: ["supervoxels", bad, "-o", "out.nii.gz", "--size", "8vox"],
