@@ -89,9 +89,12 @@ static void make_ball(ball *b, const lob_distance_plan *plan)
 /* Eight bytes of 0 or 1 as bits, the first the lowest. */
 static uint64_t packed(const uint8_t *bytes)
 {
-    uint64_t bits = 0;
-    for (int i = 0; i < 8; i++) bits |= (uint64_t)bytes[i] << (8 * i);
-    return bits * 0x0102040810204080 >> 56;
+    uint64_t ones;
+    memcpy(&ones, bytes, sizeof ones);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    ones = __builtin_bswap64(ones);
+#endif
+    return ones * 0x0102040810204080 >> 56;
 }
 
 #define DIFFER(type)                                                                         \

@@ -53,35 +53,55 @@ static lob_status transform(const job *j, const lob_distance_output *out, const 
 
 /* ---- by bits ---- */
 
-/* What a row becomes: `seen` voxels without a label get `grown`; where that is 0, seen ones lose
- * theirs, unless kept (NULL: none is) has one. out may be labels or kept. */
-#define PUT_ROW(type)                                                                           \
-    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,      \
-                               uint32_t grown, const uint64_t *seen)                            \
-    {                                                                                           \
-        type *const to = out;                                                                   \
-        const type *const from = labels, *const stays = kept;                                   \
-        for (int64_t x = 0; x < n; x += 64) {                                                   \
-            const int64_t end = n - x < 64 ? n : x + 64;                                        \
-            const uint64_t bits = seen[x / 64];                                                 \
-            if (bits == 0) {                                                                    \
-                if (to != from) memmove(to + x, from + x, (size_t)(end - x) * sizeof *to);      \
-                continue;                                                                       \
-            }                                                                                   \
-            for (int64_t i = x; i < end; i++) {                                                 \
-                const type other = stays ? stays[i] : from[i] && grown ? from[i] : (type)grown; \
-                to[i] = bits >> (i - x) & 1 ? other : from[i];                                  \
-            }                                                                                   \
-        }                                                                                       \
+/* 64 bits as bytes of 0 or 1. */
+static void spread(uint8_t *bytes, uint64_t bits)
+{
+    for (int i = 0; i < 64; i += 8) {
+        const uint64_t same = (bits >> i & 0xff) * 0x0101010101010101 & 0x8040201008040201;
+        const uint64_t ones = (same + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101;
+        for (int k = 0; k < 8; k++) bytes[i + k] = (uint8_t)(ones >> (8 * k));
+    }
+}
+
+/* What a row becomes: its labels, but voxels that are seen get those of kept or, where that is
+ * NULL, grown. out may be labels or kept. */
+#define PUT_ROW(type)                                                                          \
+    LOB_SIMD_CLONES static void choose_##type(type *restrict to, const uint8_t *restrict seen, \
+                                              const type *other, const type *own, int64_t n)   \
+    {                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                      \
+            const type a = other[i], b = own[i]; /* both are read: no branch */                \
+            to[i] = seen[i] ? a : b;                                                           \
+        }                                                                                      \
+    }                                                                                          \
+    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,     \
+                               uint32_t grown, const uint64_t *seen)                           \
+    {                                                                                          \
+        const type *const from = labels;                                                       \
+        uint8_t some[64];                                                                      \
+        type made[64], other[64];                                                              \
+        for (int i = 0; i < 64; i++) other[i] = (type)grown;                                   \
+        for (int64_t x = 0; x < n; x += 64) {                                                  \
+            type *const to = (type *)out + x;                                                  \
+            const int64_t left = n - x < 64 ? n - x : 64;                                      \
+            const size_t bytes = (size_t)left * sizeof *to;                                    \
+            if (seen[x / 64] == 0) {                                                           \
+                if (to != from + x) memmove(to, from + x, bytes);                              \
+                continue;                                                                      \
+            }                                                                                  \
+            spread(some, seen[x / 64]);                                                        \
+            choose_##type(made, some, kept ? (const type *)kept + x : other, from + x, left);  \
+            memcpy(to, made, bytes);                                                           \
+        }                                                                                      \
     }
 
 PUT_ROW(uint8_t)
 PUT_ROW(uint16_t)
 PUT_ROW(uint32_t)
 
-/* The largest label, or 0 where there are several. */
+/* The only label; -1: there are several, 0: there is none. */
 #define ONE_LABEL(type)                                                                          \
-    LOB_SIMD_CLONES static uint32_t one_label_##type(const void *labels, int64_t n)              \
+    LOB_SIMD_CLONES static int64_t one_label_##type(const void *labels, int64_t n)               \
     {                                                                                            \
         const type *const label = labels;                                                        \
         enum { AT_ONCE = 4096 };                                                                 \
@@ -91,7 +111,7 @@ PUT_ROW(uint32_t)
             int others = 0;                                                                      \
             for (int64_t i = first; !one && i < end; i++) one = label[i];                        \
             for (int64_t i = first; i < end; i++) others |= (label[i] != 0) & (label[i] != one); \
-            if (others) return 0;                                                                \
+            if (others) return -1;                                                               \
         }                                                                                        \
         return one;                                                                              \
     }
@@ -100,8 +120,7 @@ ONE_LABEL(uint8_t)
 ONE_LABEL(uint16_t)
 ONE_LABEL(uint32_t)
 
-/* The label of a volume that has no other; 0: it has several, or none. */
-static uint32_t one_label(const job *j, const void *labels)
+static int64_t one_label(const job *j, const void *labels)
 {
     return (j->bytes == 1   ? one_label_uint8_t
             : j->bytes == 2 ? one_label_uint16_t
@@ -147,8 +166,10 @@ static lob_status dilate(job *j, void *out, const void *from, lob_error *error)
     void *nearest = NULL;
     lob_status st = LOB_OK;
     const lob_distance_plan plan = plan_of(j, from);
-    const uint32_t one = lob_ball_bits_pay(&plan) ? one_label(j, from) : 0;
-    if (one) return change_seen(j, out, from, NULL, one, &plan, error);
+    const int64_t one = lob_ball_bits_pay(&plan) ? one_label(j, from) : -1;
+    if (one == 0) memmove(out, from, (size_t)j->voxels * j->bytes);
+    if (one == 0) return LOB_OK;
+    if (one > 0) return change_seen(j, out, from, NULL, (uint32_t)one, &plan, error);
     if (out == from) st = lob_budget_alloc(&j->budget, &nearest, j->voxels, j->bytes, error);
     const lob_distance_output found = {.feature = nearest ? nearest : out};
     if (st == LOB_OK) st = transform(j, &found, from, LOB_DISTANCE_TO_SET, error);
