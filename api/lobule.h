@@ -54,8 +54,10 @@
 /* The algorithms of every backend. */
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
+#include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/morphology/morphology.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
@@ -63,8 +65,10 @@
 
 /* The same on arrays in GPU memory. */
 #include "kernels/components/components_cuda.h"
+#include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
@@ -72,8 +76,8 @@
 
 /* Algorithms of the CPU alone. */
 #include "kernels/contacts/contacts.h"
-#include "kernels/distance/distance.h"
 #include "kernels/histogram/histogram.h"
+#include "kernels/maxima/maxima.h"
 #include "kernels/measures/measures.h"
 #include "kernels/measures/partition.h"
 #include "kernels/phantom/phantom.h"

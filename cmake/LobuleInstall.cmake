@@ -8,6 +8,7 @@ set_target_properties(lobule_shared PROPERTIES
 install(TARGETS ${lobule_installed} EXPORT lobule-targets)
 if(TARGET lobule_program)
     install(TARGETS lobule_program)
+    install(DIRECTORY recipes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/recipes)
     if(NOT CMAKE_CROSSCOMPILING)
         install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
         foreach(shell bash-completion zsh fish)

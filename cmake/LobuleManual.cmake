@@ -1,5 +1,6 @@
-# Write the man pages and completion scripts, as they are installed under share/.
-# usage: cmake -DLOBULE=PROGRAM -DSHARE=FOLDER -P LobuleManual.cmake
+# Write the man pages and completion scripts, as they are installed under share/, and put the recipes
+# beside them, where the program looks for them.
+# usage: cmake -DLOBULE=PROGRAM -DSHARE=FOLDER -DRECIPES=FOLDER -P LobuleManual.cmake
 function(save path)
     get_filename_component(folder ${SHARE}/${path} DIRECTORY)
     file(MAKE_DIRECTORY ${folder})
@@ -10,6 +11,7 @@ function(save path)
 endfunction()
 
 file(REMOVE_RECURSE ${SHARE})
+file(COPY ${RECIPES}/ DESTINATION ${SHARE}/lobule/recipes)
 save(man/man1/lobule.1 --man)
 save(bash-completion/completions/lobule --completion bash)
 save(zsh/site-functions/_lobule --completion zsh)

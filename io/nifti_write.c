@@ -2,6 +2,7 @@
 #include "io/gzip.h"
 #include "io/nifti_header.h"
 #include "io/nifti_pair.h"
+#include "io/passing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -228,5 +229,52 @@ lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *err
     if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
     st = lob_output_check(other, force, error);
     free(other);
+    return st;
+}
+
+/* ---- handing on without a file ---- */
+
+static bool is_same_kind(const lob_volume *a, const lob_volume *b)
+{
+    return a->type == b->type && a->channels == b->channels && a->dims.nx == b->dims.nx &&
+           a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz;
+}
+
+lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
+                    const lob_write_options *options, lob_error *error)
+{
+    const int64_t voxels = lob_dims_voxels(volume->dims);
+    int64_t largest = 0;
+    lob_status st = LOB_OK;
+    *out = lob_volume_empty();
+    if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
+        return lob_fail(error, LOB_EARG, "%s: there is no volume to write", name);
+    if (options->labels) st = largest_label(&largest, volume, name, error);
+    if (st != LOB_OK) return st;
+
+    const lob_nifti_plan plan = {volume, options->labels, false, options->strip_extensions,
+                                 largest};
+    const lob_nifti_type *type;
+    lob_input file = {.size = 0};
+    char *const same = strdup(name);
+    unsigned char *const head = make_head(&file.size, &type, &plan);
+    file.bytes = head;
+    if (same && head) {
+        const lob_location where = {name, same, NULL};
+        const lob_read_options reading = {.threads = 1, .header_only = true};
+        st = lob_format_nifti.read(out, &where, &file, &reading, NULL, error);
+    } else {
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    }
+    if (st == LOB_OK && !is_same_kind(out, volume))
+        st = lob_fail(error, LOB_EINTERNAL, "%s: its header reads other than it was made", name);
+    free(head);
+    free(same);
+    if (st != LOB_OK) {
+        lob_volume_free(out);
+        return st;
+    }
+    out->data = volume->data;
+    volume->data = NULL;
     return st;
 }

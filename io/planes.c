@@ -3,6 +3,7 @@
 
 #include "io/errno_text.h"
 #include "io/formats.h"
+#include "io/passing.h"
 #include "volumes/clock.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ struct lob_planes {
 
 /* A volume that was read as a whole. */
 typedef struct {
-    unsigned char *data;
+    const unsigned char *data;
+    void *own;              /* the same, to be freed; NULL: it is the caller's */
     int64_t plane, channel; /* bytes */
     int channels;
 } whole;
@@ -40,27 +42,31 @@ static lob_status whole_get(void *state, unsigned char *out, int64_t z, int64_t 
 static void whole_close(void *state)
 {
     whole *w = state;
-    free(w->data);
+    free(w->own);
     free(w);
+}
+
+/* The source of a volume's voxels, of which it takes over those that it owns. */
+static lob_status whole_source(lob_plane_source *source, const lob_volume *volume, void *own,
+                               const char *path, lob_error *error)
+{
+    whole *w = malloc(sizeof *w);
+    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
+    const int64_t plane = volume->dims.nx * volume->dims.ny * bytes;
+    *w = (whole){volume->data, own, plane, plane * volume->dims.nz, volume->channels};
+    *source = (lob_plane_source){w, whole_get, whole_close};
+    return LOB_OK;
 }
 
 static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lob_format *format,
                              const lob_location *where, const lob_input *file,
                              const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
-    whole *w = malloc(sizeof *w);
-    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
-    const lob_status st = format->read(out, where, file, options, info, error);
-    if (st != LOB_OK) {
-        free(w);
-        return st;
-    }
-    const int64_t bytes = (int64_t)lob_type_of(out->type)->bytes;
-    const int64_t plane = out->dims.nx * out->dims.ny * bytes;
-    *w = (whole){out->data, plane, plane * out->dims.nz, out->channels};
-    out->data = NULL;
-    *source = (lob_plane_source){w, whole_get, whole_close};
-    return LOB_OK;
+    lob_status st = format->read(out, where, file, options, info, error);
+    if (st == LOB_OK) st = whole_source(source, out, out->data, where->path, error);
+    if (st == LOB_OK) out->data = NULL;
+    return st;
 }
 
 /* Time that is not spent inflating is reading. */
@@ -98,6 +104,25 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     }
     lob_volume_free(out);
     lob_planes_close(p);
+    return st;
+}
+
+lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, const char *name,
+                         lob_error *error)
+{
+    *planes = NULL;
+    lob_planes *p = calloc(1, sizeof *p);
+    lob_status st = p ? lob_location_of(&p->where, name) : LOB_ENOMEM;
+    if (st != LOB_OK)
+        lob_fail(error, st, "%s: no memory", name);
+    else
+        st = whole_source(&p->source, volume, NULL, name, error);
+    if (st != LOB_OK) {
+        lob_planes_close(p);
+        return st;
+    }
+    p->dims = volume->dims;
+    *planes = p;
     return st;
 }
 
@@ -192,31 +217,96 @@ static lob_status begin_gathering(lob_plane_sink *sink, const lob_volume *volume
     return LOB_OK;
 }
 
+/* Gathered in memory; the state is where the next bytes go. */
+typedef struct {
+    unsigned char *to;
+} memory;
+
+static lob_status memory_put(void *state, const void *bytes, size_t n, lob_error *error)
+{
+    memory *m = state;
+    (void)error;
+    memcpy(m->to, bytes, n);
+    m->to += n;
+    return LOB_OK;
+}
+
+static void memory_discard(void *state)
+{
+    free(state);
+}
+
+static lob_status memory_commit(void *state, lob_error *error)
+{
+    (void)error;
+    free(state);
+    return LOB_OK;
+}
+
+/* Can it be written by planes? Returns LOB_OK, or LOB_EARG with a message. */
+static lob_status check_volume(const lob_volume *volume, const char *path, lob_error *error)
+{
+    if (volume->channels == 1 && (unsigned)volume->type < LOB_TYPES &&
+        lob_product(lob_dims_voxels(volume->dims), 16, 1, 1) >= 0)
+        return LOB_OK;
+    return lob_fail(error, LOB_EARG, "%s: there is no volume of one channel to write", path);
+}
+
+/* A writer without a sink; NULL without memory. */
+static lob_plane_writer *new_writer(const lob_volume *volume, const char *path)
+{
+    lob_plane_writer *w = calloc(1, sizeof *w);
+    if (!w || lob_location_of(&w->where, path) != LOB_OK) {
+        free(w);
+        return NULL;
+    }
+    const size_t bytes = lob_type_of(volume->type)->bytes;
+    w->plane_bytes = (size_t)(volume->dims.nx * volume->dims.ny) * bytes;
+    w->planes = volume->dims.nz;
+    return w;
+}
+
+lob_status lob_plane_writer_gather(lob_plane_writer **writer, void **data, const lob_volume *volume,
+                                   const char *name, lob_error *error)
+{
+    *writer = NULL;
+    *data = NULL;
+    const lob_status st = check_volume(volume, name, error);
+    if (st != LOB_OK) return st;
+    lob_plane_writer *w = new_writer(volume, name);
+    memory *m = malloc(sizeof *m);
+    void *room = w ? lob_voxel_memory(w->plane_bytes * (size_t)w->planes) : NULL;
+    if (!w || !m || !room) {
+        if (w) lob_location_free(&w->where);
+        free(w);
+        free(m);
+        free(room);
+        return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    }
+    *m = (memory){room};
+    w->sink = (lob_plane_sink){m, memory_put, memory_commit, memory_discard};
+    *data = room;
+    *writer = w;
+    return LOB_OK;
+}
+
 lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *volume,
                                   int64_t largest, const char *path,
                                   const lob_write_options *options, lob_error *error)
 {
     *writer = NULL;
-    const int64_t voxels = lob_dims_voxels(volume->dims);
-    if (volume->channels != 1 || (unsigned)volume->type >= LOB_TYPES ||
-        lob_product(voxels, 16, 1, 1) < 0)
-        return lob_fail(error, LOB_EARG, "%s: there is no volume of one channel to write", path);
-    lob_plane_writer *w = calloc(1, sizeof *w);
-    if (!w || lob_location_of(&w->where, path) != LOB_OK) {
-        free(w);
-        return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
-    }
-    const size_t bytes = lob_type_of(volume->type)->bytes;
+    lob_status st = check_volume(volume, path, error);
+    if (st != LOB_OK) return st;
+    lob_plane_writer *w = new_writer(volume, path);
+    if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
     const lob_write_options chosen = lob_sane_write_options(options, &w->compress_s);
-    w->plane_bytes = (size_t)(volume->dims.nx * volume->dims.ny) * bytes;
-    w->planes = volume->dims.nz;
     const lob_format *format = lob_format_of_name(&w->where, error);
-    lob_status st = LOB_EARG;
+    st = LOB_EARG;
     if (format && format->begin_planes)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);
     else if (format)
-        st = begin_gathering(&w->sink, volume, format, &w->where, &chosen, (size_t)voxels * bytes,
-                             error);
+        st = begin_gathering(&w->sink, volume, format, &w->where, &chosen,
+                             w->plane_bytes * (size_t)w->planes, error);
     if (st == LOB_OK) {
         *writer = w;
         return st;

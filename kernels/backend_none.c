@@ -1,8 +1,10 @@
 /* What is declared for CUDA, in a build without it: opening a GPU fails, and so does the rest. */
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
@@ -81,10 +83,19 @@ lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_ou
     return lob_filter_cuda(out, in, options, context, error);
 }
 
+FAILS(lob_distance_cuda, const lob_distance_output *out, const lob_distance_input *in,
+      const lob_distance_options *options, const lob_context *context)
+FAILS(lob_distance_cuda_arrays, const lob_distance_output *out, const void *labels,
+      const lob_distance_input *in, const lob_distance_options *options,
+      const lob_context *context)
 FAILS(lob_growcut_cuda, const lob_growcut_output *out, lob_growcut_stats *stats,
       const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
 FAILS(lob_growcut_cuda_arrays, const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
       const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
+FAILS(lob_morphology_cuda, void *out, const lob_morphology_input *in, lob_morphology how,
+      double radius, const lob_context *context)
+FAILS(lob_morphology_cuda_arrays, void *out, const void *labels, const lob_morphology_input *in,
+      lob_morphology how, double radius, const lob_context *context)
 FAILS(lob_regions_cuda, lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
       const lob_regions_input *in, const lob_context *context)
 FAILS(lob_regions_cuda_arrays, const lob_regions_arrays *arrays, const lob_region **regions,

@@ -3,8 +3,10 @@
 
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
+#include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
@@ -19,6 +21,8 @@ static const lob_backend cpu = {
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
     .filter = lob_filter_cpu,
+    .distance = lob_distance_cpu,
+    .morphology = lob_morphology_cpu,
     .regions = lob_regions_cpu,
     .resample = lob_resample_cpu,
     .threshold = lob_threshold_cpu,
@@ -30,6 +34,8 @@ static const lob_backend cuda = {
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .filter = lob_filter_cuda,
+    .distance = lob_distance_cuda,
+    .morphology = lob_morphology_cuda,
     .regions = lob_regions_cuda,
     .resample = lob_resample_cuda,
     .supervoxels = lob_supervoxels_cuda,

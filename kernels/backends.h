@@ -7,8 +7,10 @@
 #define LOB_BACKENDS_H
 
 #include "kernels/components/components.h"
+#include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/morphology/morphology.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
@@ -31,6 +33,11 @@ typedef struct {
     lob_status (*filter)(lob_filter_output *out, const lob_filter_input *in,
                          const lob_filter_options *options, const lob_context *context,
                          lob_error *error);
+    lob_status (*distance)(const lob_distance_output *out, const lob_distance_input *in,
+                           const lob_distance_options *options, const lob_context *context,
+                           lob_error *error);
+    lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
+                             double radius, const lob_context *context, lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
                           const lob_regions_input *in, const lob_context *context,
                           lob_error *error);

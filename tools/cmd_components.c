@@ -149,30 +149,36 @@ static lob_status in_memory(lob_session *s, const settings *set)
 }
 
 /* Bytes per voxel of a file in memory; 0 where its header cannot be read. */
-static int64_t voxel_bytes(const char *path, int64_t *voxels)
+static int64_t voxel_bytes(const lob_session *s, const char *path, int64_t *voxels)
 {
     lob_volume header;
-    const lob_read_options options = {.header_only = true, .threads = 1};
-    if (!path || lob_read(&header, path, &options, NULL, NULL) != LOB_OK) return 0;
+    if (!path || !lob_session_peek(s, &header, path)) return 0;
     *voxels = lob_voxels(&header);
     const int64_t bytes = header.channels * (int64_t)lob_type_of(header.type)->bytes;
     lob_volume_free(&header);
     return bytes;
 }
 
-/* Do inputs, labels and working memory fit? A header that cannot be read is reported by the
- * reader. */
-static bool fits(const settings *set, int64_t memory)
+/* Bytes that inputs, labels and working memory take; -1: more than fits in 64 bits. A header that
+ * cannot be read is reported by the reader. */
+static int64_t bytes_needed(const lob_session *s, const settings *set)
 {
     enum { MASK = 1, WORK = 5 };
     int64_t voxels = 0, unused;
-    const int64_t image = voxel_bytes(set->image, &voxels);
+    const int64_t image = voxel_bytes(s, set->image, &voxels);
     const bool own = set->intensities && lob_same_file(set->image, set->intensities);
     const int64_t each = image + label_bytes(set) + WORK + (set->mask ? MASK : 0) +
-                         voxel_bytes(set->mask, &unused) +
-                         (own ? 0 : voxel_bytes(set->intensities, &unused));
-    const int64_t need = lob_product(voxels, each, 1, 1);
-    return need >= 0 && need <= memory;
+                         voxel_bytes(s, set->mask, &unused) +
+                         (own ? 0 : voxel_bytes(s, set->intensities, &unused));
+    return lob_product(voxels, each, 1, 1);
+}
+
+/* Is there so much memory that the first attempt is the last? */
+static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
+{
+    const lob_device *device = s->context.device;
+    if (device && lob_device_free_bytes(device) < memory) memory = lob_device_free_bytes(device);
+    return need >= 0 && need <= memory / 4;
 }
 
 /* In one piece where it fits in memory, else some planes at a time. */
@@ -182,8 +188,10 @@ static lob_status components(lob_session *s, settings *set)
     if (st == LOB_OK) st = lob_session_device(s);
     if (st != LOB_OK) return st;
     const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
+    const int64_t need = bytes_needed(s, set);
+    if (!is_ample(s, need, memory)) lob_session_keep_inputs(s);
     st = LOB_ENOMEM;
-    if (set->fill_holes || fits(set, memory)) st = in_memory(s, set);
+    if (set->fill_holes || (need >= 0 && need <= memory)) st = in_memory(s, set);
     if (st != LOB_ENOMEM) return st;
     if (set->fill_holes) {
         const lob_error reason = s->error;

@@ -172,12 +172,11 @@ static lob_status read_seed_strength(lob_session *s, const settings *set, work *
  */
 static lob_status limit_distance(lob_session *s, const settings *set, work *w, int axis)
 {
-    const double out_of_reach_mm = 1e9;
     if (!isfinite(set->max_mm.value)) return LOB_OK;
     const int64_t n = lob_voxels(&w->image);
     double spacing[3] = {1.0, 1.0, 1.0};
     if (!set->max_mm.voxels) memcpy(spacing, w->image.geometry.spacing_mm, sizeof spacing);
-    if (axis >= 0) spacing[axis] = out_of_reach_mm;
+    if (axis >= 0) spacing[axis] = INFINITY;
 
     const int64_t scratch = n * (int64_t)(sizeof(uint8_t) + sizeof(float));
     lob_status st = lob_session_take(s, scratch + (w->mask ? 0 : n), set->image);

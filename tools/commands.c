@@ -6,12 +6,15 @@
 const lob_command_group lob_command_groups[] = {
     {"Segment",
      {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
-      &lob_command_threshold}                                                       },
-    {"Prepare",      {&lob_command_filter, &lob_command_crop, &lob_command_resample}},
-    {"Measure",      {&lob_command_stats, &lob_command_compare}                     },
-    {"Files",        {&lob_command_info, &lob_command_convert}                      },
-    {"Look and try", {&lob_command_preview, &lob_command_phantom}                   },
-    {NULL,           {NULL}                                                         },
+      &lob_command_threshold}                                    },
+    {"Prepare",
+     {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_distance,
+      &lob_command_maxima}                                       },
+    {"Compose",      {&lob_command_run}                          },
+    {"Measure",      {&lob_command_stats, &lob_command_compare}  },
+    {"Files",        {&lob_command_info, &lob_command_convert}   },
+    {"Look and try", {&lob_command_preview, &lob_command_phantom}},
+    {NULL,           {NULL}                                      },
 };
 
 const lob_command *lob_next_command(const lob_command *command)
@@ -30,4 +33,18 @@ const lob_command *lob_find_command(const char *name)
     const lob_command *c = lob_next_command(NULL);
     while (c && strcmp(c->name, name) != 0) c = lob_next_command(c);
     return c;
+}
+
+const char *lob_nearest_command(const char *name)
+{
+    const char *nearest = NULL;
+    int min = 3;
+    for (const lob_command *c = lob_next_command(NULL); c; c = lob_next_command(c)) {
+        const int distance = lob_word_distance(c->name, name);
+        if (distance < min) {
+            min = distance;
+            nearest = c->name;
+        }
+    }
+    return nearest;
 }

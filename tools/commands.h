@@ -9,11 +9,14 @@ extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
 extern const lob_command lob_command_crop;
 extern const lob_command lob_command_filter;
+extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
+extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_resample;
+extern const lob_command lob_command_run;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;
@@ -32,5 +35,8 @@ const lob_command *lob_next_command(const lob_command *command);
 
 /* The command of this name, or NULL. */
 const lob_command *lob_find_command(const char *name);
+
+/* The name of the command that is closest to a misspelt one, or NULL when none is close. */
+const char *lob_nearest_command(const char *name);
 
 #endif

@@ -38,9 +38,7 @@ typedef struct {
     int64_t next;        /* of order, that has no value yet */
 
     lob_volume labels; /* over the image's header; without data */
-    lob_plane_writer *writer;
-    lob_write_options write_options;
-    double write_s, compress_s;
+    lob_plane_output output;
 } work;
 
 /* ---- reading ---- */
@@ -232,11 +230,11 @@ static lob_status begin(void *user, const lob_components_output *result, int64_t
     w->labels.inter = 0.0;
     w->labels.frames = 1;
     w->labels.frame = 0;
-    const double start_s = lob_clock_s();
+    lob_write_options options = lob_write_defaults();
+    options.labels = true;
     if (st == LOB_OK)
-        st = lob_plane_writer_begin(&w->writer, &w->labels, largest, w->common.set->labels,
-                                    &w->write_options, &w->s->error);
-    w->write_s += lob_clock_s() - start_s;
+        st = lob_session_planes_begin(w->s, &w->output, &w->labels, largest, w->common.set->labels,
+                                      options);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK && st != LOB_ENOMEM; /* thinner slabs leave more */
     return st;
@@ -249,9 +247,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
     (void)type, (void)z, (void)error;
     lob_session_computed(w->s);
     take_values(w);
-    const double start_s = lob_clock_s();
-    const lob_status st = lob_plane_writer_put(w->writer, labels, n, &w->s->error);
-    w->write_s += lob_clock_s() - start_s;
+    const lob_status st = lob_session_planes_put(w->s, &w->output, labels, n);
     lob_session_compute(w->s, "joining");
     w->stopped = st != LOB_OK;
     return st;
@@ -262,8 +258,7 @@ static lob_status write_slab(void *user, const void *labels, lob_type type, int6
 /* Free what a failed call has made. */
 static void undo(work *w)
 {
-    lob_plane_writer_abort(w->writer);
-    w->writer = NULL;
+    lob_session_planes_abort(w->s, &w->output);
     free(w->common.values);
     free(w->order);
     lob_session_give(w->s, w->value_bytes);
@@ -342,24 +337,14 @@ static lob_status join(work *w, int64_t planes)
 }
 
 /* Labels are written last: if they exist, the table is complete. */
-static lob_status make(lob_session *s, const char *path, void *user)
+static lob_status make(lob_session *s, work *w)
 {
-    work *w = user;
-    (void)path;
     lob_status st = join(w, w->max_planes);
-    if (st == LOB_OK) {
-        lob_components_work_report(s, &w->common);
-        cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
-        st = lob_components_work_table(s, &w->common);
-    }
-    const double start_s = lob_clock_s();
-    if (st == LOB_OK) {
-        st = lob_plane_writer_commit(w->writer, &s->error);
-        w->writer = NULL;
-    }
-    lob_session_add(s, "compress", w->compress_s);
-    lob_session_add(s, "write", w->write_s + lob_clock_s() - start_s - w->compress_s);
-    return st;
+    if (st != LOB_OK) return st;
+    lob_components_work_report(s, &w->common);
+    cJSON_AddNumberToObject(s->results, "planes_at_a_time", (double)w->planes);
+    st = lob_components_work_table(s, &w->common);
+    return st == LOB_OK ? lob_session_planes_commit(s, &w->output) : st;
 }
 
 /* The largest number of planes per slab. */
@@ -379,17 +364,12 @@ lob_status lob_components_by_planes(lob_session *s, const lob_components_setting
     work w = {
         .s = s,
         .common = {.set = set, .image = lob_volume_empty()},
-        .write_options = lob_write_defaults()
     };
-    w.write_options.labels = true;
-    w.write_options.force = s->force;
-    w.write_options.threads = s->context.threads;
-    w.write_options.compress_s = &w.compress_s;
 
     lob_status st = open_inputs(&w);
     if (st == LOB_OK) {
         w.max_planes = max_planes(&w, memory);
-        st = lob_session_make(s, &w.labels, set->labels, make, &w);
+        st = make(s, &w);
     }
     undo(&w);
     free_slabs(&w);

@@ -15,15 +15,7 @@
 /* Print the line that an unknown command deserves; returns the exit code. */
 static int unknown(const char *name)
 {
-    const char *nearest = NULL;
-    int min = 3;
-    for (const lob_command *c = lob_next_command(NULL); c; c = lob_next_command(c)) {
-        const int distance = lob_word_distance(c->name, name);
-        if (distance < min) {
-            min = distance;
-            nearest = c->name;
-        }
-    }
+    const char *const nearest = lob_nearest_command(name);
     lob_error error;
     const lob_status st =
         nearest

@@ -96,7 +96,9 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
             const bool flag = !lob_option_has_value(row);
             const char *const again = row->kind == LOB_OPT_STEP ? "*" : "";
             fputs(" \\\n                ", to);
-            if (row->operand) {
+            if (row->kind == LOB_OPT_WORDS) {
+                fputs("'*", to);
+            } else if (row->operand) {
                 fprintf(to, "'%d%s", ++operand, row->required ? "" : ":");
             } else if (row->letter) {
                 fprintf(to, "'(-%c --%s)'{-%c%s,--%s%s}'[", row->letter, row->name, row->letter,

@@ -85,7 +85,8 @@ static void put_synopsis(FILE *to, const lob_manual *m)
                 const lob_option *row = &m->tables[t].rows[i];
                 if (row->operand != operands || (!row->operand && !row->required)) continue;
                 if (row->operand)
-                    fprintf(to, row->required ? " \\fI%s\\fR" : " [\\fI%s\\fR]", row->name);
+                    fprintf(to, row->required ? " \\fI%s\\fR%s" : " [\\fI%s\\fR]%s", row->name,
+                            row->kind == LOB_OPT_WORDS ? "..." : "");
                 else if (row->letter)
                     fprintf(to, " \\fB\\-%c\\fR \\fI%s\\fR", row->letter, row->unit);
                 else

@@ -42,7 +42,9 @@ static const lob_option *find_operand(const parser *p, size_t taken)
 {
     for (size_t t = 0; t < p->count; t++)
         for (size_t i = 0; i < p->tables[t].count; i++)
-            if (p->tables[t].rows[i].operand && taken-- == 0) return &p->tables[t].rows[i];
+            if (p->tables[t].rows[i].operand &&
+                (taken-- == 0 || p->tables[t].rows[i].kind == LOB_OPT_WORDS))
+                return &p->tables[t].rows[i];
     return NULL;
 }
 
@@ -321,6 +323,14 @@ static lob_status take_device(const parser *p, const lob_option *row, const char
     return LOB_OK;
 }
 
+static lob_status take_word(const parser *p, const lob_option *row, const char *text)
+{
+    lob_words *const words = row->target;
+    if (words->count == LOB_WORDS) return refuse(p, row, text, "is one too many");
+    words->word[words->count++] = text;
+    return LOB_OK;
+}
+
 static lob_status take_step(const parser *p, const lob_option *row, const char *text)
 {
     lob_steps *const steps = row->target;
@@ -339,7 +349,8 @@ static lob_status take(const parser *p, const lob_option *row, const char *text)
         [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
         [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
         [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
-        [LOB_OPT_DEVICE] = take_device, [LOB_OPT_STEP] = take_step,
+        [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
+        [LOB_OPT_STEP] = take_step,
     };
     return takes[row->kind](p, row, text);
 }
@@ -568,6 +579,14 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
     case LOB_OPT_BYTES:
         bytes_text(text, size, row);
         break;
+    case LOB_OPT_WORDS: {
+        const lob_words *const words = row->target;
+        for (int i = 0; i < words->count; i++) {
+            const size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s%s", i ? " " : "", words->word[i]);
+        }
+        break;
+    }
     case LOB_OPT_STEP:
         steps_text(text, size, row);
         break;

@@ -38,6 +38,7 @@ typedef enum {
     LOB_OPT_EXTENT, /* lob_size: "100vox", "50mm3", "5ml", "5cm3", "5um3"; voxels without a unit */
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
+    LOB_OPT_WORDS,  /* lob_words: all operands that are left; the last row of its table */
     LOB_OPT_STEP    /* lob_steps: appended, in the order of the command line; the command reads the
                        value. Without a unit it takes none */
 } lob_option_kind;
@@ -57,6 +58,13 @@ typedef struct {
     int index;       /* which of its devices, from 0 */
 } lob_device_choice;
 
+enum { LOB_WORDS = 64 };
+
+/* Operands as they were typed; they point into argv. */
+typedef struct {
+    const char *word[LOB_WORDS];
+    int count;
+} lob_words;
 enum { LOB_STEPS = 64 };
 
 /* Steps as they were typed, in their order; they point into argv and the table. */
@@ -182,6 +190,12 @@ typedef struct {
     OPT_OUTPUT(name_, pointer, content_, help_, .operand = true, __VA_ARGS__)
 #define OPERAND_CHOICE(name_, pointer, choices_, help_, ...) \
     OPT_CHOICE(name_, pointer, choices_, help_, .operand = true, __VA_ARGS__)
+
+#define OPERAND_WORDS(name_, pointer, help_, ...)                                         \
+    {                                                                                     \
+        .kind = LOB_OPT_WORDS, .name = name_, .target = LOB_TARGET(pointer, lob_words *), \
+        .help = help_, .operand = true, __VA_ARGS__                                       \
+    }
 
 /*
  * Parse arguments into the rows' variables.

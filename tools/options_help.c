@@ -93,6 +93,7 @@ static void print_usage(FILE *to, const lob_manual *m)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
             if (row->operand) fprintf(to, row->required ? " %s" : " [%s]", row->name);
+            if (row->kind == LOB_OPT_WORDS) fputs("...", to);
         }
     for (size_t t = 0; t < m->count; t++)
         for (size_t i = 0; i < m->tables[t].count; i++) {

@@ -28,9 +28,15 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
 /* Describe a volume that was written. */
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
 
-/* Write the report, if --report is given, over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO
- * or LOB_ENOMEM. */
-lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
-                            lob_error *error);
+/* Is there anyone who reads a report? */
+bool lob_report_wanted(const lob_session *s);
+
+/* The report, which refers to the session's inputs, outputs, results and notes; NULL without
+ * memory. */
+cJSON *lob_report_make(lob_session *s, lob_status outcome, const char *message);
+
+/* Write a report, if --report is given, over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO or
+ * LOB_ENOMEM. */
+lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *error);
 
 #endif

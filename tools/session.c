@@ -3,6 +3,7 @@
 
 #include "tools/manual.h"
 #include "tools/report.h"
+#include "tools/session_line.h"
 #include "tools/session_outputs.h"
 #include "tools/session_sums.h"
 #include "tools/stdout.h"
@@ -55,7 +56,11 @@ static void print_line(lob_session *s, const char *text)
     lob_error clean; /* lob_fail leaves no control characters: text of a file may hold any */
     lob_fail(&clean, LOB_OK, "%s", text);
     clear_bar(s);
-    fprintf(stderr, "lobule %s: %s\n", s->command->name, clean.text);
+    if (s->command->line)
+        fprintf(stderr, "lobule run: %s: %s: %s\n", s->command->line->place, s->command->name,
+                clean.text);
+    else
+        fprintf(stderr, "lobule %s: %s\n", s->command->name, clean.text);
 }
 
 static int on_progress(void *user, double done)
@@ -71,14 +76,17 @@ static int on_progress(void *user, double done)
     char cells[CELLS + 1];
     for (int i = 0; i < CELLS; i++) cells[i] = i < done * CELLS ? '#' : '.';
     cells[CELLS] = '\0';
-    fprintf(stderr, "\rlobule %s: %s [%s] %3d %%", s->command->name, s->doing, cells,
-            (int)(done * 100));
+    fputs("\rlobule ", stderr);
+    if (s->command->line)
+        fprintf(stderr, "run %d/%d ", s->command->line->index + 1, s->command->line->count);
+    fprintf(stderr, "%s: %s [%s] %3d %%", s->command->name, s->doing, cells, (int)(done * 100));
     fflush(stderr);
     return 0;
 }
 
 lob_status lob_session_cancelled(lob_session *s)
 {
+    if (lob_session_checking(s)) return lob_session_checked(s);
     return stopped_by ? lob_fail(&s->error, LOB_ECANCEL, "cancelled") : LOB_OK;
 }
 
@@ -112,7 +120,7 @@ static lob_status check_device(lob_session *s)
                     s->device.backend, known);
 }
 
-lob_status lob_session_device(lob_session *s)
+static lob_status open_device(lob_session *s)
 {
     const bool any = strcmp(s->device.backend, "auto") == 0;
     const lob_backend *const backend = any ? lob_backends[1] : lob_backend_named(s->device.backend);
@@ -133,6 +141,15 @@ lob_status lob_session_device(lob_session *s)
     snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", s->error.text);
     s->error = (lob_error){.text = ""};
     return LOB_OK;
+}
+
+lob_status lob_session_device(lob_session *s)
+{
+    if (lob_session_checking(s)) return lob_session_checked(s);
+    if (lob_line_borrow_device(s)) return LOB_OK;
+    const lob_status st = open_device(s);
+    if (st == LOB_OK) lob_line_lend_device(s);
+    return st;
 }
 
 static void fill_common(lob_session *s)
@@ -227,6 +244,7 @@ static lob_status print_about(lob_session *s, lob_manual_fn *print)
 static lob_status prepare(lob_session *s, bool *skip)
 {
     lob_status st = lob_parse(s->table, 2, s->argv, s->argc, &s->error);
+    if (st == LOB_OK && s->command->line) st = lob_line_begin(s);
     if (st == LOB_OK && s->report_path && strcmp(s->report_path, "-") == 0)
         st = lob_fail(&s->error, LOB_EARG,
                       "--report -: a report goes to a file, not to standard output; name one, as "
@@ -248,18 +266,23 @@ static lob_status prepare(lob_session *s, bool *skip)
     s->results = cJSON_CreateObject();
     if (!s->inputs || !s->outputs || !s->notes || !s->results)
         return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    lob_session_give(s, -lob_session_stored_bytes(s));
     return LOB_OK;
 }
 
 static void release(lob_session *s)
 {
-    lob_device_close(s->context.device);
+    if (!s->device_is_lent) lob_device_close(s->context.device);
     lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
     cJSON_Delete(s->notes);
     cJSON_Delete(s->results);
-    for (int i = 0; i < s->outputs_written; i++) lob_files_free(s->written[i].files);
+    for (int i = 0; i < s->outputs_written; i++) {
+        lob_files_free(s->written[i].files);
+        free(s->written[i].path);
+    }
+    free(s->written);
 }
 
 bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
@@ -273,7 +296,10 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
                        .start_s = lob_clock_s()};
     s->table[0] = (lob_option_table){"Options", rows, count};
     fill_common(s);
-    catch_signals();
+    if (command->line)
+        lob_line_inherit(s);
+    else
+        catch_signals();
 
     const time_t now = time(NULL);
     struct tm utc;
@@ -281,11 +307,16 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 
     lob_manual_fn *const print = asked_for(s);
     bool skip = false;
-    const lob_status st = print ? print_about(s, print) : prepare(s, &skip);
+    const lob_status st = print && command->line
+                              ? lob_fail(&s->error, LOB_EARG, "it only prints about itself; leave the line out")
+                          : print ? print_about(s, print)
+                                  : prepare(s, &skip);
     if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
-    if (st != LOB_OK || (skip && !s->quiet)) print_line(s, s->error.text);
+    const bool silent = command->line && (st != LOB_OK || command->line->checking);
+    if (!silent && (st != LOB_OK || (skip && !s->quiet))) print_line(s, s->error.text);
+    if (command->line) lob_line_end(s, st, NULL);
     release(s);
     s->exit_code = lob_status_exit_code(st);
     return false;
@@ -361,39 +392,59 @@ static void print_finished(lob_session *s, double seconds)
     print_line(s, line.text);
 }
 
+/* What a command that has succeeded says. */
+static void print_success(lob_session *s)
+{
+    const lob_seconds seconds = lob_session_seconds(s);
+    if (!s->command->line) print_all_notes(s);
+    for (int i = 0; i < s->stages; i++)
+        lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
+    lob_session_say(s, "%-8s %8.3f s", "other", seconds.other);
+    lob_session_say(s, "%-8s %8.3f s", "total", seconds.total);
+    if (!s->command->line) print_finished(s, seconds.total);
+    clear_bar(s);
+}
+
+/* The end of a line of a recipe that was only checked. */
+static int end_check(lob_session *s, lob_status status)
+{
+    if (s->checked) status = LOB_OK;
+    put_advice(&s->error);
+    lob_line_end(s, status, NULL);
+    release(s);
+    return lob_status_exit_code(status);
+}
+
 int lob_session_end(lob_session *s, lob_status status)
 {
+    if (lob_session_checking(s)) return end_check(s, status);
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
     if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
     put_advice(&s->error);
-    if (status == LOB_ENOMEM) name_limit(s);
+    if (status == LOB_ENOMEM && !s->command->runs_others) name_limit(s);
     if (failed) lob_outputs_remove(s);
 
     lob_error report_error = {.text = ""};
-    const lob_status reported =
-        lob_report_write(s, status, failed ? s->error.text : "", &report_error);
+    cJSON *const report =
+        lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->error.text : "") : NULL;
+    const lob_status reported = lob_report_write(s, report, &report_error);
     if (!failed && reported != LOB_OK) {
         status = reported;
         s->error = report_error;
         failed = true;
         lob_outputs_remove(s);
     }
-    if (failed) {
+    if (!failed)
+        print_success(s);
+    else if (!s->command->line)
         print_line(s, s->error.text);
-    } else {
-        print_all_notes(s);
-        const lob_seconds seconds = lob_session_seconds(s);
-        for (int i = 0; i < s->stages; i++)
-            lob_session_say(s, "%-8s %8.3f s", s->stage[i].name, s->stage[i].seconds);
-        lob_session_say(s, "%-8s %8.3f s", "other", seconds.other);
-        lob_session_say(s, "%-8s %8.3f s", "total", seconds.total);
-        print_finished(s, seconds.total);
-        clear_bar(s);
-    }
+    clear_bar(s);
+    if (s->command->line) lob_line_end(s, status, report ? cJSON_Duplicate(report, true) : NULL);
+    cJSON_Delete(report);
     release(s);
-    if (status == LOB_ECANCEL && stopped_by) {
+    if (status == LOB_ECANCEL && stopped_by && !s->command->line) {
         signal(stopped_by, SIG_DFL);
         raise(stopped_by);
     }
@@ -459,6 +510,7 @@ static void hold(lob_session *s, int64_t bytes)
 lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name)
 {
     const int64_t left = s->held < s->max_memory ? s->max_memory - s->held : 0;
+    if (lob_session_checking(s)) return lob_session_checked(s);
     if (bytes < 0)
         return lob_fail(&s->error, LOB_ENOMEM, "%s: needs more memory than can be addressed", name);
     if (s->max_memory > 0 && bytes > left) {

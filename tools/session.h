@@ -59,6 +59,14 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);
 
+/* The header alone, for an estimate: nothing is reported. false: it cannot be read; then out is
+ * empty. */
+bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path);
+
+/* Say, before reading, that inputs may be read again after lob_session_forget: a volume in memory
+ * that nobody else reads is then not handed over, but copied. */
+void lob_session_keep_inputs(lob_session *s);
+
 /* Does the command's table say that this input holds labels: seeds, a mask, a segmentation? */
 bool lob_session_is_labels(const lob_session *s, const char *path);
 
@@ -79,21 +87,46 @@ lob_status lob_session_take(lob_session *s, int64_t bytes, const char *name);
 void lob_session_give(lob_session *s, int64_t bytes);
 
 /*
- * Start again, after an attempt that ran out of memory and freed what it had read: no input is
- * reported, no memory is held, there is no error.
+ * Start again, after an attempt that ran out of memory and freed what it had read (see
+ * lob_session_keep_inputs): no input is reported, no memory is held, there is no error.
  */
 void lob_session_forget(lob_session *s);
 
 /*
  * lob_write with the session's threads and --force; remembered for the report and for cleaning up.
  * Does nothing when path is NULL, so that optional outputs need no branch.
+ *
+ *   volume  in/out  a recipe may keep its voxels in memory: data may be NULL afterwards; the rest
+ *                   stays, and is freed as before
  */
-lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
-                             bool labels);
+lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *path, bool labels);
 
 /* lob_session_write with other options (force and threads are filled in). */
-lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
+lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char *path,
                                   lob_write_options options);
+
+/* A volume of one channel that is written a few planes at a time. */
+typedef struct {
+    lob_plane_writer *writer; /* NULL: not begun, or done */
+    const lob_volume *volume; /* its data is not read */
+    const char *path;
+    lob_write_options options;
+    double write_s, compress_s;
+    void *gathered; /* the voxels, where they stay in memory, */
+    int64_t held;   /* and what the session holds for them */
+} lob_plane_output;
+
+/*
+ * lob_plane_writer_begin, _put, _commit and _abort with the session's threads and --force. The
+ * output is remembered when it is committed. Whatever begin returned, abort is called in the end;
+ * an output of zeros is fine.
+ */
+lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
+                                    int64_t largest, const char *path, lob_write_options options);
+lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
+                                  int64_t n);
+lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out);
+void lob_session_planes_abort(lob_session *s, lob_plane_output *out);
 
 /*
  * Check, once the inputs' headers are known and before any work is done, that an output's format

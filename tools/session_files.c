@@ -1,10 +1,11 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
+#include "io/passing.h"
 #include "io/png.h"
 #include "tools/report.h"
-#include "tools/session.h"
+#include "tools/session_line.h"
+#include "tools/session_outputs.h"
 #include "tools/session_sums.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +30,8 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
     lob_file_info info = {.format = NULL};
     const lob_read_options options = {
         .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
+    if (lob_session_checking(s)) return lob_session_checked(s);
+    if (lob_session_is_stored(s, path)) return lob_line_read(s, out, path, frame, true);
     return read_volume(s, out, path, &options, &info);
 }
 
@@ -38,7 +41,23 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
     lob_file_info unasked = {.format = NULL};
     const lob_read_options options = {
         .frame = 0, .threads = s->context.threads, .header_only = true};
-    return read_volume(s, out, path, &options, info ? info : &unasked);
+    if (!info) info = &unasked;
+    if (lob_session_checking(s)) return lob_session_checked(s);
+    if (!lob_session_is_stored(s, path)) return read_volume(s, out, path, &options, info);
+    *info = (lob_file_info){.format = "memory"};
+    return lob_line_read(s, out, path, 0, false);
+}
+
+bool lob_session_peek(const lob_session *s, lob_volume *out, const char *path)
+{
+    const lob_read_options options = {.header_only = true, .threads = 1};
+    if (lob_session_is_stored(s, path)) return lob_line_peek(s, out, path);
+    return lob_read(out, path, &options, NULL, NULL) == LOB_OK;
+}
+
+void lob_session_keep_inputs(lob_session *s)
+{
+    if (s->command->line) s->command->line->keeps_inputs = true;
 }
 
 void lob_session_forget(lob_session *s)
@@ -46,13 +65,15 @@ void lob_session_forget(lob_session *s)
     lob_sums_drop(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
-    lob_session_give(s, s->held);
+    lob_session_give(s, s->held - lob_session_stored_bytes(s));
 }
 
 lob_status lob_session_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
 {
     const lob_read_options options = {
         .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
+    if (lob_session_checking(s)) return lob_session_checked(s);
+    if (lob_session_is_stored(s, path)) return lob_line_open(s, input, path, frame);
     *input = (lob_plane_input){.path = path};
     lob_sums_begin(s, path, true, true);
     return lob_planes_open(&input->planes, &input->volume, path, &options, &input->info, &s->error);
@@ -85,29 +106,35 @@ lob_status lob_session_check(lob_session *s, const lob_volume *like, lob_type ty
 
 lob_status lob_session_check_volume(lob_session *s, const lob_volume *volume, const char *path)
 {
-    return path ? lob_check_volume(volume, path, &s->error) : LOB_OK;
+    if (!path || lob_session_is_stored(s, path)) return LOB_OK;
+    return lob_check_volume(volume, path, &s->error);
+}
+
+/* The files that a path stands for; false without memory. */
+static bool files_of(char *files[2], const char *path, bool is_volume)
+{
+    if (is_volume) return lob_files_of(files, path, false) == LOB_OK;
+    return (files[0] = strdup(path)) != NULL;
 }
 
 lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char *path,
                             lob_make_fn *make, void *user)
 {
-    char *files[2] = {NULL, NULL};
+    lob_session_output output = {.path = strdup(path), .is_new = true};
     lob_status st = lob_session_cancelled(s);
-    if (st != LOB_OK) return st;
-    if (volume ? lob_files_of(files, path, false) != LOB_OK : !(files[0] = strdup(path)))
-        return lob_session_no_memory(s, path);
-    bool is_new = true;
+    if (st == LOB_OK) st = lob_session_reserve_output(s);
+    if (st == LOB_OK && !(output.path && files_of(output.files, path, volume != NULL)))
+        st = lob_session_no_memory(s, path);
     for (int k = 0; k < 2; k++)
-        if (files[k] && access(files[k], F_OK) == 0) is_new = false;
+        if (output.files[k] && access(output.files[k], F_OK) == 0) output.is_new = false;
 
-    st = make(s, path, user);
+    if (st == LOB_OK) st = make(s, path, user);
     if (st != LOB_OK) { /* nothing under its path is ours */
-        lob_files_free(files);
+        lob_files_free(output.files);
+        free(output.path);
         return st;
     }
-    assert(s->outputs_written < LOB_SESSION_OUTPUTS);
-    memcpy(s->written[s->outputs_written].files, files, sizeof files);
-    s->written[s->outputs_written++].is_new = is_new;
+    s->written[s->outputs_written++] = output;
     lob_sums_begin(s, path, volume != NULL, false);
     lob_report_output(s, volume, path);
     return lob_session_cancelled(s);
@@ -136,12 +163,13 @@ static lob_status make_volume(lob_session *s, const char *path, void *user)
     return st;
 }
 
-lob_status lob_session_write_with(lob_session *s, const lob_volume *volume, const char *path,
+lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char *path,
                                   lob_write_options options)
 {
     if (!path) return LOB_OK;
     options.force = s->force;
     options.threads = s->context.threads;
+    if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
     volume_output out = {volume, options};
     return lob_session_make(s, volume, path, make_volume, &out);
 }
@@ -169,8 +197,7 @@ lob_status lob_session_write_picture(lob_session *s, const unsigned char *rgb, i
     return lob_session_make(s, NULL, path, make_picture, &out);
 }
 
-lob_status lob_session_write(lob_session *s, const lob_volume *volume, const char *path,
-                             bool labels)
+lob_status lob_session_write(lob_session *s, lob_volume *volume, const char *path, bool labels)
 {
     lob_write_options options = lob_write_defaults();
     options.labels = labels;
@@ -186,4 +213,71 @@ bool lob_session_is_labels(const lob_session *s, const char *path)
             return true;
     }
     return false;
+}
+
+/* ---- by planes ---- */
+
+lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const lob_volume *volume,
+                                    int64_t largest, const char *path, lob_write_options options)
+{
+    const double start_s = lob_clock_s();
+    lob_status st;
+    options.force = s->force;
+    options.threads = s->context.threads;
+    *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
+    out->options.compress_s = &out->compress_s;
+    if (lob_session_is_stored(s, path)) {
+        st = lob_session_take(s, lob_voxel_bytes(volume), path);
+        if (st == LOB_OK)
+            st = lob_plane_writer_gather(&out->writer, &out->gathered, volume, path, &s->error);
+        out->held = st == LOB_OK ? lob_voxel_bytes(volume) : 0;
+    } else {
+        st = lob_plane_writer_begin(&out->writer, volume, largest, path, &out->options, &s->error);
+    }
+    out->write_s += lob_clock_s() - start_s;
+    return st;
+}
+
+lob_status lob_session_planes_put(lob_session *s, lob_plane_output *out, const void *planes,
+                                  int64_t n)
+{
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_plane_writer_put(out->writer, planes, n, &s->error);
+    out->write_s += lob_clock_s() - start_s;
+    return st;
+}
+
+static lob_status commit_planes(lob_session *s, const char *path, void *user)
+{
+    lob_plane_output *out = user;
+    const double start_s = lob_clock_s();
+    (void)path;
+    const lob_status st = lob_plane_writer_commit(out->writer, &s->error);
+    out->writer = NULL;
+    lob_session_add(s, "compress", out->compress_s);
+    lob_session_add(s, "write", out->write_s + lob_clock_s() - start_s - out->compress_s);
+    return st;
+}
+
+lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
+{
+    if (!lob_session_is_stored(s, out->path))
+        return lob_session_make(s, out->volume, out->path, commit_planes, out);
+    lob_volume volume = *out->volume;
+    lob_status st = commit_planes(s, out->path, out);
+    if (st != LOB_OK) return st;
+    volume.data = out->gathered;
+    out->gathered = NULL;
+    st = lob_line_write(s, &volume, out->path, &out->options);
+    free(volume.data); /* its header belongs to the caller's volume */
+    out->held = 0;
+    return st;
+}
+
+void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
+{
+    lob_plane_writer_abort(out->writer);
+    free(out->gathered);
+    lob_session_give(s, out->held);
+    *out = (lob_plane_output){.path = NULL};
 }

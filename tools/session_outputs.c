@@ -2,6 +2,7 @@
 #include "tools/session_outputs.h"
 
 #include "io/file.h"
+#include "tools/session_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,31 +28,38 @@ static bool is_volume(const lob_option *row)
     return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
 }
 
-static bool is_stdout(const lob_option *row)
+/* Does an output have a name, that of a file or of a volume in memory? */
+static bool is_named(const lob_option *row)
 {
-    return row->content == LOB_FILE_TABLE && strcmp(path_of(row), "-") == 0;
+    if (row->kind != LOB_OPT_OUTPUT || !path_of(row)) return false;
+    return row->content != LOB_FILE_TABLE || strcmp(path_of(row), "-") != 0;
 }
 
-/* The files that a row's path stands for. */
-static lob_status files_of(char *files[2], const lob_option *row)
+static bool makes_file(const lob_session *s, const lob_option *row)
+{
+    return is_named(row) && !lob_session_is_stored(s, path_of(row));
+}
+
+/* The files that a path stands for. */
+static lob_status files_of(char *files[2], const char *path, bool of_volume, bool reading)
 {
     files[1] = NULL;
-    if (is_volume(row)) return lob_files_of(files, path_of(row), row->kind == LOB_OPT_INPUT);
-    files[0] = strdup(path_of(row));
+    if (of_volume) return lob_files_of(files, path, reading);
+    files[0] = strdup(path);
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
-/* Would writing to one row's path change a file of the other's? */
-static lob_status would_touch(bool *touches, const lob_option *output, const lob_option *other)
+lob_status lob_paths_touch(bool *touch, const char *path, bool of_volume, const char *used,
+                           bool used_of_volume, bool reading)
 {
-    char *made[2] = {NULL, NULL}, *used[2] = {NULL, NULL};
-    lob_status st = files_of(made, output);
-    if (st == LOB_OK) st = files_of(used, other);
-    *touches = false;
+    char *made[2] = {NULL, NULL}, *there[2] = {NULL, NULL};
+    lob_status st = files_of(made, path, of_volume, false);
+    if (st == LOB_OK) st = files_of(there, used, used_of_volume, reading);
+    *touch = false;
     for (int i = 0; i < 4 && st == LOB_OK; i++)
-        if (made[i / 2] && used[i % 2] && lob_same_file(made[i / 2], used[i % 2])) *touches = true;
+        if (made[i / 2] && there[i % 2] && lob_same_file(made[i / 2], there[i % 2])) *touch = true;
     lob_files_free(made);
-    lob_files_free(used);
+    lob_files_free(there);
     return st;
 }
 
@@ -64,7 +72,8 @@ static lob_status check_name(lob_session *s, size_t i)
         const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
         if ((!is_input && !is_earlier) || !path_of(other)) continue;
         bool touches;
-        if (would_touch(&touches, row, other) != LOB_OK)
+        if (lob_paths_touch(&touches, path_of(row), is_volume(row), path_of(other),
+                            is_volume(other), is_input) != LOB_OK)
             return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
         if (!touches) continue;
         return lob_fail(&s->error, LOB_EARG,
@@ -106,7 +115,7 @@ static lob_status check_file(lob_session *s, const lob_option *row)
 static lob_status is_there(bool *there, const lob_option *row)
 {
     char *files[2];
-    const lob_status st = files_of(files, row);
+    const lob_status st = files_of(files, path_of(row), is_volume(row), false);
     *there = st == LOB_OK;
     for (int k = 0; k < 2 && st == LOB_OK; k++)
         if (files[k] && access(files[k], F_OK) != 0) *there = false;
@@ -128,8 +137,7 @@ static lob_status find_existing(lob_session *s, bool *skip)
                         "one of the two");
     for (size_t i = 0; (row = row_at(s, i)); i++) {
         bool there;
-        if (row->kind != LOB_OPT_OUTPUT || !path_of(row) || is_stdout(row)) continue;
-        if (row->target == &s->report_path) continue;
+        if (!makes_file(s, row) || row->target == &s->report_path) continue;
         if (is_there(&there, row) != LOB_OK)
             return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
         if (there && !found) found = path_of(row);
@@ -150,12 +158,31 @@ lob_status lob_outputs_check(lob_session *s, bool *skip)
     lob_status st = LOB_OK;
     *skip = false;
     for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
-        if (row->kind == LOB_OPT_OUTPUT && path_of(row) && !is_stdout(row)) st = check_name(s, i);
+        if (is_named(row)) st = check_name(s, i);
     if (st == LOB_OK && s->skip_existing) st = find_existing(s, skip);
     if (*skip) return st;
     for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
-        if (row->kind == LOB_OPT_OUTPUT && path_of(row) && !is_stdout(row)) st = check_file(s, row);
+        if (makes_file(s, row)) st = check_file(s, row);
     return st;
+}
+
+lob_status lob_session_reserve_output(lob_session *s)
+{
+    lob_session_output *const written =
+        realloc(s->written, ((size_t)s->outputs_written + 1) * sizeof *written);
+    if (!written) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    s->written = written;
+    return LOB_OK;
+}
+
+/* Take the entry of a file that is gone out of the report. */
+static void forget_output(lob_session *s, const char *path)
+{
+    for (int i = cJSON_GetArraySize(s->outputs) - 1; i >= 0; i--) {
+        const cJSON *const file = cJSON_GetArrayItem(s->outputs, i);
+        const char *const named = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
+        if (strcmp(named, path) == 0) cJSON_DeleteItemFromArray(s->outputs, i);
+    }
 }
 
 void lob_outputs_remove(lob_session *s)
@@ -164,6 +191,6 @@ void lob_outputs_remove(lob_session *s)
         if (!s->written[i].is_new) continue;
         for (int k = 0; k < 2; k++)
             if (s->written[i].files[k]) unlink(s->written[i].files[k]);
-        cJSON_DeleteItemFromArray(s->outputs, i);
+        forget_output(s, s->written[i].path);
     }
 }

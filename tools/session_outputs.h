@@ -15,6 +15,20 @@
  */
 lob_status lob_outputs_check(lob_session *s, bool *skip);
 
+/* Make room for one more output. Returns LOB_OK or LOB_ENOMEM. */
+lob_status lob_session_reserve_output(lob_session *s);
+
+/*
+ * Would writing to a path change a file of another?
+ *
+ *   is_volume, used_is_volume  in  the path may stand for two files, or for a data set in one
+ *   reading                    in  the other is read, not written
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_paths_touch(bool *touch, const char *path, bool is_volume, const char *used,
+                           bool used_is_volume, bool reading);
+
 /* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
  */
 void lob_outputs_remove(lob_session *s);

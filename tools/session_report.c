@@ -1,6 +1,7 @@
 /* What a command did, as JSON: inputs with checksums, options, device, results, times, memory. */
 #include "io/file.h"
 #include "tools/report.h"
+#include "tools/session_line.h"
 #include "tools/session_sums.h"
 #include "volumes/version.h"
 
@@ -133,6 +134,10 @@ static cJSON *option_value(const lob_option *row)
         return cJSON_CreateDoubleArray(row->target, 2);
     case LOB_OPT_TRIPLE:
         return cJSON_CreateDoubleArray(row->target, 3);
+    case LOB_OPT_WORDS: {
+        const lob_words *const words = row->target;
+        return cJSON_CreateStringArray(words->word, words->count);
+    }
     default:
         return cJSON_CreateString(text);
     }
@@ -173,6 +178,12 @@ static double peak_memory_bytes(void)
     return (double)kib * 1024.0;
 }
 
+bool lob_report_wanted(const lob_session *s)
+{
+    const lob_line *const line = s->command->line;
+    return s->report_path || (line && line->run->report_path);
+}
+
 lob_seconds lob_session_seconds(const lob_session *s)
 {
     const double total = lob_clock_s() - s->start_s;
@@ -206,9 +217,12 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     if (s->context.device) {
         cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
-        const lob_device_traffic traffic = lob_device_traffic_of(s->context.device);
-        cJSON_AddNumberToObject(device, "upload_bytes", (double)traffic.upload_bytes);
-        cJSON_AddNumberToObject(device, "download_bytes", (double)traffic.download_bytes);
+        const lob_device_traffic before = s->device_start,
+                                 now = lob_device_traffic_of(s->context.device);
+        cJSON_AddNumberToObject(device, "upload_bytes",
+                                (double)(now.upload_bytes - before.upload_bytes));
+        cJSON_AddNumberToObject(device, "download_bytes",
+                                (double)(now.download_bytes - before.download_bytes));
     }
     cJSON_AddStringToObject(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
@@ -226,15 +240,17 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     return report;
 }
 
-lob_status lob_report_write(lob_session *s, lob_status outcome, const char *message,
-                            lob_error *error)
+cJSON *lob_report_make(lob_session *s, lob_status outcome, const char *message)
 {
-    if (!s->report_path) return LOB_OK;
     if (outcome == LOB_ECANCEL) lob_sums_drop(s);
     lob_sums_end(s);
-    cJSON *report = report_object(s, outcome, message);
+    return report_object(s, outcome, message);
+}
+
+lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *error)
+{
+    if (!s->report_path) return LOB_OK;
     char *text = report ? lob_json_print(report) : NULL;
-    cJSON_Delete(report);
     if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
 
     lob_output out;

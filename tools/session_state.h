@@ -15,6 +15,9 @@
 
 #define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+/* A line of a recipe: see tools/session_line.h. */
+typedef struct lob_line lob_line;
+
 /* A command of the program: its row in the table of tools/commands.c. */
 typedef struct lob_command {
     const char *name;
@@ -25,9 +28,11 @@ typedef struct lob_command {
     const char *result;      /* the number of its results that tells most, and */
     const char *result_text; /* the words before it: "voxels labelled"; or NULL */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
+    bool runs_others; /* it cannot stand in a recipe */
+    lob_line *line;   /* in a copy of the row: the line of a recipe that it is run for */
 } lob_command;
 
-enum { LOB_SESSION_OUTPUTS = 16, LOB_SESSION_STAGES = 16, LOB_SESSION_SUMS = 32 };
+enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32 };
 
 /* The files of a path, opened for their checksums. */
 typedef struct {
@@ -37,7 +42,14 @@ typedef struct {
     cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
 } lob_session_sum;
 
+/* The files of an output. */
 typedef struct {
+    char *files[2]; /* as lob_files_of names them */
+    char *path;     /* as its entry of the report has it; malloc'ed, as these are */
+    bool is_new;    /* nothing was under these names before */
+} lob_session_output;
+
+typedef struct lob_session {
     const lob_command *command;
     int argc;
     char **argv;               /* after the command's name */
@@ -52,12 +64,16 @@ typedef struct {
     const char *report_path;
     bool help, version;
 
-    const lob_backend *backend; /* the CPU's until lob_session_device */
-    int64_t held;               /* bytes that count against max_memory */
+    const lob_backend *backend;      /* the CPU's until lob_session_device */
+    bool device_chosen;              /* of a recipe: by one of its lines */
+    bool device_is_lent;             /* it is the recipe's */
+    lob_device_traffic device_start; /* what it had copied when the session got it */
+    int64_t held;                    /* bytes that count against max_memory */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
     int exit_code;       /* when lob_session_begin returned false */
+    bool checked;        /* a line of a recipe whose check has come to the work */
 
     /* what the report is made of */
     cJSON *inputs, *outputs, *notes;
@@ -70,12 +86,9 @@ typedef struct {
         double seconds;
     } stage[LOB_SESSION_STAGES];
     int stages;
-    double compute_s;           /* when lob_session_compute was called, */
-    lob_device_traffic traffic; /* and what the device had copied then */
-    struct {
-        char *files[2];             /* as lob_files_of names them */
-        bool is_new;                /* nothing was under these names before */
-    } written[LOB_SESSION_OUTPUTS]; /* in the order of outputs */
+    double compute_s;            /* when lob_session_compute was called, */
+    lob_device_traffic traffic;  /* and what the device had copied then */
+    lob_session_output *written; /* in the order of outputs, without volumes in memory */
     int outputs_written;
     lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */
     int sums;

@@ -1,6 +1,7 @@
 /* Checksums of inputs and outputs: files are opened when they are used, and read at the end. */
 #include "tools/session_sums.h"
 
+#include "tools/report.h"
 #include "tools/session.h"
 
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 
 void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_input)
 {
-    if (!s->report_path || s->sums >= LOB_SESSION_SUMS) return;
+    if (!lob_report_wanted(s) || s->sums >= LOB_SESSION_SUMS) return;
     lob_session_sum *const sum = &s->sum[s->sums];
     *sum = (lob_session_sum){.path = path};
     if (is_volume && lob_files_of(sum->files, path, is_input) != LOB_OK) return;

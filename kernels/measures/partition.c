@@ -319,10 +319,9 @@ static lob_status measure_counts(lob_partition *out, call *c)
 static lob_status measure_recall(lob_partition *out, const lob_partition_options *options, call *c)
 {
     const int threads = c->context->threads;
-    const double out_of_reach = 1e9;
     double spacing[3] = {1.0, 1.0, 1.0};
     if (!options->in_voxels) memcpy(spacing, c->in->labels->geometry.spacing_mm, sizeof spacing);
-    if (c->axis >= 0) spacing[c->axis] = out_of_reach;
+    if (c->axis >= 0) spacing[c->axis] = INFINITY; /* out of reach */
     /* A distance that differs from the tolerance only by rounding is within it. */
     const float limit = (float)(options->tolerance * options->tolerance * (1.0 + 1e-6));
 

@@ -35,8 +35,11 @@ typedef int check_bench(const lob_context *context, const bench_options *options
 
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
+check_cases check_distance_cases;
 check_cases check_growcut_cases, check_supervoxels_cases;
 check_repeats check_components_repeats, check_growcut_repeats, check_supervoxels_repeats;
+check_repeats check_distance_repeats;
+check_bench bench_distance;
 check_bench bench_components, bench_growcut, bench_supervoxels;
 
 /* Chains of filters; in a build with CUDA. */

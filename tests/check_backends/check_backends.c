@@ -21,6 +21,7 @@ enum { SKIPPED = 77 };
 
 static const check_algorithm algorithms[] = {
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
+    {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},

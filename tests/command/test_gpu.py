@@ -119,3 +119,29 @@ def test_stats_of_labels(scan_folder):
               for device in ("cpu", "cuda")]  # fmt: skip
     assert tables[0] == tables[1]
     assert len(tables[0].splitlines()) > 2
+
+
+RECIPE = """
+growcut {image} {seeds} -o @grown --strength @strength
+components @strength -o @sure --above 0.2 --table {name}_sure.tsv --image {image}
+supervoxels {image} -o {name}_cells.nii.gz --size 8vox --mask @sure --mean @mean
+components @grown -o {name}.nii.gz --equal --label-of input --min-size 20vox
+stats @mean {name}.nii.gz --table {name}.tsv
+growcut @mean {seeds} -o {name}_again.nii.gz --device cpu
+"""
+MADE = ["{}.nii.gz", "{}.tsv", "{}_sure.tsv", "{}_cells.nii.gz", "{}_again.nii.gz"]
+
+
+def test_recipe_opens_the_device_once(scan_folder):
+    """All lines compute on one device, but the last, and make the bytes of the CPU."""
+    (scan_folder / "steps.recipe").write_text(RECIPE)
+    for name, device in ("cpu", "cpu"), ("cuda", "cuda"):
+        good("run", "steps.recipe", "image=image.nii.gz", "seeds=seeds.nii.gz", f"name={name}", "--device", device,
+             "--report", f"{name}_run.json", cwd=scan_folder)  # fmt: skip
+    for made in MADE:
+        assert (scan_folder / made.format("cuda")).read_bytes() == (scan_folder / made.format("cpu")).read_bytes(), made
+    report = json.loads((scan_folder / "cuda_run.json").read_text())
+    lines = report["results"]["lines"]
+    assert [x["device"]["backend"] for x in lines] == ["cuda"] * 5 + ["cpu"]
+    assert ["device" in x["seconds"] for x in lines] == [True] + [False] * 5
+    assert report["device"]["upload_bytes"] == sum(x["device"].get("upload_bytes", 0) for x in lines)

@@ -53,6 +53,10 @@ cd "$scratch"
 "$lobule" phantom cells --cells 20 --size 40,30,20 -o scan.nii.gz --truth truth.nii.gz --quiet
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
 
+# Recipes are found beside the program, wherever that is.
+HOME=$scratch LOBULE_RECIPES='' "$lobule" run strokes image=scan.nii.gz seeds=truth.nii.gz out=grown --dry-run |
+    grep -q '^lobule growcut scan.nii.gz truth.nii.gz ' || fail "the recipe strokes is not found"
+
 # try NAME PROGRAM: a client must give the same bytes.
 try() {
     "$2" truth.nii.gz got.nii.gz || fail "$1 fails"

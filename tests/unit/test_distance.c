@@ -1,6 +1,8 @@
 /* The distance transform against a look at every pair of voxels. */
-#include "distance_reference.h"
 #include "kernels/distance/distance.h"
+#include "kernels/morphology/morphology.h"
+#include "tests/reference/distance_case.h"
+#include "tests/reference/distance_reference.h"
 #include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 
@@ -77,4 +79,199 @@ TEST(whole_spacing_is_exact)
     }
     free(set);
     free(got);
+}
+
+/* ---- labels, signs, limits ---- */
+
+enum { CASES = 150, CASE_VOXELS = 1500 };
+
+static bool nearly(double got, double want)
+{
+    return got == want || fabs(got - want) <= 2e-7 * fabs(want);
+}
+
+/* As the options say it, of a squared distance. */
+static double expected(const distance_case *c, double squared, bool inside)
+{
+    const double max = c->options.max;
+    if (squared > max * max * (1 + 1e-6)) squared = INFINITY;
+    const double value = c->options.squared ? squared : sqrt(squared);
+    return c->options.kind == LOB_DISTANCE_SIGNED && inside ? -value : value;
+}
+
+static void check_distance(const distance_case *c, const float *got)
+{
+    for (int64_t i = 0; i < c->n; i++) {
+        const bool inside = reference_distance_label(&c->in, i) != 0;
+        const double squared = reference_distance_of(&c->in, c->options.kind, i, 0);
+        const double want = expected(c, squared, inside);
+        if (!nearly((double)got[i], want))
+            fail_msg("%s: voxel %d: %.9g, not %.9g", c->shape, (int)i, (double)got[i], want);
+    }
+}
+
+/* The nearest label is as near as any, and no smaller one is clearly as near. */
+static void check_feature(const distance_case *c, const void *got)
+{
+    lob_distance_input found = c->in;
+    found.labels = got;
+    found.only = 0;
+    for (int64_t i = 0; i < c->n; i += 3) {
+        const uint32_t label = reference_distance_label(&found, i);
+        const double best = reference_distance_of(&c->in, LOB_DISTANCE_TO_SET, i, 0);
+        const bool none = !isfinite(best) || best > c->options.max * c->options.max * (1 + 1e-6);
+        if (none != (label == 0)) fail_msg("%s: voxel %d has label %u", c->shape, (int)i, label);
+        if (none) continue;
+        const double to_label = reference_distance_of(&c->in, LOB_DISTANCE_TO_SET, i, label);
+        if (!(to_label <= best * (1 + 1e-7)))
+            fail_msg("%s: voxel %d: label %u is not nearest", c->shape, (int)i, label);
+        for (uint32_t smaller = label < 6 ? 1 : label; smaller < label; smaller++)
+            if (reference_distance_of(&c->in, LOB_DISTANCE_TO_SET, i, smaller) <= best)
+                fail_msg("%s: voxel %d: label %u is as near as %u", c->shape, (int)i, smaller,
+                         label);
+    }
+}
+
+TEST(agrees_with_the_definitions)
+{
+    for (uint64_t number = 0; number < CASES; number++) {
+        distance_case c;
+        distance_case_make(&c, number, CASE_VOXELS);
+        const size_t bytes = (size_t)c.n * lob_type_of(c.in.type)->bytes;
+        lob_error error;
+        float *distance[2] = {NULL, NULL};
+        void *feature[2] = {NULL, NULL};
+        for (int t = 0; t < 2; t++) {
+            const lob_context context = {.threads = 1 + 2 * t};
+            if (c.distance) distance[t] = calloc((size_t)c.n, sizeof(float));
+            if (c.feature) feature[t] = calloc(bytes, 1);
+            const lob_distance_output out = {distance[t], feature[t]};
+            assert_ok(lob_distance_cpu(&out, &c.in, &c.options, &context, &error));
+        }
+        if (c.distance) {
+            check_distance(&c, distance[0]);
+            assert_memory_equal(distance[0], distance[1], (size_t)c.n * sizeof(float));
+        }
+        if (c.feature) {
+            check_feature(&c, feature[0]);
+            assert_memory_equal(feature[0], feature[1], bytes);
+        }
+        for (int t = 0; t < 2; t++) {
+            free(distance[t]);
+            free(feature[t]);
+        }
+        distance_case_free(&c);
+    }
+}
+
+TEST(long_lines_are_searched)
+{
+    /* Far apart, so that looking outward is given up. */
+    const lob_dims d = {3, 700, 2};
+    enum { N = 3 * 700 * 2 };
+    static int32_t labels[N], nearest[N];
+    static float got[N];
+    labels[1] = 7;
+    labels[N - 2] = 5;
+    const lob_distance_kind kinds[] = {LOB_DISTANCE_TO_SET, LOB_DISTANCE_SIGNED,
+                                       LOB_DISTANCE_TO_OTHER};
+    const double spacing[2][3] = {
+        {1,   1,   1},
+        {0.3, 0.7, 2}
+    };
+    for (int k = 0; k < 6; k++) {
+        lob_distance_input in = {.labels = labels, .type = LOB_I32, .dims = d};
+        memcpy(in.spacing, spacing[k / 3], sizeof in.spacing);
+        lob_distance_options options = lob_distance_defaults();
+        options.kind = kinds[k % 3];
+        const lob_distance_output out = {got, k % 3 == 0 ? nearest : NULL};
+        const lob_context context = {.threads = 2};
+        assert_ok(lob_distance_cpu(&out, &in, &options, &context, NULL));
+        for (int64_t i = 0; i < N; i++) {
+            const double want = sqrt(reference_distance_of(&in, options.kind, i, 0));
+            if (!nearly(fabs((double)got[i]), want))
+                fail_msg("kind %d, voxel %d: %.9g, not %.9g", k % 3, (int)i, (double)got[i], want);
+        }
+        if (k % 3 == 0) assert_int_equal(nearest[N / 8], 7);
+        if (k % 3 == 0) assert_int_equal(nearest[N - N / 8], 5);
+    }
+}
+
+TEST(refuses_what_it_cannot_do)
+{
+    uint8_t label = 1;
+    float value;
+    lob_error error = {.text = ""};
+    const lob_context context = {.threads = 1};
+    const lob_distance_output out = {&value, NULL}, both = {&value, &label};
+    const lob_distance_input fine = {
+        .labels = &label, .type = LOB_U8, .dims = {1, 1, 1},
+                .spacing = {1, 1, 1}
+    };
+    const lob_distance_options plain = lob_distance_defaults();
+    lob_distance_options other = plain, below = plain;
+    lob_distance_input real = fine, wide = fine, flat = fine, lengthy = fine;
+    other.kind = LOB_DISTANCE_TO_OTHER;
+    below.max = -1;
+    real.type = LOB_F32;
+    wide.type = LOB_I64;
+    flat.spacing[1] = 0;
+    lengthy.dims.nx = LOB_DISTANCE_MAX_SIDE + 1;
+    assert_int_equal(lob_distance_cpu(&out, &real, &plain, &context, &error), LOB_EARG);
+    assert_int_equal(lob_distance_cpu(&out, &wide, &plain, &context, &error), LOB_EARG);
+    assert_int_equal(lob_distance_cpu(&out, &flat, &plain, &context, &error), LOB_EARG);
+    assert_int_equal(lob_distance_cpu(&out, &lengthy, &plain, &context, &error), LOB_EDATA);
+    assert_int_equal(lob_distance_cpu(&out, &fine, &below, &context, &error), LOB_EARG);
+    assert_int_equal(lob_distance_cpu(&both, &fine, &other, &context, &error), LOB_EARG);
+    assert_ok(lob_distance_cpu(&out, &fine, &plain, &context, &error));
+    assert_true(value == 0);
+}
+
+/* ---- balls ---- */
+
+/* By the definition: every pair of voxels. */
+static uint32_t naive_morphology(const lob_distance_input *in, lob_morphology how, double radius,
+                                 int64_t i)
+{
+    const uint32_t own = reference_distance_label(in, i);
+    const double limit = radius * radius * (1 + 1e-6);
+    if (how == LOB_MORPHOLOGY_ERODE)
+        return reference_distance_of(in, LOB_DISTANCE_TO_OTHER, i, 0) <= limit ? 0 : own;
+    if (own) return own;
+    const double best = reference_distance_of(in, LOB_DISTANCE_TO_SET, i, 0);
+    for (uint32_t label = 1; best <= limit && label <= 200; label++)
+        if (reference_distance_of(in, LOB_DISTANCE_TO_SET, i, label) <= best * (1 + 1e-12))
+            return label;
+    return 0;
+}
+
+TEST(balls_shrink_and_grow_labels)
+{
+    int tried = 0;
+    for (uint64_t number = 0; tried < 24; number++) {
+        distance_case c;
+        distance_case_make(&c, number, 300);
+        const lob_morphology how = (lob_morphology)(number % 2);
+        const double radius = isfinite(c.options.max) ? fmin(c.options.max, 5) : 2.1;
+        lob_distance_input in = c.in;
+        lob_morphology_input volume = {.labels = c.labels, .type = c.in.type, .dims = c.in.dims};
+        memcpy(volume.spacing, c.in.spacing, sizeof volume.spacing);
+        in.only = 0;
+        const size_t bytes = (size_t)c.n * lob_type_of(c.in.type)->bytes;
+        void *const got = calloc(bytes, 1);
+        const lob_context context = {.threads = 2};
+        assert_ok(lob_morphology_cpu(got, &volume, how, radius, &context, NULL));
+        lob_distance_input after = in;
+        after.labels = got;
+        for (int64_t i = 0; i < c.n; i++)
+            if (reference_distance_label(&after, i) != naive_morphology(&in, how, radius, i))
+                fail_msg("%s: how %d, radius %g: voxel %d has label %u", c.shape, (int)how, radius,
+                         (int)i, reference_distance_label(&after, i));
+        /* In place it is the same. */
+        assert_ok(lob_morphology_cpu(c.labels, &volume, how, radius, &context, NULL));
+        assert_memory_equal(c.labels, got, bytes);
+        free(got);
+        distance_case_free(&c);
+        tried++;
+    }
 }

@@ -1,6 +1,6 @@
 /* Volumes read and written by planes: the voxels of lob_read, the bytes of lob_write, its refusals.
  */
-#include "io/planes.h"
+#include "io/passing.h"
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
@@ -52,6 +52,13 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     assert_int_equal(lob_planes_get(planes, &none, nz, 1, &error), LOB_EARG);
     assert_int_equal(lob_planes_get(planes, &none, 0, nz + 1, &error), LOB_EARG);
     assert_int_equal(lob_planes_get(planes, &none, -1, 1, &error), LOB_EARG);
+    lob_planes_close(planes);
+
+    if (lob_planes_of(&planes, &whole, what, &error) != LOB_OK)
+        fail_msg("%s: %s", what, error.text);
+    for (int64_t z = nz - 1; z >= 0; z--) expect_planes(what, planes, &whole, z, 1);
+    expect_planes(what, planes, &whole, 0, nz);
+    assert_int_equal(lob_planes_get(planes, &none, nz, 1, &error), LOB_EARG);
     lob_planes_close(planes);
 
     assert_int_equal(info.file_bytes, whole_info.file_bytes);
@@ -216,5 +223,31 @@ TEST(what_is_refused)
         free(bytes);
     }
     free(out);
+    lob_volume_free(&v);
+}
+
+/* Planes that are gathered in memory are the volume; those that are missing are an error. */
+TEST(gathered)
+{
+    made m = make(1, false, 4, 5, 4, 7, 1, 1);
+    put_made(scratch("in.nii"), &m, false);
+    lob_volume v = read_volume(scratch("in.nii"), NULL, NULL);
+    for (int64_t n = 1; n <= 8; n++) {
+        lob_plane_writer *writer;
+        lob_error error = {.text = ""};
+        void *data;
+        const bool whole = n < 8; /* else the last plane is left out */
+        if (lob_plane_writer_gather(&writer, &data, &v, "v", &error) != LOB_OK)
+            fail_msg("%s", error.text);
+        for (int64_t z = 0; z < (whole ? 7 : 6); z += n) {
+            const int64_t some = z + n <= 7 ? n : whole ? 7 - z : 6 - z;
+            assert_int_equal(
+                lob_plane_writer_put(writer, (char *)v.data + z * plane_bytes(&v), some, &error),
+                LOB_OK);
+        }
+        assert_int_equal(lob_plane_writer_commit(writer, &error), whole ? LOB_OK : LOB_EINTERNAL);
+        if (whole) assert_memory_equal(data, v.data, 7 * plane_bytes(&v));
+        free(data);
+    }
     lob_volume_free(&v);
 }

@@ -1,6 +1,7 @@
 /* Writing NIfTI: what a converted scan and a label volume keep of their input, and new headers. */
 #include "io/io.h"
 #include "io/nifti.h"
+#include "io/passing.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
 #include "tests/unit/nifti_files.h"
@@ -399,4 +400,66 @@ TEST(fields_are_listed_in_order)
         assert_int_equal(l.count, (version == 1 ? 43 : 37) + 4);
         lob_volume_free(&v);
     }
+}
+
+static void assert_same_file(const char *what, const lob_volume *a, const lob_volume *b)
+{
+    assert_same_volume(what, a, b);
+    if (a->frames != b->frames || a->frame != b->frame) fail_msg("%s: other frames", what);
+    if (a->header.size != b->header.size ||
+        memcmp(a->header.bytes, b->header.bytes, a->header.size) != 0)
+        fail_msg("%s: another header", what);
+    if (a->header.extensions_size != b->header.extensions_size ||
+        memcmp(a->header.extensions, b->header.extensions, a->header.extensions_size) != 0)
+        fail_msg("%s: other extensions", what);
+}
+
+/* A volume that is passed on is the one that would be read from a file. */
+TEST(passed_on)
+{
+    for (size_t c = 0; c < COUNT(codes); c++)
+        for (int way = 0; way < 16; way++) {
+            const int version = 1 + way % 2;
+            const bool labels = way & 2, strip = way & 4, no_header = way & 8;
+            char what[80];
+            snprintf(what, sizeof what, "datatype %d, way %d", codes[c], way);
+            made m = make(version, c % 2 == 1, codes[c], 5, 4, 3, 1, 1);
+            if (way & 1) made_extend(&m, 32, 6);
+            put_made(scratch("in.nii"), &m, false);
+            lob_volume v = read_file(scratch("in.nii")), passed;
+            lob_error error = {.text = ""};
+            lob_write_options options = plain;
+            options.labels = labels && v.channels == 1 && lob_type_of(v.type)->is_integer;
+            options.strip_extensions = strip;
+            if (no_header) v.header.format = NULL;
+            write_volume(&v, scratch("out.nii"), &options);
+            lob_volume again = read_file(scratch("out.nii"));
+            const void *const voxels = v.data;
+            if (lob_pass(&passed, &v, "v", &options, &error) != LOB_OK)
+                fail_msg("%s: %s", what, error.text);
+            assert_ptr_equal(passed.data, voxels);
+            assert_null(v.data);
+            assert_same_file(what, &passed, &again);
+            lob_volume_free(&v);
+            lob_volume_free(&again);
+            lob_volume_free(&passed);
+            scratch_clear(NULL);
+        }
+}
+
+TEST(not_passed_on)
+{
+    lob_error error = {.text = ""};
+    lob_write_options options = plain;
+    lob_volume passed, v = lob_volume_empty();
+    assert_int_equal(lob_pass(&passed, &v, "v", &options, &error), LOB_EARG);
+    made m = make(1, false, 16, 5, 4, 3, 1, 1);
+    put_made(scratch("in.nii"), &m, false);
+    v = read_file(scratch("in.nii"));
+    options.labels = true; /* of real values */
+    assert_int_equal(lob_pass(&passed, &v, "v", &options, &error), LOB_EDATA);
+    assert_non_null(v.data);
+    assert_null(passed.data);
+    lob_volume_free(&v);
+    scratch_clear(NULL);
 }

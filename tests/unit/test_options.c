@@ -93,6 +93,36 @@ static lob_status parse(const char *line, const char *row, char *text, size_t si
     return st;
 }
 
+/* All operands that are left, wherever options stand between them; none is too many. */
+TEST(test_words)
+{
+    const char *input = NULL;
+    bool flag = false;
+    lob_words words = {.count = 0};
+    const lob_option rows[] = {
+        OPERAND_INPUT("FILE", &input, LOB_FILE_OTHER, "file"),
+        OPERAND_WORDS("NAME=VALUE", &words, "values"),
+        OPT_FLAG("flag", &flag, "a switch"),
+    };
+    const lob_option_table table = {"Options", rows, COUNT(rows)};
+    char line[] = "f a=1 --flag b= c", *arguments[LOB_WORDS + 2], text[64];
+    lob_error error = {.text = ""};
+    const int count = split(line, arguments, COUNT(arguments));
+    assert_int_equal(lob_parse(&table, 1, arguments, count, &error), LOB_OK);
+    assert_string_equal(input, "f");
+    assert_true(flag);
+    assert_int_equal(words.count, 3);
+    lob_option_text(text, sizeof text, &rows[1]);
+    assert_string_equal(text, "a=1 b= c");
+
+    words.count = 0;
+    for (int i = 0; i < LOB_WORDS + 2; i++) arguments[i] = line;
+    assert_int_equal(lob_parse(&table, 1, arguments, LOB_WORDS + 1, &error), LOB_OK);
+    assert_int_equal(words.count, LOB_WORDS);
+    words.count = 0;
+    assert_int_equal(lob_parse(&table, 1, arguments, LOB_WORDS + 2, &error), LOB_EARG);
+}
+
 TEST(test_taken)
 {
     static const struct {

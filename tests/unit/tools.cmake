@@ -3,3 +3,5 @@ lobule_unit_test(test_options test_options.c
     ${PROJECT_SOURCE_DIR}/tools/options_help.c)
 
 lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/number_text.c)
+
+lobule_unit_test(test_recipe test_recipe.c ${PROJECT_SOURCE_DIR}/tools/recipe.c)

@@ -1,0 +1,212 @@
+/* The distance transform on the CPU: rows along x, then blocks of lines along y and z. */
+#include "kernels/budget.h"
+#include "kernels/distance/distance_lines.h"
+#include "kernels/distance/distance_voxel.h"
+#include "kernels/progress.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+
+/* A run of a call. */
+typedef struct {
+    lob_distance_plan plan;
+    const lob_distance_input *in;
+    uint32_t *voxels; /* as distance_voxel.h says */
+    void *feature;
+    int label_bytes;
+    lob_distance_scratch *of_thread;
+    int threads;
+    lob_progress *stages;
+} run;
+
+/* ---- along x ---- */
+
+static uint32_t class_at(const run *r, int64_t i)
+{
+    const uint32_t label = lob_distance_label(r->in->labels, r->label_bytes, i);
+    return lob_distance_class(label, r->plan.only, r->plan.binary);
+}
+
+static void row_to_set(const run *r, int64_t first, int64_t n)
+{
+    uint32_t *const offsets = r->voxels + first;
+    uint32_t away = LOB_NO_OFFSET;
+    for (int64_t i = 0; i < n; i++) {
+        const bool in_set = class_at(r, first + i) != 0;
+        away = in_set ? 0 : away + (away != LOB_NO_OFFSET);
+        offsets[i] = away;
+    }
+    for (int64_t i = n - 1; i-- > 0;)
+        if (offsets[i + 1] < offsets[i])
+            offsets[i] = offsets[i + 1] + 1 < offsets[i] ? offsets[i + 1] + 1 : offsets[i];
+}
+
+static void row_to_label(const run *r, int64_t first, int64_t n)
+{
+    uint32_t *const offsets = r->voxels + first;
+    uint32_t away = LOB_NO_OFFSET, label = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t own = class_at(r, first + i);
+        away = own ? 0 : away + (away != LOB_NO_OFFSET);
+        if (own) label = own;
+        offsets[i] = away;
+        lob_distance_put_label(r->feature, r->label_bytes, first + i, label);
+    }
+    away = LOB_NO_OFFSET;
+    for (int64_t i = n; i-- > 0;) {
+        if (offsets[i] == 0) {
+            away = 0;
+            label = lob_distance_label(r->feature, r->label_bytes, first + i);
+            continue;
+        }
+        if (away == LOB_NO_OFFSET) continue;
+        away++;
+        if (away > offsets[i] ||
+            (away == offsets[i] &&
+             label >= lob_distance_label(r->feature, r->label_bytes, first + i)))
+            continue;
+        offsets[i] = away;
+        lob_distance_put_label(r->feature, r->label_bytes, first + i, label);
+    }
+}
+
+static void row_to_other(const run *r, int64_t first, int64_t n)
+{
+    uint32_t *const offsets = r->voxels + first;
+    for (int64_t begin = 0, end; begin < n; begin = end) {
+        const uint32_t own = class_at(r, first + begin);
+        for (end = begin + 1; end < n && class_at(r, first + end) == own;) end++;
+        for (int64_t i = begin; i < end; i++) {
+            const uint32_t left = begin > 0 ? (uint32_t)(i - begin + 1) : LOB_NO_OFFSET;
+            const uint32_t right = end < n ? (uint32_t)(end - i) : LOB_NO_OFFSET;
+            offsets[i] = left < right ? left : right;
+        }
+    }
+}
+
+/* Rows of one voxel where voxels do not see each other along x. */
+static void along_x(const run *r)
+{
+    static void (*const row[])(const run *r, int64_t first, int64_t n) = {row_to_set, row_to_label,
+                                                                          row_to_other};
+    const lob_distance_plan *p = &r->plan;
+    const int64_t rows = p->dims.ny * p->dims.nz, n = p->weight[0] > 0 ? p->dims.nx : 1;
+#pragma omp parallel for num_threads(r->threads) schedule(static)
+    for (int64_t i = 0; i < rows; i++) {
+        if (lob_progress_stopped(r->stages)) continue;
+        for (int64_t x = 0; x < p->dims.nx; x += n) row[p->find](r, i * p->dims.nx + x, n);
+        (void)lob_progress_report(r->stages, 1);
+    }
+}
+
+/* ---- along y and z ---- */
+
+/* Lines of a pass: `inner` adjacent ones, `outer` times, `apart` voxels from one time to the next.
+ */
+static void along(const run *r, int pass)
+{
+    const lob_distance_plan *p = &r->plan;
+    const int axis = p->axis[pass];
+    const int64_t voxels = lob_dims_voxels(p->dims), plane = p->dims.nx * p->dims.ny;
+    const bool alone = p->weight[axis] == 0; /* voxels do not see each other */
+    const int64_t inner = alone ? voxels : axis == 1 ? p->dims.nx : plane;
+    const int64_t outer = alone || axis == 2 ? 1 : p->dims.nz;
+    const int64_t blocks = (inner + LOB_LINES - 1) / LOB_LINES, all = blocks * outer;
+    const lob_distance_pass job = {p, r->voxels, r->feature, r->in->labels, r->label_bytes, pass};
+    const double from = r->stages->to, to = from + (1 - from) / (p->passes - pass);
+    lob_progress_stage(r->stages, all, to);
+    for (int t = 0; t < r->threads; t++) r->of_thread[t].searched = 0;
+#pragma omp parallel for num_threads(r->threads) schedule(dynamic, 16)
+    for (int64_t b = 0; b < all; b++) {
+        const int64_t at = b % blocks * LOB_LINES, left = inner - at;
+        const int lines = left < LOB_LINES ? (int)left : LOB_LINES;
+        lob_distance_scratch *const scratch = &r->of_thread[omp_get_thread_num()];
+        if (lob_progress_stopped(r->stages)) continue;
+        (p->narrow ? lob_narrow_lines : lob_wide_lines)(&job, b / blocks * plane + at, lines,
+                                                        scratch);
+        (void)lob_progress_report(r->stages, 1);
+    }
+}
+
+/* ---- a call ---- */
+
+static int64_t longest_side(lob_dims dims)
+{
+    const int64_t longest = dims.nx > dims.ny ? dims.nx : dims.ny;
+    return dims.nz > longest ? dims.nz : longest;
+}
+
+static int64_t thread_bytes(lob_dims dims)
+{
+    const int64_t n = longest_side(dims);
+    const int64_t narrow = lob_narrow_line_bytes(n), wide = lob_wide_line_bytes(n);
+    return narrow > wide ? narrow : wide;
+}
+
+int64_t lob_distance_bytes(lob_dims dims, int threads)
+{
+    return threads * (thread_bytes(dims) + (int64_t)sizeof(lob_distance_scratch));
+}
+
+static lob_status runs(run *r, const lob_distance_output *out, const lob_distance_options *options,
+                       const lob_context *context)
+{
+    lob_distance_find find[2];
+    const int n = lob_distance_runs(find, out, options);
+    lob_progress stages = {.context = context};
+    r->stages = &stages;
+    for (int i = 0; i < n && !lob_progress_stopped(&stages); i++) {
+        r->plan = lob_distance_plan_of(r->in, options, find[i]);
+        lob_progress_stage(&stages, r->plan.dims.ny * r->plan.dims.nz, (i + 0.2) / n);
+        along_x(r);
+        for (int pass = 0; pass < r->plan.passes && !lob_progress_stopped(&stages); pass++)
+            along(r, pass);
+    }
+    return lob_progress_stopped(&stages) ? LOB_ECANCEL : LOB_OK;
+}
+
+lob_status lob_distance_cpu(const lob_distance_output *out, const lob_distance_input *in,
+                            const lob_distance_options *options, const lob_context *context,
+                            lob_error *error)
+{
+    lob_budget budget = {.who = "distance", .limit = context->max_memory};
+    run r = {.in = in, .voxels = (uint32_t *)out->distance, .feature = out->feature};
+    uint32_t *scratch = NULL;
+    unsigned char *memory = NULL;
+    lob_status st = lob_distance_check(out, in, options, error);
+    if (st != LOB_OK) return st;
+    r.label_bytes = (int)lob_type_of(in->type)->bytes;
+    r.threads = context->threads;
+    const int64_t voxels = lob_dims_voxels(in->dims), per_thread = thread_bytes(in->dims);
+    if (!out->distance) st = lob_budget_alloc(&budget, &scratch, voxels, sizeof *scratch, error);
+    if (st == LOB_OK) st = lob_budget_alloc(&budget, &memory, r.threads, (size_t)per_thread, error);
+    if (st == LOB_OK)
+        st = lob_budget_calloc(&budget, &r.of_thread, r.threads, sizeof *r.of_thread, error);
+    if (st == LOB_OK) {
+        if (scratch) r.voxels = scratch;
+        for (int t = 0; t < r.threads; t++)
+            r.of_thread[t].memory = memory + (size_t)t * (size_t)per_thread;
+        st = runs(&r, out, options, context);
+    }
+    lob_budget_free(&budget, r.of_thread, r.threads, sizeof *r.of_thread);
+    lob_budget_free(&budget, memory, r.threads, (size_t)per_thread);
+    lob_budget_free(&budget, scratch, voxels, sizeof *scratch);
+    return st;
+}
+
+lob_status lob_distance_squared(float *squared_mm, const uint8_t *set, lob_dims dims,
+                                const double spacing_mm[3], int threads)
+{
+    const lob_distance_output out = {.distance = squared_mm};
+    const lob_distance_input in = {
+        .labels = set,
+        .type = LOB_U8,
+        .dims = dims,
+        .spacing = {spacing_mm[0], spacing_mm[1], spacing_mm[2]},
+    };
+    const lob_context context = {.threads = threads};
+    lob_distance_options options = lob_distance_defaults();
+    options.squared = true;
+    return lob_distance_cpu(&out, &in, &options, &context, NULL);
+}

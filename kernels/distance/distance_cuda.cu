@@ -1,0 +1,94 @@
+/* Distances on the GPU, from the host: memory, the passes in order, and the arrays that travel. */
+#include "kernels/distance/distance_cuda.h"
+
+#include "kernels/device/arena.cuh"
+#include "kernels/distance/distance_stages_cuda.cuh"
+
+namespace lob::distance
+{
+
+struct work_arrays {
+    uint16_t *offsets;
+    uint32_t *voxels; /* where there is no array of distances */
+};
+
+static work_arrays lay_out(arena *memory, const lob_distance_output *out, int64_t voxels)
+{
+    work_arrays w = {};
+    w.offsets = memory->take<uint16_t>(voxels);
+    if (!out->distance) w.voxels = memory->take<uint32_t>(voxels);
+    return w;
+}
+
+int64_t work_bytes(const lob_distance_output *out, int64_t voxels)
+{
+    arena memory;
+    lay_out(&memory, out, voxels);
+    return memory.used;
+}
+
+lob_status transform(lob_device *device, const lob_distance_output *out, const void *labels,
+                     const lob_distance_input *in, const lob_distance_options *options, void *work,
+                     lob_error *error)
+{
+    arena memory(work);
+    const work_arrays w = lay_out(&memory, out, lob_dims_voxels(in->dims));
+    lob_distance_find find[2];
+    const int n = lob_distance_runs(find, out, options);
+    run_arrays run = {};
+    run.labels = labels;
+    run.label_bytes = (int)lob_type_of(in->type)->bytes;
+    run.offsets = w.offsets;
+    run.voxels = out->distance ? (uint32_t *)out->distance : w.voxels;
+    run.feature = out->feature;
+    for (int i = 0; i < n; i++) {
+        run.plan = lob_distance_plan_of(in, options, find[i]);
+        LOB_TRY(along_x(device, run, error));
+        for (int pass = 0; pass < run.plan.passes; pass++)
+            LOB_TRY(along_lines(device, run, pass, error));
+    }
+    return LOB_OK;
+}
+
+} /* namespace lob::distance */
+
+using namespace lob::distance;
+
+lob_status lob_distance_cuda_arrays(const lob_distance_output *out, const void *labels,
+                                    const lob_distance_input *in,
+                                    const lob_distance_options *options, const lob_context *context,
+                                    lob_error *error)
+{
+    void *work = NULL;
+    LOB_TRY(lob_distance_check(out, in, options, error));
+    if (!context->device) return lob_device_missing(error);
+    LOB_TRY(lob_device_enter(context->device, error));
+    const int64_t voxels = lob_dims_voxels(in->dims);
+    lob_device_budget budget = lob_device_budget_of(context, "distances", voxels);
+    LOB_TRY(
+        lob_device_budget_take(&budget, LOB_DEVICE_WORK, work_bytes(out, voxels), &work, error));
+    return transform(context->device, out, labels, in, options, work, error);
+}
+
+lob_status lob_distance_cuda(const lob_distance_output *out, const lob_distance_input *in,
+                             const lob_distance_options *options, const lob_context *context,
+                             lob_error *error)
+{
+    lob_distance_output there = {};
+    void *labels = NULL;
+    LOB_TRY(lob_distance_check(out, in, options, error));
+    if (!context->device) return lob_device_missing(error);
+    const int64_t voxels = lob_dims_voxels(in->dims);
+    const int64_t bytes = lob_product(voxels, (int64_t)lob_type_of(in->type)->bytes, 1, 1);
+    const int64_t floats = lob_product(voxels, (int64_t)sizeof(float), 1, 1);
+    const lob_device_array travels[] = {
+        {&labels,                  in->labels, NULL,          bytes                     },
+        {(void **)&there.distance, NULL,       out->distance, out->distance ? floats : 0},
+        {&there.feature,           NULL,       out->feature,  out->feature ? bytes : 0  },
+    };
+    LOB_TRY(lob_device_send(context->device, travels, 3, voxels, error));
+    if (context->progress && context->progress(context->user, 0.3)) return LOB_ECANCEL;
+    LOB_TRY(lob_distance_cuda_arrays(&there, labels, in, options, context, error));
+    LOB_TRY(lob_device_receive(context->device, travels, 3, error));
+    return context->progress && context->progress(context->user, 1.0) ? LOB_ECANCEL : LOB_OK;
+}

@@ -1,0 +1,351 @@
+/*
+ * A block of lines side by side, for one type of costs. Included with COST and TAG (what holds a
+ * label beside a cost, as wide as it), NAMED, NARROW and NO_COST.
+ *
+ * First every voxel looks outward along its line, all lines of the block at once, until nothing
+ * nearer can come: quick where distances are short. Where this takes long the block is searched
+ * line by line between neighbours' places (distance_search_tmpl.h), whose time does not depend on
+ * distances.
+ */
+enum { AT_ONCE = 4, MOST_STEPS = 48, RETRY = 16 };
+
+typedef struct {
+    COST *cost, *best, *place; /* n * LOB_LINES; place: the voxel of the line that is best */
+    TAG *tag, *best_tag;       /* n * LOB_LINES: labels */
+    COST *values, *voxels;     /* n: of one line's search */
+    uint32_t *labels;          /* n */
+    uint32_t *held;            /* n * LOB_LINES: what voxels will hold for the pass along z */
+    int32_t *range[2];         /* a fourth of n: first and last best places */
+} lines_of_thread;
+
+static lines_of_thread lines_in(void *memory, int64_t n)
+{
+    lines_of_thread s;
+    s.cost = memory;
+    s.best = s.cost + n * LOB_LINES;
+    s.place = s.best + n * LOB_LINES;
+    s.tag = (TAG *)(s.place + n * LOB_LINES);
+    s.best_tag = s.tag + n * LOB_LINES;
+    s.values = (COST *)(s.best_tag + n * LOB_LINES);
+    s.voxels = s.values + n;
+    s.labels = (uint32_t *)(s.voxels + n);
+    s.held = s.labels + n;
+    s.range[0] = (int32_t *)(s.held + n * LOB_LINES);
+    s.range[1] = s.range[0] + n / 4 + 1;
+    return s;
+}
+
+int64_t NAMED(line_bytes)(int64_t n)
+{
+    const int64_t each = LOB_LINES * (int64_t)(3 * sizeof(COST) + 2 * sizeof(TAG) + 4) +
+                         (int64_t)(2 * sizeof(COST) + sizeof(uint32_t));
+    return (n * each + 2 * (n / 4 + 1) * (int64_t)sizeof(int32_t) + 63) & ~(int64_t)63;
+}
+
+/* ---- loading and storing ---- */
+
+static COST cost_of(uint32_t held, const lob_distance_plan *p, int pass)
+{
+    if (pass == 0 && held != LOB_NO_OFFSET) return (COST)held * (COST)held * (COST)p->weight[0];
+#if NARROW
+    return pass == 0 ? NO_COST : (COST)held;
+#else
+    return lob_distance_of_offsets(held, p->weight[0], p->weight[1]);
+#endif
+}
+
+/* Lines that are not there get cost 0, so that they end at once. */
+static void load(const lines_of_thread *s, const lob_distance_pass *pass, int64_t first, int lines,
+                 int64_t n, int64_t step)
+{
+    const lob_distance_plan *p = pass->plan;
+    const void *labels = p->find == LOB_FIND_OTHER ? pass->labels : pass->feature;
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t *const held = pass->voxels + first + i * step;
+        COST *const cost = s->cost + i * LOB_LINES;
+        TAG *const tag = s->tag + i * LOB_LINES;
+        for (int l = 0; l < lines; l++) cost[l] = cost_of(held[l], p, pass->pass);
+        for (int l = lines; l < LOB_LINES; l++) cost[l] = 0;
+        if (p->find == LOB_FIND_COST) continue;
+        for (int l = 0; l < LOB_LINES; l++) tag[l] = 0;
+        for (int l = 0; l < lines; l++)
+            tag[l] = (TAG)lob_distance_label(labels, pass->label_bytes, first + i * step + l);
+        if (p->find != LOB_FIND_OTHER || (!p->binary && !p->only)) continue;
+        for (int l = 0; l < lines; l++)
+            tag[l] = (TAG)lob_distance_class((uint32_t)tag[l], p->only, p->binary);
+    }
+}
+
+/* What a voxel whose best cost is known holds for the pass along z. */
+static uint32_t held_of(const lines_of_thread *s, const uint32_t *before, int64_t step, int64_t i,
+                        int l, lob_distance_find find)
+{
+#if NARROW
+    (void)before, (void)step, (void)find;
+    return (uint32_t)s->best[i * LOB_LINES + l];
+#else
+    const int64_t v = (int64_t)s->place[i * LOB_LINES + l];
+    const uint32_t away = (uint32_t)(v < i ? i - v : v - i) << 16;
+    if (s->best[i * LOB_LINES + l] >= NO_COST) return LOB_NO_OFFSET;
+    if (find == LOB_FIND_OTHER && s->tag[v * LOB_LINES + l] != s->tag[i * LOB_LINES + l])
+        return away; /* the voxel is of another label itself */
+    return before[v * step + l] | away;
+#endif
+}
+
+static void forget_far(const lines_of_thread *s, int64_t n, COST max, bool tagged)
+{
+    for (int64_t i = 0; i < n * LOB_LINES; i++) {
+        const bool far = s->best[i] > max;
+        s->best[i] = far ? NO_COST : s->best[i];
+        if (tagged) s->best_tag[i] = far ? 0 : s->best_tag[i];
+    }
+}
+
+static void put_values(const lines_of_thread *s, const lob_distance_pass *pass, int64_t at,
+                       int64_t row, int lines)
+{
+    const lob_distance_plan *p = pass->plan;
+    float values[LOB_LINES];
+    for (int l = 0; l < lines; l++)
+        values[l] = lob_distance_value((double)s->best[row + l], NO_COST, p->unit, p->squared);
+    if (p->negative_inside)
+        for (int l = 0; l < lines; l++) values[l] = s->tag[row + l] != 0 ? -values[l] : values[l];
+    memcpy(pass->voxels + at, values, (size_t)lines * sizeof *values);
+}
+
+static void store(const lines_of_thread *s, const lob_distance_pass *pass, int64_t first, int lines,
+                  int64_t n, int64_t step)
+{
+    const lob_distance_plan *p = pass->plan;
+    const bool last = pass->pass == p->passes - 1, tagged = p->find == LOB_FIND_LABEL;
+    forget_far(s, n, (COST)p->max, tagged);
+    for (int64_t i = 0; !last && i < n; i++) /* all lines are read before one is written */
+        for (int l = 0; l < lines; l++)
+            s->held[i * LOB_LINES + l] = held_of(s, pass->voxels + first, step, i, l, p->find);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = first + i * step, row = i * LOB_LINES;
+        if (last)
+            put_values(s, pass, at, row, lines);
+        else
+            memcpy(pass->voxels + at, s->held + row, (size_t)lines * sizeof *s->held);
+        for (int l = 0; tagged && l < lines; l++)
+            lob_distance_put_label(pass->feature, pass->label_bytes, at + l,
+                                   (uint32_t)s->best_tag[row + l]);
+    }
+}
+
+/* ---- outward ---- */
+
+/*
+ * Look AT_ONCE voxels further in both directions from voxel i, from distance `from` on. Beyond the
+ * end of the line its last voxel is looked at again as if it were farther away than it is, which
+ * changes nothing.
+ */
+static inline __attribute__((always_inline)) void look_outward(const lines_of_thread *s, int64_t i,
+                                                               int64_t n, int64_t from, COST weight,
+                                                               const lob_distance_find find,
+                                                               const bool places)
+{
+    COST *const restrict best = s->best + i * LOB_LINES;
+    COST *const restrict place = s->place + i * LOB_LINES;
+    TAG *const restrict best_tag = s->best_tag + i * LOB_LINES;
+    const TAG *const own = s->tag + i * LOB_LINES;
+    for (int side = 0; side < 2 * AT_ONCE; side++) {
+        const int64_t away = from + side / 2;
+        const int64_t row = side % 2 ? (i + away < n ? i + away : n - 1) : i > away ? i - away : 0;
+        const COST *const restrict cost = s->cost + row * LOB_LINES;
+        const TAG *const restrict tag = s->tag + row * LOB_LINES;
+        const COST across = weight * (COST)away * (COST)away, here = (COST)row;
+        for (int l = 0; l < LOB_LINES; l++) {
+            const COST theirs = find == LOB_FIND_OTHER && tag[l] != own[l] ? 0 : cost[l];
+            const COST sum = theirs + across;
+            bool better = sum < best[l];
+            if (find == LOB_FIND_LABEL) better |= (sum == best[l]) & (tag[l] < best_tag[l]);
+            best[l] = better ? sum : best[l];
+            if (places) place[l] = better ? here : place[l];
+            if (find == LOB_FIND_LABEL) best_tag[l] = better ? tag[l] : best_tag[l];
+        }
+    }
+}
+
+/* Returns false where it takes too long: then best holds nothing of use. */
+static inline __attribute__((always_inline)) bool outward(const lines_of_thread *s, int64_t n,
+                                                          COST weight, COST max,
+                                                          const lob_distance_find find,
+                                                          const bool places)
+{
+    const int64_t ties = find == LOB_FIND_LABEL; /* as near is not too far */
+    int64_t steps = 0;
+    for (int64_t i = 0; i < n; i++) {
+        COST *const best = s->best + i * LOB_LINES;
+        for (int l = 0; l < LOB_LINES; l++) best[l] = s->cost[i * LOB_LINES + l];
+        for (int l = 0; places && l < LOB_LINES; l++) s->place[i * LOB_LINES + l] = (COST)i;
+        for (int l = 0; find == LOB_FIND_LABEL && l < LOB_LINES; l++)
+            s->best_tag[i * LOB_LINES + l] = s->tag[i * LOB_LINES + l];
+        const int64_t end = i > n - 1 - i ? i : n - 1 - i;
+        for (int64_t away = 1; away <= end; away += AT_ONCE) {
+            COST farthest = 0;
+            for (int l = 0; l < LOB_LINES; l++) farthest = best[l] > farthest ? best[l] : farthest;
+            const COST across = weight * (COST)away * (COST)away;
+            if (across > max || across >= farthest + (COST)ties) break;
+            look_outward(s, i, n, away, weight, find, places);
+            steps += AT_ONCE;
+        }
+        if (steps > MOST_STEPS * (i + LOB_LINES)) return false;
+    }
+    return true;
+}
+
+#define OUTWARD(name, find, places)                                                              \
+    LOB_SIMD_CLONES static bool name(const lines_of_thread *s, int64_t n, COST weight, COST max) \
+    {                                                                                            \
+        return outward(s, n, weight, max, find, places);                                         \
+    }
+
+OUTWARD(outward_cost, LOB_FIND_COST, false)
+OUTWARD(outward_label, LOB_FIND_LABEL, false)
+OUTWARD(outward_other, LOB_FIND_OTHER, false)
+#if !NARROW
+OUTWARD(outward_cost_places, LOB_FIND_COST, true)
+OUTWARD(outward_label_places, LOB_FIND_LABEL, true)
+OUTWARD(outward_other_places, LOB_FIND_OTHER, true)
+#endif
+
+static bool look_at_all(const lines_of_thread *s, int64_t n, const lob_distance_pass *pass)
+{
+    typedef bool look_function(const lines_of_thread *s, int64_t n, COST weight, COST max);
+    const lob_distance_plan *p = pass->plan;
+    static look_function *const of_last[] = {outward_cost, outward_label, outward_other};
+    const COST weight = (COST)p->weight[p->axis[pass->pass]], max = (COST)p->max;
+#if !NARROW
+    static look_function *const of_first[] = {outward_cost_places, outward_label_places,
+                                              outward_other_places};
+    if (pass->pass < p->passes - 1) return of_first[p->find](s, n, weight, max);
+#endif
+    return of_last[p->find](s, n, weight, max);
+}
+
+/* ---- between the places of neighbours ---- */
+
+static void keep_found(const lines_of_thread *s, const NAMED(found) * found, int k, int32_t i,
+                       int l, COST weight)
+{
+    const int64_t at = (int64_t)i * LOB_LINES + l;
+    s->best[at] = found->value[k] + weight * (COST)i * (COST)i;
+    s->place[at] = s->voxels[found->first[k]];
+    s->best_tag[at] = (TAG)found->label[k];
+}
+
+static void keep_range(const lines_of_thread *s, const NAMED(found) * found, int k, int32_t i)
+{
+    s->range[0][i / 4] = found->first[k];
+    s->range[1][i / 4] = found->last[k];
+}
+
+/*
+ * Search the line's list of m voxels for the count voxels from i on, step apart; in the last step
+ * these are all there are.
+ */
+static inline __attribute__((always_inline)) void search_some(
+    const lines_of_thread *s, const NAMED(line) * line, int l, int32_t i, int32_t step,
+    const int count, int32_t lo, int32_t hi, const lob_distance_find find)
+{
+    NAMED(found) found;
+    NAMED(search)(&found, line, i, step, count, lo, hi, find, true);
+    for (int k = 0; k < count; k++)
+        if (step > 1)
+            keep_range(s, &found, k, i + k * step);
+        else
+            keep_found(s, &found, k, i + k, l, line->weight);
+}
+
+/* The voxels between those of the step before, a fourth of it apart; in the end all. */
+static inline __attribute__((always_inline)) void search_between(const lines_of_thread *s,
+                                                                 const NAMED(line) * line,
+                                                                 int32_t n, int32_t m, int l,
+                                                                 int32_t step,
+                                                                 const lob_distance_find find)
+{
+    for (int32_t a = 0; a < n; a += 4 * step) {
+        int32_t lo = s->range[0][a / 4], hi = a + 4 * step < n ? s->range[1][a / 4 + step] : m - 1;
+        NAMED(widen)(&lo, &hi, m, find);
+        const int32_t left = (n - 1 - a) / step;
+        if (step == 1 && left >= 3)
+            search_some(s, line, l, a, 1, 4, lo, hi, find);
+        else if (step > 1 && left >= 3)
+            search_some(s, line, l, a + step, step, 3, lo, hi, find);
+        else
+            for (int32_t k = step > 1; k <= left; k++)
+                search_some(s, line, l, a + k * step, step, 1, lo, hi, find);
+    }
+}
+
+/* Make the list of a line's voxels that have a cost; returns how many. */
+static int32_t list_voxels(const lines_of_thread *s, int64_t n, int l, COST weight,
+                           lob_distance_find find)
+{
+    int32_t m = 0;
+    for (int64_t v = 0; v < n; v++) {
+        const COST cost = s->cost[v * LOB_LINES + l];
+        s->values[m] = find == LOB_FIND_OTHER ? cost : cost + weight * (COST)v * (COST)v;
+        s->voxels[m] = (COST)v;
+        s->labels[m] = find == LOB_FIND_COST ? 0 : (uint32_t)s->tag[v * LOB_LINES + l];
+        m += find == LOB_FIND_OTHER || cost < NO_COST;
+    }
+    return m;
+}
+
+static inline __attribute__((always_inline)) void search_line(const lines_of_thread *s, int64_t n,
+                                                              int l, COST weight,
+                                                              const lob_distance_find find)
+{
+    const NAMED(line) line = {s->values, s->voxels, s->labels, 1, weight};
+    const int32_t m = list_voxels(s, n, l, weight, find);
+    int32_t step = lob_distance_first_step(n);
+    for (int64_t i = 0; m == 0 && i < n; i++) {
+        s->best[i * LOB_LINES + l] = NO_COST;
+        s->best_tag[i * LOB_LINES + l] = 0;
+    }
+    if (m == 0) return;
+    for (int32_t i = 0; i < n; i += step) search_some(s, &line, l, i, step, 1, 0, m - 1, find);
+    while (step > 1) {
+        step /= 4;
+        search_between(s, &line, (int32_t)n, m, l, step, find);
+    }
+}
+
+LOB_SIMD_CLONES static void search_cost(const lines_of_thread *s, int64_t n, int l, COST weight)
+{
+    search_line(s, n, l, weight, LOB_FIND_COST);
+}
+
+LOB_SIMD_CLONES static void search_label(const lines_of_thread *s, int64_t n, int l, COST weight)
+{
+    search_line(s, n, l, weight, LOB_FIND_LABEL);
+}
+
+LOB_SIMD_CLONES static void search_other(const lines_of_thread *s, int64_t n, int l, COST weight)
+{
+    search_line(s, n, l, weight, LOB_FIND_OTHER);
+}
+
+/* ---- a block of lines ---- */
+
+void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
+                  lob_distance_scratch *scratch)
+{
+    static void (*const search[])(const lines_of_thread *s, int64_t n, int l,
+                                  COST weight) = {search_cost, search_label, search_other};
+    const lob_distance_plan *p = pass->plan;
+    const int axis = p->axis[pass->pass];
+    const int64_t n = p->weight[axis] > 0 ? lob_side(p->dims, axis) : 1;
+    const int64_t step = axis == 1 ? p->dims.nx : p->dims.nx * p->dims.ny;
+    const lines_of_thread s = lines_in(scratch->memory, n);
+    load(&s, pass, first, lines, n, step);
+    if (scratch->searched > 0 || !look_at_all(&s, n, pass)) {
+        scratch->searched = scratch->searched > 0 ? scratch->searched - 1 : RETRY;
+        for (int l = 0; l < lines; l++) search[p->find](&s, n, l, (COST)p->weight[axis]);
+    }
+    store(&s, pass, first, lines, n, step);
+}

@@ -1,0 +1,272 @@
+/* Maxima on the CPU: voxels without a higher neighbour, their plateaus, heights and distances. */
+#include "kernels/components/components.h"
+#include "kernels/maxima/maxima_steps.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+lob_maxima_options lob_maxima_defaults(void)
+{
+    return (lob_maxima_options){
+        .above = -INFINITY, .spacing = {1, 1, 1},
+             .neighbours = 26, .slice_axis = -1
+    };
+}
+
+void lob_maxima_output_free(lob_maxima_output *out)
+{
+    free(out->labels);
+    free(out->maxima);
+    *out = (lob_maxima_output){0};
+}
+
+/* ---- neighbours ---- */
+
+/* Offsets that differ along at most so many axes, by the number of neighbours. */
+static int axes_of(int neighbours)
+{
+    return neighbours == 4 || neighbours == 6 ? 1 : neighbours == 8 || neighbours == 18 ? 2 : 3;
+}
+
+static void make_offsets(lob_maxima_call *c)
+{
+    const int axes = axes_of(c->options->neighbours);
+    for (int k = 0; k < 27; k++) {
+        const int d[3] = {k % 3 - 1, k / 3 % 3 - 1, k / 9 - 1};
+        const int differ = (d[0] != 0) + (d[1] != 0) + (d[2] != 0);
+        const int across = c->options->slice_axis;
+        if (differ == 0 || differ > axes || (across >= 0 && d[across] != 0)) continue;
+        for (int a = 0; a < 3; a++) c->offset[c->offsets][a] = (int8_t)d[a];
+        c->offsets++;
+    }
+}
+
+int lob_maxima_neighbours(int64_t neighbour[LOB_MOST_NEIGHBOURS], const lob_maxima_call *c,
+                          int64_t i)
+{
+    const lob_dims d = c->in->image->dims;
+    const int64_t x = i % d.nx, y = i / d.nx % d.ny, z = i / d.nx / d.ny;
+    int n = 0;
+    for (int k = 0; k < c->offsets; k++) {
+        const int64_t nx = x + c->offset[k][0], ny = y + c->offset[k][1], nz = z + c->offset[k][2];
+        if (nx >= 0 && nx < d.nx && ny >= 0 && ny < d.ny && nz >= 0 && nz < d.nz)
+            neighbour[n++] = (nz * d.ny + ny) * d.nx + nx;
+    }
+    return n;
+}
+
+/* ---- voxels without a higher neighbour ---- */
+
+/* The values of row (y, z), with a border of no data; outside of the volume all are none. */
+static void load_row(double *row, const lob_maxima_call *c, int64_t y, int64_t z)
+{
+    const lob_volume *v = c->in->image;
+    const lob_dims d = v->dims;
+    row[-1] = row[d.nx] = -INFINITY;
+    if (y < 0 || y >= d.ny || z < 0 || z >= d.nz) {
+        for (int64_t x = 0; x < d.nx; x++) row[x] = -INFINITY;
+        return;
+    }
+    const int64_t first = (z * d.ny + y) * d.nx;
+    const bool scaled = v->slope != 1.0 || v->inter != 0.0;
+    lob_values(row, v->data, v->type, first, d.nx);
+    for (int64_t x = 0; x < d.nx; x++) {
+        const double value = scaled ? v->slope * row[x] + v->inter : row[x];
+        const bool data = isfinite(value) && (!c->in->mask || c->in->mask[first + x]);
+        row[x] = data ? value : -INFINITY;
+    }
+}
+
+/* The rows of 3 planes around one that moves along y: a ring of 3 for each. */
+typedef struct {
+    double *row[3][3]; /* by plane, by y % 3 */
+} rows;
+
+static void mark_row(const lob_maxima_call *c, const rows *r, int64_t y, int64_t z)
+{
+    const int64_t nx = c->in->image->dims.nx;
+    const double *const own = r->row[1][y % 3];
+    uint8_t *const top = c->top + (z * c->in->image->dims.ny + y) * nx;
+    for (int64_t x = 0; x < nx; x++) top[x] = own[x] > c->options->above && own[x] > -INFINITY;
+    for (int k = 0; k < c->offsets; k++) {
+        const double *const other =
+            r->row[1 + c->offset[k][2]][(y + c->offset[k][1] + 3) % 3] + c->offset[k][0];
+        for (int64_t x = 0; x < nx; x++) top[x] &= other[x] <= own[x];
+    }
+}
+
+static lob_status mark_tops(lob_maxima_call *c)
+{
+    const lob_dims d = c->in->image->dims;
+    const int threads = c->context->threads;
+    const int64_t row = d.nx + 2;
+    double *memory;
+    LOB_TRY(lob_budget_alloc(&c->budget, &memory, threads * 9 * row, sizeof *memory, c->error));
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t z = 0; z < d.nz; z++) {
+        rows r;
+        for (int k = 0; k < 9; k++)
+            r.row[k / 3][k % 3] = memory + (omp_get_thread_num() * 9 + k) * row + 1;
+        for (int p = 0; p < 3; p++) {
+            load_row(r.row[p][2], c, -1, z + p - 1);
+            load_row(r.row[p][0], c, 0, z + p - 1);
+        }
+        for (int64_t y = 0; y < d.ny; y++) {
+            for (int p = 0; p < 3; p++) load_row(r.row[p][(y + 1) % 3], c, y + 1, z + p - 1);
+            mark_row(c, &r, y, z);
+        }
+    }
+    lob_budget_free(&c->budget, memory, threads * 9 * row, sizeof *memory);
+    return LOB_OK;
+}
+
+/* ---- plateaus ---- */
+
+/* Join voxels of equal value without a higher neighbour. */
+static lob_status join_tops(lob_maxima_call *c, lob_components_output *plateaus)
+{
+    const lob_components_input in = {.image = c->in->image, .mask = c->top};
+    lob_components_options options = lob_components_defaults();
+    lob_context context = *c->context;
+    options.join = LOB_JOIN_EQUAL;
+    options.ranged = true;
+    options.range[0] = -INFINITY;
+    options.range[1] = INFINITY;
+    options.neighbours = c->options->neighbours;
+    options.slice_axis = c->options->slice_axis;
+    options.regions = true;
+    options.type = LOB_I32;
+    context.progress = NULL;
+    if (context.max_memory > 0) {
+        context.max_memory -= c->budget.held;
+        if (context.max_memory < 1) context.max_memory = 1;
+    }
+    LOB_TRY(lob_components_cpu(plateaus, &in, &options, &context, c->error));
+    if (c->budget.held + plateaus->working_bytes > c->budget.peak)
+        c->budget.peak = c->budget.held + plateaus->working_bytes;
+    return LOB_OK;
+}
+
+/* A plateau that goes on in a voxel with a higher neighbour is none. */
+static void drop_slopes(uint8_t *keep, const lob_maxima_call *c, const int32_t *labels)
+{
+#pragma omp parallel for num_threads(c->context->threads) schedule(static)
+    for (int64_t i = 0; i < c->voxels; i++) {
+        int64_t neighbour[LOB_MOST_NEIGHBOURS];
+        if (!labels[i]) continue;
+        const double value = lob_maxima_value(c, i);
+        const int n = lob_maxima_neighbours(neighbour, c, i);
+        for (int k = 0; k < n; k++)
+            if (!c->top[neighbour[k]] && lob_maxima_value(c, neighbour[k]) == value) {
+#pragma omp atomic write
+                keep[labels[i] - 1] = 0;
+                break;
+            }
+    }
+}
+
+/* Leave those out that are not kept; number is working memory of `count`. */
+static void pack(lob_maxima_output *out, const uint8_t *keep, int32_t *number,
+                 const lob_maxima_call *c)
+{
+    int64_t kept = 0;
+    for (int64_t m = 0; m < out->count; m++) {
+        number[m] = keep[m] ? (int32_t)kept + 1 : 0;
+        if (keep[m]) out->maxima[kept++] = out->maxima[m];
+    }
+    if (kept == out->count) return;
+    out->count = kept;
+#pragma omp parallel for num_threads(c->context->threads) schedule(static)
+    for (int64_t i = 0; i < c->voxels; i++)
+        if (out->labels[i]) out->labels[i] = number[out->labels[i] - 1];
+}
+
+/* ---- a call ---- */
+
+static lob_status check(const lob_maxima_input *in, const lob_maxima_options *o, lob_error *error)
+{
+    const int n = o->neighbours;
+    const bool flat = o->slice_axis >= 0;
+    if (in->image->channels != 1)
+        return lob_fail(error, LOB_EARG, "the image has several channels");
+    if (flat ? o->slice_axis > 2 || (n != 4 && n != 8) : n != 6 && n != 18 && n != 26)
+        return lob_fail(error, LOB_EARG, "no such neighbours: %d", n);
+    if (!(o->height >= 0) || !(o->apart >= 0) || isnan(o->above))
+        return lob_fail(error, LOB_EARG, "a height or a distance is below 0");
+    for (int a = 0; a < 3; a++)
+        if (!(o->spacing[a] > 0)) return lob_fail(error, LOB_EARG, "a spacing is not above 0");
+    return LOB_OK;
+}
+
+static bool stopped(const lob_maxima_call *c, double done)
+{
+    return c->context->progress && c->context->progress(c->context->user, done);
+}
+
+/* The plateaus of marked voxels become maxima; then some are taken out. */
+static lob_status choose(lob_maxima_output *out, const lob_components_output *plateaus,
+                         lob_maxima_call *c)
+{
+    const int64_t count = plateaus->count;
+    uint8_t *keep = NULL;
+    int32_t *number = NULL;
+    lob_status st = lob_budget_alloc(&c->budget, &keep, count + 1, sizeof *keep, c->error);
+    if (st == LOB_OK)
+        st = lob_budget_alloc(&c->budget, &number, count + 1, sizeof *number, c->error);
+    out->maxima = st == LOB_OK ? malloc(((size_t)count + 1) * sizeof *out->maxima) : NULL;
+    if (st == LOB_OK && !out->maxima) st = lob_fail(c->error, LOB_ENOMEM, "no memory for maxima");
+    if (st == LOB_OK) {
+        out->count = count;
+        for (int64_t m = 0; m < count; m++) {
+            const lob_region *r = &plateaus->regions[m];
+            out->maxima[m] = (lob_maximum){r->first, r->voxels, lob_maxima_value(c, r->first)};
+        }
+        memset(keep, 1, (size_t)count);
+        drop_slopes(keep, c, out->labels);
+        pack(out, keep, number, c);
+        out->found = out->count;
+        memset(keep, 1, (size_t)out->count);
+        if (c->options->height > 0) st = lob_maxima_heights(keep, out->maxima, out->count, c);
+    }
+    if (st == LOB_OK && c->options->apart > 0)
+        st = lob_maxima_thin(keep, out->maxima, out->count, c);
+    if (st == LOB_OK) pack(out, keep, number, c);
+    lob_budget_free(&c->budget, number, count + 1, sizeof *number);
+    lob_budget_free(&c->budget, keep, count + 1, sizeof *keep);
+    return st;
+}
+
+lob_status lob_maxima_cpu(lob_maxima_output *out, const lob_maxima_input *in,
+                          const lob_maxima_options *options, const lob_context *context,
+                          lob_error *error)
+{
+    lob_maxima_call c = {
+        .in = in,
+        .options = options,
+        .context = context,
+        .error = error,
+        .budget = {.who = "maxima", .limit = context->max_memory},
+        .voxels = lob_voxels(in->image),
+    };
+    lob_components_output plateaus = {0};
+    *out = (lob_maxima_output){0};
+    LOB_TRY(check(in, options, error));
+    make_offsets(&c);
+    lob_status st = lob_budget_alloc(&c.budget, &c.top, c.voxels, sizeof *c.top, error);
+    if (st == LOB_OK) st = mark_tops(&c);
+    if (st == LOB_OK && stopped(&c, 0.3)) st = LOB_ECANCEL;
+    if (st == LOB_OK) st = join_tops(&c, &plateaus);
+    if (st == LOB_OK && stopped(&c, 0.6)) st = LOB_ECANCEL;
+    if (st == LOB_OK) {
+        out->labels = plateaus.labels;
+        plateaus.labels = NULL;
+        st = choose(out, &plateaus, &c);
+    }
+    if (st == LOB_OK && stopped(&c, 1.0)) st = LOB_ECANCEL;
+    lob_components_output_free(&plateaus);
+    lob_budget_free(&c.budget, c.top, c.voxels, sizeof *c.top);
+    out->working_bytes = c.budget.peak;
+    if (st != LOB_OK) lob_maxima_output_free(out);
+    return st;
+}

@@ -1,0 +1,48 @@
+/* The steps of finding maxima: what they share. maxima_cpu.c calls them in this order. */
+#ifndef LOB_MAXIMA_STEPS_H
+#define LOB_MAXIMA_STEPS_H
+
+#include "kernels/budget.h"
+#include "kernels/maxima/maxima.h"
+
+#include <math.h>
+
+enum { LOB_MOST_NEIGHBOURS = 26 };
+
+/* A call. */
+typedef struct {
+    const lob_maxima_input *in;
+    const lob_maxima_options *options;
+    const lob_context *context;
+    lob_error *error;
+    lob_budget budget;
+    int64_t voxels;
+    int offsets; /* neighbours of a voxel */
+    int8_t offset[LOB_MOST_NEIGHBOURS][3];
+    uint8_t *top; /* 1: no neighbour is higher */
+} lob_maxima_call;
+
+/* The value of a voxel; -INFINITY where it is no data. */
+static inline double lob_maxima_value(const lob_maxima_call *c, int64_t i)
+{
+    const lob_volume *v = c->in->image;
+    double value;
+    if (c->in->mask && !c->in->mask[i]) return -INFINITY;
+    lob_values(&value, v->data, v->type, i, 1);
+    if (v->slope != 1.0 || v->inter != 0.0) value = v->slope * value + v->inter;
+    return isfinite(value) ? value : -INFINITY;
+}
+
+/* The neighbours of voxel i that lie in the volume; returns how many. */
+int lob_maxima_neighbours(int64_t neighbour[LOB_MOST_NEIGHBOURS], const lob_maxima_call *c,
+                          int64_t i);
+
+/* Whether maximum m is as high as is asked for, for each of `count`: keep[m] becomes 0 or 1. */
+lob_status lob_maxima_heights(uint8_t *keep, const lob_maximum *maxima, int64_t count,
+                              lob_maxima_call *c);
+
+/* Take those out, of which keep is 1, that are too near to a higher one. */
+lob_status lob_maxima_thin(uint8_t *keep, const lob_maximum *maxima, int64_t count,
+                           lob_maxima_call *c);
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * Recipes: text files with one command of lobule a line, as it is typed in a shell.
+ *
+ *     # Smooth, grow, keep the largest piece.
+ *     growcut {image} {seeds} -o @grown --max-mm {reach=30}
+ *     components @grown -o {out} --equal --largest 1 \
+ *         --label-of input
+ *
+ * A line is split into words at blanks, as a POSIX shell does it: single and double quotes, a
+ * backslash before a character, a backslash at a line's end, which joins it with the next, and
+ * comments from a '#' at a word's beginning. What else means something to a shell outside quotes
+ * (| & ; < > ( ) $ ` * ? [ and ~ at a word's beginning) is refused: there is no shell here. A first
+ * word `lobule` may be left out.
+ *
+ * {name} stands for a value that the caller gives, {name=text} for one that may be left out. It is
+ * replaced where a shell would replace a variable: not in single quotes, nor after a backslash. A
+ * value is never split into words.
+ */
+#ifndef LOB_RECIPE_H
+#define LOB_RECIPE_H
+
+#include "volumes/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { LOB_RECIPE_MAX_BYTES = 1 << 20 };
+
+/* A part of a word. */
+typedef struct {
+    const char *text;
+    int value; /* index into values; -1: the text stands for itself */
+} lob_recipe_piece;
+
+typedef struct {
+    int first, count; /* of the pieces */
+} lob_recipe_word;
+
+typedef struct {
+    int number;       /* in the file, from 1 */
+    int first, count; /* of the words; the first is the command */
+} lob_recipe_line;
+
+/* A placeholder. */
+typedef struct {
+    const char *name;
+    const char *initial; /* what follows '='; NULL: it must be given */
+    int line;            /* where it comes first */
+} lob_recipe_value;
+
+typedef struct {
+    char *text;          /* all that the others point to */
+    const char *summary; /* the first comment that comes before the first command; or "" */
+    lob_recipe_piece *pieces;
+    lob_recipe_word *words;
+    lob_recipe_line *lines;
+    lob_recipe_value *values;
+    int piece_count, word_count, line_count, value_count;
+} lob_recipe;
+
+/*
+ * Parse a recipe.
+ *
+ *   out    out  overwritten, so it must hold nothing; empty on failure; else free with
+ *               lob_recipe_free
+ *   bytes  in   size of them, no NUL needed at the end; any bytes at all
+ *   name   in   of the file, for messages: "NAME:LINE: ..."
+ *
+ * Returns LOB_OK, LOB_EDATA (not a recipe, or without a command) or LOB_ENOMEM.
+ */
+lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, const char *name,
+                            lob_error *error);
+
+void lob_recipe_free(lob_recipe *recipe);
+
+/*
+ * The words of a line with values in their places.
+ *
+ *   values  in   recipe->value_count texts
+ *   count   out  the number of words; the first is the command
+ *
+ * Returns an array of words and a NULL, in one block for free(); or NULL without memory.
+ */
+char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values);
+
+/*
+ * A word as a shell takes it: itself or, where a shell would see more in it, in single quotes.
+ * Returns a text for free(), or NULL without memory.
+ */
+char *lob_recipe_quoted(const char *word);
+
+#endif

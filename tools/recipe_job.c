@@ -1,0 +1,146 @@
+/* Filling in, running and printing the lines of a recipe; recipe_check.c checks them. */
+#include "tools/recipe_job.h"
+
+#include "tools/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+static lob_status no_memory(lob_recipe_job *job)
+{
+    return lob_fail(&job->run->error, LOB_ENOMEM, "%s: out of memory", job->name);
+}
+
+/* The command of a line, in a row of its own. */
+static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
+{
+    const char *const name = l->words[0];
+    const lob_command *const command = lob_find_command(name);
+    if (!command) {
+        const char *const nearest = lob_nearest_command(name);
+        return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place, name,
+                        nearest ? "did you mean " : "lobule --help lists them",
+                        nearest ? nearest : "", nearest ? "?" : "");
+    }
+    if (command->runs_others)
+        return lob_fail(&job->run->error, LOB_EARG,
+                        "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
+                        name);
+    l->command = *command;
+    l->command.line = &l->line;
+    return LOB_OK;
+}
+
+static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe,
+                            const char *const *values)
+{
+    lob_job_line *const l = &job->lines[i];
+    l->words = lob_recipe_fill(&l->word_count, recipe, i, values);
+    if (!l->words || asprintf(&l->place, "%s:%d", job->name, recipe->lines[i].number) < 0) {
+        l->place = NULL;
+        return no_memory(job);
+    }
+    l->line = (lob_line){.run = job->run,
+                         .store = &job->store,
+                         .place = l->place,
+                         .index = i,
+                         .count = recipe->line_count};
+    return find_command(job, l);
+}
+
+lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_recipe *recipe,
+                               const char *name, const char *const *values)
+{
+    *out = (lob_recipe_job){.name = name, .run = run};
+    out->lines = calloc((size_t)recipe->line_count, sizeof *out->lines);
+    if (!out->lines) return no_memory(out);
+    out->line_count = recipe->line_count;
+    lob_status st = LOB_OK;
+    for (int i = 0; i < recipe->line_count && st == LOB_OK; i++)
+        st = make_line(out, i, recipe, values);
+    return st;
+}
+
+void lob_recipe_job_free(lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++) {
+        lob_line_free(&job->lines[i].line);
+        free(job->lines[i].words);
+        free(job->lines[i].place);
+    }
+    free(job->lines);
+    lob_store_free(&job->store);
+    *job = (lob_recipe_job){.name = NULL};
+}
+
+/* ---- running ---- */
+
+static void say_line(const lob_recipe_job *job, const lob_job_line *l)
+{
+    char text[700] = "";
+    for (int w = 0; w < l->word_count; w++) {
+        char *const word = lob_recipe_quoted(l->words[w]);
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, " %s", word ? word : "");
+        free(word);
+    }
+    lob_session_say(job->run, "%s:%s", l->place, text);
+}
+
+/* The reports of the lines so far, in that of the recipe. */
+static void report_line(const lob_recipe_job *job, lob_job_line *l)
+{
+    cJSON *const lines = cJSON_GetObjectItemCaseSensitive(job->run->results, "lines");
+    cJSON *const report = l->line.report;
+    if (!lines || !report) return;
+    cJSON_AddStringToObject(report, "place", l->place);
+    cJSON_AddItemToArray(lines, report);
+    l->line.report = NULL;
+}
+
+static lob_status run_line(lob_recipe_job *job, int i)
+{
+    lob_job_line *const l = &job->lines[i];
+    lob_line_free(&l->line); /* what the check has left */
+    l->line.checking = false;
+    say_line(job, l);
+    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    report_line(job, l);
+    for (int k = 0; k < job->store.count; k++)
+        if (job->store.rows[k].last <= i && job->store.rows[k].made <= i)
+            lob_store_drop(&job->store, &job->store.rows[k]);
+    return l->line.status;
+}
+
+lob_status lob_recipe_job_run(lob_recipe_job *job)
+{
+    lob_status st = lob_session_cancelled(job->run);
+    bool differ = false;
+    cJSON_AddArrayToObject(job->run->results, "lines");
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
+        st = run_line(job, i);
+        differ = differ || st == LOB_EDIFFER;
+        if (st == LOB_EDIFFER) st = LOB_OK;
+    }
+    return st == LOB_OK && differ ? LOB_EDIFFER : st;
+}
+
+/* ---- printing ---- */
+
+lob_status lob_recipe_job_print(const lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++) {
+        const lob_job_line *const l = &job->lines[i];
+        fputs("lobule", stdout);
+        for (int w = 0; w < l->word_count; w++) {
+            char *const word = lob_recipe_quoted(l->words[w]);
+            if (!word) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+            printf(" %s", word);
+            free(word);
+        }
+        putchar('\n');
+    }
+    return LOB_OK;
+}
