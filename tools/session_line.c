@@ -146,8 +146,13 @@ static lob_status find_stored(lob_session *s, lob_stored **row, const char *path
     return lob_fail(&s->error, LOB_EINTERNAL, "%s: is not in memory", path);
 }
 
-static lob_status choose_frame(lob_session *s, const char *path, int64_t frame)
+static lob_status choose_frame(lob_session *s, const char *path, int64_t frame,
+                               const lob_volume *volume)
 {
+    if (volume->frame == LOB_FRAME_ALL && frame != LOB_FRAME_ALL)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: holds %lld frames, and one is needed; choose it where they are read",
+                        path, (long long)volume->frames);
     if (frame <= 0) return LOB_OK;
     return lob_fail(&s->error, LOB_EDATA, "%s: has no frame %lld; it has 1, counted from 0", path,
                     (long long)frame);
@@ -177,7 +182,7 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
     lob_stored *row;
     *out = lob_volume_empty();
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, path, frame, &row->volume);
     if (st != LOB_OK) return st;
     if (voxels && is_last_read(s, row)) {
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
@@ -210,7 +215,7 @@ lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *pat
     lob_stored *row;
     *input = (lob_plane_input){.path = path, .info = {.format = "memory"}};
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, path, frame, &row->volume);
     if (st != LOB_OK) return st;
     st = lob_store_copy(&input->volume, row, false, 1);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
