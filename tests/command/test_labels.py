@@ -8,6 +8,7 @@ import pytest
 from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
 from scipy import ndimage
 from skimage.segmentation import expand_labels
+from test_nrrd import segmentation
 
 CASES = int(os.environ.get("LOBULE_LABELS_CASES", "40"))
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (23, 19, 11), (1, 1, 1), (31, 29, 2), (40, 17, 13)]
@@ -278,6 +279,26 @@ def test_no_label_left_is_said(tmp_path):
     done = good("labels", "in.nii", "-o", "out.nii", "--drop", "1", cwd=tmp_path)
     assert "no label is left" in done.stderr
     assert not load(tmp_path / "out.nii").any()
+
+
+def test_names_follow_their_labels(tmp_path):
+    layer = np.zeros((9, 3, 2), np.uint8)
+    layer[0], layer[2], layer[4], layer[6], layer[8] = 2, 5, 9, 2, 7
+    segments = [(name, "1 0 0", value, 0, "") for name, value in [("liver", 2), ("spleen", 5), ("left", 9), ("right", 7)]]
+    (tmp_path / "in.seg.nrrd").write_bytes(segmentation([layer], segments))
+    rows = [
+        (["--sequential"], {"1": "liver", "2": "spleen", "3": "right", "4": "left"}),
+        (["--merge", "7,9=7", "--drop", "5"], {"2": "liver", "7": "right"}),
+        (["--merge", "7,9=30"], {"2": "liver", "5": "spleen", "30": "right"}),
+        (["--split"], {"1": "liver", "2": "spleen", "3": "left", "4": "liver", "5": "right"}),
+    ]
+    for steps, want in rows:
+        good("labels", "in.seg.nrrd", "-o", "out.seg.nrrd", "--force", *steps, cwd=tmp_path)
+        head = (tmp_path / "out.seg.nrrd").read_bytes().split(b"\n\n")[0].decode().replace("\r", "")
+        fields = dict(line.split(":=", 1) for line in head.splitlines() if ":=" in line)
+        count = sum(key.endswith("_LabelValue") for key in fields)
+        got = {fields[f"Segment{i}_LabelValue"]: fields[f"Segment{i}_Name"] for i in range(count)}
+        assert got == want, steps
 
 
 # ---- bad usage and bad tables ----
