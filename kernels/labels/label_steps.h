@@ -124,7 +124,8 @@ typedef struct {
         type; /* lob_label_type of the largest; with a mask also of the largest of in->values */
     int32_t count; /* labels that occur; with a mask, those of the chain alone */
     lob_labels_done done[LOB_LABELS_MAX_STEPS]; /* of each step */
-    int64_t working_bytes; /* peak of working memory, beyond input and output */
+    int64_t working_bytes; /* peak of working memory, beyond input and output; erode, dilate,
+                              open and close take at most 12 bytes a voxel more */
 } lob_labels_output;
 
 /* Free the arrays and leave everything 0. */
