@@ -18,6 +18,7 @@ typedef enum {
     LOB_DEVICE_WORK,   /* what an algorithm works with, known in size before it starts */
     LOB_DEVICE_TABLES, /* rows for what it found */
     LOB_DEVICE_LISTS,  /* lists, and tables that outlast a call */
+    LOB_DEVICE_LABELS, /* label volumes that a chain of steps passes on, each step being a call */
     LOB_DEVICE_BLOCKS
 } lob_device_block;
 

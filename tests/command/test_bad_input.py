@@ -192,6 +192,8 @@ PLACES = {
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
     "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
     "cut": lambda bad: ["supervoxels", bad, "-o", "out.nii.gz", "--size", "8vox"],
+    "as labels to clean": lambda bad: ["labels", bad, "-o", "out.nii.gz", "--largest", "1"],
+    "as mask of labels": lambda bad: ["labels", "seeds.nii.gz", "-o", "out.nii.gz", "--split", "--mask", bad],
     "as mask of a cut": lambda bad: [*CUT, "--mask", bad],
     "as truth": lambda bad: ["compare", "--supervoxels", bad, "seeds.nii.gz"],
     "as supervoxels": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", bad],
