@@ -43,6 +43,7 @@
 
 /* Files: whole volumes, and volumes larger than memory. */
 #include "io/io.h"
+#include "io/label_table.h"
 #include "io/nifti.h"
 #include "io/planes.h"
 
@@ -57,6 +58,7 @@
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
@@ -68,6 +70,7 @@
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"

@@ -4,6 +4,7 @@
 
 #include "tools/session.h"
 
+extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
@@ -12,11 +13,13 @@ extern const lob_command lob_command_filter;
 extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
+extern const lob_command lob_command_labels;
 extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
+extern const lob_command lob_command_seeds;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;

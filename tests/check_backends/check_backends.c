@@ -25,6 +25,7 @@ static const check_algorithm algorithms[] = {
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },
     {"gaussian",    check_gaussian_cases,       check_gaussian_repeats,       BENCH(bench_gaussian)    },
     {"growcut",     check_growcut_cases,        check_growcut_repeats,        BENCH(bench_growcut)     },
+    {"labels",      check_labels_cases,         check_labels_repeats,         BENCH(bench_labels)      },
     {"median",      BENCH(check_median_cases),  BENCH(check_median_repeats),  BENCH(bench_median_steps)},
     {"supervoxels", check_supervoxels_cases,    check_supervoxels_repeats,    BENCH(bench_supervoxels) },
     {"threshold",   check_threshold_cases,      check_threshold_repeats,      BENCH(bench_threshold)   },

@@ -192,9 +192,13 @@ PLACES = {
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
     "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
     "cut": lambda bad: ["supervoxels", bad, "-o", "out.nii.gz", "--size", "8vox"],
+    "as labels to clean": lambda bad: ["labels", bad, "-o", "out.nii.gz", "--largest", "1"],
+    "as mask of labels": lambda bad: ["labels", "seeds.nii.gz", "-o", "out.nii.gz", "--split", "--mask", bad],
     "as mask of a cut": lambda bad: [*CUT, "--mask", bad],
     "as truth": lambda bad: ["compare", "--supervoxels", bad, "seeds.nii.gz"],
     "as supervoxels": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", bad],
+    "filtered": lambda bad: ["filter", bad, "-o", "out.nii.gz", "--box", "1"],
+    "as mask of a filter": lambda bad: ["filter", "image.nii.gz", "-o", "out.nii.gz", "--box", "1", "--mask", bad],
     "cut by a threshold": lambda bad: ["threshold", bad, "-o", "out.nii.gz"],
     "as mask of a threshold": lambda bad: ["threshold", "image.nii.gz", "-o", "out.nii.gz", "--mask", bad],
     "as their image": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", bad],
@@ -204,6 +208,8 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("what, make, code, part", BROKEN, ids=[row[0] for row in BROKEN])
 def test_broken_file(folder, what, make, code, part, place):
+    if (what, place) == ("several frames", "filtered"):
+        pytest.skip("every frame of a series is filtered")
     bad = make(folder)
     before = contents(folder)
     done = lobule(*PLACES[place](bad), cwd=folder, timeout=60)
@@ -270,9 +276,9 @@ def seeds_with(**voxels):
 
 GROW = ["growcut", "image.nii.gz", "bad.nii", "-o", "out.nii.gz"]
 REFUSED = [
-    ("seeds of another size", saved(seeds_array()[:, :, :10]), GROW, 65, "bad.nii"),
+    ("seeds of another size", saved(seeds_array()[:, :, :10], affine=shifted(1)), GROW, 65, "bad.nii"),
     ("seeds of another spacing", saved(seeds_array(), affine=AFFINE @ np.diag([1, 1, 1.2, 1])), GROW, 65, "spacing"),
-    ("seeds that lie elsewhere", saved(seeds_array(), affine=shifted(3)), GROW, 65, "bad.nii"),
+    ("seeds that lie elsewhere", saved(seeds_array(), affine=shifted(2)), GROW, 65, "bad.nii"),
     ("seeds that are flipped", saved(seeds_array(), affine=AFFINE @ np.diag([-1, 1, 1, 1])), GROW, 65, "orient"),
     ("no seeds", saved(np.zeros(SHAPE, np.uint8)), GROW, 65, "0 means unknown"),
     ("one label and no limit", saved(seeds_array(3, 3)), GROW, 65, "everything would become 3"),
@@ -282,7 +288,7 @@ REFUSED = [
     ("seeds beyond 32 bits", saved(seeds_with(inside=3e9, outside=2)), GROW, 65, "bad.nii"),
     (
         "a mask of another size",
-        saved(np.ones((3, 3, 3), np.uint8)),
+        saved(np.ones((3, 3, 3), np.uint8), affine=shifted(1)),
         ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "out.nii.gz", "--mask", "bad.nii"],
         65,
         "bad.nii",
@@ -425,7 +431,7 @@ REFUSED_SUPERVOXELS = [
 
 @pytest.mark.parametrize("what, bad, arguments, part", REFUSED_SUPERVOXELS, ids=[row[0] for row in REFUSED_SUPERVOXELS])
 def test_supervoxels_refuse(folder, what, bad, arguments, part):
-    save(bad, folder / "bad.nii")
+    save(bad, folder / "bad.nii", affine=shifted(1) if bad is OTHER else None)
     before = contents(folder)
     assert_one_line(lobule(*arguments, cwd=folder), 65, part)
     assert contents(folder) == before
