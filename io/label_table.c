@@ -429,7 +429,7 @@ static void print_head(FILE *f, kind what)
     case ITK_SNAP:
         fprintf(f, "################################################\n"
                    "# ITK-SnAP Label Description File\n"
-                   "# IDX   -R-  -G-  -B-  -A--  VIS MSH  LABEL\n"
+                   "# IDX   -R-  -G-  -B-  -A-   VIS MSH  LABEL\n"
                    "################################################\n"
                    "    0     0    0    0        0  0  0    \"Clear Label\"\n");
         return;

@@ -180,11 +180,10 @@ static void judge_nifti(report *r, const lob_volume *v)
     }
 }
 
-static void describe(report *r, const lob_volume *v, const lob_file_info *info)
+static void describe(report *r, const lob_volume *v)
 {
     const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
     char code[4];
-    if (info->format) cJSON_AddStringToObject(r->about, "format", info->format);
     cJSON_AddItemToObject(r->about, "dims", cJSON_CreateDoubleArray(dims, 3));
     cJSON_AddNumberToObject(r->about, "frames", (double)v->frames);
     cJSON_AddStringToObject(r->about, "type", lob_type_of(v->type)->name);
@@ -200,15 +199,19 @@ static void describe(report *r, const lob_volume *v, const lob_file_info *info)
 
 /* ---- the file ---- */
 
-/* What the reader itself remarked: it has noted it in the session. */
-static void take_notes(report *r)
+/* What the reader itself says: the file's format, and remarks, which are not to be notes too. */
+static void take_remarks(report *r)
 {
-    const cJSON *note;
-    cJSON_ArrayForEach(note, r->s->notes)
+    const cJSON *input, *remark;
+    cJSON_ArrayForEach(input, r->s->inputs)
     {
-        if (cJSON_IsString(note)) cJSON_AddItemToArray(r->warnings, cJSON_Duplicate(note, false));
+        const cJSON *const format = cJSON_GetObjectItemCaseSensitive(input, "format");
+        cJSON *const remarks = cJSON_GetObjectItemCaseSensitive(input, "warnings");
+        if (cJSON_IsString(format))
+            cJSON_AddStringToObject(r->about, "format", format->valuestring);
+        cJSON_ArrayForEach(remark, remarks) say(r->warnings, "%s", remark->valuestring);
+        while (cJSON_GetArraySize(remarks) > 0) cJSON_DeleteItemFromArray(remarks, 0);
     }
-    while (cJSON_GetArraySize(r->s->notes) > 0) cJSON_DeleteItemFromArray(r->s->notes, 0);
 }
 
 /* Read all of the file. Damage is in r, and no failure. */
@@ -216,7 +219,6 @@ static lob_status look(report *r, const char *path, bool labels)
 {
     lob_session *const s = r->s;
     lob_volume v = lob_volume_empty();
-    lob_file_info info = {.format = NULL};
     bool one_frame = false;
     if (lob_session_peek(s, &v, path)) {
         one_frame = v.frames > 1 && !lob_nifti_is(&v);
@@ -227,11 +229,11 @@ static lob_status look(report *r, const char *path, bool labels)
     if (damaged) {
         say(r->damage, "%s", s->error.text);
         s->error = (lob_error){.text = ""};
-        st = lob_session_read_header(s, &v, path, &info);
+        st = lob_session_read_header(s, &v, path, NULL);
         if (st != LOB_OK) s->error = (lob_error){.text = ""};
     }
-    take_notes(r);
-    if (st == LOB_OK) describe(r, &v, &info);
+    take_remarks(r);
+    if (st == LOB_OK) describe(r, &v);
     if (st == LOB_OK && one_frame) say(r->warnings, "voxels: those of frame 0 alone were checked");
     if (st == LOB_OK && v.data)
         judge_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
@@ -248,12 +250,12 @@ static lob_status check(lob_session *s, const char *path, bool labels, bool json
     cJSON_AddStringToObject(r.about, "file", path);
     lob_status st = look(&r, path, labels);
     const int damages = cJSON_GetArraySize(r.damage);
-    cJSON_AddNumberToObject(s->results, "damage", damages);
-    cJSON_AddNumberToObject(s->results, "warnings", cJSON_GetArraySize(r.warnings));
+    cJSON_AddItemToObject(s->results, "damage", cJSON_Duplicate(r.damage, true));
+    cJSON_AddItemToObject(s->results, "warnings", cJSON_Duplicate(r.warnings, true));
     if (st == LOB_OK && damages > 0)
         st = lob_fail(&s->error, LOB_EDATA, "%s",
                       cJSON_GetStringValue(cJSON_GetArrayItem(r.damage, 0)));
-    cJSON_AddBoolToObject(r.about, "sound", st == LOB_OK);
+    cJSON_AddStringToObject(r.about, "verdict", st == LOB_OK ? "sound" : "damaged");
     cJSON_AddItemToObject(r.about, "damage", r.damage);
     cJSON_AddItemToObject(r.about, "warnings", r.warnings);
     if (st == LOB_OK || damages > 0) {

@@ -1,6 +1,7 @@
 /* lobule labels: a chain of steps on a label volume. */
 #include "tools/commands.h"
 #include "tools/grid.h"
+#include "tools/label_names_option.h"
 #include "tools/labels_steps.h"
 #include "volumes/labels.h"
 
@@ -8,7 +9,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *labels, *out, *mask;
+    const char *labels, *out, *mask, *label_table;
     int frame, neighbours, slices;
     lob_steps steps;
 } settings;
@@ -161,7 +162,8 @@ static lob_status write_result(lob_session *s, work *w)
     cJSON_AddItemToObject(s->results, "steps", lob_labels_steps_report(&w->typed, &w->result));
     cJSON_AddNumberToObject(s->results, "working_bytes", (double)w->result.working_bytes);
     if (w->result.count == 0) lob_session_note(s, "%s: no label is left", w->set->out);
-    st = lob_session_write(s, &out, w->set->out, true);
+    st = lob_label_table_take(s, &out, w->set->label_table);
+    if (st == LOB_OK) st = lob_session_write(s, &out, w->set->out, true);
     lob_volume_free(&out);
     return st;
 }
@@ -170,6 +172,7 @@ static lob_status labels(lob_session *s, settings *set)
 {
     work w = {.set = set, .labels = lob_volume_empty()};
     lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
+    if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
     if (st == LOB_OK) st = lob_labels_steps_parse(s, &w.typed, &set->steps);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, &w);
@@ -191,6 +194,7 @@ static int run(const lob_command *self, int argc, char **argv)
                       "label volume, or FILE.h5:/dataset; 0 is no label", .required = true),
         OPT_OUTPUT("output", &set.out, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
+        OPT_LABEL_TABLE(&set.label_table),
         OPT_STEP("keep", &set.steps, "LIST", "keep these labels, as 2,4,7-9; others become 0"),
         OPT_STEP("drop", &set.steps, "LIST", "let these labels become 0"),
         OPT_STEP("map", &set.steps, "FILE",

@@ -10,7 +10,7 @@
 typedef struct {
     bool has_q, has_s;
     double q[3][4], s[3][4], pixdim[3], sides[3];
-    int sform_code;
+    int sform_code, version;
     double unit_mm;
 } forms;
 
@@ -39,14 +39,15 @@ static bool take_qform(double affine[3][4], const lob_nifti *header)
     return info.warnings == 0;
 }
 
-static bool take_forms(forms *f, const lob_nifti *header)
+static void take_forms(forms *f, const lob_nifti *header)
 {
     static const lob_nifti_field rows[3] = {LOB_NIFTI_srow_x, LOB_NIFTI_srow_y, LOB_NIFTI_srow_z};
     static const double unit[8] = {1, 1000, 1, 0.001, 1, 1, 1, 1};
     const unsigned char *const h = header->bytes;
     const double sides[3] = {(double)header->dims.nx, (double)header->dims.ny,
                              (double)header->dims.nz};
-    *f = (forms){.sform_code = (int)lob_nifti_int(h, LOB_NIFTI_sform_code, 0),
+    *f = (forms){.version = header->version,
+                 .sform_code = (int)lob_nifti_int(h, LOB_NIFTI_sform_code, 0),
                  .unit_mm = unit[lob_nifti_int(h, LOB_NIFTI_xyzt_units, 0) & 7]};
     f->has_s = f->sform_code > 0;
     f->has_q = lob_nifti_int(h, LOB_NIFTI_qform_code, 0) > 0 && take_qform(f->q, header);
@@ -56,7 +57,6 @@ static bool take_forms(forms *f, const lob_nifti *header)
         if (!(f->pixdim[a] > 0) || !isfinite(f->pixdim[a])) f->pixdim[a] = 1;
         f->sides[a] = sides[a];
     }
-    return true;
 }
 
 static double length_of(double affine[3][4], int column)
@@ -106,6 +106,9 @@ static lob_nifti_reading take(const char *program, const char *transform, double
 
 static lob_nifti_reading as_itk(forms *f)
 {
+    if (f->version == 2)
+        return (lob_nifti_reading){
+            .program = "ITK", .transform = "NIfTI-2 is not read (ITK 5.4)", .refused = true};
     double plain[3][4] =
         {
             {-1, 0,  0, 0},

@@ -1,5 +1,8 @@
 """MetaImage files, as ITK writes them and as it reads ours."""
 
+import hashlib
+import json
+
 import nibabel
 import numpy as np
 import pytest
@@ -66,3 +69,17 @@ def test_bad_files(tmp_path, what):
     before = contents(tmp_path)
     assert_one_line(lobule("convert", "bad.mha", "out.nii", cwd=tmp_path), 65, "bad.mha", says)
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("header, voxels", [("scan.mhd", "scan.raw"), ("scan.nhdr", "scan.raw.gz")])
+def test_voxels_apart_from_their_header_are_an_input_too(tmp_path, header, voxels):
+    save(scan_array(), tmp_path / "in.nii")
+    sitk.WriteImage(sitk.ReadImage(str(tmp_path / "in.nii")), str(tmp_path / header), header.endswith(".nhdr"))
+    good("convert", header, "out.nii", "--report", "r.json", cwd=tmp_path)
+    second = json.loads((tmp_path / "r.json").read_text())["inputs"][0]["second_file"]
+    assert second["sha256"] == hashlib.sha256((tmp_path / voxels).read_bytes()).hexdigest()
+    before = (tmp_path / voxels).read_bytes()
+    (tmp_path / "other.nii").symlink_to(voxels)
+    run = lobule("convert", header, "other.nii", "--force", cwd=tmp_path)
+    assert_one_line(run, 64, "a name of its own")
+    assert (tmp_path / voxels).read_bytes() == before
