@@ -13,7 +13,7 @@ const lob_command_group lob_command_groups[] = {
     {"Compose",      {&lob_command_run}                          },
     {"Clean",        {&lob_command_labels}                       },
     {"Measure",      {&lob_command_stats, &lob_command_compare}  },
-    {"Files",        {&lob_command_info, &lob_command_convert}   },
+    {"Files",        {&lob_command_info, &lob_command_check, &lob_command_convert}   },
     {"Look and try", {&lob_command_preview, &lob_command_phantom}},
     {NULL,           {NULL}                                      },
 };

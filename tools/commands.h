@@ -4,6 +4,7 @@
 
 #include "tools/session.h"
 
+extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
