@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 LOB_BEGIN_DECLS
 
@@ -97,6 +98,18 @@ LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_re
 LOB_TYPE_LIST(LOB_RESAMPLE_MEAN)
 #undef LOB_RESAMPLE_MEAN
 
+/* The same NaN on every machine, as a float (4 bytes) or double (8): compilers and processors make
+ * different ones. */
+LOB_BOTH void lob_resample_put_nan(void *to, size_t bytes)
+{
+    const uint32_t single = 0x7fc00000u;
+    const uint64_t twice = 0x7ff8000000000000u;
+    if (bytes == sizeof single)
+        memcpy(to, &single, sizeof single);
+    else
+        memcpy(to, &twice, sizeof twice);
+}
+
 /* Store a mean: whole numbers are rounded, halves to even; the largest 64-bit ones are no doubles.
  */
 #define LOB_RESAMPLE_PUT(type, ctype, name, integer, lowest, highest)         \
@@ -107,6 +120,8 @@ LOB_TYPE_LIST(LOB_RESAMPLE_MEAN)
             to[i] = whole >= (double)(highest)  ? (ctype)(highest)            \
                     : whole <= (double)(lowest) ? (ctype)(lowest)             \
                                                 : (ctype)whole;               \
+        } else if (value != value) {                                          \
+            lob_resample_put_nan(&to[i], sizeof(ctype));                      \
         } else {                                                              \
             to[i] = (ctype)value;                                             \
         }                                                                     \

@@ -62,6 +62,10 @@ check_cases check_median_cases;
 check_repeats check_median_repeats;
 check_bench bench_median_steps;
 
+/* Resampling. */
+check_cases check_resample_cases;
+check_repeats check_resample_repeats;
+
 /* Thresholds: the slot, and denoising by the slot for filters. */
 check_cases check_threshold_cases;
 check_repeats check_threshold_repeats;

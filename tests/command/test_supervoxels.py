@@ -567,7 +567,7 @@ BAD = [
 def test_bad_usage(tmp_path, options, code, words):
     save(blobs(), tmp_path / "image.nii")
     save(np.zeros(SHAPE, np.uint8), tmp_path / "empty.nii")
-    save(np.ones((4, 4, 4), np.uint8), tmp_path / "other.nii")
+    save(np.ones((4, 4, 4), np.uint8), tmp_path / "other.nii", affine=np.diag([9.0, 9, 9, 1]))
     before = set(os.listdir(tmp_path))
     assert_one_line(lobule("supervoxels", "image.nii", "-o", "labels.nii", *options, cwd=tmp_path), code, words)
     assert set(os.listdir(tmp_path)) == before

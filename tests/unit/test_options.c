@@ -297,6 +297,36 @@ TEST(test_too_many_steps)
     assert_string_equal(error.text, "--turn: more than 64 steps");
 }
 
+/* Files of a row that may be given again, and of rows that may not. */
+TEST(test_inputs)
+{
+    char line[] = "a.nii --more b.nii -o c.nii --more=d.nii", *words[8];
+    const char *image = NULL, *out = NULL;
+    lob_words more = {.count = 0};
+    lob_error error = {.text = ""};
+    const lob_option rows[] = {
+        OPERAND_INPUT("IMAGE", &image, LOB_FILE_IMAGE, "scan"),
+        OPT_INPUTS("more", &more, LOB_FILE_LABELS, "labels"),
+        OPT_OUTPUT("output", &out, LOB_FILE_LABELS, "labels", .letter = 'o'),
+    };
+    const lob_option_table table = {"Options", rows, COUNT(rows)};
+    assert_null(lob_option_path(&rows[0], 0));
+    assert_null(lob_option_path(&rows[1], 0));
+    assert_ok(lob_parse(&table, 1, words, split(line, words, 8), &error));
+    assert_string_equal(lob_option_path(&rows[0], 0), "a.nii");
+    assert_null(lob_option_path(&rows[0], 1));
+    assert_string_equal(lob_option_path(&rows[1], 0), "b.nii");
+    assert_string_equal(lob_option_path(&rows[1], 1), "d.nii");
+    assert_null(lob_option_path(&rows[1], 2));
+    assert_string_equal(lob_option_path(&rows[2], 0), "c.nii");
+    char text[64];
+    lob_option_text(text, sizeof text, &rows[1]);
+    assert_string_equal(text, "b.nii d.nii");
+    assert_true(lob_option_reads(&rows[0]) && lob_option_reads(&rows[1]));
+    assert_false(lob_option_reads(&rows[2]));
+    assert_true(lob_option_repeats(&rows[1]) && !lob_option_repeats(&rows[0]));
+}
+
 TEST(test_refused_value_changes_nothing)
 {
     static const char *const lines[][2] = {

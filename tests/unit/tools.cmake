@@ -10,3 +10,6 @@ lobule_unit_test(test_recipe_alloc test_recipe_alloc.c
     ${PROJECT_SOURCE_DIR}/tools/recipe.c
     ${PROJECT_SOURCE_DIR}/tools/store.c)
 lobule_alloc_fail(test_recipe_alloc)
+
+lobule_unit_test(test_point_file test_point_file.c ${PROJECT_SOURCE_DIR}/tools/point_file.c)
+lobule_alloc_fail(test_point_file)
