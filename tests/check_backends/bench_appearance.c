@@ -2,6 +2,7 @@
  * Times of appearance and refining from ordinary memory and back, after their results have been
  * compared with the CPU's. --size gives the dims.
  */
+#include "kernels/device/device.h"
 #include "kernels/refine/refine.h"
 #include "tests/check_backends/bench.h"
 #include "volumes/labels.h"
