@@ -68,7 +68,6 @@
 #include "kernels/threshold/threshold.h"
 
 /* The same on arrays in GPU memory. */
-#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
