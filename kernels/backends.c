@@ -18,6 +18,7 @@
 
 static const lob_backend cpu = {
     .name = "cpu",
+    .appearance = lob_appearance_cpu,
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
@@ -33,6 +34,7 @@ static const lob_backend cpu = {
 #ifdef LOB_WITH_CUDA
 static const lob_backend cuda = {
     .name = "cuda",
+    .appearance = lob_appearance_cpu, /* see appearance.h */
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .filter = lob_filter_cuda,
