@@ -54,7 +54,9 @@ lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
     if (*frame >= frames)
         return lob_fail(error, LOB_EDATA, "%s: has no frame %lld; it has %lld, counted from 0",
                         path, (long long)*frame, (long long)frames);
-    if (options->frame >= 0 || options->frame == LOB_FRAME_ALL || frames == 1 || options->header_only) return LOB_OK;
+    if (options->frame >= 0 || options->frame == LOB_FRAME_ALL || frames == 1 ||
+        options->header_only)
+        return LOB_OK;
     return lob_fail_hint(
         error, LOB_EDATA,
         options->frame == LOB_FRAME_NONE ? LOB_HINT_SAVE_FRAME : LOB_HINT_CHOOSE_FRAME,

@@ -266,6 +266,10 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     } else {
         st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     }
+    if (st == LOB_OK && volume->frame == LOB_FRAME_ALL && out->frames > 1) {
+        out->frame = LOB_FRAME_ALL;
+        out->channels *= (int)out->frames;
+    }
     if (st == LOB_OK && !is_same_kind(out, volume))
         st = lob_fail(error, LOB_EINTERNAL, "%s: its header reads other than it was made", name);
     free(head);

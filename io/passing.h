@@ -9,7 +9,8 @@ LOB_BEGIN_DECLS
 /*
  * Make the volume that lob_read would give after lob_write had put one into a .nii.gz: the header
  * is made and read again, so that types, scale, geometry and header fields come out as they would.
- * Voxels are neither copied nor looked at, but for the largest label.
+ * Voxels are neither copied nor looked at, but for the largest label. All frames stay together
+ * where the volume holds all.
  *
  *   out      out     overwritten, so it must hold nothing; an empty volume on failure
  *   volume   in/out  its data belongs to out afterwards and is NULL here; the rest stays. On
@@ -27,12 +28,13 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
  * lob_planes_open for a volume in memory.
  *
  *   planes  out  NULL on failure; close with lob_planes_close, while volume is still there
+ *   frame   in   of a volume that holds all frames, the one to read, from 0; else 0
  *   name    in   for messages
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, const char *name,
-                         lob_error *error);
+lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t frame,
+                         const char *name, lob_error *error);
 
 /*
  * lob_plane_writer_begin for a volume in memory.

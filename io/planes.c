@@ -47,14 +47,17 @@ static void whole_close(void *state)
 }
 
 /* The source of a volume's voxels, of which it takes over those that it owns. */
-static lob_status whole_source(lob_plane_source *source, const lob_volume *volume, void *own,
-                               const char *path, lob_error *error)
+static lob_status whole_source(lob_plane_source *source, const lob_volume *volume, int64_t frame,
+                               void *own, const char *path, lob_error *error)
 {
     whole *w = malloc(sizeof *w);
     if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
     const int64_t plane = volume->dims.nx * volume->dims.ny * bytes;
-    *w = (whole){volume->data, own, plane, plane * volume->dims.nz, volume->channels};
+    const int64_t frames = volume->frame == LOB_FRAME_ALL ? volume->frames : 1;
+    const int64_t voxels = plane * volume->dims.nz;
+    *w = (whole){(const unsigned char *)volume->data + frame * voxels, own, plane, voxels * frames,
+                 (int)(volume->channels / frames)};
     *source = (lob_plane_source){w, whole_get, whole_close};
     return LOB_OK;
 }
@@ -64,7 +67,7 @@ static lob_status read_whole(lob_plane_source *source, lob_volume *out, const lo
                              const lob_read_options *options, lob_file_info *info, lob_error *error)
 {
     lob_status st = format->read(out, where, file, options, info, error);
-    if (st == LOB_OK) st = whole_source(source, out, out->data, where->path, error);
+    if (st == LOB_OK) st = whole_source(source, out, 0, out->data, where->path, error);
     if (st == LOB_OK) out->data = NULL;
     return st;
 }
@@ -107,8 +110,8 @@ lob_status lob_planes_open(lob_planes **planes, lob_volume *out, const char *pat
     return st;
 }
 
-lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, const char *name,
-                         lob_error *error)
+lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, int64_t frame,
+                         const char *name, lob_error *error)
 {
     *planes = NULL;
     lob_planes *p = calloc(1, sizeof *p);
@@ -116,7 +119,7 @@ lob_status lob_planes_of(lob_planes **planes, const lob_volume *volume, const ch
     if (st != LOB_OK)
         lob_fail(error, st, "%s: no memory", name);
     else
-        st = whole_source(&p->source, volume, NULL, name, error);
+        st = whole_source(&p->source, volume, frame, NULL, name, error);
     if (st != LOB_OK) {
         lob_planes_close(p);
         return st;

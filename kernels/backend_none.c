@@ -4,6 +4,7 @@
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
@@ -92,6 +93,22 @@ FAILS(lob_growcut_cuda, const lob_growcut_output *out, lob_growcut_stats *stats,
       const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
 FAILS(lob_growcut_cuda_arrays, const lob_growcut_arrays *arrays, lob_growcut_stats *stats,
       const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
+
+lob_status lob_labels_cuda(lob_labels_output *out, const lob_labels_input *in,
+                           const lob_labels_options *options, const lob_context *context,
+                           lob_error *error)
+{
+    *out = (lob_labels_output){0};
+    return none(error);
+}
+
+lob_status lob_labels_cuda_arrays(const lob_labels_arrays *arrays, lob_labels_output *out,
+                                  const lob_labels_input *in, const lob_labels_options *options,
+                                  const lob_context *context, lob_error *error)
+{
+    return lob_labels_cuda(out, in, options, context, error);
+}
+
 FAILS(lob_morphology_cuda, void *out, const lob_morphology_input *in, lob_morphology how,
       double radius, const lob_context *context)
 FAILS(lob_morphology_cuda_arrays, void *out, const void *labels, const lob_morphology_input *in,

@@ -6,6 +6,7 @@
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"
 #include "kernels/growcut/growcut_cuda.h"
+#include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
@@ -22,6 +23,7 @@ static const lob_backend cpu = {
     .components = lob_components_cpu,
     .filter = lob_filter_cpu,
     .distance = lob_distance_cpu,
+    .labels = lob_labels_cpu,
     .morphology = lob_morphology_cpu,
     .regions = lob_regions_cpu,
     .resample = lob_resample_cpu,
@@ -35,6 +37,7 @@ static const lob_backend cuda = {
     .components = lob_components_cuda,
     .filter = lob_filter_cuda,
     .distance = lob_distance_cuda,
+    .labels = lob_labels_cuda,
     .morphology = lob_morphology_cuda,
     .regions = lob_regions_cuda,
     .resample = lob_resample_cuda,

@@ -10,6 +10,7 @@
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
 #include "kernels/growcut/growcut.h"
+#include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
@@ -36,6 +37,9 @@ typedef struct {
     lob_status (*distance)(const lob_distance_output *out, const lob_distance_input *in,
                            const lob_distance_options *options, const lob_context *context,
                            lob_error *error);
+    lob_status (*labels)(lob_labels_output *out, const lob_labels_input *in,
+                         const lob_labels_options *options, const lob_context *context,
+                         lob_error *error);
     lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
                              double radius, const lob_context *context, lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,

@@ -76,8 +76,8 @@ static bool fill_row(double *row, int64_t i, const void *user)
     const work *w = user;
     const lob_maximum *m = &w->result.maxima[i];
     const lob_dims d = w->image.dims;
-    const double voxel[3] = {(double)(m->first % d.nx), (double)(m->first / d.nx % d.ny),
-                             (double)(m->first / d.nx / d.ny)};
+    const int64_t at[3] = {m->first % d.nx, m->first / d.nx % d.ny, m->first / d.nx / d.ny};
+    const double voxel[3] = {(double)at[0], (double)at[1], (double)at[2]};
     *row++ = (double)(i + 1);
     for (int a = 0; a < 3; a++) *row++ = voxel[a];
     lob_voxel_to_world(row, &w->image.geometry, voxel);

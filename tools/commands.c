@@ -11,6 +11,7 @@ const lob_command_group lob_command_groups[] = {
      {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_distance,
       &lob_command_maxima}                                       },
     {"Compose",      {&lob_command_run}                          },
+    {"Clean",        {&lob_command_labels}                       },
     {"Measure",      {&lob_command_stats, &lob_command_compare}  },
     {"Files",        {&lob_command_info, &lob_command_convert}   },
     {"Look and try", {&lob_command_preview, &lob_command_phantom}},

@@ -12,6 +12,7 @@ extern const lob_command lob_command_filter;
 extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
+extern const lob_command lob_command_labels;
 extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;

@@ -116,8 +116,10 @@ static lob_status run_line(lob_recipe_job *job, int i)
 
 lob_status lob_recipe_job_run(lob_recipe_job *job)
 {
-    lob_status st = lob_session_cancelled(job->run);
+    /* a device that is missing is found before any work */
+    lob_status st = job->run->device_wanted ? lob_session_device(job->run) : LOB_OK;
     bool differ = false;
+    if (st == LOB_OK) st = lob_session_cancelled(job->run);
     cJSON_AddArrayToObject(job->run->results, "lines");
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
         st = run_line(job, i);

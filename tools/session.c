@@ -145,10 +145,10 @@ static lob_status open_device(lob_session *s)
 
 lob_status lob_session_device(lob_session *s)
 {
-    if (lob_session_checking(s)) return lob_session_checked(s);
     if (lob_line_borrow_device(s)) return LOB_OK;
+    if (lob_session_checking(s)) return lob_session_checked(s);
     const lob_status st = open_device(s);
-    if (st == LOB_OK) lob_line_lend_device(s);
+    s->device_chosen = st == LOB_OK;
     return st;
 }
 
@@ -307,10 +307,11 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
 
     lob_manual_fn *const print = asked_for(s);
     bool skip = false;
-    const lob_status st = print && command->line
-                              ? lob_fail(&s->error, LOB_EARG, "it only prints about itself; leave the line out")
-                          : print ? print_about(s, print)
-                                  : prepare(s, &skip);
+    const lob_status st =
+        print && command->line
+            ? lob_fail(&s->error, LOB_EARG, "it only prints about itself; leave the line out")
+        : print ? print_about(s, print)
+                : prepare(s, &skip);
     if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
@@ -429,6 +430,7 @@ int lob_session_end(lob_session *s, lob_status status)
     lob_error report_error = {.text = ""};
     cJSON *const report =
         lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->error.text : "") : NULL;
+    const bool is_new = s->report_path && access(s->report_path, F_OK) != 0;
     const lob_status reported = lob_report_write(s, report, &report_error);
     if (!failed && reported != LOB_OK) {
         status = reported;
@@ -436,10 +438,12 @@ int lob_session_end(lob_session *s, lob_status status)
         failed = true;
         lob_outputs_remove(s);
     }
-    if (!failed)
+    if (!failed) {
+        lob_line_note_report(s, is_new);
         print_success(s);
-    else if (!s->command->line)
+    } else if (!s->command->line) {
         print_line(s, s->error.text);
+    }
     clear_bar(s);
     if (s->command->line) lob_line_end(s, status, report ? cJSON_Duplicate(report, true) : NULL);
     cJSON_Delete(report);

@@ -1,6 +1,7 @@
 /* How the session of a recipe's line belongs to that of the recipe. */
 #include "tools/session_line.h"
 
+#include "io/format.h"
 #include "io/passing.h"
 #include "tools/report.h"
 #include "tools/session_outputs.h"
@@ -115,25 +116,16 @@ static bool computes_where_recipe_does(const lob_session *s)
 
 bool lob_line_borrow_device(lob_session *s)
 {
-    const lob_session *const run = s->command->line ? s->command->line->run : NULL;
-    if (!run || !run->device_chosen || !computes_where_recipe_does(s)) return false;
+    lob_session *const run = s->command->line ? s->command->line->run : NULL;
+    if (!run || !computes_where_recipe_does(s)) return false;
+    if (lob_session_checking(s)) run->device_wanted = true;
+    if (!run->device_chosen) return false;
     s->backend = run->backend;
     s->context.device = run->context.device;
     s->device_is_lent = true;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);
     if (s->context.device) s->device_start = lob_device_traffic_of(s->context.device);
     return true;
-}
-
-void lob_line_lend_device(lob_session *s)
-{
-    lob_session *const run = s->command->line ? s->command->line->run : NULL;
-    if (!run || run->device_chosen || !computes_where_recipe_does(s)) return;
-    run->backend = s->backend;
-    run->context.device = s->context.device;
-    run->device_chosen = true;
-    s->device_is_lent = true;
-    memcpy(run->device_why, s->device_why, sizeof run->device_why);
 }
 
 /* ---- volumes in memory ---- */
@@ -146,11 +138,13 @@ static lob_status find_stored(lob_session *s, lob_stored **row, const char *path
     return lob_fail(&s->error, LOB_EINTERNAL, "%s: is not in memory", path);
 }
 
-static lob_status choose_frame(lob_session *s, const char *path, int64_t frame)
+/* The frame that is read, from 0, or LOB_FRAME_ALL. */
+static lob_status choose_frame(lob_session *s, int64_t *frame, const lob_stored *row,
+                               const char *path)
 {
-    if (frame <= 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: has no frame %lld; it has 1, counted from 0", path,
-                    (long long)frame);
+    const lob_read_options options = {.frame = *frame};
+    if (*frame == LOB_FRAME_ALL) return LOB_OK;
+    return lob_choose_frame(frame, lob_store_frames(row), path, &options, &s->error);
 }
 
 /* Is this the last time that the volume is read? Marks one of the line's inputs as read. */
@@ -177,15 +171,18 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
     lob_stored *row;
     *out = lob_volume_empty();
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
-    if (voxels && is_last_read(s, row)) {
+    const bool whole = frame == LOB_FRAME_ALL || lob_store_frames(row) == 1;
+    const bool last = voxels && is_last_read(s, row);
+    if (last && whole) {
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
     } else {
-        const int64_t bytes = voxels ? lob_voxel_bytes(&row->volume) : 0;
+        const int64_t share = whole ? 1 : lob_store_frames(row);
+        const int64_t bytes = voxels ? lob_voxel_bytes(&row->volume) / share : 0;
         st = lob_session_take(s, bytes, path);
         if (st != LOB_OK) return st;
-        st = lob_store_copy(out, row, voxels, s->context.threads);
+        st = lob_store_copy(out, row, frame, voxels, s->context.threads);
         if (st != LOB_OK) {
             lob_session_give(s, bytes);
             return lob_session_no_memory(s, path);
@@ -202,7 +199,7 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
 bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path)
 {
     const lob_stored *const row = lob_store_find(s->command->line->store, path);
-    return row && row->there && lob_store_copy(out, row, false, 1) == LOB_OK;
+    return row && row->there && lob_store_copy(out, row, 0, false, 1) == LOB_OK;
 }
 
 lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
@@ -210,11 +207,11 @@ lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *pat
     lob_stored *row;
     *input = (lob_plane_input){.path = path, .info = {.format = "memory"}};
     lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, path, frame);
+    if (st == LOB_OK) st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
-    st = lob_store_copy(&input->volume, row, false, 1);
+    st = lob_store_copy(&input->volume, row, frame, false, 1);
     if (st != LOB_OK) return lob_session_no_memory(s, path);
-    st = lob_planes_of(&input->planes, &row->volume, path, &s->error);
+    st = lob_planes_of(&input->planes, &row->volume, frame, path, &s->error);
     if (st != LOB_OK) lob_volume_free(&input->volume);
     return st;
 }
@@ -261,6 +258,15 @@ static void add_files(cJSON *to, const cJSON *from, const cJSON *not_in)
         if (lob_is_stored_name(path) || has_path(to, path) || has_path(not_in, path)) continue;
         cJSON_AddItemToArray(to, cJSON_Duplicate(file, true));
     }
+}
+
+void lob_line_note_report(lob_session *s, bool is_new)
+{
+    lob_session_output output = {.is_new = is_new};
+    if (!s->command->line || !s->report_path || lob_session_reserve_output(s) != LOB_OK) return;
+    output.path = strdup(s->report_path);
+    output.files[0] = strdup(s->report_path);
+    s->written[s->outputs_written++] = output;
 }
 
 /* The recipe removes the line's outputs if a later line fails. */

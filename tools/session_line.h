@@ -59,17 +59,23 @@ void lob_line_inherit(lob_session *s);
 lob_status lob_line_begin(lob_session *s);
 
 /*
+ * Remember the report that a line has written as one of its outputs, so that it goes with them if a
+ * later line fails. Does nothing outside of recipes.
+ *
+ *   is_new  in  nothing was under its name before
+ */
+void lob_line_note_report(lob_session *s, bool is_new);
+
+/*
  * Take over what a finished line has read, written, noted and measured, or its error.
  *
  *   report  in  the line's, or NULL; belongs to the line afterwards
  */
 void lob_line_end(lob_session *s, lob_status status, cJSON *report);
 
-/* Take the recipe's device, if the line computes where the recipe does and it has been chosen. */
+/* Take the recipe's device, if this is a line that computes where the recipe does. While it is
+ * checked, the recipe only learns that it will be wanted, and this fails. */
 bool lob_line_borrow_device(lob_session *s);
-
-/* Leave the device that a line has chosen to the recipe, if it computes where the recipe does. */
-void lob_line_lend_device(lob_session *s);
 
 /* lob_session_read, _read_header, _open and _write_with for a volume in memory. */
 lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int64_t frame,

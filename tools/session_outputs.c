@@ -49,12 +49,12 @@ static lob_status files_of(char *files[2], const char *path, bool of_volume, boo
     return files[0] ? LOB_OK : LOB_ENOMEM;
 }
 
-lob_status lob_paths_touch(bool *touch, const char *path, bool of_volume, const char *used,
-                           bool used_of_volume, bool reading)
+lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
+                           bool used_is_of_volume, bool reading)
 {
     char *made[2] = {NULL, NULL}, *there[2] = {NULL, NULL};
-    lob_status st = files_of(made, path, of_volume, false);
-    if (st == LOB_OK) st = files_of(there, used, used_of_volume, reading);
+    lob_status st = files_of(made, path, is_of_volume, false);
+    if (st == LOB_OK) st = files_of(there, used, used_is_of_volume, reading);
     *touch = false;
     for (int i = 0; i < 4 && st == LOB_OK; i++)
         if (made[i / 2] && there[i % 2] && lob_same_file(made[i / 2], there[i % 2])) *touch = true;
@@ -178,6 +178,7 @@ lob_status lob_session_reserve_output(lob_session *s)
 /* Take the entry of a file that is gone out of the report. */
 static void forget_output(lob_session *s, const char *path)
 {
+    if (!path) return; /* there was no memory for it */
     for (int i = cJSON_GetArraySize(s->outputs) - 1; i >= 0; i--) {
         const cJSON *const file = cJSON_GetArrayItem(s->outputs, i);
         const char *const named = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;

@@ -21,13 +21,13 @@ lob_status lob_session_reserve_output(lob_session *s);
 /*
  * Would writing to a path change a file of another?
  *
- *   is_volume, used_is_volume  in  the path may stand for two files, or for a data set in one
- *   reading                    in  the other is read, not written
+ *   is_of_volume, used_is_of_volume  in  the path may stand for two files, or for a data set in one
+ *   reading                          in  the other is read, not written
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_paths_touch(bool *touch, const char *path, bool is_volume, const char *used,
-                           bool used_is_volume, bool reading);
+lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
+                           bool used_is_of_volume, bool reading);
 
 /* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
  */

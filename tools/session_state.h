@@ -65,7 +65,8 @@ typedef struct lob_session {
     bool help, version;
 
     const lob_backend *backend;      /* the CPU's until lob_session_device */
-    bool device_chosen;              /* of a recipe: by one of its lines */
+    bool device_wanted;              /* of a recipe: some of its lines compute on it, */
+    bool device_chosen;              /* and it is open, or the CPU serves */
     bool device_is_lent;             /* it is the recipe's */
     lob_device_traffic device_start; /* what it had copied when the session got it */
     int64_t held;                    /* bytes that count against max_memory */

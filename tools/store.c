@@ -72,21 +72,33 @@ static void copy_bytes(unsigned char *to, const unsigned char *from, int64_t byt
     }
 }
 
-lob_status lob_store_copy(lob_volume *out, const lob_stored *row, bool voxels, int threads)
+int64_t lob_store_frames(const lob_stored *row)
+{
+    return row->volume.frame == LOB_FRAME_ALL ? row->volume.frames : 1;
+}
+
+lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,
+                          int threads)
 {
     const lob_volume *const v = &row->volume;
-    const int64_t bytes = bytes_of(v);
-    void *data = voxels ? malloc((size_t)bytes) : NULL;
+    const int64_t frames = lob_store_frames(row), taken = frame == LOB_FRAME_ALL ? frames : 1;
+    const int64_t parts = v->channels / frames; /* channels of a frame */
+    const int64_t each = bytes_of(v) / v->channels, part = each * taken;
+    unsigned char *copy = voxels ? malloc((size_t)(part * parts)) : NULL;
+    void *data = copy;
     *out = lob_volume_empty();
     if (voxels && !data) return LOB_ENOMEM;
-    if (voxels) copy_bytes(data, v->data, bytes, threads);
-    const lob_status st = lob_volume_adopt(out, v, &data, v->type, v->channels);
+    for (int64_t c = 0; voxels && c < parts; c++)
+        copy_bytes(copy + c * part,
+                   (unsigned char *)v->data + (c * frames + (frame > 0 ? frame : 0)) * each, part,
+                   threads);
+    const lob_status st = lob_volume_adopt(out, v, &data, v->type, (int)(parts * taken));
     free(data);
     if (st != LOB_OK) return st;
     out->slope = v->slope;
     out->inter = v->inter;
     out->frames = v->frames;
-    out->frame = v->frame;
+    out->frame = frames > 1 ? frame : 0;
     return st;
 }
 

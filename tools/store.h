@@ -41,15 +41,20 @@ void lob_store_put(lob_store *store, lob_stored *row, lob_volume *volume);
 /* Take the volume of a row out: out, which must hold nothing, has it afterwards. */
 void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out);
 
+/* Frames that the volume of a row holds. */
+int64_t lob_store_frames(const lob_stored *row);
+
 /*
- * Copy the volume of a row.
+ * Copy the volume of a row, or a frame of it, as lob_read gives it.
  *
  *   out     out  overwritten, so it must hold nothing; empty on failure
+ *   frame   in   from 0; LOB_FRAME_ALL: all of them
  *   voxels  in   false: leave its data NULL
  *
  * Returns LOB_OK or LOB_ENOMEM.
  */
-lob_status lob_store_copy(lob_volume *out, const lob_stored *row, bool voxels, int threads);
+lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,
+                          int threads);
 
 /* Free the volume of a row; one that is not there is fine. */
 void lob_store_drop(lob_store *store, lob_stored *row);

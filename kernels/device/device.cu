@@ -23,6 +23,8 @@ struct lob_device {
     cudaEvent_t staged[2];                  /* the copy out of or into it has been done */
     lob_device_mailbox *mailbox;            /* pinned and mapped into the device */
     lob_device_traffic traffic;
+    void *pinned; /* of lob_device_pinned_take */
+    int64_t pinned_bytes;
 };
 
 static lob_status status_of(cudaError_t result)
@@ -189,6 +191,7 @@ void lob_device_close(lob_device *device)
             if (device->staged[i]) cudaEventDestroy(device->staged[i]);
             if (device->staging[i]) cudaFreeHost(device->staging[i]);
         }
+        if (device->pinned) cudaFreeHost(device->pinned);
         if (device->mailbox) cudaFreeHost((void *)device->mailbox);
         for (int i = 0; i < LOB_DEVICE_BLOCKS; i++) cudaFree(device->block[i]);
         if (device->stream) cudaStreamDestroy(device->stream);
@@ -286,6 +289,22 @@ lob_status lob_device_block_take(lob_device *device, lob_device_block block, voi
         device->block_bytes[block] = size;
     }
     *memory = device->block[block];
+    return LOB_OK;
+}
+
+lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t size, lob_error *error)
+{
+    *memory = NULL;
+    LOB_TRY(lob_device_enter(device, error));
+    if (size > device->pinned_bytes) {
+        LOB_CUDA(cudaStreamSynchronize(device->stream));
+        if (device->pinned) LOB_CUDA(cudaFreeHost(device->pinned));
+        device->pinned = NULL;
+        device->pinned_bytes = 0;
+        LOB_CUDA(cudaMallocHost(&device->pinned, (size_t)size));
+        device->pinned_bytes = size;
+    }
+    *memory = device->pinned;
     return LOB_OK;
 }
 

@@ -18,6 +18,7 @@ typedef enum {
     LOB_DEVICE_WORK,   /* what an algorithm works with, known in size before it starts */
     LOB_DEVICE_TABLES, /* rows for what it found */
     LOB_DEVICE_LISTS,  /* lists, and tables that outlast a call */
+    LOB_DEVICE_LABELS, /* label volumes that a chain of steps passes on, each step being a call */
     LOB_DEVICE_BLOCKS
 } lob_device_block;
 
@@ -42,6 +43,11 @@ uint64_t lob_device_block_uses(const lob_device *device, lob_device_block block)
  * the driver asked, which takes longer than a small volume.
  */
 int64_t lob_device_block_capacity(const lob_device *device, lob_device_block block, int64_t wanted);
+
+/* Pinned memory of the host, at least size bytes; kept for the next caller, and what it held is
+ * forgotten. Returns LOB_OK, LOB_ENOMEM or LOB_EDEVICE. */
+lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t size,
+                                  lob_error *error);
 
 /* ---- the budget of a call ---- */
 

@@ -3,17 +3,22 @@
  * label beside a cost, as wide as it), NAMED, NARROW and NO_COST.
  *
  * First every voxel looks outward along its line, all lines of the block at once, until nothing
- * nearer can come: quick where distances are short. Where this takes long the block is searched
- * line by line between neighbours' places (distance_search_tmpl.h), whose time does not depend on
- * distances.
+ * nearer can come: quick where distances are short. Where this takes long the block is worked on
+ * line by line, in a time that does not depend on distances: for costs alone by the lower envelope
+ * of parabolas (Felzenszwalb and Huttenlocher, Theory of Computing 8, 2012), else by searches
+ * between the places of neighbours (distance_search_tmpl.h).
  */
-enum { AT_ONCE = 4, MOST_STEPS = 48, RETRY = 16 };
+/* Steps outward for each voxel after which a block is given up: an envelope costs less than
+ * searches.
+ */
+enum { AT_ONCE = 4, STEPS_TO_SET = 24, STEPS_TO_OTHERS = 48, RETRY = 16 };
 
 typedef struct {
     COST *cost, *best, *place; /* n * LOB_LINES; place: the voxel of the line that is best */
     TAG *tag, *best_tag;       /* n * LOB_LINES: labels */
     COST *values, *voxels;     /* n: of one line's search */
     uint32_t *labels;          /* n */
+    double *inverse;           /* n: 1 / (2 * weight * i) */
     uint32_t *held;            /* n * LOB_LINES: what voxels will hold for the pass along z */
     int32_t *range[2];         /* a fourth of n: first and last best places */
 } lines_of_thread;
@@ -28,7 +33,8 @@ static lines_of_thread lines_in(void *memory, int64_t n)
     s.best_tag = s.tag + n * LOB_LINES;
     s.values = (COST *)(s.best_tag + n * LOB_LINES);
     s.voxels = s.values + n;
-    s.labels = (uint32_t *)(s.voxels + n);
+    s.inverse = (double *)(((uintptr_t)(s.voxels + n) + 7) & ~(uintptr_t)7);
+    s.labels = (uint32_t *)(s.inverse + n);
     s.held = s.labels + n;
     s.range[0] = (int32_t *)(s.held + n * LOB_LINES);
     s.range[1] = s.range[0] + n / 4 + 1;
@@ -38,8 +44,8 @@ static lines_of_thread lines_in(void *memory, int64_t n)
 int64_t NAMED(line_bytes)(int64_t n)
 {
     const int64_t each = LOB_LINES * (int64_t)(3 * sizeof(COST) + 2 * sizeof(TAG) + 4) +
-                         (int64_t)(2 * sizeof(COST) + sizeof(uint32_t));
-    return (n * each + 2 * (n / 4 + 1) * (int64_t)sizeof(int32_t) + 63) & ~(int64_t)63;
+                         (int64_t)(2 * sizeof(COST) + sizeof(double) + sizeof(uint32_t));
+    return (n * each + 2 * (n / 4 + 1) * (int64_t)sizeof(int32_t) + 8 + 63) & ~(int64_t)63;
 }
 
 /* ---- loading and storing ---- */
@@ -176,6 +182,7 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
                                                           const bool places)
 {
     const int64_t ties = find == LOB_FIND_LABEL; /* as near is not too far */
+    const int64_t most = find == LOB_FIND_COST ? STEPS_TO_SET : STEPS_TO_OTHERS;
     int64_t steps = 0;
     for (int64_t i = 0; i < n; i++) {
         COST *const best = s->best + i * LOB_LINES;
@@ -192,7 +199,7 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
             look_outward(s, i, n, away, weight, find, places);
             steps += AT_ONCE;
         }
-        if (steps > MOST_STEPS * (i + LOB_LINES)) return false;
+        if (steps > most * (i + LOB_LINES)) return false;
     }
     return true;
 }
@@ -290,7 +297,7 @@ static int32_t list_voxels(const lines_of_thread *s, int64_t n, int l, COST weig
         const COST cost = s->cost[v * LOB_LINES + l];
         s->values[m] = find == LOB_FIND_OTHER ? cost : cost + weight * (COST)v * (COST)v;
         s->voxels[m] = (COST)v;
-        s->labels[m] = find == LOB_FIND_COST ? 0 : (uint32_t)s->tag[v * LOB_LINES + l];
+        if (find != LOB_FIND_COST) s->labels[m] = (uint32_t)s->tag[v * LOB_LINES + l];
         m += find == LOB_FIND_OTHER || cost < NO_COST;
     }
     return m;
@@ -315,9 +322,62 @@ static inline __attribute__((always_inline)) void search_line(const lines_of_thr
     }
 }
 
+/* ---- the lower envelope of a line ---- */
+
+/*
+ * The first voxel of the line at which the parabola of value f at voxel p is below that of value g
+ * at q < p: one after floor((f - g) / (2 * weight * (p - q))). The quotient by a rounded inverse
+ * may be wrong by one; the remainder, a whole number below 2^53, tells.
+ */
+static inline double first_below(double f, double p, double g, double q, double weight,
+                                 const double *inverse)
+{
+    const double above = f - g, by = 2 * weight * (p - q);
+    double quotient = floor(above * inverse[(int64_t)(p - q)]);
+    const double rest = above - quotient * by;
+    quotient += (double)(rest >= by) - (double)(rest < 0);
+    return quotient + 1;
+}
+
+/* Keep what the envelope of the m voxels of the list is made of; returns how many these are. */
+static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t n, double weight)
+{
+    int32_t *const from = (int32_t *)s->labels; /* where a parabola becomes the lowest */
+    int32_t count = 0;
+    for (int32_t v = 0; v < m; v++) {
+        double begins = 0;
+        for (; count > 0; count--) {
+            begins = first_below((double)s->values[v], (double)s->voxels[v],
+                                 (double)s->values[count - 1], (double)s->voxels[count - 1], weight,
+                                 s->inverse);
+            if (begins > (double)from[count - 1]) break;
+        }
+        if (count == 0) begins = 0;
+        if (begins >= (double)n) continue;
+        s->values[count] = s->values[v];
+        s->voxels[count] = s->voxels[v];
+        from[count++] = (int32_t)begins;
+    }
+    return count;
+}
+
 LOB_SIMD_CLONES static void search_cost(const lines_of_thread *s, int64_t n, int l, COST weight)
 {
-    search_line(s, n, l, weight, LOB_FIND_COST);
+    const int32_t count =
+        make_envelope(s, list_voxels(s, n, l, weight, LOB_FIND_COST), n, (double)weight);
+    const int32_t *const from = (const int32_t *)s->labels;
+    for (int64_t i = 0; count == 0 && i < n; i++) s->best[i * LOB_LINES + l] = NO_COST;
+    for (int32_t k = 0; k < count; k++) {
+        const int64_t end = k + 1 < count ? from[k + 1] : n;
+        const COST value = s->values[k], voxel = s->voxels[k];
+        for (int64_t i = from[k]; i < end; i++) {
+            const COST x = (COST)i;
+            s->best[i * LOB_LINES + l] = value + weight * x * (x - 2 * voxel);
+#if !NARROW
+            s->place[i * LOB_LINES + l] = voxel;
+#endif
+        }
+    }
 }
 
 LOB_SIMD_CLONES static void search_label(const lines_of_thread *s, int64_t n, int l, COST weight)
@@ -332,6 +392,22 @@ LOB_SIMD_CLONES static void search_other(const lines_of_thread *s, int64_t n, in
 
 /* ---- a block of lines ---- */
 
+/* Does a full block see nothing: no cost that counts, no two labels where these matter? Then so it
+ * stays. */
+static bool sees_nothing(const lines_of_thread *s, int64_t n, const lob_distance_plan *p)
+{
+    const COST max = (COST)p->max;
+    for (int64_t i = 0; i < n; i++) {
+        int seen = 0;
+        for (int l = 0; l < LOB_LINES; l++) seen |= s->cost[i * LOB_LINES + l] <= max;
+        for (int l = 0; p->find == LOB_FIND_OTHER && l < LOB_LINES; l++)
+            seen |= s->tag[i * LOB_LINES + l] != s->tag[l];
+        if (seen) return false;
+    }
+    for (int64_t i = 0; i < n * LOB_LINES; i++) s->best[i] = NO_COST;
+    return true;
+}
+
 void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
                   lob_distance_scratch *scratch)
 {
@@ -343,8 +419,10 @@ void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
     const int64_t step = axis == 1 ? p->dims.nx : p->dims.nx * p->dims.ny;
     const lines_of_thread s = lines_in(scratch->memory, n);
     load(&s, pass, first, lines, n, step);
-    if (scratch->searched > 0 || !look_at_all(&s, n, pass)) {
+    const bool blind = sees_nothing(&s, n, p);
+    if (!blind && (scratch->searched > 0 || !look_at_all(&s, n, pass))) {
         scratch->searched = scratch->searched > 0 ? scratch->searched - 1 : RETRY;
+        for (int64_t i = 1; i < n; i++) s.inverse[i] = 0.5 / (p->weight[axis] * (double)i);
         for (int l = 0; l < lines; l++) search[p->find](&s, n, l, (COST)p->weight[axis]);
     }
     store(&s, pass, first, lines, n, step);

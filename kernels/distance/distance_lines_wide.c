@@ -5,6 +5,7 @@
 #include "kernels/distance/distance_voxel.h"
 #include "kernels/simd_clones.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COST        double

@@ -18,14 +18,17 @@ LOB_BOTH int64_t lob_edge_position(int64_t i, int64_t n, lob_edge edge)
     case LOB_EDGE_NEAREST:
         return i < 0 ? 0 : n - 1;
     case LOB_EDGE_WRAP:
+        if (i >= -n && i < 2 * n) return i < 0 ? i + n : i - n; /* divisions are slow */
         i %= n;
         return i < 0 ? i + n : i;
     case LOB_EDGE_REFLECT:
+        if (i >= -n && i < 2 * n) return i < 0 ? -1 - i : 2 * n - 1 - i;
         i %= 2 * n;
         if (i < 0) i += 2 * n;
         return i < n ? i : 2 * n - 1 - i;
     case LOB_EDGE_MIRROR:
         if (n == 1) return 0;
+        if (i > -n && i < 2 * n - 1) return i < 0 ? -i : 2 * n - 2 - i;
         i %= 2 * n - 2;
         if (i < 0) i += 2 * n - 2;
         return i < n ? i : 2 * n - 2 - i;

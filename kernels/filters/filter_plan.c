@@ -285,9 +285,10 @@ static void add_step(maker *m, const lob_filter_step *s, int i)
 
 /* ---- what is finite ---- */
 
+/* A map leaves NaN and infinity as they are. */
 static double bound_after_map(double bound, const lob_filter_map *map)
 {
-    if (map->identity) return bound;
+    if (map->identity || !(bound < INFINITY)) return bound;
     bound = bound * fabs((double)map->factor) + fabs((double)map->offset);
     const double limit = fmax(fabs((double)map->low), fabs((double)map->high));
     return fmin(bound, limit);
@@ -296,7 +297,8 @@ static double bound_after_map(double bound, const lob_filter_map *map)
 static double bound_of_type(lob_type type, double bound)
 {
     const lob_type_info *info = lob_type_of(type);
-    return info->is_integer ? fmin(fmax(-info->lowest, info->highest), bound) : bound;
+    const double most = fmax(-info->lowest, info->highest);
+    return info->is_integer && !(bound < most) ? most : bound;
 }
 
 /* Follow the largest absolute value through the passes; INFINITY where it is not known. */

@@ -4,7 +4,8 @@
  * Steps
  *
  *   gaussian    weighted mean with a Gaussian, separable; exact weights cut at 4 sigma, or where
- *               sigma is large and options allow it a recursion whose cost does not grow with sigma
+ *               sigma is large and options allow it by way of a coarser grid, whose cost does not
+ *               grow with sigma; see gaussian/gaussian.h
  *   gradient    magnitude of the gradient of the Gaussian-smoothed image, per mm
  *   laplacian   Laplacian of the Gaussian-smoothed image, per mm^2
  *   box         mean of the (2r+1)^d voxels around, by exact running sums
@@ -89,7 +90,7 @@ typedef struct {
 typedef struct {
     lob_edge edge;
     double edge_value; /* of LOB_EDGE_CONSTANT, in image units */
-    bool exact;        /* forbids the recursion for large Gaussians */
+    bool exact;        /* forbids coarse grids for large Gaussians */
 } lob_filter_options;
 
 /* Renormalised edges, not exact. */

@@ -6,14 +6,14 @@
 namespace lob::filters
 {
 
-lob_status ring_open(piece_ring *ring, bool down, int threads, lob_error *error)
+lob_status ring_open(piece_ring *ring, bool down, void *pinned, int threads, lob_error *error)
 {
     *ring = piece_ring{};
     ring->down = down;
     ring->threads = threads;
     LOB_CUDA(cudaStreamCreateWithFlags(&ring->stream, cudaStreamNonBlocking));
     for (int i = 0; i < RING; i++) {
-        LOB_CUDA(cudaMallocHost((void **)&ring->pinned[i], PIECE_BYTES));
+        ring->pinned[i] = (unsigned char *)pinned + i * PIECE_BYTES;
         LOB_CUDA(cudaEventCreate(&ring->begun[i]));
         LOB_CUDA(cudaEventCreate(&ring->done[i]));
     }
@@ -26,7 +26,6 @@ void ring_close(piece_ring *ring)
     for (int i = 0; i < RING; i++) {
         if (ring->begun[i]) cudaEventDestroy(ring->begun[i]);
         if (ring->done[i]) cudaEventDestroy(ring->done[i]);
-        if (ring->pinned[i]) cudaFreeHost(ring->pinned[i]);
     }
     if (ring->stream) cudaStreamDestroy(ring->stream);
     (void)cudaGetLastError();

@@ -12,7 +12,7 @@ namespace lob::filters
 {
 
 enum { RING = 4 };
-static const int64_t PIECE_BYTES = 4 << 20;
+static const int64_t PIECE_BYTES = 4 << 20, RING_BYTES = RING * PIECE_BYTES;
 
 /* One direction. */
 struct piece_ring {
@@ -27,8 +27,9 @@ struct piece_ring {
     int threads;
 };
 
-/* On failure ring_close is still to be called. */
-lob_status ring_open(piece_ring *ring, bool down, int threads, lob_error *error);
+/* pinned: RING_BYTES of pinned memory, which stays the caller's. On failure ring_close is still to
+ * be called. */
+lob_status ring_open(piece_ring *ring, bool down, void *pinned, int threads, lob_error *error);
 void ring_close(piece_ring *ring);
 
 /* Send up to PIECE_BYTES: `from` is in ordinary memory where the ring goes up, else on the device.

@@ -251,8 +251,10 @@ static lob_status open_stream(slab_stream *s)
 {
     lob_error *error = s->chain->error;
     const int threads = s->chain->context->threads;
-    LOB_TRY(ring_open(&s->up, false, threads, error));
-    LOB_TRY(ring_open(&s->down, true, threads, error));
+    void *pinned = NULL;
+    LOB_TRY(lob_device_pinned_take(s->chain->device, &pinned, 2 * RING_BYTES, error));
+    LOB_TRY(ring_open(&s->up, false, pinned, threads, error));
+    LOB_TRY(ring_open(&s->down, true, (unsigned char *)pinned + RING_BYTES, threads, error));
     for (int k = 0; k < SLOTS; k++) {
         LOB_CUDA(cudaEventCreateWithFlags(&s->uploaded[k], cudaEventDisableTiming));
         LOB_CUDA(cudaEventCreate(&s->begun[k]));

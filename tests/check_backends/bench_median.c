@@ -31,6 +31,8 @@ static const struct {
     {LOB_FILTER_BOX,    LOB_F32, {10, 10, 10}, LOB_EDGE_RENORMALISE, false},
     {LOB_FILTER_BOX,    LOB_F32, {30, 30, 30}, LOB_EDGE_RENORMALISE, false},
     {LOB_FILTER_BOX,    LOB_F32, {50, 50, 50}, LOB_EDGE_REFLECT,     false},
+    {LOB_FILTER_BOX,    LOB_F32, {1, 1, 0},    LOB_EDGE_REFLECT,     false},
+    {LOB_FILTER_BOX,    LOB_F32, {0, 0, 1},    LOB_EDGE_REFLECT,     false},
     {LOB_FILTER_BOX,    LOB_F32, {50, 0, 0},   LOB_EDGE_REFLECT,     false},
     {LOB_FILTER_BOX,    LOB_F32, {0, 50, 0},   LOB_EDGE_REFLECT,     false},
     {LOB_FILTER_BOX,    LOB_F32, {0, 0, 50},   LOB_EDGE_REFLECT,     false},

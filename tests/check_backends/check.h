@@ -47,6 +47,16 @@ check_cases check_filters_cases;
 check_repeats check_filters_repeats;
 check_bench bench_filters;
 
+/* Gaussian steps, by the slot for filters. */
+check_cases check_gaussian_cases;
+check_repeats check_gaussian_repeats;
+check_bench bench_gaussian;
+
+/* Label steps. */
+check_cases check_labels_cases;
+check_repeats check_labels_repeats;
+check_bench bench_labels;
+
 /* Median and box, as steps; in a build with CUDA. */
 check_cases check_median_cases;
 check_repeats check_median_repeats;

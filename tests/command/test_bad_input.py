@@ -187,12 +187,18 @@ PLACES = {
     "converted": lambda bad: ["convert", bad, "out.nii.gz"],
     "as image": lambda bad: ["growcut", bad, "seeds.nii.gz", "-o", "out.nii.gz"],
     "as seeds": lambda bad: ["growcut", "image.nii.gz", bad, "-o", "out.nii.gz"],
+    "its distances": lambda bad: ["distance", bad, "-o", "out.nii.gz"],
+    "its maxima": lambda bad: ["maxima", bad, "-o", "out.nii.gz"],
     "its pieces": lambda bad: ["components", bad, "-o", "out.nii.gz"],
     "its pieces by planes": lambda bad: ["components", bad, "-o", "out.nii.gz", "--max-memory", "45KiB"],
     "cut": lambda bad: ["supervoxels", bad, "-o", "out.nii.gz", "--size", "8vox"],
+    "as labels to clean": lambda bad: ["labels", bad, "-o", "out.nii.gz", "--largest", "1"],
+    "as mask of labels": lambda bad: ["labels", "seeds.nii.gz", "-o", "out.nii.gz", "--split", "--mask", bad],
     "as mask of a cut": lambda bad: [*CUT, "--mask", bad],
     "as truth": lambda bad: ["compare", "--supervoxels", bad, "seeds.nii.gz"],
     "as supervoxels": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", bad],
+    "filtered": lambda bad: ["filter", bad, "-o", "out.nii.gz", "--box", "1"],
+    "as mask of a filter": lambda bad: ["filter", "image.nii.gz", "-o", "out.nii.gz", "--box", "1", "--mask", bad],
     "cut by a threshold": lambda bad: ["threshold", bad, "-o", "out.nii.gz"],
     "as mask of a threshold": lambda bad: ["threshold", "image.nii.gz", "-o", "out.nii.gz", "--mask", bad],
     "as their image": lambda bad: ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", bad],
@@ -202,6 +208,8 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("what, make, code, part", BROKEN, ids=[row[0] for row in BROKEN])
 def test_broken_file(folder, what, make, code, part, place):
+    if (what, place) == ("several frames", "filtered"):
+        pytest.skip("every frame of a series is filtered")
     bad = make(folder)
     before = contents(folder)
     done = lobule(*PLACES[place](bad), cwd=folder, timeout=60)

@@ -143,5 +143,5 @@ def test_recipe_opens_the_device_once(scan_folder):
     report = json.loads((scan_folder / "cuda_run.json").read_text())
     lines = report["results"]["lines"]
     assert [x["device"]["backend"] for x in lines] == ["cuda"] * 5 + ["cpu"]
-    assert ["device" in x["seconds"] for x in lines] == [True] + [False] * 5
+    assert report["seconds"]["device"] > 0 and not any("device" in x["seconds"] for x in lines)
     assert report["device"]["upload_bytes"] == sum(x["device"].get("upload_bytes", 0) for x in lines)

@@ -104,6 +104,22 @@ CHAINS = {
         "components image.nii.gz -o OUT2.nii.gz --mask @t --above 300",
     ],
     "frames": ["convert frames.nii.gz @one --frame 1", "convert @one @two --frame 0", "convert @two OUT1.nii"],
+    "all frames": [
+        "filter frames.nii.gz -o @smooth --gaussian 1vox",
+        "filter @smooth -o @again --median 1vox",
+        "convert @smooth OUT1.nii --frame 2",
+        "components @again -o OUT2.nii.gz --above 40 --frame 1",
+        "filter @again -o OUT3.nii.gz --median 1vox",
+    ],
+    "distances": [
+        "filter image.nii.gz -o @smooth --gaussian 1vox",
+        "threshold @smooth -o @inside --above 450",
+        "distance @inside -o @deep --signed --feature @nearest",
+        "maxima @deep -o @peaks --table OUT1.tsv",
+        "convert @peaks OUT2.nii.gz",
+        "convert @nearest OUT3.nii.gz",
+        "convert @deep OUT4.nii.gz",
+    ],
     "made": [
         "phantom abdomen -o @scan --truth @truth --seeds @seeds --size 40,30,20 --spacing 9,9,16",
         "growcut @scan @seeds -o OUT1.nii.gz",
@@ -289,7 +305,7 @@ def test_usage(folder):
 
 
 def test_a_line_that_fails_names_itself_and_leaves_nothing(folder):
-    lines = ["convert image.nii.gz one.nii", "# in between", "convert one.nii two.nii --type uint8"]
+    lines = ["convert image.nii.gz one.nii --report own.json", "# in between", "convert one.nii two.nii --type uint8"]
     before = {**contents(folder), "steps.recipe": ("\n".join(lines) + "\n").encode()}
     done = run(folder, "--report", "report.json", lines=lines)
     assert_one_line(done, 65, "lobule run: steps.recipe:3: convert: one.nii: voxel")
@@ -477,3 +493,10 @@ def test_recipes_that_come_with_the_program_run(folder, name):
 def test_readme_shows_the_recipe_that_is_installed():
     shown = re.search(r"^```\n(.+?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)[1]
     assert shown == (ROOT / "recipes/strokes.recipe").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("frame, parts", [([], ["3 frames", "--frame N"]), (["--frame", "3"], ["no frame 3"])])
+def test_frames_in_memory_are_chosen_as_in_a_file(inputs, frame, parts):
+    lines = ["filter frames.nii.gz -o @f --median 1vox", "convert @f x.nii " + " ".join(frame)]
+    assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: convert: @f", *parts)
+    assert not (inputs / "x.nii").exists()

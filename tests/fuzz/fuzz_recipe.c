@@ -72,8 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
 {
     static const char *const seeds[] = {
-        "# Grow, then keep\nlobule growcut {image} {seeds} -o @grown --max-mm {reach=30}\n"
-        "components @grown -o \"{out}\" --equal \\\n  --largest 1\n",
+        "# Grow, then keep\ngrowcut {image} {seeds} -o @grown --max-mm {reach=30}\n",
+        "lobule components @grown -o \"{out}\" --equal \\\n  --largest 1\n",
         "convert 'a b' \"c \\\" \\\\ {d}\" e\\ f\\#g # h\r\nconvert '' \"\" {x=}{x}y{z=a b}\n",
         "info '{no}' \\{no} a#b ~a\\~ \\\n\\\n c\n\n\n#\n#x\nstats --range={low=-1},{high}",
         "run 'it'\\''s' \"\\$\\`\"",

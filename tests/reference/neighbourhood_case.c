@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const lob_filter_map identity = {1.0f, 0.0f, -INFINITY, INFINITY, true};
 
@@ -155,6 +156,36 @@ void neighbourhood_case_make(neighbourhood_case *c, lob_filter_kind kind, uint64
              lob_type_of(c->out.type)->name, c->step.along[0], c->step.along[1], c->step.along[2],
              (int)c->options.edge, c->mask ? ", mask" : "", c->call.finite ? "" : ", not finite",
              c->call.before.identity ? "" : ", before", c->call.after.identity ? "" : ", after");
+}
+
+void neighbourhood_case_slab(neighbourhood_case *slab, const neighbourhood_case *c, int64_t from,
+                             int64_t to, int64_t reach, int64_t *skip)
+{
+    const lob_dims d = c->in.dims;
+    const int64_t begin = from > reach ? from - reach : 0;
+    const int64_t end = d.nz - to > reach ? to + reach : d.nz;
+    const size_t plane = (size_t)(d.nx * d.ny), n = (size_t)(end - begin) * plane;
+    const size_t width = lob_type_of(c->in.type)->bytes;
+    *slab = *c;
+    slab->in.dims.nz = slab->out.dims.nz = end - begin;
+    slab->n = (int64_t)n * c->in.channels;
+    slab->bytes = (size_t)slab->n * lob_type_of(c->out.type)->bytes;
+    slab->in.data = memory_for((size_t)slab->n * width);
+    slab->out.data = memory_for(slab->bytes);
+    for (int k = 0; k < c->in.channels; k++)
+        memcpy((char *)slab->in.data + (size_t)k * n * width,
+               (const char *)c->in.data +
+                   ((size_t)k * (size_t)d.nz + (size_t)begin) * plane * width,
+               n * width);
+    if (c->mask) {
+        slab->mask = memory_for(n);
+        memcpy(slab->mask, c->mask + (size_t)begin * plane, n);
+    }
+    slab->call.step = &slab->step;
+    slab->call.options = &slab->options;
+    slab->call.mask = slab->mask;
+    slab->call.origin[2] = begin;
+    *skip = from - begin;
 }
 
 void neighbourhood_case_free(neighbourhood_case *c)

@@ -24,6 +24,16 @@ typedef struct {
 void neighbourhood_case_make(neighbourhood_case *c, lob_filter_kind kind, uint64_t number,
                              int64_t work);
 
+/*
+ * The case's planes from .. to - 1 with those that these depend on, as the chain cuts slabs. Free
+ * it with neighbourhood_case_free.
+ *
+ *   reach  in   planes on each side
+ *   skip   out  of the slab's planes, those before `from`
+ */
+void neighbourhood_case_slab(neighbourhood_case *slab, const neighbourhood_case *c, int64_t from,
+                             int64_t to, int64_t reach, int64_t *skip);
+
 void neighbourhood_case_free(neighbourhood_case *c);
 
 #endif

@@ -5,3 +5,5 @@ target_link_libraries(distance_reference PUBLIC lobule PRIVATE lobule_flags lobu
 
 lobule_unit_test(test_distance test_distance.c)
 target_link_libraries(test_distance PRIVATE distance_reference)
+
+lobule_unit_test(test_maxima test_maxima.c)

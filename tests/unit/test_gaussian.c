@@ -90,7 +90,7 @@ TEST(steps_are_their_definition)
     for (uint64_t k = 0; k < 1500 && run < 300; k++) {
         gaussian_case c;
         gaussian_case_make(&c, k, 3000, false);
-        if (naive_cost(&c) < 5e5) {
+        if (naive_cost(&c) < 3e5) {
             assert_near_definition(&c, 3e-6);
             run++;
         }
@@ -178,7 +178,7 @@ TEST(a_constant_stays_what_it_is)
 
 TEST(threads_and_maps_change_no_byte)
 {
-    for (uint64_t k = 5000; k < 5150; k++) {
+    for (uint64_t k = 5000; k < 5080; k++) {
         gaussian_case c;
         gaussian_case_make(&c, k, 20000, true);
         const int64_t n = lob_voxels(&c.image) * c.image.channels;

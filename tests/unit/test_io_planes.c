@@ -54,7 +54,7 @@ static void expect_read(const char *what, const char *path, int64_t frame)
     assert_int_equal(lob_planes_get(planes, &none, -1, 1, &error), LOB_EARG);
     lob_planes_close(planes);
 
-    if (lob_planes_of(&planes, &whole, what, &error) != LOB_OK)
+    if (lob_planes_of(&planes, &whole, 0, what, &error) != LOB_OK)
         fail_msg("%s: %s", what, error.text);
     for (int64_t z = nz - 1; z >= 0; z--) expect_planes(what, planes, &whole, z, 1);
     expect_planes(what, planes, &whole, 0, nz);

@@ -5,3 +5,8 @@ lobule_unit_test(test_options test_options.c
 lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/number_text.c)
 
 lobule_unit_test(test_recipe test_recipe.c ${PROJECT_SOURCE_DIR}/tools/recipe.c)
+
+lobule_unit_test(test_recipe_alloc test_recipe_alloc.c
+    ${PROJECT_SOURCE_DIR}/tools/recipe.c
+    ${PROJECT_SOURCE_DIR}/tools/store.c)
+lobule_alloc_fail(test_recipe_alloc)

@@ -26,6 +26,17 @@ struct box_columns {
     int64_t tiles; /* of a line */
 };
 
+/* Place j of a line, which lies outside. */
+static __device__ inline void fetch_outside(float *mine, const box_columns &p, int64_t base,
+                                            int64_t first, int j)
+{
+    const int64_t at = lob_edge_position(first + j, p.pass.n, p.pass.edge);
+    if (at < 0)
+        mine[j * WARP] = p.pass.outside;
+    else
+        box_fetch(mine + j * WARP, p.in, base + at * p.step);
+}
+
 static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_columns p)
 {
     extern __shared__ float places[];
@@ -38,20 +49,22 @@ static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_c
     const int64_t b1 = b0 + p.tile < blocks ? b0 + p.tile : blocks;
     const int64_t first = lob_box_block_begin(&p.pass, b0) - r;
     const int rows = (int)(box_block_end(p.pass, b1 - 1) + r - first);
+    const int inside = first < 0 ? (int)-first : 0;
+    const int outside = first + rows > p.pass.n ? (int)(p.pass.n - first) : rows;
+    float *const mine = places + lane;
     if (line < p.lines) {
-#pragma unroll 8
-        for (int j = warp; j < rows; j += BOX_WARPS) {
-            const int64_t at = lob_edge_position(first + j, p.pass.n, p.pass.edge);
-            places[j * WARP + lane] = at < 0 ? p.pass.outside : box_value(p.in, base + at * p.step);
-        }
+        for (int j = inside + warp; j < outside; j += BOX_WARPS)
+            box_fetch(mine + j * WARP, p.in, base + (first + j) * p.step);
+        for (int j = warp; j < inside; j += BOX_WARPS) fetch_outside(mine, p, base, first, j);
+        for (int j = outside + warp; j < rows; j += BOX_WARPS)
+            fetch_outside(mine, p, base, first, j);
     }
-    __syncthreads();
+    box_arrived();
     if (line >= p.lines) return;
     for (int64_t b = b0 + warp; b < b1; b += BOX_WARPS) {
         const int64_t begin = lob_box_block_begin(&p.pass, b);
-        box_sum_block(p.pass, places + (begin - r - first) * WARP + lane, WARP, begin,
-                      box_block_end(p.pass, b),
-                      [&](int64_t i, float value) { p.out[base + i * p.step] = value; });
+        box_sum_block(p.out + base + begin * p.step, p.step, p.pass,
+                      mine + (begin - r - first) * WARP, WARP, begin, box_block_end(p.pass, b));
     }
 }
 

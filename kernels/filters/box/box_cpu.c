@@ -6,89 +6,123 @@
 #include <omp.h>
 #include <string.h>
 
-enum { LANES = 32 }; /* lines that are summed together */
+/* Columns that are summed together, so that a vector holds several; rows that are, so that a
+ * processor has several sums to go on with. */
+enum { COLUMNS = 64, ROWS = 4 };
 
-/* Adjacent lines: w of them, `apart`; their voxels are `step` apart. */
-typedef struct {
-    float *first;
-    int64_t step, apart;
-    int w;
-} bundle;
+/* The places of COLUMNS lines, those outside too. */
+typedef float places_row[COLUMNS];
 
-/* A thread's scratch: a bundle's places, those outside too. */
-typedef float places_row[LANES];
-
-static int64_t rows_of(const lob_box_pass *pass)
+static int64_t places_of(const lob_box_pass *pass)
 {
     return pass->radius == 0 ? 0 : pass->n + 2 * pass->radius;
 }
 
-static void gather(places_row *places, const lob_box_pass *pass, const bundle *lines)
+static int64_t block_end(const lob_box_pass *pass, int64_t b)
+{
+    const int64_t next = lob_box_block_begin(pass, b + 1);
+    return next < pass->n ? next : pass->n;
+}
+
+/* ---- columns: w adjacent lines whose voxels are `step` apart ---- */
+
+static void gather_columns(places_row *places, const lob_box_pass *pass, const float *lines,
+                           int64_t step, int w)
 {
     const int64_t r = pass->radius;
     for (int64_t i = -r; i < pass->n + r; i++) {
-        float *const row = places[i + r];
         const int64_t at = lob_edge_position(i, pass->n, pass->edge);
-        const float *const from = lines->first + at * lines->step;
-        if (at < 0)
-            for (int k = 0; k < lines->w; k++) row[k] = pass->outside;
-        else if (lines->apart == 1)
-            memcpy(row, from, (size_t)lines->w * sizeof *row);
+        if (at >= 0)
+            memcpy(places[i + r], lines + at * step, (size_t)w * sizeof *lines);
         else
-            for (int k = 0; k < lines->w; k++) row[k] = from[k * lines->apart];
+            for (int k = 0; k < w; k++) places[i + r][k] = pass->outside;
     }
 }
 
-static void add_row(double *sum, const float *row)
+/* What comes out for voxel i of each column. */
+static inline void write_columns(float *to, const lob_box_pass *pass, const double *sum, int64_t i,
+                                 int w)
 {
+    const bool clipped = pass->clips && (i < pass->radius || i >= pass->n - pass->radius);
+    if (!clipped && pass->after.identity && w == COLUMNS) {
+        const double factor = pass->factor;
 #pragma omp simd
-    for (int k = 0; k < LANES; k++) sum[k] = sum[k] + (double)row[k];
-}
-
-/* Write what the sums of voxel i of each line give. */
-static void write_row(const bundle *lines, const lob_box_pass *pass, const double *sum, int64_t i)
-{
-    float *const to = lines->first + i * lines->step;
-    for (int k = 0; k < lines->w; k++) to[k * lines->apart] = lob_box_scaled(pass, sum[k], i);
-}
-
-/* The same for adjacent lines and whole windows that are not mapped afterwards. */
-static void write_plain(const bundle *lines, double factor, const double *sum, int64_t i)
-{
-    float *const to = lines->first + i * lines->step;
-    if (lines->w == LANES && lines->apart == 1) {
-#pragma omp simd
-        for (int k = 0; k < LANES; k++) to[k] = (float)(sum[k] * factor);
+        for (int k = 0; k < COLUMNS; k++) to[k] = (float)(sum[k] * factor);
     } else {
-        for (int k = 0; k < lines->w; k++) to[k * lines->apart] = (float)(sum[k] * factor);
+        for (int k = 0; k < w; k++) to[k] = lob_box_scaled(pass, sum[k], i);
     }
 }
 
-/* Sum a bundle in place. */
-LOB_SIMD_CLONES static void sum_bundle(places_row *places, const lob_box_pass *pass,
-                                       const bundle *lines)
+/* Sum columns in place. */
+LOB_SIMD_CLONES static void sum_columns(places_row *places, const lob_box_pass *pass, float *lines,
+                                        int64_t step, int w)
 {
-    const int64_t r = pass->radius, blocks = lob_box_blocks(pass);
-    gather(places, pass, lines);
+    const int64_t window = 2 * pass->radius + 1, blocks = lob_box_blocks(pass);
+    gather_columns(places, pass, lines, step, w);
     for (int64_t b = 0; b < blocks; b++) {
-        const int64_t begin = lob_box_block_begin(pass, b);
-        const int64_t next = lob_box_block_begin(pass, b + 1);
-        const int64_t end = next < pass->n ? next : pass->n;
-        double sum[LANES] = {0};
-        for (int64_t i = begin; i <= begin + 2 * r; i++) add_row(sum, places[i]);
-        for (int64_t i = begin; i < end; i++) {
-            const bool clipped = pass->clips && (i < r || i >= pass->n - r);
-            if (clipped || !pass->after.identity)
-                write_row(lines, pass, sum, i);
-            else
-                write_plain(lines, pass->factor, sum, i);
-            if (i + 1 == end) break;
-            const float *const comes = places[i + 1 + 2 * r], *const goes = places[i];
+        const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
+        double sum[COLUMNS] = {0};
+        for (int64_t i = begin; i < begin + window; i++)
 #pragma omp simd
-            for (int k = 0; k < LANES; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
+            for (int k = 0; k < COLUMNS; k++) sum[k] = sum[k] + (double)places[i][k];
+        write_columns(lines + begin * step, pass, sum, begin, w);
+        for (int64_t i = begin + 1; i < end; i++) {
+            const float *const comes = places[i - 1 + window], *const goes = places[i - 1];
+#pragma omp simd
+            for (int k = 0; k < COLUMNS; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
+            write_columns(lines + i * step, pass, sum, i, w);
         }
     }
 }
+
+/* ---- rows: w lines whose voxels are adjacent ---- */
+
+static void gather_row(float *places, const lob_box_pass *pass, const float *line)
+{
+    const int64_t r = pass->radius, n = pass->n;
+    memcpy(places + r, line, (size_t)n * sizeof *places);
+    for (int64_t i = 0; i < r; i++) {
+        const int64_t before = lob_edge_position(i - r, n, pass->edge);
+        const int64_t after = lob_edge_position(n + i, n, pass->edge);
+        places[i] = before < 0 ? pass->outside : line[before];
+        places[r + n + i] = after < 0 ? pass->outside : line[after];
+    }
+}
+
+static inline void write_rows(float *lines, const lob_box_pass *pass, const double *sum, int64_t i,
+                              int w)
+{
+    const bool clipped = pass->clips && (i < pass->radius || i >= pass->n - pass->radius);
+    for (int k = 0; k < w; k++)
+        lines[k * pass->n + i] = !clipped && pass->after.identity ? (float)(sum[k] * pass->factor)
+                                                                  : lob_box_scaled(pass, sum[k], i);
+}
+
+/* Sum adjacent rows in place. */
+LOB_SIMD_CLONES static void sum_rows(float *places, const lob_box_pass *pass, float *lines, int w)
+{
+    const int64_t window = 2 * pass->radius + 1, blocks = lob_box_blocks(pass);
+    const int64_t pitch = places_of(pass);
+    for (int k = 0; k < w; k++) gather_row(places + k * pitch, pass, lines + k * pass->n);
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
+        double sum[ROWS] = {0};
+        for (int64_t i = begin; i < begin + window; i++)
+            for (int k = 0; k < ROWS; k++) sum[k] = sum[k] + (double)places[k * pitch + i];
+        write_rows(lines, pass, sum, begin, w);
+        for (int64_t i = begin + 1; i < end; i++) {
+            const float *const comes = places + i - 1 + window, *const goes = places + i - 1;
+            for (int k = 0; k < ROWS; k++)
+                sum[k] = lob_box_moved(sum[k], comes[k * pitch], goes[k * pitch]);
+            if (w == ROWS)
+                write_rows(lines, pass, sum, i, ROWS);
+            else
+                write_rows(lines, pass, sum, i, w);
+        }
+    }
+}
+
+/* ---- volumes ---- */
 
 /* What all threads share while a channel is summed. */
 typedef struct {
@@ -101,13 +135,32 @@ typedef struct {
     int threads;
 } work;
 
-static void read_plane(float *to, const lob_box_source *from, int64_t at, int64_t first, int64_t n)
-{
-    if (from->what == LOB_BOX_MEANS && from->type == LOB_F32 && from->map.identity) {
-        memcpy(to, (const float *)from->data + at, (size_t)n * sizeof *to);
-        return;
+#define TO_FLOAT(type, ctype, name, integer, lowest, highest)           \
+    case type: {                                                        \
+        const ctype *const data = (const ctype *)from->data + at;       \
+        for (int64_t i = 0; i < n; i++) to[i] = (float)(double)data[i]; \
+        break;                                                          \
     }
-    for (int64_t i = 0; i < n; i++) to[i] = lob_box_read(from, at + i, first + i);
+
+/* lob_box_read of n adjacent voxels, step by step. */
+LOB_SIMD_CLONES static void read_plane(float *to, const lob_box_source *from, int64_t at,
+                                       int64_t first, int64_t n)
+{
+    const uint8_t *const mask = from->mask ? from->mask + first : NULL;
+    if (from->type == LOB_F32)
+        memcpy(to, (const float *)from->data + at, (size_t)n * sizeof *to);
+    else if (from->type == LOB_F64)
+        for (int64_t i = 0; i < n; i++) to[i] = lob_filter_float(from->data, LOB_F64, at + i);
+    else
+        LOB_TYPE_SWITCH(from->type, TO_FLOAT)
+    if (!from->map.identity)
+        for (int64_t i = 0; i < n; i++) to[i] = lob_filter_mapped(to[i], &from->map);
+    if (from->what == LOB_BOX_MEANS) return;
+    const bool sums = from->what == LOB_BOX_SUMS;
+    for (int64_t i = 0; i < n; i++) {
+        const bool data = lob_box_finite(to[i]) && (!mask || mask[i]);
+        to[i] = !data ? 0.0f : sums ? to[i] : 1.0f;
+    }
 }
 
 /* Read a channel plane by plane and sum it along x and y. */
@@ -121,30 +174,28 @@ static void sum_planes(const work *w, const lob_box_source *from, int64_t channe
         float *const sums = w->sums + z * plane;
         if (lob_progress_stopped(w->stages)) continue;
         read_plane(sums, from, begins + z * plane, z * plane, plane);
-        for (int64_t y = 0; w->passes[0].radius > 0 && y < d.ny; y += LANES) {
-            const int lines = (int)(d.ny - y < LANES ? d.ny - y : LANES);
-            sum_bundle(places, &w->passes[0], &(bundle){sums + y * d.nx, 1, d.nx, lines});
-        }
-        for (int64_t x = 0; w->passes[1].radius > 0 && x < d.nx; x += LANES) {
-            const int lines = (int)(d.nx - x < LANES ? d.nx - x : LANES);
-            sum_bundle(places, &w->passes[1], &(bundle){sums + x, d.nx, 1, lines});
-        }
+        for (int64_t y = 0; w->passes[0].radius > 0 && y < d.ny; y += ROWS)
+            sum_rows(places[0], &w->passes[0], sums + y * d.nx,
+                     (int)(d.ny - y < ROWS ? d.ny - y : ROWS));
+        for (int64_t x = 0; w->passes[1].radius > 0 && x < d.nx; x += COLUMNS)
+            sum_columns(places, &w->passes[1], sums + x, d.nx,
+                        (int)(d.nx - x < COLUMNS ? d.nx - x : COLUMNS));
         lob_progress_report(w->stages, 1);
     }
 }
 
-static void sum_columns(const work *w)
+static void sum_across_planes(const work *w)
 {
     const lob_dims d = w->dims;
-    const int64_t plane = d.nx * d.ny, bundles = (plane + LANES - 1) / LANES;
+    const int64_t plane = d.nx * d.ny, bundles = (plane + COLUMNS - 1) / COLUMNS;
     if (w->passes[2].radius == 0) return;
 #pragma omp parallel for num_threads(w->threads) schedule(static)
     for (int64_t b = 0; b < bundles; b++) {
         places_row *const places = w->scratch + omp_get_thread_num() * w->scratch_rows;
-        const int64_t at = b * LANES;
-        const int lines = (int)(plane - at < LANES ? plane - at : LANES);
+        const int64_t at = b * COLUMNS;
         if (lob_progress_stopped(w->stages)) continue;
-        sum_bundle(places, &w->passes[2], &(bundle){w->sums + at, plane, 1, lines});
+        sum_columns(places, &w->passes[2], w->sums + at, plane,
+                    (int)(plane - at < COLUMNS ? plane - at : COLUMNS));
     }
 }
 
@@ -156,7 +207,7 @@ static void sum_channel(work *w, float *sums, const lob_filter_image *in,
     lob_box_passes(w->passes, in, call, what);
     w->sums = sums;
     sum_planes(w, &from, channel);
-    sum_columns(w);
+    sum_across_planes(w);
 }
 
 static void divide(const work *w, float *out, const float *weights, const lob_filter_image *in,
@@ -206,7 +257,7 @@ lob_status lob_box_cpu(const lob_filter_image *out, const lob_filter_image *in,
     float *weights = NULL;
     lob_box_passes(w.passes, in, call, LOB_BOX_MEANS);
     for (int a = 0; a < 3; a++)
-        if (rows_of(&w.passes[a]) > w.scratch_rows) w.scratch_rows = rows_of(&w.passes[a]);
+        if (places_of(&w.passes[a]) > w.scratch_rows) w.scratch_rows = places_of(&w.passes[a]);
     const int64_t rows = w.scratch_rows * context->threads;
     lob_status st = lob_budget_calloc(budget, &w.scratch, rows, sizeof *w.scratch, error);
     if (st == LOB_OK && weighs) st = lob_budget_alloc(budget, &weights, n, sizeof *weights, error);

@@ -26,7 +26,7 @@ struct box_rows {
     int most_rows;                 /* of a tile, those around too */
 };
 
-enum { BOX_TILE_X = 128, BOX_TILE_Y = 64 };
+enum { BOX_TILE_X = 128, BOX_TILE_Y = 64, ROWS_COLUMNS_THREADS = 512 };
 
 /* The part of a tile that a block reads and sums: rows that begin at voxels of the input. */
 struct box_tile {
@@ -49,6 +49,17 @@ static __device__ inline box_tile tile_of(const box_rows &p, int64_t number)
     return t;
 }
 
+/* Place i of a row, which lies outside. */
+static __device__ inline void fetch_beside(float *to, const box_rows &p, int64_t row, int64_t first,
+                                           int i)
+{
+    const int64_t at = lob_edge_position(first + i, p.x.n, p.x.edge);
+    if (at < 0)
+        to[i] = p.x.outside;
+    else
+        box_fetch(to + i, p.in, row + at);
+}
+
 /* Read the tile's rows; row_of(j) is the first voxel of its row j, or -1: what is outside. */
 template <typename ROW>
 static __device__ inline void read_rows(float *places, const box_rows &p, const box_tile &t,
@@ -56,21 +67,16 @@ static __device__ inline void read_rows(float *places, const box_rows &p, const 
 {
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     const int width = (int)(t.end - t.begin + 2 * p.x.radius);
-    const bool inside = t.first >= 0 && t.first + width <= p.x.n;
-    for (int j = warp; j < t.rows; j += BOX_WARPS) {
+    const int inside = t.first < 0 ? (int)-t.first : 0;
+    const int outside = t.first + width > p.x.n ? (int)(p.x.n - t.first) : width;
+    for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP) {
         const int64_t row = row_of(j);
         float *const to = places + j * p.places_pitch;
         if (row < 0) continue;
-        if (inside && p.in.floats) {
-            const float *const from = p.in.floats + row + t.first;
-#pragma unroll 5
-            for (int i = lane; i < width; i += WARP) to[i] = from[i];
-            continue;
-        }
-        for (int i = lane; i < width; i += WARP) {
-            const int64_t at = lob_edge_position(t.first + i, p.x.n, p.x.edge);
-            to[i] = at < 0 ? p.x.outside : box_value(p.in, row + at);
-        }
+        for (int i = inside + lane; i < outside; i += WARP)
+            box_fetch(to + i, p.in, row + t.first + i);
+        for (int i = lane; i < inside; i += WARP) fetch_beside(to, p, row, t.first, i);
+        for (int i = outside + lane; i < width; i += WARP) fetch_beside(to, p, row, t.first, i);
     }
 }
 
@@ -80,16 +86,16 @@ static __device__ inline void sum_rows(float *means, const float *places, const 
                                        const box_tile &t, ROW row_of)
 {
     const int tasks = t.rows * (int)(t.b1 - t.b0);
-    for (int task = (int)threadIdx.x; task < tasks; task += BOX_THREADS) {
+    for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
         const int j = task % t.rows;
         const int64_t b = t.b0 + task / t.rows, begin = lob_box_block_begin(&p.x, b);
         const int64_t end = box_block_end(p.x, b);
-        float *const to = means + j * p.means_pitch - t.begin;
+        float *const to = means + j * p.means_pitch + (begin - t.begin);
         if (row_of(j) < 0)
-            for (int64_t i = begin; i < end; i++) to[i] = p.y.outside;
+            for (int64_t i = 0; i < end - begin; i++) to[i] = p.y.outside;
         else
-            box_sum_block(p.x, places + j * p.places_pitch + (begin - t.begin), 1, begin, end,
-                          [&](int64_t i, float value) { to[i] = value; });
+            box_sum_block(to, 1, p.x, places + j * p.places_pitch + (begin - t.begin), 1, begin,
+                          end);
     }
 }
 
@@ -103,15 +109,16 @@ static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_r
     t.rows = (int)(first + p.tile_y < p.rows ? p.tile_y : p.rows - first);
     const auto row_of = [&](int j) { return (first + j) * p.x.n; };
     read_rows(shared, p, t, row_of);
-    __syncthreads();
+    box_arrived();
     sum_rows(means, shared, p, t, row_of);
     __syncthreads();
-    for (int j = warp; j < t.rows; j += BOX_WARPS)
+    for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
         for (int64_t i = t.begin + lane; i < t.end; i += WARP)
             p.out[(first + j) * p.x.n + i] = means[j * p.means_pitch + (i - t.begin)];
 }
 
-static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_columns_kernel(const box_rows p)
+static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
+    rows_columns_kernel(const box_rows p)
 {
     extern __shared__ float shared[];
     float *const means = shared + p.most_rows * p.places_pitch;
@@ -127,17 +134,16 @@ static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_columns_kernel(con
         return at < 0 ? (int64_t)-1 : plane + at * p.x.n;
     };
     read_rows(shared, p, t, row_of);
-    __syncthreads();
+    box_arrived();
     sum_rows(means, shared, p, t, row_of);
     __syncthreads();
     const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
-    for (int task = (int)threadIdx.x; task < tasks; task += BOX_THREADS) {
+    for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
         const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
         const int column = task % width;
-        float *const to = p.out + plane + t.begin + column;
-        box_sum_block(p.y, means + (begin - r - first) * p.means_pitch + column, p.means_pitch,
-                      begin, box_block_end(p.y, b),
-                      [&](int64_t i, float value) { to[i * p.x.n] = value; });
+        box_sum_block(p.out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y,
+                      means + (begin - r - first) * p.means_pitch + column, p.means_pitch, begin,
+                      box_block_end(p.y, b));
     }
 }
 
@@ -177,7 +183,10 @@ static lob_status run_rows_columns(lob_device *device, const box_rows &p, int64_
     const int64_t grid = p.rows * p.tiles_y * p.tiles_x;
     if (grid > INT32_MAX) return lob_device_too_large(error);
     LOB_TRY(lob_allow_shared(rows_columns_kernel, BOX_SHARED, error));
-    return lob_launch(device, rows_columns_kernel, "box along rows and columns", grid, BOX_THREADS,
+    /* Threads for all blocks of sums along x at once. */
+    const int64_t tasks = (p.most_rows * p.tile_x + WARP - 1) / WARP * WARP;
+    const int threads = tasks < ROWS_COLUMNS_THREADS ? (int)tasks : ROWS_COLUMNS_THREADS;
+    return lob_launch(device, rows_columns_kernel, "box along rows and columns", grid, threads,
                       (size_t)shared, p, error);
 }
 

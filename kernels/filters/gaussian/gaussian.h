@@ -16,14 +16,17 @@
  *
  * Coarse axes: sigma of LOB_GAUSSIAN_COARSE voxels or more, unless options->exact forbids it or the
  * axis is too short to gain by it. Smoothing by sigma is smoothing twice by s = sigma / sqrt(2);
- * what the first one leaves has no detail finer than a few voxels, so only every m-th voxel of it
- * is computed, with m = floor(s / .85), and the second one reads these (Burt, Fast Filter
- * Transforms for Image Processing, 1981). Weights of the second smoothing add up to 1 at every
- * voxel. What is lost is the overlap of the Gaussian's spectrum at the sampling rate,
- * 2 exp(-2 pi^2 .85^2) = 1.3e-6, less than what cutting the exact kernel at 4 sigma leaves out:
- * 6e-5 per axis. The result is within 2e-4 of the exact one for three axes, as a share of the range
- * of the values; derivatives are within 3e-3 of their largest possible value. An axis costs about
- * 20 products per voxel of what it reads and writes, however large sigma is.
+ * what the first one leaves has no fine detail, so only every m-th voxel of it is computed, with
+ * m = floor(s), and the second one reads these (Burt, Fast Filter Transforms for Image Processing,
+ * 1981). Both are cut at 4.5 s. Weights of the second smoothing add up to 1 at every voxel, those
+ * of derivatives to 0. What is lost is the overlap of the spectra of neighbouring samplings,
+ * exp(-pi^2 (s / m)^2) <= 5.2e-5, and what the exact kernel leaves out at 4 sigma, 6e-5. Of weights
+ * whose absolute values add up to 1, differences from the exact ones add up to at most 1.5e-4 per
+ * axis (order 1: 8e-4, order 2: 3e-3); so a mean is within 8e-5 of the range of the values per
+ * axis. An axis costs about 24 products per voxel that it reads and writes, however large sigma is.
+ *
+ * Second derivatives have scipy's weights on exact axes, which add up to nearly 0 where sigma is 1
+ * or more, and not below: there laplacian of a constant is not 0.
  *
  * No data: outside the mask, NaN or infinite. gaussian divides the weighted sum of data by the sum
  * of the weights on data; filters.h says what happens to what is no data. For gradient and
@@ -53,9 +56,9 @@ LOB_BEGIN_DECLS
  *   call  in   before gives values whose size is at most 2^120; finite decides by which formula the
  *              result is computed, so it has to be the same for all slabs of an image
  *
- * Working memory: with everything data 0 bytes a voxel for gaussian and 4 for the others, 8 for
- * each where anything is not; at most 4 more with coarse axes.
- * Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
+ * Working memory, bytes a voxel: gaussian 0, or 4 where something is no data; the others 4, or 8.
+ * The same on a GPU, but gaussian 4. With coarse axes up to 8 in place of 4, mostly less than 3;
+ * with radii that only a slow kernel takes, 8 on a GPU. Returns LOB_OK, LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_gaussian_cpu(const lob_filter_image *out, const lob_filter_image *in,
                             const lob_filter_call *call, const lob_context *context,

@@ -70,7 +70,10 @@ static __global__ void __launch_bounds__(COARSE_THREADS) reduce_kernel(coarse_pa
         float sum[RING] = {};
         /* sum[a] is that of sample q + a. */
         for (int64_t q = from - RING + 1; q < to; q++) {
-            for (int64_t p = 0; p < c.m; p += AHEAD) {
+            /* What is outside of a renormalised edge adds nothing. */
+            const bool nothing = c.pass.edge == LOB_EDGE_RENORMALISE &&
+                                 ((q + 1) * c.m <= 0 || q * c.m >= c.pass.op.n_in);
+            for (int64_t p = nothing ? c.m : 0; p < c.m; p += AHEAD) {
                 float value[AHEAD];
                 read_ahead<FLOATS>(value, c, in, q * c.m + p, c.m - p);
 #pragma unroll
@@ -117,18 +120,23 @@ static __global__ void __launch_bounds__(COARSE_THREADS) expand_kernel(coarse_pa
             const float next =
                 q + 1 < to ? gaussian_summand_at<FLOATS>(c.job.source, in + more * c.step) : 0.0f;
             for (int64_t p = 0; p < n; p++) {
-                const float *const row = c.job.tables + op.weights + p * taps;
+                const float4 *const row = (const float4 *)(c.job.tables + op.weights + p * RING);
                 const int64_t i = q * c.m + p;
                 float sum = 0.0f;
 #pragma unroll
-                for (int t = 0; t < RING; t++)
-                    if (t < taps) sum = fmaf(row[t], sample[t], sum);
+                for (int t = 0; t < RING; t += 4) {
+                    const float4 w = row[t / 4];
+                    sum = fmaf(w.x, sample[t], sum);
+                    sum = fmaf(w.y, sample[t + 1], sum);
+                    sum = fmaf(w.z, sample[t + 2], sum);
+                    sum = fmaf(w.w, sample[t + 3], sum);
+                }
                 if (op.scale >= 0) sum = sum * c.job.tables[op.scale + i];
                 gaussian_write<SUMS>(c.job.out, c.job.finish, out + i * c.step, sum + 0.0f);
             }
 #pragma unroll
             for (int t = 0; t < RING; t++)
-                sample[t] = t + 1 < taps ? sample[t + 1 < RING ? t + 1 : t] : next;
+                sample[t] = t + 1 == taps ? next : t + 1 < taps ? sample[(t + 1) % RING] : 0.0f;
         }
     }
 }

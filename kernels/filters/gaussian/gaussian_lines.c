@@ -71,7 +71,7 @@ static void point_to_rows(const float **rows, const lob_gaussian_pass *pass, con
 static void sum_rows(float *sums, const lob_gaussian_job *job, const lob_line_op *op, int64_t i,
                      const float *const *rows, int64_t at, int64_t n)
 {
-    const float *const row = job->tables + op->weights + i % op->up * op->taps;
+    const float *const row = job->tables + op->weights + i % op->up * op->pitch;
     const float scale = op->scale >= 0 ? job->tables[op->scale + i] : 1.0f;
     lob_weighted_rows(sums, rows + i / op->up * op->down, row, op->taps, scale, at, n);
 }

@@ -22,7 +22,7 @@ static __global__ void __launch_bounds__(LINE_THREADS) lines_kernel(lines_params
         /* Lines of the same place before and after: only their length differs. */
         const int64_t below = v % l.step, rest = v / l.step, i = rest % op.n_out;
         const int64_t line = rest / op.n_out * op.n_in * l.step + below;
-        const float *const row = l.job.tables + op.weights + i % op.up * op.taps;
+        const float *const row = l.job.tables + op.weights + i % op.up * op.pitch;
         const int64_t start = i / op.up * op.down + op.first;
         float sum = 0.0f;
         for (int64_t t = 0; t < op.taps; t++) {

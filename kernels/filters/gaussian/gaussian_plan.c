@@ -104,6 +104,7 @@ static void make_smooth(lob_gaussian_plan *plan, lob_gaussian_axis *a, int order
 {
     lob_line_op *const op = &a->smooth[order];
     *op = (lob_line_op){a->n, a->n, 1, 1, -a->radius, 2 * a->radius + 1, .scale = -1};
+    op->pitch = op->taps;
     op->weights = take(plan, op->taps);
     if (plan->tables)
         fill_row(plan->tables + op->weights, op->taps, -(double)a->radius, 1, a->radius, a->sigma,
@@ -118,6 +119,7 @@ static void make_reduce(lob_gaussian_plan *plan, lob_gaussian_axis *a)
     lob_line_op *const op = &a->reduce;
     *op = (lob_line_op){
         a->n, a->samples, 1, a->m, -a->m * a->before - a->radius, 2 * a->radius + 1, .scale = -1};
+    op->pitch = op->taps;
     op->weights = take(plan, op->taps);
     a->reduce_ring = take(plan, a->m * LOB_GAUSSIAN_RING);
     if (!plan->tables) return;
@@ -138,9 +140,10 @@ static void make_expand(lob_gaussian_plan *plan, lob_gaussian_axis *a, int order
     const int64_t after = (a->radius + a->m - 1) / a->m;
     lob_line_op *const op = &a->expand[order];
     *op = (lob_line_op){a->samples, a->n, a->m, 1, 0, a->before + after + 1, .scale = -1};
-    op->weights = take(plan, op->up * op->taps);
+    op->pitch = LOB_GAUSSIAN_RING;
+    op->weights = take(plan, op->up * op->pitch);
     for (int64_t p = 0; plan->tables && p < a->m; p++)
-        fill_row(plan->tables + op->weights + p * op->taps, op->taps,
+        fill_row(plan->tables + op->weights + p * op->pitch, op->pitch,
                  -(double)(a->before * a->m + p), (double)a->m, a->radius, s, order, true);
 }
 
@@ -151,7 +154,7 @@ static void make_expand(lob_gaussian_plan *plan, lob_gaussian_axis *a, int order
 static double weight_inside(const lob_gaussian_plan *plan, const lob_line_op *op, int64_t i,
                             const double *ones)
 {
-    const float *row = plan->tables + op->weights + i % op->up * op->taps;
+    const float *row = plan->tables + op->weights + i % op->up * op->pitch;
     const int64_t start = i / op->up * op->down + op->first;
     double sum = 0;
     for (int64_t t = 0; t < op->taps; t++)

@@ -6,7 +6,7 @@
  *
  *     scale[i] * sum over t in [0, taps) of row[t] * in[i / up * down + first + t]
  *
- * where row is weights + i % up * taps, scale may be left out, and positions outside of [0, n_in)
+ * where row is weights + i % up * pitch, scale may be left out, and positions outside of [0, n_in)
  * are read by the rule for edges.
  *
  *   exact axis    up 1, down 1: smooth[order]
@@ -23,7 +23,8 @@ LOB_BEGIN_DECLS
 /* Addresses are positions in the plan's tables, -1 for none. */
 typedef struct {
     int64_t n_in, n_out, up, down, first, taps;
-    int64_t weights; /* up * taps */
+    int64_t pitch;   /* >= taps; of expand LOB_GAUSSIAN_RING, and the weights between are 0 */
+    int64_t weights; /* up * pitch, a multiple of 4 */
     int64_t scale;   /* n_out */
 } lob_line_op;
 

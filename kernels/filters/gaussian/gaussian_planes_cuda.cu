@@ -12,7 +12,8 @@
 namespace lob::filters
 {
 
-enum { STRIP = 128, BATCH = 8, ALONG_X = 8 };
+/* TURNS batches are in shared memory: one is summed while the others are on their way. */
+enum { STRIP = 128, BATCH = 8, ALONG_X = 8, TURNS = 4 };
 static_assert(STRIP == BATCH * (STRIP / ALONG_X), "a thread for every sum along x");
 
 template <int R> struct plane_params {
@@ -33,8 +34,9 @@ template <int R> struct plane_strip {
     static constexpr int WIDTH = STRIP + 2 * R, PITCH = WIDTH + (WIDTH % 8 == 0 ? 4 : 8),
                          SMOOTH_PITCH = STRIP + 4;
     static_assert(R % 4 == 0 && PITCH % 8 == 4 && SMOOTH_PITCH % 8 == 4);
-    alignas(16) float in[2][BATCH * PITCH]; /* by turns */
+    alignas(16) float in[TURNS][BATCH * PITCH];
     alignas(16) float smooth[BATCH * SMOOTH_PITCH];
+    int position[WIDTH]; /* in a row; -1: outside */
 };
 
 /* A block's place. */
@@ -44,31 +46,42 @@ struct plane_place {
     int x0;
 };
 
-/* Begin to read BATCH rows from row `first` on. */
+/* Read four neighbouring floats of a row into shared memory; x is the first one's position. */
 template <int R, bool FLOATS>
-static __device__ void fetch_rows(float *in, const plane_params<R> &p, const plane_place &place,
-                                  int64_t first)
+static __device__ inline void fetch_four(float *to, const int *position, const plane_params<R> &p,
+                                         int64_t line, bool outside, int x)
 {
-    constexpr int PITCH = plane_strip<R>::PITCH, FOURS = plane_strip<R>::WIDTH / 4;
-    const int nx = (int)p.dims.nx;
-    for (int i = threadIdx.x; i < BATCH * FOURS; i += STRIP) {
-        const int row = i / FOURS, column = i % FOURS * 4, x = place.x0 - R + column;
-        const int64_t y = lob_edge_position(first + row, p.dims.ny, p.edge);
-        float *const to = in + row * PITCH + column;
-        const int64_t line = place.plane + y * nx;
-        if (FLOATS && p.aligned && y >= 0 && x >= 0 && x < nx) {
-            const float *const from = (const float *)p.job.source.data + line + x;
-            __pipeline_memcpy_async(to, from, 16);
-            continue;
-        }
+    if (FLOATS && p.aligned && !outside && x >= 0 && x < (int)p.dims.nx) {
+        __pipeline_memcpy_async(to, (const float *)p.job.source.data + line + x, 16);
+        return;
+    }
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const int at = (int)lob_edge_position(x + k, nx, p.edge);
-            to[k] = at < 0 || y < 0 ? p.outside_x
-                                    : gaussian_summand_at<FLOATS>(p.job.source, line + at);
+    for (int k = 0; k < 4; k++)
+        to[k] = outside || position[k] < 0
+                    ? p.outside_x
+                    : gaussian_summand_at<FLOATS>(p.job.source, line + position[k]);
+}
+
+/* Begin to read BATCH rows from row `first` on; a warp takes some of them. */
+template <int R, bool FLOATS>
+static __device__ inline void fetch_rows(float *in, const int *position, const plane_params<R> &p,
+                                         const plane_place &place, int64_t first)
+{
+    constexpr int WARPS = STRIP / WARP;
+    const int warp = (int)threadIdx.x / WARP, column = (int)threadIdx.x % WARP * 4;
+#pragma unroll
+    for (int r = 0; r < BATCH / WARPS; r++) {
+        const int row = r * WARPS + warp;
+        const int64_t y = lob_edge_position(first + row, p.dims.ny, p.edge);
+        const int64_t line = place.plane + y * p.dims.nx;
+        float *const to = in + row * plane_strip<R>::PITCH;
+#pragma unroll
+        for (int from = 0; from < plane_strip<R>::WIDTH; from += 4 * WARP) {
+            const int c = from + column;
+            if (c < plane_strip<R>::WIDTH)
+                fetch_four<R, FLOATS>(to + c, position + c, p, line, y < 0, place.x0 - R + c);
         }
     }
-    __pipeline_commit();
 }
 
 /* Along x: eight neighbouring threads take the same columns of eight rows. */
@@ -134,7 +147,10 @@ static __device__ inline void smooth_column(float *sum, const plane_strip<R> &st
 }
 
 template <int R, bool FLOATS, bool SUMS>
-static __global__ void __launch_bounds__(STRIP) planes_kernel(plane_params<R> p)
+static __global__ void __launch_bounds__(STRIP, FLOATS ? (R <= 8    ? 7
+                                                          : R <= 16 ? 5
+                                                                    : 4)
+                                                       : 1) planes_kernel(plane_params<R> p)
 {
     __shared__ plane_strip<R> strip;
     for (int64_t block = blockIdx.x; block < p.blocks; block += gridDim.x) {
@@ -147,18 +163,31 @@ static __global__ void __launch_bounds__(STRIP) planes_kernel(plane_params<R> p)
         float sum[2 * R + BATCH];
 #pragma unroll
         for (int k = 0; k < 2 * R + BATCH; k++) sum[k] = 0.0f;
+        __syncthreads();
+        for (int i = threadIdx.x; i < plane_strip<R>::WIDTH; i += STRIP)
+            strip.position[i] = (int)lob_edge_position(place.x0 - R + i, p.dims.nx, p.edge);
+        __syncthreads();
+        const int64_t begin = place.from - R, end = place.to + R;
+#pragma unroll
+        for (int t = 0; t < TURNS - 1; t++) {
+            if (begin + t * BATCH < end)
+                fetch_rows<R, FLOATS>(strip.in[t], strip.position, p, place, begin + t * BATCH);
+            __pipeline_commit();
+        }
         int turn = 0;
-        fetch_rows<R, FLOATS>(strip.in[0], p, place, place.from - R);
-        for (int64_t first = place.from - R; first - R < place.to; first += BATCH, turn ^= 1) {
-            __pipeline_wait_prior(0);
+        for (int64_t first = begin; first < end; first += BATCH) {
+            __pipeline_wait_prior(TURNS - 2);
             __syncthreads(); /* rows are there, and nobody reads those before */
-            if (first + BATCH - R < place.to)
-                fetch_rows<R, FLOATS>(strip.in[turn ^ 1], p, place, first + BATCH);
+            const int64_t ahead = first + (TURNS - 1) * BATCH;
+            if (ahead < end)
+                fetch_rows<R, FLOATS>(strip.in[(turn + TURNS - 1) % TURNS], strip.position, p,
+                                      place, ahead);
+            __pipeline_commit();
             smooth_rows(strip, strip.in[turn], p, place, first);
             __syncthreads();
             smooth_column<R, SUMS>(sum, strip, p, place, first);
+            turn = (turn + 1) % TURNS;
         }
-        __syncthreads();
     }
 }
 

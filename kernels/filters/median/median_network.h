@@ -24,13 +24,15 @@
     X(0, 6) X(3, 6) X(2, 8) X(2, 3) X(8, 6) X(1, 7) X(5, 7) X(4, 5) X(1, 2) X(4, 3) X(5, 8) X(7, 6)
 #define LOB_NINE_ORDER(X) X(0, 0) X(1, 1) X(2, 2) X(3, 4) X(4, 3) X(5, 5) X(6, 8) X(7, 7) X(8, 6)
 
-/* Places 0..8 and 9..17 hold nines. */
-#define LOB_MERGE_9_9(X)                                                                          \
-    X(0, 9)                                                                                       \
-    X(8, 17)                                                                                      \
-    X(8, 9) X(4, 13) X(4, 8) X(13, 9) X(2, 11) X(6, 15) X(6, 11) X(2, 4) X(6, 8) X(11, 13)        \
-        X(15, 9) X(1, 10) X(5, 14) X(5, 10) X(3, 12) X(7, 16) X(7, 12) X(3, 5) X(7, 10) X(12, 14) \
-            X(1, 2) X(3, 4) X(5, 6) X(7, 8) X(10, 11) X(12, 13) X(14, 15) X(16, 9)
+/* Places 0..8 and 9..17 hold nines: their even places, their odd places, and both. */
+#define LOB_MERGE_9_9(X) LOB_MERGE_EVEN(X) LOB_MERGE_ODD(X) LOB_MERGE_BOTH(X)
+#define LOB_MERGE_EVEN(X) \
+    X(0, 9)               \
+    X(8, 17)              \
+    X(8, 9) X(4, 13) X(4, 8) X(13, 9) X(2, 11) X(6, 15) X(6, 11) X(2, 4) X(6, 8) X(11, 13) X(15, 9)
+#define LOB_MERGE_ODD(X) \
+    X(1, 10) X(5, 14) X(5, 10) X(3, 12) X(7, 16) X(7, 12) X(3, 5) X(7, 10) X(12, 14)
+#define LOB_MERGE_BOTH(X) X(1, 2) X(3, 4) X(5, 6) X(7, 8) X(10, 11) X(12, 13) X(14, 15) X(16, 9)
 
 /* The ten: X(rank from 0, place). */
 #define LOB_TEN_ORDER(X) \

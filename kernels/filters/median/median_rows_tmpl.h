@@ -23,11 +23,15 @@ typedef struct {
     KEY nine[4][9][LOB_MEDIAN_STRIP];
 } NAMED(network_);
 
-/* Of a selection: what is sought for each voxel of the strip, then a line and its data. */
+/* Of a selection, for each voxel of the strip: data around it, the rank that is sought, keys found
+ * below; the median's key so far, and the key that is tried. */
 typedef struct {
-    int64_t rank[LOB_MEDIAN_STRIP], below[LOB_MEDIAN_STRIP];
+    int64_t data[LOB_MEDIAN_STRIP], wanted[LOB_MEDIAN_STRIP], below[LOB_MEDIAN_STRIP];
     KEY key[LOB_MEDIAN_STRIP], tried[LOB_MEDIAN_STRIP];
-    COUNT count[LOB_MEDIAN_STRIP];
+    COUNT count[LOB_MEDIAN_STRIP]; /* what below lacks */
+    int64_t counted;               /* places in each of them */
+    KEY some, varying;             /* a key, and the bits in which keys that are held differ */
+    uint8_t present[LOB_MEDIAN_STRIP + 2 * LOB_FILTER_MAX_ALONG]; /* of a line's places */
 } NAMED(select_);
 
 /* ---- reading ---- */
@@ -207,45 +211,58 @@ static void NAMED(by_network_)(const lob_median_rows *m, NAMED(network_) * s, in
 
 /* ---- selection ---- */
 
-/* Add to below[x] how many of line[x] .. line[x + 2r] are less than tried[x]. */
+static void NAMED(flush_)(NAMED(select_) * s, int64_t w)
+{
+    for (int64_t x = 0; x < w; x++) s->below[x] += (int64_t)s->count[x];
+    memset(s->count, 0, (size_t)w * sizeof *s->count);
+    s->counted = 0;
+}
+
+/* Count how many of line[x] .. line[x + 2r] are less than tried[x]. */
 LOB_SIMD_CLONES static void NAMED(count_)(NAMED(select_) * s, const KEY *line, int64_t w, int64_t r)
 {
     COUNT *const count = s->count;
     const KEY *const tried = s->tried;
-    memset(count, 0, (size_t)w * sizeof *count);
-    for (int64_t i = 0; i <= 2 * r; i++)
+    const int64_t places = 2 * r + 1;
+    int64_t i = 0;
+    if (s->counted + places > (int64_t)((COUNT) ~(COUNT)0 >> 1)) NAMED(flush_)(s, w);
+    s->counted += places;
+    for (; i + 4 <= places; i += 4)
 #pragma omp simd
-        for (int64_t x = 0; x < w; x++) count[x] += line[x + i] < tried[x];
-    for (int64_t x = 0; x < w; x++) s->below[x] += (int64_t)count[x];
+        for (int64_t x = 0; x < w; x++) {
+            const KEY *const k = line + x + i;
+            const KEY t = tried[x];
+            const COUNT two = (COUNT)((COUNT)(k[0] < t) + (COUNT)(k[1] < t));
+            const COUNT more = (COUNT)((COUNT)(k[2] < t) + (COUNT)(k[3] < t));
+            count[x] = (COUNT)(count[x] + two + more);
+        }
+    for (; i < places; i++)
+#pragma omp simd
+        for (int64_t x = 0; x < w; x++) count[x] = (COUNT)(count[x] + (line[x + i] < tried[x]));
 }
 
-/* Data among the places of a row, for each voxel's window. */
-static void NAMED(count_data_)(NAMED(select_) * s, const lob_median_rows *m, int64_t row, int64_t x,
-                               int64_t w)
+/* Read the places of a row, with the largest key where there is no data, and add to data[x] how
+ * many of the window of x hold data. */
+static void NAMED(read_line_)(NAMED(select_) * s, KEY *keys, const lob_median_rows *m, int64_t row,
+                              int64_t x, int64_t w)
 {
-    const int64_t r = m->radius[0], nx = m->dims.nx;
-    int64_t inside = 0;
-    for (int64_t i = -r; i < w + r; i++) {
-        const int64_t enters = lob_edge_position(x + i, nx, m->edge);
-        const int64_t leaves = lob_edge_position(x + i - 2 * r - 1, nx, m->edge);
-        const bool constant = m->edge == LOB_EDGE_CONSTANT;
-        inside += enters < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + enters);
-        if (i - 2 * r - 1 >= -r)
-            inside -= leaves < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + leaves);
-        if (i >= r) s->rank[i - r] += inside;
-    }
-}
-
-/* Keys of a row's places, with the largest key where there is no data. */
-static void NAMED(data_line_)(KEY *keys, const lob_median_rows *m, int64_t row, int64_t x,
-                              int64_t w)
-{
+    const int64_t r = m->radius[0], nx = m->dims.nx, n = w + 2 * r;
     const bool constant = m->edge == LOB_EDGE_CONSTANT;
-    const int64_t r = m->radius[0];
-    NAMED(line_)(keys, m, row, x - r, w + 2 * r, m->edge, constant ? NAMED(edge_key_)(m) : KEY_MAX);
-    for (int64_t i = 0; m->gaps && row >= 0 && i < w + 2 * r; i++) {
-        const int64_t at = lob_edge_position(x - r + i, m->dims.nx, m->edge);
-        if (at >= 0 && !NAMED(is_data_)(m, row + at)) keys[i] = KEY_MAX;
+    const bool inside = x >= r && x + w + r <= nx;
+    int64_t here = 0;
+    NAMED(line_)(keys, m, row, x - r, n, m->edge, constant ? NAMED(edge_key_)(m) : KEY_MAX);
+    if (!m->gaps && (inside || m->edge != LOB_EDGE_RENORMALISE)) {
+        for (int64_t i = 0; i < w; i++) s->data[i] += 2 * r + 1;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = inside ? x - r + i : lob_edge_position(x - r + i, nx, m->edge);
+        s->present[i] = at < 0 || row < 0 ? constant : NAMED(is_data_)(m, row + at);
+        if (!s->present[i]) keys[i] = KEY_MAX;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        here += s->present[i];
+        if (i >= 2 * r) s->data[i - 2 * r] += here, here -= s->present[i - 2 * r];
     }
 }
 
@@ -256,10 +273,17 @@ static bool NAMED(held_)(const lob_median_rows *m, int64_t w)
     return lines * (double)(w + 2 * m->radius[0]) * sizeof(KEY) <= LOB_MEDIAN_HELD;
 }
 
-/* One visit of all rows of a neighbourhood: what for is told by the callers. */
-enum { NAMED(READ_), NAMED(RANK_), NAMED(COUNT_) };
+/* Which bits vary among the keys of a line. */
+static void NAMED(vary_)(NAMED(select_) * s, const KEY *line, int64_t n)
+{
+    KEY varying = 0;
+    for (int64_t i = 0; i < n; i++) varying |= line[i] ^ s->some;
+    s->varying |= varying;
+}
 
-static void NAMED(visit_)(int what, const lob_median_rows *m, NAMED(select_) * s, KEY *lines,
+/* Visit all rows of a neighbourhood: first to read them and to find the ranks, then to count. Keys
+ * that are not held are read anew each time. */
+static void NAMED(visit_)(bool count, const lob_median_rows *m, NAMED(select_) * s, KEY *lines,
                           int64_t x, int64_t w, int64_t y, int64_t z)
 {
     const int64_t *r = m->radius, stride = w + 2 * r[0];
@@ -269,12 +293,36 @@ static void NAMED(visit_)(int what, const lob_median_rows *m, NAMED(select_) * s
         for (int64_t dy = -r[1]; dy <= r[1]; dy++) {
             const int64_t row = NAMED(row_)(m, y + dy, z + dz, m->edge);
             if (row < 0 && m->edge == LOB_EDGE_RENORMALISE) continue;
-            if (what == NAMED(RANK_)) NAMED(count_data_)(s, m, row, x, w);
-            if (what == NAMED(READ_) || (what == NAMED(COUNT_) && !held))
-                NAMED(data_line_)(line, m, row, x, w);
-            if (what == NAMED(COUNT_)) NAMED(count_)(s, line, w, r[0]);
+            if (!count || !held) NAMED(read_line_)(s, line, m, row, x, w);
+            if (!count && line == lines) s->some = line[0];
+            if (!count && held) NAMED(vary_)(s, line, stride);
+            if (count) NAMED(count_)(s, line, w, r[0]);
             if (held) line += stride;
         }
+}
+
+/* The bits of the keys, from the highest on. A bit in which no keys differ needs no count. */
+static void NAMED(bisect_)(const lob_median_rows *m, NAMED(select_) * s, KEY *lines, int64_t x,
+                           int64_t w, int64_t y, int64_t z)
+{
+    for (int bit = WIDTH - 1; bit >= 0; bit--) {
+        const KEY one = (KEY)((KEY)1 << bit);
+        if (!(s->varying & one)) {
+            for (int64_t i = 0; i < w; i++) s->key[i] |= s->some & one;
+            continue;
+        }
+        memset(s->below, 0, (size_t)w * sizeof *s->below);
+        for (int64_t i = 0; i < w; i++) s->tried[i] = s->key[i] | one;
+        NAMED(visit_)(true, m, s, lines, x, w, y, z);
+        NAMED(flush_)(s, w);
+        for (int64_t i = 0; i < w; i++)
+            if (s->below[i] < s->wanted[i]) s->key[i] = s->tried[i];
+    }
+}
+
+static bool NAMED(is_kept_)(const lob_median_rows *m, int64_t voxel, int64_t rank)
+{
+    return rank == 0 || (m->mask && !m->mask[voxel]);
 }
 
 /* Select the medians of w voxels of a row. */
@@ -283,23 +331,36 @@ static void NAMED(select_row_)(const lob_median_rows *m, NAMED(select_) * s, int
 {
     const int64_t at = (z * m->dims.ny + y) * m->dims.nx + x;
     KEY *const lines = (KEY *)(s + 1);
-    memset(s->rank, 0, (size_t)w * sizeof *s->rank);
-    memset(s->key, 0, (size_t)w * sizeof *s->key);
-    NAMED(visit_)(NAMED(RANK_), m, s, lines, x, w, y, z);
-    for (int64_t i = 0; i < w; i++) s->rank[i] = lob_median_rank(s->rank[i]);
-    if (NAMED(held_)(m, w)) NAMED(visit_)(NAMED(READ_), m, s, lines, x, w, y, z);
-    for (int bit = WIDTH - 1; bit >= 0; bit--) {
-        memset(s->below, 0, (size_t)w * sizeof *s->below);
-        for (int64_t i = 0; i < w; i++) s->tried[i] = (KEY)(s->key[i] | (KEY)1 << bit);
-        NAMED(visit_)(NAMED(COUNT_), m, s, lines, x, w, y, z);
-        for (int64_t i = 0; i < w; i++)
-            if (s->below[i] < s->rank[i]) s->key[i] = s->tried[i];
-    }
-    for (int64_t i = 0; i < w; i++) {
-        const bool kept = s->rank[i] == 0 || (m->mask && !m->mask[at + i]);
-        if (kept) s->key[i] = NAMED(lob_key_)(NAMED(bits_)(m->in, at + i), m->kind);
-    }
+    memset(s, 0, sizeof *s);
+    NAMED(visit_)(false, m, s, lines, x, w, y, z);
+    for (int64_t i = 0; i < w; i++) s->wanted[i] = lob_median_rank(s->data[i]);
+    if (!NAMED(held_)(m, w)) s->varying = KEY_MAX;
+    NAMED(bisect_)(m, s, lines, x, w, y, z);
+    for (int64_t i = 0; i < w; i++)
+        if (NAMED(is_kept_)(m, at + i, s->wanted[i]))
+            s->key[i] = NAMED(lob_key_)(NAMED(bits_)(m->in, at + i), m->kind);
     NAMED(store_)(m, at, s->key, w);
+}
+
+/* The median of one voxel with at most 27 places, some of which lie where nothing is. */
+static void NAMED(median_of_few_)(const lob_median_rows *m, int64_t x, int64_t y, int64_t z)
+{
+    const int64_t *r = m->radius, at = (z * m->dims.ny + y) * m->dims.nx + x;
+    KEY keys[27];
+    int n = 0;
+    for (int64_t dz = -r[2]; dz <= r[2]; dz++)
+        for (int64_t dy = -r[1]; dy <= r[1]; dy++) {
+            const int64_t row = NAMED(row_)(m, y + dy, z + dz, m->edge);
+            for (int64_t dx = row < 0 ? r[0] + 1 : -r[0]; dx <= r[0]; dx++) {
+                const int64_t px = lob_edge_position(x + dx, m->dims.nx, m->edge);
+                if (px < 0) continue;
+                const KEY key = NAMED(lob_key_)(NAMED(bits_)(m->in, row + px), m->kind);
+                int i = n++;
+                for (; i > 0 && keys[i - 1] > key; i--) keys[i] = keys[i - 1];
+                keys[i] = key;
+            }
+        }
+    NAMED(store_)(m, at, &keys[lob_median_rank(n) - 1], 1);
 }
 
 /* ---- blocks ---- */
@@ -326,12 +387,14 @@ void NAMED(lob_median_block_)(const lob_median_rows *m, void *scratch, int64_t x
 {
     const int64_t nx = m->dims.nx;
     if (m->network) NAMED(by_network_)(m, scratch, x, w, y, n, z);
-    for (int64_t i = 0; i < n; i++) {
-        if (!m->network || NAMED(row_lacks_)(m, y + i, z)) {
-            NAMED(select_row_)(m, scratch, x, w, y + i, z);
+    for (int64_t i = y; i < y + n; i++) {
+        if (!m->network) {
+            NAMED(select_row_)(m, scratch, x, w, i, z);
+        } else if (NAMED(row_lacks_)(m, i, z)) {
+            for (int64_t k = x; k < x + w; k++) NAMED(median_of_few_)(m, k, i, z);
         } else if (m->edge == LOB_EDGE_RENORMALISE) {
-            if (x == 0) NAMED(select_row_)(m, scratch, 0, 1, y + i, z);
-            if (x + w == nx && nx > 1) NAMED(select_row_)(m, scratch, nx - 1, 1, y + i, z);
+            if (x == 0) NAMED(median_of_few_)(m, 0, i, z);
+            if (x + w == nx) NAMED(median_of_few_)(m, nx - 1, i, z);
         }
     }
 }

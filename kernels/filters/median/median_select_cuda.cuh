@@ -16,41 +16,65 @@ namespace filters
 
 enum { SELECT_THREADS = 256 };
 
-/* Call visit(key) for the data at all places around a voxel. INSIDE: no place lies outside. */
-template <bool INSIDE, typename T, typename VISIT>
-static __device__ inline void visit_places(const median_params<T> &p, const int64_t at[3],
-                                           VISIT visit)
-{
-    const int64_t *n = p.axes.n, *stride = p.axes.stride, *r = p.axes.radius;
-    for (int64_t z = at[2] - r[2]; z <= at[2] + r[2]; z++)
-        for (int64_t y = at[1] - r[1]; y <= at[1] + r[1]; y++) {
-            const int64_t py = INSIDE ? y : lob_edge_position(y, n[1], p.edge);
-            const int64_t pz = INSIDE ? z : lob_edge_position(z, n[2], p.edge);
-            const bool none = py < 0 || pz < 0;
-            if (none && p.edge == LOB_EDGE_RENORMALISE) continue;
-            const int64_t row = py * stride[1] + pz * stride[2];
-            for (int64_t x = at[0] - r[0]; x <= at[0] + r[0]; x++) {
-                const int64_t px = INSIDE ? x : lob_edge_position(x, n[0], p.edge);
-                if (!INSIDE && (none || px < 0)) {
-                    if (p.edge == LOB_EDGE_CONSTANT) visit(voxel_key<T>::of(p.edge_value));
-                    continue;
+/* Call visit(key) for the data at all places around a voxel, of which some may lie outside. */
+struct any_places {
+    template <typename T, typename VISIT>
+    static __device__ void visit(const median_params<T> &p, const int64_t at[3], VISIT visit)
+    {
+        const int64_t *n = p.axes.n, *stride = p.axes.stride, *r = p.axes.radius;
+        for (int64_t z = at[2] - r[2]; z <= at[2] + r[2]; z++)
+            for (int64_t y = at[1] - r[1]; y <= at[1] + r[1]; y++) {
+                const int64_t py = lob_edge_position(y, n[1], p.edge);
+                const int64_t pz = lob_edge_position(z, n[2], p.edge);
+                const bool none = py < 0 || pz < 0;
+                if (none && p.edge == LOB_EDGE_RENORMALISE) continue;
+                const int64_t row = py * stride[1] + pz * stride[2];
+                for (int64_t x = at[0] - r[0]; x <= at[0] + r[0]; x++) {
+                    const int64_t px = lob_edge_position(x, n[0], p.edge);
+                    if (none || px < 0) {
+                        if (p.edge == LOB_EDGE_CONSTANT) visit(voxel_key<T>::of(p.edge_value));
+                        continue;
+                    }
+                    const T voxel = p.in[row + px];
+                    if (p.gaps && ((p.mask && !p.mask[row + px]) || !voxel_finite(voxel))) continue;
+                    visit(voxel_key<T>::of(voxel));
                 }
-                const T voxel = p.in[row + px];
-                if (p.gaps && ((p.mask && !p.mask[row + px]) || !voxel_finite(voxel))) continue;
-                visit(voxel_key<T>::of(voxel));
+            }
+    }
+};
+
+/* The same where all places lie inside. */
+template <bool GAPS> struct inner_places {
+    template <typename T, typename VISIT>
+    static __device__ void visit(const median_params<T> &p, const int64_t at[3], VISIT visit)
+    {
+        const int64_t *stride = p.axes.stride, *r = p.axes.radius;
+        const int wide = (int)(2 * r[0] + 1), rows = (int)(2 * r[1] + 1),
+                  planes = (int)(2 * r[2] + 1);
+        int64_t plane = at[0] - r[0] + (at[1] - r[1]) * stride[1] + (at[2] - r[2]) * stride[2];
+        for (int z = 0; z < planes; z++, plane += stride[2]) {
+            const T *voxel = p.in + plane;
+            const uint8_t *mask = GAPS && p.mask ? p.mask + plane : NULL;
+            for (int y = 0; y < rows; y++, voxel += stride[1]) {
+#pragma unroll 5
+                for (int x = 0; x < wide; x++)
+                    if (!GAPS || ((!mask || mask[x]) && voxel_finite(voxel[x])))
+                        visit(voxel_key<T>::of(voxel[x]));
+                if (GAPS && mask) mask += stride[1];
             }
         }
-}
+    }
+};
 
 /* The median around a voxel, or `otherwise` where there is no data. */
-template <bool INSIDE, typename T>
+template <typename PLACES, typename T>
 static __device__ inline T select_median(const median_params<T> &p, const int64_t at[3],
                                          T otherwise)
 {
     using key = typename voxel_key<T>::key;
     key low = voxel_key<T>::MOST, high = 0;
     int64_t data = 0;
-    visit_places<INSIDE>(p, at, [&](key k) {
+    PLACES::visit(p, at, [&](key k) {
         low = min(low, k), high = max(high, k);
         data++;
     });
@@ -60,7 +84,7 @@ static __device__ inline T select_median(const median_params<T> &p, const int64_
         const key middle = low + (high - low) / 2;
         key under = low, over = high;
         int64_t count = 0;
-        visit_places<INSIDE>(p, at, [&](key k) {
+        PLACES::visit(p, at, [&](key k) {
             if (k <= middle)
                 count++, under = max(under, k);
             else
@@ -85,10 +109,12 @@ static __global__ void __launch_bounds__(SELECT_THREADS) select_kernel(const med
         T result = p.in[i];
         if (p.mask && !p.mask[i])
             ;
+        else if (inside && p.gaps)
+            result = select_median<inner_places<true>>(p, at, result);
         else if (inside)
-            result = select_median<true>(p, at, result);
+            result = select_median<inner_places<false>>(p, at, result);
         else
-            result = select_median<false>(p, at, result);
+            result = select_median<any_places>(p, at, result);
         p.out[i] = result;
     }
 }

@@ -1,0 +1,522 @@
+/* Steps on labels: what they do to the table of labels, and which operations on voxels they take.
+ */
+#include "kernels/labels/label_chain.h"
+
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+lob_labels_options lob_labels_defaults(void)
+{
+    return (lob_labels_options){.neighbours = 26, .slice_axis = -1};
+}
+
+void lob_labels_output_free(lob_labels_output *out)
+{
+    for (int i = 0; i < LOB_LABELS_MAX_STEPS; i++) free(out->done[i].pairs);
+    free(out->labels);
+    memset(out, 0, sizeof *out);
+}
+
+/* ---- checks ---- */
+
+static lob_status refuse(lob_error *error, int step, const char *what)
+{
+    return lob_fail(error, LOB_EARG, "label step %d: %s", step + 1, what);
+}
+
+/* A length of a step in voxels along an axis; 0 across slices. */
+static double along(const lob_labels_input *in, const lob_labels_options *options,
+                    const lob_labels_step *step, int axis)
+{
+    if (axis == options->slice_axis) return 0.0;
+    return step->voxels ? step->length : step->length / in->spacing_mm[axis];
+}
+
+/* A median's radius: whole voxels that fit in the length, which may be a hair short of them. */
+static int32_t whole_voxels(double length)
+{
+    return (int32_t)floor(length + 1e-6);
+}
+
+static lob_status check_rules(const lob_labels_step *step, int number, lob_error *error)
+{
+    int32_t last = 0;
+    if (step->rule_count < 0 || (step->rest != LOB_LABELS_SAME && step->rest != 0))
+        return refuse(error, number, "its table is not valid");
+    for (int64_t i = 0; i < step->rule_count; i++) {
+        const lob_labels_rule *r = &step->rules[i];
+        if (r->first <= last || r->last < r->first || r->to < LOB_LABELS_SAME)
+            return refuse(error, number, "its table is not in ascending order, from 1");
+        last = r->last;
+    }
+    return LOB_OK;
+}
+
+static lob_status check_step(const lob_labels_input *in, const lob_labels_options *options,
+                             int number, lob_error *error)
+{
+    const lob_labels_step *step = &in->steps[number];
+    const double most = LOB_LABELS_MAX_RADIUS + 0.5;
+    switch (step->kind) {
+    case LOB_LABELS_RECODE:
+        return check_rules(step, number, error);
+    case LOB_LABELS_LARGEST:
+    case LOB_LABELS_MIN_SIZE:
+        return step->count >= 1 ? LOB_OK : refuse(error, number, "its number must be at least 1");
+    case LOB_LABELS_SMOOTH:
+    case LOB_LABELS_MEDIAN:
+        for (int a = 0; a < 3; a++) {
+            const double voxels = along(in, options, step, a);
+            if (!(voxels >= 0) || !((step->kind == LOB_LABELS_SMOOTH ? 3 : 1) * voxels < most))
+                return lob_fail(
+                    error, LOB_EARG,
+                    "label step %d: it would reach %.6g voxels, at most %d are possible",
+                    number + 1, (step->kind == LOB_LABELS_SMOOTH ? 3 : 1) * voxels,
+                    LOB_LABELS_MAX_RADIUS);
+        }
+        return LOB_OK;
+    case LOB_LABELS_ERODE:
+    case LOB_LABELS_DILATE:
+    case LOB_LABELS_OPEN:
+    case LOB_LABELS_CLOSE:
+        return step->length >= 0 && isfinite(step->length)
+                   ? LOB_OK
+                   : refuse(error, number, "its radius must be a number from 0");
+    default:
+        return (unsigned)step->kind < LOB_LABELS_STEPS
+                   ? LOB_OK
+                   : refuse(error, number, "there is no such step");
+    }
+}
+
+lob_status lob_label_chain_check(const lob_labels_input *in, const lob_labels_options *options,
+                                 lob_error *error)
+{
+    const int n = options->neighbours, axis = options->slice_axis;
+    if (in->step_count < 1 || in->step_count > LOB_LABELS_MAX_STEPS)
+        return lob_fail(error, LOB_EARG, "there must be 1 to %d label steps, not %d",
+                        LOB_LABELS_MAX_STEPS, in->step_count);
+    if (in->type != LOB_U8 && in->type != LOB_I16 && in->type != LOB_I32)
+        return lob_fail(error, LOB_EARG, "labels must be uint8, int16 or int32");
+    if (axis < -1 || axis > 2 || (axis < 0 ? n != 6 && n != 18 && n != 26 : n != 4 && n != 8))
+        return lob_fail(error, LOB_EARG, "%d neighbours do not go with slice axis %d", n, axis);
+    if (lob_dims_voxels(in->dims) < 1 || in->count < 0)
+        return lob_fail(error, LOB_EARG, "there are no voxels");
+    for (int a = 0; a < 3; a++)
+        if (!(in->spacing_mm[a] > 0) || !isfinite(in->spacing_mm[a]))
+            return lob_fail(error, LOB_EARG, "voxels must have a size");
+    if (in->dims.nx > INT32_MAX - 4096 || in->dims.ny > INT32_MAX - 4096 ||
+        in->dims.nz > INT32_MAX - 4096)
+        return lob_fail(error, LOB_EDATA, "no side may be longer than %d voxels", INT32_MAX - 4096);
+    for (int i = 0; i < in->step_count; i++) LOB_TRY(check_step(in, options, i, error));
+    return LOB_OK;
+}
+
+bool lob_label_chain_has_pieces(const lob_labels_input *in)
+{
+    for (int i = 0; i < in->step_count; i++) switch (in->steps[i].kind) {
+        case LOB_LABELS_SPLIT:
+        case LOB_LABELS_LARGEST:
+        case LOB_LABELS_MIN_SIZE:
+        case LOB_LABELS_FILL_HOLES:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
+/* ---- what components are asked for ---- */
+
+lob_components_options lob_label_chain_join(const lob_label_chain *c)
+{
+    lob_components_options o = lob_components_defaults();
+    o.join = LOB_JOIN_EQUAL;
+    o.neighbours = c->options->neighbours;
+    o.slice_axis = c->options->slice_axis;
+    return o;
+}
+
+lob_components_options lob_label_chain_fill(const lob_label_chain *c)
+{
+    lob_components_options o = lob_label_chain_join(c);
+    o.fill_holes = true;
+    o.keep_values = true;
+    return o;
+}
+
+lob_volume lob_label_chain_image(const lob_label_chain *c)
+{
+    lob_volume image = lob_volume_empty();
+    image.data = c->now.data;
+    image.type = c->now.type;
+    image.dims = c->in->dims;
+    return image;
+}
+
+/* ---- tables of labels ---- */
+
+static lob_status no_memory(const lob_label_chain *c, int64_t labels)
+{
+    return lob_fail(c->error, LOB_ENOMEM, "no memory for tables of %lld labels", (long long)labels);
+}
+
+static lob_labels_done *done_of(const lob_label_chain *c)
+{
+    return &c->out->done[c->step];
+}
+
+static int32_t labels_seen(const lob_label_chain *c)
+{
+    int32_t n = 0;
+    for (int32_t i = 1; i <= c->count; i++) n += c->seen[i];
+    return n;
+}
+
+/* Find out which numbers occur, after voxels have changed. */
+static lob_status look(lob_label_chain *c)
+{
+    memset(c->seen, 0, (size_t)c->count + 1);
+    return c->operations->look(c, c->seen);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The number that stands for a value among those of an ascending list, from 1. */
+static int32_t number_of(const int32_t *values, int32_t count, int32_t value)
+{
+    int32_t low = 0, high = count - 1;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low + 1;
+}
+
+/* Take over another table of labels, all of which occur. */
+static void replace_table(lob_label_chain *c, int32_t *values, uint8_t *seen, int32_t count)
+{
+    free(c->values);
+    free(c->seen);
+    c->values = values;
+    c->seen = seen;
+    c->count = count;
+    memset(seen, 1, (size_t)count + 1);
+}
+
+/*
+ * Let every label that occurs become another. to[i] is what number i becomes, a label or 0, and is
+ * spoilt.
+ */
+static lob_status exchange(lob_label_chain *c, int32_t *to)
+{
+    const size_t n = (size_t)c->count;
+    int32_t *values = malloc((n + 1) * sizeof *values);
+    uint8_t *seen = malloc(n + 1);
+    if (!values || !seen) {
+        free(values);
+        free(seen);
+        return no_memory(c, c->count);
+    }
+    int32_t count = 0, distinct = 0;
+    bool same = true;
+    for (int32_t i = 1; i <= c->count; i++)
+        if (c->seen[i] && to[i] > 0) values[count++] = to[i];
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    for (int32_t i = 0; i < count; i++)
+        if (i == 0 || values[i] != values[i - 1]) values[distinct++] = values[i];
+    for (int32_t i = 1; i <= c->count; i++) {
+        to[i] = c->seen[i] && to[i] > 0 ? number_of(values, distinct, to[i]) : 0;
+        same = same && to[i] == i;
+    }
+    to[0] = 0;
+    const lob_status st = same ? LOB_OK : c->operations->recode(c, to, lob_label_type(distinct));
+    replace_table(c, values, seen, distinct);
+    return st;
+}
+
+/* What a label becomes by a step's rules. */
+static int32_t by_rules(const lob_labels_step *step, int32_t label)
+{
+    int64_t low = 0, high = step->rule_count; /* the first rule that does not end before label */
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (step->rules[middle].last < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    int32_t to = step->rest;
+    if (low < step->rule_count && step->rules[low].first <= label) to = step->rules[low].to;
+    return to == LOB_LABELS_SAME ? label : to;
+}
+
+static lob_status recode(lob_label_chain *c, const lob_labels_step *step)
+{
+    lob_labels_done *done = done_of(c);
+    const size_t n = (size_t)c->count + 1;
+    int32_t *to = malloc(n * sizeof *to);
+    done->pairs = malloc(n * sizeof *done->pairs);
+    if (!to || !done->pairs) {
+        free(to);
+        return no_memory(c, c->count);
+    }
+    int32_t next = 0;
+    for (int32_t i = 1; i <= c->count; i++) {
+        if (!c->seen[i]) continue;
+        const int32_t from = c->values[i - 1];
+        to[i] = step->kind == LOB_LABELS_SEQUENTIAL ? ++next : by_rules(step, from);
+        done->pairs[done->pair_count++] = (lob_labels_pair){from, to[i]};
+    }
+    const lob_status st = exchange(c, to);
+    free(to);
+    return st;
+}
+
+/* ---- pieces ---- */
+
+/* Tables of the pieces that were found. */
+typedef struct {
+    int64_t *voxels;
+    int32_t *owner; /* number of the label */
+    int32_t *table; /* found + 1: what becomes of each */
+    int64_t *order; /* largest: pieces by label, then size, then place */
+} piece_tables;
+
+static void piece_tables_free(piece_tables *t)
+{
+    free(t->voxels);
+    free(t->owner);
+    free(t->table);
+    free(t->order);
+}
+
+static lob_status piece_tables_fill(piece_tables *t, lob_label_chain *c, int64_t found)
+{
+    const size_t n = (size_t)found + 1;
+    t->voxels = calloc(n, sizeof *t->voxels);
+    t->owner = calloc(n, sizeof *t->owner);
+    t->table = calloc(n, sizeof *t->table);
+    t->order = calloc(n, sizeof *t->order);
+    if (!t->voxels || !t->owner || !t->table || !t->order) return no_memory(c, found);
+    return c->operations->count_pieces(c, found, t->voxels, t->owner);
+}
+
+static lob_status split(lob_label_chain *c, const lob_labels_step *step)
+{
+    lob_labels_done *done = done_of(c);
+    int64_t found = 0;
+    (void)step;
+    LOB_TRY(c->operations->number_pieces(c, &found));
+    piece_tables t = {0};
+    int32_t *values = malloc(((size_t)found + 1) * sizeof *values);
+    uint8_t *seen = malloc((size_t)found + 1);
+    done->pairs = malloc(((size_t)found + 1) * sizeof *done->pairs);
+    lob_status st =
+        values && seen && done->pairs ? piece_tables_fill(&t, c, found) : no_memory(c, found);
+    if (st == LOB_OK) st = c->operations->keep_pieces(c);
+    if (st != LOB_OK) {
+        piece_tables_free(&t);
+        free(values);
+        free(seen);
+        return st;
+    }
+    for (int64_t i = 0; i < found; i++) {
+        values[i] = (int32_t)(i + 1);
+        done->pairs[i] = (lob_labels_pair){c->values[t.owner[i] - 1], (int32_t)(i + 1)};
+    }
+    done->pieces = done->kept = done->pair_count = found;
+    replace_table(c, values, seen, (int32_t)found);
+    piece_tables_free(&t);
+    return LOB_OK;
+}
+
+/* Put the pieces of each label together, in raster order: a counting sort. */
+static lob_status group_pieces(piece_tables *t, const lob_label_chain *c, int64_t found)
+{
+    int64_t *end = calloc((size_t)c->count + 2, sizeof *end);
+    if (!end) return no_memory(c, c->count);
+    for (int64_t i = 0; i < found; i++) end[t->owner[i] + 1]++;
+    for (int64_t i = 0; i <= c->count; i++) end[i + 1] += end[i];
+    for (int64_t i = 0; i < found; i++) t->order[end[t->owner[i]]++] = i;
+    free(end);
+    return LOB_OK;
+}
+
+/* The sizes of pieces, sorted here because qsort has no context: size, then the earlier piece. */
+typedef struct {
+    int64_t voxels, piece;
+} sized;
+
+static int by_size(const void *a, const void *b)
+{
+    const sized *x = a, *y = b;
+    if (x->voxels != y->voxels) return x->voxels < y->voxels ? 1 : -1;
+    return (x->piece > y->piece) - (x->piece < y->piece);
+}
+
+/* Keep the largest pieces of each label. */
+static lob_status choose_largest(piece_tables *t, const lob_label_chain *c, int64_t found,
+                                 int64_t most)
+{
+    LOB_TRY(group_pieces(t, c, found));
+    sized *group = malloc(((size_t)found + 1) * sizeof *group);
+    if (!group) return no_memory(c, found);
+    for (int64_t first = 0, n; first < found; first += n) {
+        const int32_t owner = t->owner[t->order[first]];
+        for (n = 0; first + n < found && t->owner[t->order[first + n]] == owner; n++)
+            group[n] = (sized){t->voxels[t->order[first + n]], t->order[first + n]};
+        if (n > most) qsort(group, (size_t)n, sizeof *group, by_size);
+        for (int64_t i = 0; i < n && i < most; i++) t->table[group[i].piece + 1] = owner;
+    }
+    free(group);
+    return LOB_OK;
+}
+
+static lob_status choose(lob_label_chain *c, const lob_labels_step *step)
+{
+    lob_labels_done *done = done_of(c);
+    int64_t found = 0;
+    piece_tables t = {0};
+    LOB_TRY(c->operations->number_pieces(c, &found));
+    lob_status st = piece_tables_fill(&t, c, found);
+    if (st == LOB_OK && step->kind == LOB_LABELS_LARGEST)
+        st = choose_largest(&t, c, found, step->count);
+    for (int64_t i = 0; st == LOB_OK && i < found; i++) {
+        if (step->kind == LOB_LABELS_MIN_SIZE)
+            t.table[i + 1] = t.voxels[i] >= step->count ? t.owner[i] : 0;
+        done->kept += t.table[i + 1] > 0;
+    }
+    done->pieces = found;
+    if (st == LOB_OK && done->kept < found) st = c->operations->choose_pieces(c, found, t.table);
+    piece_tables_free(&t);
+    return st == LOB_OK ? look(c) : st;
+}
+
+/* ---- other steps ---- */
+
+static lob_status fill_holes(lob_label_chain *c, const lob_labels_step *step)
+{
+    (void)step; /* a label that occurs stays, and no other comes */
+    return c->count > 0 ? c->operations->fill_holes(c) : LOB_OK;
+}
+
+static lob_status boundary(lob_label_chain *c, const lob_labels_step *step)
+{
+    (void)step;
+    LOB_TRY(c->operations->boundary(c));
+    return look(c);
+}
+
+static lob_status majority(lob_label_chain *c, const lob_labels_step *step)
+{
+    lob_majority *m = malloc(sizeof *m);
+    double sigma[3];
+    int32_t radius[3];
+    if (!m) return no_memory(c, c->count);
+    for (int a = 0; a < 3; a++) {
+        sigma[a] = along(c->in, c->options, step, a);
+        radius[a] = whole_voxels(sigma[a]);
+    }
+    if (step->kind == LOB_LABELS_SMOOTH)
+        lob_majority_gaussian(m, sigma);
+    else
+        lob_majority_box(m, radius);
+    const bool alone = m->radius[0] == 0 && m->radius[1] == 0 && m->radius[2] == 0;
+    const lob_status st = alone ? LOB_OK : c->operations->majority(c, m);
+    free(m);
+    return st == LOB_OK && !alone ? look(c) : st;
+}
+
+static lob_status morphology(lob_label_chain *c, const lob_labels_step *step)
+{
+    static const lob_morphology how[LOB_LABELS_STEPS] = {
+        [LOB_LABELS_ERODE] = LOB_MORPHOLOGY_ERODE,
+        [LOB_LABELS_DILATE] = LOB_MORPHOLOGY_DILATE,
+        [LOB_LABELS_OPEN] = LOB_MORPHOLOGY_OPEN,
+        [LOB_LABELS_CLOSE] = LOB_MORPHOLOGY_CLOSE,
+    };
+    double spacing[3];
+    for (int a = 0; a < 3; a++)
+        spacing[a] = a == c->options->slice_axis ? INFINITY
+                     : step->voxels              ? 1.0
+                                                 : c->in->spacing_mm[a];
+    LOB_TRY(c->operations->morphology(c, how[step->kind], step->length, spacing));
+    return look(c);
+}
+
+typedef lob_status step_function(lob_label_chain *c, const lob_labels_step *step);
+
+static step_function *const step_functions[LOB_LABELS_STEPS] = {
+    [LOB_LABELS_RECODE] = recode,     [LOB_LABELS_SEQUENTIAL] = recode,
+    [LOB_LABELS_SPLIT] = split,       [LOB_LABELS_LARGEST] = choose,
+    [LOB_LABELS_MIN_SIZE] = choose,   [LOB_LABELS_FILL_HOLES] = fill_holes,
+    [LOB_LABELS_BOUNDARY] = boundary, [LOB_LABELS_SMOOTH] = majority,
+    [LOB_LABELS_MEDIAN] = majority,   [LOB_LABELS_ERODE] = morphology,
+    [LOB_LABELS_DILATE] = morphology, [LOB_LABELS_OPEN] = morphology,
+    [LOB_LABELS_CLOSE] = morphology,
+};
+
+/* ---- the chain ---- */
+
+/* The caller's progress, of which this step is a part. */
+static int step_progress(void *user, double done)
+{
+    const lob_label_chain *c = user;
+    return c->caller->progress(c->caller->user, (c->step + done) / c->in->step_count);
+}
+
+static lob_status begin(lob_label_chain *c)
+{
+    const size_t n = (size_t)c->in->count;
+    c->values = malloc((n + 1) * sizeof *c->values);
+    c->seen = malloc(n + 1);
+    if (!c->values || !c->seen) return no_memory(c, c->in->count);
+    if (n > 0) memcpy(c->values, c->in->values, n * sizeof *c->values);
+    c->count = c->in->count;
+    c->context = *c->caller;
+    c->context.user = c;
+    if (c->caller->progress) c->context.progress = step_progress;
+    return look(c);
+}
+
+/* The type of the result holds the largest label that occurs, or with a mask that came in. */
+static lob_status finish(lob_label_chain *c)
+{
+    int32_t largest = 0;
+    for (int32_t i = 1; i <= c->count; i++)
+        if (c->seen[i]) largest = c->values[i - 1];
+    if (c->in->mask && c->in->count > 0 && c->in->values[c->in->count - 1] > largest)
+        largest = c->in->values[c->in->count - 1];
+    c->out->count = labels_seen(c);
+    c->out->type = lob_label_type(largest);
+    return c->operations->finish(c, c->out->type);
+}
+
+lob_status lob_label_chain_run(lob_label_chain *c)
+{
+    lob_status st = begin(c);
+    for (c->step = 0; c->step < c->in->step_count && st == LOB_OK; c->step++) {
+        const lob_labels_step *step = &c->in->steps[c->step];
+        st = step_functions[step->kind](c, step);
+        if (st != LOB_OK) break;
+        done_of(c)->labels = labels_seen(c);
+        if (c->context.progress && c->context.progress(c, 1.0)) st = LOB_ECANCEL;
+    }
+    if (st == LOB_OK) st = finish(c);
+    free(c->values);
+    free(c->seen);
+    c->values = NULL;
+    c->seen = NULL;
+    return st;
+}
