@@ -52,6 +52,8 @@
 #include "kernels/device/device.h"
 
 /* The algorithms of every backend. */
+#include "kernels/appearance/appearance.h"
+#include "kernels/appearance/strokes.h"
 #include "kernels/components/components.h"
 #include "kernels/components/components_stream.h"
 #include "kernels/distance/distance.h"
@@ -59,12 +61,14 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
+#include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
 #include "kernels/threshold/threshold.h"
 
 /* The same on arrays in GPU memory. */
+#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"

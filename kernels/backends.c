@@ -1,6 +1,7 @@
 /* The table of backends; choosing one and opening its device. */
 #include "kernels/backends.h"
 
+#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/distance/distance_cuda.h"
@@ -18,6 +19,7 @@
 
 static const lob_backend cpu = {
     .name = "cpu",
+    .appearance = lob_appearance_cpu,
     .growcut = lob_growcut_cpu,
     .supervoxels = lob_supervoxels_cpu,
     .components = lob_components_cpu,
@@ -33,6 +35,7 @@ static const lob_backend cpu = {
 #ifdef LOB_WITH_CUDA
 static const lob_backend cuda = {
     .name = "cuda",
+    .appearance = lob_appearance_cuda,
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .filter = lob_filter_cuda,

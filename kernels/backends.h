@@ -6,6 +6,7 @@
 #ifndef LOB_BACKENDS_H
 #define LOB_BACKENDS_H
 
+#include "kernels/appearance/appearance.h"
 #include "kernels/components/components.h"
 #include "kernels/distance/distance.h"
 #include "kernels/filters/filters.h"
@@ -21,6 +22,10 @@ LOB_BEGIN_DECLS
 
 typedef struct {
     const char *name; /* "cpu", "cuda" */
+    lob_status (*appearance)(float *shares, lob_appearance_stats *stats,
+                             const lob_appearance_input *in,
+                             const lob_appearance_options *options, const lob_context *context,
+                             lob_error *error);
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);

@@ -4,6 +4,7 @@
 
 #include "tools/session.h"
 
+extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
@@ -16,6 +17,7 @@ extern const lob_command lob_command_labels;
 extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
+extern const lob_command lob_command_refine;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
 extern const lob_command lob_command_stats;

@@ -1,0 +1,97 @@
+/*
+ * Appearance: how likely each voxel is each label, from the grey values under strokes.
+ *
+ * Views. Every channel of every view is looked at by itself. The range of the values under all
+ * strokes is cut into bins, with one bin for what is below and one for what is above. Shares h of
+ * the bins are counted under a label's strokes, under all other strokes and in the whole volume,
+ * smoothed by a Gaussian along the bins, with half a voxel added, spread over all bins. A voxel in
+ * bin b gets for label l
+ *
+ *     log h_l(b) / ((1 - whole) h_others(b) + whole h_volume(b))
+ *
+ * averaged over a view's channels, and summed over views (naive Bayes): what nobody drew is more
+ * likely background than one of the labels.
+ *
+ * Place. Without an outline, a label loses up to `far` nats where its strokes are farther away than
+ * nearly all strokes of other labels are: the share far_quantile of these lies within the reach R,
+ * and a voxel at distance d loses far * min(max(d / R - 1, 0), 1).
+ *
+ * With an outline, labels of an earlier result, its signed distance s in the slices that have
+ * strokes is interpolated linearly between these slices, and beyond the first and last of them
+ * falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen * d) nats, limited
+ * to -shape..shape, at d mm from the nearest of these slices. In 2D, and for a label without such
+ * slices, this is 0.
+ *
+ * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
+ * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).
+ *
+ * Sums of scores are whole numbers, 1024 to a nat. NaN is in no bin and says nothing.
+ */
+#ifndef LOB_APPEARANCE_H
+#define LOB_APPEARANCE_H
+
+#include "kernels/context.h"
+#include "volumes/volume.h"
+
+LOB_BEGIN_DECLS
+
+enum {
+    LOB_APPEARANCE_MAX_LABELS = 65, /* the background's included */
+    LOB_APPEARANCE_MAX_VIEWS = 64,  /* channels of all views together */
+    LOB_APPEARANCE_MAX_BINS = 1024
+};
+
+typedef struct {
+    int bins;            /* 2..LOB_APPEARANCE_MAX_BINS */
+    double bin_sigma;    /* bins, 0..100 */
+    double whole;        /* 0..1 */
+    double far;          /* nats, 0..16; 0: leaves it out */
+    double far_quantile; /* 0..1 */
+    double shape;        /* nats, 0..16; 0: leaves it out */
+    double shape_mm;     /* mm, > 0; 0: the least spacing of axes with more than one voxel */
+    double shape_widen;  /* mm per mm, >= 0 */
+    double shape_slope;  /* mm per mm, >= 0 */
+} lob_appearance_options;
+
+/* 64 bins, sigma 2 bins, whole 0.5, 4 nats of far beyond the quantile 0.75, 2 nats of shape over
+ * the least spacing, widened by 0.1, slope 0.5. */
+lob_appearance_options lob_appearance_defaults(void);
+
+typedef struct {
+    const lob_volume *const *views; /* on one grid, any type, any number of channels */
+    int view_count;                 /* >= 1 */
+    const void *seeds;              /* nx*ny*nz, 0..labels; 0: not drawn. Every label occurs */
+    lob_type seed_type;             /* LOB_U8, LOB_I16 or LOB_I32 */
+    int32_t labels;                 /* 2..LOB_APPEARANCE_MAX_LABELS */
+    int32_t background;             /* 1..labels */
+    const void *outline;            /* nx*ny*nz labels, or NULL */
+    lob_type outline_type;          /* as seed_type */
+} lob_appearance_input;
+
+typedef struct {
+    int axis;              /* across which the outline is looked at; -1: none, or no outline */
+    int64_t slices;        /* slices of the outline, over all labels */
+    int64_t working_bytes; /* peak of working memory, beyond input and shares */
+} lob_appearance_stats;
+
+/*
+ * Find the shares.
+ *
+ *   shares   out  (labels - 1) * nx*ny*nz, planar: of all labels but the background, ascending
+ *   stats    out
+ *   in       in   see above
+ *   options  in   see above
+ *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
+ *                 what these take themselves; a few bytes for each voxel of strokes
+ *
+ * Same bytes on every backend and thread count; on error shares are unspecified. Returns LOB_OK,
+ * LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),
+ * LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
+                              const lob_appearance_input *in, const lob_appearance_options *options,
+                              const lob_context *context, lob_error *error);
+
+LOB_END_DECLS
+
+#endif

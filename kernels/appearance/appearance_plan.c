@@ -1,0 +1,308 @@
+/* The host's part of appearance: options, tables of scores, slices of an outline. */
+#include "kernels/appearance/appearance_plan.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+lob_appearance_options lob_appearance_defaults(void)
+{
+    return (lob_appearance_options){
+        .bins = 64,
+        .bin_sigma = 2,
+        .whole = 0.5,
+        .far = 4,
+        .far_quantile = 0.75,
+        .shape = 2,
+        .shape_mm = 0,
+        .shape_widen = 0.1,
+        .shape_slope = 0.5,
+    };
+}
+
+static bool between(double value, double low, double high)
+{
+    return value >= low && value <= high; /* NaN is not */
+}
+
+static lob_status check(const lob_appearance_input *in, const lob_appearance_options *o,
+                        lob_error *error)
+{
+    const struct {
+        bool good;
+        const char *what;
+    } rules[] = {
+        {o->bins >= 2 && o->bins <= LOB_APPEARANCE_MAX_BINS, "the number of bins"   },
+        {between(o->bin_sigma,                               0,                       100), "the width along the bins"},
+        {between(o->whole,                        0,                                               1), "the share of the whole"},
+        {between(o->far,                          0, 16), "what far voxels lose"},
+        {between(o->far_quantile,                                                  0,                                                            1), "the quantile of the reach"},
+        {between(o->shape,                                               0,                                                16), "what an outline gives"},
+        {between(o->shape_mm,                            0, 1e6), "the width of a border"},
+        {between(o->shape_widen,                       0,                                              1e6), "the growth of that width"},
+        {between(o->shape_slope,   0,1e6), "the slope beyond an outline"},
+        {in->labels >= 2 && in->labels <= LOB_APPEARANCE_MAX_LABELS,                                                  "the number of labels"                                                      },
+        {in->background >= 1 && in->background <= in->labels,                                              "the background's label"                                             },
+        {in->view_count >= 1 && in->view_count <= LOB_APPEARANCE_MAX_VIEWS,                             "the number of views"                            },
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!rules[i].good)
+            return lob_fail(error, LOB_EARG, "appearance: %s is out of its range", rules[i].what);
+    return LOB_OK;
+}
+
+static lob_status take_views(lob_appearance_plan *plan, lob_error *error)
+{
+    const lob_appearance_input *in = plan->in;
+    for (int v = 0; v < in->view_count; v++) {
+        const lob_volume *of = in->views[v];
+        if (memcmp(&of->dims, &plan->dims, sizeof plan->dims) != 0)
+            return lob_fail(error, LOB_EARG, "appearance: views differ in size");
+        if (of->channels > LOB_APPEARANCE_MAX_VIEWS - plan->channels)
+            return lob_fail(error, LOB_EARG, "appearance: views have more than %d channels",
+                            LOB_APPEARANCE_MAX_VIEWS);
+        for (int c = 0; c < of->channels; c++)
+            plan->view[plan->channels++] =
+                (lob_appearance_view){.volume = of, .channel = c, .share = 1.0 / of->channels};
+    }
+    return LOB_OK;
+}
+
+/* The least spacing of axes with more than one voxel; of all, where there is none. */
+static double least_spacing(lob_dims dims, const double spacing[3])
+{
+    double least = INFINITY, any = INFINITY;
+    for (int a = 0; a < 3; a++) {
+        if (lob_side(dims, a) > 1 && spacing[a] < least) least = spacing[a];
+        if (spacing[a] < any) any = spacing[a];
+    }
+    return isfinite(least) ? least : any;
+}
+
+lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appearance_input *in,
+                                    const lob_appearance_options *options, lob_error *error)
+{
+    *plan = (lob_appearance_plan){.in = in, .options = options};
+    LOB_TRY(check(in, options, error));
+    plan->dims = in->views[0]->dims;
+    plan->voxels = lob_dims_voxels(plan->dims);
+    memcpy(plan->spacing, in->views[0]->geometry.spacing_mm, sizeof plan->spacing);
+    plan->border_mm =
+        options->shape_mm > 0 ? options->shape_mm : least_spacing(plan->dims, plan->spacing);
+    LOB_TRY(take_views(plan, error));
+    for (int32_t l = 1; l <= in->labels; l++)
+        if (l != in->background) plan->label[plan->wanted++] = l;
+    plan->slots = options->bins + 3;
+    const size_t rows = (size_t)plan->channels * (size_t)plan->slots;
+    plan->counts = calloc(rows * (size_t)(in->labels + 1), sizeof *plan->counts);
+    plan->table = calloc(rows * (size_t)plan->wanted, sizeof *plan->table);
+    plan->exps = malloc(LOB_APPEARANCE_EXPS * sizeof *plan->exps);
+    if (!plan->counts || !plan->table || !plan->exps)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for tables of appearance");
+    for (int i = 0; i < LOB_APPEARANCE_EXPS; i++)
+        plan->exps[i] = exp((double)(i - LOB_APPEARANCE_LIMIT) / LOB_APPEARANCE_ONE);
+    return LOB_OK;
+}
+
+void lob_appearance_plan_free(lob_appearance_plan *plan)
+{
+    free(plan->counts);
+    free(plan->table);
+    free(plan->exps);
+    plan->counts = NULL;
+    plan->table = NULL;
+    plan->exps = NULL;
+}
+
+lob_appearance_scale lob_appearance_scale_of(const lob_appearance_plan *plan, float low, float high)
+{
+    lob_appearance_scale scale = {.low = low, .bins = plan->options->bins};
+    if (low > high) scale.low = high = 0;
+    scale.width = (high - scale.low) / (float)scale.bins;
+    if (!(scale.width > 0)) scale.width = 1;
+    if (!isfinite(scale.width)) scale.width = FLT_MAX / (float)scale.bins;
+    return scale;
+}
+
+/* ---- tables of scores ---- */
+
+/* The Gaussian along the bins, cut at 4 sigma, of sum 1. Returns its radius. */
+static int bin_kernel(double *weight, double sigma)
+{
+    const int radius = (int)(4 * sigma + 0.5);
+    double sum = 0;
+    for (int i = -radius; i <= radius; i++) {
+        const double at = sigma > 0 ? i / sigma : 0;
+        weight[i + radius] = exp(-0.5 * at * at);
+        sum += weight[i + radius];
+    }
+    for (int i = 0; i <= 2 * radius; i++) weight[i] /= sum;
+    return radius;
+}
+
+/* Shares of the bins, smoothed, with half a voxel spread over all of them. */
+static void share_of(double *share, const int64_t *counts, int n, const double *weight, int radius)
+{
+    double total = 0;
+    for (int b = 0; b < n; b++) {
+        double sum = 0;
+        for (int i = -radius; i <= radius; i++) {
+            const int at = b + i < 0 ? 0 : b + i >= n ? n - 1 : b + i;
+            sum += weight[i + radius] * (double)counts[at];
+        }
+        share[b] = sum;
+        total += sum;
+    }
+    for (int b = 0; b < n; b++) share[b] = (share[b] + 0.5 / n) / (total + 0.5);
+}
+
+/* Work of a channel's table. */
+typedef struct {
+    double weight[2 * 400 + 1];
+    int radius;
+    int64_t others[LOB_APPEARANCE_MAX_BINS + 2];
+    double own[LOB_APPEARANCE_MAX_BINS + 2], rest[LOB_APPEARANCE_MAX_BINS + 2],
+        whole[LOB_APPEARANCE_MAX_BINS + 2];
+} bin_work;
+
+static void channel_table(lob_appearance_plan *plan, int channel, bin_work *w)
+{
+    const int n = plan->options->bins + 2;
+    const double share = plan->options->whole;
+    share_of(w->whole, lob_appearance_counts(plan, channel, 0), n, w->weight, w->radius);
+    for (int k = 0; k < plan->wanted; k++) {
+        memset(w->others, 0, sizeof w->others);
+        for (int32_t l = 1; l <= plan->in->labels; l++)
+            for (int b = 0; l != plan->label[k] && b < n; b++)
+                w->others[b] += lob_appearance_counts(plan, channel, l)[b];
+        share_of(w->own, lob_appearance_counts(plan, channel, plan->label[k]), n, w->weight,
+                 w->radius);
+        share_of(w->rest, w->others, n, w->weight, w->radius);
+        for (int b = 0; b < n; b++) {
+            const double against = (1 - share) * w->rest[b] + share * w->whole[b];
+            const double nats = plan->view[channel].share * log(w->own[b] / against);
+            plan->table[((int64_t)channel * plan->slots + b) * plan->wanted + k] =
+                (int32_t)rint(LOB_APPEARANCE_ONE * nats);
+        }
+    }
+}
+
+lob_status lob_appearance_tables(lob_appearance_plan *plan, lob_error *error)
+{
+    bin_work *w = malloc(sizeof *w);
+    if (!w) return lob_fail(error, LOB_ENOMEM, "no memory left for tables of appearance");
+    w->radius = bin_kernel(w->weight, plan->options->bin_sigma);
+    for (int c = 0; c < plan->channels; c++) channel_table(plan, c, w);
+    free(w);
+    return LOB_OK;
+}
+
+/* ---- the reach of strokes ---- */
+
+uint32_t lob_appearance_rank(const int64_t *counts, int64_t *rank)
+{
+    uint32_t half = 0;
+    while (half < LOB_APPEARANCE_HALF - 1 && *rank >= counts[half]) *rank -= counts[half++];
+    return half;
+}
+
+int64_t lob_appearance_reach_rank(const lob_appearance_plan *plan, int64_t n)
+{
+    const int64_t rank = (int64_t)(plan->options->far_quantile * (double)n);
+    return rank < n ? rank : n - 1;
+}
+
+float lob_appearance_reach(uint32_t high, uint32_t low)
+{
+    const uint32_t bits = high << 16 | low;
+    float reach;
+    memcpy(&reach, &bits, sizeof reach);
+    return reach > 0 ? reach : FLT_MIN;
+}
+
+lob_distance_input lob_appearance_far_input(const lob_appearance_plan *plan, const void *seeds,
+                                            int32_t label)
+{
+    lob_distance_input in = {
+        .labels = seeds, .type = plan->in->seed_type, .dims = plan->dims, .only = (uint32_t)label};
+    memcpy(in.spacing, plan->spacing, sizeof in.spacing);
+    return in;
+}
+
+/* ---- the outline ---- */
+
+/* What slice s takes of slices a and b of the stack, at their places in the volume. */
+static lob_appearance_place place_of(const lob_appearance_plan *plan,
+                                     const lob_appearance_stack *stack, int64_t s, int64_t a)
+{
+    const double mm = plan->spacing[stack->axis];
+    const int64_t *at = stack->slices, last = stack->count - 1;
+    lob_appearance_place p = {.first_weight = 1};
+    double away; /* mm */
+    if (s <= at[0] || s >= at[last]) {
+        const int64_t end = s <= at[0] ? 0 : last;
+        p.first = p.second = (int32_t)end;
+        away = (double)(s <= at[0] ? at[0] - s : s - at[end]) * mm;
+        p.minus = (float)(plan->options->shape_slope * away);
+    } else {
+        const int64_t before = s - at[a], after = at[a + 1] - s;
+        const double part = (double)before / (double)(before + after);
+        p.first = (int32_t)a;
+        p.second = (int32_t)a + 1;
+        p.first_weight = (float)(1 - part);
+        p.second_weight = (float)part;
+        away = (double)(before < after ? before : after) * mm;
+    }
+    p.per_mm = (float)(1 / (plan->border_mm + plan->options->shape_widen * away));
+    return p;
+}
+
+static void set_strides(lob_appearance_stack *stack, const lob_appearance_plan *plan)
+{
+    lob_dims d = plan->dims;
+    if (stack->axis == 0) d.nx = stack->count;
+    if (stack->axis == 1) d.ny = stack->count;
+    if (stack->axis == 2) d.nz = stack->count;
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+    stack->dims = d;
+    stack->voxels = lob_dims_voxels(d);
+    stack->shape = (lob_appearance_shape){
+        .axis = stack->axis, .slice = stride[stack->axis], .limit = (float)plan->options->shape};
+    for (int a = 0; a < 3; a++) stack->shape.stride[a] = a == stack->axis ? 0 : stride[a];
+}
+
+lob_status lob_appearance_stack_make(lob_appearance_stack *stack, const lob_appearance_plan *plan,
+                                     const lob_strokes *strokes, int32_t label, lob_error *error)
+{
+    *stack = (lob_appearance_stack){.axis = lob_strokes_axis(strokes)};
+    if (stack->axis < 0) return LOB_OK;
+    const int64_t side = lob_side(plan->dims, stack->axis);
+    stack->slices = malloc((size_t)side * sizeof *stack->slices);
+    stack->places = malloc((size_t)side * sizeof *stack->places);
+    if (!stack->slices || !stack->places)
+        return lob_fail(error, LOB_ENOMEM, "no memory left for the slices of an outline");
+    stack->count = lob_strokes_drawn(stack->slices, strokes, label, stack->axis);
+    if (stack->count == 0) return LOB_OK;
+    set_strides(stack, plan);
+    for (int64_t s = 0, a = 0; s < side; s++) {
+        while (a + 1 < stack->count && stack->slices[a + 1] <= s) a++;
+        stack->places[s] = place_of(plan, stack, s, a);
+    }
+    return LOB_OK;
+}
+
+void lob_appearance_stack_free(lob_appearance_stack *stack)
+{
+    free(stack->slices);
+    free(stack->places);
+    *stack = (lob_appearance_stack){.axis = -1};
+}
+
+lob_distance_input lob_appearance_stack_input(const lob_appearance_stack *stack,
+                                              const lob_appearance_plan *plan, const void *inside)
+{
+    lob_distance_input in = {.labels = inside, .type = LOB_U8, .dims = stack->dims};
+    memcpy(in.spacing, plan->spacing, sizeof in.spacing);
+    in.spacing[stack->axis] = INFINITY;
+    return in;
+}

@@ -1,0 +1,91 @@
+/* What appearance computes at a single voxel, for the CPU and CUDA. */
+#ifndef LOB_APPEARANCE_VOXEL_H
+#define LOB_APPEARANCE_VOXEL_H
+
+#include "volumes/both.h"
+
+#include <math.h>
+#include <stdint.h>
+
+LOB_BEGIN_DECLS
+
+enum {
+    LOB_APPEARANCE_ONE = 1024, /* scores of one nat */
+    LOB_APPEARANCE_LIMIT = 16 * LOB_APPEARANCE_ONE,
+    LOB_APPEARANCE_EXPS = 2 * LOB_APPEARANCE_LIMIT + 1 /* exp of scores -limit..limit */
+};
+
+/* How a channel's values fall into bins. */
+typedef struct {
+    float low, width; /* width > 0 */
+    int bins;
+} lob_appearance_scale;
+
+/* 0: below, 1..bins, bins + 1: above, bins + 2: NaN. */
+LOB_BOTH int lob_appearance_bin(float value, const lob_appearance_scale *scale)
+{
+    const float at = (value - scale->low) / scale->width;
+    if (at < 0) return 0;
+    if (at < (float)scale->bins) return (int)at + 1;
+    return at == at ? scale->bins + 1 : scale->bins + 2;
+}
+
+/* The score that a label loses at a distance. */
+LOB_BOTH int32_t lob_appearance_far(float distance, float reach, float far_score)
+{
+    const float beyond = distance / reach - 1;
+    const float share = beyond > 0 ? (beyond < 1 ? beyond : 1) : 0;
+    return (int32_t)rintf(far_score * share);
+}
+
+/* What a slice takes of the outlines' signed distances: weights of two slices of the stack, and
+ * what is subtracted; all in mm, divided by the width over which a border is known. */
+typedef struct {
+    int32_t first, second;
+    float first_weight, second_weight;
+    float minus, per_mm;
+} lob_appearance_place;
+
+/* Signed distances of a stack of slices, and where each voxel finds its own. */
+typedef struct {
+    const lob_appearance_place *places; /* one for each slice of the volume across the axis */
+    const float *signed_mm;             /* of the stack; negative inside */
+    int axis;
+    int64_t slice;     /* from slice to slice of the stack, in voxels */
+    int64_t stride[3]; /* from voxel to voxel of the volume; 0 along the axis */
+    float limit;       /* nats */
+} lob_appearance_shape;
+
+/* Lengths inside are positive, and limited so that slices without a border stay comparable. */
+LOB_BOTH float lob_appearance_inside(float signed_mm)
+{
+    return signed_mm > 1e4f ? -1e4f : signed_mm < -1e4f ? 1e4f : -signed_mm;
+}
+
+LOB_BOTH int32_t lob_appearance_shape_at(const lob_appearance_shape *s, int64_t x, int64_t y,
+                                         int64_t z)
+{
+    const lob_appearance_place *p = &s->places[s->axis == 0 ? x : s->axis == 1 ? y : z];
+    const int64_t in_slice = x * s->stride[0] + y * s->stride[1] + z * s->stride[2];
+    const float a = lob_appearance_inside(s->signed_mm[in_slice + p->first * s->slice]);
+    const float b = lob_appearance_inside(s->signed_mm[in_slice + p->second * s->slice]);
+    const float at_first = a * p->first_weight, at_second = b * p->second_weight;
+    float gain = at_first + at_second;
+    gain = gain - p->minus;
+    gain = gain * p->per_mm;
+    if (gain > s->limit) gain = s->limit;
+    if (gain < -s->limit) gain = -s->limit;
+    return (int32_t)rintf((float)LOB_APPEARANCE_ONE * gain);
+}
+
+/* exp of a score, limited; exps holds LOB_APPEARANCE_EXPS numbers. */
+LOB_BOTH double lob_appearance_exp(const double *exps, int32_t score)
+{
+    if (score < -LOB_APPEARANCE_LIMIT) score = -LOB_APPEARANCE_LIMIT;
+    if (score > LOB_APPEARANCE_LIMIT) score = LOB_APPEARANCE_LIMIT;
+    return exps[score + LOB_APPEARANCE_LIMIT];
+}
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * Strokes: labels that a person drew on a few slices. What they say by their places alone: which
+ * of them is the background, across which axis they were drawn, and on which slices.
+ */
+#ifndef LOB_STROKES_H
+#define LOB_STROKES_H
+
+#include "kernels/context.h"
+#include "volumes/labels.h"
+
+LOB_BEGIN_DECLS
+
+/* Strokes by slice: voxels of each label in each slice across each axis. */
+typedef struct {
+    lob_dims dims;
+    int32_t labels;  /* 1..labels */
+    int64_t *across; /* (nx + ny + nz) * labels: see lob_strokes_in */
+} lob_strokes;
+
+/* Where the numbers of a slice across an axis (0 x, 1 y, 2 z) begin; label l has number l - 1. */
+static inline int64_t *lob_strokes_in(const lob_strokes *strokes, int axis, int64_t slice)
+{
+    const lob_dims d = strokes->dims;
+    const int64_t before = axis == 0 ? 0 : axis == 1 ? d.nx : d.nx + d.ny;
+    return strokes->across + (before + slice) * strokes->labels;
+}
+
+/*
+ * Count strokes.
+ *
+ *   strokes  out  free with lob_strokes_free; empty on failure
+ *   seeds    in   nx*ny*nz labels 0..labels, 0: not drawn
+ *   type     in   LOB_U8, LOB_I16 or LOB_I32
+ *   threads  in   >= 1; the result does not depend on it
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_strokes_count(lob_strokes *strokes, const void *seeds, lob_type type, lob_dims dims,
+                             int32_t labels, int threads, lob_error *error);
+
+/* Free the numbers; empty strokes are fine. */
+void lob_strokes_free(lob_strokes *strokes);
+
+/*
+ * The label that stands for the background: the one whose strokes touch the most faces of the box
+ * around all strokes; of equals the one whose own box holds the most voxels, then the largest
+ * label. An axis along which all strokes lie in one slice has no faces. 0: there are no strokes.
+ */
+int32_t lob_strokes_background(const lob_strokes *strokes);
+
+/*
+ * The axis across which the fewest slices hold strokes, of equals the last; -1 in 2D. Axes of one
+ * voxel do not count.
+ */
+int lob_strokes_axis(const lob_strokes *strokes);
+
+/*
+ * Slices across an axis that hold strokes of a label and of others, and at least a quarter as many
+ * of their voxels as the fullest of these.
+ *
+ *   slices  out  as many as the axis has voxels at most, ascending
+ *
+ * Returns how many.
+ */
+int64_t lob_strokes_drawn(int64_t *slices, const lob_strokes *strokes, int32_t label, int axis);
+
+LOB_END_DECLS
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * Refine: clean up labels that grew from strokes.
+ *
+ * Steps
+ *
+ *   smooth  each voxel takes the label whose indicator is largest after a Gaussian, of equals the
+ *           smallest; with one label beside the background, this label where it is above 1/2
+ *   tidy    strokes keep their labels. Pieces of a label (26 neighbours) that hold no stroke of it
+ *           become background. Then holes of each label in turn, which are what surrounds no border
+ *           of the volume when only this label counts (6 neighbours): their background becomes the
+ *           label, but for holes in which background was drawn
+ *   edge    for each label, the means u of the image over the label and over the rest under a
+ *           Gaussian. Values x of the image vote for the label by
+ *
+ *               (|x - u_rest| - |x - u_label|) / |u_label - u_rest|
+ *
+ *           (sums over channels), limited to -1..1 and mapped to 0..1; where nearly all around is
+ *           of the label, or nothing, the label votes for itself. The share `edge` of a voxel's
+ *           vote is the image's, the rest is its label's. After another Gaussian a voxel takes the
+ *           label with most votes, of equals the smallest, if these are above 1/2, else background.
+ *           Then tidy again
+ *
+ * A Gaussian repeats the volume's edges and is one of filters.h.
+ */
+#ifndef LOB_REFINE_H
+#define LOB_REFINE_H
+
+#include "kernels/backends.h"
+
+LOB_BEGIN_DECLS
+
+enum { LOB_REFINE_MAX_CHANNELS = LOB_FILTER_MAX_CHANNELS - 1 };
+
+typedef struct {
+    double smooth_mm;      /* sigma of the first Gaussian; 0: left out */
+    double edge;           /* 0..1; 0: leaves the image out */
+    double edge_mm;        /* sigma of the means, > 0 */
+    double edge_smooth_mm; /* sigma of the Gaussian of the votes; 0: left out */
+} lob_refine_options;
+
+/*
+ * For this grid: the sigmas 1, 1 and 0.7 of its least spacing among axes with more than one voxel,
+ * and an edge of 1.
+ */
+lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3]);
+
+typedef struct {
+    const lob_volume *image; /* any type, 1..LOB_REFINE_MAX_CHANNELS channels; its grid counts */
+    const void *labels;      /* nx*ny*nz, 0..label_count; 0 is taken for background */
+    lob_type labels_type;    /* LOB_U8, LOB_I16 or LOB_I32 */
+    const void *seeds;       /* nx*ny*nz, 0..label_count; 0: not drawn */
+    lob_type seeds_type;     /* as labels_type */
+    int32_t label_count;     /* >= 2 */
+    int32_t background;      /* 1..label_count */
+} lob_refine_input;
+
+typedef struct {
+    int64_t changed;       /* voxels with another label than before, 0 taken for background */
+    int64_t pieces;        /* pieces without a stroke that became background, over all tidies */
+    int64_t filled;        /* voxels of holes, likewise */
+    int64_t working_bytes; /* peak of working memory, beyond input and output; pieces take at most
+                              5 bytes a voxel more, Gaussians what filters.h says */
+} lob_refine_stats;
+
+/*
+ * Refine labels.
+ *
+ *   out      out  nx*ny*nz labels 1..label_count of lob_label_type(label_count)
+ *   stats    out
+ *   in       in   see above
+ *   options  in   see above
+ *   backend  in   computes Gaussians and pieces
+ *   context  in   of the backend
+ *
+ * Working memory: 8 bytes a voxel without edge; with it 8 + 16 for each channel. Same bytes on
+ * every backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian
+ * that reaches too far), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE; on error out is unspecified.
+ */
+lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input *in,
+                      const lob_refine_options *options, const lob_backend *backend,
+                      const lob_context *context, lob_error *error);
+
+LOB_END_DECLS
+
+#endif
