@@ -20,6 +20,7 @@ extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
+extern const lob_command lob_command_segment;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;
