@@ -287,8 +287,8 @@ static lob_status look_again(lob_session *s, const settings *set, const work *w,
     if (st == LOB_OK && set->sheet) {
         for (int k = 0; k < 3 && axis < 0; k++)
             if (lob_side(a->image.dims, k) == 1) axis = k;
-        if (count == 0) count = lob_segment_drawn(slices, LOB_SEGMENT_SHEET_SLICES, &a->box, axis);
         if (count > LOB_SEGMENT_SHEET_SLICES) count = LOB_SEGMENT_SHEET_SLICES;
+        count += lob_segment_drawn(&slices[count], LOB_SEGMENT_SHEET_SLICES - count, &a->box, axis);
         st = lob_segment_sheet(s, &a->box, &a->uncertain, slices, count, axis, a->place[axis],
                                set->sheet);
     }
@@ -428,7 +428,7 @@ static int run(const lob_command *self, int argc, char **argv)
                 "list the N slices on which another stroke would help most"),
         OPT_OUTPUT("sheet", &set.sheet, LOB_FILE_OTHER,
                    "also draw strokes, result and uncertain voxels, in .png: on the slices that "
-                   "are suggested, else on those with strokes, at most 6"),
+                   "are suggested, and on some with strokes, 6 in all"),
         OPT_INPUT("previous", &set.previous, LOB_FILE_LABELS,
                   "labels that an earlier run came to: only what is near to strokes that say "
                   "otherwise is changed"),

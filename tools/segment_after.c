@@ -172,14 +172,17 @@ int lob_segment_drawn(lob_segment_slice *slices, int n, const lob_segment_box *b
     bool *const drawn = calloc((size_t)side, sizeof *drawn);
     int64_t count = 0, seen = 0;
     int found = 0;
-    if (!drawn) return 0;
+    if (!drawn || n < 1) {
+        free(drawn);
+        return 0;
+    }
     find_drawn(drawn, &box->strokes, axis);
     for (int64_t i = 0; i < side; i++) count += drawn[i];
     const int64_t most = count < n ? count : n;
     for (int64_t i = 0; i < side; i++)
         if (drawn[i]) {
             if (seen == (2 * found + 1) * count / (2 * most))
-                slices[found++] = (lob_segment_slice){.slice = i};
+                slices[found++] = (lob_segment_slice){.slice = i, .drawn = true};
             seen++;
         }
     free(drawn);

@@ -32,6 +32,7 @@ lob_status lob_segment_uncertain(lob_session *s, lob_volume *out, const lob_segm
 /* A slice on which a further stroke would help. */
 typedef struct {
     int64_t slice;  /* of the box, along the axis */
+    bool drawn;     /* it has strokes already */
     int64_t doubt;  /* voxels on which the two growths differ, and voxels that are uncertain */
     int64_t marked; /* voxels that carry a label */
 } lob_segment_slice;
@@ -48,7 +49,7 @@ typedef struct {
 int lob_segment_suggest(lob_segment_slice *slices, int n, const lob_segment_box *box,
                         const lob_volume *uncertain, int axis);
 
-/* The slices with strokes, at most n, spread over those that there are. Returns how many. */
+/* Slices with strokes, at most n, spread over those that there are. Returns how many. */
 int lob_segment_drawn(lob_segment_slice *slices, int n, const lob_segment_box *box, int axis);
 
 /*

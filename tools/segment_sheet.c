@@ -70,7 +70,7 @@ static lob_status draw_tile(lob_canvas *canvas, const lob_slice *view, const lob
 }
 
 static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, const look *l,
-                              const lob_volume *const rows[ROWS], const lob_slice *view,
+                              const lob_volume *const rows[ROWS], const lob_slice *view, bool drawn,
                               double scale, int column, int64_t first)
 {
     static const char *const names[ROWS] = {"strokes", "result", "uncertain"};
@@ -94,11 +94,18 @@ static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, co
         };
         const int at[2] = {GAP + column * (pixels[0] + GAP), GAP + r * (pixels[1] + GAP)};
         char name[64];
-        snprintf(name, sizeof name, "%s %c %lld", names[r], "xyz"[view->across],
+        snprintf(name, sizeof name, "%s %c %lld",
+                 r > 0 || drawn ? names[r] : "suggested:", "xyz"[view->across],
                  (long long)(first + view->slice));
         st = draw_tile(canvas, view, &overlay, scale, at, name);
     }
     return st;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const lob_segment_slice *const x = a, *const y = b;
+    return (x->slice > y->slice) - (x->slice < y->slice);
 }
 
 lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
@@ -109,6 +116,9 @@ lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
     const lob_anatomical_plane plane = lob_segment_plane(&box->image->geometry, axis);
     lob_canvas canvas = {.rgb = NULL};
     look l = {.colour = NULL};
+    lob_segment_slice order[LOB_SEGMENT_SHEET_SLICES];
+    memcpy(order, slices, (size_t)count * sizeof *order);
+    qsort(order, (size_t)count, sizeof *order, by_place);
     lob_session_compute(s, "drawing");
     lob_slice view = lob_slice_of(box->image, plane, 0, false);
     const double scale = scale_of(&view, count);
@@ -119,8 +129,8 @@ lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
         st = lob_canvas_make(&canvas, GAP + count * (pixels[0] + GAP),
                              GAP + ROWS * (pixels[1] + GAP), paper);
     for (int i = 0; i < count && st == LOB_OK; i++) {
-        view.slice = slices[i].slice;
-        st = draw_column(&canvas, box, &l, rows, &view, scale, i, first);
+        view.slice = order[i].slice;
+        st = draw_column(&canvas, box, &l, rows, &view, order[i].drawn, scale, i, first);
     }
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
     if (st == LOB_OK) {
