@@ -156,8 +156,7 @@ static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *
 /* Let volumes in memory outlive the last line that reads them. */
 static void keep_stored(lob_recipe_job *job)
 {
-    static const char *const kept[] = {"@image", "@seeds",  "@shares",
-                                       "@first", "@labels", "@result"};
+    static const char *const kept[] = {"@image", "@seeds", "@shares", "@labels", "@result"};
     for (size_t i = 0; i < LOB_COUNT(kept); i++) {
         lob_stored *const row = lob_store_find(&job->store, kept[i]);
         if (row) row->last = INT32_MAX;
@@ -178,7 +177,7 @@ static lob_status take_labels(lob_session *s, lob_recipe_job *job, lob_volume *o
 
 /* The volumes that the box of segment_after.h points to. */
 typedef struct {
-    lob_volume image, seeds, shares, first, labels, uncertain;
+    lob_volume image, seeds, shares, labels, uncertain;
     lob_segment_box box;
     int64_t place[3];
 } after;
@@ -186,24 +185,20 @@ typedef struct {
 static lob_status take_box(lob_session *s, const settings *set, lob_recipe_job *job, const work *w,
                            after *a)
 {
-    lob_label_set others[2] = {{0}, {0}};
+    lob_label_set others = {0};
     lob_store_take(&job->store, lob_store_find(&job->store, "@image"), &a->image);
     lob_store_take(&job->store, lob_store_find(&job->store, "@shares"), &a->shares);
     lob_status st = take_labels(s, job, &a->seeds, &a->box.set, "@seeds");
     if (st == LOB_OK) st = lob_grid_match(s, &a->seeds, set->seeds, &a->image, set->image);
-    if (st == LOB_OK) st = take_labels(s, job, &a->first, &others[0], "@first");
-    if (st == LOB_OK) st = take_labels(s, job, &a->labels, &others[1], "@labels");
+    if (st == LOB_OK) st = take_labels(s, job, &a->labels, &others, "@labels");
     /* Strokes stay, so there is no label without a voxel. */
-    if (st == LOB_OK && (others[1].count != a->box.set.count ||
-                         (a->first.data && others[0].count != a->box.set.count) ||
-                         !lob_place_in(a->place, &a->image, &w->image)))
+    if (st == LOB_OK &&
+        (others.count != a->box.set.count || !lob_place_in(a->place, &a->image, &w->image)))
         st = lob_fail(&s->error, LOB_EINTERNAL, "%s: the lines lost a label", set->image);
-    lob_label_set_free(&others[0]);
-    lob_label_set_free(&others[1]);
+    lob_label_set_free(&others);
     a->box.image = &a->image;
     a->box.seeds = &a->seeds;
     a->box.shares = &a->shares;
-    a->box.first = a->first.data ? &a->first : NULL;
     a->box.labels = &a->labels;
     for (int32_t i = 0; i < a->box.set.count; i++)
         if (a->box.set.values[i] == set->plan.background) a->box.background = i + 1;
@@ -215,8 +210,7 @@ static lob_status take_box(lob_session *s, const settings *set, lob_recipe_job *
 
 static void free_after(after *a)
 {
-    lob_volume *const volumes[] = {&a->image, &a->seeds,  &a->shares,
-                                   &a->first, &a->labels, &a->uncertain};
+    lob_volume *const volumes[] = {&a->image, &a->seeds, &a->shares, &a->labels, &a->uncertain};
     for (size_t i = 0; i < LOB_COUNT(volumes); i++) lob_volume_free(volumes[i]);
     lob_label_set_free(&a->box.set);
     lob_strokes_free(&a->box.strokes);
@@ -248,7 +242,7 @@ static lob_status list_slices(lob_session *s, const work *w, const after *a,
     const lob_geometry *const g = &w->image.geometry;
     const char *const plane = lob_plane_name(lob_segment_plane(g, axis));
     cJSON *const rows = cJSON_AddArrayToObject(s->results, "suggested");
-    if (count > 0) printf("plane\taxis\tslice\tmm\tvoxels_in_doubt\n");
+    if (count > 0) printf("plane\taxis\tslice\tmm\tuncertain_voxels\n");
     for (int i = 0; i < count; i++) {
         double at[3], mm[3];
         for (int k = 0; k < 3; k++) at[k] = 0.5 * (double)(lob_side(w->image.dims, k) - 1);
@@ -257,13 +251,13 @@ static lob_status list_slices(lob_session *s, const work *w, const after *a,
         lob_voxel_to_world(mm, g, at);
         const int world = strcmp(plane, "axial") == 0 ? 2 : strcmp(plane, "coronal") == 0 ? 1 : 0;
         printf("%s\t%c\t%lld\t%.1f\t%lld\n", plane, "xyz"[axis], (long long)slice, mm[world],
-               (long long)slices[i].doubt);
+               (long long)slices[i].uncertain);
         cJSON *const row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "plane", plane);
         cJSON_AddNumberToObject(row, "axis", axis);
         cJSON_AddNumberToObject(row, "slice", (double)slice);
         cJSON_AddNumberToObject(row, "mm", mm[world]);
-        cJSON_AddNumberToObject(row, "voxels_in_doubt", (double)slices[i].doubt);
+        cJSON_AddNumberToObject(row, "uncertain_voxels", (double)slices[i].uncertain);
         cJSON_AddItemToArray(rows, row);
     }
     if (count == 0)
@@ -335,7 +329,6 @@ static lob_status run_job(lob_session *s, const settings *set, work *w, lob_reci
     after a = {.image = lob_volume_empty(),
                .seeds = lob_volume_empty(),
                .shares = lob_volume_empty(),
-               .first = lob_volume_empty(),
                .labels = lob_volume_empty(),
                .uncertain = lob_volume_empty()};
     bool skip;
@@ -416,7 +409,8 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("edge", &c->edge, "SHARE", 0, 1,
                  "how much the image decides where a border lies after the first growth; after "
                  "the second, half as much"),
-        OPT_INT("passes", &c->passes, "N", 1, 2, "growths"),
+        OPT_INT("passes", &c->passes, "N", 1, 2,
+                "growths; left out: 2, but 1 where no slice has strokes of two labels, and in 2D"),
         OPT_INT("frame", &set.plan.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_OUTPUT("strength", &set.strength, LOB_FILE_IMAGE,
@@ -461,9 +455,10 @@ const lob_command lob_command_segment = {
         "device, and the report says how. --print-recipe prints it as a recipe, plain lines of "
         "other commands: `lobule run` runs them to the same bytes, and any of them can be "
         "changed.\n"
-        "A slice that --suggest lists, counted from 0, has many voxels on which the two growths "
-        "differ or which are uncertain, and is far from slices with strokes. Draw there, in the "
-        "same file, and run again.\n"
+        "A slice that --suggest lists, counted from 0, has many voxels that are uncertain and many "
+        "that carry a label, and is far from slices with strokes. Draw there, in the same file, "
+        "and "
+        "run again.\n"
         "With --previous, strokes that say otherwise than those labels are corrections: within "
         "--reach of them the result is that of a fresh run from all strokes, and farther away the "
         "labels stay as they were, so that what was looked at and found good is not touched. "

@@ -10,9 +10,9 @@
 
 /* Costs this near to each other, as a share of their sum, are a toss-up; the last of these, of the
  * range of the shares, keeps what costs next to nothing from being one. */
-static const double near_share = 0.15, least_cost = 1.0 / 128;
+static const double near_share = 0.1, least_cost = 1.0 / 128;
 
-/* The cost of each voxel's path from the strokes of one label, as a share of the range. */
+/* Grow the strokes of one label alone. */
 static lob_status grow_one(lob_session *s, float *strength, const lob_segment_box *box,
                            lob_volume *only, uint8_t *reached, int32_t label)
 {
@@ -34,19 +34,21 @@ typedef struct {
     lob_volume only;
     uint8_t *reached;
     float *strength; /* of one label, */
-    float *own;      /* of the voxel's own, */
-    float *other;    /* and the largest of all others */
+    float *best;     /* the largest of all, */
+    float *second;   /* and the next */
 } scratch;
 
 /* strength = exp(-cost): the largest strength has the least cost. */
-static void keep_best(lob_session *s, const scratch *w, const lob_segment_box *box, int32_t label)
+static void keep_best(lob_session *s, const scratch *w, int64_t n)
 {
-    const int64_t n = lob_voxels(box->labels);
 #pragma omp parallel for num_threads(s->context.threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        float *const to =
-            lob_label_at(box->labels->data, box->labels->type, i) == label ? w->own : w->other;
-        if (w->strength[i] > to[i]) to[i] = w->strength[i];
+        const float strength = w->strength[i], best = w->best[i];
+        w->best[i] = strength > best ? strength : best;
+        if (strength > best)
+            w->second[i] = best;
+        else if (strength > w->second[i])
+            w->second[i] = strength;
     }
 }
 
@@ -54,9 +56,9 @@ static void mark_near(lob_session *s, const scratch *w, uint8_t *out, int64_t n)
 {
 #pragma omp parallel for num_threads(s->context.threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        const double own = -log(fmax((double)w->own[i], FLT_MIN));
-        const double other = -log(fmax((double)w->other[i], FLT_MIN));
-        out[i] = fabs(own - other) < near_share * (own + other + least_cost);
+        const double a = -log(fmax((double)w->best[i], FLT_MIN));
+        const double b = -log(fmax((double)w->second[i], FLT_MIN));
+        out[i] = b - a < near_share * (b + a + least_cost);
     }
 }
 
@@ -72,23 +74,23 @@ lob_status lob_segment_uncertain(lob_session *s, lob_volume *out, const lob_segm
     lob_session_compute(s, "looking for doubt");
     w.reached = malloc((size_t)n);
     w.strength = malloc((size_t)n * sizeof(float));
-    w.own = calloc((size_t)n, sizeof(float));
-    w.other = calloc((size_t)n, sizeof(float));
-    if (!w.reached || !w.strength || !w.own || !w.other ||
+    w.best = calloc((size_t)n, sizeof(float));
+    w.second = calloc((size_t)n, sizeof(float));
+    if (!w.reached || !w.strength || !w.best || !w.second ||
         lob_volume_like(&w.only, box->seeds, LOB_U8, 1) != LOB_OK ||
         lob_volume_like(out, box->seeds, LOB_U8, 1) != LOB_OK)
         st = lob_session_no_memory(s, path);
     for (int32_t k = 1; k <= box->set.count && st == LOB_OK; k++) {
         st = grow_one(s, w.strength, box, &w.only, w.reached, k);
-        if (st == LOB_OK) keep_best(s, &w, box, k);
+        if (st == LOB_OK) keep_best(s, &w, n);
     }
     if (st == LOB_OK) mark_near(s, &w, out->data, n);
     if (st == LOB_OK) lob_session_computed(s);
     lob_volume_free(&w.only);
     free(w.reached);
     free(w.strength);
-    free(w.own);
-    free(w.other);
+    free(w.best);
+    free(w.second);
     lob_session_give(s, bytes);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
@@ -106,26 +108,24 @@ static void find_drawn(bool *drawn, const lob_strokes *strokes, int axis)
     }
 }
 
-/* Count, for each slice, voxels in doubt and voxels with a label. */
+/* Count, for each slice, voxels that are uncertain and voxels with a label. */
 static void count_slices(lob_segment_slice *rows, const lob_segment_box *box,
                          const lob_volume *uncertain, int axis)
 {
     const uint8_t *const unsure = uncertain->data;
-    const lob_volume *const last = box->labels, *const first = box->first;
-    const lob_dims d = last->dims;
+    const lob_dims d = box->labels->dims;
     int64_t i = 0;
     for (int64_t z = 0; z < d.nz; z++)
         for (int64_t y = 0; y < d.ny; y++)
             for (int64_t x = 0; x < d.nx; x++, i++) {
                 lob_segment_slice *const row = &rows[axis == 0 ? x : axis == 1 ? y : z];
-                const int32_t label = lob_label_at(last->data, last->type, i);
+                const int32_t label = lob_label_at(box->labels->data, box->labels->type, i);
                 row->marked += label != box->background;
-                row->doubt += first && label != lob_label_at(first->data, first->type, i);
-                row->doubt += unsure[i];
+                row->uncertain += unsure[i];
             }
 }
 
-/* The slice with the most to gain, and mark it drawn; false: none is left. */
+/* The slice with the most to gain, marked as drawn from now on; false: none is left. */
 static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bool *drawn,
                       int64_t side)
 {
@@ -138,9 +138,9 @@ static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bo
         const int64_t below = before < 0 ? side : i - before;
         const int64_t above = after == side ? side : after - i;
         const double distance = (double)(below < above ? below : above);
-        /* Without doubt anywhere, the middle of the widest gap. */
-        const double gain = (1024.0 * (double)rows[i].doubt + 1) * distance * distance;
-        if (rows[i].marked == 0 || !(gain > most)) continue;
+        const double gain =
+            (double)rows[i].uncertain * (double)rows[i].marked * distance * distance;
+        if (!(gain > most)) continue;
         most = gain;
         *best = rows[i];
     }

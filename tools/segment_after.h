@@ -11,18 +11,18 @@ typedef struct {
     const lob_volume *image;  /* the box of it */
     const lob_volume *seeds;  /* strokes, */
     const lob_volume *shares; /* what the last growth went over, */
-    const lob_volume *first;  /* the first growth's labels, or NULL, */
-    const lob_volume *labels; /* and the last one's; all labels are dense */
+    const lob_volume *labels; /* and what came out; all labels are dense */
     lob_label_set set;        /* of strokes and labels */
     int32_t background;       /* dense */
     lob_strokes strokes;      /* counted by slice */
 } lob_segment_box;
 
 /*
- * Mark where the label next best could have grown almost as cheaply. Path costs are those of the
- * last growth: of the voxel's own label, and the least of all others, each grown alone.
+ * Mark where two labels grow almost as cheaply. Each label is grown alone over the shares of the
+ * last growth; with a < b the two least costs of a voxel, as shares of the shares' range, it is
+ * uncertain where (b - a) / (b + a + 1/128) < 0.1.
  *
- *   out  out  uint8 on the box's grid: 1 where the costs differ by less than 15 % of their sum
+ *   out  out  uint8 on the box's grid: 1 where uncertain, else 0
  *
  * Returns LOB_OK, LOB_ENOMEM, LOB_EDEVICE or LOB_ECANCEL.
  */
@@ -31,15 +31,15 @@ lob_status lob_segment_uncertain(lob_session *s, lob_volume *out, const lob_segm
 
 /* A slice on which a further stroke would help. */
 typedef struct {
-    int64_t slice;  /* of the box, along the axis */
-    bool drawn;     /* it has strokes already */
-    int64_t doubt;  /* voxels on which the two growths differ, and voxels that are uncertain */
-    int64_t marked; /* voxels that carry a label */
+    int64_t slice;     /* of the box, along the axis */
+    bool drawn;        /* it has strokes already */
+    int64_t uncertain; /* voxels */
+    int64_t marked;    /* voxels that carry a label */
 } lob_segment_slice;
 
 /*
- * Find the slices with the largest doubt * distance^2, one after another: distance is that to the
- * nearest slice with strokes or found before. Slices without a label are left out.
+ * Find the slices with the largest uncertain * marked * distance^2, one after another, of equals
+ * the first: distance is that to the nearest slice with strokes or found before.
  *
  *   slices     out  at most n, in the order found
  *   uncertain  in   as lob_segment_uncertain makes it

@@ -19,7 +19,7 @@ lob_segment_choices lob_segment_defaults(void)
     const lob_appearance_options a = lob_appearance_defaults();
     return (lob_segment_choices){
         .margin = {.value = 10},
-        .share = 0.2,
+        .share = 0.3,
         .median = LOB_SEGMENT_ON,
         .whole = a.whole,
         .far = a.far,
@@ -27,30 +27,47 @@ lob_segment_choices lob_segment_defaults(void)
         .blur = 1,
         .smooth = 1,
         .edge = 1,
-        .passes = 2,
     };
 }
 
 /* ---- choosing ---- */
 
-static lob_status choose_background(lob_session *s, lob_segment_plan *plan, const lob_volume *seeds,
-                                    const lob_label_set *labels, const char *seeds_path)
+static lob_status choose_background(lob_session *s, lob_segment_plan *plan,
+                                    const lob_strokes *strokes, const lob_label_set *labels,
+                                    const char *seeds_path)
 {
-    if (plan->choices.background == 0) {
-        lob_strokes strokes;
-        const lob_status st = lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims,
-                                                labels->count, s->context.threads, &s->error);
-        if (st == LOB_OK) plan->background = labels->values[lob_strokes_background(&strokes) - 1];
-        lob_strokes_free(&strokes);
-        return st;
-    }
+    plan->background = plan->choices.background;
+    if (plan->background == 0)
+        plan->background = labels->values[lob_strokes_background(strokes) - 1];
     for (int32_t i = 0; i < labels->count; i++)
-        if (labels->values[i] == plan->choices.background) {
-            plan->background = labels->values[i];
-            return LOB_OK;
-        }
+        if (labels->values[i] == plan->background) return LOB_OK;
     return lob_fail(&s->error, LOB_EARG, "--background %d: %s has no stroke of this label",
-                    plan->choices.background, seeds_path);
+                    plan->background, seeds_path);
+}
+
+/* Is there a slice with strokes of a label and of others, for any label but the background? */
+static lob_status find_outlines(lob_session *s, bool *any, lob_segment_plan *plan,
+                                const lob_strokes *strokes, const lob_label_set *labels,
+                                const char *seeds_path)
+{
+    const int axis = lob_strokes_axis(strokes);
+    *any = false;
+    plan->slices = 0;
+    if (axis < 0) return LOB_OK;
+    const int64_t side = lob_side(strokes->dims, axis);
+    int64_t *const slices = malloc((size_t)side * sizeof *slices);
+    if (!slices) return lob_session_no_memory(s, seeds_path);
+    for (int32_t i = 1; i <= labels->count; i++)
+        if (labels->values[i - 1] != plan->background)
+            *any = *any || lob_strokes_drawn(slices, strokes, i, axis) > 0;
+    for (int64_t z = 0; z < side; z++) {
+        const int64_t *const voxels = lob_strokes_in(strokes, axis, z);
+        bool drawn = false;
+        for (int32_t k = 0; k < labels->count; k++) drawn = drawn || voxels[k] > 0;
+        plan->slices += drawn;
+    }
+    free(slices);
+    return LOB_OK;
 }
 
 lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_volume *image,
@@ -67,7 +84,20 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
     if (plan->least_mm == 0) plan->least_mm = mm[0];
     for (int a = 0; a < 3; a++)
         plan->median[a] = lob_side(image->dims, a) > 1 && mm[a] <= median_reach * plan->least_mm;
-    return choose_background(s, plan, seeds, labels, seeds_path);
+    lob_strokes strokes;
+    bool outlines = false;
+    lob_status st = lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims,
+                                      labels->count, s->context.threads, &s->error);
+    if (st == LOB_OK) st = choose_background(s, plan, &strokes, labels, seeds_path);
+    if (st == LOB_OK) st = find_outlines(s, &outlines, plan, &strokes, labels, seeds_path);
+    lob_strokes_free(&strokes);
+    plan->passes = plan->choices.passes > 0 ? plan->choices.passes : outlines ? 2 : 1;
+    if (st == LOB_OK && plan->slices == 1)
+        lob_session_note(s,
+                         "%s: has strokes on one slice alone, from which a structure's extent "
+                         "cannot be told; draw on two or more",
+                         seeds_path);
+    return st;
 }
 
 void lob_segment_report(lob_session *s, const lob_segment_plan *plan)
@@ -79,11 +109,13 @@ void lob_segment_report(lob_session *s, const lob_segment_plan *plan)
     cJSON *const chosen = cJSON_AddObjectToObject(s->results, "chosen");
     cJSON_AddNumberToObject(chosen, "background", plan->background);
     cJSON_AddBoolToObject(chosen, "background_given", plan->choices.background != 0);
+    cJSON_AddNumberToObject(chosen, "passes", plan->passes);
     cJSON_AddStringToObject(chosen, "median_axes", axes);
     cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
     cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
-    lob_session_say(s, "background: label %d%s; the median goes along: %s", plan->background,
-                    plan->choices.background ? "" : ", chosen", axes[0] ? axes : "no axis");
+    lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
+                    plan->background, plan->choices.background ? "" : ", chosen", plan->passes,
+                    axes[0] ? axes : "no axis");
 }
 
 /* ---- the recipe ---- */
@@ -114,7 +146,7 @@ static void put_box(FILE *to, const lob_segment_plan *plan)
 static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
 {
     const lob_segment_choices *const c = &plan->choices;
-    const bool last = second || c->passes == 1;
+    const bool last = second || plan->passes == 1;
     const double blur = c->blur * plan->least_mm * (second ? second_blur : 1);
     const double smooth = c->smooth * plan->least_mm * (second ? second_smooth : 1);
     const double edge = c->edge * (second ? second_edge : 1);
@@ -146,7 +178,7 @@ char *lob_segment_recipe(const lob_segment_plan *plan)
     if (!to) return NULL;
     put_box(to, plan);
     put_growth(to, plan, false);
-    if (plan->choices.passes > 1) put_growth(to, plan, true);
+    if (plan->passes > 1) put_growth(to, plan, true);
     fprintf(to, "labels @labels -o @wanted --drop %d\n", plan->background);
     if (plan->strength)
         fprintf(to, "resample @strength -o {strength} --like {image} --method nearest\n");

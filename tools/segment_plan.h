@@ -21,7 +21,7 @@ typedef struct {
     double blur;   /* standard deviation of the shares' Gaussian, first growth; the second: half */
     double smooth; /* that of the majority after the first growth; the second: 0.7 of it */
     double edge;   /* share of the image in the votes at borders; the second: half */
-    int passes;    /* 1 or 2 growths */
+    int passes;    /* 1 or 2 growths; 0: chosen */
 } lob_segment_choices;
 
 enum { LOB_SEGMENT_ON, LOB_SEGMENT_OFF };
@@ -37,6 +37,9 @@ typedef struct {
     int channels;   /* of the image */
     int32_t count;  /* of labels, the background's among them */
     int32_t background;
+    int passes;      /* 1 where no slice has strokes of a label and of others: there is no outline
+                        that could guide a second growth */
+    int64_t slices;  /* with strokes, across the axis of the fewest; 0 in 2D */
     bool median[3];  /* the axes that the median goes along */
     double least_mm; /* the least spacing */
 } lob_segment_plan;
