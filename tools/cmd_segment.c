@@ -411,6 +411,8 @@ static int run(const lob_command *self, int argc, char **argv)
                  "the second, half as much"),
         OPT_INT("passes", &c->passes, "N", 1, 2,
                 "growths; left out: 2, but 1 where no slice has strokes of two labels, and in 2D"),
+        OPT_INT("coarse", &c->coarse, "VOXELS", 1000, INT32_MAX,
+                "the first of two growths is on a coarser grid where the box has more voxels"),
         OPT_INT("frame", &set.plan.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_OUTPUT("strength", &set.strength, LOB_FILE_IMAGE,
@@ -422,7 +424,7 @@ static int run(const lob_command *self, int argc, char **argv)
                 "list the N slices on which another stroke would help most"),
         OPT_OUTPUT("sheet", &set.sheet, LOB_FILE_OTHER,
                    "also draw strokes, result and uncertain voxels, in .png: on the slices that "
-                   "are suggested, and on some with strokes, 6 in all"),
+                   "are suggested, and on some with strokes, 5 in all"),
         OPT_INPUT("previous", &set.previous, LOB_FILE_LABELS,
                   "labels that an earlier run came to: only what is near to strokes that say "
                   "otherwise is changed"),

@@ -4,12 +4,18 @@
 #include "kernels/appearance/appearance.h"
 #include "kernels/appearance/strokes.h"
 
+#include "volumes/crop.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* An axis takes part in the median where its voxels are at most this many times the least spacing
- * apart: beyond, neighbours tell little of each other. */
-static const double median_reach = 1.5;
+/* An axis takes part in the median, and becomes coarser, where its voxels are at most this many
+ * times the least spacing apart: beyond, neighbours tell little of each other. */
+static const double near_spacing = 1.5;
+
+/* Going to a coarser grid has smoothed the shares already. */
+static const double coarse_blur = 0.35;
 
 /* The second growth begins from better shares, and so needs less of each. */
 static const double second_blur = 0.5, second_smooth = 0.7, second_edge = 0.5;
@@ -27,6 +33,7 @@ lob_segment_choices lob_segment_defaults(void)
         .blur = 1,
         .smooth = 1,
         .edge = 1,
+        .coarse = 1 << 19,
     };
 }
 
@@ -43,6 +50,53 @@ static lob_status choose_background(lob_session *s, lob_segment_plan *plan,
         if (labels->values[i] == plan->background) return LOB_OK;
     return lob_fail(&s->error, LOB_EARG, "--background %d: %s has no stroke of this label",
                     plan->background, seeds_path);
+}
+
+/* Voxels of the box around all strokes, with its margin. */
+static double box_voxels(const lob_segment_plan *plan, const lob_volume *image,
+                         const lob_volume *seeds)
+{
+    lob_box box;
+    double voxels = 1;
+    if (!lob_box_of(&box, seeds)) return 0;
+    for (int a = 0; a < 3; a++) {
+        const lob_size *const margin = &plan->choices.margin;
+        const double least = margin->value / (margin->voxels ? 1.0 : image->geometry.spacing_mm[a]);
+        const double wide = ceil(fmax(least, plan->choices.share * (double)box.size[a]) - 1e-6);
+        const double first = fmax(0, (double)box.first[a] - wide);
+        const double end =
+            fmin((double)lob_side(image->dims, a), (double)(box.first[a] + box.size[a]) + wide);
+        voxels *= end - first;
+    }
+    return voxels;
+}
+
+/* Halve the first growth's grid, along the axes of the least spacing, until it is small enough. */
+static void choose_grid(lob_segment_plan *plan, const lob_volume *image, double voxels)
+{
+    const double *const mm = image->geometry.spacing_mm;
+    bool more = plan->passes == 2;
+    for (int a = 0; a < 3; a++) {
+        plan->factor[a] = 1;
+        plan->coarse_mm[a] = mm[a];
+    }
+    plan->coarse_least_mm = plan->least_mm;
+    while (more && voxels > plan->choices.coarse) {
+        const double limit = near_spacing * plan->coarse_least_mm;
+        double least = 0;
+        more = false;
+        for (int a = 0; a < 3; a++) {
+            const int64_t side = lob_side(image->dims, a);
+            if (side > plan->factor[a] && plan->coarse_mm[a] <= limit) {
+                plan->factor[a] *= 2;
+                plan->coarse_mm[a] = mm[a] * plan->factor[a];
+                voxels /= 2;
+                more = true;
+            }
+            if (side > 1 && (least == 0 || plan->coarse_mm[a] < least)) least = plan->coarse_mm[a];
+        }
+        plan->coarse_least_mm = least;
+    }
 }
 
 /* Is there a slice with strokes of a label and of others, for any label but the background? */
@@ -83,7 +137,7 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
             plan->least_mm = mm[a];
     if (plan->least_mm == 0) plan->least_mm = mm[0];
     for (int a = 0; a < 3; a++)
-        plan->median[a] = lob_side(image->dims, a) > 1 && mm[a] <= median_reach * plan->least_mm;
+        plan->median[a] = lob_side(image->dims, a) > 1 && mm[a] <= near_spacing * plan->least_mm;
     lob_strokes strokes;
     bool outlines = false;
     lob_status st = lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims,
@@ -92,6 +146,7 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
     if (st == LOB_OK) st = find_outlines(s, &outlines, plan, &strokes, labels, seeds_path);
     lob_strokes_free(&strokes);
     plan->passes = plan->choices.passes > 0 ? plan->choices.passes : outlines ? 2 : 1;
+    choose_grid(plan, image, box_voxels(plan, image, seeds));
     if (st == LOB_OK && plan->slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "
@@ -112,6 +167,8 @@ void lob_segment_report(lob_session *s, const lob_segment_plan *plan)
     cJSON_AddNumberToObject(chosen, "passes", plan->passes);
     cJSON_AddStringToObject(chosen, "median_axes", axes);
     cJSON_AddNumberToObject(chosen, "least_spacing_mm", plan->least_mm);
+    cJSON_AddItemToObject(chosen, "first_growth_spacing_mm",
+                          cJSON_CreateDoubleArray(plan->coarse_mm, 3));
     cJSON_AddNumberToObject(s->results, "labels", plan->count - 1);
     lob_session_say(s, "background: label %d%s; growths: %d; the median goes along: %s",
                     plan->background, plan->choices.background ? "" : ", chosen", plan->passes,
@@ -142,6 +199,38 @@ static void put_box(FILE *to, const lob_segment_plan *plan)
                 plan->median[1], plan->median[2]);
 }
 
+static bool is_coarse(const lob_segment_plan *plan)
+{
+    return plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1;
+}
+
+static void put_smoothing(FILE *to, const char *n, double sigma_mm)
+{
+    if (sigma_mm > 0)
+        fprintf(to, "filter @shares%s_raw -o @shares%s --gaussian %.9gmm --edge nearest\n", n, n,
+                sigma_mm);
+}
+
+/* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
+static void put_coarse_growth(FILE *to, const lob_segment_plan *plan)
+{
+    const lob_segment_choices *const c = &plan->choices;
+    const double *const mm = plan->coarse_mm, blur = c->blur * coarse_blur * plan->coarse_least_mm;
+    fprintf(to, "resample @image -o @image1 --spacing %.9g,%.9g,%.9g\n", mm[0], mm[1], mm[2]);
+    fprintf(to, "resample @seeds -o @seeds1 --like @image1 --labels --method strokes\n");
+    fprintf(to,
+            "appearance @image @seeds -o @shares1_fine --background %d --whole %.9g%s --far %.9g\n",
+            plan->background, c->whole, has_median(plan) ? " --view @median" : "", c->far);
+    fprintf(to, "resample @shares1_fine -o @shares1%s --like @image1\n", blur > 0 ? "_raw" : "");
+    put_smoothing(to, "1", blur);
+    fprintf(to, "growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf --trust-seeds\n");
+    fprintf(
+        to,
+        "refine @grown1 @image1 @seeds1 -o @coarse --background %d --smooth %.9gmm --edge %.9g\n",
+        plan->background, c->smooth * plan->coarse_least_mm, c->edge);
+    fprintf(to, "resample @coarse -o @first --like @image --labels --method nearest\n");
+}
+
 /* One growth: shares, smoothed, grown, refined. */
 static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
 {
@@ -151,18 +240,16 @@ static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
     const double smooth = c->smooth * plan->least_mm * (second ? second_smooth : 1);
     const double edge = c->edge * (second ? second_edge : 1);
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
-    const char *const raw = blur > 0 ? "_raw" : "";
 
-    fprintf(to, "appearance @image @seeds -o @shares%s%s --background %d --whole %.9g", n, raw,
-            plan->background, c->whole);
+    fprintf(to, "appearance @image @seeds -o @shares%s%s --background %d --whole %.9g", n,
+            blur > 0 ? "_raw" : "", plan->background, c->whole);
     if (has_median(plan)) fprintf(to, " --view @median");
     if (second)
-        fprintf(to, " --outline @first --shape %.9g\n", c->shape);
+        fprintf(to, " --outline @first --shape %.9g --shape-border %.9g\n", c->shape,
+                plan->coarse_least_mm);
     else
         fprintf(to, " --far %.9g\n", c->far);
-    if (blur > 0)
-        fprintf(to, "filter @shares%s_raw -o @shares%s --gaussian %.9gmm --edge nearest\n", n, n,
-                blur);
+    put_smoothing(to, n, blur);
     fprintf(to,
             "growcut @shares%s @seeds -o @grown%s --rule distance --norm linf --trust-seeds%s\n", n,
             n, last && plan->strength ? " --strength @strength" : "");
@@ -177,7 +264,10 @@ char *lob_segment_recipe(const lob_segment_plan *plan)
     FILE *const to = open_memstream(&text, &size);
     if (!to) return NULL;
     put_box(to, plan);
-    put_growth(to, plan, false);
+    if (is_coarse(plan))
+        put_coarse_growth(to, plan);
+    else
+        put_growth(to, plan, false);
     if (plan->passes > 1) put_growth(to, plan, true);
     fprintf(to, "labels @labels -o @wanted --drop %d\n", plan->background);
     if (plan->strength)

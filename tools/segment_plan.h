@@ -22,6 +22,7 @@ typedef struct {
     double smooth; /* that of the majority after the first growth; the second: 0.7 of it */
     double edge;   /* share of the image in the votes at borders; the second: half */
     int passes;    /* 1 or 2 growths; 0: chosen */
+    int coarse;    /* the first of two growths is on a coarser grid where the box has more voxels */
 } lob_segment_choices;
 
 enum { LOB_SEGMENT_ON, LOB_SEGMENT_OFF };
@@ -42,6 +43,8 @@ typedef struct {
     int64_t slices;  /* with strokes, across the axis of the fewest; 0 in 2D */
     bool median[3];  /* the axes that the median goes along */
     double least_mm; /* the least spacing */
+    int factor[3];   /* voxels of the box along each axis to one of the first growth's grid */
+    double coarse_mm[3], coarse_least_mm; /* that grid's spacing */
 } lob_segment_plan;
 
 /*

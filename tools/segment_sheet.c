@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1200, HEIGHT = 1600, GAP = 6, ROWS = 3 };
+enum { WIDTH = 960, HEIGHT = 1280, GAP = 6, ROWS = 3 };
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232};
 

@@ -5,7 +5,7 @@
 
 #include "tools/segment_after.h"
 
-enum { LOB_SEGMENT_SHEET_SLICES = 6 };
+enum { LOB_SEGMENT_SHEET_SLICES = 5 };
 
 /*
  * Draw the sheet, a column a slice, and write it as PNG.

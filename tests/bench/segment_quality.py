@@ -45,7 +45,7 @@ ABLATIONS = {
     "strokes alone": ("--whole", 0),
     "no Gaussian before growth": ("--blur", 0),
     "no majority": ("--smooth", 0),
-    "twice the box": ("--share", 0.4, "--margin", "20mm"),
+    "a larger box": ("--share", 0.6, "--margin", "20mm"),
 }
 
 LEAST_MEAN, LEAST_LIVER, MOST_LOSS, LEAST_SUGGESTED = 0.88, 0.92, 0.01, 0.92

@@ -151,7 +151,7 @@ CHOICES = [
     ("--median", "off", "--blur", "0", "--background", "3"),
     ("--strength", "strong.nii.gz"),
     ("--far", "2.5", "--shape", "1", "--smooth", "0", "--edge", "0.3", "--whole", "0.25"),
-    ("--margin", "3vox", "--share", "0.5"),
+    ("--margin", "3vox", "--share", "0.5", "--coarse", "1000"),
 ]
 
 
