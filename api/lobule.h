@@ -43,6 +43,7 @@
 
 /* Files: whole volumes, and volumes larger than memory. */
 #include "io/io.h"
+#include "io/label_table.h"
 #include "io/nifti.h"
 #include "io/planes.h"
 
@@ -68,7 +69,6 @@
 #include "kernels/threshold/threshold.h"
 
 /* The same on arrays in GPU memory. */
-#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"

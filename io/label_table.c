@@ -135,7 +135,10 @@ typedef struct {
     const char *name;
     int64_t line;
     lob_error *error;
-    int column[FIELDS]; /* of files with a row of names: where the columns that count are */
+    kind kind;
+    char gap;           /* between fields of files with a row of names, */
+    bool header_seen;   /* which has been read */
+    int column[FIELDS]; /* where in them the columns that count are */
 } reader;
 
 static lob_status bad(const reader *r, const char *what)
@@ -147,7 +150,7 @@ static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba
                       const char *terminology)
 {
     if (label == 0) return LOB_OK;
-    const lob_status st = lob_label_names_put(r->out, label, name, colour, terminology);
+    const lob_status st = lob_label_names_add(r->out, label, name, colour, terminology);
     if (st == LOB_EARG) return bad(r, "is one of more than a million");
     if (st != LOB_OK) return lob_fail(r->error, st, "%s: no memory for its names", r->name);
     return LOB_OK;
@@ -165,7 +168,7 @@ static lob_status take_table_row(reader *r, const row *fields, bool slicer)
     char *name = fields->field[1];
     for (char *c = name; slicer && *c; c++)
         if (*c == '_') *c = ' ';
-    return put(r, label, name, &colour, NULL);
+    return put(r, label, strcmp(name, " ") == 0 ? "" : name, &colour, NULL);
 }
 
 /* 5 221 130 101 1 1 1 "liver" */
@@ -272,20 +275,21 @@ static lob_status take_bids_row(reader *r, const row *fields)
     return put(r, label, text_at(fields, r->column[1]), coloured ? &colour : NULL, NULL);
 }
 
-static lob_status take_line(reader *r, kind what, char *line, bool *header_seen)
+static lob_status take_line(reader *r, char *line)
 {
     row fields;
-    const bool headed = what == SLICER_CSV || what == BIDS;
+    const bool headed = r->kind == SLICER_CSV || r->kind == BIDS;
     if (*line == '\0' || (!headed && *line == '#')) return LOB_OK;
     if (headed)
-        cut_at(&fields, line, what == BIDS ? '\t' : ',');
+        cut_at(&fields, line, r->gap);
     else
         cut_at_blanks(&fields, line);
-    if (headed && !*header_seen) {
-        *header_seen = true;
-        return take_header(r, &fields, what == SLICER_CSV);
+    if (headed && !r->header_seen) {
+        r->header_seen = true;
+        if (column_named(&fields, slicer_columns[0]) >= 0) r->kind = SLICER_CSV;
+        return take_header(r, &fields, r->kind == SLICER_CSV);
     }
-    switch (what) {
+    switch (r->kind) {
     case SLICER_TABLE:
         return take_table_row(r, &fields, true);
     case FREESURFER:
@@ -302,12 +306,24 @@ static lob_status take_line(reader *r, kind what, char *line, bool *header_seen)
     return LOB_OK;
 }
 
-/* Kinds that share the suffix .txt, by a word of their first lines. */
+/* Kinds that share the suffix .txt, by a word of the comments that come first. */
 static kind kind_of_text(kind named, const char *text, const char *name)
 {
+    static const struct {
+        const char *word;
+        kind kind;
+    } words[] = {
+        {"ITK-SnAP Label Description", ITK_SNAP  },
+        {"Label Name",                 FREESURFER},
+        {"FreeSurfer",                 FREESURFER},
+    };
     if (!lob_has_suffix(name, ".txt")) return named;
-    if (strstr(text, "ITK-SnAP Label Description")) return ITK_SNAP;
-    if (strstr(text, "Label Name") || strstr(text, "FreeSurfer")) return FREESURFER;
+    const char *end = text;
+    while (*end && strchr("#\r\n", *end)) end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *at = strstr(text, words[i].word);
+        if (at && at < end) return words[i].kind;
+    }
     return named;
 }
 
@@ -322,18 +338,21 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
                         "%s: label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
                         "files",
                         name);
-    if (memchr(text, 0, size))
+    if (size > 0 && memchr(text, 0, size))
         return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
     char *copy = calloc(size + 1, 1), *rest = copy;
     if (!copy) return lob_fail(error, LOB_ENOMEM, "%s: no memory to read it", name);
-    memcpy(copy, text, size);
-    const kind what = kind_of_text(named, copy, name);
-    bool header_seen = false;
+    if (size > 0) memcpy(copy, text, size);
+    if (strncmp(copy, "\xef\xbb\xbf", 3) == 0) rest += 3; /* a mark that spreadsheets put first */
+    r.kind = kind_of_text(named, rest, name);
+    r.gap = named == SLICER_CSV ? ',' : '\t';
     lob_status st = LOB_OK;
     for (char *line; st == LOB_OK && (line = next_line(&rest));) {
         r.line++;
-        st = take_line(&r, what, line, &header_seen);
+        st = take_line(&r, line);
     }
+    if (st == LOB_OK && lob_label_names_settle(out) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its names", name);
     if (st == LOB_OK && out->count == 0)
         st = lob_fail(error, LOB_EDATA, "%s: names no label", name);
     if (st != LOB_OK) lob_label_names_free(out);
@@ -353,10 +372,13 @@ lob_status lob_label_table_read(lob_label_names *out, const char *path, lob_erro
 
 /* ---- writing ---- */
 
-/* A name with another character in place of one that the kind uses itself. */
-static void print_name(FILE *f, const char *name, char taken, char instead)
+/* A name with other characters in place of those that the kind uses itself. */
+static void print_name(FILE *f, const char *name, const char *taken, const char *instead)
 {
-    for (; *name; name++) fputc(*name == taken ? instead : *name, f);
+    for (; *name; name++) {
+        const char *at = strchr(taken, *name);
+        fputc(at ? instead[at - taken] : *name, f);
+    }
 }
 
 static void print_quoted(FILE *f, const char *text)
@@ -381,7 +403,7 @@ static void print_codes(FILE *f, const char *terminology)
             part += strcspn(part, "~");
             if (*part) part++;
         }
-        char code[256];
+        char code[1024];
         snprintf(code, sizeof code, "%.*s", (int)strcspn(part, "~"), part);
         char *at = code;
         for (int i = 0; i < PARTS; i++) {
@@ -433,13 +455,13 @@ static void print_row(FILE *f, kind what, const lob_label_name *n)
     case SLICER_TABLE:
     case FREESURFER:
         fprintf(f, "%d ", n->label);
-        print_name(f, n->name, ' ', '_');
+        print_name(f, n->name, " \"", "_'");
         fprintf(f, " %d %d %d %d\n", c.red, c.green, c.blue, what == FREESURFER ? 0 : c.alpha);
         return;
     case ITK_SNAP:
-        fprintf(f, "%5d %5d %4d %4d %8.2g  1  1    \"", n->label, c.red, c.green, c.blue,
+        fprintf(f, "%5d %5d %4d %4d %8.3g  1  1    \"", n->label, c.red, c.green, c.blue,
                 c.alpha / 255.0);
-        print_name(f, n->name, '"', '\'');
+        print_name(f, n->name, "\"", "'");
         fprintf(f, "\"\n");
         return;
     case BIDS:
@@ -457,27 +479,35 @@ static void print_row(FILE *f, kind what, const lob_label_name *n)
     }
 }
 
+lob_status lob_label_table_print(char **text, size_t *size, const lob_label_names *names,
+                                 const char *name, lob_error *error)
+{
+    const kind what = kind_of_name(name);
+    *text = NULL;
+    *size = 0;
+    if (what == KINDS)
+        return lob_fail(error, LOB_EARG,
+                        "%s: label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt",
+                        name);
+    FILE *f = open_memstream(text, size);
+    if (!f) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", name);
+    print_head(f, what);
+    for (int32_t i = 0; i < names->count; i++) print_row(f, what, &names->rows[i]);
+    const bool complete = !ferror(f);
+    if (fclose(f) == 0 && complete) return LOB_OK;
+    free(*text);
+    *text = NULL;
+    return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", name);
+}
+
 lob_status lob_label_table_write(const lob_label_names *names, const char *path, bool force,
                                  lob_error *error)
 {
     lob_output out;
-    const kind what = kind_of_name(path);
-    if (what == KINDS)
-        return lob_fail(error, LOB_EARG,
-                        "%s: label names are written as .ctbl, .csv, .label, .lut, .tsv or .txt",
-                        path);
-    char *text = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&text, &size);
-    if (!f) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
-    print_head(f, what);
-    for (int32_t i = 0; i < names->count; i++) print_row(f, what, &names->rows[i]);
-    const bool complete = !ferror(f);
-    lob_status st = fclose(f) == 0 && complete ? LOB_OK : LOB_ENOMEM;
-    if (st != LOB_OK)
-        lob_fail(error, st, "%s: no memory to write it", path);
-    else
-        st = lob_output_begin(&out, path, force, error);
+    char *text;
+    size_t size;
+    LOB_TRY(lob_label_table_print(&text, &size, names, path, error));
+    lob_status st = lob_output_begin(&out, path, force, error);
     if (st == LOB_OK) {
         st = lob_output_write(&out, text, size, error);
         if (st == LOB_OK)

@@ -62,7 +62,10 @@ static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
         *stop = '\0';
         char *end = stop;
         while (end > line && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) *--end = '\0';
-        if (gap && h->lines < LINES) {
+        if (h->lines == LINES)
+            return lob_fail(h->error, LOB_EDATA, "%s: has more than %d lines in its header",
+                            h->path, LINES);
+        if (gap) {
             char *last = gap;
             while (last > line && last[-1] == ' ') last--;
             *last = '\0';
@@ -205,6 +208,12 @@ static bool sniff(const lob_location *where, const lob_input *file)
     return false;
 }
 
+/* Do the voxels follow the header? */
+static bool is_local(const char *name)
+{
+    return strcmp(name, "LOCAL") == 0 || strcmp(name, "Local") == 0;
+}
+
 static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_image *image,
                               const lob_location *where, const lob_input *file,
                               const lob_read_options *options, lob_file_info *info,
@@ -215,7 +224,7 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
     if (value_of(h, "HeaderSize", NULL) &&
         (!numbers(&skip, 1, value_of(h, "HeaderSize", NULL)) || skip < -1 || skip > 0x1p50))
         return bad(h, "HeaderSize", "no number of bytes");
-    if (strcmp(name, "LOCAL") == 0 || strcmp(name, "Local") == 0)
+    if (is_local(name))
         return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
                             where->path, options, info, error);
     lob_input voxels;
@@ -331,6 +340,24 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
     return st;
 }
 
+/* The file of voxels that a header names. */
+static lob_status second_file(char **second, const char *file, bool reading)
+{
+    lob_input in;
+    lob_error ignored;
+    *second = NULL;
+    if (!reading || lob_input_open(&in, file, &ignored) != LOB_OK) return LOB_OK;
+    header h = {.path = file, .error = &ignored};
+    lob_status st = take_lines(&h, in.bytes, in.size);
+    const char *name = st == LOB_OK ? value_of(&h, "ElementDataFile", NULL) : "";
+    const bool apart = !is_local(name) && strcmp(name, "LIST") != 0 && lob_raw_is_plain(name);
+    if (apart) *second = lob_raw_path(file, name);
+    st = apart && !*second ? LOB_ENOMEM : LOB_OK;
+    free(h.text);
+    lob_input_close(&in);
+    return st;
+}
+
 const lob_format lob_format_meta = {
     .name = meta_name,
     .suffixes = suffixes,
@@ -338,4 +365,5 @@ const lob_format lob_format_meta = {
     .read = read_meta,
     .write = write_meta,
     .check = check_name,
+    .second_file = second_file,
 };

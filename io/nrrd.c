@@ -51,11 +51,64 @@ static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, c
         const lob_rgba colour = colour_of(s->colour, (int32_t)label);
         char *terminology = lob_nrrd_terminology(s);
         const lob_status st =
-            lob_label_names_put(&out->names, (int32_t)label, s->name, &colour, terminology);
+            lob_label_names_add(&out->names, (int32_t)label, s->name, &colour, terminology);
         free(terminology);
         if (st != LOB_OK) return lob_fail(error, st, "%s: no memory for its segments", path);
     }
-    return LOB_OK;
+    if (lob_label_names_settle(&out->names) == LOB_OK) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+}
+
+/* Where a segment lies. */
+typedef struct {
+    int64_t layer; /* INT64_MAX: none that there is */
+    double value;
+    int segment;
+    bool shared; /* it is the first of several there */
+} place;
+
+/* By layer, value and segment. */
+static int compare_places(const void *a, const void *b)
+{
+    const place *p = a, *q = b;
+    if (p->layer != q->layer) return p->layer < q->layer ? -1 : 1;
+    if (p->value != q->value) return p->value < q->value ? -1 : 1;
+    return p->segment < q->segment ? -1 : p->segment > q->segment;
+}
+
+/* The places of all segments, those in no layer at the end; malloc'ed, or NULL. */
+static place *sorted_places(const lob_nrrd *n)
+{
+    place *places = malloc((size_t)n->segment_count * sizeof *places);
+    for (int i = 0; places && i < n->segment_count; i++) {
+        const lob_nrrd_segment *s = &n->segments[i];
+        places[i] = (place){s->layer < 0 ? INT64_MAX : s->layer, (double)s->value, i, false};
+    }
+    if (places) qsort(places, (size_t)n->segment_count, sizeof *places, compare_places);
+    for (int i = 1; places && i < n->segment_count; i++)
+        places[i - 1].shared =
+            places[i].layer == places[i - 1].layer && places[i].value == places[i - 1].value;
+    return places;
+}
+
+/* Label a voxel of a layer by the segment that its value stands for, of those of the layer. Returns
+ * whether it lies in others too. */
+static bool put_segment(void *labels, lob_type type, int64_t voxel, double value,
+                        const place *places, int count)
+{
+    int low = 0, high = count;
+    if (value == 0.0 && places[0].value > 0.0) return false; /* most voxels */
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (places[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || places[low].value != value) return false;
+    const int64_t label = places[low].segment + 1, before = lob_label_at(labels, type, voxel);
+    if (before == 0 || label < before) lob_label_put(labels, type, voxel, label);
+    return places[low].shared || before != 0;
 }
 
 /* One volume of labels out of layers, each a channel of whole numbers. */
@@ -70,22 +123,26 @@ static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *p
                               options, error));
     void *labels = calloc((size_t)voxels, lob_type_of(type)->bytes);
     if (!labels) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels", path);
+    place *places = sorted_places(n);
     int64_t overlaps = 0;
-    for (int i = 0; i < n->segment_count; i++) {
-        const lob_nrrd_segment *s = &n->segments[i];
-        if (s->layer < 0 || s->layer >= out->channels) continue;
-        for (int64_t first = 0; first < voxels; first += BLOCK) {
+    int from = 0;
+    for (int64_t layer = 0; places && layer < out->channels; layer++) {
+        int to = from;
+        while (to < n->segment_count && places[to].layer == layer) to++;
+        for (int64_t first = 0; to > from && first < voxels; first += BLOCK) {
             double values[BLOCK];
             const int64_t count = voxels - first < BLOCK ? voxels - first : BLOCK;
-            lob_values(values, out->data, out->type, s->layer * voxels + first, count);
-            for (int64_t k = 0; k < count; k++) {
-                if (values[k] != (double)s->value) continue;
-                if (lob_label_at(labels, type, first + k) == 0)
-                    lob_label_put(labels, type, first + k, i + 1);
-                else
-                    overlaps++;
-            }
+            lob_values(values, out->data, out->type, layer * voxels + first, count);
+            for (int64_t k = 0; k < count; k++)
+                overlaps +=
+                    put_segment(labels, type, first + k, values[k], places + from, to - from);
         }
+        from = to;
+    }
+    free(places);
+    if (!places) {
+        free(labels);
+        return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
     }
     if (overlaps > 0)
         lob_warn(info,
@@ -214,6 +271,23 @@ static lob_status holds(const lob_volume *volume, const lob_location *where, lob
                     where->path);
 }
 
+/* The file of voxels that a header names. */
+static lob_status second_file(char **second, const char *file, bool reading)
+{
+    lob_input in;
+    lob_nrrd n;
+    lob_error ignored;
+    *second = NULL;
+    if (!reading || lob_input_open(&in, file, &ignored) != LOB_OK) return LOB_OK;
+    lob_status st = lob_nrrd_parse(&n, in.bytes, in.size, file, NULL, &ignored);
+    const bool apart = st == LOB_OK && n.data_file && lob_raw_is_plain(n.data_file);
+    if (apart) *second = lob_raw_path(file, n.data_file);
+    st = apart && !*second ? LOB_ENOMEM : LOB_OK;
+    lob_nrrd_free(&n);
+    lob_input_close(&in);
+    return st;
+}
+
 const lob_format lob_format_nrrd = {
     .name = nrrd_name,
     .suffixes = suffixes,
@@ -222,5 +296,6 @@ const lob_format lob_format_nrrd = {
     .write = lob_nrrd_write,
     .holds = holds,
     .check = lob_nrrd_check,
+    .second_file = second_file,
     .fields = list_keys,
 };

@@ -129,21 +129,32 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
     return out->data ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
 }
 
+char *lob_raw_path(const char *header_path, const char *name)
+{
+    const char *slash = strrchr(header_path, '/');
+    const size_t folder = slash ? (size_t)(slash - header_path) + 1 : 0;
+    char *path = calloc(folder + strlen(name) + 1, 1);
+    if (!path) return NULL;
+    memcpy(path, header_path, folder);
+    strcpy(path + folder, name);
+    return path;
+}
+
+bool lob_raw_is_plain(const char *name)
+{
+    return *name && !strpbrk(name, "/% ") && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
 lob_status lob_raw_open(lob_input *out, const char *header_path, const char *name, lob_error *error)
 {
     *out = (lob_input){0};
-    if (!*name || strchr(name, '/') || strchr(name, '%') || strchr(name, ' ') ||
-        strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    if (!lob_raw_is_plain(name))
         return lob_fail(error, LOB_EDATA,
                         "%s: names '%.200s' as the file of its voxels; only a single file in its "
                         "own folder is read",
                         header_path, name);
-    const char *slash = strrchr(header_path, '/');
-    const size_t folder = slash ? (size_t)(slash - header_path) + 1 : 0;
-    char *path = calloc(folder + strlen(name) + 1, 1);
+    char *path = lob_raw_path(header_path, name);
     if (!path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", header_path);
-    memcpy(path, header_path, folder);
-    strcpy(path + folder, name);
     lob_error why = {.text = ""};
     lob_status st = lob_input_open(out, path, &why);
     if (st != LOB_OK)

@@ -39,6 +39,12 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
 /* Is this machine's least significant byte first? */
 bool lob_little_endian(void);
 
+/* Is this the name of a file in the header's own folder? "LOCAL" and "LIST" are too. */
+bool lob_raw_is_plain(const char *name);
+
+/* The path of that file, malloc'ed; NULL where there is no memory. */
+char *lob_raw_path(const char *header_path, const char *name);
+
 /*
  * The file of voxels that a header names: a plain name, in the header's folder.
  *

@@ -1,7 +1,6 @@
 /* The table of backends; choosing one and opening its device. */
 #include "kernels/backends.h"
 
-#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/distance/distance_cuda.h"
@@ -35,7 +34,7 @@ static const lob_backend cpu = {
 #ifdef LOB_WITH_CUDA
 static const lob_backend cuda = {
     .name = "cuda",
-    .appearance = lob_appearance_cuda,
+    .appearance = lob_appearance_cpu, /* see appearance.h */
     .growcut = lob_growcut_cuda,
     .components = lob_components_cuda,
     .filter = lob_filter_cuda,

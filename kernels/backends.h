@@ -23,9 +23,8 @@ LOB_BEGIN_DECLS
 typedef struct {
     const char *name; /* "cpu", "cuda" */
     lob_status (*appearance)(float *shares, lob_appearance_stats *stats,
-                             const lob_appearance_input *in,
-                             const lob_appearance_options *options, const lob_context *context,
-                             lob_error *error);
+                             const lob_appearance_input *in, const lob_appearance_options *options,
+                             const lob_context *context, lob_error *error);
     lob_status (*growcut)(const lob_growcut_output *out, lob_growcut_stats *stats,
                           const lob_growcut_input *in, const lob_growcut_options *options,
                           const lob_context *context, lob_error *error);

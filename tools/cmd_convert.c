@@ -1,6 +1,9 @@
 /* lobule convert: the same volume in another format or voxel type. */
+#include "io/nrrd.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
+#include "tools/label_names_option.h"
+#include "tools/session_line.h"
 #include "volumes/labels.h"
 
 #include <float.h>
@@ -9,7 +12,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *in, *out;
+    const char *in, *out, *names_in, *names_out;
     int frame, channel;
     int type; /* a lob_type, or -1 */
     bool labels, lossy, strip_extensions;
@@ -147,8 +150,15 @@ static lob_status convert(lob_session *s, const settings *set)
     if (set->lossy && set->type < 0)
         return lob_fail(&s->error, LOB_EARG, "--lossy is about --type, which is not given");
 
+    if (!set->labels && (set->names_in || set->names_out))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--label-table and --write-label-table are about labels; add --labels");
+
     lob_volume volume = lob_volume_empty();
-    lob_status st = lob_session_read(s, &volume, set->in, set->frame);
+    lob_status st = lob_label_table_check(s, set->names_in);
+    if (st == LOB_OK) st = lob_label_table_check(s, set->names_out);
+    if (st == LOB_OK) st = lob_session_read(s, &volume, set->in, set->frame);
+    if (st == LOB_OK) st = lob_label_table_take(s, &volume, set->names_in);
     if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
     const lob_type type = set->labels      ? LOB_I32
                           : set->type >= 0 ? (lob_type)set->type
@@ -164,6 +174,10 @@ static lob_status convert(lob_session *s, const settings *set)
     options.labels = set->labels;
     options.strip_extensions = set->strip_extensions;
     options.level = set->level;
+    if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
+    if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
+        !lob_is_segmentation_name(set->out))
+        lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
     if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
     lob_volume_free(&volume);
     return st;
@@ -193,6 +207,9 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_FLAG("labels", &set.labels,
                  "write as a label volume: the smallest of uint8, int16, int32, no scale, intent "
                  "'label'"),
+        OPT_LABEL_TABLE(&set.names_in),
+        OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
+                   "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
         OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works"),
     };
@@ -212,6 +229,8 @@ const lob_command lob_command_convert = {
         "--lossy is given.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"
-                "lobule convert --labels manual.nii.gz labels.nii.gz",
+                "lobule convert --labels manual.nii.gz labels.nii.gz\n"
+                "lobule convert --labels slicer.seg.nrrd labels.nii.gz --write-label-table "
+                "labels.tsv",
     .run = run,
 };

@@ -3,6 +3,7 @@
 #include "kernels/distance/distance.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
+#include "tools/label_names_option.h"
 #include "tools/level_use.h"
 #include "volumes/labels.h"
 
@@ -11,7 +12,7 @@
 #include <string.h>
 
 typedef struct {
-    const char *image, *seeds, *labels;
+    const char *image, *seeds, *labels, *label_table;
     const char *mask, *seed_strength, *strength, *tie;
     int frame, rule, norm, neighbours, slices, rounds, tile;
     double penalty, range[2], min_strength, max_cost;
@@ -31,7 +32,8 @@ typedef struct {
 /* What the option table cannot say: options that exclude or need one another. */
 static lob_status check_settings(lob_session *s, settings *set)
 {
-    const lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
+    lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
+    if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
     if (st != LOB_OK) return st;
     if (set->penalty > 0.0 && set->rule != LOB_RULE_DISTANCE)
         return lob_fail(&s->error, LOB_EARG, "--penalty belongs to --rule distance");
@@ -230,6 +232,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
                         "background label, or a limit such as --mask, --range or --max-mm",
                         set->seeds, w->set.values[0], w->set.values[0]);
     st = check_seeds(s, set, w);
+    if (st == LOB_OK) st = lob_label_table_take(s, &w->seeds, set->label_table);
     if (st != LOB_OK) return st;
 
     st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
@@ -498,6 +501,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write the strength with which each voxel was taken (float32)"),
         OPT_OUTPUT("tie", &set.tie, LOB_FILE_LABELS,
                    "also write where two labels arrive at the same cost (1, in .png 255)"),
+        OPT_LABEL_TABLE(&set.label_table),
         OPT_INT("tile", &set.tile, "N", 4, 256,
                 "voxels along a tile's side; changes the time, never the result"),
     };

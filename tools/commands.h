@@ -5,6 +5,7 @@
 #include "tools/session.h"
 
 extern const lob_command lob_command_appearance;
+extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
@@ -21,6 +22,7 @@ extern const lob_command lob_command_refine;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
 extern const lob_command lob_command_segment;
+extern const lob_command lob_command_seeds;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;

@@ -4,9 +4,6 @@
 
 #include "tools/session_state.h"
 
-/* Length of the UTF-8 sequence at c, or 0 when it is not one. */
-size_t lob_utf8_length(const unsigned char *c);
-
 /*
  * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
  * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in

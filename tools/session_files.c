@@ -1,4 +1,5 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
+#include "io/nrrd.h"
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/report.h"
@@ -171,7 +172,14 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     options.threads = s->context.threads;
     if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
     volume_output out = {volume, options};
-    return lob_session_make(s, volume, path, make_volume, &out);
+    const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
+    if (st == LOB_OK && options.labels && volume->names.count > 0 &&
+        !lob_is_segmentation_name(path))
+        lob_session_note(s,
+                         "%s: does not hold the names of labels; a .seg.nrrd does, and lobule "
+                         "convert --write-label-table writes them to a file of their own",
+                         path);
+    return st;
 }
 
 typedef struct {
@@ -208,9 +216,10 @@ bool lob_session_is_labels(const lob_session *s, const char *path)
 {
     for (size_t i = 0; i < s->table[0].count; i++) {
         const lob_option *row = &s->table[0].rows[i];
-        if (row->kind == LOB_OPT_INPUT && row->content == LOB_FILE_LABELS &&
-            *(const char **)row->target == path)
-            return true;
+        const char *named;
+        if (!lob_option_reads(row) || row->content != LOB_FILE_LABELS) continue;
+        for (int k = 0; (named = lob_option_path(row, k)); k++)
+            if (named == path) return true;
     }
     return false;
 }

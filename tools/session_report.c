@@ -3,24 +3,12 @@
 #include "tools/report.h"
 #include "tools/session_line.h"
 #include "tools/session_sums.h"
+#include "volumes/utf8.h"
 #include "volumes/version.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-size_t lob_utf8_length(const unsigned char *c)
-{
-    if (c[0] < 0x80) return 1;
-    const size_t n = c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (c[0] < 0xc2 || c[0] > 0xf4) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    /* overlong forms, surrogates and what lies beyond U+10FFFF */
-    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
-    if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
-    return n;
-}
 
 char *lob_json_print(const cJSON *value)
 {
@@ -48,8 +36,9 @@ static const char *role(const lob_session *s, const char *path)
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < s->table[t].count; i++) {
             const lob_option *row = &s->table[t].rows[i];
-            const bool file = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
-            if (file && *(const char *const *)row->target == path) return row->name;
+            const char *named;
+            for (int k = 0; (named = lob_option_path(row, k)); k++)
+                if (named == path) return row->name;
         }
     return "";
 }
@@ -89,6 +78,16 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
     for (int i = 0; i < info->warnings; i++)
         cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
     cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_belong(s, path, file);
+}
+
+void lob_session_describe(lob_session *s, const char *path, const char *name)
+{
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "role", name ? name : role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_begin(s, path, false, true);
     lob_sums_belong(s, path, file);
 }
 
@@ -134,7 +133,8 @@ static cJSON *option_value(const lob_option *row)
         return cJSON_CreateDoubleArray(row->target, 2);
     case LOB_OPT_TRIPLE:
         return cJSON_CreateDoubleArray(row->target, 3);
-    case LOB_OPT_WORDS: {
+    case LOB_OPT_WORDS:
+    case LOB_OPT_INPUTS: {
         const lob_words *const words = row->target;
         return cJSON_CreateStringArray(words->word, words->count);
     }

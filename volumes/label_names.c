@@ -1,6 +1,8 @@
 /* Names and colours of labels. */
 #include "volumes/label_names.h"
 
+#include "volumes/utf8.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,12 +58,29 @@ lob_rgba lob_label_default_colour(int32_t label)
     return (lob_rgba){mixed[0], mixed[1], mixed[2], 255};
 }
 
-/* A copy without control characters; NULL where there is no memory. */
+/*
+ * A copy in UTF-8 without control characters; NULL where there is no memory. A byte that is no part
+ * of UTF-8 is taken for Latin-1, in which spreadsheets save.
+ */
 static char *clean_copy(const char *text)
 {
-    char *copy = strdup(text);
-    for (char *c = copy; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = ' ';
+    char *const copy = malloc(2 * strlen(text) + 1), *to = copy;
+    if (!copy) return NULL;
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        const size_t n = lob_utf8_length(c);
+        if (n == 0) {
+            *to++ = (char)(0xc0 | *c >> 6);
+            *to++ = (char)(0x80 | (*c++ & 0x3f));
+        } else if (n == 1) {
+            *to++ = *c < ' ' || *c == 127 ? ' ' : (char)*c;
+            c++;
+        } else {
+            memcpy(to, c, n);
+            to += n;
+            c += n;
+        }
+    }
+    *to = '\0';
     return copy;
 }
 
@@ -91,34 +110,49 @@ static void free_row(lob_label_name *row)
     free(row->terminology);
 }
 
+/* Fill in a row. Returns LOB_OK, or LOB_EARG or LOB_ENOMEM with nothing to free. */
+static lob_status make_row(lob_label_name *row, int32_t label, const char *name,
+                           const lob_rgba *colour, const char *terminology)
+{
+    char numbered[32];
+    const bool coded = terminology && *terminology;
+    if (label < 1) return LOB_EARG;
+    snprintf(numbered, sizeof numbered, "Segment_%d", label);
+    *row = (lob_label_name){.label = label,
+                            .name = clean_copy(name && *name ? name : numbered),
+                            .colour = colour ? *colour : lob_label_default_colour(label),
+                            .terminology = coded ? clean_copy(terminology) : NULL};
+    if (row->name && (row->terminology || !coded)) return LOB_OK;
+    free_row(row);
+    return LOB_ENOMEM;
+}
+
+/* Room for one row more. */
+static lob_status reserve_row(lob_label_names *names)
+{
+    if (names->count == LOB_LABEL_NAMES_MAX) return LOB_EARG;
+    /* The room doubles whenever the count is a power of two. */
+    if ((names->count & (names->count - 1)) != 0) return LOB_OK;
+    const size_t room = names->count ? 2 * (size_t)names->count : 1;
+    lob_label_name *rows = realloc(names->rows, room * sizeof *rows);
+    if (!rows) return LOB_ENOMEM;
+    names->rows = rows;
+    return LOB_OK;
+}
+
 lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char *name,
                                const lob_rgba *colour, const char *terminology)
 {
-    char numbered[32];
-    snprintf(numbered, sizeof numbered, "Segment_%d", label);
-    const bool coded = terminology && *terminology;
-    if (label < 1) return LOB_EARG;
-    lob_label_name row = {.label = label,
-                          .name = clean_copy(name && *name ? name : numbered),
-                          .colour = colour ? *colour : lob_label_default_colour(label),
-                          .terminology = coded ? clean_copy(terminology) : NULL};
-    lob_status st = row.name && (row.terminology || !coded) ? LOB_OK : LOB_ENOMEM;
+    lob_label_name row;
+    lob_status st = make_row(&row, label, name, colour, terminology);
+    if (st != LOB_OK) return st;
     const int32_t at = place_of(names, label);
-    if (st == LOB_OK && at < names->count && names->rows[at].label == label) {
+    if (at < names->count && names->rows[at].label == label) {
         free_row(&names->rows[at]);
         names->rows[at] = row;
         return LOB_OK;
     }
-    if (st == LOB_OK && names->count == LOB_LABEL_NAMES_MAX) st = LOB_EARG;
-    /* The room doubles whenever the count is a power of two. */
-    if (st == LOB_OK && (names->count & (names->count - 1)) == 0) {
-        const size_t room = names->count ? 2 * (size_t)names->count : 1;
-        lob_label_name *rows = realloc(names->rows, room * sizeof *rows);
-        if (rows)
-            names->rows = rows;
-        else
-            st = LOB_ENOMEM;
-    }
+    st = reserve_row(names);
     if (st != LOB_OK) {
         free_row(&row);
         return st;
@@ -127,6 +161,65 @@ lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char
             (size_t)(names->count - at) * sizeof *names->rows);
     names->rows[at] = row;
     names->count++;
+    return LOB_OK;
+}
+
+lob_status lob_label_names_add(lob_label_names *names, int32_t label, const char *name,
+                               const lob_rgba *colour, const char *terminology)
+{
+    lob_label_name row;
+    lob_status st = make_row(&row, label, name, colour, terminology);
+    if (st != LOB_OK) return st;
+    st = reserve_row(names);
+    if (st == LOB_OK)
+        names->rows[names->count++] = row;
+    else
+        free_row(&row);
+    return st;
+}
+
+/* Merge ascending rows [low, middle) and [middle, high) of from into to; of equal labels the one
+ * that was added first comes first. */
+static void merge(lob_label_name *to, const lob_label_name *from, int32_t low, int32_t middle,
+                  int32_t high)
+{
+    for (int32_t a = low, b = middle, i = low; i < high; i++) {
+        const bool first = b == high || (a < middle && from[a].label <= from[b].label);
+        to[i] = from[first ? a++ : b++];
+    }
+}
+
+lob_status lob_label_names_settle(lob_label_names *names)
+{
+    const int32_t n = names->count;
+    bool ordered = true;
+    for (int32_t i = 1; i < n; i++)
+        ordered = ordered && names->rows[i - 1].label < names->rows[i].label;
+    if (ordered) return LOB_OK;
+    /* as much room as reserve_row has made, since the rows may change places with it */
+    size_t room = 1;
+    while (room < (size_t)n) room *= 2;
+    lob_label_name *other = malloc(room * sizeof *other);
+    if (!other) return LOB_ENOMEM;
+    for (int32_t width = 1; width < n; width *= 2) {
+        for (int32_t low = 0; low < n; low += 2 * width) {
+            const int32_t middle = n - low < width ? n : low + width;
+            const int32_t high = n - low < 2 * width ? n : low + 2 * width;
+            merge(other, names->rows, low, middle, high);
+        }
+        lob_label_name *swap = names->rows;
+        names->rows = other;
+        other = swap;
+    }
+    free(other);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (i + 1 < n && names->rows[i + 1].label == names->rows[i].label)
+            free_row(&names->rows[i]);
+        else
+            names->rows[kept++] = names->rows[i];
+    }
+    names->count = kept;
     return LOB_OK;
 }
 

@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
     int32_t label; /* >= 1 */
-    char *name;    /* UTF-8 without control characters; malloc'ed */
+    char *name;    /* UTF-8 without control characters, not empty; malloc'ed */
     lob_rgba colour;
     char *terminology; /* 3D Slicer's: seven parts joined by '~', a code being
                           scheme^value^meaning; malloc'ed, NULL: none */
@@ -35,7 +35,8 @@ enum { LOB_LABEL_NAMES_MAX = 1 << 20 };
 /*
  * Name a label; one that has a name already gets this one.
  *
- *   name         in  control characters become blanks; NULL or empty: "Segment_<label>"
+ *   name         in  control characters become blanks, bytes that are no UTF-8 are taken for
+ *                    Latin-1; NULL or empty: "Segment_<label>"
  *   colour       in  NULL: lob_label_default_colour
  *   terminology  in  NULL or empty: none
  *
@@ -43,6 +44,17 @@ enum { LOB_LABEL_NAMES_MAX = 1 << 20 };
  */
 lob_status lob_label_names_put(lob_label_names *names, int32_t label, const char *name,
                                const lob_rgba *colour, const char *terminology);
+
+/*
+ * lob_label_names_put for many labels in any order: the row goes to the end, and the list may be
+ * used for nothing else until lob_label_names_settle or lob_label_names_free.
+ */
+lob_status lob_label_names_add(lob_label_names *names, int32_t label, const char *name,
+                               const lob_rgba *colour, const char *terminology);
+
+/* Put rows that were added in order; of several of one label the last stays. Returns LOB_OK or
+ * LOB_ENOMEM, with the rows as they were. */
+lob_status lob_label_names_settle(lob_label_names *names);
 
 /* The row of a label, or NULL. */
 const lob_label_name *lob_label_names_find(const lob_label_names *names, int32_t label);

@@ -1,4 +1,4 @@
-/* What appearance computes at a single voxel, for the CPU and CUDA. */
+/* What appearance computes at a single voxel. */
 #ifndef LOB_APPEARANCE_VOXEL_H
 #define LOB_APPEARANCE_VOXEL_H
 

@@ -69,7 +69,7 @@ typedef struct {
  *   stats    out
  *   in       in   see above
  *   options  in   see above
- *   backend  in   computes Gaussians and pieces
+ *   backend  in   computes Gaussians and pieces; the rest is done on the CPU
  *   context  in   of the backend
  *
  * Working memory: 8 bytes a voxel without edge; with it 8 + 16 for each channel. Same bytes on

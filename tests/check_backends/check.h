@@ -33,6 +33,11 @@ typedef int check_repeats(const lob_backend *backend, const lob_context *context
 /* Print times of results that have just been compared with the CPU's; returns how many differed. */
 typedef int check_bench(const lob_context *context, const bench_options *options);
 
+/* Appearance of strokes, and refining by the backend's slots. */
+check_cases check_appearance_cases;
+check_repeats check_appearance_repeats;
+check_bench bench_appearance;
+
 /* Components: the slots components (slabs too) and regions. */
 check_cases check_components_cases, check_components_slabs;
 check_cases check_distance_cases;

@@ -20,6 +20,7 @@ enum { SKIPPED = 77 };
 #endif
 
 static const check_algorithm algorithms[] = {
+    {"appearance",  check_appearance_cases,     check_appearance_repeats,     BENCH(bench_appearance)  },
     {"components",  check_components_cases,     check_components_repeats,     BENCH(bench_components)  },
     {"distance",    check_distance_cases,       check_distance_repeats,       BENCH(bench_distance)    },
     {"filters",     BENCH(check_filters_cases), BENCH(check_filters_repeats), BENCH(bench_filters)     },

@@ -99,6 +99,8 @@ NO_PICTURE = [
     ("pieces of a volume by planes", None, [*COUNT, "--max-memory", "45KiB"], SLICES),
     ("classes of a volume", None, ["threshold", "image.nii.gz", "-o", "out.png"], SLICES),
     ("grown labels of a volume", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.png"], SLICES),
+    ("refined labels", None, ["refine", "seeds.nii", "image.nii", "seeds.nii", "-o", "out.png"], SLICES),
+    ("shares", None, ["appearance", "image.nii", "seeds.nii", "-o", "out.png"], SLICES),
     ("strength", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.nii", "--strength", "out.png"], SLICES),
     ("ties", None, ["growcut", "image.nii", "seeds.nii", "-o", "out.nii", "--tie", "out.png"], SLICES),
     ("a phantom's truth", None, ["phantom", "cells", "-o", "out.nii", "--size", "9,9,11", "--truth", "out.png"], SLICES),

@@ -1,6 +1,7 @@
 /*
  * Runs a fuzz target without libFuzzer: replay MUTATIONS [FILE or FOLDER]... feeds it its own sound
  * inputs and the files, each also that many times damaged in ways that follow from a fixed seed.
+ * replay --seeds FOLDER writes the sound inputs there, for libFuzzer to start from.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -85,9 +86,28 @@ static int run_path(const char *path, int mutations)
     return ok;
 }
 
+/* Write the sound inputs as FOLDER/seed0, ... Returns the program's exit code. */
+static int write_seeds(const char *folder)
+{
+    static uint8_t seed[ROOM];
+    size_t size;
+    for (int number = 0; (size = fuzz_seed(number, seed, sizeof seed)) > 0; number++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/seed%d", folder, number);
+        FILE *const f = fopen(path, "wb");
+        const int written = f && fwrite(seed, 1, size, f) == size;
+        if (!f || fclose(f) != 0 || !written) {
+            fprintf(stderr, "%s: cannot be written\n", path);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static uint8_t seed[ROOM];
+    if (argc == 3 && strcmp(argv[1], "--seeds") == 0) return write_seeds(argv[2]);
     const int mutations = argc > 1 ? atoi(argv[1]) : 0;
     int files = 0;
     size_t size;

@@ -1,0 +1,97 @@
+/* Checks of the appearance slot, and of refining by a backend's slots: random strokes against the
+ * CPU, byte by byte. */
+#include "tests/check_backends/check.h"
+
+#include "tests/reference/appearance_case.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VOXELS = 60000 };
+
+typedef struct {
+    lob_status status, refined;
+    lob_error error;
+    float *shares;
+    int32_t *labels; /* of the label type */
+    lob_appearance_stats stats;
+    lob_refine_stats counts;
+} outcome;
+
+static outcome run(const lob_backend *backend, const appearance_case *c, const lob_context *context)
+{
+    outcome o = {.error = {.text = ""}};
+    o.shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *o.shares);
+    o.labels = calloc((size_t)c->n, sizeof *o.labels);
+    if (!o.shares || !o.labels) exit(75);
+    o.status = backend->appearance(o.shares, &o.stats, &c->in, &c->options, context, &o.error);
+    o.refined =
+        lob_refine(o.labels, &o.counts, &c->refine_in, &c->refine, backend, context, &o.error);
+    return o;
+}
+
+static void outcome_free(outcome *o)
+{
+    free(o->shares);
+    free(o->labels);
+}
+
+static const char *differ(const appearance_case *c, const outcome *a, const outcome *b)
+{
+    const size_t n = (size_t)c->n;
+    if (a->status != b->status || a->refined != b->refined) return "status";
+    if (a->status != LOB_OK || a->refined != LOB_OK) return NULL;
+    if (a->stats.slices != b->stats.slices || a->stats.axis != b->stats.axis) return "outlines";
+    if (memcmp(a->shares, b->shares, n * (size_t)(c->in.labels - 1) * sizeof(float)) != 0)
+        return "shares";
+    if (a->counts.pieces != b->counts.pieces || a->counts.changed != b->counts.changed)
+        return "counts";
+    return memcmp(a->labels, b->labels, n * sizeof *a->labels) != 0 ? "refined labels" : NULL;
+}
+
+static int check_case(const lob_backend *backend, const lob_context *context,
+                      const appearance_case *c, int *computed)
+{
+    outcome want = run(lob_backends[0], c, ON_CPU(context)), got = run(backend, c, context);
+    const char *what = differ(c, &want, &got);
+    *computed += want.status == LOB_OK && want.refined == LOB_OK;
+    if (what)
+        printf("appearance: %s: %s differ (cpu: %s; %s: %s)\n", c->shape, what, want.error.text,
+               backend->name, got.error.text);
+    outcome_free(&want);
+    outcome_free(&got);
+    return what != NULL;
+}
+
+int check_appearance_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
+                           uint64_t n)
+{
+    int failures = 0, computed = 0;
+    for (uint64_t i = first; i < first + n; i++) {
+        appearance_case c;
+        appearance_case_make(&c, i, MAX_VOXELS);
+        failures += check_case(backend, context, &c, &computed);
+        appearance_case_free(&c);
+    }
+    printf("appearance: %llu cases, %d of them computed, %d differ\n", (unsigned long long)n,
+           computed, failures);
+    return failures;
+}
+
+int check_appearance_repeats(const lob_backend *backend, const lob_context *context, int repeats)
+{
+    appearance_case c;
+    int failures = 0;
+    appearance_case_make(&c, 5, MAX_VOXELS);
+    outcome want = run(lob_backends[0], &c, ON_CPU(context));
+    for (int i = 0; i < repeats; i++) {
+        outcome got = run(backend, &c, context);
+        failures += differ(&c, &want, &got) != NULL;
+        outcome_free(&got);
+    }
+    printf("appearance: %d repeats of %s: %d differ\n", repeats, c.shape, failures);
+    outcome_free(&want);
+    appearance_case_free(&c);
+    return failures;
+}

@@ -1,0 +1,59 @@
+/* Fuzz target: the NRRD reader on a file in memory, and what it takes for segments. */
+#include "tests/fuzz/fuzz.h"
+
+#include "tests/fuzz/fuzz_volume.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    fuzz_read(&lob_format_nrrd, "fuzz.seg.nrrd", bytes, size, false, LOB_FRAME_UNSAID);
+    fuzz_read(&lob_format_nrrd, "fuzz.nrrd", bytes, size, false, 1);
+    fuzz_read(&lob_format_nrrd, "fuzz.nhdr", bytes, size, true, LOB_FRAME_UNSAID);
+    return 0;
+}
+
+/* Headers, and the voxels that follow: so many bytes of 0 to 6. */
+static const struct {
+    const char *header;
+    size_t voxels;
+    bool gz;
+} seeds[] = {
+    {"NRRD0004\n# a comment\ntype: short\ndimension: 3\nspace: left-posterior-superior\n"
+     "sizes: 5 4 3\nspace directions: (0.5,0,0) (0,-0.5,0) (0.1,0,2)\n"
+     "kinds: domain domain domain\nendian: little\nencoding: raw\nspace origin: (1,2,-3)\n"
+     "modality:=CT\nescaped:=two\\nlines \\\\ one\n\n",                     120, false},
+    {"NRRD0005\ntype: float\ndimension: 4\nsizes: 2 5 4 3\nspacings: nan 1 1 2.5\n"
+     "kinds: vector domain domain domain\nendian: big\nencoding: gzip\n\n", 480, true },
+    {"NRRD0004\ntype: uchar\ndimension: 4\nspace: RAST\nsizes: 5 4 3 2\nspace dimension: 3\n"
+     "space directions: (1,0,0) (0,1,0) (0,0,1) none\nkinds: space space space time\n"
+     "byte skip: -1\nline skip: 0\nencoding: raw\n\n",                      120, false},
+    {"NRRD0004\ntype: unsigned char\ndimension: 3\nspace: left-posterior-superior\n"
+     "sizes: 5 4 3\nspace directions: (1,0,0) (0,1,0) (0,0,1)\nkinds: domain domain domain\n"
+     "encoding: gzip\nspace origin: (0,0,0)\nSegment0_Color:=0.5 1 0.25\nSegment0_ID:=S_1\n"
+     "Segment0_LabelValue:=5\nSegment0_Layer:=0\nSegment0_Name:=left lobe\n"
+     "Segment0_Tags:=TerminologyEntry:a~S^1^b~S^2^c~^^~~^^~^^|x:y|\nSegment1_ID:=S_2\n"
+     "Segment1_LabelValue:=2\nSegment1_Name:=\n\n",                         60,  true },
+    {"NRRD0004\ntype: unsigned char\ndimension: 4\nspace: left-posterior-superior\n"
+     "sizes: 2 5 4 3\nspace directions: none (1,0,0) (0,1,0) (0,0,1)\n"
+     "kinds: list domain domain domain\nencoding: raw\nSegment0_ID:=a\nSegment0_LabelValue:=1\n"
+     "Segment0_Layer:=0\nSegment1_ID:=b\nSegment1_LabelValue:=2\nSegment1_Layer:=0\n"
+     "Segment2_ID:=c\nSegment2_LabelValue:=1\nSegment2_Layer:=1\n\n",       120, false},
+    {"NRRD0002\ntype: double\ndimension: 2\nsizes: 5 4\nendian: little\nencoding: raw\n"
+     "data file: voxels.raw\n",                                             0,   false},
+};
+
+size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
+{
+    uint8_t voxels[512];
+    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
+    const size_t head = strlen(seeds[number].header), n = seeds[number].voxels;
+    for (size_t i = 0; i < n; i++) voxels[i] = (uint8_t)(i % 7);
+    if (head + 2 * n + 64 > capacity) return 0;
+    memcpy(bytes, seeds[number].header, head);
+    if (!seeds[number].gz) {
+        memcpy(bytes + head, voxels, n);
+        return head + n;
+    }
+    return head + fuzz_deflate(bytes + head, capacity - head, voxels, n, true);
+}

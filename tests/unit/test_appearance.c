@@ -1,0 +1,188 @@
+/* Appearance: against a naive reference, over threads and memory limits, and what it refuses. */
+#include "kernels/appearance/strokes.h"
+#include "tests/reference/appearance_case.h"
+#include "tests/reference/appearance_naive.h"
+#include "tests/unit/cmocka_test.h"
+
+static lob_status run(float *shares, const appearance_case *c, int threads, int64_t memory,
+                      lob_error *error)
+{
+    const lob_context context = {.threads = threads, .max_memory = memory};
+    lob_appearance_stats stats;
+    return lob_appearance_cpu(shares, &stats, &c->in, &c->options, &context, error);
+}
+
+static float *shares_of(const appearance_case *c)
+{
+    float *shares = calloc((size_t)(c->n * (c->in.labels - 1)), sizeof *shares);
+    assert_non_null(shares);
+    return shares;
+}
+
+/* Scores are rounded to 1/1024 nat for each channel and for the place: shares are off by a quarter
+ * of that at most, beside a voxel whose float32 distance is rounded the other way. */
+TEST(is_what_the_header_says)
+{
+    for (uint64_t number = 0; number < 60; number++) {
+        appearance_case c;
+        lob_error error = {.text = ""};
+        appearance_case_make(&c, number, 400);
+        const int wanted = c.in.labels - 1;
+        float *got = shares_of(&c);
+        double *scores = calloc((size_t)(c.n * wanted), sizeof *scores), total;
+        assert_non_null(scores);
+        assert_int_equal(run(got, &c, 2, 0, &error), LOB_OK);
+        appearance_naive(scores, &c.in, &c.options);
+        for (int64_t i = 0; i < c.n; i++) {
+            total = 1;
+            for (int k = 0; k < wanted; k++) total += exp(fmin(fmax(scores[k * c.n + i], -16), 16));
+            for (int k = 0; k < wanted; k++) {
+                const double want = exp(fmin(fmax(scores[k * c.n + i], -16), 16)) / total;
+                if (!(fabs(want - (double)got[k * c.n + i]) < 2e-3))
+                    fail_msg("%s: voxel %lld of label %d: %g, not %g", c.shape, (long long)i, k,
+                             (double)got[k * c.n + i], want);
+            }
+        }
+        free(scores);
+        free(got);
+        appearance_case_free(&c);
+    }
+}
+
+TEST(threads_give_the_same)
+{
+    for (uint64_t number = 0; number < 40; number++) {
+        appearance_case c;
+        lob_error error = {.text = ""};
+        appearance_case_make(&c, number, 20000);
+        float *one = shares_of(&c), *many = shares_of(&c);
+        assert_int_equal(run(one, &c, 1, 0, &error), LOB_OK);
+        assert_int_equal(run(many, &c, 1 + (int)(number % 5), 0, &error), LOB_OK);
+        if (memcmp(one, many, (size_t)(c.n * (c.in.labels - 1)) * sizeof *one) != 0)
+            fail_msg("%s: threads differ", c.shape);
+        free(one);
+        free(many);
+        appearance_case_free(&c);
+    }
+}
+
+TEST(keeps_to_its_memory)
+{
+    appearance_case c;
+    lob_error error = {.text = ""};
+    appearance_case_make(&c, 3, 20000);
+    c.in.outline = NULL;
+    c.options.far = 4;
+    float *shares = shares_of(&c);
+    assert_int_equal(run(shares, &c, 2, 1000, &error), LOB_ENOMEM);
+    assert_non_null(strstr(error.text, "appearance"));
+    free(shares);
+    appearance_case_free(&c);
+}
+
+static int stop(void *user, double done)
+{
+    (void)done;
+    return ++*(int *)user == 2;
+}
+
+TEST(can_be_cancelled)
+{
+    appearance_case c;
+    lob_appearance_stats stats;
+    lob_error error = {.text = ""};
+    int calls = 0;
+    const lob_context context = {.threads = 1, .progress = stop, .user = &calls};
+    appearance_case_make(&c, 3, 2000);
+    float *shares = shares_of(&c);
+    assert_int_equal(lob_appearance_cpu(shares, &stats, &c.in, &c.options, &context, &error),
+                     LOB_ECANCEL);
+    free(shares);
+    appearance_case_free(&c);
+}
+
+TEST(refuses)
+{
+    appearance_case c;
+    appearance_case_make(&c, 3, 200);
+    float *shares = shares_of(&c);
+    const lob_appearance_options good = lob_appearance_defaults();
+    lob_appearance_options bad[8];
+    for (int i = 0; i < 8; i++) bad[i] = good;
+    bad[0].bins = 1;
+    bad[1].bins = LOB_APPEARANCE_MAX_BINS + 1;
+    bad[2].whole = 1.5;
+    bad[3].far = NAN;
+    bad[4].far_quantile = -0.1;
+    bad[5].shape = 17;
+    bad[6].shape_mm = -1;
+    bad[7].bin_sigma = INFINITY;
+    for (int i = 0; i < 8; i++) {
+        lob_error error = {.text = ""};
+        c.options = bad[i];
+        assert_int_equal(run(shares, &c, 1, 0, &error), LOB_EARG);
+        assert_non_null(strstr(error.text, "out of its range"));
+    }
+    free(shares);
+    appearance_case_free(&c);
+}
+
+/* ---- strokes ---- */
+
+static int32_t background_of(const char *rows, int64_t nx, int64_t ny, int *axis)
+{
+    uint8_t seeds[64];
+    lob_strokes strokes;
+    const int64_t n = (int64_t)strlen(rows);
+    for (int64_t i = 0; i < n; i++) seeds[i] = (uint8_t)(rows[i] == '.' ? 0 : rows[i] - '0');
+    const lob_dims dims = {nx, ny, n / (nx * ny)};
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 3, 2, NULL), LOB_OK);
+    const int32_t background = lob_strokes_background(&strokes);
+    *axis = lob_strokes_axis(&strokes);
+    lob_strokes_free(&strokes);
+    return background;
+}
+
+TEST(finds_the_background)
+{
+    static const struct {
+        const char *what;
+        const char *rows;
+        int64_t nx, ny;
+        int32_t background;
+        int axis;
+    } rows[] = {
+        {"the label around another",                 "222212222",                3,  3, 2, -1},
+        {"no stroke at all",                         ".........",                3,  3, 0, -1},
+        {"of two with as many faces the larger box", "1.......3....2222",        17, 1, 2, -1},
+        {"of equal boxes the larger label",          "1.2",                      3,  1, 2, -1},
+        {"drawn in one slice across z",              "........1.2.............", 2,  4, 2, 2 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int axis;
+        const int32_t got = background_of(rows[i].rows, rows[i].nx, rows[i].ny, &axis);
+        if (got != rows[i].background || axis != rows[i].axis)
+            fail_msg("%s: label %d, axis %d", rows[i].what, got, axis);
+    }
+}
+
+TEST(finds_drawn_slices)
+{
+    static const uint8_t seeds[] = {
+        1, 2, 0, 0, /* both labels */
+        1, 1, 0, 0, /* one alone */
+        1, 2, 2, 2, /* both, many */
+        0, 0, 0, 0, /* nothing */
+        2, 1, 1, 1, /* both */
+    };
+    lob_strokes strokes;
+    int64_t slices[5];
+    const lob_dims dims = {2, 2, 5};
+    assert_int_equal(lob_strokes_count(&strokes, seeds, LOB_U8, dims, 2, 3, NULL), LOB_OK);
+    assert_int_equal(lob_strokes_axis(&strokes), 1);
+    assert_int_equal(lob_strokes_drawn(slices, &strokes, 1, 2), 3);
+    assert_int_equal(slices[0], 0);
+    assert_int_equal(slices[1], 2);
+    assert_int_equal(slices[2], 4);
+    lob_strokes_free(&strokes);
+}

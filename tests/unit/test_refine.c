@@ -1,0 +1,219 @@
+/* Refining: small cases by hand, threads, and what it refuses. */
+#include "tests/reference/appearance_case.h"
+#include "tests/unit/cmocka_test.h"
+#include "volumes/labels.h"
+
+static const lob_context two_threads = {.threads = 2};
+
+static lob_status run(void *out, lob_refine_stats *stats, const appearance_case *c, int threads,
+                      int64_t memory, lob_error *error)
+{
+    const lob_context context = {.threads = threads, .max_memory = memory};
+    return lob_refine(out, stats, &c->refine_in, &c->refine, lob_backends[0], &context, error);
+}
+
+TEST(threads_give_the_same)
+{
+    for (uint64_t number = 0; number < 30; number++) {
+        appearance_case c;
+        lob_refine_stats a, b;
+        lob_error error = {.text = ""};
+        appearance_case_make(&c, number, 8000);
+        int32_t *one = calloc((size_t)c.n, sizeof *one), *many = calloc((size_t)c.n, sizeof *many);
+        assert_non_null(one);
+        assert_non_null(many);
+        assert_int_equal(run(one, &a, &c, 1, 0, &error), LOB_OK);
+        assert_int_equal(run(many, &b, &c, 3, 0, &error), LOB_OK);
+        if (memcmp(one, many, (size_t)c.n * sizeof *one) != 0 || a.pieces != b.pieces ||
+            a.filled != b.filled || a.changed != b.changed)
+            fail_msg("%s: threads differ", c.shape);
+        for (int64_t i = 0; i < c.n; i++) {
+            const int32_t seed = lob_label_at(c.seeds, c.in.seed_type, i);
+            const int32_t got = lob_label_at(one, lob_label_type(c.in.labels), i);
+            if (got < 1 || got > c.in.labels || (seed && got != seed))
+                fail_msg("%s: voxel %lld is %d, its seed %d", c.shape, (long long)i, got, seed);
+        }
+        free(one);
+        free(many);
+        appearance_case_free(&c);
+    }
+}
+
+/* ---- by hand: 2D pictures of one digit a voxel ---- */
+
+enum { NX = 9, NY = 7, N = NX * NY };
+
+static void read_picture(uint8_t *to, const char *rows)
+{
+    for (int i = 0; i < N; i++) to[i] = (uint8_t)(rows[i] == '.' ? 0 : rows[i] - '0');
+}
+
+/* Refine without an image; label 2 is the background. */
+static void tidied(const char *what, const char *labels, const char *seeds, const char *want,
+                   int32_t count)
+{
+    uint8_t a[N], s[N], w[N], got[N];
+    lob_refine_stats stats;
+    lob_error error = {.text = ""};
+    lob_volume image = lob_volume_empty();
+    const double spacing[3] = {1, 1, 1};
+    read_picture(a, labels);
+    read_picture(s, seeds);
+    read_picture(w, want);
+    image.data = a;
+    image.type = LOB_U8;
+    image.dims = (lob_dims){NX, NY, 1};
+    image.geometry = lob_geometry_of_spacing(spacing);
+    const lob_refine_input in = {&image, a, LOB_U8, s, LOB_U8, count, 2};
+    const lob_refine_options options = {.edge_mm = 1};
+    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
+                     LOB_OK);
+    for (int i = 0; i < N; i++)
+        if (got[i] != w[i])
+            fail_msg("%s: voxel %d,%d is %d, not %d", what, i % NX, i / NX, got[i], w[i]);
+}
+
+TEST(keeps_pieces_with_strokes)
+{
+    tidied("the piece on the right holds no stroke of its label",
+           "222222222"
+           "211222122"
+           "211222122"
+           "222222222"
+           "222222222"
+           "222222222"
+           "222222222",
+           "........."
+           ".1......."
+           "........."
+           "........."
+           "........2"
+           "........."
+           ".........",
+           "222222222"
+           "211222222"
+           "211222222"
+           "222222222"
+           "222222222"
+           "222222222"
+           "222222222",
+           2);
+}
+
+TEST(fills_holes_without_background)
+{
+    tidied(
+        "the left hole is filled, the right one was drawn; a voxel without a label is background",
+        "022222222"
+        "111111111"
+        "121112221"
+        "111112221"
+        "111111111"
+        "222222222"
+        "222222222",
+        "........."
+        "1........"
+        "........."
+        "......2.."
+        "........."
+        "........."
+        "2........",
+        "222222222"
+        "111111111"
+        "111112221"
+        "111112221"
+        "111111111"
+        "222222222"
+        "222222222",
+        2);
+}
+
+TEST(keeps_labels_in_holes)
+{
+    tidied("a label in the hole of another stays, the background around it goes",
+           "222222222"
+           "211111112"
+           "212223212"
+           "212222212"
+           "211111112"
+           "222222222"
+           "222222222",
+           "........."
+           ".1......."
+           ".....3..."
+           "........."
+           "........."
+           "........."
+           "2........",
+           "222222222"
+           "211111112"
+           "211113112"
+           "211111112"
+           "211111112"
+           "222222222"
+           "222222222",
+           3);
+}
+
+/* A step of the image, two voxels beside that of the labels. */
+TEST(moves_borders_to_edges)
+{
+    enum { SIDE = 24, ALL = SIDE * SIDE * SIDE };
+    static float value[ALL];
+    static uint8_t labels[ALL], seeds[ALL], got[ALL];
+    lob_volume image = lob_volume_empty();
+    const double spacing[3] = {1, 1, 1};
+    lob_refine_stats stats;
+    lob_error error = {.text = ""};
+    image.data = value;
+    image.type = LOB_F32;
+    image.dims = (lob_dims){SIDE, SIDE, SIDE};
+    image.geometry = lob_geometry_of_spacing(spacing);
+    for (int i = 0; i < ALL; i++) {
+        value[i] = i % SIDE < 12 ? 100 : 20;
+        labels[i] = i % SIDE < 11 ? 1 : 2;
+        seeds[i] = 0;
+    }
+    seeds[0] = 1;
+    seeds[ALL - 1] = 2;
+    const lob_refine_input in = {&image, labels, LOB_U8, seeds, LOB_U8, 2, 2};
+    lob_refine_options options = lob_refine_defaults(image.dims, spacing);
+    options.edge_mm = 1.5;
+    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
+                     LOB_OK);
+    for (int i = 0; i < ALL; i++)
+        if (got[i] != (i % SIDE < 12 ? 1 : 2)) fail_msg("voxel x = %d is %d", i % SIDE, got[i]);
+    assert_int_equal(stats.changed, SIDE * SIDE);
+    value[5] = NAN; /* says nothing */
+    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
+                     LOB_OK);
+    assert_int_equal(stats.changed, SIDE * SIDE);
+}
+
+TEST(refuses)
+{
+    appearance_case c;
+    lob_refine_stats stats;
+    appearance_case_make(&c, 3, 2000);
+    const lob_refine_options good = c.refine;
+    lob_refine_options bad[5] = {good, good, good, good, good};
+    int32_t *out = calloc((size_t)c.n, sizeof *out);
+    assert_non_null(out);
+    bad[0].smooth_mm = -1;
+    bad[1].smooth_mm = NAN;
+    bad[2].edge = 2;
+    bad[3].edge = 1;
+    bad[3].edge_mm = 0;
+    bad[4].edge_smooth_mm = 1e9;
+    for (int i = 0; i < 5; i++) {
+        lob_error error = {.text = ""};
+        c.refine = bad[i];
+        assert_int_equal(run(out, &stats, &c, 1, 0, &error), LOB_EARG);
+        assert_true(error.text[0] != 0);
+    }
+    c.refine = good;
+    lob_error error = {.text = ""};
+    assert_int_equal(run(out, &stats, &c, 1, 100, &error), LOB_ENOMEM);
+    free(out);
+    appearance_case_free(&c);
+}

@@ -1,0 +1,16 @@
+/* Characters of UTF-8, in texts that may hold anything. */
+#ifndef LOB_UTF8_H
+#define LOB_UTF8_H
+
+#include "volumes/both.h"
+
+#include <stddef.h>
+
+LOB_BEGIN_DECLS
+
+/* Bytes of the character at c, of a text that ends with 0; 0 when there is none. */
+size_t lob_utf8_length(const unsigned char *c);
+
+LOB_END_DECLS
+
+#endif
