@@ -28,18 +28,37 @@ static uint32_t class_at(const run *r, int64_t i)
     return lob_distance_class(label, r->plan.only, r->plan.binary);
 }
 
-static void row_to_set(const run *r, int64_t first, int64_t n)
+static inline __attribute__((always_inline)) void row_to_set_of(const run *r, int64_t first,
+                                                                int64_t n, const int label_bytes)
 {
+    enum { FAR = 1 << 30 }; /* with all that is added in a row more than any offset */
     uint32_t *const offsets = r->voxels + first;
-    uint32_t away = LOB_NO_OFFSET;
+    const void *const labels = r->in->labels;
+    const uint32_t only = r->plan.only;
+    uint32_t away = FAR;
     for (int64_t i = 0; i < n; i++) {
-        const bool in_set = class_at(r, first + i) != 0;
-        away = in_set ? 0 : away + (away != LOB_NO_OFFSET);
+        const uint32_t label = lob_distance_label(labels, label_bytes, first + i);
+        away = (only ? label == only : label != 0) ? 0 : away + 1;
         offsets[i] = away;
     }
-    for (int64_t i = n - 1; i-- > 0;)
-        if (offsets[i + 1] < offsets[i])
-            offsets[i] = offsets[i + 1] + 1 < offsets[i] ? offsets[i + 1] + 1 : offsets[i];
+    if (away >= FAR) {
+        for (int64_t i = 0; i < n; i++) offsets[i] = LOB_NO_OFFSET;
+        return;
+    }
+    for (int64_t i = n - 1; i-- > 0;) {
+        away = away + 1 < offsets[i] ? away + 1 : offsets[i];
+        offsets[i] = away;
+    }
+}
+
+static void row_to_set(const run *r, int64_t first, int64_t n)
+{
+    if (r->label_bytes == 1)
+        row_to_set_of(r, first, n, 1);
+    else if (r->label_bytes == 2)
+        row_to_set_of(r, first, n, 2);
+    else
+        row_to_set_of(r, first, n, 4);
 }
 
 static void row_to_label(const run *r, int64_t first, int64_t n)

@@ -11,7 +11,7 @@
 /* Steps outward for each voxel after which a block is given up: an envelope costs less than
  * searches.
  */
-enum { AT_ONCE = 4, STEPS_TO_SET = 24, STEPS_TO_OTHERS = 48, RETRY = 16 };
+enum { AT_ONCE = 4, STEPS_TO_SET = 16, STEPS_TO_OTHERS = 48, RETRY = 16 };
 
 typedef struct {
     COST *cost, *best, *place; /* n * LOB_LINES; place: the voxel of the line that is best */
@@ -119,13 +119,12 @@ static uint32_t held_of(const lines_of_thread *s, const uint32_t *before, int64_
 #endif
 }
 
-static void forget_far(const lines_of_thread *s, int64_t n, COST max, bool tagged)
+LOB_SIMD_CLONES static void forget_far(const lines_of_thread *s, int64_t n, COST max, bool tagged)
 {
-    for (int64_t i = 0; i < n * LOB_LINES; i++) {
-        const bool far = s->best[i] > max;
-        s->best[i] = far ? NO_COST : s->best[i];
-        if (tagged) s->best_tag[i] = far ? 0 : s->best_tag[i];
-    }
+    COST *const restrict best = s->best;
+    TAG *const restrict tag = s->best_tag;
+    for (int64_t i = 0; tagged && i < n * LOB_LINES; i++) tag[i] = best[i] > max ? 0 : tag[i];
+    for (int64_t i = 0; i < n * LOB_LINES; i++) best[i] = best[i] > max ? NO_COST : best[i];
 }
 
 LOB_SIMD_CLONES static void put_values(const lines_of_thread *s, const lob_distance_pass *pass,
@@ -133,13 +132,13 @@ LOB_SIMD_CLONES static void put_values(const lines_of_thread *s, const lob_dista
 {
     const lob_distance_plan *p = pass->plan;
     const double unit = p->unit;
+    const bool squared = p->squared;
+    const COST *const best = s->best + row;
     float values[LOB_LINES];
-    if (p->squared)
-        for (int l = 0; l < LOB_LINES; l++)
-            values[l] = lob_distance_value((double)s->best[row + l], NO_COST, unit, true);
-    else
-        for (int l = 0; l < LOB_LINES; l++)
-            values[l] = lob_distance_value((double)s->best[row + l], NO_COST, unit, false);
+    for (int l = 0; l < LOB_LINES; l++) { /* without a branch: lob_distance_value */
+        const double length = lob_distance_length((double)best[l], unit, squared);
+        values[l] = (float)(best[l] >= NO_COST ? (double)INFINITY : length);
+    }
     if (p->negative_inside)
         for (int l = 0; l < lines; l++) values[l] = s->tag[row + l] != 0 ? -values[l] : values[l];
     memcpy(pass->voxels + at, values, (size_t)lines * sizeof *values);
@@ -167,6 +166,13 @@ static void store(const lines_of_thread *s, const lob_distance_pass *pass, int64
 }
 
 /* ---- outward ---- */
+
+static inline __attribute__((always_inline)) bool any_above(const COST *cost, COST limit)
+{
+    int above = 0;
+    for (int l = 0; l < LOB_LINES; l++) above |= cost[l] > limit;
+    return above != 0;
+}
 
 /*
  * Look AT_ONCE voxels further in both directions from voxel i, from distance `from` on. Beyond the
@@ -217,10 +223,8 @@ static inline __attribute__((always_inline)) bool outward(const lines_of_thread 
             s->best_tag[i * LOB_LINES + l] = s->tag[i * LOB_LINES + l];
         const int64_t end = i > n - 1 - i ? i : n - 1 - i;
         for (int64_t away = 1; away <= end; away += AT_ONCE) {
-            COST farthest = 0;
-            for (int l = 0; l < LOB_LINES; l++) farthest = best[l] > farthest ? best[l] : farthest;
             const COST across = weight * (COST)away * (COST)away;
-            if (across > max || across >= farthest + (COST)ties) break;
+            if (across > max || !any_above(best, across - (COST)ties)) break;
             look_outward(s, i, n, away, weight, find, places);
             steps += AT_ONCE;
         }

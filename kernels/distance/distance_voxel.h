@@ -28,11 +28,17 @@ LOB_BOTH double lob_distance_of_offsets(uint32_t offsets, double weight_x, doubl
     return offsets == LOB_NO_OFFSET ? LOB_NO_COST_WIDE : cost;
 }
 
+/* The squared distance of a cost, or the distance. */
+LOB_BOTH double lob_distance_length(double cost, double unit, bool squared)
+{
+    return squared ? cost * unit : sqrt(cost * unit);
+}
+
 /* The output of a cost. */
 LOB_BOTH float lob_distance_value(double cost, double none, double unit, bool squared)
 {
-    const float value = (float)(squared ? cost * unit : sqrt(cost * unit));
-    return cost >= none ? INFINITY : value;
+    if (cost >= none) return INFINITY;
+    return (float)lob_distance_length(cost, unit, squared);
 }
 
 /* The same of a narrow cost. The root of a whole number below 2^24 is rounded to float once or, by
