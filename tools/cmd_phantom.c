@@ -10,7 +10,7 @@
 typedef struct {
     const char *image, *truth, *seeds;
     int kind, type;
-    double size[3], spacing_mm[3], noise, bias;
+    double size[3], spacing_mm[3], noise, bias, stroke_gap;
     int random_seed, cells;
     bool nuclei;
 } settings;
@@ -40,6 +40,7 @@ static lob_status choose(lob_session *s, lob_phantom_options *o, const settings 
     if (set->type >= 0) o->type = types[set->type];
     if (set->noise >= 0) o->noise = set->noise;
     if (set->bias >= 0) o->bias = set->bias;
+    if (set->stroke_gap > 0) o->stroke_gap = set->stroke_gap;
     if (set->cells > 0) o->cells = set->cells;
     o->random_seed = (uint64_t)set->random_seed;
     o->nuclei = set->nuclei;
@@ -48,6 +49,8 @@ static lob_status choose(lob_session *s, lob_phantom_options *o, const settings 
     if (!cells && (set->cells > 0 || set->nuclei))
         return lob_fail(&s->error, LOB_EARG, "--%s belongs to the kind 'cells'",
                         set->nuclei ? "nuclei" : "cells");
+    if (cells && set->stroke_gap > 0)
+        return lob_fail(&s->error, LOB_EARG, "--stroke-gap belongs to the kind 'abdomen'");
     return LOB_OK;
 }
 
@@ -183,6 +186,8 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("bias", &set.bias, "SHARE", 0, 1, text.bias),
         OPT_INT("random-seed", &set.random_seed, "N", 0, INT32_MAX,
                 "another number gives another patient, or other cells"),
+        OPT_REAL("stroke-gap", &set.stroke_gap, "MM", 1, 1000,
+                 "about so many mm from one slice with scribbles to the next; left out: 16"),
         OPT_INT("cells", &set.cells, "N", 1, 100000, text.cells),
         OPT_FLAG("nuclei", &set.nuclei, "let the cells' nuclei be bright instead of membranes"),
     };

@@ -16,7 +16,7 @@ typedef struct {
     int frame;
 } settings;
 
-enum { NEAREST, LINEAR, MAJORITY };
+enum { NEAREST, LINEAR, MAJORITY, STROKES };
 
 /* The world axis, 0 to 2, that a letter names, or -1. */
 static int world_axis(char letter)
@@ -49,10 +49,11 @@ static lob_status check_settings(lob_session *s, const settings *set)
         {set->like && set->orientation,               "--like gives the whole grid: leave --orientation out"},
         {!set->like && !spacing && !set->orientation,
          "onto which grid? add --like IMAGE, --spacing X,Y,Z or --orientation RAS"                          },
-        {set->method == MAJORITY && !set->labels,
-         "--method majority is for label volumes: add --labels"                                             },
+        {set->method >= MAJORITY && !set->labels,
+         "--method majority and strokes are for label volumes: add --labels"                                },
         {set->method == LINEAR && set->labels,
-         "a mean of label numbers is no label: with --labels, --method is nearest or majority"              },
+         "a mean of label numbers is no label: with --labels, --method is nearest, majority or "
+         "strokes"                                                                                          },
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
@@ -211,7 +212,7 @@ static int run(const lob_command *self, int argc, char **argv)
                  "exchange and flip axes so that they run to these sides of the patient; "
                  "nothing is interpolated unless --spacing asks for it"),
         OPT_FLAG("labels", &set.labels, "IMAGE holds labels, which are not mixed"),
-        OPT_CHOICE("method", &set.method, "nearest|linear|majority",
+        OPT_CHOICE("method", &set.method, "nearest|linear|majority|strokes",
                    "how values are found; left out: linear, with --labels majority"),
         OPT_REAL("fill", &set.fill, "V", -INFINITY, INFINITY, "value outside of IMAGE"),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
@@ -228,7 +229,8 @@ const lob_command lob_command_resample = {
     .description =
         "Towards larger voxels, values are averaged over what a new voxel covers. With --labels a "
         "new voxel takes the label that covers most of it, of equals the smallest; background "
-        "counts as a label. Where the new grid differs by whole voxels, flips and exchanged axes "
+        "counts as a label, but by --method strokes, which loses no thin line. Where the new grid "
+        "differs by whole voxels, flips and exchanged axes "
         "alone, voxels are copied exactly: `lobule crop` and resampling back lose nothing inside "
         "the box. The voxel type stays; whole numbers are rounded.",
     .examples = "lobule resample labels.nii.gz --like scan.nii.gz --labels -o on_scan.nii.gz\n"

@@ -5,7 +5,7 @@
 
 const lob_command_group lob_command_groups[] = {
     {"Segment",
-     {&lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
+     {&lob_command_segment, &lob_command_growcut, &lob_command_components, &lob_command_supervoxels,
       &lob_command_threshold, &lob_command_appearance}                            },
     {"Prepare",
      {&lob_command_filter, &lob_command_crop, &lob_command_resample, &lob_command_seeds,

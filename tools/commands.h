@@ -21,6 +21,7 @@ extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
+extern const lob_command lob_command_segment;
 extern const lob_command lob_command_seeds;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;

@@ -57,8 +57,8 @@ static void print_line(lob_session *s, const char *text)
     lob_fail(&clean, LOB_OK, "%s", text);
     clear_bar(s);
     if (s->command->line)
-        fprintf(stderr, "lobule run: %s: %s: %s\n", s->command->line->place, s->command->name,
-                clean.text);
+        fprintf(stderr, "lobule %s: %s: %s: %s\n", s->command->line->run->command->name,
+                s->command->line->place, s->command->name, clean.text);
     else
         fprintf(stderr, "lobule %s: %s\n", s->command->name, clean.text);
 }
@@ -78,7 +78,8 @@ static int on_progress(void *user, double done)
     cells[CELLS] = '\0';
     fputs("\rlobule ", stderr);
     if (s->command->line)
-        fprintf(stderr, "run %d/%d ", s->command->line->index + 1, s->command->line->count);
+        fprintf(stderr, "%s %d/%d ", s->command->line->run->command->name,
+                s->command->line->index + 1, s->command->line->count);
     fprintf(stderr, "%s: %s [%s] %3d %%", s->command->name, s->doing, cells, (int)(done * 100));
     fflush(stderr);
     return 0;

@@ -56,8 +56,10 @@ typedef struct {
     double noise;         /* standard deviation, in percent of the image's range, [0, 100] */
     double bias;          /* slow change of brightness across the field, as a share, [0, 1] */
     uint64_t random_seed;
-    int cells;   /* LOB_PHANTOM_CELLS: number of cells, [1, 100000] */
-    bool nuclei; /* LOB_PHANTOM_CELLS: bright nuclei instead of bright membranes */
+    double stroke_gap; /* LOB_PHANTOM_ABDOMEN: about so many mm from one slice with strokes to the
+                          next, [1, 1000] */
+    int cells;         /* LOB_PHANTOM_CELLS: number of cells, [1, 100000] */
+    bool nuclei;       /* LOB_PHANTOM_CELLS: bright nuclei instead of bright membranes */
 } lob_phantom_options;
 
 /* The default options of a kind. */

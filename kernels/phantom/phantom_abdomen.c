@@ -14,7 +14,7 @@
 #define HALF_WIDTH  168.0
 #define HALF_DEPTH  118.0
 #define HALF_HEIGHT 105.0
-#define STROKE_MM   16.0 /* distance between strokes of seeds */
+#define STROKE_MM   16.0 /* distance between strokes of seeds in a slice */
 
 enum { MAX_VESSELS = 256 };
 
@@ -103,6 +103,7 @@ static const double seed_depth[LOB_ABDOMEN_LABELS + 1] = {
 
 typedef struct {
     lob_dims dims;
+    double stroke_gap;        /* from slice to slice */
     double first[3], step[3]; /* template position of voxel 0, mm from voxel to voxel */
     uint64_t warp, texture, fat, stroke;
     ellipsoid shape[SHAPES];
@@ -320,19 +321,19 @@ static found organ_at(const abdomen *m, const position *at, const vessel *const 
     return (found){LOB_ABDOMEN_OTHER, away, other_tissue(m, at)};
 }
 
-/* Whether one of the strokes, STROKE_MM apart, passes through this interval. */
-static bool stroke_passes(double middle, double width)
+/* Whether one of the strokes, this gap apart, passes through this interval. */
+static bool stroke_passes(double middle, double width, double gap)
 {
-    return floor_whole((middle - 0.5 * width) / STROKE_MM) !=
-           floor_whole((middle + 0.5 * width) / STROKE_MM);
+    return floor_whole((middle - 0.5 * width) / gap) != floor_whole((middle + 0.5 * width) / gap);
 }
 
 static bool is_seed(const abdomen *m, const position *at, const found *f)
 {
     if (f->depth < seed_depth[f->label]) return false;
-    if (!stroke_passes(at->p[2] + STROKE_MM * 100, m->step[2]) && m->dims.nz > 1) return false;
+    const double gap = m->stroke_gap;
+    if (!stroke_passes(at->p[2] + gap * 100, m->step[2], gap) && m->dims.nz > 1) return false;
     const double wave = 5.0 * random_smooth(m->stroke, at->p[0] / 24, at->p[2] / 24, 0.5);
-    return stroke_passes(at->p[1] + wave + 3.0, m->step[1]);
+    return stroke_passes(at->p[1] + wave + 3.0, m->step[1], STROKE_MM);
 }
 
 /* The vessels near a slice (axis 2) or a row (axis 1) at this coordinate. */
@@ -460,6 +461,7 @@ static lob_status abdomen_make(void **model, int32_t *labels, const lob_phantom_
     abdomen *const m = calloc(1, sizeof *m);
     if (!m) return lob_fail(error, LOB_ENOMEM, "no memory for the phantom");
     m->dims = options->dims;
+    m->stroke_gap = options->stroke_gap;
     m->warp = random_key(options->random_seed, KEY_WARP);
     m->texture = random_key(options->random_seed, KEY_TEXTURE);
     m->fat = random_key(options->random_seed, KEY_FAT);

@@ -10,6 +10,8 @@
  *   linear    the mean weighted by the window
  *   majority  labels: the label with the largest sum of weights; of equal sums, the smallest label.
  *             Background, 0, is a label too
+ *   strokes   labels drawn in thin lines: the same among the old voxels that lie in the new one,
+ * but 0 only where all of these are 0, so that no line is lost on a coarser grid
  *
  * A new voxel whose centre lies outside of the old volume (beyond the outer faces of its voxels)
  * takes the fill value. The window does not reach outside: its weights are renormalised there. NaN
@@ -30,7 +32,8 @@ LOB_BEGIN_DECLS
 typedef enum {
     LOB_RESAMPLE_NEAREST,
     LOB_RESAMPLE_LINEAR,
-    LOB_RESAMPLE_MAJORITY
+    LOB_RESAMPLE_MAJORITY,
+    LOB_RESAMPLE_STROKES
 } lob_resample_method;
 
 typedef struct {
@@ -43,8 +46,8 @@ typedef struct {
 lob_resample_options lob_resample_defaults(void);
 
 typedef struct {
-    const lob_volume *volume; /* any type and channels; majority: one channel of LOB_U8, LOB_I16 or
-                                 LOB_I32, values >= 0 */
+    const lob_volume *volume; /* any type and channels; majority and strokes: one channel of LOB_U8,
+                                 LOB_I16 or LOB_I32, values >= 0 */
     lob_dims dims;            /* of the new grid */
     lob_geometry geometry;    /* likewise */
 } lob_resample_input;

@@ -10,7 +10,10 @@ lob_resample_options lob_resample_defaults(void)
 lob_resample_map lob_resample_map_of(const lob_resample_input *in,
                                      const lob_resample_options *options)
 {
-    lob_resample_map map = {.old = in->volume->dims, .dims = in->dims, .fill = options->fill};
+    lob_resample_map map = {.old = in->volume->dims,
+                            .dims = in->dims,
+                            .fill = options->fill,
+                            .strokes = options->method == LOB_RESAMPLE_STROKES};
     double column[4][3];
     for (int c = 0; c < 4; c++) {
         double voxel[3] = {c == 0, c == 1, c == 2}, world[3];
@@ -35,7 +38,7 @@ lob_status lob_resample_check(const lob_resample_input *in, const lob_resample_o
     const lob_volume *v = in->volume;
     if (lob_dims_voxels(in->dims) < 0)
         return lob_fail(error, LOB_EARG, "the new grid has no voxels, or too many");
-    if (options->method != LOB_RESAMPLE_MAJORITY) return LOB_OK;
+    if (options->method < LOB_RESAMPLE_MAJORITY) return LOB_OK;
     if (v->channels == 1 && (v->type == LOB_U8 || v->type == LOB_I16 || v->type == LOB_I32))
         return LOB_OK;
     return lob_fail(error, LOB_EARG,
@@ -102,7 +105,7 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
         const unsigned char *from =
             (const unsigned char *)v->data + channel * lob_voxels(v) * bytes;
         const int64_t y = row % in->dims.ny, z = row / in->dims.ny;
-        if (options->method == LOB_RESAMPLE_MAJORITY)
+        if (options->method >= LOB_RESAMPLE_MAJORITY)
             majority_row(to, from, y, z, &map, v->type);
         else
             resample_row(to, from, y, z, &map, in, options->method);

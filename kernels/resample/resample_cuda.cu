@@ -69,7 +69,7 @@ static __global__ void voxels_kernel(resample_params s)
 static lob_status launch(lob_device *device, const resample_params &s, lob_error *error)
 {
     const char *what = "resampling";
-    if (s.method == LOB_RESAMPLE_MAJORITY)
+    if (s.method >= LOB_RESAMPLE_MAJORITY)
         return lob_launch_over(device, majority_kernel, what, s.voxels, THREADS, s, error);
     switch (s.type) {
 #define LAUNCH(type, ctype, name, integer, lowest, highest)                                   \

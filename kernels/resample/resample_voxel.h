@@ -16,6 +16,7 @@ typedef struct {
     double half[3];      /* half-width of the window along each old axis, in old voxels, >= 1 */
     lob_dims old, dims;
     double fill;
+    bool strokes; /* of labels, 0 does not count, nor does what lies outside of the new voxel */
 } lob_resample_map;
 
 /* The old voxels that one window touches: per axis first .. last, around a position. */
@@ -131,6 +132,13 @@ LOB_TYPE_LIST(LOB_RESAMPLE_PUT)
 
 /* ---- majority ---- */
 
+/* Does an old voxel lie in the new one, along this axis? */
+LOB_BOTH bool lob_resample_inside(const lob_resample_window *w, const lob_resample_map *map,
+                                  int axis, int64_t i)
+{
+    return fabs((double)i - w->at[axis]) <= 0.5 * map->half[axis];
+}
+
 /* lob_resample_most_TYPE: the label with the largest sum of weights, the smallest of equals. */
 #define LOB_RESAMPLE_MOST(type, ctype)                                                             \
     LOB_BOTH ctype lob_resample_most_##type(const ctype *from, const lob_resample_window *w,       \
@@ -141,14 +149,18 @@ LOB_TYPE_LIST(LOB_RESAMPLE_PUT)
         int count = 0;                                                                             \
         for (int64_t z = w->first[2]; z <= w->last[2]; z++) {                                      \
             const uint64_t wz = (uint64_t)(lob_resample_weight(w, map, 2, z) * LOB_RESAMPLE_UNIT); \
+            if (map->strokes && !lob_resample_inside(w, map, 2, z)) continue;                      \
             for (int64_t y = w->first[1]; y <= w->last[1]; y++) {                                  \
                 const uint64_t wy =                                                                \
                     (uint64_t)(lob_resample_weight(w, map, 1, y) * LOB_RESAMPLE_UNIT);             \
                 const ctype *row = from + (z * map->old.ny + y) * map->old.nx;                     \
+                if (map->strokes && !lob_resample_inside(w, map, 1, y)) continue;                  \
                 for (int64_t x = w->first[0]; x <= w->last[0]; x++) {                              \
                     const uint64_t wx =                                                            \
                         (uint64_t)(lob_resample_weight(w, map, 0, x) * LOB_RESAMPLE_UNIT);         \
                     int k = 0;                                                                     \
+                    if (map->strokes && (row[x] == 0 || !lob_resample_inside(w, map, 0, x)))       \
+                        continue;                                                                  \
                     while (k < count && label[k] != row[x]) k++;                                   \
                     if (k == LOB_RESAMPLE_MAX_LABELS) continue;                                    \
                     if (k == count) {                                                              \
@@ -162,7 +174,7 @@ LOB_TYPE_LIST(LOB_RESAMPLE_PUT)
         int best = 0;                                                                              \
         for (int k = 1; k < count; k++)                                                            \
             if (sum[k] > sum[best] || (sum[k] == sum[best] && label[k] < label[best])) best = k;   \
-        return label[best];                                                                        \
+        return count > 0 ? label[best] : 0;                                                        \
     }
 LOB_RESAMPLE_MOST(LOB_U8, uint8_t)
 LOB_RESAMPLE_MOST(LOB_I16, int16_t)

@@ -1,0 +1,468 @@
+"""lobule segment: masks from strokes, by a recipe that anyone can run, change and check."""
+
+import json
+import re
+import shlex
+
+import nibabel
+import numpy as np
+import pytest
+from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
+from scipy import ndimage
+
+SHAPE = (34, 30, 12)
+
+
+def bodies(shape=SHAPE, seed=3, noise=25):
+    """Two ellipsoids of their own brightness, and a third, unlabelled, as bright as the first; with noise."""
+    grid = np.indices(shape).astype(float)
+
+    def ellipsoid(centre, radii):
+        return sum(((g - c * n) / (r * n)) ** 2 for g, c, r, n in zip(grid, centre, radii, shape) if n > 1) <= 1
+
+    truth = np.zeros(shape, np.uint8)
+    truth[ellipsoid((0.34, 0.42, 0.5), (0.2, 0.24, 0.36))] = 1
+    truth[ellipsoid((0.74, 0.62, 0.5), (0.13, 0.2, 0.3))] = 3
+    bright = np.where(truth == 1, 400, np.where(truth == 3, 150, 250))
+    bright[ellipsoid((0.8, 0.2, 0.5), (0.08, 0.08, 0.2))] = 400
+    smooth = ndimage.gaussian_filter(bright.astype(float), 0.6)
+    return (smooth + np.random.default_rng(seed).normal(0, noise, shape)).astype(np.int16), truth
+
+
+def strokes(truth, slices, background=7):
+    """Lines through the middle of each body, and a ring of background around it, on these slices."""
+    seeds = np.zeros(truth.shape, np.uint8)
+    for z in slices:
+        for label in (1, 3):
+            mask = truth[:, :, z] == label
+            if not mask.any():
+                continue
+            inside = ndimage.distance_transform_edt(mask)
+            column = int(inside.max(0).argmax())
+            seeds[inside[:, column] > 0.4 * inside.max(), column, z] = label
+            away = ndimage.distance_transform_edt(~(truth[:, :, z] > 0))
+            ring = (away > 2) & (away <= 3)
+            ring[::7] = False
+            seeds[ring, z] = background
+    return seeds
+
+
+def dice(a, b):
+    return 2 * np.count_nonzero(a & b) / (np.count_nonzero(a) + np.count_nonzero(b))
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    """A scan with strokes on three slices, and the mask that comes out, with all there is beside it."""
+    folder = tmp_path_factory.mktemp("segment")
+    image, truth = bodies()
+    save(image, folder / "scan.nii.gz")
+    save(strokes(truth, (3, 6, 8)), folder / "strokes.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--report", "r.json", cwd=folder)
+    return folder, truth
+
+
+@pytest.fixture
+def copy(case, tmp_path):
+    """The same scan and strokes in a folder of the test's own."""
+    for name in ("scan.nii.gz", "strokes.nii.gz", "mask.nii.gz"):
+        (tmp_path / name).write_bytes((case[0] / name).read_bytes())
+    return tmp_path
+
+
+def report(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def by_files(folder, *options):
+    """Type the printed lines, with files in the place of volumes in memory; the names of these files."""
+    lines = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "by_files.nii.gz", "--print-recipe", *options,
+                 cwd=folder).stdout.splitlines()
+    for line in lines:
+        words = shlex.split(re.sub(r"@(\w+)", r"memory_\1.nii.gz", line))
+        assert words[0] == "lobule"
+        good(*words[1:], cwd=folder)
+    return lines
+
+
+# ---- masks ----
+
+
+def test_bodies_come_out(case):
+    folder, truth = case
+    mask = load(folder / "mask.nii.gz")
+    assert mask.shape == SHAPE and set(np.unique(mask)) == {0, 1, 3}
+    assert dice(mask == 1, truth == 1) > 0.93
+    assert dice(mask == 3, truth == 3) > 0.90
+    seeds = load(folder / "strokes.nii.gz")
+    assert np.array_equal(mask[seeds > 0], np.where(seeds == 7, 0, seeds)[seeds > 0])
+
+
+def test_it_is_better_than_growcut_alone(case, tmp_path):
+    folder, truth = case
+    good("growcut", folder / "scan.nii.gz", folder / "strokes.nii.gz", "-o", tmp_path / "grown.nii.gz")
+    grown, mask = load(tmp_path / "grown.nii.gz"), load(folder / "mask.nii.gz")
+    for label in (1, 3):
+        assert dice(mask == label, truth == label) > dice(grown == label, truth == label) + 0.01
+
+
+def test_header_is_the_scans(case):
+    scan, mask = (nibabel.load(case[0] / name) for name in ("scan.nii.gz", "mask.nii.gz"))
+    assert np.array_equal(scan.affine, mask.affine) and mask.get_data_dtype() == np.uint8
+    assert mask.header.get_xyzt_units() == scan.header.get_xyzt_units()
+
+
+def test_report(case):
+    said = report(case[0] / "r.json")
+    chosen = said["results"]["chosen"]
+    assert chosen["background"] == 7 and chosen["background_given"] is False
+    assert chosen["median_axes"] == "xy" and chosen["least_spacing_mm"] == 1.5
+    commands = [line["command"] for line in said["results"]["lines"]]
+    assert commands == ["convert", "crop", "crop", "filter"] + 2 * ["appearance", "filter", "growcut", "refine"] + [
+        "labels", "resample"]
+    assert all(line["seconds"]["total"] >= 0 for line in said["results"]["lines"])
+    assert [one["path"] for one in said["outputs"]] == ["mask.nii.gz"]
+    assert {one["path"] for one in said["inputs"]} == {"scan.nii.gz", "strokes.nii.gz"}
+    assert chosen["passes"] == 2 and said["options"]["passes"] is None
+    assert said["options"]["margin"] == "10mm" and said["options"]["share"] == 0.3
+
+
+def test_threads_do_not_matter(copy):
+    for n in (1, 3):
+        good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", f"{n}.nii.gz", "--threads", n, cwd=copy)
+        assert (copy / f"{n}.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+
+
+def test_devices_do_not_matter(copy):
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "cpu.nii.gz", "--device", "cpu", cwd=copy)
+    assert (copy / "cpu.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+    done = lobule("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "cuda.nii.gz", "--device", "cuda", cwd=copy)
+    if done.returncode == 69:
+        pytest.skip("no GPU, or a build without CUDA")
+    assert done.returncode == 0, done.stderr
+    assert (copy / "cuda.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+
+
+# ---- the recipe ----
+
+CHOICES = [
+    (),
+    ("--passes", "1"),
+    ("--median", "off", "--blur", "0", "--background", "3"),
+    ("--strength", "strong.nii.gz"),
+    ("--far", "2.5", "--shape", "1", "--smooth", "0", "--edge", "0.3", "--whole", "0.25"),
+    ("--margin", "3vox", "--share", "0.5", "--coarse", "1000"),
+]
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=" ".join)
+def test_printed_lines_give_the_same_bytes(copy, options):
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "by_segment.nii.gz", *options, cwd=copy)
+    strong = copy / "strong.nii.gz"
+    first = strong.read_bytes() if strong.exists() else None
+    strong.unlink(missing_ok=True)
+    lines = by_files(copy, *options)
+    assert (copy / "by_files.nii.gz").read_bytes() == (copy / "by_segment.nii.gz").read_bytes()
+    assert first is None or strong.read_bytes() == first
+    (copy / "by_files.nii.gz").unlink()
+    strong.unlink(missing_ok=True)
+    (copy / "kept.recipe").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    good("run", "kept.recipe", cwd=copy)
+    assert (copy / "by_files.nii.gz").read_bytes() == (copy / "by_segment.nii.gz").read_bytes()
+    assert first is None or strong.read_bytes() == first
+
+
+def test_printing_does_nothing_else(copy):
+    before = contents(copy)
+    done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--print-recipe", cwd=copy)
+    assert contents(copy) == before  # not even an output that exists is in its way
+    assert done.stdout.startswith("lobule convert strokes.nii.gz @strokes --labels\n") and done.stderr == ""
+
+
+def test_names_of_files_are_quoted(copy):
+    (copy / "scan.nii.gz").rename(copy / "a {scan} $1.nii.gz")
+    done = good("segment", "a {scan} $1.nii.gz", "strokes.nii.gz", "-o", "b c.nii.gz", "--print-recipe", cwd=copy)
+    (copy / "kept.recipe").write_text(done.stdout, encoding="utf-8")
+    good("run", "kept.recipe", cwd=copy)
+    assert (copy / "b c.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+
+
+@pytest.mark.parametrize("options", [("--passes", "1"), ("--edge", "0"), ("--shape", "0"), ("--median", "off"),
+                                     ("--blur", "0"), ("--smooth", "0"), ("--far", "0")], ids=" ".join)
+def test_choices_change_the_lines(copy, options):
+    """A choice that is held fixed is in the lines; that each brings something is for the bench to show."""
+    plain, changed = (good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "x.nii.gz", "--print-recipe", *more,
+                           cwd=copy).stdout for more in ((), options))
+    assert plain != changed
+
+
+# ---- other shapes of input ----
+
+
+def segment(folder, image, seeds, *options):
+    save(image, folder / "i.nii.gz")
+    save(seeds, folder / "s.nii.gz")
+    good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", *options, cwd=folder)
+    return load(folder / "o.nii.gz")
+
+
+def test_one_slice_of_strokes(tmp_path):
+    image, truth = bodies()
+    mask = segment(tmp_path, image, strokes(truth, (6,)))
+    assert dice(mask[:, :, 6] == 1, truth[:, :, 6] == 1) > 0.9
+
+
+def test_two_dimensions(tmp_path):
+    image, truth = bodies((90, 80, 1))
+    mask = segment(tmp_path, image, strokes(truth, (0,)), "--sheet", "sheet.png")
+    assert mask.shape == (90, 80) or mask.shape == (90, 80, 1)
+    assert dice(np.squeeze(mask) == 1, np.squeeze(truth) == 1) > 0.93
+
+
+def test_pictures(tmp_path):
+    """A grey PNG and its strokes."""
+    from PIL import Image
+
+    image, truth = bodies((90, 80, 1))
+    for name, array in (("i", np.clip(image / 2, 0, 255)), ("s", strokes(truth, (0,)))):
+        Image.fromarray(np.squeeze(array).astype(np.uint8).T).save(tmp_path / f"{name}.png")
+    good("segment", "i.png", "s.png", "-o", "o.png", cwd=tmp_path)
+    mask = np.asarray(Image.open(tmp_path / "o.png")).T
+    assert dice(mask == 1, np.squeeze(truth) == 1) > 0.9
+
+
+def test_colours(tmp_path):
+    """Three channels, none of which tells the bodies apart from all else by itself."""
+    image, truth = bodies()
+    noise = np.random.default_rng(5).normal(0, 12, (3, *SHAPE))
+    rgb = np.zeros(SHAPE, [("R", "u1"), ("G", "u1"), ("B", "u1")])
+    levels = {"R": {0: 90, 1: 160, 3: 90}, "G": {0: 120, 1: 120, 3: 190}, "B": {0: 100, 1: 60, 3: 60}}
+    for c, name in enumerate("RGB"):
+        plain = np.choose(np.searchsorted([0, 1, 3], truth), [levels[name][k] for k in (0, 1, 3)])
+        rgb[name] = np.clip(plain + noise[c], 0, 255)
+    nibabel.save(nibabel.Nifti1Image(rgb, AFFINE), tmp_path / "i.nii.gz")
+    save(strokes(truth, (3, 6, 8)), tmp_path / "s.nii.gz")
+    good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", cwd=tmp_path)
+    assert dice(load(tmp_path / "o.nii.gz") == 1, truth == 1) > 0.93
+
+
+def test_flipped_strokes(copy):
+    seeds = nibabel.load(copy / "strokes.nii.gz")
+    nibabel.save(seeds.as_reoriented(np.array([[1, 1], [0, -1], [2, -1]])), copy / "turned.nii.gz")
+    good("segment", "scan.nii.gz", "turned.nii.gz", "-o", "turned_mask.nii.gz", "--suggest", "2", "--uncertain",
+         "u.nii.gz", "--sheet", "sheet.png", cwd=copy)
+    assert (copy / "turned_mask.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+
+
+def test_strokes_on_a_part_of_the_grid(copy):
+    good("crop", "strokes.nii.gz", "-o", "part.nii.gz", "--around", "strokes.nii.gz", cwd=copy)
+    good("segment", "scan.nii.gz", "part.nii.gz", "-o", "part_mask.nii.gz", cwd=copy)
+    assert (copy / "part_mask.nii.gz").read_bytes() == (copy / "mask.nii.gz").read_bytes()
+
+
+def test_frames(tmp_path):
+    image, truth = bodies()
+    save(np.stack([np.zeros_like(image), image], 3), tmp_path / "i.nii.gz")
+    save(strokes(truth, (3, 6, 8)), tmp_path / "s.nii.gz")
+    assert_one_line(lobule("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", cwd=tmp_path), 65, "--frame")
+    good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", "--frame", 1, cwd=tmp_path)
+    assert dice(load(tmp_path / "o.nii.gz") == 1, truth == 1) > 0.93
+
+
+def test_background_is_the_label_outside(tmp_path):
+    """Whatever its number."""
+    image, truth = bodies()
+    seeds = strokes(truth, (3, 6, 8))
+    first = segment(tmp_path, image, seeds)
+    renumbered = np.select([seeds == 7, seeds == 1, seeds == 3], [2, 5, 9]).astype(np.uint8)
+    save(renumbered, tmp_path / "r.nii.gz")
+    good("segment", "i.nii.gz", "r.nii.gz", "-o", "r_mask.nii.gz", "--report", "r.json", cwd=tmp_path)
+    assert report(tmp_path / "r.json")["results"]["chosen"]["background"] == 2
+    assert set(np.unique(load(tmp_path / "r_mask.nii.gz"))) == {0, 5, 9}
+    assert dice(load(tmp_path / "r_mask.nii.gz") == 5, first == 1) > 0.99
+
+
+# ---- doubt, and what to do about it ----
+
+
+@pytest.fixture(scope="module")
+def doubt(case, tmp_path_factory):
+    """The lines by files, and what segment says about them."""
+    folder = tmp_path_factory.mktemp("doubt")
+    for name in ("scan.nii.gz", "strokes.nii.gz"):
+        (folder / name).write_bytes((case[0] / name).read_bytes())
+    by_files(folder)
+    done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--uncertain", "u.nii.gz",
+                "--suggest", "3", "--sheet", "sheet.png", "--report", "r.json", cwd=folder)
+    return folder, done
+
+
+def box_of(folder):
+    """Where memory_image lies in the scan."""
+    part, whole = nibabel.load(folder / "memory_image.nii.gz"), nibabel.load(folder / "scan.nii.gz")
+    first = np.rint(np.linalg.inv(whole.affine) @ part.affine @ [0, 0, 0, 1])[:3].astype(int)
+    return tuple(slice(a, a + n) for a, n in zip(first, part.shape))
+
+
+def test_extras_leave_the_mask_alone(doubt, case):
+    assert (doubt[0] / "mask.nii.gz").read_bytes() == (case[0] / "mask.nii.gz").read_bytes()
+
+
+def uncertain_by_files(folder):
+    """The costs of each label grown alone, by growcut on the shares."""
+    seeds = load(folder / "memory_seeds.nii.gz")
+    affine = nibabel.load(folder / "memory_seeds.nii.gz").affine
+    costs = []
+    for label in (1, 3, 7):
+        save(np.where(seeds == label, 1, 0).astype(np.uint8), folder / "one.nii.gz", affine=affine)
+        good("growcut", "memory_shares.nii.gz", "one.nii.gz", "-o", "grown.nii.gz", "--strength", "s.nii.gz", "--rule",
+             "distance", "--norm", "linf", "--max-cost", "1e9", "--force", cwd=folder)
+        costs.append(-np.log(np.maximum(load(folder / "s.nii.gz").astype(float), 1e-38)))
+    a, b = np.sort(costs, 0)[:2]
+    return b - a < 0.1 * (b + a + 1 / 128)
+
+
+def test_uncertain_is_where_two_labels_cost_alike(doubt):
+    folder = doubt[0]
+    want = np.zeros(SHAPE, np.uint8)
+    want[box_of(folder)] = uncertain_by_files(folder)
+    got = load(folder / "u.nii.gz")
+    assert 0 < got.sum() < got.size / 4
+    assert np.count_nonzero(got != want) <= 2  # at the very threshold
+    assert report(folder / "r.json")["results"]["uncertain_voxels"] == got.sum()
+
+
+def test_suggested_slices(doubt):
+    folder, done = doubt
+    seeds, labels = load(folder / "memory_seeds.nii.gz"), load(folder / "memory_labels.nii.gz")
+    cut = box_of(folder)
+    slices = load(folder / "u.nii.gz")[cut].sum((0, 1), int) * (labels != 7).sum((0, 1))
+    drawn = list(np.flatnonzero(seeds.any((0, 1))))
+    want = []
+    for _ in range(3):
+        away = np.array([min(abs(z - d) for d in drawn) for z in range(labels.shape[2])])
+        gain = slices * away**2
+        want.append(int(gain.argmax()))
+        drawn.append(want[-1])
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert rows[0] == ["plane", "axis", "slice", "mm", "uncertain_voxels"]
+    assert [int(row[2]) - cut[2].start for row in rows[1:]] == want
+    assert all(row[:2] == ["axial", "z"] and float(row[3]) == 40 + 2.5 * int(row[2]) for row in rows[1:])
+    said = report(folder / "r.json")["results"]["suggested"]
+    assert [row["slice"] for row in said] == [int(row[2]) for row in rows[1:]]
+
+
+def test_sheet(doubt):
+    from PIL import Image
+
+    sheet = np.asarray(Image.open(doubt[0] / "sheet.png")).astype(int)
+    assert sheet.shape[2] == 3 and max(sheet.shape) <= 1600
+    colourful = (sheet.max(2) - sheet.min(2) > 30)
+    thirds = np.array_split(colourful, 3)
+    assert all(part.mean() > 0.002 for part in thirds)  # strokes, labels and doubt are drawn
+
+
+def test_all_slices_drawn(tmp_path):
+    image, truth = bodies()
+    save(image, tmp_path / "i.nii.gz")
+    save(strokes(truth, range(SHAPE[2])), tmp_path / "s.nii.gz")
+    seeds = load(tmp_path / "s.nii.gz").copy()
+    seeds[2, 2, :] = 7
+    save(seeds, tmp_path / "s.nii.gz")
+    done = good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", "--suggest", "2", cwd=tmp_path)
+    assert done.stdout == "" and "no slice is left" in done.stderr
+
+
+# ---- corrections ----
+
+
+def test_corrections_change_what_is_near(copy):
+    """A blob of background on one end of the result of old labels: within reach, a fresh run; beyond, the old."""
+    before = load(copy / "mask.nii.gz").copy()
+    before[1:4, 1:4, 2:5] = 1  # wrong, and far from the correction
+    save(before, copy / "before.nii.gz")
+    seeds = load(copy / "strokes.nii.gz").copy()
+    z = 6
+    at = np.argwhere((before[:, :, z] == 1) & (seeds[:, :, z] == 0))
+    at = at[at[:, 0] == at[:, 0].max()]
+    seeds[at[:, 0], at[:, 1], z] = 7
+    save(seeds, copy / "more.nii.gz")
+    good("segment", "scan.nii.gz", "more.nii.gz", "-o", "fresh.nii.gz", cwd=copy)
+    good("segment", "scan.nii.gz", "more.nii.gz", "-o", "after.nii.gz", "--previous", "before.nii.gz", "--reach", "9mm",
+         "--report", "r.json", cwd=copy)
+    says = (seeds > 0) & (np.where(seeds == 7, 0, seeds) != before)
+    away = ndimage.distance_transform_edt(~says, sampling=(1.5, 1.5, 2.5))
+    want = np.where(away <= 9, load(copy / "fresh.nii.gz"), before)
+    after = load(copy / "after.nii.gz")
+    assert np.array_equal(after, want) and not np.array_equal(after, before)
+    said = report(copy / "r.json")["results"]
+    assert said["correcting_stroke_voxels"] == says.sum() and said["changed_voxels"] == (after != before).sum()
+
+
+def test_no_correction_changes_nothing(copy):
+    done = good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "after.nii.gz", "--previous", "mask.nii.gz", cwd=copy)
+    assert "no stroke says otherwise" in done.stderr
+    assert np.array_equal(load(copy / "after.nii.gz"), load(copy / "mask.nii.gz"))
+
+
+# ---- bad input ----
+
+
+@pytest.mark.parametrize(
+    "code, part, seeds, options",
+    [
+        (65, "all strokes are of label 1", lambda s: s * (s == 1), ()),
+        (65, "no strokes", lambda s: s * 0, ()),
+        (65, "whole number", lambda s: s + 0.5 * (s > 0), ()),
+        (65, "are IMAGE and SEEDS swapped", lambda s: np.arange(s.size).reshape(s.shape).astype(np.int32), ()),
+        (64, "--background 2", lambda s: s, ("--background", "2")),
+        (64, "--reach", lambda s: s, ("--reach", "9mm")),
+        (64, "passes", lambda s: s, ("--passes", "3")),
+        (64, ".png", lambda s: s, ("--sheet", "sheet.jpg")),
+        (64, "--print-recipe", lambda s: s, ("--print-recipe", "--suggest", "2")),
+        (66, "absent.nii.gz", lambda s: s, ("--previous", "absent.nii.gz")),
+    ],
+)
+def test_bad_input(copy, code, part, seeds, options):
+    save(seeds(load(copy / "strokes.nii.gz")), copy / "bad.nii.gz")
+    before = contents(copy)
+    done = lobule("segment", "scan.nii.gz", "bad.nii.gz", "-o", "out.nii.gz", *options, cwd=copy)
+    assert_one_line(done, code, part)
+    assert contents(copy) == before
+
+
+def test_strokes_outside_the_image(copy):
+    seeds = nibabel.load(copy / "strokes.nii.gz")
+    moved = AFFINE.copy()
+    moved[:3, 3] += 1000
+    save(load(copy / "strokes.nii.gz"), copy / "moved.nii.gz", affine=moved)
+    save(np.pad(load(copy / "strokes.nii.gz"), 1), copy / "larger.nii.gz", affine=seeds.affine @ np.diag([1.1, 1, 1, 1]))
+    before = contents(copy)
+    for name in ("moved.nii.gz", "larger.nii.gz"):
+        done = lobule("segment", "scan.nii.gz", name, "-o", "out.nii.gz", cwd=copy)
+        assert_one_line(done, 65, name)
+    assert contents(copy) == before
+
+
+def test_output_that_exists(copy):
+    done = lobule("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", cwd=copy)
+    assert_one_line(done, 72, "mask.nii.gz")
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--skip-existing", cwd=copy)
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "mask.nii.gz", "--force", cwd=copy)
+
+
+def test_one_file_twice(copy):
+    done = lobule("segment", "scan.nii.gz", "scan.nii.gz", "-o", "out.nii.gz", cwd=copy)
+    assert_one_line(done, 64, "named for IMAGE and for SEEDS")
+
+
+def test_it_cannot_stand_in_a_recipe(copy):
+    (copy / "x.recipe").write_text("segment scan.nii.gz strokes.nii.gz -o out.nii.gz\n", encoding="utf-8")
+    assert_one_line(lobule("run", "x.recipe", cwd=copy), 64, "x.recipe:1")
+
+
+def test_too_little_memory(copy):
+    before = contents(copy)
+    done = lobule("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--max-memory", "100KiB", cwd=copy)
+    assert_one_line(done, 75, "--max-memory")
+    assert contents(copy) == before
