@@ -246,7 +246,7 @@ static int run(const lob_command *self, int argc, char **argv)
 
 const lob_command lob_command_labels = {
     .name = "labels",
-    .summary = "clean labels: keep, merge, smooth, grow, fill, split: a chain of steps",
+    .summary = "clean labels: keep, merge, smooth, grow, fill, split",
     .description =
         "Options marked [step] are steps; they are done in the order in which they are given, and "
         "may be given more than once. A piece is a connected part of one label.\n"

@@ -117,7 +117,7 @@ static lob_colour colour_of(const lob_volume *labels, int32_t label)
 static lob_status read_labels(lob_session *s, const settings *set, content *c)
 {
     lob_status st = lob_session_read(s, &c->labels, set->labels, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_grid_match(s, &c->labels, set->labels, &c->image, set->image);
+    if (st == LOB_OK) st = lob_grid_match_part(s, &c->labels, set->labels, &c->image, set->image);
     if (st == LOB_OK) st = lob_labels_dense(&c->labels, &c->set, set->labels, &s->error);
     if (st != LOB_OK) return st;
     c->colour = calloc((size_t)c->set.count + 1, sizeof *c->colour);

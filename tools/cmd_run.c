@@ -83,17 +83,6 @@ static void report_values(lob_session *s, const lob_recipe *recipe, const char *
         cJSON_AddStringToObject(object, recipe->values[i].name, values[i]);
 }
 
-/* The recipe's file among the inputs of the report. */
-static void report_recipe(lob_session *s, const char *path)
-{
-    cJSON *const file = cJSON_CreateObject();
-    cJSON_AddStringToObject(file, "role", "RECIPE");
-    cJSON_AddStringToObject(file, "path", path);
-    cJSON_AddItemToArray(s->inputs, file);
-    lob_sums_begin(s, path, false, true);
-    lob_sums_belong(s, path, file);
-}
-
 static lob_status run_job(lob_session *s, lob_recipe_job *job, bool dry_run)
 {
     bool skip;
@@ -117,7 +106,7 @@ static lob_status run_recipe(lob_session *s, const settings *set, const char *pa
     lob_status st = lob_recipe_read(&recipe, path, &s->error);
     if (st != LOB_OK) return st;
     const char **const values = calloc((size_t)recipe.value_count + 1, sizeof *values);
-    report_recipe(s, path);
+    lob_session_describe(s, path, "RECIPE");
     if (!values)
         st = lob_session_no_memory(s, path);
     else

@@ -27,7 +27,10 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     if (st == LOB_OK && w->image.channels > 1)
         st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
                       set->image, w->image.channels);
-    if (st == LOB_OK) st = lob_grid_read(s, &w->labels, set->labels, &w->image, set->image);
+    /* labels of a part of the image are not filled up: a table of that would be of other labels */
+    if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE);
+    if (st == LOB_OK) st = lob_grid_match(s, &w->labels, set->labels, &w->image, set->image);
+    if (st == LOB_OK) st = lob_grid_one_channel(s, &w->labels, set->labels);
     if (st != LOB_OK) return st;
     const int64_t stored = lob_voxel_bytes(&w->labels);
     st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);

@@ -19,6 +19,7 @@ extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
+extern const lob_command lob_command_seeds;
 extern const lob_command lob_command_stats;
 extern const lob_command lob_command_supervoxels;
 extern const lob_command lob_command_threshold;

@@ -88,15 +88,16 @@ static bool overlap(const int64_t first[3], lob_dims part, lob_dims whole)
     return some;
 }
 
-lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
-                          const lob_volume *image, const char *image_path)
+/* Bring a volume onto the image's grid; part: labels may cover less than all of it. */
+static lob_status match(lob_session *s, lob_volume *volume, const char *path,
+                        const lob_volume *image, const char *image_path, bool part)
 {
     lob_turn how;
     int64_t first[3];
     lob_status st = lob_same_grid(image, image_path, volume, path, &s->error);
     if (st == LOB_OK) return st;
     const bool turned = lob_turn_onto(&how, volume, image);
-    const bool placed = !turned && lob_session_is_labels(s, path) &&
+    const bool placed = part && !turned && lob_session_is_labels(s, path) &&
                         lob_place_in(first, volume, image) &&
                         overlap(first, volume->dims, image->dims);
     if (!turned && !placed) return st;
@@ -108,12 +109,24 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
     return st;
 }
 
+lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
+                          const lob_volume *image, const char *image_path)
+{
+    return match(s, volume, path, image, image_path, false);
+}
+
+lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
+                               const lob_volume *image, const char *image_path)
+{
+    return match(s, volume, path, image, image_path, true);
+}
+
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path)
 {
     lob_status st = lob_session_read(s, out, path, LOB_FRAME_NONE);
     if (st != LOB_OK) return st;
-    st = lob_grid_match(s, out, path, image, image_path);
+    st = lob_grid_match_part(s, out, path, image, image_path);
     if (st == LOB_OK) st = lob_grid_one_channel(s, out, path);
     if (st != LOB_OK) lob_volume_free(out);
     return st;

@@ -19,11 +19,9 @@ lob_status lob_grid_neighbours(lob_session *s, int *neighbours, int slices);
 
 /*
  * Bring a volume, the input that was read last, onto the image's grid: one whose axes are exchanged
- * or flipped is reoriented, labels that cover a part of the grid, such as a cropped segmentation of
- * 3D Slicer, are filled up with 0, and the report says so. What would have to be interpolated is
- * refused.
+ * or flipped is reoriented, and the report says so. What would have to be interpolated is refused.
  *
- *   volume  in/out  reoriented or placed, it has no header
+ *   volume  in/out  reoriented, it has no header
  *
  * Returns LOB_OK, what lob_same_grid does, or LOB_ENOMEM.
  */
@@ -31,8 +29,18 @@ lob_status lob_grid_match(lob_session *s, lob_volume *volume, const char *path,
                           const lob_volume *image, const char *image_path);
 
 /*
- * Read a volume that must lie on the image's grid and have one channel. Returns what
- * lob_session_read and lob_grid_match do; on failure out is empty.
+ * lob_grid_match for what may cover a part of the image: labels that do, such as a cropped
+ * segmentation of 3D Slicer, are filled up with 0, and the report has the image's voxel where they
+ * begin as "placed_at". An input whose row says LOB_FILE_LABELS counts as labels.
+ *
+ *   volume  in/out  reoriented or placed, it has no header
+ */
+lob_status lob_grid_match_part(lob_session *s, lob_volume *volume, const char *path,
+                               const lob_volume *image, const char *image_path);
+
+/*
+ * Read a volume that must lie on the image's grid and have one channel; labels may cover a part of
+ * it. Returns what lob_session_read and lob_grid_match_part do; on failure out is empty.
  */
 lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, const lob_volume *image,
                          const char *image_path);

@@ -11,7 +11,7 @@ static const char *words_of(const lob_option *row)
 
 static bool is_file(const lob_option *row)
 {
-    return row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
+    return lob_option_reads(row) || row->kind == LOB_OPT_OUTPUT;
 }
 
 static void put_words(FILE *to, const char *words)
@@ -94,7 +94,7 @@ void lob_print_zsh(FILE *to, const lob_manual *m)
         for (size_t i = 0; i < m->tables[t].count; i++) {
             const lob_option *row = &m->tables[t].rows[i];
             const bool flag = !lob_option_has_value(row);
-            const char *const again = row->kind == LOB_OPT_STEP ? "*" : "";
+            const char *const again = lob_option_repeats(row) ? "*" : "";
             fputs(" \\\n                ", to);
             if (row->kind == LOB_OPT_WORDS) {
                 fputs("'*", to);

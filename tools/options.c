@@ -350,7 +350,7 @@ static lob_status take(const parser *p, const lob_option *row, const char *text)
         [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
         [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
         [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
-        [LOB_OPT_STEP] = take_step,
+        [LOB_OPT_INPUTS] = take_word,   [LOB_OPT_STEP] = take_step,
     };
     return takes[row->kind](p, row, text);
 }
@@ -359,6 +359,24 @@ lob_status lob_option_take(const lob_option *row, const char *text, lob_error *e
 {
     const parser p = {.error = error};
     return take(&p, row, text);
+}
+
+const char *lob_option_path(const lob_option *row, int k)
+{
+    const lob_words *const files = row->target;
+    if (row->kind == LOB_OPT_INPUTS) return k < files->count ? files->word[k] : NULL;
+    const bool one = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
+    return one && k == 0 ? *(const char *const *)row->target : NULL;
+}
+
+bool lob_option_reads(const lob_option *row)
+{
+    return row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_INPUTS;
+}
+
+bool lob_option_repeats(const lob_option *row)
+{
+    return row->kind == LOB_OPT_INPUTS || row->kind == LOB_OPT_STEP;
 }
 
 bool lob_option_has_value(const lob_option *row)
@@ -579,7 +597,8 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
     case LOB_OPT_BYTES:
         bytes_text(text, size, row);
         break;
-    case LOB_OPT_WORDS: {
+    case LOB_OPT_WORDS:
+    case LOB_OPT_INPUTS: {
         const lob_words *const words = row->target;
         for (int i = 0; i < words->count; i++) {
             const size_t used = strlen(text);

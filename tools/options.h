@@ -39,6 +39,7 @@ typedef enum {
     LOB_OPT_BYTES,  /* int64_t: "512MiB", "4GiB", "1000000" */
     LOB_OPT_DEVICE, /* lob_device_choice: "auto", "cpu", "cuda", "cuda:1" */
     LOB_OPT_WORDS,  /* lob_words: all operands that are left; the last row of its table */
+    LOB_OPT_INPUTS, /* lob_words: files to read, one each time the option is given */
     LOB_OPT_STEP    /* lob_steps: appended, in the order of the command line; the command reads the
                        value. Without a unit it takes none */
 } lob_option_kind;
@@ -60,11 +61,12 @@ typedef struct {
 
 enum { LOB_WORDS = 64 };
 
-/* Operands as they were typed; they point into argv. */
+/* Operands or files as they were typed; they point into argv. */
 typedef struct {
     const char *word[LOB_WORDS];
     int count;
 } lob_words;
+
 enum { LOB_STEPS = 64 };
 
 /* Steps as they were typed, in their order; they point into argv and the table. */
@@ -134,6 +136,12 @@ typedef struct {
     {                                                                                       \
         .kind = LOB_OPT_INPUT, .name = name_, .target = LOB_TARGET(pointer, const char **), \
         .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                     \
+    }
+/* A file each time the option is given, all kept in their order. */
+#define OPT_INPUTS(name_, pointer, content_, help_, ...)                                   \
+    {                                                                                      \
+        .kind = LOB_OPT_INPUTS, .name = name_, .target = LOB_TARGET(pointer, lob_words *), \
+        .unit = "FILE", .content = content_, .help = help_, __VA_ARGS__                    \
     }
 #define OPT_OUTPUT(name_, pointer, content_, help_, ...)                                     \
     {                                                                                        \
@@ -206,8 +214,9 @@ typedef struct {
  * Long options are --name VALUE and --name=VALUE, short ones -o VALUE and -oVALUE, and letters of
  * flags may stand together (-qv); '-' and '_'
  * inside a name are the same; a name must be whole; of an option given twice the last counts, but
- * steps are all kept; after "--" everything is an operand. A value that is an argument of its own
- * may start with '-' (a negative number) but not with "--", which is taken for a forgotten value.
+ * steps and OPT_INPUTS are all kept; after "--" everything is an operand. A value that is an
+ * argument of its own may start with '-' (a negative number) but not with "--", which is taken for
+ * a forgotten value.
  *
  * Returns LOB_OK or LOB_EARG (unknown option, with the nearest name; missing, malformed or
  * out-of-range value; missing or surplus operand).
@@ -218,6 +227,15 @@ lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *c
 /* Parse one value into a row's variable, as lob_parse does: for steps, whose values a command takes
  * apart with rows of its own. */
 lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error);
+
+/* The k-th file, from 0, that a row names; NULL where it names no more, or is of another kind. */
+const char *lob_option_path(const lob_option *row, int k);
+
+/* Does the row name files to read? */
+bool lob_option_reads(const lob_option *row);
+
+/* Is the option kept as often as it is given? */
+bool lob_option_repeats(const lob_option *row);
 
 /* Is the row's option followed by a value? */
 bool lob_option_has_value(const lob_option *row);

@@ -36,6 +36,7 @@ void lob_row_text(char *text, size_t size, const lob_option *row)
     const char *bare = row->kind == LOB_OPT_LENGTH   ? "; a bare number is in mm"
                        : row->kind == LOB_OPT_EXTENT ? "; a bare number is in voxels"
                        : row->kind == LOB_OPT_STEP   ? " [step]"
+                       : row->kind == LOB_OPT_INPUTS ? "; may be given again"
                                                      : "";
     lob_option_text(value, sizeof value, row);
     if (row->required && !row->operand)

@@ -216,9 +216,10 @@ bool lob_session_is_labels(const lob_session *s, const char *path)
 {
     for (size_t i = 0; i < s->table[0].count; i++) {
         const lob_option *row = &s->table[0].rows[i];
-        if (row->kind == LOB_OPT_INPUT && row->content == LOB_FILE_LABELS &&
-            *(const char **)row->target == path)
-            return true;
+        const char *named;
+        if (!lob_option_reads(row) || row->content != LOB_FILE_LABELS) continue;
+        for (int k = 0; (named = lob_option_path(row, k)); k++)
+            if (named == path) return true;
     }
     return false;
 }

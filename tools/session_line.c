@@ -72,12 +72,10 @@ static lob_status check_stored(lob_session *s, const lob_option *row, const char
     return LOB_OK;
 }
 
-static lob_status note_file(lob_session *s, const lob_option *row)
+static lob_status note_file(lob_session *s, const lob_option *row, const char *path)
 {
     lob_line *const line = s->command->line;
-    const char *const path = *(const char *const *)row->target;
-    const lob_status st = path ? check_stored(s, row, path) : LOB_OK;
-    if (!path || st != LOB_OK) return st;
+    LOB_TRY(check_stored(s, row, path));
     char *const copy = strdup(path);
     lob_line_file *const files =
         copy ? realloc(line->files, ((size_t)line->file_count + 1) * sizeof *files) : NULL;
@@ -101,7 +99,9 @@ lob_status lob_line_begin(lob_session *s)
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < s->table[t].count && st == LOB_OK; i++) {
             const lob_option *const row = &s->table[t].rows[i];
-            if (row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT) st = note_file(s, row);
+            const char *path;
+            for (int k = 0; st == LOB_OK && (path = lob_option_path(row, k)); k++)
+                st = note_file(s, row, path);
         }
     return st;
 }

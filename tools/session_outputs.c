@@ -68,17 +68,19 @@ static lob_status check_name(lob_session *s, size_t i)
 {
     const lob_option *const row = row_at(s, i), *other;
     for (size_t j = 0; (other = row_at(s, j)); j++) {
-        const bool is_input = other->kind == LOB_OPT_INPUT;
-        const bool is_earlier = other->kind == LOB_OPT_OUTPUT && j < i;
-        if ((!is_input && !is_earlier) || !path_of(other)) continue;
-        bool touches;
-        if (lob_paths_touch(&touches, path_of(row), is_volume(row), path_of(other),
-                            is_volume(other), is_input) != LOB_OK)
-            return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
-        if (!touches) continue;
-        return lob_fail(&s->error, LOB_EARG,
-                        "%s: named for %s and for %s; give the output a name of its own",
-                        path_of(row), other->name, row->name);
+        const bool is_input = lob_option_reads(other);
+        if (!is_input && j >= i) continue;
+        const char *path;
+        for (int k = 0; (path = lob_option_path(other, k)); k++) {
+            bool touches;
+            if (lob_paths_touch(&touches, path_of(row), is_volume(row), path, is_volume(other),
+                                is_input) != LOB_OK)
+                return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+            if (!touches) continue;
+            return lob_fail(&s->error, LOB_EARG,
+                            "%s: named for %s and for %s; give the output a name of its own",
+                            path_of(row), other->name, row->name);
+        }
     }
     return LOB_OK;
 }

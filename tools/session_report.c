@@ -36,8 +36,9 @@ static const char *role(const lob_session *s, const char *path)
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < s->table[t].count; i++) {
             const lob_option *row = &s->table[t].rows[i];
-            const bool file = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
-            if (file && *(const char *const *)row->target == path) return row->name;
+            const char *named;
+            for (int k = 0; (named = lob_option_path(row, k)); k++)
+                if (named == path) return row->name;
         }
     return "";
 }
@@ -77,6 +78,16 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
     for (int i = 0; i < info->warnings; i++)
         cJSON_AddItemToArray(warnings, cJSON_CreateString(info->warning[i]));
     cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_belong(s, path, file);
+}
+
+void lob_session_describe(lob_session *s, const char *path, const char *name)
+{
+    cJSON *file = cJSON_CreateObject();
+    cJSON_AddStringToObject(file, "role", name ? name : role(s, path));
+    cJSON_AddStringToObject(file, "path", path);
+    cJSON_AddItemToArray(s->inputs, file);
+    lob_sums_begin(s, path, false, true);
     lob_sums_belong(s, path, file);
 }
 
@@ -122,7 +133,8 @@ static cJSON *option_value(const lob_option *row)
         return cJSON_CreateDoubleArray(row->target, 2);
     case LOB_OPT_TRIPLE:
         return cJSON_CreateDoubleArray(row->target, 3);
-    case LOB_OPT_WORDS: {
+    case LOB_OPT_WORDS:
+    case LOB_OPT_INPUTS: {
         const lob_words *const words = row->target;
         return cJSON_CreateStringArray(words->word, words->count);
     }

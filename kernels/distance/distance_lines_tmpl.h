@@ -50,29 +50,49 @@ int64_t NAMED(line_bytes)(int64_t n)
 
 /* ---- loading and storing ---- */
 
-static COST cost_of(uint32_t held, const lob_distance_plan *p, int pass)
+/* Costs of one voxel of each line; `first`: before the first pass. */
+static inline __attribute__((always_inline)) void costs_of(COST *restrict cost,
+                                                           const uint32_t *restrict held,
+                                                           const COST weight[2], const bool first)
 {
-    if (pass == 0 && held != LOB_NO_OFFSET) return (COST)held * (COST)held * (COST)p->weight[0];
+    for (int l = 0; l < LOB_LINES; l++) {
 #if NARROW
-    return pass == 0 ? NO_COST : (COST)held;
+        const uint32_t square = held[l] * held[l] * (first ? (uint32_t)weight[0] : 1);
+        const bool none = held[l] == LOB_NO_OFFSET;
+        cost[l] = first ? none ? NO_COST : (COST)square : (COST)held[l];
 #else
-    return lob_distance_of_offsets(held, p->weight[0], p->weight[1]);
+        const uint32_t offsets = first && held[l] != LOB_NO_OFFSET ? held[l] & 0xffff : held[l];
+        cost[l] = lob_distance_of_offsets(offsets, weight[0], weight[1]);
 #endif
+    }
 }
 
 /* Lines that are not there get cost 0, so that they end at once. */
-static void load(const lines_of_thread *s, const lob_distance_pass *pass, int64_t first, int lines,
-                 int64_t n, int64_t step)
+LOB_SIMD_CLONES static void load_costs(const lines_of_thread *s, const lob_distance_pass *pass,
+                                       int64_t first, int lines, int64_t n, int64_t step)
+{
+    enum { AHEAD = 12 }; /* voxels of a line lie in pages of their own */
+    const COST weight[2] = {(COST)pass->plan->weight[0], (COST)pass->plan->weight[1]};
+    for (int64_t i = 0; i < n; i++) {
+        const uint32_t *const from = pass->voxels + first + i * step;
+        COST *const cost = s->cost + i * LOB_LINES;
+        uint32_t held[LOB_LINES] = {0};
+        if (i + AHEAD < n) __builtin_prefetch(from + AHEAD * step);
+        memcpy(held, from, (size_t)lines * sizeof *held);
+        if (pass->pass == 0)
+            costs_of(cost, held, weight, true);
+        else
+            costs_of(cost, held, weight, false);
+    }
+}
+
+static void load_tags(const lines_of_thread *s, const lob_distance_pass *pass, int64_t first,
+                      int lines, int64_t n, int64_t step)
 {
     const lob_distance_plan *p = pass->plan;
     const void *labels = p->find == LOB_FIND_OTHER ? pass->labels : pass->feature;
     for (int64_t i = 0; i < n; i++) {
-        const uint32_t *const held = pass->voxels + first + i * step;
-        COST *const cost = s->cost + i * LOB_LINES;
         TAG *const tag = s->tag + i * LOB_LINES;
-        for (int l = 0; l < lines; l++) cost[l] = cost_of(held[l], p, pass->pass);
-        for (int l = lines; l < LOB_LINES; l++) cost[l] = 0;
-        if (p->find == LOB_FIND_COST) continue;
         for (int l = 0; l < LOB_LINES; l++) tag[l] = 0;
         for (int l = 0; l < lines; l++)
             tag[l] = (TAG)lob_distance_label(labels, pass->label_bytes, first + i * step + l);
@@ -108,13 +128,18 @@ static void forget_far(const lines_of_thread *s, int64_t n, COST max, bool tagge
     }
 }
 
-static void put_values(const lines_of_thread *s, const lob_distance_pass *pass, int64_t at,
-                       int64_t row, int lines)
+LOB_SIMD_CLONES static void put_values(const lines_of_thread *s, const lob_distance_pass *pass,
+                                       int64_t at, int64_t row, int lines)
 {
     const lob_distance_plan *p = pass->plan;
+    const double unit = p->unit;
     float values[LOB_LINES];
-    for (int l = 0; l < lines; l++)
-        values[l] = lob_distance_value((double)s->best[row + l], NO_COST, p->unit, p->squared);
+    if (p->squared)
+        for (int l = 0; l < LOB_LINES; l++)
+            values[l] = lob_distance_value((double)s->best[row + l], NO_COST, unit, true);
+    else
+        for (int l = 0; l < LOB_LINES; l++)
+            values[l] = lob_distance_value((double)s->best[row + l], NO_COST, unit, false);
     if (p->negative_inside)
         for (int l = 0; l < lines; l++) values[l] = s->tag[row + l] != 0 ? -values[l] : values[l];
     memcpy(pass->voxels + at, values, (size_t)lines * sizeof *values);
@@ -325,37 +350,48 @@ static inline __attribute__((always_inline)) void search_line(const lines_of_thr
 /* ---- the lower envelope of a line ---- */
 
 /*
- * The first voxel of the line at which the parabola of value f at voxel p is below that of value g
- * at q < p: one after floor((f - g) / (2 * weight * (p - q))). The quotient by a rounded inverse
- * may be wrong by one; the remainder, a whole number below 2^53, tells.
+ * The first voxel of the line at which a parabola that lies `by` voxels after another, and `above`
+ * it at voxel 0, is below it: one after floor(above / (2 * weight * by)). above >= 0.
  */
-static inline double first_below(double f, double p, double g, double q, double weight,
-                                 const double *inverse)
+static inline COST first_below(COST above, COST by, COST weight, const double *inverse)
 {
-    const double above = f - g, by = 2 * weight * (p - q);
-    double quotient = floor(above * inverse[(int64_t)(p - q)]);
-    const double rest = above - quotient * by;
-    quotient += (double)(rest >= by) - (double)(rest < 0);
+#if NARROW
+    /* No whole number lies within 2^-32 of the exact value. */
+    (void)weight;
+    return 1 + (COST)(((double)above + 0.5) * inverse[by]);
+#else
+    /* The quotient may be wrong by one; the remainder, a whole number below 2^53, tells. */
+    const double one = 2 * weight * by;
+    double quotient = floor(above * inverse[(int64_t)by]);
+    const double rest = above - quotient * one;
+    quotient += (double)(rest >= one) - (double)(rest < 0);
     return quotient + 1;
+#endif
 }
 
-/* Keep what the envelope of the m voxels of the list is made of; returns how many these are. */
-static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t n, double weight)
+/*
+ * Keep what the envelope of the m voxels of the list is made of; returns how many these are. A
+ * parabola that is below the last one where that begins to be the lowest leaves nothing of it.
+ */
+static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t n, COST weight)
 {
     int32_t *const from = (int32_t *)s->labels; /* where a parabola becomes the lowest */
+    const COST last = (COST)(n - 1);
     int32_t count = 0;
     for (int32_t v = 0; v < m; v++) {
-        double begins = 0;
+        const COST value = s->values[v], voxel = s->voxels[v];
+        COST above = 0, by = 0, begins = 0;
         for (; count > 0; count--) {
-            begins = first_below((double)s->values[v], (double)s->voxels[v],
-                                 (double)s->values[count - 1], (double)s->voxels[count - 1], weight,
-                                 s->inverse);
-            if (begins > (double)from[count - 1]) break;
+            above = value - s->values[count - 1];
+            by = voxel - s->voxels[count - 1];
+            if (above >= 2 * weight * by * (COST)from[count - 1]) break;
         }
-        if (count == 0) begins = 0;
-        if (begins >= (double)n) continue;
-        s->values[count] = s->values[v];
-        s->voxels[count] = s->voxels[v];
+        if (count > 0) {
+            if (above >= 2 * weight * by * last) continue;
+            begins = first_below(above, by, weight, s->inverse);
+        }
+        s->values[count] = value;
+        s->voxels[count] = voxel;
         from[count++] = (int32_t)begins;
     }
     return count;
@@ -363,8 +399,7 @@ static inline int32_t make_envelope(const lines_of_thread *s, int32_t m, int64_t
 
 LOB_SIMD_CLONES static void search_cost(const lines_of_thread *s, int64_t n, int l, COST weight)
 {
-    const int32_t count =
-        make_envelope(s, list_voxels(s, n, l, weight, LOB_FIND_COST), n, (double)weight);
+    const int32_t count = make_envelope(s, list_voxels(s, n, l, weight, LOB_FIND_COST), n, weight);
     const int32_t *const from = (const int32_t *)s->labels;
     for (int64_t i = 0; count == 0 && i < n; i++) s->best[i * LOB_LINES + l] = NO_COST;
     for (int32_t k = 0; k < count; k++) {
@@ -418,7 +453,8 @@ void NAMED(lines)(const lob_distance_pass *pass, int64_t first, int lines,
     const int64_t n = p->weight[axis] > 0 ? lob_side(p->dims, axis) : 1;
     const int64_t step = axis == 1 ? p->dims.nx : p->dims.nx * p->dims.ny;
     const lines_of_thread s = lines_in(scratch->memory, n);
-    load(&s, pass, first, lines, n, step);
+    load_costs(&s, pass, first, lines, n, step);
+    if (p->find != LOB_FIND_COST) load_tags(&s, pass, first, lines, n, step);
     const bool blind = sees_nothing(&s, n, p);
     if (!blind && (scratch->searched > 0 || !look_at_all(&s, n, pass))) {
         scratch->searched = scratch->searched > 0 ? scratch->searched - 1 : RETRY;

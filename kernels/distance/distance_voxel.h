@@ -23,16 +23,16 @@ LOB_BOTH uint32_t lob_distance_class(uint32_t label, uint32_t only, bool binary)
 
 LOB_BOTH double lob_distance_of_offsets(uint32_t offsets, double weight_x, double weight_y)
 {
-    const double x = (double)(offsets & 0xffff), y = (double)(offsets >> 16);
-    if (offsets == LOB_NO_OFFSET) return LOB_NO_COST_WIDE;
-    return x * x * weight_x + y * y * weight_y;
+    const double x = (double)(int32_t)(offsets & 0xffff), y = (double)(int32_t)(offsets >> 16);
+    const double cost = x * x * weight_x + y * y * weight_y;
+    return offsets == LOB_NO_OFFSET ? LOB_NO_COST_WIDE : cost;
 }
 
 /* The output of a cost. */
 LOB_BOTH float lob_distance_value(double cost, double none, double unit, bool squared)
 {
-    if (cost >= none) return INFINITY;
-    return (float)(squared ? cost * unit : sqrt(cost * unit));
+    const float value = (float)(squared ? cost * unit : sqrt(cost * unit));
+    return cost >= none ? INFINITY : value;
 }
 
 /* The same of a narrow cost. The root of a whole number below 2^24 is rounded to float once or, by

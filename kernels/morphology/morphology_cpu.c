@@ -1,24 +1,47 @@
-/* Morphology on the CPU: one or two distance transforms that stop at the radius. */
+/*
+ * Morphology on the CPU. Erosion, and dilation of a single label, ask of each voxel whether its
+ * ball holds two labels: bits of rows tell. Dilation of several labels, and balls that are too
+ * large for bits, are distance transforms that stop at the radius.
+ */
 #include "kernels/budget.h"
 #include "kernels/distance/distance_lines.h"
+#include "kernels/morphology/morphology_bits.h"
 #include "kernels/morphology/morphology_plan.h"
+#include "kernels/simd_clones.h"
 
 #include <string.h>
 
 typedef struct {
     const lob_morphology_input *in;
     double radius;
-    const lob_context *context;
+    const lob_context *caller;
+    lob_context context; /* of the step under way: the caller's, with a share of its progress */
     lob_budget budget;
     int64_t voxels;
-    size_t bytes; /* of a label */
+    size_t bytes;    /* of a label */
+    double from, to; /* the share of the step under way */
 } job;
 
-/* The context of one of the job's transforms, with what is left of its memory. */
+static int share_of_progress(void *user, double done)
+{
+    const job *j = user;
+    return j->caller->progress(j->caller->user, j->from + (j->to - j->from) * done);
+}
+
+static void begin_step(job *j, double from, double to)
+{
+    j->context = *j->caller;
+    j->from = from;
+    j->to = to;
+    j->context.user = j;
+    if (j->caller->progress) j->context.progress = share_of_progress;
+}
+
+/* A transform, with what is left of the job's memory. */
 static lob_status transform(const job *j, const lob_distance_output *out, const void *labels,
                             lob_distance_kind kind, lob_error *error)
 {
-    lob_context context = *j->context;
+    lob_context context = j->context;
     const lob_distance_input in = lob_morphology_distance(j->in, labels);
     const lob_distance_options options = lob_morphology_options(kind, j->radius);
     if (context.max_memory > 0) {
@@ -28,11 +51,125 @@ static lob_status transform(const job *j, const lob_distance_output *out, const 
     return lob_distance_cpu(out, &in, &options, &context, error);
 }
 
+/* ---- by bits ---- */
+
+/* 64 bits as bytes of 0 or 1. */
+static void spread(uint8_t *bytes, uint64_t bits)
+{
+    for (int i = 0; i < 64; i += 8) {
+        const uint64_t same = (bits >> i & 0xff) * 0x0101010101010101 & 0x8040201008040201;
+        const uint64_t ones = (same + 0x7f7f7f7f7f7f7f7f) >> 7 & 0x0101010101010101;
+        for (int k = 0; k < 8; k++) bytes[i + k] = (uint8_t)(ones >> (8 * k));
+    }
+}
+
+/* What a row becomes: its labels, but voxels that are seen get those of kept or, where that is
+ * NULL, grown. out may be labels or kept. */
+#define PUT_ROW(type)                                                                          \
+    LOB_SIMD_CLONES static void choose_##type(type *restrict to, const uint8_t *restrict seen, \
+                                              const type *other, const type *own, int64_t n)   \
+    {                                                                                          \
+        for (int64_t i = 0; i < n; i++) {                                                      \
+            const type a = other[i], b = own[i]; /* both are read: no branch */                \
+            to[i] = seen[i] ? a : b;                                                           \
+        }                                                                                      \
+    }                                                                                          \
+    static void put_row_##type(void *out, const void *labels, const void *kept, int64_t n,     \
+                               uint32_t grown, const uint64_t *seen)                           \
+    {                                                                                          \
+        const type *const from = labels;                                                       \
+        uint8_t some[64];                                                                      \
+        type made[64], other[64];                                                              \
+        for (int i = 0; i < 64; i++) other[i] = (type)grown;                                   \
+        for (int64_t x = 0; x < n; x += 64) {                                                  \
+            type *const to = (type *)out + x;                                                  \
+            const int64_t left = n - x < 64 ? n - x : 64;                                      \
+            const size_t bytes = (size_t)left * sizeof *to;                                    \
+            if (seen[x / 64] == 0) {                                                           \
+                if (to != from + x) memmove(to, from + x, bytes);                              \
+                continue;                                                                      \
+            }                                                                                  \
+            spread(some, seen[x / 64]);                                                        \
+            choose_##type(made, some, kept ? (const type *)kept + x : other, from + x, left);  \
+            memcpy(to, made, bytes);                                                           \
+        }                                                                                      \
+    }
+
+PUT_ROW(uint8_t)
+PUT_ROW(uint16_t)
+PUT_ROW(uint32_t)
+
+/* The only label; -1: there are several, 0: there is none. */
+#define ONE_LABEL(type)                                                                          \
+    LOB_SIMD_CLONES static int64_t one_label_##type(const void *labels, int64_t n)               \
+    {                                                                                            \
+        const type *const label = labels;                                                        \
+        enum { AT_ONCE = 4096 };                                                                 \
+        type one = 0;                                                                            \
+        for (int64_t first = 0; first < n; first += AT_ONCE) {                                   \
+            const int64_t end = n - first < AT_ONCE ? n : first + AT_ONCE;                       \
+            int others = 0;                                                                      \
+            for (int64_t i = first; !one && i < end; i++) one = label[i];                        \
+            for (int64_t i = first; i < end; i++) others |= (label[i] != 0) & (label[i] != one); \
+            if (others) return -1;                                                               \
+        }                                                                                        \
+        return one;                                                                              \
+    }
+
+ONE_LABEL(uint8_t)
+ONE_LABEL(uint16_t)
+ONE_LABEL(uint32_t)
+
+static int64_t one_label(const job *j, const void *labels)
+{
+    return (j->bytes == 1   ? one_label_uint8_t
+            : j->bytes == 2 ? one_label_uint16_t
+                            : one_label_uint32_t)(labels, j->voxels);
+}
+
+static lob_distance_plan plan_of(const job *j, const void *labels)
+{
+    const lob_distance_input in = lob_morphology_distance(j->in, labels);
+    const lob_distance_options options = lob_morphology_options(LOB_DISTANCE_TO_OTHER, j->radius);
+    return lob_distance_plan_of(&in, &options, LOB_FIND_OTHER);
+}
+
+/* As put_row, of a whole volume. */
+static lob_status change_seen(job *j, void *out, const void *from, const void *kept, uint32_t grown,
+                              const lob_distance_plan *plan, lob_error *error)
+{
+    lob_ball_bits bits = {0};
+    const int64_t nx = plan->dims.nx, rows = plan->dims.ny * plan->dims.nz;
+    lob_status st =
+        lob_ball_bits_find(&bits, from, (int)j->bytes, plan, &j->budget, &j->context, error);
+    if (st == LOB_OK) {
+#pragma omp parallel for num_threads(j->context.threads) schedule(static)
+        for (int64_t row = 0; row < rows; row++) {
+            const size_t at = (size_t)(row * nx) * j->bytes;
+            (j->bytes == 1   ? put_row_uint8_t
+             : j->bytes == 2 ? put_row_uint16_t
+                             : put_row_uint32_t)((unsigned char *)out + at,
+                                                 (const unsigned char *)from + at,
+                                                 kept ? (const unsigned char *)kept + at : NULL, nx,
+                                                 grown, bits.seen + row * bits.words);
+        }
+    }
+    lob_ball_bits_free(&bits, &j->budget);
+    return st;
+}
+
+/* ---- steps ---- */
+
 /* out may be from. */
 static lob_status dilate(job *j, void *out, const void *from, lob_error *error)
 {
     void *nearest = NULL;
     lob_status st = LOB_OK;
+    const lob_distance_plan plan = plan_of(j, from);
+    const int64_t one = lob_ball_bits_pay(&plan) ? one_label(j, from) : -1;
+    if (one == 0) memmove(out, from, (size_t)j->voxels * j->bytes);
+    if (one == 0) return LOB_OK;
+    if (one > 0) return change_seen(j, out, from, NULL, (uint32_t)one, &plan, error);
     if (out == from) st = lob_budget_alloc(&j->budget, &nearest, j->voxels, j->bytes, error);
     const lob_distance_output found = {.feature = nearest ? nearest : out};
     if (st == LOB_OK) st = transform(j, &found, from, LOB_DISTANCE_TO_SET, error);
@@ -45,12 +182,14 @@ static lob_status dilate(job *j, void *out, const void *from, lob_error *error)
 static lob_status erode(job *j, void *out, const void *from, const void *kept, lob_error *error)
 {
     float *to_other = NULL;
+    const lob_distance_plan plan = plan_of(j, from);
+    if (lob_ball_bits_pay(&plan)) return change_seen(j, out, from, kept, 0, &plan, error);
     lob_status st = lob_budget_alloc(&j->budget, &to_other, j->voxels, sizeof *to_other, error);
     const lob_distance_output found = {.distance = to_other};
     if (st == LOB_OK) st = transform(j, &found, from, LOB_DISTANCE_TO_OTHER, error);
     if (st == LOB_OK) {
         const int bytes = (int)j->bytes;
-#pragma omp parallel for num_threads(j->context->threads) schedule(static)
+#pragma omp parallel for num_threads(j->context.threads) schedule(static)
         for (int64_t i = 0; i < j->voxels; i++) {
             const uint32_t label = lob_distance_label(from, bytes, i);
             const uint32_t stays = kept ? lob_distance_label(kept, bytes, i) : 0;
@@ -65,10 +204,20 @@ static lob_status close_gaps(job *j, void *out, lob_error *error)
 {
     void *dilated = NULL;
     lob_status st = lob_budget_alloc(&j->budget, &dilated, j->voxels, j->bytes, error);
+    begin_step(j, 0, 0.5);
     if (st == LOB_OK) st = dilate(j, dilated, j->in->labels, error);
+    begin_step(j, 0.5, 1);
     if (st == LOB_OK) st = erode(j, out, dilated, j->in->labels, error);
     lob_budget_free(&j->budget, dilated, j->voxels, j->bytes);
     return st;
+}
+
+static lob_status open_gaps(job *j, void *out, lob_error *error)
+{
+    begin_step(j, 0, 0.5);
+    LOB_TRY(erode(j, out, j->in->labels, NULL, error));
+    begin_step(j, 0.5, 1);
+    return dilate(j, out, out, error);
 }
 
 lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_morphology how,
@@ -81,15 +230,15 @@ lob_status lob_morphology_cpu(void *out, const lob_morphology_input *in, lob_mor
     if (st == LOB_OK) st = lob_distance_check(&none, &distance, &options, error);
     if (st != LOB_OK) return st;
     job j = {
-        in,
-        radius,
-        context,
-        {.who = "morphology", .limit = context->max_memory},
-        lob_dims_voxels(in->dims),
-        lob_type_of(in->type)->bytes
+        .in = in,
+        .radius = radius,
+        .caller = context,
+        .budget = {.who = "morphology", .limit = context->max_memory},
+        .voxels = lob_dims_voxels(in->dims),
+        .bytes = lob_type_of(in->type)->bytes,
     };
+    begin_step(&j, 0, 1);
     if (how == LOB_MORPHOLOGY_DILATE) return dilate(&j, out, in->labels, error);
-    if (how == LOB_MORPHOLOGY_CLOSE) return close_gaps(&j, out, error);
-    st = erode(&j, out, in->labels, NULL, error);
-    return st == LOB_OK && how == LOB_MORPHOLOGY_OPEN ? dilate(&j, out, out, error) : st;
+    if (how == LOB_MORPHOLOGY_ERODE) return erode(&j, out, in->labels, NULL, error);
+    return how == LOB_MORPHOLOGY_OPEN ? open_gaps(&j, out, error) : close_gaps(&j, out, error);
 }

@@ -442,7 +442,7 @@ def test_preview_is_the_same_again(tmp_path):
 
 def test_preview_refuses(tmp_path):
     image = save(np.zeros((5, 6, 7), np.int16), tmp_path / "v.nii")
-    other = save(np.ones((5, 6, 8), np.uint8), tmp_path / "other.nii")
+    other = save(np.ones((5, 6, 8), np.uint8), tmp_path / "other.nii", affine=np.eye(4))
     out = tmp_path / "p.png"
     assert_one_line(lobule("preview", image), 64, "output")
     assert_one_line(lobule("preview", image, other, "-o", out), 65, "other.nii")

@@ -523,7 +523,7 @@ def many_channels(folder):
 
 
 def other_grid(folder):
-    save(np.ones((5, 4, 3), np.uint8), folder / "bad.nii")
+    save(np.ones((5, 4, 3), np.uint8), folder / "bad.nii", affine=np.diag([9.0, 9, 9, 1]))
 
 
 def empty_mask(folder):

@@ -168,7 +168,7 @@ REFUSED = [
 def test_refused(folder, tmp_path, what, options, code, part):
     save(values(), tmp_path / "image.nii")
     save(np.zeros(SHAPE, np.uint8), tmp_path / "empty.nii")
-    save(np.ones((5, 4, 3), np.uint8), tmp_path / "other.nii")
+    save(np.ones((5, 4, 3), np.uint8), tmp_path / "other.nii", affine=np.diag([9.0, 9, 9, 1]))
     before = contents(tmp_path)
     done = lobule("components", "image.nii", "-o", "labels.nii", "--max-memory", LITTLE, *options, cwd=tmp_path)
     assert_one_line(done, code, part)

@@ -142,7 +142,7 @@ REFUSED = [
 @pytest.mark.parametrize("what,options,code,words", REFUSED, ids=[row[0] for row in REFUSED])
 def test_refusals(tmp_path, what, options, code, words):
     save(np.random.default_rng(1).random((40, 40, 40)).astype(np.float32), tmp_path / "image.nii.gz")
-    save(np.ones((3, 3, 3), np.uint8), tmp_path / "small.nii.gz")
+    save(np.ones((3, 3, 3), np.uint8), tmp_path / "small.nii.gz", affine=np.diag([9.0, 9, 9, 1]))
     done = lobule("maxima", "image.nii.gz", *options, cwd=tmp_path)
     assert_one_line(done, code, words)
     assert not (tmp_path / "o.nii.gz").exists()

@@ -107,6 +107,50 @@ def test_report(oblique):
     assert line in done.stderr
 
 
+def shifted(first):
+    """The affine of a grid that begins at this voxel of the oblique one."""
+    affine = OBLIQUE.copy()
+    affine[:3, 3] += OBLIQUE[:3, :3] @ first
+    return affine
+
+
+PARTS = [
+    ("inside", (slice(1, 12), slice(0, 19), slice(1, 7)), (0, 0, 0)),
+    ("beyond two sides", (slice(0, 12), slice(0, 19), slice(0, 11)), (2, 0, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what,box,more", PARTS, ids=[row[0] for row in PARTS])
+@pytest.mark.parametrize("arguments", [["growcut", "image.nii", "IN"], ["preview", "image.nii", "IN"],
+                                       ["crop", "image.nii", "--around", "IN"]], ids=lambda a: a[0])  # fmt: skip
+def test_labels_of_a_part(oblique, arguments, what, box, more):
+    """Labels that cover a part of the grid, or reach beyond it, are used where they lie; the report says so."""
+    seeds = seeds_array()
+    first = [part.start - before for part, before in zip(box, more)]
+    save(np.pad(seeds[box], [(before, 0) for before in more]), oblique / "part.nii", affine=shifted(first))
+    out = "out.png" if arguments[0] == "preview" else "out.nii"
+    made = []
+    for name in ("seeds.nii", "part.nii"):
+        words = [name if word == "IN" else word for word in arguments]
+        good(*words, "-o", out, "--report", "r.json", "--force", cwd=oblique)
+        made.append((oblique / out).read_bytes())
+    assert made[0] == made[1]
+    assert json.loads((oblique / "r.json").read_text())["inputs"][1]["placed_at"] == first
+
+
+@pytest.mark.parametrize("arguments", [["stats", "image.nii", "part.nii"], ["compare", "labels.nii", "part.nii"]],
+                         ids=lambda a: a[0])  # fmt: skip
+def test_labels_of_a_part_are_not_filled_up_where_they_are_measured(oblique, arguments):
+    save(load(oblique / "labels.nii")[1:], oblique / "part.nii", affine=shifted((1, 0, 0)))
+    assert_one_line(lobule(*arguments, cwd=oblique), 65, "part.nii", "not on the same grid")
+
+
+def test_labels_beside_the_image(oblique):
+    """A grid in step with the image's, but with no voxel in common."""
+    save(seeds_array(), oblique / "beside.nii", affine=shifted((40, 0, 0)))
+    assert_one_line(lobule("growcut", "image.nii", "beside.nii", "-o", "out.nii", cwd=oblique), 65, "not on the same grid")
+
+
 SHIFT = np.eye(4) + 0.4 * np.outer([1, 0, 0, 0], [0, 0, 0, 1])
 
 

@@ -87,7 +87,7 @@ def check_file(path):
         yield f"{name}:{line}: what a lob_device holds is known in kernels/device/ alone"
     if name.split("/")[0] in ("volumes", "kernels", "io"):
         for match in COMMENT.finditer(text):
-            if match.group().startswith('"') and "--" in match.group():
+            if match.group().startswith('"') and re.search(r"(?<![\w-])--[a-z]", match.group()):
                 line = text.count("\n", 0, match.start()) + 1
                 yield f"{name}:{line}: a message of the library names no option, see lob_hint ({match.group()})"
         code = without_comments(text)

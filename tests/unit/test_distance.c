@@ -1,5 +1,6 @@
 /* The distance transform against a look at every pair of voxels. */
 #include "kernels/distance/distance.h"
+#include "kernels/distance/distance_lines.h"
 #include "kernels/morphology/morphology.h"
 #include "tests/reference/distance_case.h"
 #include "tests/reference/distance_reference.h"
@@ -273,5 +274,98 @@ TEST(balls_shrink_and_grow_labels)
         free(got);
         distance_case_free(&c);
         tried++;
+    }
+}
+
+static const struct {
+    const char *what;
+    lob_dims dims;
+    double spacing[3];
+    double radius;
+    lob_type type;
+    int labels; /* besides 0 */
+    int block;  /* labels fill blocks of so many voxels along x */
+} ball_cases[] = {
+    {"rows of several words",          {131, 5, 2}, {1, 1, 1},          3,   LOB_U8,  1, 9 },
+    {"several labels",                 {131, 3, 3}, {1, 1, 1},          2,   LOB_I16, 4, 7 },
+    {"balls that reach across words",  {200, 3, 1}, {0.1, 1, 1},        2.5, LOB_I32, 1, 40},
+    {"runs longer than balls",         {200, 2, 2}, {0.1, 1, 1},        1,   LOB_U16, 3, 61},
+    {"a ball as high as the volume",   {64, 3, 5},  {1, 1, 1},          30,  LOB_U8,  2, 30},
+    {"a ball of one row",              {127, 4, 2}, {1, 9, 9},          5,   LOB_I32, 2, 8 },
+    {"a ball of one voxel",            {67, 5, 2},  {1, 1, 1},          0.9, LOB_U8,  2, 3 },
+    {"a ball of one column",           {65, 7, 2},  {9, 1, 9},          3,   LOB_I16, 2, 3 },
+    {"spacings without a common unit", {71, 5, 3},  {0.7, 1.3, 2.9},    3.1, LOB_U8,  2, 5 },
+    {"planes on their own",            {71, 5, 3},  {1, 1, INFINITY},   2.3, LOB_U8,  1, 5 },
+    {"rows on their own",              {71, 5, 3},  {1, INFINITY, 2},   2.3, LOB_U8,  2, 5 },
+    {"columns on their own",           {71, 5, 3},  {INFINITY, 1, 1.5}, 2.3, LOB_U8,  1, 5 },
+    {"a ball too large for bits",      {71, 5, 3},  {0.05, 0.1, 0.1},   2,   LOB_U8,  2, 30},
+    {"no label",                       {71, 5, 3},  {1, 1, 1},          2,   LOB_U8,  0, 5 },
+};
+
+/* A volume of its own after a step, by the definition. */
+static void naive_step(int32_t *out, const int32_t *labels, const lob_distance_input *like,
+                       lob_morphology how, double radius, int64_t n)
+{
+    lob_distance_input in = *like;
+    in.labels = labels;
+    in.type = LOB_I32;
+    for (int64_t i = 0; i < n; i++) out[i] = (int32_t)naive_morphology(&in, how, radius, i);
+}
+
+static void naive_steps(int32_t *out, const int32_t *labels, const lob_distance_input *like,
+                        lob_morphology how, double radius, int64_t n)
+{
+    enum { MOST = 1400 };
+    static int32_t first[MOST];
+    assert_true(n <= MOST);
+    if (how == LOB_MORPHOLOGY_DILATE || how == LOB_MORPHOLOGY_ERODE) {
+        naive_step(out, labels, like, how, radius, n);
+        return;
+    }
+    const bool opens = how == LOB_MORPHOLOGY_OPEN;
+    naive_step(first, labels, like, opens ? LOB_MORPHOLOGY_ERODE : LOB_MORPHOLOGY_DILATE, radius,
+               n);
+    naive_step(out, first, like, opens ? LOB_MORPHOLOGY_DILATE : LOB_MORPHOLOGY_ERODE, radius, n);
+    for (int64_t i = 0; !opens && i < n; i++)
+        if (labels[i]) out[i] = labels[i];
+}
+
+TEST(balls_of_all_shapes)
+{
+    for (size_t c = 0; c < 4 * COUNT(ball_cases); c++) {
+        const size_t row = c / 4;
+        const lob_dims d = ball_cases[row].dims;
+        const int64_t n = lob_dims_voxels(d);
+        const lob_morphology how = (lob_morphology)(c % 4);
+        const int bytes = (int)lob_type_of(ball_cases[row].type)->bytes;
+        lob_distance_input in = {.type = ball_cases[row].type, .dims = d};
+        lob_morphology_input given = {.type = in.type, .dims = d};
+        static int32_t labels[1400], wanted[1400];
+        uint64_t state = 3 + row;
+        unsigned char *const stored = calloc((size_t)n, (size_t)bytes);
+        unsigned char *const got = calloc((size_t)n, (size_t)bytes);
+        memcpy(in.spacing, ball_cases[row].spacing, sizeof in.spacing);
+        memcpy(given.spacing, in.spacing, sizeof in.spacing);
+        assert_true(stored && got);
+        for (int64_t i = 0; i < n; i++) {
+            const bool begins = i % d.nx % ball_cases[row].block == 0;
+            labels[i] =
+                begins ? (int32_t)random_below(&state, ball_cases[row].labels + 1) : labels[i - 1];
+            lob_distance_put_label(stored, bytes, i, (uint32_t)labels[i]);
+        }
+        given.labels = stored;
+        naive_steps(wanted, labels, &in, how, ball_cases[row].radius, n);
+        for (int threads = 1; threads <= 3; threads += 2) {
+            const lob_context context = {.threads = threads};
+            lob_error error = {.text = ""};
+            if (lob_morphology_cpu(got, &given, how, ball_cases[row].radius, &context, &error))
+                fail_msg("%s: %s", ball_cases[row].what, error.text);
+            for (int64_t i = 0; i < n; i++)
+                if (lob_distance_label(got, bytes, i) != (uint32_t)wanted[i])
+                    fail_msg("%s: how %d: voxel %d has label %u, not %d", ball_cases[row].what,
+                             (int)how, (int)i, lob_distance_label(got, bytes, i), (int)wanted[i]);
+        }
+        free(stored);
+        free(got);
     }
 }
