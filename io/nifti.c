@@ -428,7 +428,6 @@ static lob_status open_volume(sources *from, lob_nifti *h, lob_volume *out,
             note_missing(h, from->image, from->image_path, info);
         else
             lob_warn(info, "%s", why.text);
-        st = LOB_OK;
     } else {
         st = check_size(h, from->image, from->image_path, info, error);
         if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
