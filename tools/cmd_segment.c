@@ -189,7 +189,7 @@ static lob_status take_box(lob_session *s, const settings *set, lob_recipe_job *
     lob_store_take(&job->store, lob_store_find(&job->store, "@image"), &a->image);
     lob_store_take(&job->store, lob_store_find(&job->store, "@shares"), &a->shares);
     lob_status st = take_labels(s, job, &a->seeds, &a->box.set, "@seeds");
-    if (st == LOB_OK) st = lob_grid_match(s, &a->seeds, set->seeds, &a->image, set->image);
+    if (st == LOB_OK) st = lob_grid_match_part(s, &a->seeds, set->seeds, &a->image, set->image);
     if (st == LOB_OK) st = take_labels(s, job, &a->labels, &others, "@labels");
     /* Strokes stay, so there is no label without a voxel. */
     if (st == LOB_OK &&
