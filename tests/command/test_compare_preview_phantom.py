@@ -455,3 +455,14 @@ def test_preview_refuses(tmp_path):
     out.write_text("kept")
     assert_one_line(lobule("preview", image, "-o", out), 72, "p.png")
     assert out.read_text() == "kept"
+
+
+def test_strokes_farther_apart(tmp_path):
+    """The same scan, with strokes on fewer slices."""
+    for gap in (16, 40):
+        good("phantom", "abdomen", "-o", f"{gap}.nii", "--seeds", f"s{gap}.nii", "--size", "60,44,54", "--spacing", "6,6,4",
+             "--stroke-gap", gap, cwd=tmp_path)
+    assert (tmp_path / "16.nii").read_bytes() == (tmp_path / "40.nii").read_bytes()
+    few, many = (np.flatnonzero(load(tmp_path / f"s{gap}.nii").any((0, 1))) for gap in (40, 16))
+    assert 4 <= len(few) <= 7 and 2 * len(few) < len(many)
+    assert_one_line(lobule("phantom", "cells", "-o", "c.nii", "--stroke-gap", "20", cwd=tmp_path), 64, "--stroke-gap")

@@ -167,3 +167,18 @@ def test_refusals(folder, arguments, code, says):
     done = lobule(*arguments, cwd=folder)
     assert_one_line(done, code, says)
     assert contents(folder) == before
+
+
+def test_strokes_survive_a_coarser_grid(tmp_path):
+    """A new voxel takes the label that most of the voxels inside it carry, where any does."""
+    seeds = np.zeros((12, 10, 6), np.uint8)
+    seeds[3, 2:9, 2] = 4
+    seeds[4:9, 5, 3] = 9
+    save(seeds, tmp_path / "s.nii.gz")
+    good("resample", "s.nii.gz", "-o", "o.nii.gz", "--spacing", "3,3,5", "--labels", "--method", "strokes", cwd=tmp_path)
+    blocks = seeds.reshape(6, 2, 5, 2, 3, 2).transpose(0, 2, 4, 1, 3, 5).reshape(6, 5, 3, 8)
+    count = np.stack([(blocks == label).sum(3) for label in (4, 9)])
+    want = np.where(count.max(0) == 0, 0, np.where(count[0] >= count[1], 4, 9))
+    assert np.array_equal(load(tmp_path / "o.nii.gz"), want)
+    good("resample", "s.nii.gz", "-o", "m.nii.gz", "--spacing", "3,3,5", "--labels", cwd=tmp_path)
+    assert load(tmp_path / "m.nii.gz").sum() == 0  # which a majority would lose
