@@ -62,11 +62,13 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
-#include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
 #include "kernels/threshold/threshold.h"
+
+/* Made of other algorithms, on the backend that is passed. */
+#include "kernels/refine/refine.h"
 
 /* The same on arrays in GPU memory. */
 #include "kernels/components/components_cuda.h"

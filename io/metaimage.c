@@ -228,7 +228,7 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
         return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
                             where->path, options, info, error);
     lob_input voxels;
-    if (strncmp(name, "LIST", 4) == 0)
+    if (strncmp(name, "LIST", 4) == 0 && (name[4] == '\0' || name[4] == ' '))
         return bad(h, "ElementDataFile", "several files; save the volume in 3D Slicer as one");
     LOB_TRY(lob_raw_open(&voxels, where->file, name, error));
     lob_info_add_file(info, &voxels);

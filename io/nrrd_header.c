@@ -403,7 +403,10 @@ static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
         }
     for (int r = 0; r < 3; r++) affine[r][3] = sign[r] * origin[r];
     if (!lob_geometry_of_affine(&p->out->geometry, affine))
-        return bad(p, "space directions", "as they are", "which span no space");
+        return lob_fail(p->error, LOB_EDATA,
+                        "%s: its space directions span no space; save it again in the program that "
+                        "made it",
+                        p->path);
     p->out->geometry.unoriented = !oriented;
     return LOB_OK;
 }

@@ -112,68 +112,75 @@ static void add_segment(key_list *keys, const lob_volume *v, int number, int32_t
     free(codes);
 }
 
-/* The labels that occur, in ascending order; NULL with *count < 0 where there is no memory. */
-static int32_t *find_labels(int32_t *count, const lob_volume *v)
+enum { MAX_SEGMENTS = 1 << 16, FEW_SEGMENTS = 50 };
+
+/* Labels that occur, in ascending order; room for one more than may be. */
+typedef struct {
+    int32_t *labels;
+    int32_t count;
+} label_list;
+
+/* Put a label in its place, unless it is there. */
+static void take_label(label_list *list, int32_t label)
+{
+    int32_t low = 0, high = list->count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (list->labels[middle] < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < list->count && list->labels[low] == label) return;
+    memmove(list->labels + low + 1, list->labels + low,
+            (size_t)(list->count - low) * sizeof *list->labels);
+    list->labels[low] = label;
+    list->count++;
+}
+
+/* Find the labels that occur; more than MAX_SEGMENTS, and numbers that are none, are refused. */
+static lob_status find_labels(label_list *list, const lob_volume *v, const char *path,
+                              lob_error *error)
 {
     enum { BLOCK = 4096 };
-    int32_t *labels = NULL;
-    int32_t room = 0, last = 0;
-    *count = 0;
     const int64_t voxels = lob_voxels(v);
+    int32_t last = 0;
     for (int64_t first = 0; first < voxels; first += BLOCK) {
         double values[BLOCK];
         const int64_t n = voxels - first < BLOCK ? voxels - first : BLOCK;
         lob_values(values, v->data, v->type, first, n);
         for (int64_t k = 0; k < n; k++) {
+            if (!(values[k] >= 0.0 && values[k] <= INT32_MAX))
+                return lob_fail(error, LOB_EDATA,
+                                "%s: %.0f is no label from 0 to 2^31 - 1; write an image as .nrrd",
+                                path, values[k]);
             const int32_t label = (int32_t)values[k];
-            if (label < 1 || label == last) continue;
+            if (label == 0 || label == last) continue;
             last = label;
-            int32_t low = 0, high = *count;
-            while (low < high) {
-                const int32_t middle = low + (high - low) / 2;
-                if (labels[middle] < label)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            if (low < *count && labels[low] == label) continue;
-            if (*count == room) {
-                room = room ? 2 * room : 64;
-                int32_t *more = realloc(labels, (size_t)room * sizeof *more);
-                if (!more) {
-                    free(labels);
-                    *count = -1;
-                    return NULL;
-                }
-                labels = more;
-            }
-            memmove(labels + low + 1, labels + low, (size_t)(*count - low) * sizeof *labels);
-            labels[low] = label;
-            ++*count;
+            take_label(list, label);
+            if (list->count > MAX_SEGMENTS)
+                return lob_fail(error, LOB_EDATA,
+                                "%s: more than %d labels are too many for a segmentation; write "
+                                "them as .nrrd or .nii.gz",
+                                path, MAX_SEGMENTS);
         }
     }
-    return labels;
+    return LOB_OK;
 }
 
 static lob_status segment_keys(key_list *keys, const lob_volume *v, const char *path,
                                lob_error *error)
 {
-    enum { MAX_SEGMENTS = 1 << 16, FEW = 50 };
-    int32_t count;
-    int32_t *labels = find_labels(&count, v);
-    if (count < 0) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
-    if (count > MAX_SEGMENTS) {
-        free(labels);
-        return lob_fail(error, LOB_EDATA,
-                        "%s: %d labels are too many for a segmentation; write them as .nrrd or "
-                        ".nii.gz",
-                        path, count);
-    }
-    for (int32_t i = 0; i < count; i++) add_segment(keys, v, i, labels[i]);
-    free(labels);
+    label_list list = {.labels = malloc((MAX_SEGMENTS + 1) * sizeof *list.labels)};
+    if (!list.labels) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+    const lob_status st = find_labels(&list, v, path, error);
+    for (int32_t i = 0; st == LOB_OK && i < list.count; i++)
+        add_segment(keys, v, i, list.labels[i]);
+    free(list.labels);
+    if (st != LOB_OK) return st;
     /* With surfaces listed, 3D Slicer makes them when it loads the file: slow for many. */
     add_key(keys, "Segmentation_ContainedRepresentationNames:=Binary labelmap|%s",
-            count <= FEW ? "Closed surface|" : "");
+            list.count <= FEW_SEGMENTS ? "Closed surface|" : "");
     add_key(keys, "Segmentation_MasterRepresentation:=Binary labelmap");
     add_key(keys, "Segmentation_ReferenceImageExtentOffset:=0 0 0");
     return LOB_OK;
@@ -210,11 +217,13 @@ static const char *type_name(lob_type type)
     return "";
 }
 
-/* A column of the affine as left, posterior, superior. */
+/* A column of the affine as left, posterior, superior; as it is where the sides of the patient are
+ * not known. */
 static void print_vector(FILE *f, const lob_geometry *g, int column)
 {
-    fprintf(f, "(%.17g,%.17g,%.17g)", -g->affine[0][column] + 0.0, -g->affine[1][column] + 0.0,
-            g->affine[2][column]);
+    const double sign = g->unoriented ? 1.0 : -1.0;
+    fprintf(f, "(%.17g,%.17g,%.17g)", sign * g->affine[0][column] + 0.0,
+            sign * g->affine[1][column] + 0.0, g->affine[2][column]);
 }
 
 static void print_header(FILE *f, const lob_volume *v, const key_list *keys)
@@ -223,8 +232,9 @@ static void print_header(FILE *f, const lob_volume *v, const key_list *keys)
     fprintf(f,
             "NRRD0004\n# Complete NRRD file format specification at:\n"
             "# http://teem.sourceforge.net/nrrd/format.html\ntype: %s\ndimension: %d\n"
-            "space: left-posterior-superior\nsizes:",
-            type_name(v->type), channels ? 4 : 3);
+            "%s\nsizes:",
+            type_name(v->type), channels ? 4 : 3,
+            v->geometry.unoriented ? "space dimension: 3" : "space: left-posterior-superior");
     if (channels) fprintf(f, " %d", v->channels);
     fprintf(f, " %lld %lld %lld\nspace directions:%s", (long long)v->dims.nx, (long long)v->dims.ny,
             (long long)v->dims.nz, channels ? " none" : "");

@@ -29,6 +29,11 @@ static lob_status check_settings(lob_session *s, const settings *set)
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
+    for (int a = 0; a < 3 && first; a++)
+        if (set->first[a] != floor(set->first[a]) || set->size[a] != floor(set->size[a]))
+            return lob_fail(&s->error, LOB_EARG,
+                            "--first and --size are whole numbers of voxels, not %g and %g",
+                            set->first[a], set->size[a]);
     return LOB_OK;
 }
 
@@ -38,10 +43,6 @@ static lob_status given_box(lob_session *s, lob_box *box, const settings *set,
 {
     for (int a = 0; a < 3; a++) {
         const double side = (double)lob_side(image->dims, a);
-        if (set->first[a] != floor(set->first[a]) || set->size[a] != floor(set->size[a]))
-            return lob_fail(&s->error, LOB_EARG,
-                            "--first and --size are whole numbers of voxels, not %g and %g",
-                            set->first[a], set->size[a]);
         if (!(set->size[a] >= 1 && set->first[a] >= 0 && set->first[a] + set->size[a] <= side))
             return lob_fail(&s->error, LOB_EDATA,
                             "%s: the box goes from %.0f to %.0f along %c, and there are voxels 0 "
@@ -64,7 +65,8 @@ static lob_status marked_box(lob_session *s, lob_box *box, const settings *set,
     const bool any = lob_box_of(box, &around);
     lob_grid_drop(s, &around);
     if (!any)
-        return lob_fail(&s->error, LOB_EDATA, "%s: marks no voxel, so there is no box around it",
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
                         set->around);
     int64_t margin[3];
     for (int a = 0; a < 3; a++) {

@@ -261,7 +261,9 @@ static lob_status list_slices(lob_session *s, const work *w, const after *a,
         cJSON_AddItemToArray(rows, row);
     }
     if (count == 0)
-        lob_session_note(s, "no slice is left to suggest: all that hold a label have strokes");
+        lob_session_note(s,
+                         "no further slice is suggested: those without strokes hold no label, or "
+                         "nothing that is uncertain");
     return lob_stdout_end(&s->error);
 }
 
@@ -299,6 +301,10 @@ static lob_status correct(lob_session *s, const settings *set, lob_recipe_job *j
     lob_store_take(&job->store, lob_store_find(&job->store, "@result"), &result);
     const int64_t bytes = lob_product(lob_voxels(&result), 1 + (int64_t)sizeof(float), 1, 1);
     lob_status st = lob_session_take(s, bytes, set->previous);
+    if (st != LOB_OK) {
+        lob_volume_free(&result);
+        return st;
+    }
     lob_session_compute(s, "correcting");
     int32_t largest = 0;
     for (int64_t i = 0; i < lob_voxels(&result) && st == LOB_OK; i++) {

@@ -370,7 +370,7 @@ def test_all_slices_drawn(tmp_path):
     seeds[2, 2, :] = 7
     save(seeds, tmp_path / "s.nii.gz")
     done = good("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", "--suggest", "2", cwd=tmp_path)
-    assert done.stdout == "" and "no slice is left" in done.stderr
+    assert done.stdout == "" and "no further slice is suggested" in done.stderr
 
 
 # ---- corrections ----
