@@ -36,7 +36,7 @@
  * changed in that respect: a scan that is only converted differs in vox_offset and magic at most.
  */
 #define LOB_NIFTI_DATA_FIELDS(X)                                                             \
-    X(dim, "nx, ny, nz; frames; channels where there are several")                                \
+    X(dim, "nx, ny, nz; frames; channels where there are several")                           \
     X(datatype, "the voxels' own")                                                           \
     X(bitpix, "follows datatype")                                                            \
     X(vox_offset, "after the extensions; 0 in a .hdr/.img pair")                             \

@@ -87,8 +87,7 @@ lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_ou
 FAILS(lob_distance_cuda, const lob_distance_output *out, const lob_distance_input *in,
       const lob_distance_options *options, const lob_context *context)
 FAILS(lob_distance_cuda_arrays, const lob_distance_output *out, const void *labels,
-      const lob_distance_input *in, const lob_distance_options *options,
-      const lob_context *context)
+      const lob_distance_input *in, const lob_distance_options *options, const lob_context *context)
 FAILS(lob_growcut_cuda, const lob_growcut_output *out, lob_growcut_stats *stats,
       const lob_growcut_input *in, const lob_growcut_options *options, const lob_context *context)
 FAILS(lob_growcut_cuda_arrays, const lob_growcut_arrays *arrays, lob_growcut_stats *stats,

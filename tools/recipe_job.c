@@ -20,8 +20,8 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
     const lob_command *const command = lob_find_command(name);
     if (!command) {
         const char *const nearest = lob_nearest_command(name);
-        return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place, name,
-                        nearest ? "did you mean " : "lobule --help lists them",
+        return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place,
+                        name, nearest ? "did you mean " : "lobule --help lists them",
                         nearest ? nearest : "", nearest ? "?" : "");
     }
     if (command->runs_others)

@@ -62,9 +62,9 @@ lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *
 /*
  * Describe an input that is no volume and was read by other means, with its checksum.
  *
- *   role  in  "RECIPE"; NULL: the name of the option or operand that holds this very path
+ *   name  in  "RECIPE", its role; NULL: the name of the option or operand that holds this very path
  */
-void lob_session_describe(lob_session *s, const char *path, const char *role);
+void lob_session_describe(lob_session *s, const char *path, const char *name);
 
 /* The header alone, for an estimate: nothing is reported. false: it cannot be read; then out is
  * empty. */

@@ -149,10 +149,9 @@ static void add_table(uint64_t *counts, uint32_t *table, int64_t columns)
 static void go_through(part_result *all, uint64_t *counts, uint32_t *tables, const pass *p,
                        const values_of *from, share *progress)
 {
-    const int threads = progress->context->threads;
     const int64_t parts = (from->voxels + PART - 1) / PART, columns = p ? p->columns : 0;
     bool stop = false;
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(progress->context->threads)
     {
         uint32_t *const mine = tables ? tables + omp_get_thread_num() * columns : NULL;
         part_result r = {0};
