@@ -131,7 +131,9 @@ static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batc
     LOB_TRY(lob_shard_parse(&shard, set->shard, &s->error));
     LOB_TRY(set->images ? lob_columns_find(&columns, set->images, &s->error)
                         : lob_columns_read(&columns, set->manifest, &s->error));
+    const char *const slash = strrchr(batch->plan.recipe_path, '/');
     batch->plan.out = set->out;
+    batch->plan.label = set->line ? "lobule" : slash ? slash + 1 : batch->plan.recipe_path;
     lob_status st =
         lob_batch_plan_make(&batch->plan, &columns, set->given, set->given_count, &s->error);
     lob_columns_free(&columns);
