@@ -142,14 +142,15 @@ static lob_status take_lines(parser *p, const unsigned char *bytes, size_t size)
 
 /* ---- numbers and words ---- */
 
-/* Cut the next word off a list; NULL at its end. */
-static char *next_word(char **rest)
+enum { WORD = 64 };
+
+/* Copy the next word of a list, at most WORD - 1 characters of it; empty at the list's end. */
+static const char *next_word(char word[WORD], const char **rest)
 {
-    char *word = *rest + strspn(*rest, " \t");
-    if (!*word) return NULL;
-    char *end = word + strcspn(word, " \t");
-    *rest = *end ? end + 1 : end;
-    *end = '\0';
+    const char *at = *rest ? *rest + strspn(*rest, " \t") : "";
+    const size_t length = strcspn(at, " \t");
+    snprintf(word, WORD, "%.*s", (int)(length < WORD ? length : WORD - 1), at);
+    *rest = at + length;
     return word;
 }
 
@@ -258,8 +259,8 @@ typedef struct {
     bool spatial[AXES];
     double direction[AXES][3]; /* of spatial axes */
     bool directed;             /* the file gives directions */
-    char *kind[AXES];
-    double spacing[AXES]; /* NAN: not given */
+    char kind[AXES][WORD];     /* empty: not given */
+    double spacing[AXES];      /* NAN: not given */
 } axes;
 
 static lob_status find_sizes(parser *p, axes *a)
@@ -267,21 +268,13 @@ static lob_status find_sizes(parser *p, axes *a)
     if (!p->dimension || !scan_whole(&a->dimension, p->dimension) || a->dimension < 1 ||
         a->dimension > 5)
         return bad(p, "dimension", p->dimension, "not from 1 to 5");
-    char *rest = p->sizes ? p->sizes : p->dimension + strlen(p->dimension);
+    const char *sizes = p->sizes, *kinds = p->kinds, *spacings = p->spacings;
+    char word[WORD];
     for (int64_t i = 0; i < a->dimension; i++) {
-        const char *word = next_word(&rest);
-        if (!word || !scan_whole(&a->size[i], word) || a->size[i] < 1)
-            return lob_fail(p->error, LOB_EDATA,
-                            "%s: its field 'sizes' does not give a number from 1 for each of %lld "
-                            "axes",
-                            p->path, (long long)a->dimension);
-    }
-    rest = p->kinds ? p->kinds : rest;
-    for (int64_t i = 0; p->kinds && i < a->dimension; i++) a->kind[i] = next_word(&rest);
-    rest = p->spacings ? p->spacings : rest;
-    for (int64_t i = 0; i < a->dimension; i++) {
-        const char *word = p->spacings ? next_word(&rest) : NULL;
-        if (!word || !scan_real(&a->spacing[i], word) || !(fabs(a->spacing[i]) > 0.0))
+        if (!scan_whole(&a->size[i], next_word(word, &sizes)) || a->size[i] < 1)
+            return bad(p, "sizes", p->sizes, "no number from 1 for each axis");
+        next_word(a->kind[i], &kinds);
+        if (!scan_real(&a->spacing[i], next_word(word, &spacings)) || !(fabs(a->spacing[i]) > 0.0))
             a->spacing[i] = (double)NAN;
     }
     return LOB_OK;
@@ -291,8 +284,7 @@ static lob_status find_sizes(parser *p, axes *a)
 static bool is_domain(const axes *a, int64_t i, bool kinds)
 {
     if (!kinds) return i < 3;
-    return a->kind[i] &&
-           (strcasecmp(a->kind[i], "domain") == 0 || strcasecmp(a->kind[i], "space") == 0);
+    return strcasecmp(a->kind[i], "domain") == 0 || strcasecmp(a->kind[i], "space") == 0;
 }
 
 static lob_status find_directions(parser *p, axes *a)
@@ -315,7 +307,7 @@ static lob_status find_directions(parser *p, axes *a)
 static bool is_time(const axes *a, int64_t i)
 {
     const char *kind = a->kind[i];
-    return kind && (strcasecmp(kind, "time") == 0 || strcasecmp(kind, "domain") == 0);
+    return strcasecmp(kind, "time") == 0 || strcasecmp(kind, "domain") == 0;
 }
 
 /* Give each axis its part: x, y, z in the file's order, a channel, a frame. */
