@@ -399,18 +399,11 @@ lob_status lob_label_table_print(char **text, size_t *size, const lob_label_name
 lob_status lob_label_table_write(const lob_label_names *names, const char *path, bool force,
                                  lob_error *error)
 {
-    lob_output out;
-    char *text;
-    size_t size;
-    LOB_TRY(lob_label_table_print(&text, &size, names, path, error));
-    lob_status st = lob_output_begin(&out, path, force, error);
-    if (st == LOB_OK) {
-        st = lob_output_write(&out, text, size, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
-    }
-    free(text);
+    lob_output_part text = {0};
+    char *bytes;
+    LOB_TRY(lob_label_table_print(&bytes, &text.size, names, path, error));
+    text.bytes = bytes;
+    const lob_status st = lob_output_whole(path, force, &text, 1, error);
+    free(bytes);
     return st;
 }
