@@ -375,6 +375,7 @@ static void describe(lob_volume *out, const lob_nifti *h, int64_t frame)
     out->inter = h->inter;
     out->frames = h->frames;
     out->frame = frame;
+    out->frame_step_s = lob_nifti_frame_step_s(h);
 }
 
 static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const sources *from,

@@ -232,36 +232,55 @@ static const char *type_name(lob_type type)
 }
 
 /* A column of the affine as left, posterior, superior; as it is where the sides of the patient are
- * not known. */
-static void print_vector(FILE *f, const lob_geometry *g, int column)
+ * not known. In a space with time nothing of it is time. */
+static void print_vector(FILE *f, const lob_volume *v, int column)
 {
+    const lob_geometry *const g = &v->geometry;
     const double sign = g->unoriented ? 1.0 : -1.0;
-    fprintf(f, "(%.17g,%.17g,%.17g)", sign * g->affine[0][column] + 0.0,
-            sign * g->affine[1][column] + 0.0, g->affine[2][column]);
+    fprintf(f, " (%.17g,%.17g,%.17g%s)", sign * g->affine[0][column] + 0.0,
+            sign * g->affine[1][column] + 0.0, g->affine[2][column],
+            lob_frames_held(v) > 1 && !g->unoriented ? ",0" : "");
+}
+
+/* The space and its axes. Time is one of a space with a name, and lies beside one without. */
+static void print_space(FILE *f, const lob_volume *v)
+{
+    const int64_t frames = lob_frames_held(v);
+    const bool timed = frames > 1, vectors = v->channels > frames;
+    const bool unnamed = v->geometry.unoriented;
+    const double step = v->frame_step_s > 0.0 ? v->frame_step_s : 1.0;
+    if (unnamed)
+        fprintf(f, "space dimension: 3\n");
+    else
+        fprintf(f, "space: left-posterior-superior%s\n", timed ? "-time" : "");
+    fprintf(f, "space directions:%s", vectors ? " none" : "");
+    for (int c = 0; c < 3; c++) print_vector(f, v, c);
+    if (timed && unnamed)
+        fprintf(f, " none\nspacings:%s nan nan nan %.17g", vectors ? " nan" : "", step);
+    else if (timed)
+        fprintf(f, " (0,0,0,%.17g)", step);
+    fprintf(f, "\nkinds:%s domain domain domain%s\nspace origin:", vectors ? " vector" : "",
+            timed ? " time" : "");
+    print_vector(f, v, 3);
+    fputc('\n', f);
 }
 
 static void print_header(FILE *f, const lob_volume *v, const key_list *keys)
 {
-    const bool channels = v->channels > 1;
+    const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
     fprintf(f,
             "NRRD0004\n# Complete NRRD file format specification at:\n"
-            "# http://teem.sourceforge.net/nrrd/format.html\ntype: %s\ndimension: %d\n"
-            "%s\nsizes:",
-            type_name(v->type), channels ? 4 : 3,
-            v->geometry.unoriented ? "space dimension: 3" : "space: left-posterior-superior");
-    if (channels) fprintf(f, " %d", v->channels);
-    fprintf(f, " %lld %lld %lld\nspace directions:%s", (long long)v->dims.nx, (long long)v->dims.ny,
-            (long long)v->dims.nz, channels ? " none" : "");
-    for (int c = 0; c < 3; c++) {
-        fputc(' ', f);
-        print_vector(f, &v->geometry, c);
-    }
-    fprintf(f, "\nkinds:%s domain domain domain\n", channels ? " vector" : "");
+            "# http://teem.sourceforge.net/nrrd/format.html\ntype: %s\ndimension: %d\nsizes:",
+            type_name(v->type), 3 + (channels > 1) + (frames > 1));
+    if (channels > 1) fprintf(f, " %lld", (long long)channels);
+    fprintf(f, " %lld %lld %lld", (long long)v->dims.nx, (long long)v->dims.ny,
+            (long long)v->dims.nz);
+    if (frames > 1) fprintf(f, " %lld", (long long)frames);
+    fputc('\n', f);
     if (lob_type_of(v->type)->bytes > 1)
         fprintf(f, "endian: %s\n", lob_little_endian() ? "little" : "big");
-    fprintf(f, "encoding: gzip\nspace origin: ");
-    print_vector(f, &v->geometry, 3);
-    fputc('\n', f);
+    fprintf(f, "encoding: gzip\n");
+    print_space(f, v);
     for (size_t i = 0; i < keys->count; i++) fprintf(f, "%s\n", keys->lines[i]);
     fputc('\n', f);
 }
@@ -291,10 +310,7 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
 
 lob_status lob_nrrd_check(const lob_location *where, bool force, lob_error *error)
 {
-    if (!lob_has_suffix(where->file, ".nhdr")) return lob_output_check(where->file, force, error);
-    return lob_fail(error, LOB_EARG,
-                    "%s: a header apart from its voxels is read, not written; name a .nrrd",
-                    where->path);
+    return lob_raw_check_name(where, force, ".nhdr", ".nrrd", error);
 }
 
 lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
@@ -304,26 +320,16 @@ lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
     size_t header_bytes;
     lob_output out;
     LOB_TRY(lob_nrrd_check(where, options->force, error));
-    if (lob_format_nrrd.holds) LOB_TRY(lob_format_nrrd.holds(volume, where, error));
-    if (volume->slope != 1.0 || volume->inter != 0.0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: NRRD has no scale, and this volume's values are %.7g * stored + %.7g; "
-                        "convert it to float32 first",
-                        where->path, volume->slope, volume->inter);
+    LOB_TRY(lob_format_nrrd.holds(volume, where, error));
     LOB_TRY(make_header(&header, &header_bytes, volume, where->path, where->file, error));
     lob_status st = lob_output_begin(&out, where->file, options->force, error);
     if (st == LOB_OK) {
-        lob_raw_content content = {.volume = volume};
-        const uint64_t bytes = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels *
-                               lob_type_of(volume->type)->bytes;
         st = lob_output_write(&out, header, header_bytes, error);
         if (st == LOB_OK)
-            st = lob_gzip_write(&out, lob_raw_content_bytes, &content, bytes, options->level,
-                                options->threads, options->compress_s, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
+            st = lob_gzip_write(&out, lob_raw_voxel_bytes, (void *)(uintptr_t)volume,
+                                lob_raw_voxel_size(volume), options->level, options->threads,
+                                options->compress_s, error);
+        st = lob_output_end(&out, st, error);
     }
     free(header);
     return st;

@@ -227,12 +227,12 @@ static lob_status look(report *r, const char *path, bool labels)
 {
     lob_session *const s = r->s;
     lob_volume v = lob_volume_empty();
-    bool one_frame = false;
-    if (lob_session_peek(s, &v, path)) {
-        one_frame = v.frames > 1 && !lob_nifti_is(&v);
-        lob_volume_free(&v);
+    lob_status st = lob_session_read(s, &v, path, LOB_FRAME_ALL);
+    const bool one_frame = st == LOB_EDATA && s->error.hint == LOB_HINT_CHOOSE_FRAME;
+    if (one_frame) {
+        s->error = (lob_error){.text = ""};
+        st = lob_session_read(s, &v, path, 0);
     }
-    lob_status st = lob_session_read(s, &v, path, one_frame ? 0 : LOB_FRAME_ALL);
     const bool damaged = st == LOB_EDATA && s->error.hint == LOB_HINT_NONE;
     if (damaged) {
         cJSON_AddItemToArray(r->damage, cJSON_CreateString(s->error.text));

@@ -50,9 +50,7 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    const int64_t together = v->frame == LOB_FRAME_ALL ? v->frames : 1;
-    const int64_t channels = v->channels / together;
-    cJSON_AddNumberToObject(file, "channels", (double)channels);
+    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / lob_frames_held(v)));
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     if (v->frame == LOB_FRAME_ALL)
         cJSON_AddStringToObject(file, "frame", "all");
