@@ -1,12 +1,14 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
 #include "tools/commands.h"
+#include "tools/compare_instances.h"
 #include "tools/compare_labels.h"
 #include "tools/compare_supervoxels.h"
 #include "tools/compare_values.h"
 #include "tools/grid.h"
 #include "tools/label_list.h"
 #include "tools/report.h"
+#include "tools/table_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +19,10 @@ typedef struct {
     const char *labels; /* "2,4,7-9"; NULL: all */
     bool values, json, no_surfaces, strict;
 
+    /* with --instances */
+    bool instances;
+    const char *table;
+
     /* with --supervoxels */
     bool supervoxels;
     const char *image;
@@ -24,11 +30,14 @@ typedef struct {
     int slices;
 } settings;
 
-typedef enum { LABELS, VALUES, SUPERVOXELS } kind;
+typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
 
 static kind kind_of(const settings *set)
 {
-    return set->supervoxels ? SUPERVOXELS : set->values ? VALUES : LABELS;
+    return set->supervoxels ? SUPERVOXELS
+           : set->instances ? INSTANCES
+           : set->values    ? VALUES
+                            : LABELS;
 }
 
 /* ---- headers and places ---- */
@@ -97,28 +106,34 @@ static lob_status check_settings(lob_session *s, const settings *set)
     const struct {
         bool given;
         const char *name;
-        bool with_labels, with_supervoxels;
+        unsigned with; /* bits of the kinds that it goes with */
+        const char *belongs_to;
     } rows[] = {
-        {set->labels != NULL,            "labels",      true,  false},
-        {set->no_surfaces,               "no-surfaces", true,  false},
-        {set->image != NULL,             "image",       false, true },
-        {isfinite(set->tolerance.value), "tolerance",   false, true },
-        {set->slices >= 0,               "slices",      false, true },
-        {set->supervoxels,               "supervoxels", true,  true },
+        {set->labels != NULL,            "labels",      1u << LABELS,      NULL         },
+        {set->no_surfaces,               "no-surfaces", 1u << LABELS,      NULL         },
+        {set->image != NULL,             "image",       1u << SUPERVOXELS, "supervoxels"},
+        {isfinite(set->tolerance.value), "tolerance",   1u << SUPERVOXELS, "supervoxels"},
+        {set->slices >= 0,               "slices",      1u << SUPERVOXELS, "supervoxels"},
+        {set->table != NULL,             "table",       1u << INSTANCES,   "instances"  },
+        {set->supervoxels,               "supervoxels", 1u << SUPERVOXELS, NULL         },
+        {set->instances,                 "instances",   1u << INSTANCES,   NULL         },
     };
-    if (set->strict && set->supervoxels)
-        return lob_fail(&s->error, LOB_EARG, "--strict does not go with --supervoxels");
+    const kind what = kind_of(set);
+    const char *const kind_name = what == SUPERVOXELS ? "supervoxels" : "instances";
+    if (set->strict && what >= INSTANCES)
+        return lob_fail(&s->error, LOB_EARG, "--strict does not go with --%s", kind_name);
     for (size_t i = 0; i < LOB_COUNT(rows); i++) {
         if (!rows[i].given) continue;
         if (set->values)
             return lob_fail(&s->error, LOB_EARG,
                             "--%s is about labels and does not go with --values", rows[i].name);
-        if (set->supervoxels && !rows[i].with_supervoxels)
-            return lob_fail(&s->error, LOB_EARG, "--%s does not go with --supervoxels",
-                            rows[i].name);
-        if (!set->supervoxels && !rows[i].with_labels)
-            return lob_fail(&s->error, LOB_EARG, "--%s belongs to --supervoxels", rows[i].name);
+        if (rows[i].with & 1u << what) continue;
+        if (what == LABELS)
+            return lob_fail(&s->error, LOB_EARG, "--%s belongs to --%s", rows[i].name,
+                            rows[i].belongs_to);
+        return lob_fail(&s->error, LOB_EARG, "--%s does not go with --%s", rows[i].name, kind_name);
     }
+    LOB_TRY(lob_table_check(s, set->table, NULL));
     return set->labels ? lob_label_list_check(set->labels, "labels", &s->error) : LOB_OK;
 }
 
@@ -174,6 +189,13 @@ static lob_status measure_values(lob_session *s, const settings *set, inputs *in
     return lob_compare_values(s, &of_them, &in->a, &in->b);
 }
 
+static lob_status measure_instances(lob_session *s, const settings *set, inputs *in)
+{
+    const lob_compare_instances_settings of_them = {
+        .truth_path = set->a, .labels_path = set->b, .table = set->table, .quiet = set->json};
+    return lob_compare_instances(s, &of_them, &in->a, &in->b);
+}
+
 /* What is measured. */
 static const struct {
     lob_status (*measure)(lob_session *s, const settings *set, inputs *in);
@@ -181,6 +203,7 @@ static const struct {
 } kinds[] = {
     [LABELS] = {measure_labels,      "labels"         },
     [VALUES] = {measure_values,      "different"      },
+    [INSTANCES] = {measure_instances,   "merges"         },
     [SUPERVOXELS] = {measure_supervoxels, "contour_density"},
 };
 
@@ -221,6 +244,12 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_FLAG("no-surfaces", &set.no_surfaces,
                  "leave out the distances between surfaces, which take most of the time"),
         OPT_FLAG("values", &set.values, "compare values instead of labels"),
+        OPT_FLAG("instances", &set.instances,
+                 "labels number objects such as cells, each volume its own: score how well those "
+                 "of B find those of A, the truth"),
+        OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
+                   "with --instances: every pair of a truth and a label that share voxels, and "
+                   "those that meet nothing, as FILE.tsv, .csv or .json"),
         OPT_FLAG("supervoxels", &set.supervoxels,
                  "B is cut into supervoxels: measure how well they can make up the regions of A"),
         OPT_INPUT("image", &set.image, LOB_FILE_IMAGE,
@@ -249,6 +278,14 @@ const lob_command lob_command_compare = {
         "compared. A surface voxel has a face neighbour without the label, or lies on the border "
         "of the grid. A distance is '-' where one volume has no voxel of the label.\n"
         "With --values, prints the largest, mean and root mean square difference of the values.\n"
+        "With --instances, prints as TSV, for IoU thresholds of .50 to .95, matches (extra: labels "
+        "of B without one; missed: labels of A without one), precision, recall, F1, average "
+        "precision matched/(matched+extra+missed), mean IoU of the matches and panoptic quality; "
+        "the adapted Rand error, which leaves out voxels that are 0 in A; the variation of "
+        "information in bits, over all voxels, with 0 as a label, and inside, without those that "
+        "are 0 in A; which labels of A are split, so that more than half of each of several labels "
+        "of B lies in one, and which of B merge several of A in the same way. At an IoU of exactly "
+        ".5 the smaller of two labels matches.\n"
         "With --supervoxels, prints as TSV how well the pieces of B can make up the regions of A, "
         "over the voxels that are not 0 in B (0 in A is a region too): boundary recall, the share "
         "of A's boundary voxels within the tolerance of B's; the under-segmentation error, what "
@@ -262,6 +299,7 @@ const lob_command lob_command_compare = {
     .examples = "lobule compare truth.nii.gz labels.nii.gz\n"
                 "lobule compare truth.nii.gz labels.nii.gz --labels 2,3 --json\n"
                 "lobule compare --values scan.nii.gz scan.h5 --strict\n"
+                "lobule compare --instances true_cells.nii.gz cells.nii.gz --table pairs.tsv\n"
                 "lobule compare --supervoxels truth.nii.gz supervoxels.nii.gz --image scan.nii.gz",
     .compares = true,
     .run = run,
