@@ -70,8 +70,8 @@ lob_device_traffic lob_device_traffic_of(const lob_device *device);
 void *lob_device_stream(const lob_device *device);
 
 /*
- * Let the device's stream wait for what another stream of the same GPU has been given so far: arrays
- * that another program part still writes can then be passed to a call.
+ * Let the device's stream wait for what another stream of the same GPU has been given so far:
+ * arrays that another program part still writes can then be passed to a call.
  *
  *   stream  in  a cudaStream_t, or CUDA's numbers for the default streams: 1 the legacy one, 2 that
  *               of the calling thread

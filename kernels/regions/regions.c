@@ -171,7 +171,9 @@ void lob_region_measure_all(lob_region_measures *measures, const lob_region *reg
                             double inter)
 {
     static const lob_region_measures none = {
-        NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN, NAN
+        NAN, {NAN, NAN, NAN},
+         {NAN, NAN, NAN},
+         NAN, NAN, NAN, NAN
     };
     for (int64_t i = 0; i < count; i++)
         measures[i] = regions[i].voxels > 0
