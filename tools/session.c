@@ -156,7 +156,10 @@ static lob_status open_device(lob_session *s)
 
 lob_status lob_session_device(lob_session *s)
 {
-    if (lob_line_borrow_device(s)) return LOB_OK;
+    if (lob_line_borrow_device(s)) {
+        s->device_chosen = true; /* lines of its own may have it too */
+        return LOB_OK;
+    }
     if (lob_session_checking(s)) return lob_session_checked(s);
     const lob_status st = s->command->part ? lob_part_device(s) : open_device(s);
     s->device_chosen = st == LOB_OK;
@@ -328,7 +331,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
-    const bool silent = command->line ? st != LOB_OK || command->line->checking : command->part != NULL;
+    const bool silent =
+        command->line ? st != LOB_OK || command->line->checking : command->part != NULL;
     if (!silent && (st != LOB_OK || (skip && !s->quiet))) print_line(s, s->error.text);
     if (command->line) lob_line_end(s, st, NULL);
     release(s);
