@@ -110,6 +110,16 @@ void lob_files_free(char *files[2])
     files[0] = files[1] = NULL;
 }
 
+bool lob_keeps_names(const char *path)
+{
+    lob_location where;
+    const lob_format *const format =
+        lob_location_of(&where, path) == LOB_OK ? format_of_name(&where) : NULL;
+    const bool keeps = format && format->keeps_names && format->keeps_names(where.file);
+    lob_location_free(&where);
+    return keeps;
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;

@@ -1,5 +1,4 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
-#include "io/nrrd.h"
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/report.h"
@@ -174,11 +173,12 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
-        !lob_is_segmentation_name(path))
-        lob_session_note(s,
-                         "%s: does not hold the names of labels; a .seg.nrrd does, and lobule "
-                         "convert --write-label-table writes them to a file of their own",
-                         path);
+        (options.strip_extensions || !lob_keeps_names(path)))
+        lob_session_note(
+            s,
+            "%s: does not hold the names of labels; NIfTI and .seg.nrrd do, and lobule "
+            "convert --write-label-table writes them to a file of their own",
+            path);
     return st;
 }
 
