@@ -23,14 +23,19 @@ bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_ex
     return true;
 }
 
+/* May it hold a table of labels? TotalSegmentator writes Workbench's under the code of nothing. */
+static bool may_be_table(const lob_nifti_extension *e)
+{
+    return e->code == LOB_NIFTI_CARET || e->code == 0;
+}
+
 lob_status lob_nifti_names(lob_label_names *out, const lob_header *header)
 {
     lob_nifti_extension e;
     size_t at = 0;
     *out = (lob_label_names){0};
     while (out->count == 0 && lob_nifti_next_extension(header, &at, &e))
-        if (e.code == LOB_NIFTI_CARET)
-            LOB_TRY(lob_caret_labels_parse(out, (const char *)e.bytes, e.size));
+        if (may_be_table(&e)) LOB_TRY(lob_caret_labels_parse(out, (const char *)e.bytes, e.size));
     return LOB_OK;
 }
 
@@ -81,12 +86,10 @@ static unsigned char *put_carried(unsigned char *to, const lob_header *header, b
     lob_nifti_extension e;
     size_t from = LOB_NIFTI_EXTENDER, at = 0;
     while (outdated && lob_nifti_next_extension(header, &at, &e)) {
-        lob_label_names names;
-        const bool is_table =
-            e.code == LOB_NIFTI_CARET &&
-            lob_caret_labels_parse(&names, (const char *)e.bytes, e.size) == LOB_OK &&
-            names.count > 0;
-        if (e.code == LOB_NIFTI_CARET && is_table) lob_label_names_free(&names);
+        lob_label_names names = {0};
+        if (may_be_table(&e)) lob_caret_labels_parse(&names, (const char *)e.bytes, e.size);
+        const bool is_table = names.count > 0;
+        lob_label_names_free(&names);
         if (!is_table) {
             memcpy(to, header->extensions + from, at - from);
             to += at - from;
@@ -123,8 +126,8 @@ lob_status lob_nifti_extensions(unsigned char **bytes, size_t *size, const lob_v
     unsigned char *const all = calloc(LOB_NIFTI_EXTENDER + most, 1), *to = all;
     if (all) {
         if (carries) memcpy(all, header->extensions, LOB_NIFTI_EXTENDER);
-        to = put_text(all + LOB_NIFTI_EXTENDER, LOB_NIFTI_COMMENT, comment);
-        to = put_text(to, LOB_NIFTI_CARET, table);
+        to = put_text(all + LOB_NIFTI_EXTENDER, LOB_NIFTI_CARET, table);
+        to = put_text(to, LOB_NIFTI_COMMENT, comment);
         if (to > all + LOB_NIFTI_EXTENDER) all[0] = 1;
         if (carries) to = put_carried(to, header, outdated);
     }

@@ -29,7 +29,7 @@ bool lob_nifti_next_extension(const lob_header *header, size_t *at, lob_nifti_ex
 lob_status lob_nifti_names(lob_label_names *out, const lob_header *header);
 
 /*
- * What follows the header of an output: the extender, then a comment and a table of names where
+ * What follows the header of an output: the extender, then a table of names and a comment where
  * there are such, then the extensions that the volume carries, byte by byte, but for a table of
  * other names. Ours come first, because nothing is found after an extension that does not parse.
  *

@@ -154,6 +154,24 @@ def test_nifti_keeps_names(folder):
     assert (folder / "b.nii").read_bytes() == (folder / "d.nii").read_bytes()
 
 
+def test_names_that_totalsegmentator_writes(folder):
+    """It puts Workbench's table under code 0."""
+    table = '<?xml version="1.0" encoding="UTF-8"?> <CaretExtension>  <Date><![CDATA[2013-07-14T05:45:09]]></Date>   <VolumeInformation Index="0">   <LabelTable>\n'
+    for n, (name, colour) in NAMED.items():
+        red, green, blue = (round(c / 255, 3) for c in colour)
+        table += f'<Label Key="{n}" Red="{red}" Green="{green}" Blue="{blue}" Alpha="1"><![CDATA[{name}]]></Label>\n'
+    table += "  </LabelTable>  <StudyMetaDataLinkSet>  </StudyMetaDataLinkSet>  <VolumeType><![CDATA[Label]]></VolumeType>   </VolumeInformation></CaretExtension>"
+    image = nibabel.load(folder / "labels.nii.gz")
+    image.header.extensions.append(nibabel.nifti1.Nifti1Extension(0, table.encode()))
+    nibabel.save(image, folder / "total.nii")
+    good("convert", "--labels", "total.nii", "out.seg.nrrd", cwd=folder)
+    assert segments(folder / "out.seg.nrrd") == NAMED
+    good("convert", "--labels", "total.nii", "same.nii", cwd=folder)
+    assert [e.get_code() for e in nibabel.load(folder / "same.nii").header.extensions] == [0]
+    good("labels", "total.nii", "-o", "kept.nii", "--keep", "2", cwd=folder)
+    assert workbench(folder / "kept.nii") == {2: NAMED[2]}
+
+
 def test_nifti_s_other_extensions_stay(folder):
     """A table of names is put first, an outdated one goes, all else is copied byte by byte."""
     image = nibabel.load(folder / "labels.nii.gz")
