@@ -4,6 +4,7 @@
 #include "tools/report.h"
 #include "tools/session_line.h"
 #include "tools/session_outputs.h"
+#include "tools/session_provenance.h"
 #include "tools/session_sums.h"
 
 #include <stdlib.h>
@@ -170,8 +171,12 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     options.force = s->force;
     options.threads = s->context.threads;
     if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
+    char *const made = s->provenance ? lob_provenance_text(s) : NULL;
+    if (s->provenance && !made) return lob_session_no_memory(s, path);
+    options.comment = made;
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
+    free(made);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
         (options.strip_extensions || !lob_keeps_names(path)))
         lob_session_note(
@@ -234,6 +239,9 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
+    if (s->provenance) out->comment = lob_provenance_text(s);
+    if (s->provenance && !out->comment) return lob_session_no_memory(s, path);
+    out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
     if (lob_session_is_stored(s, path)) {
         st = lob_session_take(s, lob_voxel_bytes(volume), path);
@@ -287,6 +295,7 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
 {
     lob_plane_writer_abort(out->writer);
     free(out->gathered);
+    free(out->comment);
     lob_session_give(s, out->held);
     *out = (lob_plane_output){.path = NULL};
 }
