@@ -61,6 +61,9 @@ typedef struct {
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
 
+    /* Does a file of this name hold names of labels? NULL: none does. */
+    bool (*keeps_names)(const char *file);
+
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
                        const lob_input *file, lob_error *error);

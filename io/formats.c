@@ -110,6 +110,16 @@ void lob_files_free(char *files[2])
     files[0] = files[1] = NULL;
 }
 
+bool lob_keeps_names(const char *path)
+{
+    lob_location where;
+    const lob_format *const format =
+        lob_location_of(&where, path) == LOB_OK ? format_of_name(&where) : NULL;
+    const bool keeps = format && format->keeps_names && format->keeps_names(where.file);
+    lob_location_free(&where);
+    return keeps;
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;
@@ -221,7 +231,7 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
 {
     if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
     return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
-                         "%s: a %s file holds one frame, and there are %lld", path, format->name,
+                         "%s: %s holds one frame, not %lld frames", path, format->name,
                          (long long)volume->frames);
 }
 

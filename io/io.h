@@ -79,7 +79,9 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
 typedef struct {
     bool force;            /* replace an existing file */
     bool labels;           /* a label volume: see the list of changed header fields in io/nifti.h */
-    bool strip_extensions; /* leave the header's extensions out */
+    bool strip_extensions; /* leave the header's extensions out, ours too */
+    const char *comment;   /* how the volume was made: NIfTI has it as an extension, the others not
+                              at all; NULL: nothing is said */
     int threads;           /* that compress; >= 1 */
     int level;             /* gzip level 1..9 */
     double *compress_s;    /* in/out: the wall time of compression is added; may be NULL */
@@ -134,6 +136,9 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading);
 
 /* Free the names and leave NULL. */
 void lob_files_free(char *files[2]);
+
+/* Does a file of this name hold the names and colours of labels? NIfTI and .seg.nrrd do. */
+bool lob_keeps_names(const char *path);
 
 /* Is the suffix of path that of a volume format? */
 bool lob_is_volume_name(const char *path);

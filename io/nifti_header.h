@@ -172,8 +172,9 @@ double lob_nifti_frame_step_s(const lob_nifti *header);
 /* What a new header is to say. */
 typedef struct {
     const lob_volume *volume; /* data may be NULL unless labels */
-    bool labels, pair, strip_extensions;
+    bool labels, pair;
     int64_t largest_label;
+    size_t extension_bytes; /* after the extender: a multiple of 16 */
 } lob_nifti_plan;
 
 /*
@@ -187,9 +188,6 @@ typedef struct {
  */
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
-
-/* Bytes of extensions that an output carries after the extender: a multiple of 16. */
-size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan);
 
 /* The format's name, lob_header.format of the headers that these functions understand. */
 extern const char lob_nifti_name[];

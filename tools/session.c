@@ -170,6 +170,9 @@ static void fill_common(lob_session *s)
             "report", &s->report_path, LOB_FILE_OTHER,
             "write what was done as JSON: inputs, options, results, times; an older report is "
             "replaced"),
+        OPT_FLAG("provenance", &s->provenance,
+                 "write into NIfTI outputs how they were made: version, command line, inputs with "
+                 "SHA-256"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
         OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
