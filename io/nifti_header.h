@@ -185,6 +185,14 @@ typedef struct {
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
 
+/* Header, extender and extensions of an output, malloc'ed; NULL when there is no memory. */
+unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
+                                   const lob_nifti_plan *plan);
+
+/* The largest of labels, at most 2^53. Returns LOB_OK, or LOB_EDATA where voxels are no labels. */
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+                             lob_error *error);
+
 /* Bytes of extensions that an output carries after the extender: a multiple of 16. */
 size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan);
 
