@@ -60,6 +60,7 @@ typedef struct {
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
+    int level;       /* of gzip where the caller names none; 0: the usual one */
 
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,

@@ -558,6 +558,7 @@ const lob_format lob_format_hdf5 = {
     .sniff = hdf5_sniff,
     .read = hdf5_read,
     .all_frames = true,
+    .level = 1, /* what is shuffled gains little from more */
     .write = lob_hdf5_write,
     .list = hdf5_list,
     .open_planes = hdf5_open_planes,

@@ -347,7 +347,5 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
                  lob_status_text(st));
     }
     free(t.nifti);
-    if (st == LOB_OK) return lob_output_commit(&output, error);
-    lob_output_abort(&output);
-    return st;
+    return lob_output_end(&output, st, error);
 }
