@@ -60,6 +60,7 @@ typedef struct {
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
+    int level;       /* of gzip where the caller names none; 0: the usual one */
 
     /* Does a file of this name hold names of labels? NULL: none does. */
     bool (*keeps_names)(const char *file);
