@@ -87,8 +87,8 @@ lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int ch
                                 const char *path);
 
 /*
- * Keep one channel of a volume that has several, from 0; a volume with one is left alone for
- * channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.
+ * Keep one channel, in all frames, of a volume that has several, from 0; one with one is left alone
+ * for channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.
  */
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path);
 

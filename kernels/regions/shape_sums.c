@@ -112,7 +112,8 @@ lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *re
                                 "label %lld is too large for its moments to be added up",
                                 (long long)i + 1);
         }
-    counting c = {.in = in, .regions = regions, .out = moments ? moments->second : NULL, .numbers = 6};
+    counting c = {
+        .in = in, .regions = regions, .out = moments ? moments->second : NULL, .numbers = 6};
     return count_planes(&c, 0, context, moments_of_plane, error);
 }
 
@@ -121,17 +122,17 @@ lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *re
 /* Voxels of a cell: bit 0 of the index is x, bit 1 y, bit 2 z. The pairs are in the order of
  * crossings; each pair of neighbours of a volume is that of one cell. */
 static const uint8_t pairs[LOB_BORDER_DIRECTIONS] = {
-    1 | 1 << 1,      1 | 1 << 2,      1 | 1 << 4,          /* axes */
-    1 | 1 << 3,      1 << 1 | 1 << 2,                      /* xy, x-y */
-    1 | 1 << 5,      1 << 1 | 1 << 4,                      /* xz, x-z */
-    1 | 1 << 6,      1 << 2 | 1 << 4,                      /* yz, y-z */
-    1 | 1 << 7,      1 << 1 | 1 << 6, 1 << 2 | 1 << 5, 1 << 4 | 1 << 3,
+    1 | 1 << 1, 1 | 1 << 2,      1 | 1 << 4, /* axes */
+    1 | 1 << 3, 1 << 1 | 1 << 2,             /* xy, x-y */
+    1 | 1 << 5, 1 << 1 | 1 << 4,             /* xz, x-z */
+    1 | 1 << 6, 1 << 2 | 1 << 4,             /* yz, y-z */
+    1 | 1 << 7, 1 << 1 | 1 << 6, 1 << 2 | 1 << 5, 1 << 4 | 1 << 3,
 };
 
 /*
  * What a cell adds to the Euler number, corners - edges + faces - voxels of the union of closed
- * voxels: the corner in its middle, and the three edges, the three faces and the voxel that lie from
- * there towards +x, +y, +z. Each is there if one of the voxels around it is.
+ * voxels: the corner in its middle, and the three edges, the three faces and the voxel that lie
+ * from there towards +x, +y, +z. Each is there if one of the voxels around it is.
  */
 static int euler_of(unsigned voxels)
 {
@@ -165,7 +166,7 @@ typedef struct {
 
 static void add_cell(border_counting *b, int thread, const int32_t v[8])
 {
-    for (unsigned left = 0xff; left; ) {
+    for (unsigned left = 0xff; left;) {
         const int32_t label = v[__builtin_ctz(left)];
         unsigned same = 0;
         for (unsigned i = 0; i < 8; i++) same |= (unsigned)(v[i] == label) << i;
@@ -200,7 +201,8 @@ static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory
     for (int64_t y = -1; y < c->in->dims.ny; y++) {
         load_row(row[1], c->in, y + 1, z);
         load_row(row[3], c->in, y + 1, z + 1);
-        const int32_t *const r0 = row[0], *const r1 = row[1], *const r2 = row[2], *const r3 = row[3];
+        const int32_t *const r0 = row[0], *const r1 = row[1], *const r2 = row[2],
+                             *const r3 = row[3];
         for (int64_t x = 0; x < n; x++)
             differs[x] = (r0[x] ^ r1[x]) | (r0[x] ^ r2[x]) | (r0[x] ^ r3[x]);
         for (int64_t x = 0; x + 1 < n; x++) {
@@ -220,9 +222,12 @@ static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory
 lob_status lob_regions_border(lob_region_border *border, const lob_regions_input *in,
                               const lob_context *context, lob_error *error)
 {
-    _Static_assert(sizeof *border == (LOB_BORDER_DIRECTIONS + 1) * sizeof(int64_t), "a row of numbers");
+    _Static_assert(sizeof *border == (LOB_BORDER_DIRECTIONS + 1) * sizeof(int64_t),
+                   "a row of numbers");
     border_counting b = {
-        .base = {.in = in, .out = border ? border->crossings : NULL, .numbers = LOB_BORDER_DIRECTIONS + 1}
+        .base = {.in = in,
+                 .out = border ? border->crossings : NULL,
+                 .numbers = LOB_BORDER_DIRECTIONS + 1}
     };
     fill_cells(&b.cells);
     return count_planes(&b.base, -1, context, borders_of_plane, error);

@@ -34,19 +34,19 @@ static vector unit(vector a)
 
 /* Steps between neighbours, in the order of lob_region_border.crossings. */
 static const int8_t steps[LOB_BORDER_DIRECTIONS][3] = {
-    {1, 0, 0 },
-    {0, 1, 0 },
-    {0, 0, 1 },
-    {1, 1, 0 },
-    {1, -1, 0 },
-    {1, 0, 1 },
-    {1, 0, -1},
-    {0, 1, 1 },
-    {0, 1, -1},
-    {1, 1, 1 },
-    {-1, 1, 1 },
-    {1, -1, 1 },
-    {1, 1, -1},
+    {1,  0,  0 },
+    {0,  1,  0 },
+    {0,  0,  1 },
+    {1,  1,  0 },
+    {1,  -1, 0 },
+    {1,  0,  1 },
+    {1,  0,  -1},
+    {0,  1,  1 },
+    {0,  1,  -1},
+    {1,  1,  1 },
+    {-1, 1,  1 },
+    {1,  -1, 1 },
+    {1,  1,  -1},
 };
 
 enum { CORNERS = 64 };
@@ -209,8 +209,10 @@ static void covariance_mm2(double out[3][3], const lob_region *r, const lob_regi
     double voxel[3][3];
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) {
-            const int128 sa = r->sum[a] - r->voxels * r->low[a], sb = r->sum[b] - r->voxels * r->low[b];
-            voxel[a][b] = (double)((int128)r->voxels * moments->second[at[a][b]] - sa * sb) / (n * n);
+            const int128 sa = r->sum[a] - r->voxels * r->low[a],
+                         sb = r->sum[b] - r->voxels * r->low[b];
+            voxel[a][b] =
+                (double)((int128)r->voxels * moments->second[at[a][b]] - sa * sb) / (n * n);
         }
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 3; k++) {
@@ -234,7 +236,8 @@ static void measure_axes(lob_region_shape *s, const lob_shape_frame *f, const lo
         for (int k = 1; k < 3; k++)
             if (fabs(d[k]) > fabs(d[largest])) largest = k;
         const double sign = d[largest] < 0 ? -1.0 : 1.0;
-        s->axis_mm[i] = i < axes ? (axes == 3 ? 2.0 * sqrt(5.0 * value[i]) : 4.0 * sqrt(value[i])) : NAN;
+        s->axis_mm[i] =
+            i < axes ? (axes == 3 ? 2.0 * sqrt(5.0 * value[i]) : 4.0 * sqrt(value[i])) : NAN;
         for (int k = 0; k < 3; k++) d[k] = i < axes ? sign * d[k] + 0.0 : NAN;
     }
     /* What is left of a variance of 0 is rounding. */
@@ -250,7 +253,8 @@ lob_region_shape lob_region_shape_of(const lob_shape_frame *f, const lob_region 
                                      const lob_region_moments *moments,
                                      const lob_region_border *border)
 {
-    lob_region_shape s = {.elongation = NAN, .flatness = NAN, .surface_mm2 = NAN, .sphericity = NAN};
+    lob_region_shape s = {
+        .elongation = NAN, .flatness = NAN, .surface_mm2 = NAN, .sphericity = NAN};
     const bool flat = f->flat >= 0;
     const double size = (double)region->voxels * f->cell_mm;
     double box = 1.0;

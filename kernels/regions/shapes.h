@@ -31,8 +31,8 @@ typedef struct {
 } lob_region_moments;
 
 typedef struct {
-    /* Pairs of a voxel of the region and a neighbour that is none: along x, y, z; xy and x-y; xz and
-     * x-z; yz and y-z; xyz, -xyz, x-yz, xy-z. */
+    /* Pairs of a voxel of the region and a neighbour that is none: along x, y, z; xy and x-y; xz
+     * and x-z; yz and y-z; xyz, -xyz, x-yz, xy-z. */
     int64_t crossings[LOB_BORDER_DIRECTIONS];
     int64_t euler;
 } lob_region_border;
@@ -58,8 +58,8 @@ lob_status lob_regions_border(lob_region_border *border, const lob_regions_input
 /* What every region of a volume shares; made once. */
 typedef struct {
     const lob_geometry *geometry;
-    int flat;                               /* the axis of one voxel, of a picture; -1: none */
-    double cell_mm;                         /* volume of a voxel in mm3; in a picture area in mm2 */
+    int flat;       /* the axis of one voxel, of a picture; -1: none */
+    double cell_mm; /* volume of a voxel in mm3; in a picture area in mm2 */
     double weight_mm[LOB_BORDER_DIRECTIONS]; /* surface in mm2 (perimeter in mm) for a crossing */
 } lob_shape_frame;
 
@@ -72,11 +72,11 @@ typedef struct {
     double axis_mm[3];             /* from long to short; in a picture the third is NaN */
     double direction[3][3];        /* unit vectors in the world, RAS+; the component of the largest
                                       size is positive. In a picture the third is NaN */
-    double elongation, flatness;   /* axis_mm[0] / axis_mm[1], axis_mm[1] / axis_mm[2]: 1 or more, as
-                                      ITK and 3D Slicer have them; NaN where divided by 0 */
-    double surface_mm2;            /* in a picture the perimeter in mm */
-    double sphericity;             /* surface (perimeter) of the ball (disc) of this volume over the
-                                      region's: 1 for a ball, up to the surface's error */
+    double elongation, flatness; /* axis_mm[0] / axis_mm[1], axis_mm[1] / axis_mm[2]: 1 or more, as
+                                    ITK and 3D Slicer have them; NaN where divided by 0 */
+    double surface_mm2;          /* in a picture the perimeter in mm */
+    double sphericity;           /* surface (perimeter) of the ball (disc) of this volume over the
+                                    region's: 1 for a ball, up to the surface's error */
     double euler;
 } lob_region_shape;
 
