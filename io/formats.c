@@ -20,8 +20,8 @@ lob_write_options lob_write_defaults(void)
 }
 
 /* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
-static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nrrd,
-                                            &lob_format_meta, &lob_format_nifti};
+static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png,  &lob_format_nrrd,
+                                            &lob_format_meta, &lob_format_tiff, &lob_format_nifti};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -158,8 +158,9 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
     return lob_fail(error, LOB_EDATA, "%s: is %s", path,
-                    file->size ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5 or PNG"
-                               : "empty");
+                    file->size
+                        ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
+                        : "empty");
 }
 
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
