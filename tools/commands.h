@@ -19,6 +19,7 @@ extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
+extern const lob_command lob_command_repeat;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
 extern const lob_command lob_command_segment;

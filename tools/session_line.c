@@ -87,7 +87,8 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
     files[line->file_count++] = (lob_line_file){.path = copy,
                                                 .option = row->name,
                                                 .content = row->content,
-                                                .is_output = row->kind == LOB_OPT_OUTPUT};
+                                                .is_output = row->kind == LOB_OPT_OUTPUT,
+                                                .typed = path};
     return LOB_OK;
 }
 
