@@ -1,6 +1,7 @@
 /* lobule repeat: what a report says, done again. */
 #include "io/file.h"
 #include "io/io.h"
+#include "tools/batch_table.h"
 #include "tools/commands.h"
 #include "tools/methods.h"
 #include "tools/moved_outputs.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *report, *from, *out;
+    const char *report, *scan, *from, *out;
     bool methods, dry_run, any_version;
 } settings;
 
@@ -172,9 +173,9 @@ static lob_status go_there(lob_session *s, repetition *r)
     }
     if (!folder || chdir(folder) == 0) return LOB_OK;
     return lob_fail(&s->error, LOB_ENOINPUT,
-                    "%s: the folder in which the command ran is not there (%s); name the one in "
-                    "which its files are now with --from",
-                    folder, strerror(errno));
+                    "%s: the folder in which %s was made is not there (%s); name the one in which "
+                    "its files are now with --from",
+                    folder, r->name, strerror(errno));
 }
 
 /* ---- the work ---- */
@@ -302,6 +303,44 @@ static lob_status repeat(lob_session *s, repetition *r)
     return st;
 }
 
+/* ---- which report ---- */
+
+/* The report of a scan in a status table; malloc'ed. */
+static lob_status find_row(lob_session *s, char **name, const char *path, const char *scan)
+{
+    lob_batch_table table;
+    LOB_TRY(lob_batch_table_read(&table, path, &s->error));
+    const lob_batch_row *const row = lob_batch_row_of(&table, scan);
+    const int folder = (int)(strrchr(path, '/') + 1 - path);
+    lob_status st = LOB_OK;
+    *name = NULL;
+    if (!row)
+        st = lob_fail(&s->error, LOB_EARG, "--scan %s: %s has no row of this name", scan, path);
+    else if (row->state != LOB_SCAN_DONE)
+        st = lob_fail(&s->error, LOB_EDATA, "%s: %s is not done but %s; repeat one that was done",
+                      path, scan, lob_scan_state_text(row->state));
+    else if (!row->report[0])
+        st = lob_fail(&s->error, LOB_EDATA, "%s: names no report of %s", path, scan);
+    else if (asprintf(name, "%.*s%s", row->report[0] == '/' ? 0 : folder, path, row->report) < 0)
+        st = lob_session_no_memory(s, path);
+    lob_batch_table_free(&table);
+    return st;
+}
+
+/* The same, where a batch is named by its folder or by its status table. */
+static lob_status find_scan(lob_session *s, char **name, const settings *set)
+{
+    struct stat about;
+    char *path = NULL;
+    const bool is_folder = stat(set->report, &about) == 0 && S_ISDIR(about.st_mode);
+    const int made = asprintf(&path, "%s%s%s", strchr(set->report, '/') ? "" : "./", set->report,
+                              is_folder ? "/" LOB_BATCH_STATUS_FILE : "");
+    if (made < 0) return lob_session_no_memory(s, set->report);
+    const lob_status st = find_row(s, name, path, set->scan);
+    free(path);
+    return st;
+}
+
 static lob_status begin(lob_session *s, repetition *r)
 {
     const settings *const set = r->set;
@@ -310,9 +349,12 @@ static lob_status begin(lob_session *s, repetition *r)
                         "--methods only tells; leave --out, --from and "
                         "--dry-run out");
     lob_status st = LOB_OK;
-    if (!(r->name = strdup(set->report))) st = lob_session_no_memory(s, set->report);
+    if (set->scan)
+        st = find_scan(s, &r->name, set);
+    else if (!(r->name = strdup(set->report)))
+        st = lob_session_no_memory(s, set->report);
     if (st == LOB_OK) st = lob_past_report_read(&r->past, r->name, &s->error);
-    if (st == LOB_OK) lob_session_describe(s, set->report, "REPORT");
+    if (st == LOB_OK) lob_session_describe(s, set->scan ? r->name : set->report, "REPORT");
     if (st == LOB_OK) st = check_report(s, r);
     if (st != LOB_OK) return st;
     return set->methods ? lob_methods_print(&r->past, r->name, &s->error) : repeat(s, r);
@@ -322,10 +364,11 @@ static int run(const lob_command *self, int argc, char **argv)
 {
     settings set = {.report = NULL};
     const lob_option rows[] = {
-        OPERAND_INPUT(
-            "REPORT", &set.report, LOB_FILE_OTHER,
-            "report that --report has written, or, with --scan, the status.tsv of a batch",
-            .required = true),
+        OPERAND_INPUT("REPORT", &set.report, LOB_FILE_OTHER,
+                      "report that --report has written; with --scan, the folder of a batch or its "
+                      "status.tsv",
+                      .required = true),
+        OPT_TEXT("scan", &set.scan, "NAME", "repeat this scan of a batch"),
         OPT_TEXT("out", &set.out, "DIR",
                  "keep the new outputs in this folder; left out: they are compared and removed"),
         OPT_TEXT("from", &set.from, "DIR",
@@ -363,10 +406,12 @@ const lob_command lob_command_repeat = {
         "The recipe's own file is not needed, because the report holds its lines, values filled "
         "in. Device and number of threads may be others: they change no byte. Another version of "
         "lobule may, because label volumes name the version in their header.\n"
+        "With --scan the report is that of a scan in the status table of a batch.\n"
         "--methods prints what was done in words, with the version, the options that were given "
         "and those that decide, and references.",
     .examples = "lobule repeat report.json\n"
                 "lobule repeat report.json --out again\n"
+                "lobule repeat study --scan sub-03\n"
                 "lobule repeat report.json --methods",
     .compares = true,
     .run = run,
