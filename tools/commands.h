@@ -5,6 +5,7 @@
 #include "tools/session.h"
 
 extern const lob_command lob_command_appearance;
+extern const lob_command lob_command_batch;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
