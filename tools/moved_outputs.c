@@ -15,7 +15,7 @@ typedef struct {
     lob_recipe_job *job;
     const char *folder;
     lob_moves *moves;
-    FILE *text;
+    lob_text text;
 } mover;
 
 static bool is_volume(const lob_line_file *file)
@@ -152,7 +152,7 @@ static lob_status put_word(mover *m, const char *word, const lob_line_file *file
         new &&asprintf(&changed, "%.*s%s", (int)(file->typed - word), word, new) < 0)
         st = no_memory(m);
     if (st == LOB_OK)
-        st = lob_past_put_word(m->text, changed ? changed : word, m->job->name, error);
+        st = lob_past_put_word(&m->text, changed ? changed : word, m->job->name, error);
     free(changed);
     free(followed);
     return st;
@@ -174,30 +174,27 @@ static lob_status put_line(mover *m, lob_job_line *l)
     int moved = m->moves->count;
     for (int f = 0; f < l->line.file_count; f++)
         moved += l->line.files[f].is_output && is_file(&l->line.files[f]);
-    fputs("lobule", m->text);
+    lob_text_print(&m->text, "lobule");
     for (int w = 0; w < l->word_count; w++)
         LOB_TRY(put_word(m, l->words[w], w > 0 ? file_in(l, l->words[w]) : NULL));
-    fputc('\n', m->text);
+    lob_text_add(&m->text, "\n", 1);
     if (m->moves->count == moved) return LOB_OK;
     return lob_fail(&m->job->run->error, LOB_EINTERNAL, "%s: an output is named nowhere", l->place);
 }
 
 lob_status lob_outputs_move(char **text, lob_moves *moves, lob_recipe_job *job, const char *folder)
 {
-    size_t size = 0;
     mover m = {.job = job, .folder = folder, .moves = moves};
+    lob_status st = LOB_OK;
     *moves = (lob_moves){.count = 0};
     *text = NULL;
-    m.text = open_memstream(text, &size);
-    if (!m.text) return no_memory(&m);
-    lob_status st = LOB_OK;
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = put_line(&m, &job->lines[i]);
-    const bool whole = !ferror(m.text);
-    if ((fclose(m.text) != 0 || !whole) && st == LOB_OK) st = no_memory(&m);
-    if (st == LOB_OK) return st;
-    free(*text);
-    *text = NULL;
-    return st;
+    if (st != LOB_OK) {
+        lob_text_free(&m.text);
+        return st;
+    }
+    *text = lob_text_take(&m.text);
+    return *text ? LOB_OK : no_memory(&m);
 }
 
 void lob_moves_free(lob_moves *moves)

@@ -229,7 +229,7 @@ void lob_past_report_free(lob_past_report *report)
 
 /* ---- as a recipe ---- */
 
-lob_status lob_past_put_word(FILE *to, const char *word, const char *name, lob_error *error)
+lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error)
 {
     for (const unsigned char *c = (const unsigned char *)word; *c; c++)
         if ((*c < ' ' && *c != '\t') || *c == 127)
@@ -238,40 +238,39 @@ lob_status lob_past_put_word(FILE *to, const char *word, const char *name, lob_e
                             "give the file another name and run the command anew",
                             name, word);
     char *const quoted = lob_recipe_quoted(word);
-    if (!quoted) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
-    fprintf(to, " %s", quoted);
+    to->failed = to->failed || !quoted;
+    lob_text_add(to, " ", 1);
+    if (quoted) lob_text_add(to, quoted, strlen(quoted));
     free(quoted);
     return LOB_OK;
 }
 
-static lob_status put_line(FILE *to, const lob_past_line *line, const char *name, lob_error *error)
+static lob_status put_line(lob_text *to, const lob_past_line *line, const char *name,
+                           lob_error *error)
 {
     const cJSON *word;
-    fputs("lobule", to); /* a command of this name would be taken for that word */
+    lob_text_add(to, "lobule", 6); /* a command of this name would be taken for that word */
     LOB_TRY(lob_past_put_word(to, line->command, name, error));
     cJSON_ArrayForEach(word, line->arguments)
     {
         LOB_TRY(lob_past_put_word(to, word->valuestring, name, error));
     }
-    fputc('\n', to);
+    lob_text_add(to, "\n", 1);
     return LOB_OK;
 }
 
 lob_status lob_past_report_lines(char **text, const lob_past_report *report, const char *name,
                                  lob_error *error)
 {
-    size_t size = 0;
+    lob_text to = {NULL};
     lob_status st = LOB_OK;
+    for (int i = 0; i < report->line_count && st == LOB_OK; i++)
+        st = put_line(&to, &report->lines[i], name, error);
     *text = NULL;
-    FILE *const to = open_memstream(text, &size);
-    for (int i = 0; to && i < report->line_count && st == LOB_OK; i++)
-        st = put_line(to, &report->lines[i], name, error);
-    const bool whole = to && !ferror(to);
-    if ((!to || fclose(to) != 0 || !whole) && st == LOB_OK)
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
     if (st != LOB_OK) {
-        free(*text);
-        *text = NULL;
+        lob_text_free(&to);
+        return st;
     }
-    return st;
+    *text = lob_text_take(&to);
+    return *text ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
 }

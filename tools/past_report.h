@@ -2,12 +2,12 @@
 #ifndef LOB_PAST_REPORT_H
 #define LOB_PAST_REPORT_H
 
+#include "tools/batch_text.h"
 #include "volumes/status.h"
 
 #include <cjson/cJSON.h>
 
 #include <stddef.h>
-#include <stdio.h>
 
 enum { LOB_PAST_MAX_BYTES = 64 << 20 };
 
@@ -64,8 +64,8 @@ void lob_past_report_free(lob_past_report *report);
 lob_status lob_past_report_lines(char **text, const lob_past_report *report, const char *name,
                                  lob_error *error);
 
-/* A word of such a line, quoted where it has to be, after a blank. Returns LOB_OK, LOB_EDATA (it
- * holds a control character) or LOB_ENOMEM. */
-lob_status lob_past_put_word(FILE *to, const char *word, const char *name, lob_error *error);
+/* Add a word of such a line, quoted where it has to be, after a blank. Returns LOB_OK or LOB_EDATA
+ * (it holds a control character). */
+lob_status lob_past_put_word(lob_text *to, const char *word, const char *name, lob_error *error);
 
 #endif
