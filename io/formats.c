@@ -221,7 +221,7 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
 {
     if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
     return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
-                         "%s: %lld frames are written to NIfTI files alone", path,
+                         "%s: a %s file holds one frame, and there are %lld", path, format->name,
                          (long long)volume->frames);
 }
 

@@ -410,7 +410,5 @@ lob_status lob_hdf5_write(const lob_volume *volume, const lob_location *where,
         lob_fail(error, st, "%s: the HDF5 writer ended early: %s", where->path,
                  lob_status_text(st));
     }
-    if (st == LOB_OK) return lob_output_commit(&output, error);
-    lob_output_abort(&output);
-    return st;
+    return lob_output_end(&output, st, error);
 }

@@ -18,8 +18,8 @@ enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
 
 typedef struct {
     int64_t frame;      /* time frame to read, from 0; or LOB_FRAME_UNSAID, LOB_FRAME_NONE; or
-                           LOB_FRAME_ALL, of NIfTI, where the volume holds all if there are several
-                         */
+                           LOB_FRAME_ALL: the volume holds all if there are several, and the format
+                           reads them together, as NIfTI, NRRD and MetaImage do */
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* that decompress HDF5's chunks; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
@@ -89,10 +89,10 @@ typedef struct {
 lob_write_options lob_write_defaults(void);
 
 /*
- * Write a volume; one that holds all frames as NIfTI alone. The suffix chooses the format: .nii
- * .nii.gz .hdr .img (and both with .gz) .h5 .hdf5 .png. The carried header is used when it is of
- * that format's family, else one is made from the geometry. The same volume and options give the
- * same bytes at any thread count.
+ * Write a volume; one that holds all frames as NIfTI, NRRD or MetaImage. The suffix chooses the
+ * format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5 .png. The
+ * carried header is used when it is of that format's family, else one is made from the geometry.
+ * The same volume and options give the same bytes at any thread count.
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
  * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,

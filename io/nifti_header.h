@@ -166,6 +166,9 @@ void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, co
 void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
                         lob_file_info *info);
 
+/* Seconds from one frame to the next; 0 where the header does not say. */
+double lob_nifti_frame_step_s(const lob_nifti *header);
+
 /* What a new header is to say. */
 typedef struct {
     const lob_volume *volume; /* data may be NULL unless labels */

@@ -54,7 +54,7 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
     if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
     const int64_t plane = volume->dims.nx * volume->dims.ny * bytes;
-    const int64_t frames = volume->frame == LOB_FRAME_ALL ? volume->frames : 1;
+    const int64_t frames = lob_frames_held(volume);
     const int64_t voxels = plane * volume->dims.nz;
     *w = (whole){(const unsigned char *)volume->data + frame * voxels, own, plane, voxels * frames,
                  (int)(volume->channels / frames)};

@@ -271,9 +271,7 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     }
     png_destroy_write_struct(&png, &info);
     free(row);
-    if (st == LOB_OK) return lob_output_commit(&output, error);
-    lob_output_abort(&output);
-    return st;
+    return lob_output_end(&output, st, error);
 }
 
 static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)

@@ -187,6 +187,35 @@ static lob_status find_existing(lob_recipe_job *job, bool *skip)
                     found, missing);
 }
 
+/* Give the file of an input a row in the store, if this is not the first time that it is read. */
+static lob_status note_second_read(lob_recipe_job *job, int i, int f)
+{
+    const lob_line_file *const file = &job->lines[i].line.files[f];
+    lob_stored *row = lob_store_find(&job->store, file->path);
+    bool again = false;
+    if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) return LOB_OK;
+    for (int k = 0; k <= i && !row; k++)
+        for (int g = 0; g < (k < i ? job->lines[k].line.file_count : f); g++) {
+            const lob_line_file *const other = &job->lines[k].line.files[g];
+            if (!other->is_output && strcmp(other->path, file->path) == 0) again = true;
+        }
+    if (!row && again) {
+        row = lob_store_add(&job->store, file->path, -1);
+        if (!row) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+    }
+    if (row) row->last = i;
+    return LOB_OK;
+}
+
+static lob_status note_second_reads(lob_recipe_job *job)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++)
+            st = note_second_read(job, i, f);
+    return st;
+}
+
 static lob_status check_names(lob_recipe_job *job)
 {
     lob_status st = LOB_OK;
@@ -208,6 +237,7 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
     if (st == LOB_OK && job->run->skip_existing) st = find_existing(job, skip);
     if (st != LOB_OK || *skip) return st;
     st = check_names(job);
+    if (st == LOB_OK) st = note_second_reads(job);
     for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
         const lob_stored *const row = &job->store.rows[i];
         if (row->last < 0 && row->name[1] != '_')

@@ -2,6 +2,7 @@
 #include "tools/recipe_job.h"
 
 #include "tools/commands.h"
+#include "tools/session_outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,12 +115,10 @@ static lob_status run_line(lob_recipe_job *job, int i)
     return l->line.status;
 }
 
-lob_status lob_recipe_job_run(lob_recipe_job *job)
+static lob_status run_lines(lob_recipe_job *job)
 {
-    /* a device that is missing is found before any work */
-    lob_status st = job->run->device_wanted ? lob_session_device(job->run) : LOB_OK;
+    lob_status st = lob_session_cancelled(job->run);
     bool differ = false;
-    if (st == LOB_OK) st = lob_session_cancelled(job->run);
     cJSON_AddArrayToObject(job->run->results, "lines");
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
         st = run_line(job, i);
@@ -127,6 +126,24 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
         if (st == LOB_EDIFFER) st = LOB_OK;
     }
     return st == LOB_OK && differ ? LOB_EDIFFER : st;
+}
+
+lob_status lob_recipe_job_run(lob_recipe_job *job)
+{
+    lob_session *const run = job->run;
+    const int notes = cJSON_GetArraySize(run->notes);
+    /* a device that is missing is found before any work */
+    lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
+    if (st == LOB_OK) st = run_lines(job);
+    if (st != LOB_ENOMEM || !job->store.has_kept) return st;
+
+    lob_outputs_forget(run);
+    for (int k = 0; k < job->store.count; k++) lob_store_drop(&job->store, &job->store.rows[k]);
+    while (cJSON_GetArraySize(run->notes) > notes) cJSON_DeleteItemFromArray(run->notes, notes);
+    cJSON_DeleteItemFromObjectCaseSensitive(run->results, "lines");
+    run->error = (lob_error){.text = ""};
+    job->store.keeps_no_files = true;
+    return run_lines(job);
 }
 
 /* ---- printing ---- */

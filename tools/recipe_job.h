@@ -54,7 +54,8 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
 
 /*
  * Run the lines of a job that has been checked; the first that fails ends it. A line whose volumes
- * differ (LOB_EDIFFER) does not fail.
+ * differ (LOB_EDIFFER) does not fail. What several lines read is read once, where memory allows;
+ * when it then is too scarce for a line, they all run again, and each reads for itself.
  *
  * Returns LOB_OK, LOB_EDIFFER or the status of the line that failed, with the text in run->error.
  */

@@ -86,6 +86,7 @@ lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data
     out->dims = like->dims;
     out->channels = channels;
     out->geometry = like->geometry;
+    out->frame_step_s = like->frame_step_s;
     *data = NULL;
     return LOB_OK;
 }

@@ -378,6 +378,7 @@ NO_FRAME = [
     ("the first of two to compare", ["compare", "bad.nii", "seeds.nii.gz", "--values"]),
     ("a mask to cut in", [*CUT, "--mask", "bad.nii"]),
     ("supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "bad.nii"]),
+    ("instances", ["compare", "--instances", "seeds.nii.gz", "bad.nii"]),
     ("the image of supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", "bad.nii"]),
 ]
 
@@ -426,6 +427,9 @@ REFUSED_SUPERVOXELS = [
     ("labels of another size", OTHER, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("negative labels", scan_array() - 500, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("labels of two channels", channels(2), ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("instances of another size", OTHER, ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("true instances that are not whole", ONES * np.float32(0.5), ["compare", "--instances", "bad.nii", "seeds.nii"], "bad.nii"),
+    ("instances of two channels", channels(2), ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
     ("no supervoxel", ONES * 0, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii: there is no supervoxel"),
     ("an image of another size", OTHER, [*MEASURE, "--image", "bad.nii"], "bad.nii"),
     ("an image of too many channels", channels(70), [*MEASURE, "--image", "bad.nii"], "bad.nii: has 70 channels; at most 64"),
