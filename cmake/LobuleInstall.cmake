@@ -6,6 +6,9 @@ include(CMakePackageConfigHelpers)
 set_target_properties(lobule_shared PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+if(SKBUILD) # a wheel has no links: one file
+    set_target_properties(lobule_shared PROPERTIES VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endif()
 install(TARGETS ${lobule_installed} EXPORT lobule-targets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(TARGET lobule_program)
