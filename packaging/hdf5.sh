@@ -10,12 +10,12 @@ rm -rf "$work"
 mkdir -p "$work/lists/partial" "$work/source"
 
 # The machine's own list of sources, with deb-src in place of deb; nothing outside of FOLDER changes.
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
     [ -f "$file" ] || continue
     case $file in
     *.sources) sed -n 's/^Types: .*/Types: deb-src/p; /^\(URIs\|Suites\|Components\|Signed-By\):/p; /^$/p' "$file" ;;
-    *.list) sed -n "s/^deb \(.*[ /]$release[ -].*\)/deb-src \1/p" "$file" >>"$work/all.list" ;;
+    *.list) sed -n "s/^deb \(.*[ /]${release}[ -].*\)/deb-src \1/p" "$file" >>"$work/all.list" ;;
     esac
 done | awk -v RS= -v release="$release" '$0 ~ "Suites:.*" release && $0 ~ "Components:.*main" { print $0 "\n" }' >"$work/all.sources"
 find "$work" -maxdepth 1 -name 'all.*' -empty -delete
