@@ -314,6 +314,15 @@ def test_the_page_s_examples_run(tmp_path, monkeypatch):
         exec(compile(block, "docs/python.md", "exec"), known)
 
 
+def test_the_readme_s_example_runs(case, monkeypatch):
+    monkeypatch.chdir(case)
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python")[1].split("## ")[0]
+    lines = re.findall(r"^ {4}(.+)$", section, re.M)
+    assert len(lines) == 2
+    exec("\n".join(lines), known := {})
+    assert known["labels"].shape == (48, 40, 24)
+
+
 def test_the_table_of_calls(tmp_path):
     """Each row of "Beside other packages": ours takes no more lines, runs, and says the same."""
     rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (\S+) \|$", PAGE, re.M)
