@@ -13,6 +13,16 @@ install(TARGETS ${lobule_installed} EXPORT lobule-targets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(TARGET lobule_program)
     install(TARGETS lobule_program RUNTIME COMPONENT runtime)
+
+    # Commands as modules of 3D Slicer, in a folder that holds nothing else: it runs all that is there.
+    set(slicer_folder ${CMAKE_INSTALL_LIBEXECDIR}/lobule/slicer)
+    file(RELATIVE_PATH way /prefix/${slicer_folder} /prefix/${CMAKE_INSTALL_BINDIR})
+    foreach(command segment growcut components supervoxels filter labels)
+        configure_file(packaging/slicer/module.in slicer/lobule_${command} @ONLY)
+        install(PROGRAMS ${PROJECT_BINARY_DIR}/slicer/lobule_${command} DESTINATION ${slicer_folder}
+            COMPONENT runtime)
+    endforeach()
+
     install(DIRECTORY recipes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/recipes COMPONENT runtime)
     if(NOT CMAKE_CROSSCOMPILING)
         install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}
