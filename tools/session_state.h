@@ -106,6 +106,7 @@ typedef struct lob_session {
     /* the progress bar */
     const char *doing;
     bool bar, bar_shown;
+    bool tags; /* progress goes to standard output, as 3D Slicer reads it */
     double bar_time_s;
 } lob_session;
 
