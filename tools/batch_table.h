@@ -6,6 +6,7 @@
  *     FOLDER/status.tsv           the status table
  *     FOLDER/regions.tsv          all region tables of the scans, one below the other
  *     FOLDER/summary.json         lob_batch_summary as JSON
+ *     FOLDER/page.html            all of it to look at (tools/batch_page.h)
  *     FOLDER/recipe.txt           the recipe, as it was read or typed after "--"
  *     FOLDER/reports/SCAN.json    the report of a scan, as `lobule run --report` writes it
  *     FOLDER/tables/SCAN.2.tsv    what line 2 would have printed for a table named "-"

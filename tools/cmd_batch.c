@@ -1,6 +1,7 @@
 /* lobule batch: a recipe over many scans, in one process or in shards. */
 #include "io/file.h"
 #include "tools/batch_merge.h"
+#include "tools/batch_page.h"
 #include "tools/batch_text.h"
 #include "tools/batch_work.h"
 #include "tools/commands.h"
@@ -15,8 +16,8 @@
 typedef struct {
     lob_words words;
     const char *images, *out, *log, *shard;
-    int jobs;
-    bool resume, fail_fast, merge;
+    int jobs, pictures;
+    bool resume, fail_fast, merge, page;
 
     char *const *line; /* what stands behind "--"; NULL: nothing does */
     int line_count;
@@ -211,8 +212,19 @@ static void plan_work(lob_work_plan *plan, const lob_session *s, const settings 
     if (plan->memory < plan->jobs) plan->memory = plan->jobs;
 }
 
-static lob_status finish(lob_session *s, lob_batch *batch, const lob_batch_summary *summary,
-                         const char *folder)
+static lob_status write_page(lob_session *s, const settings *set, const lob_batch_table *table,
+                             const lob_batch_summary *summary, const char *folder)
+{
+    const lob_page_options options = {
+        .threads = s->context.threads, .max_memory = s->max_memory, .pictures = set->pictures};
+    const double start_s = lob_clock_s();
+    const lob_status st = lob_batch_page_write(folder, table, summary, &options, &s->error);
+    lob_session_stage(s, "page", start_s);
+    return st;
+}
+
+static lob_status finish(lob_session *s, const settings *set, lob_batch *batch,
+                         const lob_batch_summary *summary, const char *folder)
 {
     const lob_batch_plan *const plan = &batch->plan;
     const char **const names = calloc((size_t)plan->count + 1, sizeof *names);
@@ -225,6 +237,9 @@ static lob_status finish(lob_session *s, lob_batch *batch, const lob_batch_summa
     free(names);
     if (st != LOB_OK) return st;
     st = lob_batch_end_write(&table, summary, folder, &s->error);
+    const bool is_whole = strcmp(folder, batch->folder) == 0; /* no shard */
+    if (st == LOB_OK && is_whole && lob_session_cancelled(s) == LOB_OK)
+        st = write_page(s, set, &table, summary, folder);
     lob_batch_table_free(&table);
     return st;
 }
@@ -252,7 +267,7 @@ static lob_status work_in(lob_session *s, const settings *set, lob_batch *batch,
     const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
     const lob_error reason = s->error;
     if (st != LOB_OK && st != LOB_ECANCEL) return st;
-    const lob_status written = finish(s, batch, &summary, folder);
+    const lob_status written = finish(s, set, batch, &summary, folder);
     if (!s->quiet) lob_batch_summary_print(&summary, stderr);
     if (st == LOB_OK) return written;
     s->error = reason;
@@ -310,16 +325,37 @@ static lob_status merge(lob_session *s, const settings *set)
         return lob_fail(&s->error, LOB_EARG,
                         "--merge takes one word, the folder of --log: lobule batch --merge FOLDER");
     LOB_TRY(lob_batch_merge(&table, &summary, &worst, set->words.word[0], &s->error));
+    const lob_status paged = write_page(s, set, &table, &summary, set->words.word[0]);
     lob_batch_table_free(&table);
+    LOB_TRY(paged);
     if (!s->quiet) lob_batch_summary_print(&summary, stderr);
     lob_status status = LOB_OK;
     while (worst != 0 && status < LOB_ECANCEL && lob_status_exit_code(status) != worst) status++;
     return conclude(s, set->words.word[0], status);
 }
 
+/* The page of a batch that is there already. */
+static lob_status page_again(lob_session *s, const settings *set)
+{
+    lob_batch_table table;
+    if (set->words.count != 1 || set->line || set->images || set->shard || set->merge)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--page takes one word, the folder of --log: lobule batch --page FOLDER");
+    const char *const folder = set->words.word[0];
+    char *const path = lob_path_in(folder, LOB_BATCH_STATUS_FILE);
+    if (!path) return lob_session_no_memory(s, folder);
+    lob_status st = lob_batch_table_read(&table, path, &s->error);
+    free(path);
+    if (st != LOB_OK) return st;
+    st = write_page(s, set, &table, NULL, folder);
+    lob_batch_table_free(&table);
+    return st;
+}
+
 static lob_status work(lob_session *s, settings *set)
 {
     lob_status worst = LOB_OK;
+    if (set->page) return page_again(s, set);
     if (set->merge) return merge(s, set);
     LOB_TRY(sort_words(s, set));
     char *const folder = usual_folder(set);
@@ -338,7 +374,7 @@ static lob_status work(lob_session *s, settings *set)
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.jobs = 0};
+    settings set = {.jobs = 0, .pictures = LOB_PAGE_PICTURES};
     const lob_option rows[] = {
         OPERAND_WORDS("WORD", &set.words,
                       "RECIPE (a file, or the name of one that is installed), MANIFEST.tsv, and "
@@ -356,9 +392,10 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_TEXT("shard", &set.shard, "I/N",
                  "do the I-th of N parts; left out in a task of a Slurm array: its own"),
         OPT_FLAG("merge", &set.merge, "join the tables of shards in the folder that is named"),
-        OPT_INT(
-            "jobs", &set.jobs, "N", 1, 4096,
-            "scans at a time; left out: as many as threads, one more, and one more for each GPU"),
+        OPT_FLAG("page", &set.page, "write the page of the batch in the folder that is named anew"),
+        OPT_INT("pictures", &set.pictures, "N", 0, 100000, "scans that get a picture on the page"),
+        OPT_INT("jobs", &set.jobs, "N", 1, 4096,
+                "scans at a time; left out: one more than threads, and one more for each GPU"),
     };
     lob_session s;
     int own = 0;
@@ -386,8 +423,9 @@ const lob_command lob_command_batch = {
         "One scan that fails does not stop the others (--fail-fast does). The status table has a "
         "row a scan: state, exit code, message, seconds by stage, voxels, labels, checksums. "
         "Beside it are the report of each scan, one table of all regions (from the tables that "
-        "lines write; --table - makes one for this alone), and a summary. What commands print is "
-        "left out.\n"
+        "lines write; --table - makes one for this alone), a summary, and page.html: failures "
+        "first, then scans whose volumes are far from the others', lack a label or are more in "
+        "doubt, with a picture of each. What commands print is left out.\n"
         "Rows are written as scans end. After a crash, a kill or Ctrl-C, --resume skips the scans "
         "that are done where the recipe's line, the inputs (by size and time, or else SHA-256) and "
         "the outputs' sizes are the same, and does the others again.\n"
@@ -399,7 +437,8 @@ const lob_command lob_command_batch = {
         "failed; 75 only if all that failed may be tried again.",
     .examples = "lobule batch liver.recipe scans.tsv\n"
                 "lobule batch scans.tsv -- components {image} -o {out} --above 100 --table -\n"
-                "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume",
+                "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume\n"
+                "lobule batch --page scans.batch",
     .compares = true,
     .run = run,
     .runs_others = true,

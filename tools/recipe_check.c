@@ -122,8 +122,8 @@ static lob_status check_file_output(lob_recipe_job *job, int i, const lob_line_f
 static lob_status check_own_files(lob_recipe_job *job, const lob_line_file *file)
 {
     const lob_line_file own[] = {
-        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false},
-        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false},
+        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false, NULL},
+        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false, NULL},
     };
     for (size_t k = 0; k < LOB_COUNT(own); k++) {
         bool touch = false;

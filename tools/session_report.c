@@ -7,9 +7,11 @@
 #include "volumes/utf8.h"
 #include "volumes/version.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 char *lob_json_print(const cJSON *value)
 {
@@ -211,6 +213,8 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
     for (int i = 0; i < s->argc; i++)
         cJSON_AddItemToArray(arguments, cJSON_CreateString(s->argv[i]));
+    char folder[PATH_MAX]; /* where relative names begin */
+    if (getcwd(folder, sizeof folder)) cJSON_AddStringToObject(report, "folder", folder);
     cJSON_AddStringToObject(report, "started", s->started);
 
     cJSON *end = cJSON_AddObjectToObject(report, "outcome");
