@@ -189,6 +189,20 @@ typedef struct {
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
 
+/*
+ * Header, extender and extensions of an output, malloc'ed; NULL when there is no memory.
+ *
+ *   largest  in  of labels; see lob_nifti_largest
+ *   pair     in  the voxels go to a file of their own
+ */
+unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
+                                   const lob_volume *volume, int64_t largest, bool pair,
+                                   const lob_write_options *options);
+
+/* The largest of labels, at most 2^53. Returns LOB_OK, or LOB_EDATA where voxels are no labels. */
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+                             lob_error *error);
+
 /* The format's name, lob_header.format of the headers that these functions understand. */
 extern const char lob_nifti_name[];
 

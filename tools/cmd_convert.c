@@ -199,7 +199,7 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.frame = -1, .channel = -1, .type = -1, .level = 6};
+    settings set = {.frame = -1, .channel = -1, .type = -1, .level = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
@@ -221,7 +221,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
-        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works"),
+        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works; left out: 6, in HDF5 1"),
     };
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;

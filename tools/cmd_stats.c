@@ -3,7 +3,6 @@
 #include "tools/grid.h"
 #include "tools/region_table.h"
 #include "tools/table_file.h"
-#include "volumes/labels.h"
 
 #include <stdlib.h>
 
@@ -35,10 +34,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_grid_match(s, &w->labels, set->labels, &w->image, set->image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, &w->labels, set->labels);
-    if (st != LOB_OK) return st;
-    const int64_t stored = lob_voxel_bytes(&w->labels);
-    st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
-    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
+    if (st == LOB_OK) st = lob_grid_dense(s, &w->labels, &w->set, set->labels);
     return st;
 }
 

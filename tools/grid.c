@@ -133,6 +133,14 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
     return st;
 }
 
+lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
+{
+    const int64_t stored = lob_voxel_bytes(labels);
+    LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
+    lob_session_give(s, stored - lob_voxel_bytes(labels));
+    return LOB_OK;
+}
+
 void lob_grid_drop(lob_session *s, lob_volume *volume)
 {
     lob_session_give(s, lob_voxel_bytes(volume));

@@ -4,6 +4,7 @@
 #define LOB_GRID_H
 
 #include "tools/session.h"
+#include "volumes/labels.h"
 
 /* The words of --slices; lob_grid_slice_axis takes their index. */
 #define LOB_GRID_SLICES "axial|coronal|sagittal|x|y|z"
@@ -47,6 +48,9 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
 
 /* LOB_OK if a volume has one channel, else LOB_EDATA. */
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);
+
+/* lob_labels_dense of an input, whose memory is given back where labels take fewer bytes. */
+lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path);
 
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);

@@ -33,7 +33,11 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
         .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
     if (lob_session_checking(s)) return lob_session_checked(s);
     if (lob_session_is_stored(s, path)) return lob_line_read(s, out, path, frame, true);
-    return read_volume(s, out, path, &options, &info);
+    lob_status st = LOB_OK;
+    if (lob_line_read_kept(s, &st, out, path, frame)) return st;
+    st = read_volume(s, out, path, &options, &info);
+    if (st == LOB_OK) lob_line_keep(s, out, path, &info);
+    return st;
 }
 
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
@@ -66,6 +70,7 @@ void lob_session_forget(lob_session *s)
     lob_sums_drop(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
+    if (s->command->line) lob_store_drop_files(s->command->line->store);
     lob_session_give(s, s->held - lob_session_stored_bytes(s));
 }
 

@@ -131,6 +131,23 @@ def h5_file(fill, inside=""):
     return make
 
 
+def tiff_file(change):
+    """Two pages of one pixel each, the last directory's link at the end."""
+
+    def directory(at):
+        entries = [(256, 1), (257, 1), (258, 8), (259, 1), (262, 1), (273, 8), (278, 1), (279, 1)]
+        body = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in entries)
+        return struct.pack("<H", len(entries)) + body + struct.pack("<I", at)
+
+    def make(folder):
+        one = directory(0)
+        raw = b"II*\0" + struct.pack("<I", 10) + b"\7\0" + directory(10 + len(one)) + one
+        (folder / "bad.tif").write_bytes(change(raw))
+        return "bad.tif"
+
+    return make
+
+
 def h5_truncated(folder):
     with h5py.File(folder / "whole.h5", "w") as file:
         file["raw"] = scan_array()
@@ -176,6 +193,8 @@ BROKEN = [
     ("a link to nowhere", dangling, 66, ""),
     ("no such file", lambda folder: "bad.nii", 66, ""),
     ("several frames", saved(np.zeros((*SHAPE, 3), np.int16)), 65, "--frame"),
+    ("half a TIFF", tiff_file(lambda raw: raw[: len(raw) // 2]), 65, ""),
+    ("TIFF whose chain of pages is a circle", tiff_file(lambda raw: raw[:-4] + raw[4:8]), 65, ""),
     ("half an HDF5 file", h5_truncated, 65, ""),
     ("HDF5 without a data set", h5_file(lambda file: file.create_group("empty")), 65, ""),
     ("no such data set", h5_file(lambda file: file.create_dataset("raw", data=scan_array()), ":/nope"), 65, "nope"),
@@ -381,6 +400,7 @@ FRAME_NEEDED = [
     ("labels to compare", ["compare", "seeds.nii.gz", "bad.nii"]),
     ("the first of two to compare", ["compare", "bad.nii", "seeds.nii.gz", "--values"]),
     ("supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "bad.nii"]),
+    ("instances", ["compare", "--instances", "seeds.nii.gz", "bad.nii"]),
     ("the image of supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", "bad.nii"]),
 ]
 
@@ -435,6 +455,9 @@ REFUSED_SUPERVOXELS = [
     ("labels of another size", OTHER, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("negative labels", scan_array() - 500, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("labels of two channels", channels(2), ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("instances of another size", OTHER, ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("true instances that are not whole", ONES * np.float32(0.5), ["compare", "--instances", "bad.nii", "seeds.nii"], "bad.nii"),
+    ("instances of two channels", channels(2), ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
     ("no supervoxel", ONES * 0, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii: there is no supervoxel"),
     ("an image of another size", OTHER, [*MEASURE, "--image", "bad.nii"], "bad.nii"),
     ("an image of too many channels", channels(70), [*MEASURE, "--image", "bad.nii"], "bad.nii: has 70 channels; at most 64"),

@@ -5,12 +5,12 @@ import os
 
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, contents, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, cases, contents, good, load, lobule, save
 from scipy import ndimage
 from skimage.segmentation import expand_labels
 from test_nrrd import segmentation
 
-CASES = int(os.environ.get("LOBULE_LABELS_CASES", "40"))
+CASES = int(os.environ.get("LOBULE_LABELS_CASES", len(cases(40))))
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (23, 19, 11), (1, 1, 1), (31, 29, 2), (40, 17, 13)]
 SPACINGS = [(1, 1, 1), (1, 1, 1), (0.75, 0.75, 2.5), (2, 1, 0.5)]
 

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "io/format.h"
-#include "tests/unit/nifti_files.h"
+#include "tests/unit/nifti_made.h"
 
 #include <stdio.h>
 #include <zlib.h>
