@@ -2,6 +2,8 @@
 # Build the wheel in a root of an older Debian, so that machines with an older C library take it:
 # the tag is that of the release (bullseye: manylinux_2_31). Then test it here too.
 # usage: old_wheel.sh [RELEASE]   (default: bullseye). As root, or where mmdebstrap works as a user.
+#
+#   LOBULE_MIRROR=URI   where its packages come from (default: what mmdebstrap takes for it)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 release=${1:-bullseye}
@@ -28,7 +30,7 @@ mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
     --customize-hook="[ ! -f $certificates ] || upload $certificates $certificates" \
     --customize-hook="$build" \
     --customize-hook="sync-out /build/build/wheel $out" \
-    "$release" /dev/null
+    "$release" /dev/null ${LOBULE_MIRROR:+"$LOBULE_MIRROR"}
 wheel=$(echo "$out"/lobule-*.whl)
 python3 -m venv "$out/env"
 "$out/env/bin/pip" install -q "$wheel"
