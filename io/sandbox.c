@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -70,6 +73,11 @@ static void keep_only(int pipe_fd, int keep)
 
 static void enter_child(int pipe_fd, int keep, pid_t parent)
 {
+#ifdef __GLIBC__
+    /* Buffers of some MB come and go: pages that are kept need not be cleared again. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);

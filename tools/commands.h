@@ -5,6 +5,7 @@
 #include "tools/session.h"
 
 extern const lob_command lob_command_appearance;
+extern const lob_command lob_command_batch;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
@@ -20,6 +21,7 @@ extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
+extern const lob_command lob_command_repeat;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
 extern const lob_command lob_command_segment;
