@@ -4,12 +4,13 @@
 # libraries they do without. Nothing that Lobule reads is lost.
 # usage: libraries.sh FOLDER   (afterwards FOLDER/lib and FOLDER/include; what is there is kept)
 #
-#   LOBULE_TIFF_RELEASE=NAME   release whose libtiff is taken, where this one's is older than 4.5
+#   LOBULE_SOURCE_RELEASE=NAME   release whose sources are taken (default: this machine's); libtiff has
+#                                to be 4.5 or later
 set -euo pipefail
 prefix=$(realpath -m "$1")
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# fetch NAME RELEASE: unpack a package's sources into $work/source. The machine's own list of sources
+# fetch NAME: unpack a package's sources into $work/source. The machine's own list of sources
 # is taken, with deb-src in place of deb; nothing outside of FOLDER changes.
 fetch() {
     work=$prefix/work
@@ -22,7 +23,7 @@ fetch() {
     find /etc/apt -maxdepth 2 -name '*.list' -exec cat {} + |
         sed -n "s/^deb \(\[.*\] \)*\([^ ]*\) ${release} .*main.*/deb-src \1\2 ${release} main/p" >"$work/parts/all.list"
     find "$work/parts" -empty -delete
-    sed -i "s/\b${release}\b/$2/g" "$work"/parts/*
+    sed -i "s/\b${release}\b/${LOBULE_SOURCE_RELEASE:-$release}/g" "$work"/parts/*
     local apt=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/parts" -o "Dir::State::lists=$work/lists"
         -o "Dir::Cache=$work" -o APT::Sandbox::User=)
     apt-get "${apt[@]}" update -qq
@@ -48,13 +49,13 @@ make_static() {
 }
 
 [ -f "$prefix/lib/libhdf5.a" ] || {
-    fetch hdf5 "$release"
+    fetch hdf5
     make_static -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
         -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF \
         -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF
 }
 [ -f "$prefix/lib/libtiff.a" ] || {
-    fetch tiff "${LOBULE_TIFF_RELEASE:-$release}"
+    fetch tiff
     make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
         -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
 }

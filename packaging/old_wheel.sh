@@ -3,7 +3,7 @@
 # the tag is that of the release (bullseye: manylinux_2_31). Then test it here too.
 # usage: old_wheel.sh [RELEASE]   (default: bullseye). As root, or where mmdebstrap works as a user.
 #
-#   LOBULE_TIFF_RELEASE=NAME   see libraries.sh (default: bookworm)
+#   LOBULE_SOURCE_RELEASE=NAME   see libraries.sh (default: bookworm)
 #   LOBULE_MIRROR=URI   where its packages come from (default: what mmdebstrap takes for it)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,7 +23,7 @@ python3 -m venv /tools && /tools/bin/pip install -q --upgrade pip && /tools/bin/
 PATH=/tools/bin:$PATH packaging/wheel.sh
 BUILD
 # shellcheck disable=SC2016  # mmdebstrap fills in the folder
-build='chroot "$1" env HOME=/root LOBULE_TIFF_RELEASE="${LOBULE_TIFF_RELEASE:-bookworm}" sh /root/build.sh'
+build='chroot "$1" env HOME=/root LOBULE_SOURCE_RELEASE="${LOBULE_SOURCE_RELEASE:-bookworm}" sh /root/build.sh'
 bundle=/etc/ssl/certs/ca-certificates.crt certificates=()
 [ ! -f $bundle ] || certificates=("--customize-hook=upload $bundle $bundle")
 mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
