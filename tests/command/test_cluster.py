@@ -22,6 +22,10 @@ SNAKEMAKE = next(filter(None, [shutil.which("snakemake", path=str(Path(sys.execu
                                shutil.which("snakemake")]), None)
 
 
+# What is tested here are files around the program: one build is enough.
+pytestmark = pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="run in the optimised build")
+
+
 @pytest.fixture
 def study(tmp_path):
     """Twelve scans, a recipe, and what the batch makes of them without a cluster."""
@@ -170,7 +174,7 @@ def test_slurm_array_of_shards(study, slurm):
 # ---- Snakemake ----
 
 
-@pytest.mark.skipif(not SNAKEMAKE, reason="no snakemake; pip install snakemake")
+@pytest.mark.skipif(not SNAKEMAKE, reason="no Snakemake: LOBULE_CLUSTER=yes ./run test installs it")
 def test_snakemake_workflow(study):
     folder, made = study
     lobule = busy_once(folder, 'case "$*" in *--shard\\ 3/4*) true ;; *) false ;; esac')
