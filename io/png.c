@@ -285,9 +285,7 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     const double start_s = lob_clock_s();
     st = compress_image(&s, image, path);
     *compress_s += lob_clock_s() - start_s - s.write_s;
-    if (st == LOB_OK) return lob_output_commit(&output, error);
-    lob_output_abort(&output);
-    return st;
+    return lob_output_end(&output, st, error);
 }
 
 static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)

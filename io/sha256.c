@@ -1,8 +1,11 @@
 /* SHA-256 of files, by libcrypto. */
 #include "io/sha256.h"
 
+#include "io/libraries.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,4 +76,9 @@ bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT])
     close(sum->fd);
     free(sum);
     return done;
+}
+
+const char *lob_sha256_version(void)
+{
+    return OpenSSL_version(OPENSSL_VERSION);
 }

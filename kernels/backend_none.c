@@ -62,6 +62,7 @@ GIVES(void *, lob_device_stream, NULL)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_wait, lob_device *device)
+FAILS(lob_device_wait_stream, lob_device *device, void *stream)
 
 lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,

@@ -11,6 +11,7 @@ extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
 extern const lob_command lob_command_crop;
+extern const lob_command lob_command_doctor;
 extern const lob_command lob_command_filter;
 extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;

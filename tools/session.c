@@ -73,8 +73,13 @@ static int on_progress(void *user, double done)
     lob_session *s = user;
     if (stopped_by) return 1;
     const double now = lob_clock_s();
-    if (!s->bar || now - s->bar_time_s < 0.1) return 0;
+    if ((!s->bar && !s->tags) || now - s->bar_time_s < 0.1) return 0;
     s->bar_time_s = now;
+    if (s->tags) {
+        printf("<filter-progress>%.3f</filter-progress>\n", done);
+        fflush(stdout);
+        return 0;
+    }
     s->bar_shown = true;
 
     char cells[CELLS + 1];
@@ -180,6 +185,9 @@ static void fill_common(lob_session *s)
             "report", &s->report_path, LOB_FILE_OTHER,
             "write what was done as JSON: inputs, options, results, times; an older report is "
             "replaced"),
+        OPT_FLAG("provenance", &s->provenance,
+                 "write into NIfTI outputs how they were made: version, command line, inputs with "
+                 "SHA-256"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
         OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
@@ -220,7 +228,7 @@ static void print_version(FILE *to, const lob_manual *manual)
 }
 
 /* What a command can print about itself, by the option that asks for it: that of the common ones,
- * and those by which the build makes man pages and completion. */
+ * those by which the build makes man pages and completion, and that of 3D Slicer. */
 static const struct {
     const char *ask;
     lob_manual_fn *print;
@@ -228,6 +236,7 @@ static const struct {
     {"help",          lob_print_help},
     {"version",       print_version },
     {"man",           lob_print_man },
+    {"xml",           lob_print_xml },
     {"complete-bash", lob_print_bash},
     {"complete-zsh",  lob_print_zsh },
     {"complete-fish", lob_print_fish},
@@ -270,7 +279,9 @@ static lob_status prepare(lob_session *s, bool *skip)
                                .max_memory = s->max_memory,
                                .progress = on_progress,
                                .user = s};
-    s->bar = !s->quiet && !lob_session_part(s) && isatty(STDERR_FILENO);
+    const char *const how = getenv("LOBULE_PROGRESS");
+    s->tags = how && strcmp(how, "tags") == 0;
+    s->bar = !s->quiet && !s->tags && !lob_session_part(s) && isatty(STDERR_FILENO);
     s->inputs = cJSON_CreateArray();
     s->outputs = cJSON_CreateArray();
     s->notes = cJSON_CreateArray();
@@ -328,7 +339,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
-    const bool silent = command->line ? st != LOB_OK || command->line->checking : command->part != NULL;
+    const bool silent =
+        command->line ? st != LOB_OK || command->line->checking : command->part != NULL;
     if (!silent && (st != LOB_OK || (skip && !s->quiet))) print_line(s, s->error.text);
     if (command->line) lob_line_end(s, st, NULL);
     release(s);

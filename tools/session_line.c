@@ -53,6 +53,7 @@ void lob_line_inherit(lob_session *s)
     s->force = run->force || (run->skip_existing && s->command->line->checking);
     s->quiet = run->quiet;
     s->verbose = run->verbose;
+    s->provenance = run->provenance;
 }
 
 static lob_status check_stored(lob_session *s, const lob_option *row, const char *path)
@@ -353,9 +354,11 @@ void lob_line_end(lob_session *s, lob_status status, cJSON *report)
     line->report = report;
     if (s->most_held > run->most_held) run->most_held = s->most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
-    if (failed)
+    if (failed) {
         lob_fail(&run->error, status, "%s: %s: %.800s", line->place, s->command->name,
                  s->error.text);
-    else if (!line->checking)
+    } else if (!line->checking) {
+        if (s->provenance) lob_sums_end(s); /* of inputs, for the outputs of later lines */
         hand_over(run, s, line->place);
+    }
 }

@@ -53,9 +53,7 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    const int64_t together = v->frame == LOB_FRAME_ALL ? v->frames : 1;
-    const int64_t channels = v->channels / together;
-    cJSON_AddNumberToObject(file, "channels", (double)channels);
+    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / lob_frames_held(v)));
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     if (v->frame == LOB_FRAME_ALL)
         cJSON_AddStringToObject(file, "frame", "all");
@@ -266,16 +264,11 @@ lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *erro
     char *text = report ? lob_json_print(report) : NULL;
     if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
 
-    lob_output out;
-    lob_status st = lob_output_begin(&out, s->report_path, true, error);
-    if (st == LOB_OK) {
-        st = lob_output_write(&out, text, strlen(text), error);
-        if (st == LOB_OK) st = lob_output_write(&out, "\n", 1, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
-    }
+    const lob_output_part parts[] = {
+        {text, strlen(text)},
+        {"\n", 1           }
+    };
+    const lob_status st = lob_output_whole(s->report_path, true, parts, LOB_COUNT(parts), error);
     free(text);
     return st;
 }

@@ -45,6 +45,8 @@ typedef struct {
     char *files[2];   /* as lob_files_of names them */
     lob_sha256 *of[2];
     cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
+    bool ended;  /* text has been filled in; of is NULL */
+    char text[2][LOB_SHA256_TEXT];
 } lob_session_sum;
 
 /* The files of an output. */
@@ -65,7 +67,7 @@ typedef struct lob_session {
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, skip_existing, quiet, verbose;
+    bool force, skip_existing, quiet, verbose, provenance;
     const char *report_path;
     bool help, version;
 
@@ -104,6 +106,7 @@ typedef struct lob_session {
     /* the progress bar */
     const char *doing;
     bool bar, bar_shown;
+    bool tags; /* progress goes to standard output, as 3D Slicer reads it */
     double bar_time_s;
 } lob_session;
 

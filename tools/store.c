@@ -81,7 +81,7 @@ static void copy_bytes(unsigned char *to, const unsigned char *from, int64_t byt
 
 int64_t lob_store_frames(const lob_stored *row)
 {
-    return row->volume.frame == LOB_FRAME_ALL ? row->volume.frames : 1;
+    return lob_frames_held(&row->volume);
 }
 
 lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,

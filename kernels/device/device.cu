@@ -395,6 +395,20 @@ void *lob_device_stream(const lob_device *device)
     return device->stream;
 }
 
+lob_status lob_device_wait_stream(lob_device *device, void *stream, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    cudaEvent_t given;
+    LOB_CUDA(cudaEventCreateWithFlags(&given, cudaEventDisableTiming));
+    lob_status st =
+        lob_device_check(cudaEventRecord(given, (cudaStream_t)stream), "cudaEventRecord", error);
+    if (st == LOB_OK)
+        st = lob_device_check(cudaStreamWaitEvent(device->stream, given, 0), "cudaStreamWaitEvent",
+                              error);
+    (void)cudaEventDestroy(given); /* freed once the stream is past it */
+    return st;
+}
+
 lob_status lob_device_wait(lob_device *device, lob_error *error)
 {
     LOB_TRY(lob_device_enter(device, error));

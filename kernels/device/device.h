@@ -80,6 +80,17 @@ lob_device_traffic lob_device_traffic_of(const lob_device *device);
  */
 void *lob_device_stream(const lob_device *device);
 
+/*
+ * Let the device's stream wait for what another stream of the same GPU has been given so far:
+ * arrays that another program part still writes can then be passed to a call.
+ *
+ *   stream  in  a cudaStream_t, or CUDA's numbers for the default streams: 1 the legacy one, 2 that
+ *               of the calling thread
+ *
+ * Does not wait itself. Returns LOB_OK or LOB_EDEVICE.
+ */
+lob_status lob_device_wait_stream(lob_device *device, void *stream, lob_error *error);
+
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */
 lob_status lob_device_wait(lob_device *device, lob_error *error);
 

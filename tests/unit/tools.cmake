@@ -1,6 +1,7 @@
 lobule_unit_test(test_options test_options.c
     ${PROJECT_SOURCE_DIR}/tools/options.c
-    ${PROJECT_SOURCE_DIR}/tools/options_help.c)
+    ${PROJECT_SOURCE_DIR}/tools/options_help.c
+    ${PROJECT_SOURCE_DIR}/tools/options_values.c)
 
 lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/number_text.c)
 
