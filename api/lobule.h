@@ -90,5 +90,6 @@
 #include "kernels/measures/measures.h"
 #include "kernels/measures/partition.h"
 #include "kernels/phantom/phantom.h"
+#include "kernels/regions/shapes.h"
 
 #endif

@@ -20,8 +20,8 @@ lob_write_options lob_write_defaults(void)
 }
 
 /* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
-static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nrrd,
-                                            &lob_format_meta, &lob_format_nifti};
+static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png,  &lob_format_nrrd,
+                                            &lob_format_meta, &lob_format_tiff, &lob_format_nifti};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -110,6 +110,16 @@ void lob_files_free(char *files[2])
     files[0] = files[1] = NULL;
 }
 
+bool lob_keeps_names(const char *path)
+{
+    lob_location where;
+    const lob_format *const format =
+        lob_location_of(&where, path) == LOB_OK ? format_of_name(&where) : NULL;
+    const bool keeps = format && format->keeps_names && format->keeps_names(where.file);
+    lob_location_free(&where);
+    return keeps;
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;
@@ -148,8 +158,9 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
     return lob_fail(error, LOB_EDATA, "%s: is %s", path,
-                    file->size ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5 or PNG"
-                               : "empty");
+                    file->size
+                        ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
+                        : "empty");
 }
 
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
@@ -224,7 +235,7 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
 {
     if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
     return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
-                         "%s: a %s file holds one frame, and there are %lld", path, format->name,
+                         "%s: %s holds one frame, not %lld frames", path, format->name,
                          (long long)volume->frames);
 }
 

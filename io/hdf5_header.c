@@ -131,6 +131,9 @@ static bool take_nifti(lob_volume *out, const unsigned char *bytes, size_t n,
     if (near) {
         out->header = v.header;
         v.header = (lob_header){0};
+        out->names = v.names;
+        v.names = (lob_label_names){0};
+        out->frame_step_s = v.frame_step_s;
     }
     lob_volume_free(&v);
     return near;

@@ -305,8 +305,9 @@ static void make_nifti(lob_hdf5_target *t)
     stored.inter = 0.0;
     const bool labels =
         t->options->labels && lob_nifti_largest(&largest, t->volume, "", NULL) == LOB_OK;
-    const lob_nifti_plan plan = {&stored, labels, false, t->options->strip_extensions, largest};
-    t->nifti = lob_nifti_make_head(&t->nifti_bytes, &type, &plan);
+    lob_write_options options = *t->options;
+    options.labels = labels;
+    t->nifti = lob_nifti_make_head(&t->nifti_bytes, &type, &stored, largest, false, &options);
     if (t->nifti_bytes <= LOB_HDF5_MAX_NIFTI) return;
     free(t->nifti);
     t->nifti = NULL;

@@ -30,14 +30,6 @@ static bool carries_header(const lob_volume *v)
            (v->header.size == LOB_NIFTI1_BYTES || v->header.size == LOB_NIFTI2_BYTES);
 }
 
-size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan)
-{
-    const lob_header *h = &plan->volume->header;
-    if (plan->strip_extensions || !carries_header(plan->volume)) return 0;
-    if (h->extensions_size <= LOB_NIFTI_EXTENDER) return 0;
-    return (h->extensions_size - LOB_NIFTI_EXTENDER + 15) / 16 * 16;
-}
-
 /* Numbers of a voxel, in each frame, that are stored apart. */
 static int64_t vectors_of(const lob_volume *v, const lob_nifti_type *type)
 {
@@ -159,10 +151,9 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     put_geometry(header, v);
     lob_nifti_put_int(header, LOB_NIFTI_datatype, 0, type->code);
     lob_nifti_put_int(header, LOB_NIFTI_bitpix, 0, (int64_t)(8 * type->bytes));
-    lob_nifti_put_int(header, LOB_NIFTI_vox_offset, 0,
-                      plan->pair ? 0
-                                 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER +
-                                             lob_nifti_extension_bytes(plan)));
+    lob_nifti_put_int(
+        header, LOB_NIFTI_vox_offset, 0,
+        plan->pair ? 0 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER + plan->extension_bytes));
     lob_nifti_put_text(header, LOB_NIFTI_descrip, "lobule " LOB_VERSION);
     if (plan->labels)
         put_label_fields(header, plan->largest_label);

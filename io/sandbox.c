@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,7 +64,9 @@ static void keep_only(int pipe_fd, int keep)
     dup2(high, OUT);
     if (kept >= 0) dup2(kept, LOB_SANDBOX_KEPT);
     const int first = kept >= 0 ? LOB_SANDBOX_KEPT + 1 : OUT + 1;
-    if (close_range((unsigned)first, ~0U, 0) == 0) return;
+#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
+    if (syscall(__NR_close_range, (unsigned)first, ~0U, 0) == 0) return;
+#endif
     const long max_fd = sysconf(_SC_OPEN_MAX);
     for (int fd = first; fd < max_fd && fd < 65536; fd++) close(fd);
 }

@@ -1,5 +1,4 @@
 /* lobule convert: the same volume in another format or voxel type. */
-#include "io/nrrd.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "tools/label_names_option.h"
@@ -187,7 +186,7 @@ static lob_status convert(lob_session *s, const settings *set)
     options.level = set->level;
     if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
     if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
-        !lob_is_segmentation_name(set->out))
+        !lob_keeps_names(set->out))
         lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
     if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
     lob_volume_free(&volume);

@@ -140,6 +140,7 @@ class lob_volume(Structure):
         ("header", lob_header),
         ("frames", c_int64),
         ("frame", c_int64),
+        ("frame_step_s", c_double),
         ("names", lob_label_names),
     ]
 
@@ -958,6 +959,64 @@ class lob_maxima_output(Structure):
     ]
 
 
+LOB_INSTANCES_MATCH = 1
+LOB_INSTANCES_SPLIT = 2
+LOB_INSTANCES_MERGE = 4
+LOB_INSTANCES_THRESHOLDS = 10
+
+
+class lob_instances_pair(Structure):
+    _fields_ = [
+        ("truth", c_int32),
+        ("label", c_int32),
+        ("marks", c_int32),
+        ("common", c_int64),
+    ]
+
+
+class lob_instances(Structure):
+    _fields_ = [
+        ("truth_count", c_int64),
+        ("label_count", c_int64),
+        ("truth_voxels", c_void_p),
+        ("label_voxels", c_void_p),
+        ("pairs", POINTER(lob_instances_pair)),
+        ("pair_count", c_int64),
+    ]
+
+
+class lob_instances_at(Structure):
+    _fields_ = [
+        ("percent", c_int),
+        ("matched", c_int64),
+        ("extra", c_int64),
+        ("missed", c_int64),
+        ("precision", c_double),
+        ("recall", c_double),
+        ("f1", c_double),
+        ("average_precision", c_double),
+        ("matched_iou", c_double),
+        ("panoptic_quality", c_double),
+    ]
+
+
+class lob_instances_scores(Structure):
+    _fields_ = [
+        ("truths", c_int64),
+        ("labels", c_int64),
+        ("splits", c_int64),
+        ("merges", c_int64),
+        ("rand_error", c_double),
+        ("rand_precision", c_double),
+        ("rand_recall", c_double),
+        ("voi_split", c_double),
+        ("voi_merge", c_double),
+        ("voi_split_inside", c_double),
+        ("voi_merge_inside", c_double),
+        ("at", lob_instances_at * LOB_INSTANCES_THRESHOLDS),
+    ]
+
+
 class lob_overlap(Structure):
     _fields_ = [
         ("label", c_int32),
@@ -1198,6 +1257,10 @@ FUNCTIONS = {
     "lob_maxima_defaults": (lob_maxima_options, []),
     "lob_maxima_output_free": (None, [POINTER(lob_maxima_output)]),
     "lob_maxima_cpu": (c_int, [POINTER(lob_maxima_output), POINTER(lob_maxima_input), POINTER(lob_maxima_options), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_instances_count": (c_int, [POINTER(lob_instances), POINTER(lob_volume), c_int64, POINTER(lob_volume), c_int64, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_instances_score": (c_int, [POINTER(lob_instances_scores), POINTER(lob_instances)]),
+    "lob_instances_iou": (c_double, [POINTER(lob_instances), POINTER(lob_instances_pair)]),
+    "lob_instances_free": (None, [POINTER(lob_instances)]),
     "lob_compare_labels": (c_int, [POINTER(POINTER(lob_overlap)), c_void_p, c_void_p, POINTER(lob_volume), c_char_p, POINTER(lob_volume), c_char_p, c_int, POINTER(lob_context), POINTER(lob_error)]),
     "lob_partition_measure": (c_int, [POINTER(lob_partition), POINTER(lob_partition_input), POINTER(lob_partition_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_phantom_defaults": (lob_phantom_options, [c_int]),
