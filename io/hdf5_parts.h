@@ -147,10 +147,10 @@ bool lob_hdf5_parent(char parent[LOB_HDF5_PATH], const char *path, const char *l
 /* hdf5_values.c: what is small. */
 
 /* Numbers of a data set, at most max of them; -1 when it holds none, or more. */
-int lob_hdf5_numbers(double *values, int max, hid_t set);
+int lob_hdf5_numbers(double *out, int max, hid_t set);
 
 /* The same of an attribute. */
-int lob_hdf5_attribute(double *values, int max, hid_t object, const char *name);
+int lob_hdf5_attribute(double *out, int max, hid_t object, const char *name);
 
 /*
  * Text of an attribute of at most 64 KiB, malloc'ed; NULL when there is none. Several strings are

@@ -27,18 +27,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-static const char *const seeds[] = {
+static const char setups[] =
     "<SpimData><SequenceDescription><ViewSetups><ViewSetup><id>0</id><voxelSize><unit>um</unit>"
-    "<size>0.25 0.5 "
-    "2.0</size></voxelSize></ViewSetup></ViewSetups></SequenceDescription></SpimData>",
-    "<ViewRegistrations><ViewRegistration timepoint=\"0\" setup=\"1\"><ViewTransform "
-    "type=\"affine\">"
-    "<affine>1 0 0 5 0 1 0 6 0 0 1 7</affine></ViewTransform><ViewTransform "
-    "type=\"affine\"><affine>0 "
-    "-1e2 0 0 200 0 0 0 0 0 4e2 0</affine></ViewTransform></ViewRegistration></ViewRegistrations>",
-    "<ViewSetup/><ViewSetup ><id> 1 "
-    "</id><voxelSize/></ViewSetup><ViewSetups><ViewSetup><id>nan</id>",
-};
+    "<size>0.25 0.5 2.0</size></voxelSize></ViewSetup></ViewSetups></SequenceDescription>"
+    "</SpimData>";
+static const char registrations[] =
+    "<ViewRegistrations><ViewRegistration timepoint=\"0\" setup=\"1\"><ViewTransform type=\"a\">"
+    "<affine>1 0 0 5 0 1 0 6 0 0 1 7</affine></ViewTransform><ViewTransform type=\"affine\">"
+    "<affine>0 -1e2 0 0 200 0 0 0 0 0 4e2 0</affine></ViewTransform></ViewRegistration>"
+    "</ViewRegistrations>";
+static const char odd[] =
+    "<ViewSetup/><ViewSetup ><id> 1 </id><voxelSize/></ViewSetup><id>nan</id>";
+static const char *const seeds[] = {setups, registrations, odd};
 
 size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
 {
