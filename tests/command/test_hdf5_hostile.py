@@ -101,3 +101,14 @@ def test_damage_to_any_layout(tmp_path, name):
         assert done.returncode in (0, 65, 75), done.stderr
         if done.returncode and not sanitized:  # it reports the HDF5 library's own faults
             assert_one_line(done, done.returncode, "hurt.h5")
+
+
+@pytest.mark.skipif(h5py.version.hdf5_version_tuple < (2, 0, 0), reason="this h5py writes no newer format")
+def test_a_newer_format_may_be_the_reason(tmp_path):
+    """HDF5 2's newest form of chunks is unknown to HDF5 1: the line says so, and what writes it."""
+    with h5py.File(tmp_path / "new.h5", "w", libver="latest") as file:
+        file.create_dataset("raw", data=np.arange(720, dtype="u2").reshape(8, 9, 10), chunks=(4, 3, 5), compression="gzip")
+    for inside in ("", ":/raw"):
+        done = lobule("convert", f"{tmp_path / 'new.h5'}{inside}", tmp_path / "out.nii", "--force")
+        if done.returncode:  # HDF5 2 reads it
+            assert_one_line(done, 65, "raw", "newer format", "libver='latest'")
