@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    const char *image, *labels, *table, *name;
+    const char *image, *labels, *table, *name, *columns;
     int frame, channel;
 } settings;
 
@@ -83,9 +83,12 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .scan = set->name,
         .labels = w->set.values,
         .geometry = &w->labels.geometry,
+        .dims = w->labels.dims,
         .fine = &fine,
         .slope = w->image.slope,
         .inter = w->image.inter,
+        .columns = set->columns,
+        .in = &in,
     };
     return lob_region_table_write(s, &table, set->table);
 }
@@ -94,6 +97,7 @@ static lob_status stats(lob_session *s, const settings *set)
 {
     work w = {lob_volume_empty(), lob_volume_empty(), {0}, NULL, NULL};
     lob_status st = lob_table_check(s, set->table, set->name);
+    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
     if (st == LOB_OK) st = measure(s, set, &w);
@@ -116,6 +120,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
                    "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
         OPT_SCAN_NAME(&set.name),
+        OPT_REGION_COLUMNS(&set.columns),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
