@@ -145,9 +145,22 @@ const lob_command lob_command_stats = {
         "sd are good to a 2^32nd of the image's range. As TSV the first row holds these names and "
         "n/a stands for what is missing, as CSV nothing does; as JSON it is an array of objects, "
         "and null. TSV and CSV have up to 7 significant digits, JSON has all.\n"
+        "--columns chooses others, in its order: words for columns, or basic (those above), shape "
+        "(all that come of the labels alone) and all. "
+        "diameter: equivalent_diameter_mm, of the ball of the same volume; extent: voxels over "
+        "those of the bounding box; axes, directions: lengths of the ellipsoid of the same second "
+        "moments and its axes in the world, RAS+; elongation, flatness: first over second axis, "
+        "second over third; surface: surface_mm2 by Crofton's formula; sphericity: the ball's "
+        "surface over it; euler: euler_number of voxels joined at corners; feret: "
+        "feret_diameter_mm, the largest distance between two faces; hull, solidity: "
+        "hull_volume_mm3 of the voxels as boxes, and volume over it; slices: slices across z that "
+        "hold the region, their mean and largest area, and the largest one's z; neighbours: labels "
+        "that share a face; percentiles: p5, p25, median, p75, p95. In a volume with a side of one "
+        "voxel areas take the place of volumes: perimeter_mm, circularity, hull_area_mm2.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
-                "lobule stats scan.nii.gz labels.nii.gz --table regions.json",
+                "lobule stats scan.nii.gz labels.nii.gz --table regions.json\n"
+                "lobule stats scan.nii.gz labels.nii.gz --columns volume,sphericity,median",
     .result = "labels",
     .result_text = "labels measured",
     .run = run,
