@@ -60,6 +60,10 @@ typedef struct {
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
+    int level;       /* of gzip where the caller names none; 0: the usual one */
+
+    /* Does a file of this name hold names of labels? NULL: none does. */
+    bool (*keeps_names)(const char *file);
 
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,

@@ -305,11 +305,19 @@ static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
 static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
                                        ".img",    ".img.gz", NULL};
 
+/* All files do, in an extension of the header. */
+static bool any_name(const char *file)
+{
+    (void)file;
+    return true;
+}
+
 const lob_format lob_format_nifti = {
     .name = lob_nifti_name,
     .suffixes = suffixes,
     .sniff = lob_nifti_sniff,
     .all_frames = true,
+    .keeps_names = any_name,
     .read = nifti_read,
     .write = lob_nifti_write,
     .open_planes = nifti_open_planes,

@@ -2,6 +2,7 @@
 #include "io/nifti_files.h"
 
 #include "io/gzip.h"
+#include "io/nifti_extensions.h"
 #include "io/nifti_pair.h"
 
 #include <limits.h>
@@ -267,6 +268,10 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
     }
     lob_nifti_geometry(&out->geometry, h, from->header_path, info);
     st = keep_header(&out->header, h, from, info, error);
+    /* names are those of whole numbers in one channel; a scan keeps what it carries */
+    if (st == LOB_OK && lob_type_of(out->type)->is_integer && h->type->channels == 1 &&
+        lob_nifti_names(&out->names, &out->header) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels' names", where->path);
     if (st != LOB_OK) return st;
     lob_info_add_file(info, from->header);
     if (from->image != from->header && !options->header_only) lob_info_add_file(info, from->image);

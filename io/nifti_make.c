@@ -11,16 +11,8 @@
 #define FIELD(name, why) LOB_NIFTI_##name,
 static const lob_nifti_field label_fields[] = {LOB_NIFTI_LABEL_FIELDS(FIELD)};
 static const lob_nifti_field data_fields[] = {LOB_NIFTI_DATA_FIELDS(FIELD)};
+static const lob_nifti_field grid_fields[] = {LOB_NIFTI_GRID_FIELDS(FIELD)};
 #undef FIELD
-
-/* What a volume on another grid than its header's changes besides. */
-static const lob_nifti_field grid_fields[] = {
-    LOB_NIFTI_pixdim,         LOB_NIFTI_xyzt_units, LOB_NIFTI_qform_code, LOB_NIFTI_sform_code,
-    LOB_NIFTI_quatern_b,      LOB_NIFTI_quatern_c,  LOB_NIFTI_quatern_d,  LOB_NIFTI_qoffset_x,
-    LOB_NIFTI_qoffset_y,      LOB_NIFTI_qoffset_z,  LOB_NIFTI_srow_x,     LOB_NIFTI_srow_y,
-    LOB_NIFTI_srow_z,         LOB_NIFTI_slice_code, LOB_NIFTI_slice_end,  LOB_NIFTI_slice_start,
-    LOB_NIFTI_slice_duration,
-};
 
 enum { NIFTI1_SIDE = INT16_MAX };
 
@@ -28,14 +20,6 @@ static bool carries_header(const lob_volume *v)
 {
     return v->header.format && strcmp(v->header.format, lob_nifti_name) == 0 && v->header.bytes &&
            (v->header.size == LOB_NIFTI1_BYTES || v->header.size == LOB_NIFTI2_BYTES);
-}
-
-size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan)
-{
-    const lob_header *h = &plan->volume->header;
-    if (plan->strip_extensions || !carries_header(plan->volume)) return 0;
-    if (h->extensions_size <= LOB_NIFTI_EXTENDER) return 0;
-    return (h->extensions_size - LOB_NIFTI_EXTENDER + 15) / 16 * 16;
 }
 
 /* Numbers of a voxel, in each frame, that are stored apart. */
@@ -159,10 +143,9 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     put_geometry(header, v);
     lob_nifti_put_int(header, LOB_NIFTI_datatype, 0, type->code);
     lob_nifti_put_int(header, LOB_NIFTI_bitpix, 0, (int64_t)(8 * type->bytes));
-    lob_nifti_put_int(header, LOB_NIFTI_vox_offset, 0,
-                      plan->pair ? 0
-                                 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER +
-                                             lob_nifti_extension_bytes(plan)));
+    lob_nifti_put_int(
+        header, LOB_NIFTI_vox_offset, 0,
+        plan->pair ? 0 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER + plan->extension_bytes));
     lob_nifti_put_text(header, LOB_NIFTI_descrip, "lobule " LOB_VERSION);
     if (plan->labels)
         put_label_fields(header, plan->largest_label);

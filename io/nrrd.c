@@ -297,6 +297,7 @@ const lob_format lob_format_nrrd = {
     .sniff = sniff,
     .read = read_nrrd,
     .all_frames = true,
+    .keeps_names = lob_is_segmentation_name,
     .write = lob_nrrd_write,
     .holds = holds,
     .check = lob_nrrd_check,

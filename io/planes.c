@@ -302,8 +302,8 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     if (st != LOB_OK) return st;
     lob_plane_writer *w = new_writer(volume, path);
     if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
-    const lob_write_options chosen = lob_sane_write_options(options, &w->compress_s);
     const lob_format *format = lob_format_of_name(&w->where, error);
+    const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
     st = LOB_EARG;
     if (format && format->begin_planes)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);

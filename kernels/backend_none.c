@@ -42,6 +42,16 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
 
 void lob_device_close(lob_device *device) {}
 
+int lob_device_count(void)
+{
+    return 0;
+}
+
+void lob_device_identity(char text[LOB_DEVICE_IDENTITY], int n)
+{
+    text[0] = '\0';
+}
+
 GIVES(const char *, lob_device_name, "none")
 GIVES(int, lob_device_number, -1)
 GIVES(int, lob_device_capability, 0)

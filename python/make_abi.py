@@ -71,7 +71,7 @@ class Writer:
         if isinstance(node, c_ast.ArrayDecl):
             return f"{self.type_of(node.type)} * {self.number(node.dim)}"
         if isinstance(node, c_ast.FuncDecl):
-            return "CFUNCTYPE(%s)" % ", ".join([self.type_of(node.type), *self.arguments(node)])
+            return f"CFUNCTYPE({', '.join([self.type_of(node.type), *self.arguments(node)])})"
         return self.pointer(node)
 
     def pointer(self, node):

@@ -6,6 +6,7 @@
  *     FOLDER/status.tsv           the status table
  *     FOLDER/regions.tsv          all region tables of the scans, one below the other
  *     FOLDER/summary.json         lob_batch_summary as JSON
+ *     FOLDER/page.html            all of it to look at (tools/batch_page.h)
  *     FOLDER/recipe.txt           the recipe, as it was read or typed after "--"
  *     FOLDER/reports/SCAN.json    the report of a scan, as `lobule run --report` writes it
  *     FOLDER/tables/SCAN.2.tsv    what line 2 would have printed for a table named "-"
@@ -38,7 +39,7 @@
  *                 content, role, SHA-256, bytes, time of change, path, separated by blanks
  *     inputs      the files that were read, likewise
  *     key         SHA-256 of the recipe's lines with the scan's values in their places
- *     report      path of its report, relative to the folder of the status table
+ *     report      path of its report, relative to FOLDER, of a shard too
  *
  * A resumed batch skips a scan that is done where the key is the same, each output is there with
  * the same number of bytes, and each input has the same number of bytes and time of change or,
@@ -140,6 +141,10 @@ typedef struct {
  */
 lob_status lob_batch_table_read(lob_batch_table *out, const char *path, lob_error *error);
 
+/* The same of the bytes of such a file; path is for messages. */
+lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
+                                 const char *path, lob_error *error);
+
 void lob_batch_table_free(lob_batch_table *table);
 
 /* Free what a row holds and leave it without a scan. */
@@ -187,6 +192,9 @@ typedef struct {
     int64_t peak_memory_bytes;        /* largest resident size of the process */
     int64_t max_memory;               /* the limit that was given, or 0 */
 } lob_batch_summary;
+
+/* Rates, shares, bottleneck and peak memory, from the counts and times that are there. */
+void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s);
 
 /* The summary as the JSON text of summary.json; malloc'ed, NULL without memory. */
 char *lob_batch_summary_json(const lob_batch_summary *summary);

@@ -27,7 +27,7 @@ typedef struct {
     bool supervoxels;
     const char *image;
     lob_size tolerance;
-    int slices;
+    int slices, frame;
 } settings;
 
 typedef enum { LABELS, VALUES, INSTANCES, SUPERVOXELS } kind;
@@ -144,12 +144,15 @@ typedef struct {
 
 static lob_status read_inputs(lob_session *s, const settings *set, inputs *in)
 {
-    lob_status st = lob_session_read(s, &in->a, set->a, LOB_FRAME_NONE);
-    if (st == LOB_OK) st = lob_session_read(s, &in->b, set->b, LOB_FRAME_NONE);
+    lob_status st = lob_grid_read_frame(s, &in->a, set->a, set->frame);
+    if (st == LOB_OK) st = lob_grid_read_frame(s, &in->b, set->b, set->frame);
+    if (st == LOB_OK && set->frame > 0 && in->a.frames == 1 && in->b.frames == 1)
+        st = lob_fail(&s->error, LOB_EDATA, "%s and %s: have one frame, so there is no frame %d",
+                      set->a, set->b, set->frame);
     if (st == LOB_OK) compare_fields(s, &in->a, &in->b);
     if (st == LOB_OK) st = lob_grid_match(s, &in->b, set->b, &in->a, set->a);
     if (st != LOB_OK || !set->image) return st;
-    st = lob_session_read(s, &in->image, set->image, LOB_FRAME_NONE);
+    st = lob_grid_read_frame(s, &in->image, set->image, set->frame);
     if (st == LOB_OK) st = lob_grid_match(s, &in->image, set->image, &in->b, set->b);
     if (st == LOB_OK && in->image.channels > LOB_LEVELS_MAX_CHANNELS)
         st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; at most %d are measured",
@@ -232,7 +235,7 @@ static lob_status compare(lob_session *s, const settings *set)
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.tolerance = {.value = INFINITY}, .slices = -1};
+    settings set = {.frame = -1, .tolerance = {.value = INFINITY}, .slices = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("A", &set.a, LOB_FILE_LABELS, "one volume, usually the truth",
                       .required = true),
@@ -260,6 +263,8 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
                    "with --supervoxels: they were made slice by slice, so slices have no faces in "
                    "common"),
+        OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
+                "time frame, from 0, of each volume that has several"),
         OPT_FLAG("strict", &set.strict, "end with 1 if a voxel that is compared differs"),
         OPT_FLAG("json", &set.json, "print JSON instead of a table"),
     };

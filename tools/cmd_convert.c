@@ -1,5 +1,4 @@
 /* lobule convert: the same volume in another format or voxel type. */
-#include "io/nrrd.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "tools/label_names_option.h"
@@ -187,7 +186,7 @@ static lob_status convert(lob_session *s, const settings *set)
     options.level = set->level;
     if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
     if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
-        !lob_is_segmentation_name(set->out))
+        !lob_keeps_names(set->out))
         lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
     if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
     lob_volume_free(&volume);
@@ -200,7 +199,7 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.frame = -1, .channel = -1, .type = -1, .level = 6};
+    settings set = {.frame = -1, .channel = -1, .type = -1, .level = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
@@ -222,7 +221,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
-        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works"),
+        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works; left out: 6, in HDF5 1"),
     };
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
@@ -234,12 +233,10 @@ const lob_command lob_command_convert = {
     .summary = "write a volume in another format or voxel type",
     .description =
         "Without --type, voxels, scale and header are written as they were read, as far as the "
-        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD and MetaImage. "
-        "With "
-        "--type, the values are kept: an integer type must hold "
-        "every value exactly, a real type rounds real values to its digits, and a note says how "
-        "many, but must hold whole numbers exactly. A voxel that does not fit ends the command "
-        "with exit code 65, unless "
+        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD, MetaImage and "
+        "HDF5. With --type, the values are kept: an integer type must hold every value exactly, a "
+        "real type rounds real values to its digits, and a note says how many, but must hold whole "
+        "numbers exactly. A voxel that does not fit ends the command with exit code 65, unless "
         "--lossy is given.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"

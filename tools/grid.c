@@ -2,6 +2,7 @@
 #include "tools/grid.h"
 
 #include "io/png.h"
+#include "tools/session_line.h"
 #include "volumes/crop.h"
 #include "volumes/reorient.h"
 
@@ -197,6 +198,16 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
         st = lob_grid_empty_mask(s, path);
     lob_grid_drop(s, &v);
     return st;
+}
+
+lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame)
+{
+    lob_volume header = lob_volume_empty();
+    if (frame < 0) return lob_session_read(s, out, path, LOB_FRAME_UNSAID);
+    if (!lob_session_is_stored(s, path) && lob_session_peek(s, &header, path) && header.frames == 1)
+        frame = 0;
+    lob_volume_free(&header);
+    return lob_session_read(s, out, path, frame);
 }
 
 lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,

@@ -82,6 +82,12 @@ void lob_grid_show_mask(lob_volume *mask, const char *path);
 /* The message for a mask without a voxel inside. Returns LOB_EDATA. */
 lob_status lob_grid_empty_mask(lob_session *s, const char *path);
 
+/*
+ * lob_session_read of a frame of one of several volumes: where a file holds a single frame, that is
+ * read, whichever is asked for. frame < 0: none is.
+ */
+lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame);
+
 /* Is there such a channel, from 0? -1 stands for all. Returns LOB_OK or LOB_EDATA. */
 lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
                                 const char *path);

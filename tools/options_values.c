@@ -229,10 +229,13 @@ static lob_status take_device(lob_error *error, const lob_option *row, const cha
     const bool numbered = text[n] == ':';
     const bool known = (n == 4 && !numbered && strncmp(text, "auto", n) == 0) ||
                        (n == 3 && !numbered && strncmp(text, "cpu", n) == 0) ||
+                       (n == 3 && !numbered && strncmp(text, "all", n) == 0) ||
                        (n == 4 && strncmp(text, "cuda", n) == 0);
     if (!known) return refuse(error, row, text, "is not one of auto, cpu, cuda, cuda:N");
     memcpy(device.backend, text, n);
-    if (numbered) {
+    if (strcmp(text, "all") == 0 || strcmp(text, "cuda:all") == 0) {
+        device.index = LOB_ALL_DEVICES;
+    } else if (numbered) {
         const char *digits = text + n + 1;
         const size_t length = strspn(digits, "0123456789");
         if (length == 0 || length > 4 || digits[length] != '\0')
@@ -380,6 +383,8 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
         const lob_device_choice *device = row->target;
         if (device->index > 0)
             snprintf(text, size, "%s:%d", device->backend, device->index);
+        else if (device->index < 0 && strcmp(device->backend, "all") != 0)
+            snprintf(text, size, "%s:all", device->backend);
         else
             snprintf(text, size, "%s", device->backend);
         break;

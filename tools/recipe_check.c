@@ -122,8 +122,8 @@ static lob_status check_file_output(lob_recipe_job *job, int i, const lob_line_f
 static lob_status check_own_files(lob_recipe_job *job, const lob_line_file *file)
 {
     const lob_line_file own[] = {
-        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false},
-        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false},
+        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false, NULL},
+        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false, NULL},
     };
     for (size_t k = 0; k < LOB_COUNT(own); k++) {
         bool touch = false;
@@ -229,14 +229,17 @@ static lob_status check_names(lob_recipe_job *job)
     return st;
 }
 
-lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
+lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
     lob_status st = LOB_OK;
     *skip = false;
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = check_options(&job->lines[i]);
-    if (st == LOB_OK && job->run->skip_existing) st = find_existing(job, skip);
-    if (st != LOB_OK || *skip) return st;
-    st = check_names(job);
+    return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
+}
+
+lob_status lob_recipe_job_check_files(lob_recipe_job *job)
+{
+    lob_status st = check_names(job);
     if (st == LOB_OK) st = note_second_reads(job);
     for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
         const lob_stored *const row = &job->store.rows[i];
@@ -245,4 +248,10 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
                              job->lines[row->made].place, row->name);
     }
     return st;
+}
+
+lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
+{
+    const lob_status st = lob_recipe_job_check_options(job, skip);
+    return st == LOB_OK && !*skip ? lob_recipe_job_check_files(job) : st;
 }

@@ -64,6 +64,33 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
     return st;
 }
 
+/* Bytes of a word that stay before `word`; -1: it is another. */
+static int bytes_before(const char *text, const char *word)
+{
+    const size_t n = strlen(text), end = strlen(word);
+    if (n < end || strcmp(text + n - end, word) != 0) return -1;
+    return n == end || text[n - end - 1] == '=' ? (int)(n - end) : -1;
+}
+
+bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
+{
+    size_t bytes = ((size_t)line->word_count + 1) * sizeof(char *);
+    for (int w = 0; w < line->word_count; w++) bytes += strlen(line->words[w]) + strlen(by) + 1;
+    char **const words = malloc(bytes);
+    if (!words) return false;
+    char *to = (char *)(words + line->word_count + 1);
+    for (int w = 0; w < line->word_count; w++) {
+        const int before = bytes_before(line->words[w], word);
+        words[w] = to;
+        to = stpcpy(to, line->words[w]) + 1;
+        if (before >= 0) to = stpcpy(words[w] + before, by) + 1;
+    }
+    words[line->word_count] = NULL;
+    free(line->words);
+    line->words = words;
+    return true;
+}
+
 void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {

@@ -10,6 +10,11 @@
 /* Where there is one channel its column is "value", else they are "value_0", "value_1", ... */
 typedef char value_name[24];
 
+static int64_t rows_of(const lob_region_table *t)
+{
+    return t->frames > 0 ? t->count * t->frames : t->count;
+}
+
 /* A table being written: its columns, and what was measured for them. */
 typedef struct {
     const lob_region_table *table;
@@ -21,7 +26,7 @@ typedef struct {
     lob_region_border *border;
     lob_region_slices *slices;
     lob_region_hull *hulls;
-    double *percentiles;
+    double *percentiles; /* of each frame one after the other */
     int64_t *neighbours;
 } writing;
 
@@ -42,6 +47,21 @@ static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lo
     return LOB_OK;
 }
 
+static lob_status measure_percentiles(lob_session *s, double *out, const lob_region_table *t)
+{
+    const size_t bytes = (size_t)lob_dims_voxels(t->dims) * lob_type_of(t->in->image->type)->bytes;
+    lob_volume one = *t->in->image;
+    lob_regions_input in = *t->in;
+    in.image = &one;
+    one.channels = 1;
+    for (int64_t f = 0; f < rows_of(t) / t->count; f++) {
+        one.data = (unsigned char *)t->in->image->data + (size_t)f * bytes;
+        LOB_TRY(lob_regions_percentiles(out + f * t->count * LOB_PERCENTILES, t->regions, &in,
+                                        &s->context, &s->error));
+    }
+    return LOB_OK;
+}
+
 static lob_status measure_need(lob_session *s, writing *w, int need)
 {
     const lob_region_table *const t = w->table;
@@ -57,7 +77,7 @@ static lob_status measure_need(lob_session *s, writing *w, int need)
     case LOB_COLUMN_HULL:
         return lob_regions_hulls(w->hulls, t->regions, t->in, &w->frame, context, error);
     case LOB_COLUMN_PERCENTILES:
-        return lob_regions_percentiles(w->percentiles, t->regions, t->in, context, error);
+        return measure_percentiles(s, w->percentiles, t);
     default:
         return count_neighbours(s, w->neighbours, t);
     }
@@ -89,8 +109,9 @@ static lob_status measure_needs(lob_session *s, writing *w, const char *path)
     for (size_t i = 0; i < LOB_COUNT(rows) && count > 0; i++) {
         if (!(w->needs & rows[i].need) || (rows[i].need == LOB_COLUMN_PERCENTILES && !image))
             continue;
-        LOB_TRY(lob_session_take(s, count * (int64_t)rows[i].bytes, path));
-        *rows[i].array = calloc((size_t)count, rows[i].bytes);
+        const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
+        LOB_TRY(lob_session_take(s, n * (int64_t)rows[i].bytes, path));
+        *rows[i].array = calloc((size_t)n, rows[i].bytes);
         if (!*rows[i].array) return lob_session_no_memory(s, path);
         LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need), path, NULL));
     }
@@ -128,8 +149,8 @@ static void fill_basic(lob_region_row *row, const lob_region *r, const lob_regio
     row->deviation = m->deviation;
 }
 
-/* Fields of what was not measured are not shown. */
-static void fill_shape(lob_region_row *row, const writing *w, int64_t i)
+/* Fields of what was not measured are not shown. at: the row, where frames have their own. */
+static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t at)
 {
     const lob_region_table *const t = w->table;
     const lob_region *const r = &t->regions[i];
@@ -148,9 +169,9 @@ static void fill_shape(lob_region_row *row, const writing *w, int64_t i)
         row->solidity = row->voxels / w->hulls[i].voxels;
     }
     for (int p = 0; p < LOB_PERCENTILES; p++) {
-        const int at = t->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
+        const int k = t->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
         row->percentile[p] = w->percentiles
-                                 ? t->slope * w->percentiles[i * LOB_PERCENTILES + at] + t->inter
+                                 ? t->slope * w->percentiles[at * LOB_PERCENTILES + k] + t->inter
                                  : (double)NAN;
     }
     row->neighbours = w->neighbours ? (double)w->neighbours[i] : (double)NAN;
@@ -161,16 +182,20 @@ static bool fill_row(double *out, int64_t i, const void *user)
     static const double factors[] = {1, 1e3, 1e6, 1e9};
     const writing *const w = user;
     const lob_region_table *t = w->table;
+    const int64_t frame = i / t->count, at = i;
+    i %= t->count;
     const lob_region *r = &t->regions[i];
     if (r->voxels == 0) return false;
     *out++ = t->labels ? t->labels[i] : (double)(i + 1);
+    if (t->frames > 0) *out++ = (double)frame;
     for (int c = 0; t->values && c < t->channels; c++) *out++ = t->values[i * t->channels + c];
 
-    const lob_region_measures m = lob_region_measure(r, t->intensities ? &t->intensities[i] : NULL,
-                                                     t->geometry, t->fine, t->slope, t->inter);
+    const lob_region_measures m =
+        lob_region_measure(r, t->intensities ? &t->intensities[at] : NULL, t->geometry,
+                           t->intensities ? &t->fine[frame] : NULL, t->slope, t->inter);
     lob_region_row row;
     fill_basic(&row, r, &m, w->um);
-    if (t->columns) fill_shape(&row, w, i);
+    if (t->columns) fill_shape(&row, w, i, at);
     for (int c = 0; c < w->count; c++) {
         const lob_region_column *const column = w->columns[c];
         const double value = *(const double *)((const char *)&row + column->offset);
@@ -184,36 +209,41 @@ static void note_coarse(lob_session *s, const lob_region_table *t)
 {
     enum { LEVELS = 16 };
     int64_t rows = 0;
-    if (!t->intensities || t->fine->exact) return;
-    for (int64_t i = 0; i < t->count; i++) {
+    double per_unit = INFINITY;
+    for (int64_t i = 0; t->intensities && i < rows_of(t); i++) {
         const lob_region_values *v = &t->intensities[i];
+        const lob_fine_levels *fine = &t->fine[i / t->count];
         const double width = v->highest - v->lowest;
-        rows += v->data > 0 && width > 0 && width * t->fine->per_unit < LEVELS;
+        if (fine->exact || v->data == 0 || !(width > 0) || width * fine->per_unit >= LEVELS)
+            continue;
+        rows++;
+        per_unit = fmin(per_unit, fine->per_unit);
     }
     if (rows > 0)
         lob_session_note(s,
                          "the image's range is so wide that the table's mean and sd are good to "
                          "%.3g, too coarse for %lld rows; set extreme voxels to NaN or clip them",
-                         fabs(t->slope) / t->fine->per_unit, (long long)rows);
+                         fabs(t->slope) / per_unit, (long long)rows);
 }
 
 /* The names of all columns, to be freed with *value_names; NULL where there is no memory. */
-static const char **column_names(value_name **value_names, const writing *w, int values)
+static const char **column_names(value_name **value_names, const writing *w, int keys, int values)
 {
-    const char **names = malloc((size_t)(1 + values + w->count) * sizeof *names);
+    const char **names = malloc((size_t)(keys + w->count) * sizeof *names);
     *value_names = malloc(((size_t)values + 1) * sizeof **value_names);
     if (!names || !*value_names) {
         free(names);
         return NULL;
     }
     names[0] = "label";
+    if (w->table->frames > 0) names[1] = "frame";
     for (int c = 0; c < values; c++) {
         snprintf((*value_names)[c], sizeof **value_names, values > 1 ? "value_%d" : "value", c);
-        names[1 + c] = (*value_names)[c];
+        names[keys - values + c] = (*value_names)[c];
     }
     for (int c = 0; c < w->count; c++) {
         const lob_region_column *const column = w->columns[c];
-        names[1 + values + c] = w->um && column->name_um ? column->name_um : column->name;
+        names[keys + c] = w->um && column->name_um ? column->name_um : column->name;
     }
     return names;
 }
@@ -221,20 +251,21 @@ static const char **column_names(value_name **value_names, const writing *w, int
 lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path)
 {
     const int values = table->values ? table->channels : 0;
+    const int keys = 1 + (table->frames > 0) + values;
     writing w = {.table = table, .um = lob_shows_micrometres(table->geometry)};
     value_name *value_names = NULL;
     if (table->columns) w.frame = lob_shape_frame_of(table->geometry, table->dims);
     w.count = lob_region_columns_of(w.columns, table->columns, table->columns && w.frame.flat >= 0);
     for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
     lob_status st = w.needs ? measure_needs(s, &w, path) : LOB_OK;
-    const char **names = st == LOB_OK ? column_names(&value_names, &w, values) : NULL;
+    const char **names = st == LOB_OK ? column_names(&value_names, &w, keys, values) : NULL;
     if (st == LOB_OK && !names) st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
     if (st == LOB_OK) {
         const lob_table file = {.names = names,
-                                .columns = 1 + values + w.count,
-                                .keys = 1 + values,
+                                .columns = keys + w.count,
+                                .keys = keys,
                                 .scan = table->scan,
-                                .rows = table->count,
+                                .rows = rows_of(table),
                                 .row = fill_row,
                                 .user = &w};
         note_coarse(s, table);

@@ -4,6 +4,7 @@
  *
  *   scan                                  the name that the user gives, where one is given
  *   label                                 the region's number in the label volume
+ *   frame                                 time frame of the image, from 0, where all are measured
  *   value                                 image value that the region's voxels share, where asked
  *                                         for; value_0, value_1, ... with several channels
  *   voxels                                number of voxels
@@ -27,19 +28,21 @@
 
 typedef struct {
     const lob_region *regions;            /* count; those without voxels get no row */
-    const lob_region_values *intensities; /* count; NULL: none */
+    const lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
     int64_t count;
+    int64_t frames;        /* 0: one, and no such column */
     const char *scan;      /* NULL: no such column */
     const int32_t *labels; /* count; NULL: 1..count */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
     const lob_geometry *geometry;
     lob_dims dims;               /* of the labels; read with columns alone */
-    const lob_fine_levels *fine; /* NULL without intensities */
+    const lob_fine_levels *fine; /* of each frame; NULL without intensities */
     double slope, inter;         /* of the intensities' image */
     const char *columns;         /* a list that has been checked; NULL: the basic ones */
-    const lob_regions_input *in; /* what the regions were measured of, for columns that need voxels;
-                                    NULL: it is gone, and such columns are refused */
+    const lob_regions_input *in; /* what the regions were measured of, for columns that need voxels,
+                                    with the image of the first frame before the others; NULL: it is
+                                    gone, and such columns are refused */
 } lob_region_table;
 
 /* Measure what the columns need, and write the table, as its name says, with a note where the

@@ -53,6 +53,7 @@ void lob_line_inherit(lob_session *s)
     s->force = run->force || (run->skip_existing && s->command->line->checking);
     s->quiet = run->quiet;
     s->verbose = run->verbose;
+    s->provenance = run->provenance;
 }
 
 static lob_status check_stored(lob_session *s, const lob_option *row, const char *path)
@@ -88,7 +89,8 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
     files[line->file_count++] = (lob_line_file){.path = copy,
                                                 .option = row->name,
                                                 .content = row->content,
-                                                .is_output = row->kind == LOB_OPT_OUTPUT};
+                                                .is_output = row->kind == LOB_OPT_OUTPUT,
+                                                .typed = path};
     return LOB_OK;
 }
 
@@ -350,10 +352,13 @@ void lob_line_end(lob_session *s, lob_status status, cJSON *report)
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     line->status = status;
     line->report = report;
+    if (s->most_held > run->most_held) run->most_held = s->most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
-    if (failed)
+    if (failed) {
         lob_fail(&run->error, status, "%s: %s: %.800s", line->place, s->command->name,
                  s->error.text);
-    else if (!line->checking)
+    } else if (!line->checking) {
+        if (s->provenance) lob_sums_end(s); /* of inputs, for the outputs of later lines */
         hand_over(run, s, line->place);
+    }
 }

@@ -15,6 +15,7 @@ typedef struct {
     const char *option; /* the row's name */
     lob_file_content content;
     bool is_output, was_read;
+    const char *typed; /* where it stands in the line's words */
 } lob_line_file;
 
 /* A line of a recipe, to be checked or to be run; lob_command.line leads its session here. */

@@ -26,6 +26,17 @@ LOB_BEGIN_DECLS
  */
 lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error);
 
+/* How many GPUs there are, working or not; 0 without CUDA or a driver. */
+int lob_device_count(void);
+
+/*
+ * A name of GPU number n that no other GPU has, whatever its number in other processes.
+ *
+ *   text  out  letters, digits and '-'; empty where there is no such GPU
+ */
+enum { LOB_DEVICE_IDENTITY = 40 };
+void lob_device_identity(char text[LOB_DEVICE_IDENTITY], int n);
+
 /* Give everything back; NULL is fine. */
 void lob_device_close(lob_device *device);
 

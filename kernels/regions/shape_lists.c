@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-const int lob_percentiles[LOB_PERCENTILES] = {5, 25, 50, 75, 95};
+static const int percentages[LOB_PERCENTILES] = {5, 25, 50, 75, 95};
 
 /* A call. Each region has the numbers first[i] to before first[i + 1] of a list. */
 typedef struct {
@@ -142,7 +142,7 @@ lob_status lob_regions_percentiles(double *out, const lob_region *regions,
         const int64_t n = l.next[i] - l.first[i];
         if (n > 0) qsort(values, (size_t)n, sizeof *values, by_value);
         for (int p = 0; p < LOB_PERCENTILES; p++) {
-            const double at = (double)(n - 1) * lob_percentiles[p] / 100.0;
+            const double at = (double)(n - 1) * percentages[p] / 100.0;
             const int64_t below = (int64_t)at;
             out[i * LOB_PERCENTILES + p] =
                 n == 0 ? (double)NAN

@@ -67,10 +67,7 @@ lob_status lob_regions_slices(lob_region_slices *slices, const lob_region *regio
                               const lob_regions_input *in, const lob_context *context,
                               lob_error *error);
 
-enum { LOB_PERCENTILES = 5 };
-
-/* Of which percentages there are percentiles: 5, 25, 50, 75, 95. */
-extern const int lob_percentiles[LOB_PERCENTILES];
+enum { LOB_PERCENTILES = 5 }; /* of 5, 25, 50, 75 and 95 percent */
 
 /*
  * Percentiles of an image's finite stored values in each region: of n sorted values that at

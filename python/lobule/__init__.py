@@ -22,7 +22,15 @@ MemoryError, OSError or RuntimeError by their kind.
 
 from ._abi import VERSION as __version__
 from ._errors import (
-    Cancelled, DeviceError, Error, FileError, InputError, InternalError, NoInputError, OutOfMemory, OutputExists,
+    Cancelled,
+    DeviceError,
+    Error,
+    FileError,
+    InputError,
+    InternalError,
+    NoInputError,
+    OutOfMemory,
+    OutputExists,
 )  # fmt: skip
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold

@@ -222,7 +222,7 @@ def growcut(
     call, of = _begin(image, options)
     axis = slice_axis(slices, of)
     if axis >= 0:
-        chosen.slice_axis, chosen.neighbours = axis, 8 if chosen.neighbours > 8 else chosen.neighbours
+        chosen.slice_axis, chosen.neighbours = axis, min(chosen.neighbours, 8)
     drawn = _other(seeds, of, "seeds", call)
     covered = _mask(mask, of, call)
     if TYPES[drawn.dtype] not in (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32):

@@ -11,8 +11,22 @@ import numpy as np
 from . import _abi, _device
 from ._library import Call, check, library
 from ._volumes import (
-    DTYPES, LABEL_TYPES, Labels, Source, address, choice, companion, dims, mask_of, memory, sized,
-    slice_axis, source, spacing_of, volume, voxels_of,
+    DTYPES,
+    LABEL_TYPES,
+    Labels,
+    Source,
+    address,
+    choice,
+    companion,
+    dims,
+    mask_of,
+    memory,
+    sized,
+    slice_axis,
+    source,
+    spacing_of,
+    volume,
+    voxels_of,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -59,21 +73,13 @@ def _reach(seeds: Labels, of: Source, mask: np.ndarray | None, max_mm: Any, axis
     if axis >= 0:
         spacing[axis] = math.inf
     shape = of.voxels.shape[1:]
-    dense = memory_of(seeds, shape)
     squared = np.empty(shape, np.float32)
-    drawn = np.ascontiguousarray(dense != 0).view(np.uint8)
+    drawn = np.ascontiguousarray(seeds.dense != 0).view(np.uint8)
     along = (_abi.c_double * 3)(*spacing)
     status = library.lob_distance_squared(squared.ctypes.data, drawn.ctypes.data, dims(of), along, threads)
     check(status, _abi.lob_error())
     near = squared <= limit * limit * (1 + 1e-6)  # beyond it by rounding alone is within it
     return np.ascontiguousarray(near if mask is None else near & (mask != 0)).view(np.uint8)
-
-
-def memory_of(labels: Labels, shape: tuple[int, ...]) -> np.ndarray:
-    """A view of dense labels, valid as long as `labels`."""
-    dtype = DTYPES[labels.volume.type]
-    block = (_abi.c_char * (int(np.prod(shape)) * dtype.itemsize)).from_address(labels.volume.data)
-    return np.frombuffer(block, dtype).reshape(shape)
 
 
 def growcut(
@@ -135,14 +141,16 @@ def growcut(
         strengths = np.ascontiguousarray(given.voxels[0], np.float32)
     shape = of.voxels.shape[1:]
     labels = np.empty(shape, DTYPES[drawn.volume.type])
-    strength = np.empty(shape, np.float32) if full else None
-    tie = np.empty(shape, np.uint8) if full else None
+    strength = np.empty(shape if full else (0, 0, 0), np.float32)
+    tie = np.empty(strength.shape, np.uint8)
     seen = volume(of)
     given_in = _abi.lob_growcut_input(
         _abi.POINTER(_abi.lob_volume)(seen), _abi.POINTER(_abi.lob_volume)(drawn.volume), drawn.set.count,
         address(covered), address(strengths),
     )  # fmt: skip
-    out = _abi.lob_growcut_output(address(labels), address(strength), address(tie))
+    out = _abi.lob_growcut_output(address(labels))
+    if full:
+        out.strength, out.tie = address(strength), address(tie)
     stats = _abi.lob_growcut_stats()
     call.run(call.functions.growcut, byref(out), byref(stats), byref(given_in), byref(chosen))
     call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "rounds", "fixed_point",

@@ -13,7 +13,21 @@ from . import _abi, _device
 from ._grow import begin, neighbours_of
 from ._library import Call, library
 from ._volumes import (
-    DTYPES, TYPES, Source, address, choice, dims, mask_of, memory, rows, sized, slice_axis, source, spacing_of, volume,
+    DTYPES,
+    TYPES,
+    Source,
+    address,
+    choice,
+    dims,
+    mask_of,
+    memory,
+    rows,
+    sized,
+    slice_axis,
+    source,
+    spacing_of,
+    view,
+    volume,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -280,16 +294,9 @@ def maxima(
     call.run(library.lob_maxima_cpu, byref(out), byref(given), byref(chosen))
     call.report["maxima"] = out.count
     call.report["values"] = rows(ctypes.cast(out.maxima, ctypes.c_void_p).value, _abi.lob_maximum, out.count)["value"]
-    labels = np.array(memory_copy(out.labels, of), DTYPES[library.lob_label_type(out.count)])
+    labels = view(out.labels, of.voxels.shape[1:], np.int32).astype(DTYPES[library.lob_label_type(out.count)])
     library.lob_maxima_output_free(byref(out))
     return of.give(labels, True)
-
-
-def memory_copy(labels: int, of: Source) -> np.ndarray:
-    """A view of int32 labels that the library still owns."""
-    shape = of.voxels.shape[1:]
-    block = (_abi.c_char * (4 * int(np.prod(shape)))).from_address(labels)
-    return np.frombuffer(block, np.int32).reshape(shape)
 
 
 # ---- other grids ----

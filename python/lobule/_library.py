@@ -7,9 +7,10 @@ import ctypes
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterator
 from ctypes import byref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from . import _abi
 from ._errors import BY_STATUS, Cancelled, Error, InternalError
@@ -114,7 +115,7 @@ def backend(choice: str = "auto") -> Backend:
 
 # ---- a call ----
 
-PROGRESS = dict(_abi.lob_context._fields_)["progress"]
+PROGRESS: Any = {field[0]: field[1] for field in _abi.lob_context._fields_}["progress"]
 
 
 def _bar() -> Any:

@@ -13,7 +13,19 @@ from . import _abi, _device
 from ._grow import begin, neighbours_of
 from ._library import Call, free, library
 from ._volumes import (
-    DTYPES, Labels, Source, address, choice, companion, mask_of, memory, rows, sized, slice_axis, spacing_of, volume,
+    DTYPES,
+    Labels,
+    Source,
+    address,
+    choice,
+    companion,
+    mask_of,
+    memory,
+    rows,
+    sized,
+    slice_axis,
+    spacing_of,
+    volume,
     voxels_of,
 )  # fmt: skip
 
@@ -174,12 +186,11 @@ def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: boo
         came.volume.data, came.volume.type, came.volume.dims, (ctypes.c_double * 3)(*spacing), only
     )
     shape = of.voxels.shape[1:]
-    distance = None if feature else np.empty(shape, np.float32)
-    nearest = np.empty(shape, DTYPES[came.volume.type]) if feature else None
-    out = _abi.lob_distance_output(address(distance), address(nearest))
+    distance = np.empty(shape, DTYPES[came.volume.type] if feature else np.float32)
+    out = _abi.lob_distance_output(*((None, address(distance)) if feature else (address(distance), None)))
     call.run(call.functions.distance, byref(out), byref(given), byref(chosen))
-    if nearest is not None:
-        return of.give(came.restore(nearest), True)
+    if feature:
+        return of.give(came.restore(distance), True)
     if max is not None:  # what lies farther has this distance
         limit = np.float32(chosen.max**2 if squared else chosen.max)
         distance = np.where(np.isinf(distance), np.copysign(limit, distance), distance)
@@ -271,6 +282,11 @@ def _region_table(values: np.ndarray, region: np.ndarray, measure: np.ndarray, i
     return table
 
 
+def _second_pointer(function: Any) -> Any:
+    """The type of a function's first argument, by which it gives back an array."""
+    return function.argtypes[0]
+
+
 def _grid(came: Labels) -> _abi.lob_label_grid:
     return _abi.lob_label_grid(came.volume.data, came.volume.type, came.set.count, came.volume.dims)
 
@@ -309,7 +325,7 @@ def contacts(
     channels = mean.shape[1] if mean is not None else 0
     function = library.lob_contacts
     call.run(
-        function, ctypes.cast(byref(found), function.argtypes[0]), byref(count), byref(grid), byref(of.geometry),
+        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(grid), byref(of.geometry),
         address(mean), channels, slice_axis(slices, of),
     )  # fmt: skip
     row = rows(found.value, _abi.lob_contact, count.value)
@@ -339,13 +355,13 @@ def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]
     found, count, equal = ctypes.c_void_p(), ctypes.c_int32(), ctypes.c_int()
     function = library.lob_compare_labels
     call.run(
-        function, ctypes.cast(byref(found), function.argtypes[0]), byref(count), byref(equal),
+        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(equal),
         byref(first), b"a", byref(second), b"b", int(surfaces),
     )  # fmt: skip
     row = rows(found.value, _abi.lob_overlap, count.value)
     free(found)
     call.report["equal"] = bool(equal.value)
-    return {name: row[name].copy() for name in row.dtype.names}
+    return {name: row[name].copy() for name in row.dtype.fields or ()}
 
 
 def compare_supervoxels(
@@ -377,7 +393,7 @@ def compare_supervoxels(
     chosen = _abi.lob_partition_options(length, unit == "vox", slice_axis(slices, of))
     out = _abi.lob_partition()
     call.run(library.lob_partition_measure, byref(out), byref(given), byref(chosen))
-    return {name: getattr(out, name) for name, _ in out._fields_}
+    return {field[0]: getattr(out, field[0]) for field in out._fields_}
 
 
 def phantom(

@@ -11,11 +11,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
+from collections.abc import Sequence
 from ctypes import byref
 from pathlib import Path
-from typing import Any, NamedTuple, Sequence, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -57,12 +57,6 @@ def command(*words: Any) -> str:
         text = lines[-1] if lines else f"lobule ended with {process.returncode}"
         raise BY_EXIT_CODE.get(process.returncode, InternalError)(text)
     return printed
-
-
-def main() -> None:
-    """The console script: the command takes this process's place."""
-    path = program()
-    os.execv(path, [path, *sys.argv[1:]])
 
 
 # ---- images as files ----

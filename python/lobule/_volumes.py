@@ -7,6 +7,7 @@ Fortran order, as nibabel gives it, are that already and are not copied.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import weakref
 from ctypes import byref
@@ -45,22 +46,26 @@ def voxel_array(array: np.ndarray) -> np.ndarray:
     return native
 
 
+def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array over memory that someone else keeps."""
+    block = (ctypes.c_char * (math.prod(shape) * np.dtype(dtype).itemsize)).from_address(address)
+    return np.ndarray(shape, dtype, buffer=block)
+
+
 def memory(address: int | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array over memory that the library malloc'ed, freed with the last view of it."""
-    count = int(np.prod(shape, dtype=np.int64))
-    if not address or count == 0:
+    if not address:
         return np.empty(shape, dtype)
-    block = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
-    weakref.finalize(block, free, address)
-    return np.frombuffer(block, dtype).reshape(shape)
+    array = view(address, shape, dtype)
+    weakref.finalize(array.base, free, address)
+    return array
 
 
 def rows(address: int | None, kind: Any, count: int) -> np.ndarray:
     """A copy of so many structures as an array with their fields."""
     if not address or not count:
         return np.zeros(0, np.dtype(kind))
-    block = (ctypes.c_char * (count * ctypes.sizeof(kind))).from_address(address)
-    return np.frombuffer(block, np.dtype(kind)).copy()
+    return view(address, (count,), np.dtype(kind)).copy()
 
 
 # ---- kinds of images ----
@@ -285,12 +290,16 @@ class Labels:
         check(library.lob_labels_dense(byref(self.volume), byref(self.set), name.encode(), byref(error)), error)
 
     @property
+    def dense(self) -> np.ndarray:
+        """The labels 0..count, valid as long as this object."""
+        return view(self.volume.data, self.source.voxels.shape[1:], DTYPES[self.volume.type])
+
+    @property
     def values(self) -> np.ndarray:
         """The labels that occur, ascending, without 0."""
         if self.set.count == 0:
             return np.zeros(0, np.int32)
-        own = (ctypes.c_int32 * self.set.count).from_address(self.set.values)
-        return np.array(own, np.int32)
+        return view(self.set.values, (self.set.count,), np.int32).copy()
 
     def restore(self, dense: np.ndarray) -> np.ndarray:
         """The labels that dense ones stand for, in the least label type that holds them."""

@@ -19,8 +19,10 @@ from conftest import PROGRAM, ROOT, good
 if os.environ.get("LOBULE_SANITIZED"):
     pytest.skip("Python does not load a library with sanitizers", allow_module_level=True)
 LIBRARY = os.environ.get("LOBULE_LIBRARY") or str(Path(PROGRAM).parents[1] / "liblobule.so")
-os.environ.update(LOBULE_LIBRARY=LIBRARY, LOBULE_PROGRAM=PROGRAM)
-sys.path.insert(0, str(ROOT / "python"))
+WHEEL = bool(os.environ.get("LOBULE_WHEEL"))  # the package is installed, with library and program
+if not WHEEL:
+    os.environ.update(LOBULE_LIBRARY=LIBRARY, LOBULE_PROGRAM=PROGRAM)
+    sys.path.insert(0, str(ROOT / "python"))
 import lobule  # noqa: E402  found by the lines above
 
 CPU = ("--device", "cpu", "--quiet")
@@ -285,7 +287,9 @@ try:
 except KeyboardInterrupt:
     print("stopped", lobule.median(image[:4], 1).shape)
 """
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = dict(os.environ)
+    if not WHEEL:
+        environment["PYTHONPATH"] = str(ROOT / "python")
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
     assert child.stdout.readline() == "go\n"
     time.sleep(0.5)
@@ -308,6 +312,15 @@ def test_the_page_s_examples_run(tmp_path, monkeypatch):
     assert len(blocks) > 5
     for block in blocks:
         exec(compile(block, "docs/python.md", "exec"), known)
+
+
+def test_the_readme_s_example_runs(case, monkeypatch):
+    monkeypatch.chdir(case)
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python")[1].split("## ")[0]
+    lines = re.findall(r"^ {4}(.+)$", section, re.M)
+    assert len(lines) == 2
+    exec("\n".join(lines), known := {})
+    assert known["labels"].shape == (48, 40, 24)
 
 
 def test_the_table_of_calls(tmp_path):

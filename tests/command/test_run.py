@@ -551,6 +551,6 @@ def test_readme_shows_the_recipe_that_is_installed():
 
 @pytest.mark.parametrize("frame, parts", [([], ["3 frames", "--frame N"]), (["--frame", "3"], ["no frame 3"])])
 def test_frames_in_memory_are_chosen_as_in_a_file(inputs, frame, parts):
-    lines = ["filter frames.nii.gz -o @f --median 1vox", "convert @f x.nii " + " ".join(frame)]
-    assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: convert: @f", *parts)
+    lines = ["filter frames.nii.gz -o @f --median 1vox", "components @f -o x.nii " + " ".join(frame)]
+    assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: components: @f", *parts)
     assert not (inputs / "x.nii").exists()

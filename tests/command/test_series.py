@@ -101,6 +101,22 @@ def test_a_sequence_of_slicer(tmp_path, axis):
     assert np.array_equal(got, array) and np.allclose(image.affine, AFFINE)
 
 
+def test_compare_takes_a_frame(tmp_path):
+    """--frame is of each volume that has several."""
+    array = series()
+    write(tmp_path / "in.nii", array)
+    good("convert", "in.nii", "in.nrrd", cwd=tmp_path)
+    for frame in (0, 3):
+        save(array[..., frame, 0], tmp_path / "one.nii")
+        for a, b in (("in.nii", "one.nii"), ("one.nii", "in.nrrd"), ("in.nii", "in.nrrd")):
+            done = good("compare", "--values", a, b, "--frame", frame, "--strict", cwd=tmp_path)
+            assert done.stdout.endswith("\nequal\n")
+    assert good("compare", "--values", "in.nii", "one.nii", "--frame", 1, cwd=tmp_path).stdout.endswith("\ndifferent\n")
+    assert_one_line(lobule("compare", "--values", "in.nii", "one.nii", cwd=tmp_path), 65, "choose one with --frame N")
+    assert_one_line(lobule("compare", "one.nii", "one.nii", "--frame", 2, cwd=tmp_path), 65, "have one frame")
+    assert_one_line(lobule("compare", "in.nii", "one.nii", "--frame", 4, cwd=tmp_path), 65, "no frame 4")
+
+
 def test_what_holds_one_frame(tmp_path):
     write(tmp_path / "in.nii", series()[:, :, :1])
     assert_one_line(lobule("convert", "in.nii", "out.png", cwd=tmp_path), 65, "holds one frame", "--frame")
