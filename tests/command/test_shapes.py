@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.distance import pdist
 from skimage.measure import euler_number, regionprops
 
-CASES = int(os.environ.get("LOBULE_SHAPE_CASES", "4" if os.environ.get("LOBULE_SANITIZED") else "16"))
+CASES = int(os.environ.get("LOBULE_SHAPE_CASES", "3" if os.environ.get("LOBULE_SANITIZED") else "12"))
 
 
 def regions(seed):
