@@ -403,7 +403,7 @@ static int run(const lob_command *self, int argc, char **argv)
                  "label"),
         OPT_REAL("far", &c->far, "NATS", 0, 16,
                  "what a label loses, in the first growth, twice as far from its strokes as the "
-                 "others' strokes are"),
+                 "others' strokes are; in the second, far outside its outlines"),
         OPT_REAL("shape", &c->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
                  "take, in the second growth"),

@@ -245,10 +245,9 @@ static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
             blur > 0 ? "_raw" : "", plan->background, c->whole);
     if (has_median(plan)) fprintf(to, " --view @median");
     if (second)
-        fprintf(to, " --outline @first --shape %.9g --shape-border %.9g\n", c->shape,
+        fprintf(to, " --outline @first --shape %.9g --shape-border %.9g", c->shape,
                 plan->coarse_least_mm);
-    else
-        fprintf(to, " --far %.9g\n", c->far);
+    fprintf(to, " --far %.9g\n", c->far);
     put_smoothing(to, n, blur);
     fprintf(to,
             "growcut @shares%s @seeds -o @grown%s --rule distance --norm linf --trust-seeds%s\n", n,

@@ -16,7 +16,8 @@ typedef struct {
     double share;    /* and at least this share of the box's own side */
     int median;      /* LOB_SEGMENT_ON, .._OFF: a second view of the image */
     double whole;    /* share of the whole box in what speaks against a label */
-    double far;      /* nats that a label loses far from its strokes, in the first growth */
+    double far;      /* nats that a label loses far from its strokes, in the first growth, and far
+                        outside its outlines, in the second */
     double shape;    /* nats that outlines between drawn slices give at most, in the second */
     double blur;   /* standard deviation of the shares' Gaussian, first growth; the second: half */
     double smooth; /* that of the majority after the first growth; the second: 0.7 of it */
