@@ -204,11 +204,12 @@ static bool is_coarse(const lob_segment_plan *plan)
     return plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1;
 }
 
+/* Shares are grown in steps of 1/255: finer ones change next to nothing, and take longer. */
 static void put_smoothing(FILE *to, const char *n, double sigma_mm)
 {
-    if (sigma_mm > 0)
-        fprintf(to, "filter @shares%s_raw -o @shares%s --gaussian %.9gmm --edge nearest\n", n, n,
-                sigma_mm);
+    fprintf(to, "filter @shares%s_raw -o @shares%s ", n, n);
+    if (sigma_mm > 0) fprintf(to, "--gaussian %.9gmm --edge nearest ", sigma_mm);
+    fprintf(to, "--scale 255,0 --cast uint8\n");
 }
 
 /* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
@@ -221,7 +222,7 @@ static void put_coarse_growth(FILE *to, const lob_segment_plan *plan)
     fprintf(to,
             "appearance @image @seeds -o @shares1_fine --background %d --whole %.9g%s --far %.9g\n",
             plan->background, c->whole, has_median(plan) ? " --view @median" : "", c->far);
-    fprintf(to, "resample @shares1_fine -o @shares1%s --like @image1\n", blur > 0 ? "_raw" : "");
+    fprintf(to, "resample @shares1_fine -o @shares1_raw --like @image1\n");
     put_smoothing(to, "1", blur);
     fprintf(to, "growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf --trust-seeds\n");
     fprintf(
@@ -241,8 +242,8 @@ static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
     const double edge = c->edge * (second ? second_edge : 1);
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
 
-    fprintf(to, "appearance @image @seeds -o @shares%s%s --background %d --whole %.9g", n,
-            blur > 0 ? "_raw" : "", plan->background, c->whole);
+    fprintf(to, "appearance @image @seeds -o @shares%s_raw --background %d --whole %.9g", n,
+            plan->background, c->whole);
     if (has_median(plan)) fprintf(to, " --view @median");
     if (second)
         fprintf(to, " --outline @first --shape %.9g --shape-border %.9g", c->shape,
