@@ -86,8 +86,10 @@
 #include "kernels/contacts/contacts.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/maxima/maxima.h"
+#include "kernels/measures/instances.h"
 #include "kernels/measures/measures.h"
 #include "kernels/measures/partition.h"
 #include "kernels/phantom/phantom.h"
+#include "kernels/regions/shapes.h"
 
 #endif

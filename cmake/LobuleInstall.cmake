@@ -1,41 +1,60 @@
 # What `cmake --install` puts where: library, program, what there is to read about them, the CMake
-# package and the pkg-config file. (api/CMakeLists.txt installs the public headers.)
+# package and the pkg-config file. (api/CMakeLists.txt installs the public headers.) Packages take
+# some of it: the components runtime, documentation and development.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(lobule_shared PROPERTIES
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-install(TARGETS ${lobule_installed} EXPORT lobule-targets)
+if(SKBUILD) # a wheel has no links: one file
+    set_target_properties(lobule_shared PROPERTIES VERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endif()
+install(TARGETS ${lobule_installed} EXPORT lobule-targets
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 if(TARGET lobule_program)
-    install(TARGETS lobule_program)
-    install(DIRECTORY recipes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/recipes)
+    install(TARGETS lobule_program RUNTIME COMPONENT runtime)
+
+    # Commands as modules of 3D Slicer, in a folder that holds nothing else: it runs all that is there.
+    set(slicer_folder ${CMAKE_INSTALL_LIBEXECDIR}/lobule/slicer)
+    file(RELATIVE_PATH way /prefix/${slicer_folder} /prefix/${CMAKE_INSTALL_BINDIR})
+    foreach(command segment growcut components supervoxels filter labels)
+        configure_file(packaging/slicer/module.in slicer/lobule_${command} @ONLY)
+        install(PROGRAMS ${PROJECT_BINARY_DIR}/slicer/lobule_${command} DESTINATION ${slicer_folder}
+            COMPONENT runtime)
+    endforeach()
+
+    install(DIRECTORY recipes/ DESTINATION ${CMAKE_INSTALL_DATADIR}/lobule/recipes COMPONENT runtime)
     if(NOT CMAKE_CROSSCOMPILING)
-        install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+        install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}
+            COMPONENT documentation)
         foreach(shell bash-completion zsh fish)
-            install(DIRECTORY ${PROJECT_BINARY_DIR}/share/${shell} DESTINATION ${CMAKE_INSTALL_DATADIR})
+            install(DIRECTORY ${PROJECT_BINARY_DIR}/share/${shell} DESTINATION ${CMAKE_INSTALL_DATADIR}
+                COMPONENT documentation)
         endforeach()
     endif()
 endif()
-install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY data docs DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documentation)
+install(DIRECTORY data docs DESTINATION ${CMAKE_INSTALL_DOCDIR} USE_SOURCE_PERMISSIONS
+    COMPONENT documentation)
 
 # Only a static library leaves its dependencies to whoever links it.
 set(LOBULE_STATIC TRUE)
 if(BUILD_SHARED_LIBS)
     set(LOBULE_STATIC FALSE)
 else()
-    install(TARGETS lobule_dependencies EXPORT lobule-targets)
+    install(TARGETS lobule_dependencies EXPORT lobule-targets COMPONENT development)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lobule)
-install(EXPORT lobule-targets NAMESPACE lobule:: DESTINATION ${package_dir})
+install(EXPORT lobule-targets NAMESPACE lobule:: DESTINATION ${package_dir}
+    COMPONENT development)
 configure_package_config_file(cmake/lobule-config.cmake.in lobule-config.cmake
     INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(lobule-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/lobule-config.cmake
     ${PROJECT_BINARY_DIR}/lobule-config-version.cmake
     cmake/FindNIFTI2.cmake cmake/FindDeflate.cmake cmake/FindCJSON.cmake
-    DESTINATION ${package_dir})
+    DESTINATION ${package_dir} COMPONENT development)
 
 # pkg-config: what ships a .pc file everywhere is required by name, the rest by -L and -l.
 set(pc_libraries ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${DEFLATE_LIBRARY} ${CJSON_LIBRARY})
@@ -65,4 +84,5 @@ list(REMOVE_DUPLICATES pc_private)
 list(JOIN pc_private " " LOBULE_PC_LIBS_PRIVATE)
 file(RELATIVE_PATH LOBULE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/lobule.pc.in lobule.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/lobule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/lobule.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    COMPONENT development)

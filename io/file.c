@@ -397,6 +397,24 @@ lob_status lob_output_commit(lob_output *out, lob_error *error)
     return st;
 }
 
+lob_status lob_output_end(lob_output *out, lob_status st, lob_error *error)
+{
+    if (st == LOB_OK) return lob_output_commit(out, error);
+    lob_output_abort(out);
+    return st;
+}
+
+lob_status lob_output_whole(const char *path, bool force, const lob_output_part *parts, int count,
+                            lob_error *error)
+{
+    lob_output out;
+    LOB_TRY(lob_output_begin(&out, path, force, error));
+    lob_status st = LOB_OK;
+    for (int i = 0; i < count && st == LOB_OK; i++)
+        st = lob_output_write(&out, parts[i].bytes, parts[i].size, error);
+    return lob_output_end(&out, st, error);
+}
+
 lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_error *error)
 {
     lob_status st = lob_output_flush(first, error);

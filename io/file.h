@@ -81,6 +81,22 @@ lob_status lob_output_commit_pair(lob_output *first, lob_output *second, lob_err
 /* Remove the temporary file. Does nothing when begin failed or commit was called. */
 void lob_output_abort(lob_output *out);
 
+/*
+ * The end of an output that was written with this status: lob_output_commit when it is LOB_OK, else
+ * lob_output_abort. Returns st or what lob_output_commit does.
+ */
+lob_status lob_output_end(lob_output *out, lob_status st, lob_error *error);
+
+/* Bytes that follow one another in a file. */
+typedef struct {
+    const void *bytes;
+    size_t size;
+} lob_output_part;
+
+/* Write a file of count parts, from begin to commit. Returns what these do. */
+lob_status lob_output_whole(const char *path, bool force, const lob_output_part *parts, int count,
+                            lob_error *error);
+
 /* Make the checks of lob_output_begin without creating anything. LOB_EARG for "-", which others
  * take for a pipe. */
 lob_status lob_output_check(const char *path, bool force, lob_error *error);

@@ -1,7 +1,7 @@
 /*
  * A volume format is a row of functions (lob_format), and this header has what the rows share. To
- * follow a read: io/formats.c chooses the row and calls its read; nifti.c, hdf5.c and png.c are the
- * rows. io/planes.c does the same for a few planes at a time.
+ * follow a read: io/formats.c chooses the row and calls its read; nifti.c, hdf5.c, png.c and others
+ * are the rows. io/planes.c does the same for a few planes at a time.
  */
 #ifndef LOB_FORMAT_H
 #define LOB_FORMAT_H
@@ -60,6 +60,10 @@ typedef struct {
                        const lob_read_options *options, lob_file_info *info, lob_error *error);
 
     bool all_frames; /* it reads and writes volumes that hold all frames */
+    int level;       /* of gzip where the caller names none; 0: the usual one */
+
+    /* Does a file of this name hold names of labels? NULL: none does. */
+    bool (*keeps_names)(const char *file);
 
     /* What lob_list does; NULL: a file holds one volume. */
     lob_status (*list)(lob_data_set **sets, int *count, int *more, const lob_location *where,
@@ -110,7 +114,7 @@ typedef struct {
 
 /* The rows. */
 extern const lob_format lob_format_hdf5, lob_format_meta, lob_format_nrrd, lob_format_png,
-    lob_format_nifti;
+    lob_format_tiff, lob_format_nifti;
 
 /* Does path end in this suffix, whatever the case, with something before it? */
 bool lob_has_suffix(const char *path, const char *suffix);

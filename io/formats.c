@@ -16,12 +16,12 @@ lob_read_options lob_read_defaults(void)
 
 lob_write_options lob_write_defaults(void)
 {
-    return (lob_write_options){.threads = 1, .level = 6};
+    return (lob_write_options){.threads = 1};
 }
 
 /* The order in which they look at a file: NIfTI last, because its signature is the weakest. */
-static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png, &lob_format_nrrd,
-                                            &lob_format_meta, &lob_format_nifti};
+static const lob_format *const formats[] = {&lob_format_hdf5, &lob_format_png,  &lob_format_nrrd,
+                                            &lob_format_meta, &lob_format_tiff, &lob_format_nifti};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -110,6 +110,16 @@ void lob_files_free(char *files[2])
     files[0] = files[1] = NULL;
 }
 
+bool lob_keeps_names(const char *path)
+{
+    lob_location where;
+    const lob_format *const format =
+        lob_location_of(&where, path) == LOB_OK ? format_of_name(&where) : NULL;
+    const bool keeps = format && format->keeps_names && format->keeps_names(where.file);
+    lob_location_free(&where);
+    return keeps;
+}
+
 bool lob_is_volume_name(const char *path)
 {
     lob_location where;
@@ -148,8 +158,9 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
     return lob_fail(error, LOB_EDATA, "%s: is %s", path,
-                    file->size ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5 or PNG"
-                               : "empty");
+                    file->size
+                        ? "no volume file: it is not NIfTI, NRRD, MetaImage, HDF5, TIFF or PNG"
+                        : "empty");
 }
 
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
@@ -193,11 +204,14 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
 
 /* ---- writing ---- */
 
-lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s)
+lob_write_options lob_sane_write_options(const lob_write_options *options, const lob_format *format,
+                                         double *compress_s)
 {
+    enum { USUAL_LEVEL = 6 };
     const lob_write_options defaults = lob_write_defaults();
     lob_write_options chosen = options ? *options : defaults;
-    if (chosen.level < 1 || chosen.level > 9) chosen.level = defaults.level;
+    if (chosen.level < 1 || chosen.level > 9)
+        chosen.level = format && format->level ? format->level : USUAL_LEVEL;
     if (chosen.threads < 1) chosen.threads = 1;
     if (!chosen.compress_s) chosen.compress_s = compress_s;
     return chosen;
@@ -221,7 +235,7 @@ static lob_status check_frames(const lob_volume *volume, const lob_format *forma
 {
     if (volume->frame != LOB_FRAME_ALL || volume->frames == 1 || format->all_frames) return LOB_OK;
     return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_FRAME,
-                         "%s: %lld frames are written to NIfTI files alone", path,
+                         "%s: %s holds one frame, not %lld frames", path, format->name,
                          (long long)volume->frames);
 }
 
@@ -229,7 +243,6 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
                      lob_error *error)
 {
     double compress_s = 0; /* where the caller does not want it */
-    const lob_write_options chosen = lob_sane_write_options(options, &compress_s);
     const int64_t voxels = lob_dims_voxels(volume->dims);
     if (!volume->data || volume->channels < 1 || (unsigned)volume->type >= LOB_TYPES ||
         lob_product(voxels, volume->channels, 16, 1) < 0)
@@ -239,6 +252,7 @@ lob_status lob_write(const lob_volume *volume, const char *path, const lob_write
     lob_location where;
     lob_status st = format_to_write(&format, &where, path, error);
     if (st != LOB_OK) return st;
+    const lob_write_options chosen = lob_sane_write_options(options, format, &compress_s);
     st = check_frames(volume, format, path, error);
     if (st == LOB_OK) st = format->write(volume, &where, &chosen, error);
     lob_location_free(&where);

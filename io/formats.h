@@ -31,8 +31,10 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
  * The options with defaults in place of values out of range.
  *
  *   options     in  may be NULL
+ *   format      in  that is written to; NULL: not known
  *   compress_s  in  takes the place of options->compress_s where that is NULL
  */
-lob_write_options lob_sane_write_options(const lob_write_options *options, double *compress_s);
+lob_write_options lob_sane_write_options(const lob_write_options *options, const lob_format *format,
+                                         double *compress_s);
 
 #endif

@@ -62,7 +62,7 @@ static hid_t step(hid_t group, const char *name, const lob_location *where, lob_
     return object;
 }
 
-/* Follow a path of hard links from the root. */
+/* Follow a path of hard links from the root; -1 with a message when it leads nowhere. */
 static hid_t open_path(hid_t file, const char *path, const lob_location *where, lob_error *error)
 {
     hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
@@ -89,12 +89,78 @@ static hid_t open_path(hid_t file, const char *path, const lob_location *where, 
     return at;
 }
 
+hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path)
+{
+    return open_path(in->file, path, in->where, NULL);
+}
+
+hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path)
+{
+    return open_path(in->file, path, in->where, in->error);
+}
+
+hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
+{
+    const hid_t set = lob_hdf5_demand(in, path);
+    if (set < 0) return -1;
+    if (H5Iget_type(set) == H5I_DATASET) {
+        if (lob_hdf5_guard(set, path, in->where, in->error) == LOB_OK) return set;
+    } else {
+        lob_fail(in->error, LOB_EDATA, "%s: %s is not a data set", in->where->path, path);
+    }
+    H5Oclose(set);
+    return -1;
+}
+
+/* ---- paths ---- */
+
+lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in)
+{
+    /* One slash before each part and none at the end, so that layouts can compare. */
+    const char *at = in->where->inside ? in->where->inside : "/";
+    size_t used = 0;
+    for (;;) {
+        at += strspn(at, "/");
+        const size_t n = strcspn(at, "/");
+        if (n == 0) break;
+        if (n + 2 > LOB_HDF5_PATH - used)
+            return lob_fail(in->error, LOB_EDATA, "%s: the path inside the file is too long",
+                            in->where->path);
+        path[used++] = '/';
+        memcpy(path + used, at, n);
+        used += n;
+        at += n;
+    }
+    if (used == 0) path[used++] = '/';
+    path[used] = '\0';
+    return LOB_OK;
+}
+
+bool lob_hdf5_is_above(const char *path, const char *below)
+{
+    const size_t n = strcmp(path, "/") == 0 ? 0 : strlen(path);
+    return strncmp(path, below, n) == 0 && (below[n] == '/' || below[n] == '\0');
+}
+
+bool lob_hdf5_parent(char parent[LOB_HDF5_PATH], const char *path, const char *last)
+{
+    const size_t n = strlen(path), m = strlen(last);
+    if (n < m + 1 || n >= LOB_HDF5_PATH || strcmp(path + n - m, last) != 0 ||
+        path[n - m - 1] != '/')
+        return false;
+    memmove(parent, path, n - m);
+    parent[n - m > 1 ? n - m - 1 : 1] = '\0';
+    return true;
+}
+
+/* ---- collecting ---- */
+
 typedef struct {
-    int depth, objects, found;
+    bool (*wanted)(hid_t object);
+    int depth, objects;
     haddr_t seen[MAX_OBJECTS];
-    char path[512]; /* of the group being walked */
-    lob_data_set sets[LOB_HDF5_MAX_SETS];
-    int solid, first_solid; /* those with three dimensions or more */
+    char path[LOB_HDF5_PATH]; /* of the group being walked */
+    lob_hdf5_found found;
 } walk;
 
 /* "32 x 128 x 128"; the rank. */
@@ -112,20 +178,23 @@ static int shape_text(char *text, size_t size, hid_t set)
     return rank;
 }
 
-/* Fill in a row of the list; the rank. */
-static int describe(lob_data_set *row, const char *path, hid_t set)
+/* Fill in a row of the list; the rank, 0 of a group. */
+static int describe(lob_data_set *row, const char *path, hid_t object)
 {
-    const hid_t stored = H5Dget_type(set);
+    *row = (lob_data_set){.path = ""};
+    strcpy(row->path, path);
+    if (H5Iget_type(object) != H5I_DATASET) return 0;
+    const hid_t stored = H5Dget_type(object);
     const lob_type type = lob_hdf5_voxel_type(stored);
     H5Tclose(stored);
-    strcpy(row->path, path);
     strcpy(row->type, type == LOB_TYPES ? "" : lob_type_of(type)->name);
-    return shape_text(row->shape, sizeof row->shape, set);
+    return shape_text(row->shape, sizeof row->shape, object);
 }
 
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
 {
     walk *w = user;
+    lob_hdf5_found *f = &w->found;
     if (link->type != H5L_TYPE_HARD) return 0;
     const size_t parent = strlen(w->path);
     if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= MAX_DEPTH) return 0;
@@ -138,14 +207,14 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
     if (fresh) {
         w->seen[w->objects++] = info.addr;
         snprintf(w->path + parent, sizeof w->path - parent, "/%s", name);
-        if (H5Iget_type(object) == H5I_GROUP) {
+        if (w->wanted(object)) {
+            if (f->found < LOB_HDF5_MAX_SETS && describe(&f->sets[f->found], w->path, object) > 2)
+                if (f->solid++ == 0) f->first_solid = f->found;
+            f->found++;
+        } else if (H5Iget_type(object) == H5I_GROUP) {
             w->depth++;
             H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
             w->depth--;
-        } else if (lob_hdf5_is_volume(object)) {
-            if (w->found < LOB_HDF5_MAX_SETS && describe(&w->sets[w->found], w->path, object) > 2)
-                if (w->solid++ == 0) w->first_solid = w->found;
-            w->found++;
         }
         w->path[parent] = '\0';
     }
@@ -153,132 +222,41 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
     return 0;
 }
 
-static lob_status list_candidates(const walk *w, const lob_location *where, lob_error *error)
+const lob_hdf5_found *lob_hdf5_collect(const lob_hdf5_reading *in, const char *under,
+                                       bool (*wanted)(hid_t object))
+{
+    static const walk nothing;
+    static walk w; /* large, and the child has one thread */
+    w = nothing;
+    w.wanted = wanted;
+    if (strcmp(under, "/") != 0) strcpy(w.path, under);
+    const hid_t group = lob_hdf5_open(in, under);
+    H5O_info_t start;
+    if (group >= 0 && H5Iget_type(group) == H5I_GROUP) {
+        if (H5Oget_info(group, &start) >= 0) w.seen[w.objects++] = start.addr;
+        H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &w);
+    }
+    if (group >= 0) H5Oclose(group);
+    return &w.found;
+}
+
+lob_status lob_hdf5_fail_to_choose(const lob_hdf5_reading *in, const lob_hdf5_found *found)
 {
     char list[800] = "";
     size_t used = 0;
-    const int named = w->found < MAX_NAMED ? w->found : MAX_NAMED;
-    for (int i = 0; i < named && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s (%s)", i ? ", " : "",
-                                 w->sets[i].path, w->sets[i].shape);
-    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CHOOSE_SET,
-                         "%s: holds %d data sets: %s%s; choose one, as in %s:%s", where->path,
-                         w->found, list, w->found > named ? ", ..." : "", where->file,
-                         w->sets[0].path);
+    const lob_data_set *set = found->sets;
+    const int named = found->found < MAX_NAMED ? found->found : MAX_NAMED;
+    for (int i = 0; i < named && used < sizeof list; i++, set++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s%s%s%s", i ? ", " : "",
+                                 set->path, set->shape[0] ? " (" : "", set->shape,
+                                 set->shape[0] ? ")" : "");
+    return lob_fail_hint(in->error, LOB_EDATA, LOB_HINT_CHOOSE_SET,
+                         "%s: holds %d data sets: %s%s; choose one, as in %s:%s", in->where->path,
+                         found->found, list, found->found > named ? ", ..." : "", in->where->file,
+                         found->sets[0].path);
 }
 
-/* Collect the volumes under a group. */
-static void walk_group(walk *w, hid_t group, const char *path)
-{
-    static const walk nothing;
-    *w = nothing;
-    if (strcmp(path, "/") != 0) snprintf(w->path, sizeof w->path, "%s", path);
-    H5O_info_t start;
-    if (H5Oget_info(group, &start) >= 0) w->seen[w->objects++] = start.addr;
-    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
-}
-
-/* Replace a group by the only volume under it. */
-static lob_status only_one(hid_t *object, char *path, hid_t file, const lob_location *where,
-                           lob_error *error)
-{
-    static walk w; /* large, and the child has one thread */
-    walk_group(&w, *object, path);
-    if (w.found == 0)
-        return lob_fail(
-            error, LOB_EDATA,
-            "%s: holds no data set of numbers with 2 to 5 dimensions that hard links lead to",
-            where->path);
-    if (w.found > LOB_HDF5_MAX_SETS || (w.solid != 1 && w.found != 1))
-        return list_candidates(&w, where, error);
-    strcpy(path, w.sets[w.solid == 1 ? w.first_solid : 0].path);
-    H5Oclose(*object);
-    *object = open_path(file, path, where, error);
-    return *object < 0 ? LOB_EDATA : LOB_OK;
-}
-
-static bool is_itk_group(hid_t object)
-{
-    return H5Iget_type(object) == H5I_GROUP && lob_hdf5_has(object, "VoxelData") &&
-           lob_hdf5_has(object, "Dimension");
-}
-
-/* The path without its last part, when that is `last`; false when it is not. */
-static bool parent_of(char *parent, const char *path, const char *last)
-{
-    const size_t n = strlen(path), m = strlen(last);
-    if (n <= m || strcmp(path + n - m, last) != 0 || path[n - m - 1] != '/') return false;
-    memcpy(parent, path, n - m);
-    parent[n - m] = '\0';
-    return true;
-}
-
-/* The path that is asked for, from the root. */
-static bool inside_of(char wanted[512], const lob_location *where)
-{
-    const char *inside = where->inside ? where->inside : "/";
-    return snprintf(wanted, 512, "%s%s", *inside == '/' ? "" : "/", inside) < 512;
-}
-
-int lob_hdf5_list(const lob_data_set **sets, hid_t file, const lob_location *where,
-                  lob_error *error)
-{
-    static walk w; /* as above */
-    char wanted[512] = "";
-    const hid_t object = inside_of(wanted, where) ? open_path(file, wanted, where, error) : -1;
-    *sets = w.sets;
-    if (object >= 0 && H5Iget_type(object) == H5I_GROUP) walk_group(&w, object, wanted);
-    H5Oclose(object);
-    return w.found;
-}
-
-lob_status lob_hdf5_find(hid_t *object, char *path, hid_t file, const lob_location *where,
-                         lob_error *error)
-{
-    lob_error ignored;
-    char wanted[512];
-    if (!inside_of(wanted, where))
-        return lob_fail(error, LOB_EDATA, "%s: the path inside the file is too long", where->path);
-
-    *object = open_path(file, wanted, where, error);
-    if (*object < 0) return LOB_EDATA;
-
-    /* ITK's group may be named itself, by its VoxelData, or by nothing at all. */
-    char group_path[512];
-    const bool root = wanted[strspn(wanted, "/")] == '\0';
-    if (root && lob_hdf5_has(*object, "minc-2.0"))
-        return lob_fail(error, LOB_EDATA,
-                        "%s: is MINC 2, which is not read; convert it with `mnc2nii`", where->path);
-    if (root) strcpy(group_path, "/ITKImage/0");
-    if (root || parent_of(group_path, wanted, "VoxelData")) {
-        const hid_t group = open_path(file, group_path, where, &ignored);
-        if (group >= 0 && is_itk_group(group)) {
-            H5Oclose(*object);
-            *object = group;
-            strcpy(wanted, group_path);
-        } else if (group >= 0) {
-            H5Oclose(group);
-        }
-    }
-    strcpy(path, root && !is_itk_group(*object) ? "/" : wanted);
-    if (is_itk_group(*object) || H5Iget_type(*object) == H5I_DATASET) return LOB_OK;
-    if (H5Iget_type(*object) != H5I_GROUP)
-        return lob_fail(error, LOB_EDATA, "%s: is neither a data set nor a group", where->path);
-    return only_one(object, path, file, where, error);
-}
-
-hid_t lob_hdf5_open_set(hid_t group, const char *name, const lob_location *where, lob_error *error)
-{
-    const hid_t set = step(group, name, where, error);
-    if (set < 0) return -1;
-    if (H5Iget_type(set) == H5I_DATASET) {
-        if (lob_hdf5_guard(set, name, where, error) == LOB_OK) return set;
-    } else {
-        lob_fail(error, LOB_EDATA, "%s: %s is not a data set", where->path, name);
-    }
-    H5Oclose(set);
-    return -1;
-}
+/* ---- what may be read ---- */
 
 static lob_status guard_filters(hid_t plist, const char *name, const lob_location *where,
                                 lob_error *error)

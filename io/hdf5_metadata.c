@@ -1,4 +1,4 @@
-/* ITK's MetaData entries and other small texts of an HDF5 file. */
+/* What of an HDF5 file goes to outputs: ITK's MetaData entries, and attributes of data sets. */
 #include "io/hdf5_parts.h"
 
 #include <cjson/cJSON.h>
@@ -52,57 +52,6 @@ static hid_t entry_native(int k)
 static const char *const flags[] = {"isBool", "isLong", "isUnsignedLong", "isLongLong",
                                     "isUnsignedLongLong"};
 
-/* A copy of one string that HDF5 has read, freed by HDF5 if it was of variable length. */
-typedef struct {
-    hid_t type;
-    bool variable;
-    size_t bytes;
-} string_kind;
-
-static bool string_kind_of(string_kind *kind, hid_t type, hid_t space)
-{
-    if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) return false;
-    *kind = (string_kind){type, H5Tis_variable_str(type) > 0, H5Tget_size(type)};
-    return kind->variable || (kind->bytes > 0 && kind->bytes <= MAX_TEXT);
-}
-
-/* One string of a data set or an attribute, malloc'ed; NULL when it is none or too long. */
-static char *read_string(hid_t object, bool is_attribute)
-{
-    char *text = NULL, *variable = NULL;
-    const hid_t type = is_attribute ? H5Aget_type(object) : H5Dget_type(object);
-    const hid_t space = is_attribute ? H5Aget_space(object) : H5Dget_space(object);
-    string_kind kind;
-    if (!string_kind_of(&kind, type, space)) goto out;
-    void *target = &variable;
-    if (!kind.variable) target = text = calloc(kind.bytes + 1, 1);
-    if (!target) goto out;
-    const herr_t result = is_attribute
-                              ? H5Aread(object, type, target)
-                              : H5Dread(object, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, target);
-    if (result < 0) {
-        free(text);
-        text = NULL;
-    } else if (kind.variable && variable) {
-        if (strnlen(variable, MAX_TEXT) < MAX_TEXT) text = strdup(variable);
-        H5Dvlen_reclaim(type, space, H5P_DEFAULT, target);
-    }
-out:
-    H5Sclose(space);
-    H5Tclose(type);
-    return text;
-}
-
-char *lob_hdf5_read_attribute_text(hid_t object, const char *name)
-{
-    if (H5Aexists(object, name) <= 0) return NULL;
-    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
-    if (attribute < 0) return NULL;
-    char *text = read_string(attribute, true);
-    H5Aclose(attribute);
-    return text;
-}
-
 static void number_text(char text[32], const void *values, int k, int i)
 {
     const unsigned char *at = (const unsigned char *)values + (size_t)i * entry_types[k].bytes;
@@ -128,11 +77,9 @@ static void number_text(char text[32], const void *values, int k, int i)
         snprintf(text, 32, "%" PRIu64, (uint64_t)whole);
 }
 
-static void add_numbers(cJSON *entry, hid_t set)
+/* The row of entry_types for a stored type; ENTRY_TYPES: none. */
+static int entry_type(hid_t type)
 {
-    uint64_t values[MAX_ELEMENTS];
-    const hid_t type = H5Dget_type(set), space = H5Dget_space(set);
-    const hssize_t n = H5Sget_simple_extent_npoints(space);
     const bool is_integer = H5Tget_class(type) == H5T_INTEGER;
     int k = 0;
     while (k < ENTRY_TYPES &&
@@ -140,8 +87,24 @@ static void add_numbers(cJSON *entry, hid_t set)
              entry_types[k].bytes == H5Tget_size(type) &&
              (!is_integer || entry_types[k].is_signed == (H5Tget_sign(type) == H5T_SGN_2))))
         k++;
-    if (k < ENTRY_TYPES && n >= 1 && n <= MAX_ELEMENTS &&
-        H5Dread(set, entry_native(k), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0) {
+    return k;
+}
+
+/* The numbers of a data set or an attribute. */
+static void add_numbers(cJSON *entry, hid_t object, bool is_attribute)
+{
+    uint64_t values[MAX_ELEMENTS];
+    const hid_t type = is_attribute ? H5Aget_type(object) : H5Dget_type(object);
+    const hid_t space = is_attribute ? H5Aget_space(object) : H5Dget_space(object);
+    const hssize_t n = H5Sget_simple_extent_npoints(space);
+    const int k = entry_type(type);
+    bool ok = k < ENTRY_TYPES && n >= 1 && n <= MAX_ELEMENTS;
+    if (ok && is_attribute)
+        ok =
+            H5Sget_simple_extent_ndims(space) <= 1 && H5Aread(object, entry_native(k), values) >= 0;
+    else if (ok)
+        ok = H5Dread(object, entry_native(k), H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0;
+    if (ok) {
         cJSON_AddStringToObject(entry, "type", entry_types[k].name);
         cJSON *list = cJSON_AddArrayToObject(entry, "value");
         for (int i = 0; i < (int)n; i++) {
@@ -154,29 +117,67 @@ static void add_numbers(cJSON *entry, hid_t set)
     H5Tclose(type);
 }
 
+/* An entry without a value. */
+static cJSON *new_entry(const char *name)
+{
+    cJSON *entry = cJSON_CreateObject();
+    cJSON_AddStringToObject(entry, "name", name);
+    return entry;
+}
+
+static void add_text(cJSON *entry, const char *text)
+{
+    cJSON_AddStringToObject(entry, "type", "string");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(entry, "value"), cJSON_CreateString(text));
+}
+
+/* The entry if it has a value, else NULL. */
+static cJSON *finish_entry(cJSON *entry)
+{
+    if (cJSON_HasObjectItem(entry, "value")) return entry;
+    cJSON_Delete(entry);
+    return NULL;
+}
+
 /* An entry as it is carried; NULL when it cannot be. */
 static cJSON *entry_of(hid_t group, const char *name)
 {
     static const lob_location nowhere = {.path = ""};
-    const hid_t set = lob_hdf5_open_set(group, name, &nowhere, NULL);
+    const hid_t set = H5Oopen(group, name, H5P_DEFAULT);
     if (set < 0) return NULL;
-
-    cJSON *entry = cJSON_CreateObject();
-    cJSON_AddStringToObject(entry, "name", name);
-    char *text = read_string(set, false);
-    if (text) {
-        cJSON_AddStringToObject(entry, "type", "string");
-        cJSON_AddItemToArray(cJSON_AddArrayToObject(entry, "value"), cJSON_CreateString(text));
+    cJSON *entry = NULL;
+    if (H5Iget_type(set) == H5I_DATASET && lob_hdf5_guard(set, name, &nowhere, NULL) == LOB_OK) {
+        entry = new_entry(name);
+        char *text = lob_hdf5_set_text(set);
+        if (text)
+            add_text(entry, text);
+        else
+            add_numbers(entry, set, false);
         free(text);
-    } else {
-        add_numbers(entry, set);
+        for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+            if (H5Aexists(set, flags[i]) > 0) cJSON_AddStringToObject(entry, "flag", flags[i]);
+        entry = finish_entry(entry);
     }
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (H5Aexists(set, flags[i]) > 0) cJSON_AddStringToObject(entry, "flag", flags[i]);
-    H5Dclose(set);
-    if (cJSON_HasObjectItem(entry, "value")) return entry;
-    cJSON_Delete(entry);
-    return NULL;
+    H5Oclose(set);
+    return entry;
+}
+
+/* The same of an attribute. */
+static cJSON *attribute_of(hid_t object, const char *name)
+{
+    const hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    if (attribute < 0) return NULL;
+    cJSON *entry = new_entry(name);
+    const hid_t space = H5Aget_space(attribute);
+    char *text = H5Sget_simple_extent_npoints(space) == 1 ? lob_hdf5_text(object, name, "") : NULL;
+    if (text)
+        add_text(entry, text);
+    else
+        add_numbers(entry, attribute, true);
+    free(text);
+    H5Sclose(space);
+    H5Aclose(attribute);
+    return finish_entry(entry);
 }
 
 /* A walk over the group. */
@@ -186,23 +187,32 @@ typedef struct {
     int taken, dropped;
 } walk;
 
-static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, void *user)
+/* Take an entry, or count it as dropped when it is NULL or too large. */
+static void take_entry(walk *w, cJSON *entry)
 {
-    walk *w = user;
-    cJSON *entry = NULL;
-    if (link->type == H5L_TYPE_HARD && strlen(name) <= MAX_NAME && w->taken < MAX_ENTRIES)
-        entry = entry_of(group, name);
     char *text = entry ? cJSON_PrintUnformatted(entry) : NULL;
     const size_t bytes = text ? strlen(text) + 1 : 0; /* and a comma */
     cJSON_free(text);
     if (bytes == 0 || bytes > LOB_HDF5_MAX_METADATA - w->bytes) {
         cJSON_Delete(entry);
         w->dropped += w->dropped < INT_MAX;
-        return 0;
+        return;
     }
     cJSON_AddItemToArray(w->array, entry);
     w->bytes += bytes;
     w->taken++;
+}
+
+static bool has_room(const walk *w, const char *name)
+{
+    return strlen(name) <= MAX_NAME && w->taken < MAX_ENTRIES;
+}
+
+static herr_t read_entry(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    walk *w = user;
+    const bool taken = link->type == H5L_TYPE_HARD && has_room(w, name);
+    take_entry(w, taken ? entry_of(group, name) : NULL);
     return 0;
 }
 
@@ -212,6 +222,35 @@ int lob_hdf5_metadata_read(cJSON *array, hid_t group)
     H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, read_entry, &w);
     return w.dropped;
 }
+
+/* Attributes that speak of axes and spacing, which the writer says in its own words. */
+static bool is_of_axes(const char *name)
+{
+    static const char *const names[] = {
+        "axistags",       "axis_units",     "element_size_um", LOB_HDF5_BESIDE, "DIMENSION_LABELS",
+        "DIMENSION_LIST", "REFERENCE_LIST", "CLASS",           "NAME"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+static herr_t read_attribute(hid_t object, const char *name, const H5A_info_t *info, void *user)
+{
+    walk *w = user;
+    (void)info;
+    if (is_of_axes(name)) return 0;
+    take_entry(w, has_room(w, name) ? attribute_of(object, name) : NULL);
+    return 0;
+}
+
+int lob_hdf5_attributes_read(cJSON *array, hid_t set)
+{
+    walk w = {.array = array};
+    H5Aiterate(set, H5_INDEX_NAME, H5_ITER_INC, NULL, read_attribute, &w);
+    return w.dropped;
+}
+
+/* ---- writing ---- */
 
 bool lob_hdf5_write_string(hid_t group, const char *name, const char *text)
 {
@@ -236,12 +275,12 @@ static const char *element(const cJSON *value, int i)
     return text ? text : "";
 }
 
-static bool write_numbers(hid_t group, const char *name, int k, const cJSON *value,
-                          const char *flag)
+/* The numbers of an entry in its own type; how many. */
+static int parse_numbers(uint64_t values[MAX_ELEMENTS], int k, const cJSON *value)
 {
-    uint64_t values[MAX_ELEMENTS] = {0};
     const int n = cJSON_GetArraySize(value);
-    if (n < 1 || n > MAX_ELEMENTS) return true;
+    if (n < 1 || n > MAX_ELEMENTS) return 0;
+    memset(values, 0, MAX_ELEMENTS * sizeof *values);
     for (int i = 0; i < n; i++) {
         unsigned char *at = (unsigned char *)values + (size_t)i * entry_types[k].bytes;
         const char *text = element(value, i);
@@ -254,7 +293,27 @@ static bool write_numbers(hid_t group, const char *name, int k, const cJSON *val
                                                             : (const void *)&real;
         memcpy(at, from, entry_types[k].bytes);
     }
-    const hsize_t count = (hsize_t)n, one = 1;
+    return n;
+}
+
+/* An attribute of these values; of one, it is a scalar. */
+static bool write_attribute(hid_t object, const char *name, hid_t type, hsize_t n,
+                            const void *values)
+{
+    const hid_t space = n == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &n, NULL);
+    const hid_t attribute = H5Acreate(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, type, values) >= 0;
+    if (attribute >= 0) ok = H5Aclose(attribute) >= 0 && ok;
+    H5Sclose(space);
+    return ok;
+}
+
+static bool write_numbers(hid_t group, const char *name, int k, const cJSON *value,
+                          const char *flag)
+{
+    uint64_t values[MAX_ELEMENTS];
+    const hsize_t count = (hsize_t)parse_numbers(values, k, value), one = 1;
+    if (count == 0) return true;
     const hid_t space = H5Screate_simple(1, &count, NULL),
                 flag_space = H5Screate_simple(1, &one, NULL);
     const hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
@@ -277,24 +336,72 @@ static bool write_numbers(hid_t group, const char *name, int k, const cJSON *val
     return ok;
 }
 
+bool lob_hdf5_write_text(hid_t object, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const bool ok = write_attribute(object, name, type, 1, &text);
+    H5Tclose(type);
+    return ok;
+}
+
+/* The row of entry_types of this name; ENTRY_TYPES: none. */
+static int type_named(const char *name)
+{
+    int k = 0;
+    while (k < ENTRY_TYPES && strcmp(name, entry_types[k].name) != 0) k++;
+    return k;
+}
+
+static const char *member(const cJSON *entry, const char *name)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, name));
+}
+
+/* Attributes of a scan that make no sense of its labels: how its grey values are shown. */
+static bool is_of_values(const char *name)
+{
+    return strcmp(name, "drange") == 0 || strcmp(name, "display_mode") == 0;
+}
+
+bool lob_hdf5_attributes_write(hid_t set, const cJSON *array, bool labels)
+{
+    bool ok = true;
+    const cJSON *entry;
+    cJSON_ArrayForEach(entry, array)
+    {
+        uint64_t values[MAX_ELEMENTS];
+        const char *name = member(entry, "name"), *type = member(entry, "type");
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
+        if (!name || !type || !name[0] || is_of_axes(name) || (labels && is_of_values(name)))
+            continue;
+        if (strcmp(type, "string") == 0) {
+            ok = ok && lob_hdf5_write_text(set, name, element(value, 0));
+            continue;
+        }
+        const int k = type_named(type);
+        const int n = k < ENTRY_TYPES ? parse_numbers(values, k, value) : 0;
+        if (n > 0) ok = ok && write_attribute(set, name, entry_native(k), (hsize_t)n, values);
+    }
+    return ok;
+}
+
 bool lob_hdf5_metadata_write(hid_t group, const cJSON *array)
 {
     bool ok = true;
     const cJSON *entry;
     cJSON_ArrayForEach(entry, array)
     {
-        const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
-        const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "type"));
-        const char *flag = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "flag"));
+        const char *name = member(entry, "name"), *type = member(entry, "type");
         const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
         if (!name || !type || !name[0] || strchr(name, '/') || strcmp(name, ".") == 0) continue;
         if (strcmp(type, "string") == 0) {
             ok = ok && lob_hdf5_write_string(group, name, element(value, 0));
             continue;
         }
-        for (int k = 0; k < ENTRY_TYPES; k++)
-            if (strcmp(type, entry_types[k].name) == 0)
-                ok = ok && write_numbers(group, name, k, value, flag);
+        const int k = type_named(type);
+        if (k < ENTRY_TYPES) ok = ok && write_numbers(group, name, k, value, member(entry, "flag"));
     }
     return ok;
 }

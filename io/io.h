@@ -1,4 +1,4 @@
-/* Read and write volumes: NIfTI, HDF5, PNG. */
+/* Read and write volumes: NIfTI, NRRD, MetaImage, HDF5, TIFF, PNG. */
 #ifndef LOB_IO_H
 #define LOB_IO_H
 
@@ -18,8 +18,8 @@ enum { LOB_FRAME_UNSAID = -1, LOB_FRAME_NONE = -2 };
 
 typedef struct {
     int64_t frame;      /* time frame to read, from 0; or LOB_FRAME_UNSAID, LOB_FRAME_NONE; or
-                           LOB_FRAME_ALL, of NIfTI, where the volume holds all if there are several
-                         */
+                           LOB_FRAME_ALL: the volume holds all if there are several, and the format
+                           reads them together, as NIfTI, NRRD, MetaImage and HDF5 do */
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
     int threads;        /* that decompress HDF5's chunks; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
@@ -30,7 +30,7 @@ lob_read_options lob_read_defaults(void);
 
 /* What was found while reading a file. */
 typedef struct {
-    const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "PNG" */
+    const char *format;   /* "NIfTI-1", "NIfTI-2", "HDF5", "OME-TIFF", "PNG" */
     int64_t file_bytes;   /* of all files read */
     double inflate_s;     /* wall time of decompression; of HDF5, which decompresses as it reads, of
                              both */
@@ -79,20 +79,22 @@ lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path
 typedef struct {
     bool force;            /* replace an existing file */
     bool labels;           /* a label volume: see the list of changed header fields in io/nifti.h */
-    bool strip_extensions; /* leave the header's extensions out */
+    bool strip_extensions; /* leave the header's extensions out, ours too */
+    const char *comment;   /* how the volume was made: NIfTI has it as an extension, the others not
+                              at all; NULL: nothing is said */
     int threads;           /* that compress; >= 1 */
-    int level;             /* gzip level 1..9 */
+    int level;             /* gzip level 1..9; 0: the format's usual one, 1 of HDF5, else 6 */
     double *compress_s;    /* in/out: the wall time of compression is added; may be NULL */
 } lob_write_options;
 
-/* An existing file is kept, one thread, gzip level 6. */
+/* An existing file is kept, one thread, the usual gzip level. */
 lob_write_options lob_write_defaults(void);
 
 /*
- * Write a volume; one that holds all frames as NIfTI alone. The suffix chooses the format: .nii
- * .nii.gz .hdr .img (and both with .gz) .h5 .hdf5 .png. The carried header is used when it is of
- * that format's family, else one is made from the geometry. The same volume and options give the
- * same bytes at any thread count.
+ * Write a volume; one that holds all frames as NIfTI, NRRD, MetaImage or HDF5. The suffix chooses
+ * the format: .nii .nii.gz .hdr .img (and both with .gz) .nrrd .seg.nrrd .mha .h5 .hdf5 .tif
+ * .ome.tif .png. The carried header is used when it is of that format's family, else one is made
+ * from the geometry. The same volume and options give the same bytes at any thread count.
  *
  * Returns LOB_OK, LOB_EARG (no format has this suffix), LOB_EEXIST (and not force), LOB_ECREATE
  * (folder missing or not writable), LOB_EDATA (the format cannot hold this volume), LOB_EIO,
@@ -134,6 +136,9 @@ lob_status lob_files_of(char *files[2], const char *path, bool reading);
 
 /* Free the names and leave NULL. */
 void lob_files_free(char *files[2]);
+
+/* Does a file of this name hold the names and colours of labels? NIfTI and .seg.nrrd do. */
+bool lob_keeps_names(const char *path);
 
 /* Is the suffix of path that of a volume format? */
 bool lob_is_volume_name(const char *path);

@@ -26,7 +26,6 @@ enum { HEAD = 512, MAX_FILES = 16 }; /* bytes of a file, files of a folder that 
     X(MIF, "MRtrix's format", "convert it with `mrconvert FILE.mif FILE.nii.gz`")              \
     X(PAR, "Philips PAR/REC", "convert its folder with `dcm2niix -z y FOLDER`")                \
     X(VTK, "VTK", "open it in 3D Slicer and save it as .nii.gz")                               \
-    X(TIFF, "TIFF", FIJI)                                                                      \
     X(CZI, "Zeiss CZI", FIJI)                                                                  \
     X(ND2, "Nikon ND2", FIJI)                                                                  \
     X(LIF, "Leica LIF", FIJI)                                                                  \
@@ -84,10 +83,6 @@ static const sign signs[] = {
     BYTES(MIF, 0, "mrtrix image"),
     BYTES(PAR, 0, "# === DATA DESCRIPTION"),
     BYTES(VTK, 0, "# vtk DataFile"),
-    BYTES(TIFF, 0, "II*\0"),
-    BYTES(TIFF, 0, "MM\0*"),
-    BYTES(TIFF, 0, "II+\0"), /* and these are large ones */
-    BYTES(TIFF, 0, "MM\0+"),
     BYTES(CZI, 0, "ZISRAWFILE"),
     BYTES(ND2, 0, "\332\316\276\012"),
     BYTES(OLE, 0, "\320\317\021\340"),

@@ -3,8 +3,8 @@
 
 #include "io/file.h"
 #include "io/format.h"
+#include "io/text_rows.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,135 +36,49 @@ bool lob_is_label_table_name(const char *path)
     return kind_of_name(path) != KINDS;
 }
 
-/* ---- lines and fields ---- */
+/* ---- reading ---- */
 
-enum { FIELDS = 64 };
-
-/* A line cut into fields. */
-typedef struct {
-    char *field[FIELDS];
-    int count;
-} row;
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
-/* Cut a line at blanks; what stands in double quotes is one field. */
-static void cut_at_blanks(row *r, char *line)
-{
-    r->count = 0;
-    while (r->count < FIELDS) {
-        while (is_blank(*line)) line++;
-        if (*line == '\0') return;
-        const bool quoted = *line == '"';
-        if (quoted) line++;
-        r->field[r->count++] = line;
-        while (*line && (quoted ? *line != '"' : !is_blank(*line))) line++;
-        if (*line) *line++ = '\0';
-    }
-}
-
-/* Cut a line at a character; in CSV, quotes hold commas and doubled quotes. */
-static void cut_at(row *r, char *line, char gap)
-{
-    for (r->count = 0; r->count < FIELDS && line;) {
-        char *to = line, *from = line;
-        bool quoted = false;
-        r->field[r->count++] = line;
-        for (; *from && (quoted || *from != gap); from++) {
-            if (gap == ',' && *from == '"') {
-                if (quoted && from[1] == '"')
-                    *to++ = *from++;
-                else
-                    quoted = !quoted;
-                continue;
-            }
-            *to++ = *from;
-        }
-        line = *from ? from + 1 : NULL;
-        *to = '\0';
-    }
-}
-
-/* The next line, without its end; NULL after the last. */
-static char *next_line(char **rest)
-{
-    char *line = *rest;
-    if (!line || *line == '\0') return NULL;
-    char *end = strchr(line, '\n');
-    *rest = end ? end + 1 : NULL;
-    if (end) *end = '\0';
-    char *last = line + strlen(line);
-    while (last > line && (last[-1] == '\r' || is_blank(last[-1]))) *--last = '\0';
-    return line;
-}
-
-static bool number(double *value, const row *r, int field)
-{
-    char *end;
-    if (field < 0 || field >= r->count) return false;
-    *value = strtod(r->field[field], &end);
-    return end != r->field[field] && *end == '\0' && isfinite(*value);
-}
-
-/* A whole number of at most max. */
-static bool whole(int32_t *value, const row *r, int field, double max)
-{
-    double v;
-    if (!number(&v, r, field) || v < 0 || v > max || v != floor(v)) return false;
-    *value = (int32_t)v;
-    return true;
-}
-
-/* Three or four parts of a colour, from 0 to 255, from a field on. */
-static bool colour_at(lob_rgba *colour, const row *r, int field)
+/* Three parts of a colour, from 0 to 255, from a field on. */
+static bool colour_at(lob_rgba *colour, const lob_fields *fields, int field)
 {
     int32_t part[3];
     for (int i = 0; i < 3; i++)
-        if (!whole(&part[i], r, field + i, 255)) return false;
+        if (!lob_field_whole(&part[i], fields, field + i, 0, 255)) return false;
     *colour = (lob_rgba){(uint8_t)part[0], (uint8_t)part[1], (uint8_t)part[2], 255};
     return true;
 }
 
-/* ---- reading ---- */
-
 typedef struct {
     lob_label_names *out;
-    const char *name;
-    int64_t line;
-    lob_error *error;
+    lob_text text;
     kind kind;
-    char gap;           /* between fields of files with a row of names, */
-    bool header_seen;   /* which has been read */
-    int column[FIELDS]; /* where in them the columns that count are */
+    char gap;               /* between fields of files with a row of names, */
+    bool header_seen;       /* which has been read */
+    int column[LOB_FIELDS]; /* where in them the columns that count are */
 } reader;
-
-static lob_status bad(const reader *r, const char *what)
-{
-    return lob_fail(r->error, LOB_EDATA, "%s: line %lld %s", r->name, (long long)r->line, what);
-}
 
 static lob_status put(reader *r, int32_t label, const char *name, const lob_rgba *colour,
                       const char *terminology)
 {
     if (label == 0) return LOB_OK;
     const lob_status st = lob_label_names_add(r->out, label, name, colour, terminology);
-    if (st == LOB_EARG) return bad(r, "is one of more than a million");
-    if (st != LOB_OK) return lob_fail(r->error, st, "%s: no memory for its names", r->name);
+    if (st == LOB_EARG) return lob_text_bad(&r->text, "is one of more than a million");
+    if (st != LOB_OK)
+        return lob_fail(r->text.error, st, "%s: no memory for its names", r->text.name);
     return LOB_OK;
 }
 
 /* 5 liver 221 130 101 255: 3D Slicer, whose blanks are '_', and FreeSurfer. */
-static lob_status take_table_row(reader *r, const row *fields, bool slicer)
+static lob_status take_table_row(reader *r, const lob_fields *fields, bool slicer)
 {
     int32_t label, alpha;
     lob_rgba colour;
-    if (!whole(&label, fields, 0, INT32_MAX)) return bad(r, "does not begin with a label's number");
+    if (!lob_field_whole(&label, fields, 0, 0, INT32_MAX))
+        return lob_text_bad(&r->text, "does not begin with a label's number");
     if (fields->count < 5 || !colour_at(&colour, fields, 2))
-        return bad(r, "has no name and colour, R G B from 0 to 255, after its number");
-    if (slicer && whole(&alpha, fields, 5, 255)) colour.alpha = (uint8_t)alpha;
+        return lob_text_bad(&r->text,
+                            "has no name and colour, R G B from 0 to 255, after its number");
+    if (slicer && lob_field_whole(&alpha, fields, 5, 0, 255)) colour.alpha = (uint8_t)alpha;
     char *name = fields->field[1];
     for (char *c = name; slicer && *c; c++)
         if (*c == '_') *c = ' ';
@@ -172,15 +86,16 @@ static lob_status take_table_row(reader *r, const row *fields, bool slicer)
 }
 
 /* 5 221 130 101 1 1 1 "liver" */
-static lob_status take_snap_row(reader *r, const row *fields)
+static lob_status take_snap_row(reader *r, const lob_fields *fields)
 {
     int32_t label;
     lob_rgba colour;
     double alpha;
-    if (!whole(&label, fields, 0, INT32_MAX)) return bad(r, "does not begin with a label's number");
-    if (fields->count < 8 || !colour_at(&colour, fields, 1) || !number(&alpha, fields, 4) ||
+    if (!lob_field_whole(&label, fields, 0, 0, INT32_MAX))
+        return lob_text_bad(&r->text, "does not begin with a label's number");
+    if (fields->count < 8 || !colour_at(&colour, fields, 1) || !lob_field_real(&alpha, fields, 4) ||
         alpha < 0 || alpha > 1)
-        return bad(r, "is not: number, R G B, opacity 0..1, two flags, \"name\"");
+        return lob_text_bad(&r->text, "is not: number, R G B, opacity 0..1, two flags, \"name\"");
     colour.alpha = (uint8_t)(alpha * 255 + 0.5);
     return put(r, label, fields->field[7], &colour, NULL);
 }
@@ -196,42 +111,30 @@ enum { SLICER_COLUMNS = 6, GROUPS = 5, PARTS = 3 };
 static const char *const bids_columns[] = {"index", "name", "color"};
 enum { BIDS_COLUMNS = 3 };
 
-static int column_named(const row *header, const char *name)
-{
-    for (int i = 0; i < header->count; i++)
-        if (strcmp(header->field[i], name) == 0) return i;
-    return -1;
-}
-
-static lob_status take_header(reader *r, const row *header, bool slicer)
+static lob_status take_header(reader *r, const lob_fields *header, bool slicer)
 {
     const char *const *names = slicer ? slicer_columns : bids_columns;
     const int count = slicer ? SLICER_COLUMNS : BIDS_COLUMNS;
-    for (int i = 0; i < count; i++) r->column[i] = column_named(header, names[i]);
+    for (int i = 0; i < count; i++) r->column[i] = lob_fields_column(header, names[i]);
     for (int i = 0; slicer && i < GROUPS * PARTS; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%s", code_groups[i / PARTS], code_parts[i % PARTS]);
-        r->column[SLICER_COLUMNS + i] = column_named(header, name);
+        r->column[SLICER_COLUMNS + i] = lob_fields_column(header, name);
     }
     if (r->column[0] >= 0) return LOB_OK;
-    return bad(r, slicer ? "names no column LabelValue" : "names no column index");
-}
-
-static const char *text_at(const row *fields, int column)
-{
-    return column >= 0 && column < fields->count ? fields->field[column] : "";
+    return lob_text_bad(&r->text, slicer ? "names no column LabelValue" : "names no column index");
 }
 
 /* Category~Type~TypeModifier~Region context~Region~RegionModifier as 3D Slicer joins them: the
  * terminology's name and the region's stand empty, because a CSV has none. */
-static void join_codes(char *text, size_t size, const reader *r, const row *fields)
+static void join_codes(char *text, size_t size, const reader *r, const lob_fields *fields)
 {
     size_t used = 0;
     text[0] = '\0';
     for (int g = 0; g < GROUPS; g++) {
         const char *part[PARTS];
         for (int i = 0; i < PARTS; i++)
-            part[i] = text_at(fields, r->column[SLICER_COLUMNS + g * PARTS + i]);
+            part[i] = lob_fields_text(fields, r->column[SLICER_COLUMNS + g * PARTS + i]);
         if (g == 0 && !*part[0]) return; /* without a category there is no code */
         const int n = snprintf(text + used, size - used, "%s~%s^%s^%s", g == 3 ? "~" : "", part[0],
                                part[1], part[2]);
@@ -243,50 +146,51 @@ static void join_codes(char *text, size_t size, const reader *r, const row *fiel
     }
 }
 
-static lob_status take_csv_row(reader *r, const row *fields)
+static lob_status take_csv_row(reader *r, const lob_fields *fields)
 {
     int32_t label, alpha = 255;
     lob_rgba colour;
     char codes[1024];
-    if (!whole(&label, fields, r->column[0], INT32_MAX))
-        return bad(r, "has no whole number for LabelValue");
+    if (!lob_field_whole(&label, fields, r->column[0], 0, INT32_MAX))
+        return lob_text_bad(&r->text, "has no whole number for LabelValue");
     const bool coloured =
         r->column[2] >= 0 && r->column[3] == r->column[2] + 1 && r->column[4] == r->column[2] + 2;
     if (coloured && !colour_at(&colour, fields, r->column[2]))
-        return bad(r, "has no colour from 0 to 255");
-    if (coloured && whole(&alpha, fields, r->column[5], 255)) colour.alpha = (uint8_t)alpha;
+        return lob_text_bad(&r->text, "has no colour from 0 to 255");
+    if (coloured && lob_field_whole(&alpha, fields, r->column[5], 0, 255))
+        colour.alpha = (uint8_t)alpha;
     join_codes(codes, sizeof codes, r, fields);
-    return put(r, label, text_at(fields, r->column[1]), coloured ? &colour : NULL, codes);
+    return put(r, label, lob_fields_text(fields, r->column[1]), coloured ? &colour : NULL, codes);
 }
 
-static lob_status take_bids_row(reader *r, const row *fields)
+static lob_status take_bids_row(reader *r, const lob_fields *fields)
 {
     int32_t label;
     unsigned red, green, blue;
     char after;
-    if (!whole(&label, fields, r->column[0], INT32_MAX))
-        return bad(r, "has no whole number for index");
-    const char *hex = text_at(fields, r->column[2]);
+    if (!lob_field_whole(&label, fields, r->column[0], 0, INT32_MAX))
+        return lob_text_bad(&r->text, "has no whole number for index");
+    const char *hex = lob_fields_text(fields, r->column[2]);
     const bool coloured = sscanf(hex, "#%2x%2x%2x%c", &red, &green, &blue, &after) == 3;
     if (*hex && !coloured && strcmp(hex, "n/a") != 0)
-        return bad(r, "has a color that is not #rrggbb");
+        return lob_text_bad(&r->text, "has a color that is not #rrggbb");
     const lob_rgba colour =
         coloured ? (lob_rgba){(uint8_t)red, (uint8_t)green, (uint8_t)blue, 255} : (lob_rgba){0};
-    return put(r, label, text_at(fields, r->column[1]), coloured ? &colour : NULL, NULL);
+    return put(r, label, lob_fields_text(fields, r->column[1]), coloured ? &colour : NULL, NULL);
 }
 
 static lob_status take_line(reader *r, char *line)
 {
-    row fields;
+    lob_fields fields;
     const bool headed = r->kind == SLICER_CSV || r->kind == BIDS;
     if (*line == '\0' || (!headed && *line == '#')) return LOB_OK;
     if (headed)
-        cut_at(&fields, line, r->gap);
+        lob_fields_cut(&fields, line, r->gap);
     else
-        cut_at_blanks(&fields, line);
+        lob_fields_cut_at_blanks(&fields, line);
     if (headed && !r->header_seen) {
         r->header_seen = true;
-        if (column_named(&fields, slicer_columns[0]) >= 0) r->kind = SLICER_CSV;
+        if (lob_fields_column(&fields, slicer_columns[0]) >= 0) r->kind = SLICER_CSV;
         return take_header(r, &fields, r->kind == SLICER_CSV);
     }
     switch (r->kind) {
@@ -330,7 +234,7 @@ static kind kind_of_text(kind named, const char *text, const char *name)
 lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t size,
                                  const char *name, lob_error *error)
 {
-    reader r = {.out = out, .name = name, .error = error};
+    reader r = {.out = out};
     *out = (lob_label_names){0};
     const kind named = kind_of_name(name);
     if (named == KINDS)
@@ -338,25 +242,17 @@ lob_status lob_label_table_parse(lob_label_names *out, const char *text, size_t 
                         "%s: label names are read from .ctbl, .csv, .label, .lut, .tsv and .txt "
                         "files",
                         name);
-    if (size > 0 && memchr(text, 0, size))
-        return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
-    char *copy = calloc(size + 1, 1), *rest = copy;
-    if (!copy) return lob_fail(error, LOB_ENOMEM, "%s: no memory to read it", name);
-    if (size > 0) memcpy(copy, text, size);
-    if (strncmp(copy, "\xef\xbb\xbf", 3) == 0) rest += 3; /* a mark that spreadsheets put first */
-    r.kind = kind_of_text(named, rest, name);
+    LOB_TRY(lob_text_begin(&r.text, text, size, name, error));
+    r.kind = kind_of_text(named, r.text.rest, name);
     r.gap = named == SLICER_CSV ? ',' : '\t';
     lob_status st = LOB_OK;
-    for (char *line; st == LOB_OK && (line = next_line(&rest));) {
-        r.line++;
-        st = take_line(&r, line);
-    }
+    for (char *line; st == LOB_OK && (line = lob_text_line(&r.text));) st = take_line(&r, line);
+    lob_text_end(&r.text);
     if (st == LOB_OK && lob_label_names_settle(out) != LOB_OK)
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its names", name);
     if (st == LOB_OK && out->count == 0)
         st = lob_fail(error, LOB_EDATA, "%s: names no label", name);
     if (st != LOB_OK) lob_label_names_free(out);
-    free(copy);
     return st;
 }
 
@@ -503,18 +399,11 @@ lob_status lob_label_table_print(char **text, size_t *size, const lob_label_name
 lob_status lob_label_table_write(const lob_label_names *names, const char *path, bool force,
                                  lob_error *error)
 {
-    lob_output out;
-    char *text;
-    size_t size;
-    LOB_TRY(lob_label_table_print(&text, &size, names, path, error));
-    lob_status st = lob_output_begin(&out, path, force, error);
-    if (st == LOB_OK) {
-        st = lob_output_write(&out, text, size, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
-    }
-    free(text);
+    lob_output_part text = {0};
+    char *bytes;
+    LOB_TRY(lob_label_table_print(&bytes, &text.size, names, path, error));
+    text.bytes = bytes;
+    const lob_status st = lob_output_whole(path, force, &text, 1, error);
+    free(bytes);
     return st;
 }

@@ -158,7 +158,8 @@ static lob_status find_storage(const header *h, lob_raw_image *image)
     return LOB_OK;
 }
 
-static lob_status find_geometry(const header *h, lob_geometry *geometry, int dimension)
+static lob_status find_geometry(const header *h, lob_geometry *geometry, double *frame_step_s,
+                                int dimension)
 {
     const int n = dimension < 3 ? dimension : 3;
     double matrix[AXES * AXES] = {0}, offset[AXES] = {0}, spacing[AXES] = {1, 1, 1, 1};
@@ -173,6 +174,7 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, int dim
     if (place && !numbers(offset, dimension, place)) return bad(h, "Offset", "no position");
     if (sides && !numbers(spacing, dimension, sides))
         return bad(h, "ElementSpacing", "not a number for each axis");
+    if (sides && dimension == AXES) *frame_step_s = fabs(spacing[AXES - 1]);
     affine[2][2] = 1;
     for (int r = 0; r < n; r++) {
         const double sign = r < 2 ? -1.0 : 1.0;
@@ -184,7 +186,7 @@ static lob_status find_geometry(const header *h, lob_geometry *geometry, int dim
     return lob_fail(h->error, LOB_EDATA, "%s: its directions and spacings span no space", h->path);
 }
 
-static lob_status parse(header *h, lob_raw_image *image, lob_geometry *geometry,
+static lob_status parse(header *h, lob_raw_image *image, lob_volume *out,
                         const unsigned char *bytes, size_t size)
 {
     int dimension = 0;
@@ -192,7 +194,7 @@ static lob_status parse(header *h, lob_raw_image *image, lob_geometry *geometry,
     LOB_TRY(take_lines(h, bytes, size));
     LOB_TRY(find_axes(h, image, &dimension));
     LOB_TRY(find_storage(h, image));
-    return find_geometry(h, geometry, dimension);
+    return find_geometry(h, &out->geometry, &out->frame_step_s, dimension);
 }
 
 /* ---- reading ---- */
@@ -214,6 +216,12 @@ static bool is_local(const char *name)
     return strcmp(name, "LOCAL") == 0 || strcmp(name, "Local") == 0;
 }
 
+/* Do they lie in several files? */
+static bool is_list(const char *name)
+{
+    return strncmp(name, "LIST", 4) == 0 && (name[4] == '\0' || name[4] == ' ');
+}
+
 static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_image *image,
                               const lob_location *where, const lob_input *file,
                               const lob_read_options *options, lob_file_info *info,
@@ -228,7 +236,7 @@ static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_im
         return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
                             where->path, options, info, error);
     lob_input voxels;
-    if (strncmp(name, "LIST", 4) == 0 && (name[4] == '\0' || name[4] == ' '))
+    if (is_list(name))
         return bad(h, "ElementDataFile", "several files; save the volume in 3D Slicer as one");
     LOB_TRY(lob_raw_open(&voxels, where->file, name, error));
     lob_info_add_file(info, &voxels);
@@ -251,7 +259,7 @@ static lob_status read_meta(lob_volume *out, const lob_location *where, const lo
     lob_raw_image image;
     if (info) info->format = meta_name;
     lob_info_add_file(info, file);
-    lob_status st = parse(&h, &image, &out->geometry, file->bytes, file->size);
+    lob_status st = parse(&h, &image, out, file->bytes, file->size);
     if (st == LOB_OK) st = read_voxels(out, &h, &image, where, file, options, info, error);
     free(h.text);
     return st;
@@ -259,35 +267,53 @@ static lob_status read_meta(lob_volume *out, const lob_location *where, const lo
 
 /* ---- writing ---- */
 
+/* A row of the matrix, of three numbers, and one for time where there is time. */
+static void print_row(FILE *f, const char *key, const double row[3], const double *time)
+{
+    fprintf(f, "%s %.17g %.17g %.17g", key, row[0] + 0.0, row[1] + 0.0, row[2] + 0.0);
+    if (time) fprintf(f, " %.17g", *time);
+}
+
 static void print_header(FILE *f, const lob_volume *v, size_t compressed)
 {
-    const lob_geometry *g = &v->geometry;
+    const lob_geometry *const g = &v->geometry;
+    const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
+    const double none = 0, step = v->frame_step_s > 0 ? v->frame_step_s : 1;
+    const double *const no_time = frames > 1 ? &none : NULL;
+    const double *const time = frames > 1 ? &step : NULL;
+    const double origin[3] = {-g->affine[0][3], -g->affine[1][3], g->affine[2][3]};
+    static const double zero[3] = {0, 0, 0};
     size_t type = 0;
     while (types[type].type != v->type) type++;
-    fputs("ObjectType = Image\nNDims = 3\nBinaryData = True\nBinaryDataByteOrderMSB = ", f);
-    fprintf(f, "%s\nCompressedData = True\nCompressedDataSize = %zu\nTransformMatrix =",
+    fprintf(f, "ObjectType = Image\nNDims = %d\nBinaryData = True\n", frames > 1 ? 4 : 3);
+    fprintf(f, "BinaryDataByteOrderMSB = %s\nCompressedData = True\nCompressedDataSize = %zu\n",
             lob_little_endian() ? "False" : "True", compressed);
-    for (int c = 0; c < 3; c++)
-        for (int r = 0; r < 3; r++)
-            fprintf(f, " %.17g", (r < 2 ? -1.0 : 1.0) * g->affine[r][c] / g->spacing_mm[c] + 0.0);
-    fprintf(f, "\nOffset = %.17g %.17g %.17g\nCenterOfRotation = 0 0 0\n", -g->affine[0][3] + 0.0,
-            -g->affine[1][3] + 0.0, g->affine[2][3]);
-    fprintf(f, "ElementSpacing = %.17g %.17g %.17g\nDimSize = %lld %lld %lld\n", g->spacing_mm[0],
-            g->spacing_mm[1], g->spacing_mm[2], (long long)v->dims.nx, (long long)v->dims.ny,
+    for (int c = 0; c < 3; c++) {
+        const double column[3] = {-g->affine[0][c] / g->spacing_mm[c],
+                                  -g->affine[1][c] / g->spacing_mm[c],
+                                  g->affine[2][c] / g->spacing_mm[c]};
+        print_row(f, c == 0 ? "TransformMatrix =" : "", column, no_time);
+    }
+    if (frames > 1) fputs(" 0 0 0 1", f);
+    print_row(f, "\nOffset =", origin, no_time);
+    print_row(f, "\nCenterOfRotation =", zero, no_time);
+    print_row(f, "\nElementSpacing =", g->spacing_mm, time);
+    fprintf(f, "\nDimSize = %lld %lld %lld", (long long)v->dims.nx, (long long)v->dims.ny,
             (long long)v->dims.nz);
-    if (v->channels > 1) fprintf(f, "ElementNumberOfChannels = %d\n", v->channels);
-    fprintf(f, "ElementType = %s\nElementDataFile = LOCAL\n", types[type].name);
+    if (frames > 1) fprintf(f, " %lld", (long long)frames);
+    if (channels > 1) fprintf(f, "\nElementNumberOfChannels = %lld", (long long)channels);
+    fprintf(f, "\nElementType = %s\nElementDataFile = LOCAL\n", types[type].name);
 }
 
 /* The voxels as a zlib stream, malloc'ed. */
 static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int level)
 {
-    const size_t bytes = (size_t)lob_voxels(v) * (size_t)v->channels * lob_type_of(v->type)->bytes;
+    const size_t bytes = (size_t)lob_raw_voxel_size(v);
+    const bool mixes = v->channels > lob_frames_held(v);
     struct libdeflate_compressor *deflater = libdeflate_alloc_compressor(level);
-    unsigned char *mixed = v->channels > 1 ? malloc(bytes) : NULL, *out = NULL;
-    if (deflater && (mixed || v->channels == 1)) {
-        lob_raw_content content = {.volume = v};
-        if (mixed) lob_raw_content_bytes(&content, 0, bytes, mixed);
+    unsigned char *mixed = mixes ? malloc(bytes) : NULL, *out = NULL;
+    if (deflater && (mixed || !mixes)) {
+        if (mixed) lob_raw_voxel_bytes((void *)(uintptr_t)v, 0, bytes, mixed);
         const size_t most = libdeflate_zlib_compress_bound(deflater, bytes);
         out = malloc(most);
         *size =
@@ -300,22 +326,19 @@ static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int lev
 
 static lob_status check_name(const lob_location *where, bool force, lob_error *error)
 {
-    if (!lob_has_suffix(where->file, ".mhd")) return lob_output_check(where->file, force, error);
-    return lob_fail(error, LOB_EARG,
-                    "%s: a header apart from its voxels is read, not written; name a .mha",
-                    where->path);
+    return lob_raw_check_name(where, force, ".mhd", ".mha", error);
+}
+
+static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
+{
+    return lob_raw_holds(volume, where, meta_name, error);
 }
 
 static lob_status write_meta(const lob_volume *volume, const lob_location *where,
                              const lob_write_options *options, lob_error *error)
 {
-    lob_output out;
     LOB_TRY(check_name(where, options->force, error));
-    if (volume->slope != 1.0 || volume->inter != 0.0)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: MetaImage has no scale, and this volume's values are %.7g * stored + "
-                        "%.7g; convert it to float32 first",
-                        where->path, volume->slope, volume->inter);
+    LOB_TRY(holds(volume, where, error));
     const double start_s = lob_clock_s();
     size_t compressed = 0, bytes = 0;
     unsigned char *voxels = compress_voxels(&compressed, volume, options->level);
@@ -324,38 +347,33 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
     FILE *f = voxels ? open_memstream(&text, &bytes) : NULL;
     if (f) print_header(f, volume, compressed);
     const bool complete = f && fclose(f) == 0;
-    lob_status st = complete
-                        ? lob_output_begin(&out, where->file, options->force, error)
-                        : lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
-    if (st == LOB_OK) {
-        st = lob_output_write(&out, text, bytes, error);
-        if (st == LOB_OK) st = lob_output_write(&out, voxels, compressed, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
-    }
+    const lob_output_part parts[] = {
+        {text,   bytes     },
+        {voxels, compressed}
+    };
+    const lob_status st =
+        complete ? lob_output_whole(where->file, options->force, parts, 2, error)
+                 : lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
     free(text);
     free(voxels);
     return st;
 }
 
-/* The file of voxels that a header names. */
+static char *name_of_voxels(const lob_input *in, const char *path)
+{
+    lob_error ignored;
+    header h = {.path = path, .error = &ignored};
+    const bool complete = take_lines(&h, in->bytes, in->size) == LOB_OK;
+    const char *const name = complete ? value_of(&h, "ElementDataFile", NULL) : NULL;
+    const bool apart = name && !is_local(name) && !is_list(name);
+    char *const copy = apart ? strdup(name) : NULL;
+    free(h.text);
+    return copy;
+}
+
 static lob_status second_file(char **second, const char *file, bool reading)
 {
-    lob_input in;
-    lob_error ignored;
-    *second = NULL;
-    if (!reading || lob_input_open(&in, file, &ignored) != LOB_OK) return LOB_OK;
-    header h = {.path = file, .error = &ignored};
-    lob_status st = take_lines(&h, in.bytes, in.size);
-    const char *name = st == LOB_OK ? value_of(&h, "ElementDataFile", NULL) : "";
-    const bool apart = !is_local(name) && strcmp(name, "LIST") != 0 && lob_raw_is_plain(name);
-    if (apart) *second = lob_raw_path(file, name);
-    st = apart && !*second ? LOB_ENOMEM : LOB_OK;
-    free(h.text);
-    lob_input_close(&in);
-    return st;
+    return lob_raw_second_file(second, file, reading, name_of_voxels);
 }
 
 const lob_format lob_format_meta = {
@@ -363,7 +381,9 @@ const lob_format lob_format_meta = {
     .suffixes = suffixes,
     .sniff = sniff,
     .read = read_meta,
+    .all_frames = true,
     .write = write_meta,
+    .holds = holds,
     .check = check_name,
     .second_file = second_file,
 };

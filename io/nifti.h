@@ -8,6 +8,10 @@
  * version of its input and the byte order of the machine. strip_extensions of lob_write_options
  * leaves the extensions out.
  *
+ * Two extensions may come before those that are copied: comment of lob_write_options (code 6), and
+ * the names and colours of labels as Connectome Workbench reads them (code 30), which take the
+ * place of a table of other names.
+ *
  * More fields change in two cases. A volume with a side above 32767, which NIfTI-1 cannot hold, is
  * written as NIfTI-2. A volume on another grid than the header's (other dims or another affine)
  * gets qform, sform, pixdim and units from its own geometry.

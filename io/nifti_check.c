@@ -220,6 +220,23 @@ static double unit_mm(const lob_nifti *h)
     }
 }
 
+double lob_nifti_frame_step_s(const lob_nifti *header)
+{
+    const double step = lob_nifti_real(header->bytes, LOB_NIFTI_pixdim, 4);
+    if (lob_nifti_int(header->bytes, LOB_NIFTI_dim, 0) < 4 || !(step > 0) || !isfinite(step))
+        return 0;
+    switch (lob_nifti_int(header->bytes, LOB_NIFTI_xyzt_units, 0) & 0x38) {
+    case NIFTI_UNITS_SEC:
+        return step;
+    case NIFTI_UNITS_MSEC:
+        return step * 1e-3;
+    case NIFTI_UNITS_USEC:
+        return step * 1e-6;
+    default:
+        return 0;
+    }
+}
+
 /* Voxel sizes in the header's unit, made usable; false when something had to be made up. */
 static bool voxel_sizes(double out[3], const lob_nifti *h)
 {

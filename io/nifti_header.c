@@ -2,6 +2,8 @@
  */
 #include "io/nifti_header.h"
 
+#include "io/nifti_extensions.h"
+
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -263,21 +265,16 @@ static void text_of(char out[256], const unsigned char *header, lob_nifti_field 
 
 static void list_extensions(const lob_header *header, lob_field_fn *field, void *user)
 {
-    if (header->extensions_size < LOB_NIFTI_EXTENDER || header->extensions[0] == 0) return;
-    size_t at = LOB_NIFTI_EXTENDER;
-    for (int nth = 1; header->extensions_size - at >= 8; nth++) {
-        int32_t size, code;
-        memcpy(&size, header->extensions + at, sizeof size);
-        memcpy(&code, header->extensions + at + 4, sizeof code);
-        if (size < 8 || (size_t)size > header->extensions_size - at) return;
-        char name[48], value[16];
+    lob_nifti_extension e;
+    size_t at = 0, from = LOB_NIFTI_EXTENDER;
+    for (int nth = 1; lob_nifti_next_extension(header, &at, &e); nth++, from = at) {
+        char name[48], value[24];
         snprintf(name, sizeof name, "ext%d_code", nth);
-        snprintf(value, sizeof value, "%d", code);
+        snprintf(value, sizeof value, "%d", e.code);
         field(user, name, value);
         snprintf(name, sizeof name, "ext%d_size", nth);
-        snprintf(value, sizeof value, "%d", size);
+        snprintf(value, sizeof value, "%zu", at - from);
         field(user, name, value);
-        at += (size_t)size;
     }
 }
 

@@ -166,11 +166,15 @@ void lob_nifti_order_extensions(unsigned char *bytes, size_t n, bool swapped, co
 void lob_nifti_geometry(lob_geometry *out, const lob_nifti *header, const char *path,
                         lob_file_info *info);
 
+/* Seconds from one frame to the next; 0 where the header does not say. */
+double lob_nifti_frame_step_s(const lob_nifti *header);
+
 /* What a new header is to say. */
 typedef struct {
     const lob_volume *volume; /* data may be NULL unless labels */
-    bool labels, pair, strip_extensions;
+    bool labels, pair;
     int64_t largest_label;
+    size_t extension_bytes; /* after the extender: a multiple of 16 */
 } lob_nifti_plan;
 
 /*
@@ -185,8 +189,19 @@ typedef struct {
 size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti_type **type,
                       const lob_nifti_plan *plan);
 
-/* Bytes of extensions that an output carries after the extender: a multiple of 16. */
-size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan);
+/*
+ * Header, extender and extensions of an output, malloc'ed; NULL when there is no memory.
+ *
+ *   largest  in  of labels; see lob_nifti_largest
+ *   pair     in  the voxels go to a file of their own
+ */
+unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
+                                   const lob_volume *volume, int64_t largest, bool pair,
+                                   const lob_write_options *options);
+
+/* The largest of labels, at most 2^53. Returns LOB_OK, or LOB_EDATA where voxels are no labels. */
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+                             lob_error *error);
 
 /* The format's name, lob_header.format of the headers that these functions understand. */
 extern const char lob_nifti_name[];

@@ -30,30 +30,16 @@ static bool carries_header(const lob_volume *v)
            (v->header.size == LOB_NIFTI1_BYTES || v->header.size == LOB_NIFTI2_BYTES);
 }
 
-size_t lob_nifti_extension_bytes(const lob_nifti_plan *plan)
-{
-    const lob_header *h = &plan->volume->header;
-    if (plan->strip_extensions || !carries_header(plan->volume)) return 0;
-    if (h->extensions_size <= LOB_NIFTI_EXTENDER) return 0;
-    return (h->extensions_size - LOB_NIFTI_EXTENDER + 15) / 16 * 16;
-}
-
-/* Frames that the volume holds. */
-static int64_t frames_of(const lob_volume *v)
-{
-    return v->frame == LOB_FRAME_ALL ? v->frames : 1;
-}
-
 /* Numbers of a voxel, in each frame, that are stored apart. */
 static int64_t vectors_of(const lob_volume *v, const lob_nifti_type *type)
 {
-    return v->channels / frames_of(v) / type->channels;
+    return v->channels / lob_frames_held(v) / type->channels;
 }
 
 static const lob_nifti_type *stored_type(const lob_nifti_plan *plan, const lob_nifti *before)
 {
     const lob_volume *v = plan->volume;
-    const int channels = v->channels / (int)frames_of(v);
+    const int channels = v->channels / (int)lob_frames_held(v);
     const bool colour = v->type == LOB_U8 && (channels == 3 || channels == 4);
     const bool interleave = colour && (!before || before->type->channels == channels);
     return lob_nifti_type_for(v->type, interleave ? channels : 1);
@@ -63,7 +49,7 @@ static const lob_nifti_type *stored_type(const lob_nifti_plan *plan, const lob_n
 static void put_dims(unsigned char *header, const lob_volume *v, int64_t vectors,
                      const lob_nifti *before)
 {
-    const int64_t frames = frames_of(v), rank = vectors > 1 ? 5 : frames > 1 ? 4 : 3;
+    const int64_t frames = lob_frames_held(v), rank = vectors > 1 ? 5 : frames > 1 ? 4 : 3;
     const int64_t side[8] = {rank, v->dims.nx, v->dims.ny, v->dims.nz, frames, vectors, 1, 1};
     const bool same = before && before->dims.nx == v->dims.nx && before->dims.ny == v->dims.ny &&
                       before->dims.nz == v->dims.nz && before->frames == frames &&
@@ -73,8 +59,10 @@ static void put_dims(unsigned char *header, const lob_volume *v, int64_t vectors
                           same ? lob_nifti_int(before->bytes, LOB_NIFTI_dim, i) : side[i]);
 }
 
-static void put_geometry(unsigned char *header, const lob_geometry *g)
+static void put_geometry(unsigned char *header, const lob_volume *v)
 {
+    const lob_geometry *const g = &v->geometry;
+    const bool timed = lob_frames_held(v) > 1 && v->frame_step_s > 0;
     nifti_dmat44 m = {{{0}}};
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++) m.m[r][c] = g->affine[r][c];
@@ -84,7 +72,10 @@ static void put_geometry(unsigned char *header, const lob_geometry *g)
                             &offset[2], &size[0], &size[1], &size[2], &qfac);
     lob_nifti_put_real(header, LOB_NIFTI_pixdim, 0, qfac);
     for (int i = 1; i < 8; i++)
-        lob_nifti_put_real(header, LOB_NIFTI_pixdim, i, i < 4 ? g->spacing_mm[i - 1] : 1);
+        lob_nifti_put_real(header, LOB_NIFTI_pixdim, i,
+                           i < 4             ? g->spacing_mm[i - 1]
+                           : i == 4 && timed ? v->frame_step_s
+                                             : 1);
     for (int i = 0; i < 3; i++) {
         lob_nifti_put_real(header, (lob_nifti_field)(LOB_NIFTI_quatern_b + i), 0, quatern[i]);
         lob_nifti_put_real(header, (lob_nifti_field)(LOB_NIFTI_qoffset_x + i), 0, offset[i]);
@@ -93,7 +84,8 @@ static void put_geometry(unsigned char *header, const lob_geometry *g)
     }
     lob_nifti_put_int(header, LOB_NIFTI_qform_code, 0, NIFTI_XFORM_SCANNER_ANAT);
     lob_nifti_put_int(header, LOB_NIFTI_sform_code, 0, NIFTI_XFORM_SCANNER_ANAT);
-    lob_nifti_put_int(header, LOB_NIFTI_xyzt_units, 0, NIFTI_UNITS_MM);
+    lob_nifti_put_int(header, LOB_NIFTI_xyzt_units, 0,
+                      NIFTI_UNITS_MM | (timed ? NIFTI_UNITS_SEC : 0));
 }
 
 static void put_label_fields(unsigned char *header, int64_t largest)
@@ -123,7 +115,7 @@ static void put_data_fields(unsigned char *header, const lob_volume *v, int64_t 
     const bool same_scaling = before && before->slope == v->slope && before->inter == v->inter;
     const bool same_values = same_scaling && before->type->type == v->type;
     const bool same_channels =
-        before && before->vectors * before->type->channels == v->channels / frames_of(v);
+        before && before->vectors * before->type->channels == v->channels / lob_frames_held(v);
 
     lob_nifti_put_real(header, LOB_NIFTI_scl_slope, 0, v->slope);
     lob_nifti_put_real(header, LOB_NIFTI_scl_inter, 0, v->inter);
@@ -156,13 +148,12 @@ static void make_new(unsigned char *header, int version, const lob_nifti_type *t
     memcpy(header, &size, sizeof size);
     lob_nifti_put_text(header, LOB_NIFTI_regular, "r");
     put_dims(header, v, vectors, before);
-    put_geometry(header, &v->geometry);
+    put_geometry(header, v);
     lob_nifti_put_int(header, LOB_NIFTI_datatype, 0, type->code);
     lob_nifti_put_int(header, LOB_NIFTI_bitpix, 0, (int64_t)(8 * type->bytes));
-    lob_nifti_put_int(header, LOB_NIFTI_vox_offset, 0,
-                      plan->pair ? 0
-                                 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER +
-                                             lob_nifti_extension_bytes(plan)));
+    lob_nifti_put_int(
+        header, LOB_NIFTI_vox_offset, 0,
+        plan->pair ? 0 : (int64_t)((size_t)size + LOB_NIFTI_EXTENDER + plan->extension_bytes));
     lob_nifti_put_text(header, LOB_NIFTI_descrip, "lobule " LOB_VERSION);
     if (plan->labels)
         put_label_fields(header, plan->largest_label);
@@ -200,7 +191,7 @@ size_t lob_nifti_make(unsigned char header[LOB_NIFTI_MAX_BYTES], const lob_nifti
     if (has) memcpy(carried, parsed.bytes, sizeof carried);
     if (version == 1 &&
         (v->dims.nx > NIFTI1_SIDE || v->dims.ny > NIFTI1_SIDE || v->dims.nz > NIFTI1_SIDE ||
-         vectors > NIFTI1_SIDE || frames_of(v) > NIFTI1_SIDE)) {
+         vectors > NIFTI1_SIDE || lob_frames_held(v) > NIFTI1_SIDE)) {
         version = 2;
         if (has) {
             lob_nifti_widen(carried, parsed.bytes);

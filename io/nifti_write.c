@@ -1,5 +1,6 @@
 /* Writing NIfTI files: one, or two that appear together. */
 #include "io/gzip.h"
+#include "io/nifti_extensions.h"
 #include "io/nifti_header.h"
 #include "io/nifti_pair.h"
 #include "io/passing.h"
@@ -59,8 +60,8 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
     return st;
 }
 
-static lob_status largest_label(int64_t *largest, const lob_volume *v, const char *path,
-                                lob_error *error)
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+                             lob_error *error)
 {
     if (!lob_type_of(v->type)->is_integer || v->channels != 1)
         return lob_fail(error, LOB_EDATA,
@@ -77,19 +78,23 @@ static lob_status largest_label(int64_t *largest, const lob_volume *v, const cha
     return LOB_OK;
 }
 
-/* Header, extender and extensions of an output, malloc'ed; NULL when there is no memory. */
-static unsigned char *make_head(size_t *bytes, const lob_nifti_type **type,
-                                const lob_nifti_plan *plan)
+unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
+                                   const lob_volume *volume, int64_t largest, bool pair,
+                                   const lob_write_options *options)
 {
-    unsigned char header[LOB_NIFTI_MAX_BYTES];
-    const size_t size = lob_nifti_make(header, type, plan);
-    const size_t extensions = lob_nifti_extension_bytes(plan);
-    *bytes = size + LOB_NIFTI_EXTENDER + extensions;
-    unsigned char *head = calloc(*bytes, 1);
-    if (!head) return NULL;
-    memcpy(head, header, size);
-    if (extensions > 0)
-        memcpy(head + size, plan->volume->header.extensions, plan->volume->header.extensions_size);
+    unsigned char header[LOB_NIFTI_MAX_BYTES], *extensions;
+    size_t after;
+    if (lob_nifti_extensions(&extensions, &after, volume, options) != LOB_OK) return NULL;
+    const lob_nifti_plan plan = {volume, options->labels, pair, largest,
+                                 after - LOB_NIFTI_EXTENDER};
+    const size_t size = lob_nifti_make(header, type, &plan);
+    *bytes = size + after;
+    unsigned char *const head = malloc(*bytes);
+    if (head) {
+        memcpy(head, header, size);
+        memcpy(head + size, extensions, after);
+    }
+    free(extensions);
     return head;
 }
 
@@ -120,10 +125,8 @@ static lob_status open_target(target *t, const lob_volume *volume, int64_t large
     *t = (target){.header = {.fd = -1}, .whole = {.fd = -1}};
     t->pair = is_image || lob_pair_header(path);
     t->gz = lob_has_suffix(path, ".gz");
-    const lob_nifti_plan plan = {volume, options->labels, t->pair, options->strip_extensions,
-                                 largest};
     lob_status st = LOB_OK;
-    t->head = make_head(&t->head_bytes, &t->type, &plan);
+    t->head = lob_nifti_make_head(&t->head_bytes, &t->type, volume, largest, t->pair, options);
     char *other = t->pair ? lob_pair_other(path, t->gz) : NULL;
     if (!t->head || (t->pair && !other))
         st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
@@ -153,7 +156,7 @@ lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
     int64_t largest = 0;
     target t;
     lob_status st = LOB_OK;
-    if (options->labels) st = largest_label(&largest, volume, where->path, error);
+    if (options->labels) st = lob_nifti_largest(&largest, volume, where->path, error);
     if (st == LOB_OK) st = open_target(&t, volume, largest, where, options, error);
     if (st != LOB_OK) return st;
     const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
@@ -249,15 +252,14 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     *out = lob_volume_empty();
     if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
         return lob_fail(error, LOB_EARG, "%s: there is no volume to write", name);
-    if (options->labels) st = largest_label(&largest, volume, name, error);
+    if (options->labels) st = lob_nifti_largest(&largest, volume, name, error);
     if (st != LOB_OK) return st;
 
-    const lob_nifti_plan plan = {volume, options->labels, false, options->strip_extensions,
-                                 largest};
     const lob_nifti_type *type;
     lob_input file = {.size = 0};
     char *const same = strdup(name);
-    unsigned char *const head = make_head(&file.size, &type, &plan);
+    unsigned char *const head =
+        lob_nifti_make_head(&file.size, &type, volume, largest, false, options);
     file.bytes = head;
     if (same && head) {
         const lob_location where = {name, same, NULL};

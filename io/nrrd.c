@@ -217,6 +217,9 @@ static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_loca
 {
     lob_input other = {0};
     const lob_input *voxels = file;
+    lob_read_options chosen = *options;
+    /* labels are of one frame */
+    if (n->segment_count > 0 && chosen.frame == LOB_FRAME_ALL) chosen.frame = LOB_FRAME_UNSAID;
     const unsigned char *bytes = NULL;
     size_t size = 0;
     if (n->data_file) {
@@ -227,11 +230,12 @@ static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_loca
     lob_status st = find_voxels(&bytes, &size, n, voxels, n->data_file ? 0 : n->header_bytes,
                                 where->path, error);
     if (st == LOB_OK)
-        st = lob_raw_read(out, &n->image, bytes, size, where->path, options, info, error);
+        st = lob_raw_read(out, &n->image, bytes, size, where->path, &chosen, info, error);
     lob_input_close(&other);
     out->geometry = n->geometry;
+    out->frame_step_s = n->frame_step_s;
     if (st == LOB_OK) st = keep_header(&out->header, n, file, where->path, error);
-    if (st == LOB_OK) st = take_segments(out, n, where->path, options, info, error);
+    if (st == LOB_OK) st = take_segments(out, n, where->path, &chosen, info, error);
     return st;
 }
 
@@ -261,7 +265,8 @@ static void list_keys(const lob_header *header, lob_field_fn *field, void *user)
 
 static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
 {
-    if (!lob_is_segmentation_name(where->file)) return LOB_OK;
+    if (!lob_is_segmentation_name(where->file))
+        return lob_raw_holds(volume, where, nrrd_name, error);
     if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && volume->slope == 1.0 &&
         volume->inter == 0.0)
         return LOB_OK;
@@ -271,21 +276,19 @@ static lob_status holds(const lob_volume *volume, const lob_location *where, lob
                     where->path);
 }
 
-/* The file of voxels that a header names. */
-static lob_status second_file(char **second, const char *file, bool reading)
+static char *name_of_voxels(const lob_input *header, const char *path)
 {
-    lob_input in;
     lob_nrrd n;
     lob_error ignored;
-    *second = NULL;
-    if (!reading || lob_input_open(&in, file, &ignored) != LOB_OK) return LOB_OK;
-    lob_status st = lob_nrrd_parse(&n, in.bytes, in.size, file, NULL, &ignored);
-    const bool apart = st == LOB_OK && n.data_file && lob_raw_is_plain(n.data_file);
-    if (apart) *second = lob_raw_path(file, n.data_file);
-    st = apart && !*second ? LOB_ENOMEM : LOB_OK;
+    const lob_status st = lob_nrrd_parse(&n, header->bytes, header->size, path, NULL, &ignored);
+    char *const name = st == LOB_OK && n.data_file ? strdup(n.data_file) : NULL;
     lob_nrrd_free(&n);
-    lob_input_close(&in);
-    return st;
+    return name;
+}
+
+static lob_status second_file(char **second, const char *file, bool reading)
+{
+    return lob_raw_second_file(second, file, reading, name_of_voxels);
 }
 
 const lob_format lob_format_nrrd = {
@@ -293,6 +296,8 @@ const lob_format lob_format_nrrd = {
     .suffixes = suffixes,
     .sniff = sniff,
     .read = read_nrrd,
+    .all_frames = true,
+    .keeps_names = lob_is_segmentation_name,
     .write = lob_nrrd_write,
     .holds = holds,
     .check = lob_nrrd_check,

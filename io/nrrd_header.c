@@ -142,14 +142,15 @@ static lob_status take_lines(parser *p, const unsigned char *bytes, size_t size)
 
 /* ---- numbers and words ---- */
 
-/* Cut the next word off a list; NULL at its end. */
-static char *next_word(char **rest)
+enum { WORD = 64 };
+
+/* Copy the next word of a list, at most WORD - 1 characters of it; empty at the list's end. */
+static const char *next_word(char word[WORD], const char **rest)
 {
-    char *word = *rest + strspn(*rest, " \t");
-    if (!*word) return NULL;
-    char *end = word + strcspn(word, " \t");
-    *rest = *end ? end + 1 : end;
-    *end = '\0';
+    const char *at = *rest ? *rest + strspn(*rest, " \t") : "";
+    const size_t length = strcspn(at, " \t");
+    snprintf(word, WORD, "%.*s", (int)(length < WORD ? length : WORD - 1), at);
+    *rest = at + length;
     return word;
 }
 
@@ -168,8 +169,10 @@ static bool scan_whole(int64_t *value, const char *text)
     return end != text && *end == '\0' && v > INT64_MIN && v < INT64_MAX;
 }
 
-/* "(x,y,z)" at *rest, or "none": false in *given. */
-static bool scan_vector(double vector[3], bool *given, char **rest)
+enum { SPACE = 4 }; /* three sides and time */
+
+/* "(x,y,z)" or "(x,y,z,t)" at *rest, or "none": false in *given. */
+static bool scan_vector(double vector[SPACE], bool *given, char **rest)
 {
     char *at = *rest + strspn(*rest, " \t");
     *given = false;
@@ -179,7 +182,7 @@ static bool scan_vector(double vector[3], bool *given, char **rest)
     }
     if (*at++ != '(') return false;
     int n = 0;
-    for (; n < 3; n++) {
+    for (; n < SPACE; n++) {
         char *end;
         vector[n] = strtod(at, &end);
         if (end == at) return false;
@@ -187,8 +190,8 @@ static bool scan_vector(double vector[3], bool *given, char **rest)
         if (*at != ',') break;
         at++;
     }
-    if (*at++ != ')' || n > 2) return false;
-    for (int i = n + 1; i < 3; i++) vector[i] = 0.0; /* of two-dimensional spaces */
+    if (*at++ != ')' || n == SPACE) return false;
+    for (int i = n + 1; i < SPACE; i++) vector[i] = 0.0; /* of spaces with fewer sides */
     *rest = at;
     *given = true;
     return true;
@@ -256,10 +259,11 @@ static lob_status find_storage(parser *p)
 typedef struct {
     int64_t dimension, size[AXES];
     bool spatial[AXES];
-    double direction[AXES][3]; /* of spatial axes */
-    bool directed;             /* the file gives directions */
-    char *kind[AXES];
-    double spacing[AXES]; /* NAN: not given */
+    double direction[AXES][SPACE]; /* of spatial axes */
+    bool directed;                 /* the file gives directions */
+    bool timed[AXES];              /* its direction is that of time */
+    char kind[AXES][WORD];         /* empty: not given */
+    double spacing[AXES];          /* NAN: not given */
 } axes;
 
 static lob_status find_sizes(parser *p, axes *a)
@@ -267,21 +271,13 @@ static lob_status find_sizes(parser *p, axes *a)
     if (!p->dimension || !scan_whole(&a->dimension, p->dimension) || a->dimension < 1 ||
         a->dimension > 5)
         return bad(p, "dimension", p->dimension, "not from 1 to 5");
-    char *rest = p->sizes ? p->sizes : p->dimension + strlen(p->dimension);
+    const char *sizes = p->sizes, *kinds = p->kinds, *spacings = p->spacings;
+    char word[WORD];
     for (int64_t i = 0; i < a->dimension; i++) {
-        const char *word = next_word(&rest);
-        if (!word || !scan_whole(&a->size[i], word) || a->size[i] < 1)
-            return lob_fail(p->error, LOB_EDATA,
-                            "%s: its field 'sizes' does not give a number from 1 for each of %lld "
-                            "axes",
-                            p->path, (long long)a->dimension);
-    }
-    rest = p->kinds ? p->kinds : rest;
-    for (int64_t i = 0; p->kinds && i < a->dimension; i++) a->kind[i] = next_word(&rest);
-    rest = p->spacings ? p->spacings : rest;
-    for (int64_t i = 0; i < a->dimension; i++) {
-        const char *word = p->spacings ? next_word(&rest) : NULL;
-        if (!word || !scan_real(&a->spacing[i], word) || !(fabs(a->spacing[i]) > 0.0))
+        if (!scan_whole(&a->size[i], next_word(word, &sizes)) || a->size[i] < 1)
+            return bad(p, "sizes", p->sizes, "no number from 1 for each axis");
+        next_word(a->kind[i], &kinds);
+        if (!scan_real(&a->spacing[i], next_word(word, &spacings)) || !(fabs(a->spacing[i]) > 0.0))
             a->spacing[i] = (double)NAN;
     }
     return LOB_OK;
@@ -291,8 +287,7 @@ static lob_status find_sizes(parser *p, axes *a)
 static bool is_domain(const axes *a, int64_t i, bool kinds)
 {
     if (!kinds) return i < 3;
-    return a->kind[i] &&
-           (strcasecmp(a->kind[i], "domain") == 0 || strcasecmp(a->kind[i], "space") == 0);
+    return strcasecmp(a->kind[i], "domain") == 0 || strcasecmp(a->kind[i], "space") == 0;
 }
 
 static lob_status find_directions(parser *p, axes *a)
@@ -307,15 +302,22 @@ static lob_status find_directions(parser *p, axes *a)
                             "%s: its field 'space directions' does not give a vector or 'none' for "
                             "each of %lld axes",
                             p->path, (long long)a->dimension);
+        const double *const d = a->direction[i];
+        a->timed[i] = a->spatial[i] && d[3] != 0.0 && d[0] == 0.0 && d[1] == 0.0 && d[2] == 0.0;
+        if (a->timed[i]) a->spatial[i] = false;
     }
     return LOB_OK;
 }
 
-/* Is an axis without a place in space one of time? */
-static bool is_time(const axes *a, int64_t i)
+/* Is an axis without a place in space one of time? A list of which 3D Slicer has written a value
+ * for each is: its sequences are such. */
+static bool is_time(const parser *p, const axes *a, int i)
 {
+    char key[32];
     const char *kind = a->kind[i];
-    return kind && (strcasecmp(kind, "time") == 0 || strcasecmp(kind, "domain") == 0);
+    snprintf(key, sizeof key, "axis %d index values", i);
+    if (a->timed[i] || lob_nrrd_value(p->out, key)) return true;
+    return strcasecmp(kind, "time") == 0 || strcasecmp(kind, "domain") == 0;
 }
 
 /* Give each axis its part: x, y, z in the file's order, a channel, a frame. */
@@ -328,7 +330,7 @@ static lob_status place_axes(parser *p, const axes *a, int axis_of[3])
     for (int i = 0; i < 3; i++) axis_of[i] = -1;
     for (int i = 0; i < (int)a->dimension; i++) {
         int part =
-            is_time(a, i) || image->side[LOB_RAW_CHANNEL] > 1 ? LOB_RAW_FRAME : LOB_RAW_CHANNEL;
+            is_time(p, a, i) || image->side[LOB_RAW_CHANNEL] > 1 ? LOB_RAW_FRAME : LOB_RAW_CHANNEL;
         if (a->spatial[i]) {
             if (space == 3) return bad(p, "sizes", p->sizes, "more than three axes of space");
             axis_of[space] = i;
@@ -340,6 +342,9 @@ static lob_status place_axes(parser *p, const axes *a, int axis_of[3])
             image->side[part] = a->size[i];
             image->stride[part] = stride;
         }
+        if (a->timed[i]) p->out->frame_step_s = fabs(a->direction[i][3]);
+        if (part == LOB_RAW_FRAME && !isnan(a->spacing[i]))
+            p->out->frame_step_s = fabs(a->spacing[i]);
         stride = lob_product(stride, a->size[i], 1, 1);
         if (stride < 0 || stride > INT64_MAX / 16)
             return bad(p, "sizes", p->sizes, "too many numbers");
@@ -358,9 +363,9 @@ static bool signs_of_space(double sign[3], const char *space)
         const char *names;
         double sign[3];
     } spaces[] = {
-        {"|right-anterior-superior|ras|", {1, 1, 1}  },
-        {"|left-anterior-superior|las|",  {-1, 1, 1} },
-        {"|left-posterior-superior|lps|", {-1, -1, 1}},
+        {"|right-anterior-superior|ras|rast|", {1, 1, 1}  },
+        {"|left-anterior-superior|las|last|",  {-1, 1, 1} },
+        {"|left-posterior-superior|lps|lpst|", {-1, -1, 1}},
     };
     char quoted[64];
     snprintf(quoted, sizeof quoted, "|%.40s", space ? space : "");
@@ -377,11 +382,19 @@ static bool signs_of_space(double sign[3], const char *space)
     return false;
 }
 
+/* The name of the space. ITK names none for a time series, and means LPS. */
+static const char *space_of(const parser *p, const axes *a)
+{
+    bool timed = false;
+    for (int i = 0; i < (int)a->dimension; i++) timed = timed || a->timed[i];
+    return p->space || !timed ? p->space : "LPST";
+}
+
 static lob_status find_geometry(parser *p, const axes *a, const int axis_of[3])
 {
-    double affine[3][4] = {{0}}, sign[3] = {1, 1, 1}, origin[3] = {0, 0, 0};
+    double affine[3][4] = {{0}}, sign[3] = {1, 1, 1}, origin[SPACE] = {0};
     bool given = false, used[3] = {false};
-    const bool oriented = a->directed && signs_of_space(sign, p->space);
+    const bool oriented = a->directed && signs_of_space(sign, space_of(p, a));
     char *rest = p->origin;
     if (rest && !scan_vector(origin, &given, &rest))
         return bad(p, "space origin", p->origin, "no vector");

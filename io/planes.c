@@ -54,7 +54,7 @@ static lob_status whole_source(lob_plane_source *source, const lob_volume *volum
     if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
     const int64_t plane = volume->dims.nx * volume->dims.ny * bytes;
-    const int64_t frames = volume->frame == LOB_FRAME_ALL ? volume->frames : 1;
+    const int64_t frames = lob_frames_held(volume);
     const int64_t voxels = plane * volume->dims.nz;
     *w = (whole){(const unsigned char *)volume->data + frame * voxels, own, plane, voxels * frames,
                  (int)(volume->channels / frames)};
@@ -302,8 +302,8 @@ lob_status lob_plane_writer_begin(lob_plane_writer **writer, const lob_volume *v
     if (st != LOB_OK) return st;
     lob_plane_writer *w = new_writer(volume, path);
     if (!w) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
-    const lob_write_options chosen = lob_sane_write_options(options, &w->compress_s);
     const lob_format *format = lob_format_of_name(&w->where, error);
+    const lob_write_options chosen = lob_sane_write_options(options, format, &w->compress_s);
     st = LOB_EARG;
     if (format && format->begin_planes)
         st = format->begin_planes(&w->sink, volume, largest, &w->where, &chosen, error);

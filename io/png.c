@@ -6,6 +6,7 @@
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct {
     const lob_input *file;
     size_t at;
     lob_output *output;
+    FILE *memory;      /* in its place */
     lob_status status; /* of the output */
     double write_s;    /* that it took */
     lob_error *error;
@@ -206,7 +208,10 @@ static void write_bytes(png_structp png, png_bytep bytes, size_t n)
 {
     session *s = png_get_io_ptr(png);
     const double start_s = lob_clock_s();
-    s->status = lob_output_write(s->output, bytes, n, s->error);
+    if (s->output)
+        s->status = lob_output_write(s->output, bytes, n, s->error);
+    else if (fwrite(bytes, 1, n, s->memory) != n)
+        s->status = lob_fail(s->error, LOB_ENOMEM, "out of memory");
     s->write_s += lob_clock_s() - start_s;
     if (s->status != LOB_OK) png_error(png, "write failed");
 }
@@ -249,6 +254,27 @@ static bool write_rows(png_structp png, png_infop info, const image_source *imag
     return true;
 }
 
+/* Compress an image and hand it to the session's output. */
+static lob_status compress_image(session *s, const image_source *image, const char *path)
+{
+    lob_status st = LOB_OK;
+    unsigned char *row = malloc(image->row_bytes);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, s, on_error, on_warning);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    if (!row || !info) {
+        st = lob_fail(s->error, LOB_ENOMEM, "%s: out of memory", path);
+    } else {
+        png_set_write_fn(png, s, write_bytes, flush_bytes);
+        if (!write_rows(png, info, image, row))
+            st = s->status != LOB_OK
+                     ? s->status
+                     : lob_fail(s->error, LOB_EIO, "%s: libpng: %s", path, s->message);
+    }
+    png_destroy_write_struct(&png, &info);
+    free(row);
+    return st;
+}
+
 static lob_status write_image(const image_source *image, const char *path, bool force,
                               double *compress_s, lob_error *error)
 {
@@ -256,24 +282,10 @@ static lob_status write_image(const image_source *image, const char *path, bool 
     session s = {.output = &output, .error = error};
     lob_status st = lob_output_begin(&output, path, force, error);
     if (st != LOB_OK) return st;
-    unsigned char *row = malloc(image->row_bytes);
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, on_error, on_warning);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!row || !info) {
-        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    } else {
-        const double start_s = lob_clock_s();
-        png_set_write_fn(png, &s, write_bytes, flush_bytes);
-        if (!write_rows(png, info, image, row))
-            st = s.status != LOB_OK ? s.status
-                                    : lob_fail(error, LOB_EIO, "%s: libpng: %s", path, s.message);
-        *compress_s += lob_clock_s() - start_s - s.write_s;
-    }
-    png_destroy_write_struct(&png, &info);
-    free(row);
-    if (st == LOB_OK) return lob_output_commit(&output, error);
-    lob_output_abort(&output);
-    return st;
+    const double start_s = lob_clock_s();
+    st = compress_image(&s, image, path);
+    *compress_s += lob_clock_s() - start_s - s.write_s;
+    return lob_output_end(&output, st, error);
 }
 
 static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
@@ -283,21 +295,50 @@ static void rgb_row(unsigned char *row, const void *user, png_uint_32 y)
            image->row_bytes);
 }
 
+/* The source of an RGB image, whose pixels point to it; false: it has no sound sides. */
+static bool rgb_source(image_source *image, image_source *pixels, const unsigned char *rgb,
+                       int64_t width, int64_t height)
+{
+    if (!rgb || width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) return false;
+    *pixels = (image_source){.row_bytes = (size_t)width * 3, .user = rgb};
+    *image = (image_source){.width = (png_uint_32)width,
+                            .height = (png_uint_32)height,
+                            .colour = PNG_COLOR_TYPE_RGB,
+                            .depth = 8,
+                            .level = 6,
+                            .row_bytes = pixels->row_bytes,
+                            .make_row = rgb_row,
+                            .user = pixels};
+    return true;
+}
+
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error)
 {
-    if (!rgb || width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE)
+    image_source image, pixels;
+    if (!rgb_source(&image, &pixels, rgb, width, height))
         return lob_fail(error, LOB_EARG, "%s: a PNG has sides of 1 to %d pixels", path, MAX_SIDE);
-    image_source pixels = {.row_bytes = (size_t)width * 3, .user = rgb};
-    image_source image = {.width = (png_uint_32)width,
-                          .height = (png_uint_32)height,
-                          .colour = PNG_COLOR_TYPE_RGB,
-                          .depth = 8,
-                          .level = 6,
-                          .row_bytes = pixels.row_bytes,
-                          .make_row = rgb_row,
-                          .user = &pixels};
     return write_image(&image, path, force, compress_s, error);
+}
+
+lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned char *rgb,
+                              int64_t width, int64_t height, lob_error *error)
+{
+    image_source image, pixels;
+    char *bytes = NULL;
+    *png = NULL;
+    if (!rgb_source(&image, &pixels, rgb, width, height))
+        return lob_fail(error, LOB_EARG, "a PNG has sides of 1 to %d pixels", MAX_SIDE);
+    session s = {.memory = open_memstream(&bytes, size), .error = error};
+    lob_status st =
+        s.memory ? compress_image(&s, &image, "PNG") : lob_fail(error, LOB_ENOMEM, "out of memory");
+    if (s.memory && fclose(s.memory) != 0 && st == LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "out of memory");
+    if (st == LOB_OK)
+        *png = (unsigned char *)bytes;
+    else
+        free(bytes);
+    return st;
 }
 
 /* A row of a volume: channels side by side, whole numbers as 8 or 16 bits. */

@@ -34,6 +34,17 @@ bool lob_is_png_name(const char *path);
 lob_status lob_png_write_rgb(const char *path, const unsigned char *rgb, int64_t width,
                              int64_t height, bool force, double *compress_s, lob_error *error);
 
+/*
+ * The bytes of such a PNG in memory.
+ *
+ *   png   out  for free(); NULL on failure
+ *   size  out  of it
+ *
+ * Returns LOB_OK, LOB_EARG or LOB_ENOMEM.
+ */
+lob_status lob_png_encode_rgb(unsigned char **png, size_t *size, const unsigned char *rgb,
+                              int64_t width, int64_t height, lob_error *error);
+
 LOB_END_DECLS
 
 #endif

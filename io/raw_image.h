@@ -25,8 +25,8 @@ typedef struct {
 int64_t lob_raw_numbers(const lob_raw_image *image);
 
 /*
- * Read one frame: channel after channel, x fastest, in this machine's byte order. Sets out's data,
- * type, dims, channels, frames and frame.
+ * Read one frame, or all: channel after channel, x fastest, in this machine's byte order. Sets
+ * out's data, type, dims, channels, frames and frame.
  *
  *   bytes  in  size of them, from the block's first on; what follows the block is a warning
  *
@@ -39,12 +39,6 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
 /* Is this machine's least significant byte first? */
 bool lob_little_endian(void);
 
-/* Is this the name of a file in the header's own folder? "LOCAL" and "LIST" are too. */
-bool lob_raw_is_plain(const char *name);
-
-/* The path of that file, malloc'ed; NULL where there is no memory. */
-char *lob_raw_path(const char *header_path, const char *name);
-
 /*
  * The file of voxels that a header names: a plain name, in the header's folder.
  *
@@ -55,14 +49,29 @@ char *lob_raw_path(const char *header_path, const char *name);
 lob_status lob_raw_open(lob_input *out, const char *header_path, const char *name,
                         lob_error *error);
 
-/* Voxels of a volume as lob_bytes_fn gives them: after a head, channels fastest. */
-typedef struct {
-    const char *head;
-    size_t head_bytes;
-    const lob_volume *volume;
-} lob_raw_content;
+/*
+ * A row's second_file: the file of voxels that a header names.
+ *
+ *   name_of  in  what a header's bytes name, malloc'ed; NULL where the voxels follow it
+ */
+typedef char *lob_raw_name_fn(const lob_input *header, const char *path);
+lob_status lob_raw_second_file(char **second, const char *file, bool reading,
+                               lob_raw_name_fn *name_of);
 
-lob_bytes_fn lob_raw_content_bytes;
+/* A row's check: a suffix of headers apart from their voxels is read, not written; whole is the
+ * suffix to take instead. */
+lob_status lob_raw_check_name(const lob_location *where, bool force, const char *apart,
+                              const char *whole, lob_error *error);
+
+/* What no such format holds: a scale. Returns LOB_OK or LOB_EDATA. */
+lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, const char *format,
+                         lob_error *error);
+
+/* A volume's voxels as lob_bytes_fn gives them: channels fastest, then x, y, z, frames. */
+lob_bytes_fn lob_raw_voxel_bytes;
+
+/* How many bytes that are. */
+uint64_t lob_raw_voxel_size(const lob_volume *volume);
 
 LOB_END_DECLS
 

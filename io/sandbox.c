@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,13 +64,20 @@ static void keep_only(int pipe_fd, int keep)
     dup2(high, OUT);
     if (kept >= 0) dup2(kept, LOB_SANDBOX_KEPT);
     const int first = kept >= 0 ? LOB_SANDBOX_KEPT + 1 : OUT + 1;
-    if (close_range((unsigned)first, ~0U, 0) == 0) return;
+#ifdef __NR_close_range /* by its number: the C library has had a name for it since 2.34 */
+    if (syscall(__NR_close_range, (unsigned)first, ~0U, 0) == 0) return;
+#endif
     const long max_fd = sysconf(_SC_OPEN_MAX);
     for (int fd = first; fd < max_fd && fd < 65536; fd++) close(fd);
 }
 
 static void enter_child(int pipe_fd, int keep, pid_t parent)
 {
+#ifdef __GLIBC__
+    /* Buffers of some MB come and go: pages that are kept need not be cleared again. */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);

@@ -1,8 +1,11 @@
 /* SHA-256 of files, by libcrypto. */
 #include "io/sha256.h"
 
+#include "io/libraries.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,14 +53,32 @@ lob_sha256 *lob_sha256_begin(const char *path)
     return NULL;
 }
 
+static void put_digits(char text[LOB_SHA256_TEXT], const unsigned char *digest)
+{
+    for (int i = 0; i < DIGEST; i++) snprintf(text + 2 * (size_t)i, 3, "%02x", digest[i]);
+}
+
+bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n)
+{
+    unsigned char digest[DIGEST];
+    text[0] = '\0';
+    if (!EVP_Digest(bytes, n, digest, NULL, EVP_sha256(), NULL)) return false;
+    put_digits(text, digest);
+    return true;
+}
+
 bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT])
 {
     if (text) text[0] = '\0';
     if (!sum) return false;
     const bool done = text && compute(sum);
-    for (int i = 0; i < DIGEST && done; i++)
-        snprintf(text + 2 * (size_t)i, 3, "%02x", sum->digest[i]);
+    if (done) put_digits(text, sum->digest);
     close(sum->fd);
     free(sum);
     return done;
+}
+
+const char *lob_sha256_version(void)
+{
+    return OpenSSL_version(OPENSSL_VERSION);
 }

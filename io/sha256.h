@@ -3,6 +3,7 @@
 #define LOB_SHA256_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,14 +20,17 @@ typedef struct lob_sha256 lob_sha256;
 lob_sha256 *lob_sha256_begin(const char *path);
 
 /*
- * Compute the checksum and free. No thread does it beside the work: HDF5 is read and written in a
- * forked process, which must not inherit locks that another thread holds.
+ * Compute the checksum and free. Other threads may fork meanwhile, to read or write HDF5: the child
+ * computes no checksum, so a lock of the library that stays locked there holds up nobody.
  *
  *   text  out  64 hexadecimal digits, as sha256sum prints them; NULL: not computed
  *
  * Returns false when the file could not be read to its end, or sum is NULL; text is then empty.
  */
 bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT]);
+
+/* The checksum of n bytes. Returns false without memory; text is then empty. */
+bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n);
 
 #ifdef __cplusplus
 }

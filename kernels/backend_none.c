@@ -42,6 +42,16 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
 
 void lob_device_close(lob_device *device) {}
 
+int lob_device_count(void)
+{
+    return 0;
+}
+
+void lob_device_identity(char text[LOB_DEVICE_IDENTITY], int n)
+{
+    text[0] = '\0';
+}
+
 GIVES(const char *, lob_device_name, "none")
 GIVES(int, lob_device_number, -1)
 GIVES(int, lob_device_capability, 0)
@@ -52,6 +62,7 @@ GIVES(void *, lob_device_stream, NULL)
 FAILS(lob_device_upload, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_download, lob_device *device, void *to, const void *from, int64_t bytes)
 FAILS(lob_device_wait, lob_device *device)
+FAILS(lob_device_wait_stream, lob_device *device, void *stream)
 
 lob_status lob_components_cuda(lob_components_output *out, const lob_components_input *in,
                                const lob_components_options *options, const lob_context *context,

@@ -12,21 +12,25 @@
 /* What there is to say about one file. */
 typedef struct {
     lob_session *s;
+    const char *path;
     cJSON *about;    /* the whole of it */
     cJSON *damage;   /* lines of it: the file is not what it should be, */
     cJSON *warnings; /* or other programs may take it otherwise than it is meant */
 } report;
 
-static void say(cJSON *lines, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const report *r, cJSON *lines, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-static void say(cJSON *lines, const char *format, ...)
+/* Add a line, the file's name first. */
+static void say(const report *r, cJSON *lines, const char *format, ...)
 {
-    char text[1024];
+    char text[1024], line[2048];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    cJSON_AddItemToArray(lines, cJSON_CreateString(text));
+    snprintf(line, sizeof line, "%.1000s: %s", r->path, text);
+    cJSON_AddItemToArray(lines, cJSON_CreateString(line));
 }
 
 /* ---- voxels ---- */
@@ -71,21 +75,21 @@ static tally count_voxels(const lob_volume *v)
 static void judge_labels(report *r, const tally *t)
 {
     if (t->broken > 0)
-        say(r->damage,
+        say(r, r->damage,
             "labels: %lld voxels hold no whole number; the labels were interpolated, or "
             "this is a scan",
             (long long)t->broken);
     if (t->negative > 0)
-        say(r->warnings,
+        say(r, r->warnings,
             "labels: %lld voxels are negative, which many programs take for background",
             (long long)t->negative);
     if (t->highest >= 0x1p31 - 1)
-        say(r->warnings,
+        say(r, r->warnings,
             "labels: the largest is %.0f, which no int32 holds or which fills it: "
             "3D Slicer and others ask for memory for every number up to it",
             t->highest);
     else if (t->above_short > 0)
-        say(r->warnings,
+        say(r, r->warnings,
             "labels: %lld voxels are above 32767, which ITK-SNAP and files of int16 do "
             "not hold",
             (long long)t->above_short);
@@ -103,16 +107,16 @@ static void judge_voxels(report *r, const lob_volume *v, bool labels)
         cJSON_AddNumberToObject(voxels, "min", t.lowest);
         cJSON_AddNumberToObject(voxels, "max", t.highest);
     } else {
-        say(r->damage, "voxels: none is a finite number");
+        say(r, r->damage, "voxels: none is a finite number");
     }
     if (t.nan + t.infinite > 0)
-        say(r->warnings, "voxels: %lld are NaN or infinite", (long long)(t.nan + t.infinite));
+        say(r, r->warnings, "voxels: %lld are NaN or infinite", (long long)(t.nan + t.infinite));
     if (t.lowest == t.highest)
-        say(r->warnings, "voxels: every one that is finite is %.10g", t.lowest);
+        say(r, r->warnings, "voxels: every one that is finite is %.10g", t.lowest);
     if (labels)
         judge_labels(r, &t);
     else if (t.broken > 0 && t.farthest <= near)
-        say(r->warnings,
+        say(r, r->warnings,
             "voxels: %lld are next to whole numbers, off by at most %.3g: labels that "
             "were interpolated or stored with a scale?",
             (long long)t.broken, t.farthest);
@@ -161,21 +165,22 @@ static void judge_nifti(report *r, const lob_volume *v)
     for (int i = 0; i < LOB_NIFTI_READERS; i++) add_reader(readers, &all.reading[i]);
 
     if (all.qform_code <= 0 && all.sform_code <= 0)
-        say(r->warnings, "header: neither qform nor sform is set, so that programs guess how the "
-                         "volume lies");
+        say(r, r->warnings,
+            "header: neither qform nor sform is set, so that programs guess how the "
+            "volume lies");
     if (all.unit_mm != 1.0)
-        say(r->warnings,
+        say(r, r->warnings,
             "header: lengths are not in mm (1 unit is %.10g mm); nibabel and MRtrix give "
             "the numbers as they stand",
             all.unit_mm);
     for (int i = 0; i < LOB_NIFTI_READERS; i++) {
         const lob_nifti_reading *const one = &all.reading[i], *const first = &all.reading[0];
         if (one->refused)
-            say(r->warnings, "header: %s refuses the file: %s", one->program, one->transform);
+            say(r, r->warnings, "header: %s refuses the file: %s", one->program, one->transform);
         if (i == 0 || one->refused || first->refused) continue;
         const double mm = apart(first, one, v->dims);
         if (mm > 0.01 * fabs(one->spacing[0]))
-            say(r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
+            say(r, r->warnings, "header: %s (%s) and %s (%s) place a corner %.4g apart",
                 first->program, first->transform, one->program, one->transform, mm);
     }
 }
@@ -209,7 +214,10 @@ static void take_remarks(report *r)
         cJSON *const remarks = cJSON_GetObjectItemCaseSensitive(input, "warnings");
         if (cJSON_IsString(format))
             cJSON_AddStringToObject(r->about, "format", format->valuestring);
-        cJSON_ArrayForEach(remark, remarks) say(r->warnings, "%s", remark->valuestring);
+        cJSON_ArrayForEach(remark, remarks)
+        {
+            cJSON_AddItemToArray(r->warnings, cJSON_CreateString(remark->valuestring));
+        }
         while (cJSON_GetArraySize(remarks) > 0) cJSON_DeleteItemFromArray(remarks, 0);
     }
 }
@@ -219,22 +227,23 @@ static lob_status look(report *r, const char *path, bool labels)
 {
     lob_session *const s = r->s;
     lob_volume v = lob_volume_empty();
-    bool one_frame = false;
-    if (lob_session_peek(s, &v, path)) {
-        one_frame = v.frames > 1 && !lob_nifti_is(&v);
-        lob_volume_free(&v);
+    lob_status st = lob_session_read(s, &v, path, LOB_FRAME_ALL);
+    const bool one_frame = st == LOB_EDATA && s->error.hint == LOB_HINT_CHOOSE_FRAME;
+    if (one_frame) {
+        s->error = (lob_error){.text = ""};
+        st = lob_session_read(s, &v, path, 0);
     }
-    lob_status st = lob_session_read(s, &v, path, one_frame ? 0 : LOB_FRAME_ALL);
     const bool damaged = st == LOB_EDATA && s->error.hint == LOB_HINT_NONE;
     if (damaged) {
-        say(r->damage, "%s", s->error.text);
+        cJSON_AddItemToArray(r->damage, cJSON_CreateString(s->error.text));
         s->error = (lob_error){.text = ""};
         st = lob_session_read_header(s, &v, path, NULL);
         if (st != LOB_OK) s->error = (lob_error){.text = ""};
     }
     take_remarks(r);
     if (st == LOB_OK) describe(r, &v);
-    if (st == LOB_OK && one_frame) say(r->warnings, "voxels: those of frame 0 alone were checked");
+    if (st == LOB_OK && one_frame)
+        say(r, r->warnings, "voxels: those of frame 0 alone were checked");
     if (st == LOB_OK && v.data)
         judge_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
     lob_volume_free(&v);
@@ -244,6 +253,7 @@ static lob_status look(report *r, const char *path, bool labels)
 static lob_status check(lob_session *s, const char *path, bool labels, bool json)
 {
     report r = {.s = s,
+                .path = path,
                 .about = cJSON_CreateObject(),
                 .damage = cJSON_CreateArray(),
                 .warnings = cJSON_CreateArray()};

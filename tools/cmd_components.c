@@ -82,6 +82,7 @@ static lob_status read_inputs(lob_session *s, work *w)
     const settings *set = common->set;
     lob_status st = lob_session_read(s, &common->image, set->image, set->frame);
     if (st == LOB_OK) st = lob_grid_channel(s, &common->image, set->channel, set->image);
+    if (set->label_of != 1) lob_label_names_free(&common->image.names); /* pieces are new labels */
     if (st == LOB_OK) st = lob_components_work_options(s, common);
     if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &common->image, set->image);
     common->mask = w->mask;

@@ -1,5 +1,4 @@
 /* lobule convert: the same volume in another format or voxel type. */
-#include "io/nrrd.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "tools/label_names_option.h"
@@ -91,6 +90,7 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
     const int64_t n = lob_product(lob_voxels(volume), volume->channels, 1, 1);
     const bool scaled = volume->slope != 1.0 || volume->inter != 0.0;
     const bool wide = volume->type == LOB_U64 || volume->type == LOB_I64;
+    const bool is_real = !lob_type_of(type)->is_integer;
     if (volume->type == type && !scaled) return LOB_OK;
 
     lob_volume out = lob_volume_empty();
@@ -102,7 +102,7 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
     out.frames = volume->frames;
     out.frame = volume->frame;
 
-    int64_t lost = 0;
+    int64_t lost = 0, rounded = 0;
     for (int64_t first = 0; first < n && st == LOB_OK; first += BLOCK) {
         double values[BLOCK];
         const int64_t count = n - first < BLOCK ? n - first : BLOCK;
@@ -114,6 +114,7 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
                 if (!set->lossy) st = refuse(s, set, volume, first + i, value);
             }
             values[i] = nearest_in(value, type);
+            rounded += is_real && values[i] != value && !isnan(value);
         }
         if (st == LOB_OK) store(out.data, type, first, values, count);
     }
@@ -124,7 +125,11 @@ static lob_status change_type(lob_session *s, const settings *set, lob_volume *v
     if (lost > 0)
         lob_session_note(s, "%s: voxels rounded or clamped to fit %s: %lld", set->in,
                          lob_type_of(type)->name, (long long)lost);
+    else if (rounded > 0)
+        lob_session_note(s, "%s: voxels rounded to the digits of %s: %lld", set->in,
+                         lob_type_of(type)->name, (long long)rounded);
     cJSON_AddNumberToObject(s->results, "changed_voxels", (double)lost);
+    if (is_real) cJSON_AddNumberToObject(s->results, "rounded_voxels", (double)rounded);
     lob_session_give(s, lob_voxel_bytes(volume));
     lob_volume_free(volume);
     *volume = out;
@@ -154,16 +159,21 @@ static lob_status convert(lob_session *s, const settings *set)
         return lob_fail(&s->error, LOB_EARG,
                         "--label-table and --write-label-table are about labels; add --labels");
 
+    /* labels are of one frame; of anything else all of them go along */
+    const int64_t frame = set->frame < 0 && !set->labels ? LOB_FRAME_ALL : set->frame;
     lob_volume volume = lob_volume_empty();
     lob_status st = lob_label_table_check(s, set->names_in);
     if (st == LOB_OK) st = lob_label_table_check(s, set->names_out);
-    if (st == LOB_OK) st = lob_session_read(s, &volume, set->in, set->frame);
+    if (st == LOB_OK) st = lob_session_read(s, &volume, set->in, frame);
     if (st == LOB_OK) st = lob_label_table_take(s, &volume, set->names_in);
     if (st == LOB_OK) st = lob_grid_channel(s, &volume, set->channel, set->in);
-    const lob_type type = set->labels      ? LOB_I32
-                          : set->type >= 0 ? (lob_type)set->type
-                                           : volume.type;
-    if (st == LOB_OK) st = lob_session_check(s, &volume, type, volume.channels, set->out);
+    lob_volume made = volume; /* what will be written: its kind alone is looked at */
+    if (set->labels || set->type >= 0) {
+        made.type = set->labels ? LOB_I32 : (lob_type)set->type;
+        made.slope = 1.0;
+        made.inter = 0.0;
+    }
+    if (st == LOB_OK) st = lob_session_check_volume(s, &made, set->out);
 
     lob_session_compute(s, "converting");
     if (st == LOB_OK && set->labels) st = as_labels(s, set, &volume);
@@ -176,7 +186,7 @@ static lob_status convert(lob_session *s, const settings *set)
     options.level = set->level;
     if (st == LOB_OK) st = lob_label_table_make(s, &volume, set->names_out);
     if (st == LOB_OK && set->names_out && !lob_session_is_stored(s, set->out) &&
-        !lob_is_segmentation_name(set->out))
+        !lob_keeps_names(set->out))
         lob_label_names_free(&volume.names); /* they are not lost, so nothing is said */
     if (st == LOB_OK) st = lob_session_write_with(s, &volume, set->out, options);
     lob_volume_free(&volume);
@@ -189,14 +199,14 @@ static const char type_names[] = LOB_TYPE_LIST(NAME);
 
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {.frame = -1, .channel = -1, .type = -1, .level = 6};
+    settings set = {.frame = -1, .channel = -1, .type = -1, .level = -1};
     const lob_option rows[] = {
         OPERAND_INPUT("IN", &set.in, LOB_FILE_IMAGE, "volume to read, or FILE.h5:/dataset",
                       .required = true),
         OPERAND_OUTPUT("OUT", &set.out, LOB_FILE_IMAGE,
                        "volume to write; its suffix chooses the format", .required = true),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
-                "time frame to take, from 0; needed when there are several"),
+                "time frame to take, from 0; left out: all"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
                 "channel to take, from 0; left out: all"),
         OPT_CHOICE("type", &set.type, &type_names[1],
@@ -211,7 +221,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("write-label-table", &set.names_out, LOB_FILE_OTHER,
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
-        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works"),
+        OPT_INT("level", &set.level, "N", 1, 9, "how hard gzip works; left out: 6, in HDF5 1"),
     };
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
@@ -223,9 +233,12 @@ const lob_command lob_command_convert = {
     .summary = "write a volume in another format or voxel type",
     .description =
         "Without --type, voxels, scale and header are written as they were read, as far as the "
-        "format of OUT can hold them. With --type, the values are kept: an integer type must hold "
-        "every value exactly, a real type rounds real values to its digits but must hold whole "
-        "numbers exactly. A voxel that does not fit ends the command with exit code 65, unless "
+        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD and MetaImage. "
+        "With "
+        "--type, the values are kept: an integer type must hold "
+        "every value exactly, a real type rounds real values to its digits, and a note says how "
+        "many, but must hold whole numbers exactly. A voxel that does not fit ends the command "
+        "with exit code 65, unless "
         "--lossy is given.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"

@@ -36,22 +36,6 @@ static int64_t plane_bytes(const lob_volume *image, lob_type type)
     return lob_voxels(image) * (int64_t)lob_type_of(type)->bytes;
 }
 
-/* Keep one channel of all frames. */
-static lob_status take_channel(lob_session *s, work *w)
-{
-    const settings *set = w->set;
-    if (w->image.frame != LOB_FRAME_ALL)
-        return lob_grid_channel(s, &w->image, set->channel, set->image);
-    lob_volume one = w->image;
-    one.channels = w->channels;
-    const lob_status st = lob_grid_has_channel(s, &one, set->channel, set->image);
-    if (st != LOB_OK || set->channel < 0 || w->channels == 1) return st;
-    const int64_t bytes = w->frames * plane_bytes(&w->image, w->image.type);
-    memmove(w->image.data, (unsigned char *)w->image.data + set->channel * bytes, (size_t)bytes);
-    w->image.channels = (int)w->frames;
-    return LOB_OK;
-}
-
 /* One frame as a volume: its channels lie apart where there are several frames, and are brought
  * together in `together`. */
 static lob_volume frame_of(const work *w, int64_t frame, void *together)
@@ -158,9 +142,8 @@ static lob_status prepare(lob_session *s, settings *set, work *w)
         st =
             lob_session_read(s, &w->image, set->image, set->frame < 0 ? LOB_FRAME_ALL : set->frame);
     if (st != LOB_OK) return st;
-    w->frames = w->image.frame == LOB_FRAME_ALL ? w->image.frames : 1;
-    w->channels = w->image.channels / (int)w->frames;
-    st = take_channel(s, w);
+    w->frames = lob_frames_held(&w->image);
+    st = lob_grid_channel(s, &w->image, set->channel, set->image);
     if (st != LOB_OK) return st;
     w->channels = w->image.channels / (int)w->frames;
     lob_filter_steps_fit(w->steps, w->typed, set->steps.count, &w->image,

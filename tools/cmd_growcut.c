@@ -253,6 +253,7 @@ static lob_status make_outputs(lob_session *s, const settings *set, work *w)
     }
     if (st == LOB_OK && set->strength) st = lob_volume_like(&w->strength, &w->image, LOB_F32, 1);
     if (st == LOB_OK && set->tie) st = lob_volume_like(&w->tie, &w->image, LOB_U8, 1);
+    lob_label_names_free(&w->tie.names);
     if (st != LOB_OK) lob_fail(&s->error, st, "%s: no memory for the result", set->image);
     return st;
 }

@@ -74,6 +74,12 @@ static cJSON *describe(const lob_volume *v, const char *path, const lob_file_inf
     /* the four bytes between header and extensions, which say whether there are any, are none */
     const size_t extensions = v->header.extensions_size > 4 ? v->header.extensions_size - 4 : 0;
     cJSON_AddNumberToObject(about, "extension_bytes", (double)extensions);
+    cJSON *const names = v->names.count > 0 ? cJSON_AddObjectToObject(about, "label_names") : NULL;
+    for (int32_t i = 0; i < v->names.count; i++) {
+        char label[16];
+        snprintf(label, sizeof label, "%d", v->names.rows[i].label);
+        cJSON_AddStringToObject(names, label, v->names.rows[i].name);
+    }
 
     cJSON *header = cJSON_AddObjectToObject(about, "header");
     lob_header_fields(v, add_field, header);

@@ -94,6 +94,7 @@ static lob_status write_labels(lob_session *s, work *w)
     lob_status st = lob_volume_adopt(&labels, &w->image, &data, LOB_I32, 1);
     if (st != LOB_OK) return lob_session_no_memory(s, w->set->labels);
     w->result.labels = NULL;
+    lob_label_names_free(&labels.names); /* those of the image's own labels */
     st = lob_labels_pack(&labels, (int32_t)w->result.count);
     if (st == LOB_OK) st = lob_session_write(s, &labels, w->set->labels, true);
     lob_volume_free(&labels);

@@ -146,6 +146,7 @@ static lob_status make_output(lob_session *s, lob_volume *out, const lob_resampl
     header.dims = in->dims;
     header.geometry = in->geometry;
     header.data = NULL;
+    header.names = v->names;
     const int64_t bytes = lob_product(lob_dims_voxels(in->dims), v->channels,
                                       (int64_t)lob_type_of(v->type)->bytes, 1);
     lob_status st = lob_session_take(s, bytes, set->out);

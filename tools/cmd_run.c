@@ -1,4 +1,6 @@
 /* lobule run: the commands of a recipe, one after another in one process. */
+#include "tools/cmd_run.h"
+
 #include "tools/commands.h"
 #include "tools/recipe_book.h"
 #include "tools/recipe_job.h"
@@ -7,12 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    const char *recipe;
-    lob_words given;
-    bool list, dry_run;
-} settings;
 
 /* ---- values ---- */
 
@@ -99,7 +95,7 @@ static lob_status run_job(lob_session *s, lob_recipe_job *job, bool dry_run)
     return lob_recipe_job_run(job);
 }
 
-static lob_status run_recipe(lob_session *s, const settings *set, const char *path)
+static lob_status run_recipe(lob_session *s, const lob_run_options *set, const char *path)
 {
     lob_recipe recipe;
     lob_recipe_job job = {.name = NULL};
@@ -122,7 +118,7 @@ static lob_status run_recipe(lob_session *s, const settings *set, const char *pa
     return st;
 }
 
-static lob_status run_named(lob_session *s, const settings *set)
+static lob_status run_named(lob_session *s, const lob_run_options *set)
 {
     if (set->list && (set->recipe || set->dry_run))
         return lob_fail(&s->error, LOB_EARG, "--list stands alone");
@@ -138,19 +134,28 @@ static lob_status run_named(lob_session *s, const settings *set)
     return st;
 }
 
-static int run(const lob_command *self, int argc, char **argv)
+bool lob_run_begin(lob_session *s, lob_run_options *options, const lob_command *command, int argc,
+                   char **argv)
 {
-    settings set = {.recipe = NULL};
+    *options = (lob_run_options){.recipe = NULL};
     const lob_option rows[] = {
-        OPERAND_INPUT("RECIPE", &set.recipe, LOB_FILE_OTHER,
+        OPERAND_INPUT("RECIPE", &options->recipe, LOB_FILE_OTHER,
                       "file with one command a line, or the name of one that is installed"),
-        OPERAND_WORDS("NAME=VALUE", &set.given, "what stands for {NAME} in the recipe"),
-        OPT_FLAG("list", &set.list, "list the recipes that are installed, with their values"),
-        OPT_FLAG("dry-run", &set.dry_run,
+        OPERAND_WORDS("NAME=VALUE", &options->given, "what stands for {NAME} in the recipe"),
+        OPT_FLAG("list", &options->list, "list the recipes that are installed, with their values"),
+        OPT_FLAG("dry-run", &options->dry_run,
                  "print the lines with their values, check them, and do nothing else"),
     };
+    _Static_assert(sizeof rows == sizeof options->rows, "room for all rows");
+    memcpy(options->rows, rows, sizeof rows);
+    return lob_session_begin(s, command, options->rows, LOB_COUNT(rows), argc, argv);
+}
+
+static int run(const lob_command *self, int argc, char **argv)
+{
+    lob_run_options set;
     lob_session s;
-    if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    if (!lob_run_begin(&s, &set, self, argc, argv)) return s.exit_code;
     return lob_session_end(&s, run_named(&s, &set));
 }
 
@@ -167,7 +172,8 @@ const lob_command lob_command_run = {
         "after that read it, and the last one frees it; where none does, that is "
         "noted, but for names that begin with @_. It counts against --max-memory. Header "
         "fields, types and values come out as they would through files named .nii.gz, so that the "
-        "same lines with files, typed one by one, give the same bytes.\n"
+        "same lines with files, typed one by one, give the same bytes. A file that several lines "
+        "read is read and inflated once, where a quarter of the memory holds it.\n"
         "All of a recipe is checked before any work: the options of every line, values, inputs, "
         "outputs that exist, two lines that write one name, and volumes that are read before they "
         "are made. A line that fails ends the run with its exit code and is named with the "

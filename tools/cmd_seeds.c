@@ -319,6 +319,7 @@ static lob_status seeds(lob_session *s, const settings *set)
         st = lob_session_take(s, lob_product(lob_voxels(&image), 4, 1, 1), set->image);
     if (st == LOB_OK && lob_volume_like(&w.seeds, &image, LOB_I32, 1) != LOB_OK)
         st = lob_session_no_memory(s, set->image);
+    lob_label_names_free(&w.seeds.names); /* those of the image's own labels */
     if (st == LOB_OK) st = make_seeds(s, &w);
     if (st == LOB_OK) st = lob_session_write(s, &w.seeds, set->out, true);
     lob_volume_free(&w.seeds);

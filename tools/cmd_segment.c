@@ -229,6 +229,7 @@ static lob_status write_uncertain(lob_session *s, const settings *set, const wor
     if (lob_volume_place(&a->uncertain, a->place, &w->image) != LOB_OK ||
         lob_volume_adopt(&out, &w->image, &a->uncertain.data, LOB_U8, 1) != LOB_OK)
         return lob_session_no_memory(s, set->uncertain);
+    lob_label_names_free(&out.names);
     lob_grid_show_mask(&out, set->uncertain);
     const lob_status st = lob_session_write(s, &out, set->uncertain, true);
     lob_volume_free(&out);

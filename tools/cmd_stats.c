@@ -3,7 +3,6 @@
 #include "tools/grid.h"
 #include "tools/region_table.h"
 #include "tools/table_file.h"
-#include "volumes/labels.h"
 
 #include <stdlib.h>
 
@@ -16,37 +15,37 @@ typedef struct {
 typedef struct {
     lob_volume image, labels;
     lob_label_set set;
+    int64_t frames;            /* of the image, that are measured */
     lob_region *regions;       /* set.count */
-    lob_region_values *values; /* set.count */
+    lob_region_values *values; /* set.count, of each frame one after the other */
+    lob_fine_levels *fine;     /* of each frame */
 } work;
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
-    lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
+    const int64_t frame = set->frame < 0 ? LOB_FRAME_ALL : set->frame;
+    lob_status st = lob_session_read(s, &w->image, set->image, frame);
     if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK && w->image.channels > 1)
+    w->frames = lob_frames_held(&w->image);
+    if (st == LOB_OK && w->image.channels > w->frames)
         st = lob_fail(&s->error, LOB_EDATA, "%s: has %d channels; choose one with --channel N",
-                      set->image, w->image.channels);
+                      set->image, w->image.channels / (int)w->frames);
     /* labels of a part of the image are not filled up: a table of that would be of other labels */
     if (st == LOB_OK) st = lob_session_read(s, &w->labels, set->labels, LOB_FRAME_NONE);
     if (st == LOB_OK) st = lob_grid_match(s, &w->labels, set->labels, &w->image, set->image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, &w->labels, set->labels);
-    if (st != LOB_OK) return st;
-    const int64_t stored = lob_voxel_bytes(&w->labels);
-    st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
-    if (st == LOB_OK) lob_session_give(s, stored - lob_voxel_bytes(&w->labels));
+    if (st == LOB_OK) st = lob_grid_dense(s, &w->labels, &w->set, set->labels);
     return st;
 }
 
 static void report(lob_session *s, const settings *set, const work *w)
 {
     int64_t voxels = 0, data = 0;
-    for (int32_t i = 0; i < w->set.count; i++) {
-        voxels += w->regions[i].voxels;
-        data += w->values[i].data;
-    }
+    for (int32_t i = 0; i < w->set.count; i++) voxels += w->regions[i].voxels;
+    for (int64_t i = 0; i < w->frames * w->set.count; i++) data += w->values[i].data;
     cJSON_AddNumberToObject(s->results, "labels", w->set.count);
     cJSON_AddNumberToObject(s->results, "labelled_voxels", (double)voxels);
+    voxels *= w->frames;
     cJSON_AddNumberToObject(s->results, "not_finite_voxels", (double)(voxels - data));
     if (w->set.count == 0) lob_session_note(s, "%s: has no labels: every voxel is 0", set->labels);
     if (voxels > data)
@@ -56,26 +55,43 @@ static void report(lob_session *s, const settings *set, const work *w)
                          set->image, (long long)(voxels - data));
 }
 
+/* The regions of every frame; their voxels are the same in each. */
+static lob_status measure_frames(lob_session *s, work *w)
+{
+    const int64_t count = w->set.count;
+    lob_volume one = w->image;
+    const size_t bytes = (size_t)lob_voxels(&one) * lob_type_of(one.type)->bytes;
+    lob_status st = LOB_OK;
+    one.channels = 1;
+    one.frames = 1;
+    one.frame = 0;
+    for (int64_t f = 0; f < w->frames; f++) w->fine[f] = (lob_fine_levels){.exact = true};
+    for (int64_t f = 0; f < w->frames && count > 0 && st == LOB_OK; f++) {
+        one.data = (unsigned char *)w->image.data + (size_t)f * bytes;
+        const lob_regions_input in = {.labels = w->labels.data,
+                                      .type = w->labels.type,
+                                      .count = count,
+                                      .dims = w->labels.dims,
+                                      .image = &one};
+        st = s->backend->regions(w->regions, w->values + f * count, &w->fine[f], &in, &s->context,
+                                 &s->error);
+    }
+    return st;
+}
+
 static lob_status measure(lob_session *s, const settings *set, work *w)
 {
     const int64_t count = w->set.count;
-    lob_fine_levels fine = {.exact = true, .per_unit = 1.0};
-    const int64_t row = sizeof *w->regions + sizeof *w->values;
-    lob_status st = lob_session_take(s, count * row, set->labels);
+    const int64_t values = w->frames * (count + 1);
+    lob_status st = lob_session_take(
+        s, count * (int64_t)sizeof *w->regions + values * (int64_t)sizeof *w->values, set->labels);
     if (st != LOB_OK) return st;
     w->regions = calloc((size_t)count + 1, sizeof *w->regions);
-    w->values = calloc((size_t)count + 1, sizeof *w->values);
-    if (!w->regions || !w->values) return lob_session_no_memory(s, set->labels);
-    const lob_regions_input in = {
-        .labels = w->labels.data,
-        .type = w->labels.type,
-        .count = count,
-        .dims = w->labels.dims,
-        .image = &w->image,
-    };
+    w->values = calloc((size_t)values, sizeof *w->values);
+    w->fine = calloc((size_t)w->frames, sizeof *w->fine);
+    if (!w->regions || !w->values || !w->fine) return lob_session_no_memory(s, set->labels);
     lob_session_compute(s, "measuring");
-    if (count > 0)
-        st = s->backend->regions(w->regions, w->values, &fine, &in, &s->context, &s->error);
+    st = measure_frames(s, w);
     if (st == LOB_OK) lob_session_computed(s);
     if (st != LOB_OK) return lob_session_name(s, st, set->image, set->labels);
 
@@ -84,10 +100,11 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .regions = w->regions,
         .intensities = w->values,
         .count = count,
+        .frames = w->frames > 1 ? w->frames : 0,
         .scan = set->name,
         .labels = w->set.values,
         .geometry = &w->labels.geometry,
-        .fine = &fine,
+        .fine = w->fine,
         .slope = w->image.slope,
         .inter = w->image.inter,
     };
@@ -96,7 +113,7 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
 
 static lob_status stats(lob_session *s, const settings *set)
 {
-    work w = {lob_volume_empty(), lob_volume_empty(), {0}, NULL, NULL};
+    work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_status st = lob_table_check(s, set->table, set->name);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
@@ -105,6 +122,7 @@ static lob_status stats(lob_session *s, const settings *set)
     lob_volume_free(&w.labels);
     lob_label_set_free(&w.set);
     free(w.values);
+    free(w.fine);
     free(w.regions);
     return st;
 }
@@ -121,7 +139,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
         OPT_SCAN_NAME(&set.name),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
-                "time frame of the image, from 0; needed when there are several"),
+                "time frame of the image, from 0; left out: all, a row for each"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
                 "channel of the image, from 0; needed when there are several"),
     };
@@ -134,7 +152,9 @@ const lob_command lob_command_stats = {
     .name = "stats",
     .summary = "measure the regions of labels, with the intensities of an image",
     .description =
-        "Prints or writes a table with one row for each label, 0 left out: label; voxels; "
+        "Prints or writes a table with one row for each label, 0 left out: label; of a time "
+        "series, "
+        "frame; voxels; "
         "volume_mm3 and volume_ml; the bounding box bbox_x_min to bbox_z_max in voxels from 0, "
         "both ends inside; "
         "the centroid in voxels (centroid_x, _y, _z) and in mm of the image's world "

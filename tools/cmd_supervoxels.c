@@ -269,6 +269,7 @@ static lob_status cut(lob_session *s, const settings *set, work *w)
     if (st != LOB_OK) return st;
     st = lob_volume_like(&w->labels, &w->image, LOB_I32, 1);
     if (st != LOB_OK) return lob_fail(&s->error, st, "%s: no memory for the result", set->image);
+    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
 
     const lob_supervoxels_input in = {.image = &w->image, .mask = w->mask};
     lob_session_compute(s, "cutting");
@@ -291,9 +292,10 @@ static lob_status make_volume(lob_session *s, lob_volume *out, const work *w, lo
     const lob_status st =
         lob_session_take(s, lob_product(lob_voxels(&w->image), each, channels, 1), path);
     if (st != LOB_OK) return st;
-    return lob_volume_like(out, &w->image, type, channels) == LOB_OK
-               ? LOB_OK
-               : lob_session_no_memory(s, path);
+    if (lob_volume_like(out, &w->image, type, channels) != LOB_OK)
+        return lob_session_no_memory(s, path);
+    lob_label_names_free(&out->names);
+    return LOB_OK;
 }
 
 /* Means are float32; in a picture they are rounded, in the image's own units. */

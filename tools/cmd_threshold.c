@@ -215,6 +215,7 @@ static lob_status label(lob_session *s, const settings *set, work *w)
     if (st != LOB_OK) return st;
     st = lob_volume_like(&w->labels, &w->image, LOB_U8, 1);
     if (st != LOB_OK) return lob_session_no_memory(s, set->labels);
+    lob_label_names_free(&w->labels.names); /* those of the image's own labels */
     lob_session_compute(s, "labelling");
     if (hysteretic(set)) {
         st = join(s, set, w);

@@ -5,11 +5,13 @@
 #include "tools/session.h"
 
 extern const lob_command lob_command_appearance;
+extern const lob_command lob_command_batch;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
 extern const lob_command lob_command_convert;
 extern const lob_command lob_command_crop;
+extern const lob_command lob_command_doctor;
 extern const lob_command lob_command_filter;
 extern const lob_command lob_command_distance;
 extern const lob_command lob_command_growcut;
@@ -19,6 +21,7 @@ extern const lob_command lob_command_maxima;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;
+extern const lob_command lob_command_repeat;
 extern const lob_command lob_command_resample;
 extern const lob_command lob_command_run;
 extern const lob_command lob_command_segment;

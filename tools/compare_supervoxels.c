@@ -3,18 +3,13 @@
 
 #include "kernels/measures/partition.h"
 #include "tools/grid.h"
-#include "volumes/labels.h"
 
 #include <math.h>
 
-/* Renumber labels to 1..count; what is held changes with their type. */
 static lob_status make_dense(lob_session *s, lob_volume *v, int64_t *count, const char *path)
 {
     lob_label_set set = {0};
-    const int64_t stored = lob_voxel_bytes(v);
-    const lob_status st = lob_labels_dense(v, &set, path, &s->error);
-    if (st != LOB_OK) return st;
-    lob_session_give(s, stored - lob_voxel_bytes(v));
+    LOB_TRY(lob_grid_dense(s, v, &set, path));
     *count = set.count;
     lob_label_set_free(&set);
     return LOB_OK;

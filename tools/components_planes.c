@@ -67,6 +67,7 @@ static lob_status open_inputs(work *w)
     if (st != LOB_OK) return st;
     lob_volume *image = &w->common.image;
     *image = w->image.file.volume;
+    if (set->label_of != 1) image->names = (lob_label_names){0}; /* pieces are new labels */
     st = lob_grid_has_channel(w->s, image, set->channel, set->image);
     if (st == LOB_OK && set->channel >= 0) image->channels = 1;
     if (st == LOB_OK) st = lob_components_work_options(w->s, &w->common);

@@ -2,6 +2,7 @@
 #include "tools/grid.h"
 
 #include "io/png.h"
+#include "tools/session_line.h"
 #include "volumes/crop.h"
 #include "volumes/reorient.h"
 
@@ -132,6 +133,14 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
     return st;
 }
 
+lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path)
+{
+    const int64_t stored = lob_voxel_bytes(labels);
+    LOB_TRY(lob_labels_dense(labels, set, path, &s->error));
+    lob_session_give(s, stored - lob_voxel_bytes(labels));
+    return LOB_OK;
+}
+
 void lob_grid_drop(lob_session *s, lob_volume *volume)
 {
     lob_session_give(s, lob_voxel_bytes(volume));
@@ -191,21 +200,33 @@ lob_status lob_grid_mask(lob_session *s, uint8_t **mask, const char *path, const
     return st;
 }
 
+lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame)
+{
+    lob_volume header = lob_volume_empty();
+    if (frame < 0) return lob_session_read(s, out, path, LOB_FRAME_UNSAID);
+    if (!lob_session_is_stored(s, path) && lob_session_peek(s, &header, path) && header.frames == 1)
+        frame = 0;
+    lob_volume_free(&header);
+    return lob_session_read(s, out, path, frame);
+}
+
 lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
                                 const char *path)
 {
-    if (channel < volume->channels) return LOB_OK;
+    const int channels = volume->channels / (int)lob_frames_held(volume);
+    if (channel < channels) return LOB_OK;
     return lob_fail(&s->error, LOB_EDATA, "%s: has no channel %d; it has %d, counted from 0", path,
-                    channel, volume->channels);
+                    channel, channels);
 }
 
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path)
 {
     const lob_status st = lob_grid_has_channel(s, volume, channel, path);
     if (st != LOB_OK) return st;
-    if (channel < 0 || volume->channels == 1) return LOB_OK;
+    const int frames = (int)lob_frames_held(volume);
+    if (channel < 0 || volume->channels == frames) return LOB_OK;
     const int64_t before = lob_voxel_bytes(volume);
-    volume->channels = 1;
+    volume->channels = frames;
     const size_t bytes = (size_t)lob_voxel_bytes(volume);
     memmove(volume->data, (unsigned char *)volume->data + (size_t)channel * bytes, bytes);
     void *fitted = realloc(volume->data, bytes);

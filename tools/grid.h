@@ -4,6 +4,7 @@
 #define LOB_GRID_H
 
 #include "tools/session.h"
+#include "volumes/labels.h"
 
 /* The words of --slices; lob_grid_slice_axis takes their index. */
 #define LOB_GRID_SLICES "axial|coronal|sagittal|x|y|z"
@@ -48,6 +49,9 @@ lob_status lob_grid_read(lob_session *s, lob_volume *out, const char *path, cons
 /* LOB_OK if a volume has one channel, else LOB_EDATA. */
 lob_status lob_grid_one_channel(lob_session *s, const lob_volume *volume, const char *path);
 
+/* lob_labels_dense of an input, whose memory is given back where labels take fewer bytes. */
+lob_status lob_grid_dense(lob_session *s, lob_volume *labels, lob_label_set *set, const char *path);
+
 /* Free a volume that has been read, and give its memory back. */
 void lob_grid_drop(lob_session *s, lob_volume *volume);
 
@@ -78,13 +82,19 @@ void lob_grid_show_mask(lob_volume *mask, const char *path);
 /* The message for a mask without a voxel inside. Returns LOB_EDATA. */
 lob_status lob_grid_empty_mask(lob_session *s, const char *path);
 
+/*
+ * lob_session_read of a frame of one of several volumes: where a file holds a single frame, that is
+ * read, whichever is asked for. frame < 0: none is.
+ */
+lob_status lob_grid_read_frame(lob_session *s, lob_volume *out, const char *path, int frame);
+
 /* Is there such a channel, from 0? -1 stands for all. Returns LOB_OK or LOB_EDATA. */
 lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int channel,
                                 const char *path);
 
 /*
- * Keep one channel of a volume that has several, from 0; a volume with one is left alone for
- * channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.
+ * Keep one channel, in all frames, of a volume that has several, from 0; one with one is left alone
+ * for channel < 0 or 0. Returns LOB_OK, or LOB_EDATA when there is no such channel.
  */
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path);
 

@@ -5,11 +5,11 @@
 #include "tools/session.h"
 
 /* The option of commands that write labels. */
-#define OPT_LABEL_TABLE(pointer)                                                            \
-    OPT_INPUT("label-table", pointer, LOB_FILE_OTHER,                                       \
-              "names and colours of the labels: .csv or .ctbl of 3D Slicer, .label of "     \
-              "ITK-SNAP, .lut of FreeSurfer, dseg.tsv of BIDS; a .seg.nrrd, or a recipe's " \
-              "memory, keeps them")
+#define OPT_LABEL_TABLE(pointer)                                                                 \
+    OPT_INPUT("label-table", pointer, LOB_FILE_OTHER,                                            \
+              "names and colours of the labels: .csv or .ctbl of 3D Slicer, .label of "          \
+              "ITK-SNAP, .lut of FreeSurfer, dseg.tsv of BIDS; NIfTI, .seg.nrrd and a recipe's " \
+              "memory keep them")
 
 /* Is the name one of such a file? NULL is. Returns LOB_OK or LOB_EARG. */
 lob_status lob_label_table_check(lob_session *s, const char *path);

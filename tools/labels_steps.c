@@ -2,6 +2,7 @@
 #include "tools/labels_steps.h"
 
 #include "tools/label_list.h"
+#include "tools/label_map.h"
 
 #include <errno.h>
 #include <math.h>
@@ -209,89 +210,21 @@ lob_status lob_labels_steps_parse(lob_session *s, lob_typed_labels *typed, const
 
 /* ---- tables of --map ---- */
 
-/* A file of lines, closed with its buffer. */
-typedef struct {
-    FILE *file;
-    char *line;
-    size_t room;
-    int64_t number; /* of the line, from 1 */
-} line_reader;
-
-/* A label at the head of a cell, which ends with its separator, a blank, or the line. */
-static bool read_label(const char **at, long lowest, int32_t *label)
+static lob_status read_rules(lob_session *s, lob_typed_labels *typed, int number)
 {
-    char *end;
-    const char *from = *at + strspn(*at, " \"");
-    errno = 0;
-    const long value = strtol(from, &end, 10);
-    if (end == from || *from < '0' || *from > '9' || errno || value < lowest || value > INT32_MAX)
-        return false;
-    end += strspn(end, " \"\r\n");
-    if (*end && *end != ',' && *end != '\t') return false;
-    *label = (int32_t)value;
-    *at = *end ? end + 1 : end;
-    return true;
-}
-
-/* A line of a table: a rule, nothing, or what is wrong. The first line may be a header. */
-static const char *read_rule(const line_reader *r, lob_labels_rule *rule, bool *is_rule)
-{
-    const char *at = r->line;
-    const char *text = at + strspn(at, " \t\r\n");
-    *is_rule = false;
-    if (*text == '\0' || *text == '#') return NULL;
-    if (r->number == 1 && (*text < '0' || *text > '9')) return NULL;
-    if (!read_label(&at, 1, &rule->first)) return "holds no label, from 1, in its first column";
-    if (!read_label(&at, 0, &rule->to)) return "holds no label, from 0, in its second column";
-    rule->last = rule->first;
-    *is_rule = true;
-    return NULL;
-}
-
-static lob_status read_rules(lob_session *s, lob_typed_labels *typed, int number, line_reader *r)
-{
-    const char *path = typed->table[number];
-    lob_labels_rule rule = {0};
-    size_t n = 0, space = 0;
-    bool is_rule;
-    for (ssize_t length; (length = getline(&r->line, &r->room, r->file)) >= 0;) {
-        r->number++;
-        const char *wrong =
-            strlen(r->line) == (size_t)length ? read_rule(r, &rule, &is_rule) : "is no text";
-        if (wrong)
-            return lob_fail(&s->error, LOB_EDATA, "%s: line %lld %s; a line is FROM,TO", path,
-                            (long long)r->number, wrong);
-        if (!is_rule) continue;
-        if (n == space) {
-            space = space ? 2 * space : 64;
-            lob_labels_rule *more = realloc(typed->rules[number], space * sizeof *more);
-            if (!more) return lob_session_no_memory(s, path);
-            typed->rules[number] = more;
-        }
-        typed->rules[number][n++] = rule;
-    }
-    if (ferror(r->file)) return lob_fail(&s->error, LOB_EIO, "%s: cannot be read", path);
-    if (n == 0) return lob_fail(&s->error, LOB_EDATA, "%s: holds no line FROM,TO", path);
-    const int32_t twice = settle_rules(&typed->step[number], typed->rules[number], (int64_t)n);
-    if (twice > 0)
-        return lob_fail(&s->error, LOB_EDATA, "%s: label %d becomes two different labels", path,
-                        twice);
-    return LOB_OK;
+    const char *const path = typed->table[number];
+    int64_t count;
+    LOB_TRY(lob_label_map_read(&typed->rules[number], &count, path, &s->error));
+    const int32_t twice = settle_rules(&typed->step[number], typed->rules[number], count);
+    if (twice == 0) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA, "%s: label %d becomes two different labels", path, twice);
 }
 
 lob_status lob_labels_steps_read(lob_session *s, lob_typed_labels *typed)
 {
-    lob_status st = LOB_OK;
-    for (int i = 0; i < typed->count && st == LOB_OK; i++) {
-        if (!typed->table[i]) continue;
-        line_reader r = {.file = fopen(typed->table[i], "r")};
-        if (!r.file)
-            return lob_fail(&s->error, LOB_ENOINPUT, "%s: %s", typed->table[i], strerror(errno));
-        st = read_rules(s, typed, i, &r);
-        free(r.line);
-        fclose(r.file);
-    }
-    return st;
+    for (int i = 0; i < typed->count; i++)
+        if (typed->table[i]) LOB_TRY(read_rules(s, typed, i));
+    return LOB_OK;
 }
 
 void lob_labels_steps_fit(lob_typed_labels *typed, const lob_geometry *geometry)

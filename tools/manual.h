@@ -25,6 +25,9 @@ lob_manual_fn lob_print_help;
 /* The same as a page of section 1, in the man macros of roff. */
 lob_manual_fn lob_print_man;
 
+/* The same as a command line module of 3D Slicer: XML of its Execution Model. */
+lob_manual_fn lob_print_xml;
+
 /* The command's part of the program's completion, which completion.c begins and ends. */
 lob_manual_fn lob_print_bash, lob_print_zsh, lob_print_fish;
 

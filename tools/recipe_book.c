@@ -77,6 +77,18 @@ static bool is_file(const char *path)
     return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+char *lob_recipe_folder(void)
+{
+    folders all;
+    struct stat about;
+    char *found = NULL;
+    find_folders(&all);
+    for (int i = 0; i < all.count && !found; i++)
+        if (stat(all.path[i], &about) == 0 && S_ISDIR(about.st_mode)) found = strdup(all.path[i]);
+    free_folders(&all);
+    return found;
+}
+
 lob_status lob_recipe_find(char **path, const char *name, lob_error *error)
 {
     *path = NULL;

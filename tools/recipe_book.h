@@ -18,6 +18,9 @@
  */
 lob_status lob_recipe_find(char **path, const char *name, lob_error *error);
 
+/* The first of these folders that there is, malloc'ed; NULL where there is none. */
+char *lob_recipe_folder(void);
+
 /* Read a recipe and parse it. Returns what lob_recipe_parse does, LOB_ENOINPUT or LOB_EIO. */
 lob_status lob_recipe_read(lob_recipe *out, const char *path, lob_error *error);
 

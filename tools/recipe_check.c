@@ -122,8 +122,8 @@ static lob_status check_file_output(lob_recipe_job *job, int i, const lob_line_f
 static lob_status check_own_files(lob_recipe_job *job, const lob_line_file *file)
 {
     const lob_line_file own[] = {
-        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false},
-        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false},
+        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false, NULL},
+        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false, NULL},
     };
     for (size_t k = 0; k < LOB_COUNT(own); k++) {
         bool touch = false;
@@ -187,6 +187,35 @@ static lob_status find_existing(lob_recipe_job *job, bool *skip)
                     found, missing);
 }
 
+/* Give the file of an input a row in the store, if this is not the first time that it is read. */
+static lob_status note_second_read(lob_recipe_job *job, int i, int f)
+{
+    const lob_line_file *const file = &job->lines[i].line.files[f];
+    lob_stored *row = lob_store_find(&job->store, file->path);
+    bool again = false;
+    if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) return LOB_OK;
+    for (int k = 0; k <= i && !row; k++)
+        for (int g = 0; g < (k < i ? job->lines[k].line.file_count : f); g++) {
+            const lob_line_file *const other = &job->lines[k].line.files[g];
+            if (!other->is_output && strcmp(other->path, file->path) == 0) again = true;
+        }
+    if (!row && again) {
+        row = lob_store_add(&job->store, file->path, -1);
+        if (!row) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+    }
+    if (row) row->last = i;
+    return LOB_OK;
+}
+
+static lob_status note_second_reads(lob_recipe_job *job)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++)
+            st = note_second_read(job, i, f);
+    return st;
+}
+
 static lob_status check_names(lob_recipe_job *job)
 {
     lob_status st = LOB_OK;
@@ -200,14 +229,18 @@ static lob_status check_names(lob_recipe_job *job)
     return st;
 }
 
-lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
+lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
 {
     lob_status st = LOB_OK;
     *skip = false;
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = check_options(&job->lines[i]);
-    if (st == LOB_OK && job->run->skip_existing) st = find_existing(job, skip);
-    if (st != LOB_OK || *skip) return st;
-    st = check_names(job);
+    return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
+}
+
+lob_status lob_recipe_job_check_files(lob_recipe_job *job)
+{
+    lob_status st = check_names(job);
+    if (st == LOB_OK) st = note_second_reads(job);
     for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
         const lob_stored *const row = &job->store.rows[i];
         if (row->last < 0 && row->name[1] != '_')
@@ -215,4 +248,10 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
                              job->lines[row->made].place, row->name);
     }
     return st;
+}
+
+lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
+{
+    const lob_status st = lob_recipe_job_check_options(job, skip);
+    return st == LOB_OK && !*skip ? lob_recipe_job_check_files(job) : st;
 }

@@ -2,6 +2,7 @@
 #include "tools/recipe_job.h"
 
 #include "tools/commands.h"
+#include "tools/session_outputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,33 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
     return st;
 }
 
+/* Bytes of a word that stay before `word`; -1: it is another. */
+static int bytes_before(const char *text, const char *word)
+{
+    const size_t n = strlen(text), end = strlen(word);
+    if (n < end || strcmp(text + n - end, word) != 0) return -1;
+    return n == end || text[n - end - 1] == '=' ? (int)(n - end) : -1;
+}
+
+bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
+{
+    size_t bytes = ((size_t)line->word_count + 1) * sizeof(char *);
+    for (int w = 0; w < line->word_count; w++) bytes += strlen(line->words[w]) + strlen(by) + 1;
+    char **const words = malloc(bytes);
+    if (!words) return false;
+    char *to = (char *)(words + line->word_count + 1);
+    for (int w = 0; w < line->word_count; w++) {
+        const int before = bytes_before(line->words[w], word);
+        words[w] = to;
+        to = stpcpy(to, line->words[w]) + 1;
+        if (before >= 0) to = stpcpy(words[w] + before, by) + 1;
+    }
+    words[line->word_count] = NULL;
+    free(line->words);
+    line->words = words;
+    return true;
+}
+
 void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {
@@ -114,12 +142,10 @@ static lob_status run_line(lob_recipe_job *job, int i)
     return l->line.status;
 }
 
-lob_status lob_recipe_job_run(lob_recipe_job *job)
+static lob_status run_lines(lob_recipe_job *job)
 {
-    /* a device that is missing is found before any work */
-    lob_status st = job->run->device_wanted ? lob_session_device(job->run) : LOB_OK;
+    lob_status st = lob_session_cancelled(job->run);
     bool differ = false;
-    if (st == LOB_OK) st = lob_session_cancelled(job->run);
     cJSON_AddArrayToObject(job->run->results, "lines");
     for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
         st = run_line(job, i);
@@ -127,6 +153,24 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
         if (st == LOB_EDIFFER) st = LOB_OK;
     }
     return st == LOB_OK && differ ? LOB_EDIFFER : st;
+}
+
+lob_status lob_recipe_job_run(lob_recipe_job *job)
+{
+    lob_session *const run = job->run;
+    const int notes = cJSON_GetArraySize(run->notes);
+    /* a device that is missing is found before any work */
+    lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
+    if (st == LOB_OK) st = run_lines(job);
+    if (st != LOB_ENOMEM || !job->store.has_kept) return st;
+
+    lob_outputs_forget(run);
+    for (int k = 0; k < job->store.count; k++) lob_store_drop(&job->store, &job->store.rows[k]);
+    while (cJSON_GetArraySize(run->notes) > notes) cJSON_DeleteItemFromArray(run->notes, notes);
+    cJSON_DeleteItemFromObjectCaseSensitive(run->results, "lines");
+    run->error = (lob_error){.text = ""};
+    job->store.keeps_no_files = true;
+    return run_lines(job);
 }
 
 /* ---- printing ---- */

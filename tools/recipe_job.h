@@ -52,13 +52,23 @@ lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_
  */
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
 
+/* The two parts of the check: what the lines' options and names say, which reads no input, and,
+ * unless there is nothing to do, the inputs and how the lines fit together. */
+lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip);
+lob_status lob_recipe_job_check_files(lob_recipe_job *job);
+
 /*
  * Run the lines of a job that has been checked; the first that fails ends it. A line whose volumes
- * differ (LOB_EDIFFER) does not fail.
+ * differ (LOB_EDIFFER) does not fail. What several lines read is read once, where memory allows;
+ * when it then is too scarce for a line, they all run again, and each reads for itself.
  *
  * Returns LOB_OK, LOB_EDIFFER or the status of the line that failed, with the text in run->error.
  */
 lob_status lob_recipe_job_run(lob_recipe_job *job);
+
+/* Replace a word, and the end of one that ends in '=' and it, by another. Returns false without
+ * memory. */
+bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by);
 
 /* Print the lines as they could be typed in a shell. Returns LOB_OK or LOB_ENOMEM. */
 lob_status lob_recipe_job_print(const lob_recipe_job *job);

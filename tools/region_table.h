@@ -4,6 +4,7 @@
  *
  *   scan                                  the name that the user gives, where one is given
  *   label                                 the region's number in the label volume
+ *   frame                                 time frame of the image, from 0, where all are measured
  *   value                                 image value that the region's voxels share, where asked
  *                                         for; value_0, value_1, ... with several channels
  *   voxels                                number of voxels
@@ -26,14 +27,15 @@
 
 typedef struct {
     const lob_region *regions;            /* count; those without voxels get no row */
-    const lob_region_values *intensities; /* count; NULL: none */
+    const lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
     int64_t count;
+    int64_t frames;        /* 0: one, and no such column */
     const char *scan;      /* NULL: no such column */
     const int32_t *labels; /* count; NULL: 1..count */
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
     const lob_geometry *geometry;
-    const lob_fine_levels *fine; /* NULL without intensities */
+    const lob_fine_levels *fine; /* of each frame; NULL without intensities */
     double slope, inter;         /* of the intensities' image */
 } lob_region_table;
 

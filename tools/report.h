@@ -18,6 +18,9 @@ typedef struct {
 
 lob_seconds lob_session_seconds(const lob_session *s);
 
+/* The largest resident size of the process so far. */
+double lob_peak_memory_bytes(void);
+
 /* Describe a file that was read, under the name of the option or operand that holds its path. */
 void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
                       const lob_file_info *info);

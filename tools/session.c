@@ -5,6 +5,7 @@
 #include "tools/report.h"
 #include "tools/session_line.h"
 #include "tools/session_outputs.h"
+#include "tools/session_part.h"
 #include "tools/session_sums.h"
 #include "tools/stdout.h"
 #include "volumes/bytes.h"
@@ -56,7 +57,10 @@ static void print_line(lob_session *s, const char *text)
     lob_error clean; /* lob_fail leaves no control characters: text of a file may hold any */
     lob_fail(&clean, LOB_OK, "%s", text);
     clear_bar(s);
-    if (s->command->line)
+    const lob_part *const part = lob_session_part(s);
+    if (part)
+        fprintf(stderr, "lobule batch: %s: %s: %s\n", part->scan, s->command->name, clean.text);
+    else if (s->command->line)
         fprintf(stderr, "lobule %s: %s: %s: %s\n", s->command->line->run->command->name,
                 s->command->line->place, s->command->name, clean.text);
     else
@@ -69,8 +73,13 @@ static int on_progress(void *user, double done)
     lob_session *s = user;
     if (stopped_by) return 1;
     const double now = lob_clock_s();
-    if (!s->bar || now - s->bar_time_s < 0.1) return 0;
+    if ((!s->bar && !s->tags) || now - s->bar_time_s < 0.1) return 0;
     s->bar_time_s = now;
+    if (s->tags) {
+        printf("<filter-progress>%.3f</filter-progress>\n", done);
+        fflush(stdout);
+        return 0;
+    }
     s->bar_shown = true;
 
     char cells[CELLS + 1];
@@ -110,7 +119,13 @@ static lob_status check_device(lob_session *s)
     char known[64] = "";
     s->backend = lob_backends[0];
     snprintf(s->device_why, sizeof s->device_why, "no other is needed");
-    if (strcmp(s->device.backend, "auto") == 0 || lob_backend_named(s->device.backend))
+    if (s->device.index == LOB_ALL_DEVICES && !s->command->many)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--device %s: several devices at once are for lobule batch; name one, as "
+                        "cuda:0, or auto",
+                        strcmp(s->device.backend, "all") == 0 ? "all" : "cuda:all");
+    if (strcmp(s->device.backend, "auto") == 0 || strcmp(s->device.backend, "all") == 0 ||
+        lob_backend_named(s->device.backend))
         return LOB_OK;
     for (const lob_backend *const *b = lob_backends; *b; b++) {
         const size_t n = strlen(known);
@@ -148,7 +163,7 @@ lob_status lob_session_device(lob_session *s)
 {
     if (lob_line_borrow_device(s)) return LOB_OK;
     if (lob_session_checking(s)) return lob_session_checked(s);
-    const lob_status st = open_device(s);
+    const lob_status st = s->command->part ? lob_part_device(s) : open_device(s);
     s->device_chosen = st == LOB_OK;
     return st;
 }
@@ -170,6 +185,9 @@ static void fill_common(lob_session *s)
             "report", &s->report_path, LOB_FILE_OTHER,
             "write what was done as JSON: inputs, options, results, times; an older report is "
             "replaced"),
+        OPT_FLAG("provenance", &s->provenance,
+                 "write into NIfTI outputs how they were made: version, command line, inputs with "
+                 "SHA-256"),
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
         OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
@@ -210,7 +228,7 @@ static void print_version(FILE *to, const lob_manual *manual)
 }
 
 /* What a command can print about itself, by the option that asks for it: that of the common ones,
- * and those by which the build makes man pages and completion. */
+ * those by which the build makes man pages and completion, and that of 3D Slicer. */
 static const struct {
     const char *ask;
     lob_manual_fn *print;
@@ -218,6 +236,7 @@ static const struct {
     {"help",          lob_print_help},
     {"version",       print_version },
     {"man",           lob_print_man },
+    {"xml",           lob_print_xml },
     {"complete-bash", lob_print_bash},
     {"complete-zsh",  lob_print_zsh },
     {"complete-fish", lob_print_fish},
@@ -260,7 +279,9 @@ static lob_status prepare(lob_session *s, bool *skip)
                                .max_memory = s->max_memory,
                                .progress = on_progress,
                                .user = s};
-    s->bar = !s->quiet && isatty(STDERR_FILENO);
+    const char *const how = getenv("LOBULE_PROGRESS");
+    s->tags = how && strcmp(how, "tags") == 0;
+    s->bar = !s->quiet && !s->tags && !lob_session_part(s) && isatty(STDERR_FILENO);
     s->inputs = cJSON_CreateArray();
     s->outputs = cJSON_CreateArray();
     s->notes = cJSON_CreateArray();
@@ -299,6 +320,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     fill_common(s);
     if (command->line)
         lob_line_inherit(s);
+    else if (command->part)
+        lob_part_begin(s);
     else
         catch_signals();
 
@@ -316,7 +339,8 @@ bool lob_session_begin(lob_session *s, const lob_command *command, const lob_opt
     if (st == LOB_OK && !print && !skip) return true;
 
     put_advice(&s->error);
-    const bool silent = command->line && (st != LOB_OK || command->line->checking);
+    const bool silent =
+        command->line ? st != LOB_OK || command->line->checking : command->part != NULL;
     if (!silent && (st != LOB_OK || (skip && !s->quiet))) print_line(s, s->error.text);
     if (command->line) lob_line_end(s, st, NULL);
     release(s);
@@ -421,6 +445,7 @@ int lob_session_end(lob_session *s, lob_status status)
 {
     if (lob_session_checking(s)) return end_check(s, status);
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
+    lob_part_unlock(s);
     if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
@@ -442,14 +467,15 @@ int lob_session_end(lob_session *s, lob_status status)
     if (!failed) {
         lob_line_note_report(s, is_new);
         print_success(s);
-    } else if (!s->command->line) {
+    } else if (!s->command->line && !s->command->part) {
         print_line(s, s->error.text);
     }
     clear_bar(s);
+    if (s->command->part) lob_part_end(s, status, report);
     if (s->command->line) lob_line_end(s, status, report ? cJSON_Duplicate(report, true) : NULL);
     cJSON_Delete(report);
     release(s);
-    if (status == LOB_ECANCEL && stopped_by && !s->command->line) {
+    if (status == LOB_ECANCEL && stopped_by && !s->command->line && !s->command->part) {
         signal(stopped_by, SIG_DFL);
         raise(stopped_by);
     }
@@ -473,6 +499,7 @@ void lob_session_stage(lob_session *s, const char *name, double start_s)
 void lob_session_compute(lob_session *s, const char *doing)
 {
     lob_session_doing(s, doing);
+    lob_part_lock(s);
     if (s->context.device) s->traffic = lob_device_traffic_of(s->context.device);
     s->compute_s = lob_clock_s();
 }
@@ -482,6 +509,7 @@ void lob_session_computed(lob_session *s)
     const double elapsed = lob_clock_s() - s->compute_s;
     if (!s->context.device) {
         lob_session_add(s, "compute", elapsed);
+        lob_part_unlock(s);
         return;
     }
     const lob_device_traffic now = lob_device_traffic_of(s->context.device);
@@ -490,6 +518,9 @@ void lob_session_computed(lob_session *s)
     lob_session_add(s, "upload", upload);
     lob_session_add(s, "compute", elapsed - upload - download);
     lob_session_add(s, "download", download);
+    s->copied.upload_bytes += now.upload_bytes - s->traffic.upload_bytes;
+    s->copied.download_bytes += now.download_bytes - s->traffic.download_bytes;
+    lob_part_unlock(s);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)
@@ -508,6 +539,7 @@ int64_t lob_voxel_bytes(const lob_volume *volume)
 static void hold(lob_session *s, int64_t bytes)
 {
     s->held += bytes;
+    if (s->held > s->most_held) s->most_held = s->held;
     if (s->max_memory > 0)
         s->context.max_memory = s->held < s->max_memory ? s->max_memory - s->held : 1;
 }

@@ -119,6 +119,7 @@ typedef struct {
     const char *path;
     lob_write_options options;
     double write_s, compress_s;
+    char *comment;  /* of options; malloc'ed */
     void *gathered; /* the voxels, where they stay in memory, */
     int64_t held;   /* and what the session holds for them */
 } lob_plane_output;

@@ -1,10 +1,10 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
-#include "io/nrrd.h"
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/report.h"
 #include "tools/session_line.h"
 #include "tools/session_outputs.h"
+#include "tools/session_provenance.h"
 #include "tools/session_sums.h"
 
 #include <stdlib.h>
@@ -33,7 +33,11 @@ lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, i
         .frame = frame, .max_memory = s->context.max_memory, .threads = s->context.threads};
     if (lob_session_checking(s)) return lob_session_checked(s);
     if (lob_session_is_stored(s, path)) return lob_line_read(s, out, path, frame, true);
-    return read_volume(s, out, path, &options, &info);
+    lob_status st = LOB_OK;
+    if (lob_line_read_kept(s, &st, out, path, frame)) return st;
+    st = read_volume(s, out, path, &options, &info);
+    if (st == LOB_OK) lob_line_keep(s, out, path, &info);
+    return st;
 }
 
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
@@ -66,6 +70,7 @@ void lob_session_forget(lob_session *s)
     lob_sums_drop(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};
+    if (s->command->line) lob_store_drop_files(s->command->line->store);
     lob_session_give(s, s->held - lob_session_stored_bytes(s));
 }
 
@@ -171,14 +176,19 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     options.force = s->force;
     options.threads = s->context.threads;
     if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
+    char *const made = s->provenance ? lob_provenance_text(s) : NULL;
+    if (s->provenance && !made) return lob_session_no_memory(s, path);
+    options.comment = made;
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
+    free(made);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
-        !lob_is_segmentation_name(path))
-        lob_session_note(s,
-                         "%s: does not hold the names of labels; a .seg.nrrd does, and lobule "
-                         "convert --write-label-table writes them to a file of their own",
-                         path);
+        (options.strip_extensions || !lob_keeps_names(path)))
+        lob_session_note(
+            s,
+            "%s: does not hold the names of labels; NIfTI and .seg.nrrd do, and lobule "
+            "convert --write-label-table writes them to a file of their own",
+            path);
     return st;
 }
 
@@ -234,6 +244,9 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
+    if (s->provenance) out->comment = lob_provenance_text(s);
+    if (s->provenance && !out->comment) return lob_session_no_memory(s, path);
+    out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
     if (lob_session_is_stored(s, path)) {
         st = lob_session_take(s, lob_voxel_bytes(volume), path);
@@ -287,6 +300,7 @@ void lob_session_planes_abort(lob_session *s, lob_plane_output *out)
 {
     lob_plane_writer_abort(out->writer);
     free(out->gathered);
+    free(out->comment);
     lob_session_give(s, out->held);
     *out = (lob_plane_output){.path = NULL};
 }

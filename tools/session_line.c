@@ -5,6 +5,7 @@
 #include "io/passing.h"
 #include "tools/report.h"
 #include "tools/session_outputs.h"
+#include "tools/session_sums.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ void lob_line_inherit(lob_session *s)
     s->force = run->force || (run->skip_existing && s->command->line->checking);
     s->quiet = run->quiet;
     s->verbose = run->verbose;
+    s->provenance = run->provenance;
 }
 
 static lob_status check_stored(lob_session *s, const lob_option *row, const char *path)
@@ -87,7 +89,8 @@ static lob_status note_file(lob_session *s, const lob_option *row, const char *p
     files[line->file_count++] = (lob_line_file){.path = copy,
                                                 .option = row->name,
                                                 .content = row->content,
-                                                .is_output = row->kind == LOB_OPT_OUTPUT};
+                                                .is_output = row->kind == LOB_OPT_OUTPUT,
+                                                .typed = path};
     return LOB_OK;
 }
 
@@ -163,15 +166,14 @@ static bool is_last_read(lob_session *s, const lob_stored *row)
     return marked && !again;
 }
 
-lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int64_t frame,
-                         bool voxels)
+/* Take the volume of a row, or copy it, or a frame of it; described as info says. */
+static lob_status read_row(lob_session *s, lob_volume *out, lob_stored *row, const char *path,
+                           int64_t frame, bool voxels, const lob_file_info *info)
 {
     lob_store *const store = s->command->line->store;
     const double start_s = lob_clock_s();
-    lob_stored *row;
     *out = lob_volume_empty();
-    lob_status st = find_stored(s, &row, path);
-    if (st == LOB_OK) st = choose_frame(s, &frame, row, path);
+    lob_status st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
     const bool whole = frame == LOB_FRAME_ALL || lob_store_frames(row) == 1;
     const bool last = voxels && is_last_read(s, row);
@@ -189,17 +191,69 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
         }
     }
     lob_session_stage(s, "read", start_s);
-    const lob_file_info info = {.format = "memory"};
-    lob_report_input(s, out, path, &info);
+    if (lob_is_kept_file(row)) lob_sums_begin(s, path, true, true);
+    lob_report_input(s, out, path, info);
     st = lob_session_cancelled(s);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
+}
+
+lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int64_t frame,
+                         bool voxels)
+{
+    const lob_file_info info = {.format = "memory"};
+    lob_stored *row;
+    *out = lob_volume_empty();
+    const lob_status st = find_stored(s, &row, path);
+    return st == LOB_OK ? read_row(s, out, row, path, frame, voxels, &info) : st;
 }
 
 bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path)
 {
     const lob_stored *const row = lob_store_find(s->command->line->store, path);
     return row && row->there && lob_store_copy(out, row, 0, false, 1) == LOB_OK;
+}
+
+/* ---- files that several lines read ---- */
+
+bool lob_line_read_kept(lob_session *s, lob_status *status, lob_volume *out, const char *path,
+                        int64_t frame)
+{
+    lob_store *const store = s->command->line ? s->command->line->store : NULL;
+    lob_stored *const row = store ? lob_store_find(store, path) : NULL;
+    if (!row || !row->there) return false;
+    *status = read_row(s, out, row, path, frame, true, &row->info);
+    if (*status != LOB_ENOMEM) return true;
+    s->error = (lob_error){.text = ""};
+    lob_session_give(s, row->there ? lob_voxel_bytes(&row->volume) : 0);
+    lob_store_drop(store, row);
+    return false;
+}
+
+/* A quarter of what the line may still take, or of what is free, for all files. */
+static bool is_room_to_keep(const lob_session *s, int64_t bytes)
+{
+    const int64_t left = s->max_memory > 0 ? s->context.max_memory : lob_memory_available();
+    return s->command->line->store->kept + bytes <= left / 4;
+}
+
+void lob_line_keep(lob_session *s, const lob_volume *volume, const char *path,
+                   const lob_file_info *info)
+{
+    const lob_line *const line = s->command->line;
+    lob_stored *const row = line ? lob_store_find(line->store, path) : NULL;
+    const int64_t bytes = lob_voxel_bytes(volume);
+    if (!row || line->store->keeps_no_files || volume->frames > 1) return;
+    if (is_last_read(s, row) || (row->last <= line->index && line->keeps_inputs)) return;
+    lob_volume copy;
+    const lob_stored read = {.volume = *volume};
+    if (!is_room_to_keep(s, bytes) ||
+        lob_store_copy(&copy, &read, 0, true, s->context.threads) != LOB_OK)
+        return;
+    row->info = *info;
+    lob_store_put(line->store, row, &copy);
+    line->store->has_kept = true;
+    lob_session_give(s, -bytes);
 }
 
 lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame)
@@ -298,10 +352,13 @@ void lob_line_end(lob_session *s, lob_status status, cJSON *report)
     const bool failed = status != LOB_OK && status != LOB_EDIFFER;
     line->status = status;
     line->report = report;
+    if (s->most_held > run->most_held) run->most_held = s->most_held;
     for (int i = 0; i < s->stages; i++) lob_session_add(run, s->stage[i].name, s->stage[i].seconds);
-    if (failed)
+    if (failed) {
         lob_fail(&run->error, status, "%s: %s: %.800s", line->place, s->command->name,
                  s->error.text);
-    else if (!line->checking)
+    } else if (!line->checking) {
+        if (s->provenance) lob_sums_end(s); /* of inputs, for the outputs of later lines */
         hand_over(run, s, line->place);
+    }
 }

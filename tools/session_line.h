@@ -15,6 +15,7 @@ typedef struct {
     const char *option; /* the row's name */
     lob_file_content content;
     bool is_output, was_read;
+    const char *typed; /* where it stands in the line's words */
 } lob_line_file;
 
 /* A line of a recipe, to be checked or to be run; lob_command.line leads its session here. */
@@ -83,6 +84,21 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
 lob_status lob_line_open(lob_session *s, lob_plane_input *input, const char *path, int64_t frame);
 lob_status lob_line_write(lob_session *s, lob_volume *volume, const char *path,
                           const lob_write_options *options);
+
+/*
+ * Files that several lines read: lob_session_read comes here first, and when it has read one.
+ *
+ * lob_line_read_kept gives what a line before has read, and describes it as that line did; false:
+ * nothing is kept of this file, or there is no memory for a copy of it.
+ *
+ * lob_line_keep keeps a copy of what has been read, where a line after this will read it and a
+ * quarter of the memory holds all that is kept. Whatever the line's algorithm needs beyond the rest
+ * makes the recipe start again without (lob_recipe_job_run).
+ */
+bool lob_line_read_kept(lob_session *s, lob_status *status, lob_volume *out, const char *path,
+                        int64_t frame);
+void lob_line_keep(lob_session *s, const lob_volume *volume, const char *path,
+                   const lob_file_info *info);
 
 /* The header of a volume in memory, without data, for the report of nobody; false: not there. */
 bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path);

@@ -197,3 +197,14 @@ void lob_outputs_remove(lob_session *s)
         forget_output(s, s->written[i].path);
     }
 }
+
+void lob_outputs_forget(lob_session *s)
+{
+    lob_outputs_remove(s);
+    for (int i = 0; i < s->outputs_written; i++) {
+        forget_output(s, s->written[i].path);
+        lob_files_free(s->written[i].files);
+        free(s->written[i].path);
+    }
+    s->outputs_written = 0;
+}

@@ -29,6 +29,10 @@ lob_status lob_session_reserve_output(lob_session *s);
 lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
                            bool used_is_of_volume, bool reading);
 
+/* Remove what has been written, as lob_outputs_remove does, and forget all of it: it is going to be
+ * made again. */
+void lob_outputs_forget(lob_session *s);
+
 /* Remove what a failed command wrote, from the report too; a file that replaced an older one stays.
  */
 void lob_outputs_remove(lob_session *s);

@@ -2,13 +2,16 @@
 #include "io/file.h"
 #include "tools/report.h"
 #include "tools/session_line.h"
+#include "tools/session_part.h"
 #include "tools/session_sums.h"
 #include "volumes/utf8.h"
 #include "volumes/version.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 char *lob_json_print(const cJSON *value)
 {
@@ -50,9 +53,7 @@ static void describe(cJSON *file, const lob_volume *v)
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    const int64_t together = v->frame == LOB_FRAME_ALL ? v->frames : 1;
-    const int64_t channels = v->channels / together;
-    cJSON_AddNumberToObject(file, "channels", (double)channels);
+    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / lob_frames_held(v)));
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     if (v->frame == LOB_FRAME_ALL)
         cJSON_AddStringToObject(file, "frame", "all");
@@ -164,7 +165,7 @@ static cJSON *options_object(const lob_session *s)
  * The largest resident size so far. VmHWM counts this program alone, whereas getrusage, the
  * fallback, may count what the parent process held when it started us.
  */
-static double peak_memory_bytes(void)
+double lob_peak_memory_bytes(void)
 {
     char line[256];
     long long kib = 0;
@@ -193,6 +194,16 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
+/* What the device has copied for this session; in a batch it copies for others meanwhile. */
+static lob_device_traffic traffic_of_session(const lob_session *s)
+{
+    lob_device_traffic now = lob_device_traffic_of(s->context.device);
+    if (lob_session_part(s)) return s->copied;
+    now.upload_bytes -= s->device_start.upload_bytes;
+    now.download_bytes -= s->device_start.download_bytes;
+    return now;
+}
+
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();
@@ -202,6 +213,8 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
     for (int i = 0; i < s->argc; i++)
         cJSON_AddItemToArray(arguments, cJSON_CreateString(s->argv[i]));
+    char folder[PATH_MAX]; /* where relative names begin */
+    if (getcwd(folder, sizeof folder)) cJSON_AddStringToObject(report, "folder", folder);
     cJSON_AddStringToObject(report, "started", s->started);
 
     cJSON *end = cJSON_AddObjectToObject(report, "outcome");
@@ -218,12 +231,9 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     if (s->context.device) {
         cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
-        const lob_device_traffic before = s->device_start,
-                                 now = lob_device_traffic_of(s->context.device);
-        cJSON_AddNumberToObject(device, "upload_bytes",
-                                (double)(now.upload_bytes - before.upload_bytes));
-        cJSON_AddNumberToObject(device, "download_bytes",
-                                (double)(now.download_bytes - before.download_bytes));
+        const lob_device_traffic copied = traffic_of_session(s);
+        cJSON_AddNumberToObject(device, "upload_bytes", (double)copied.upload_bytes);
+        cJSON_AddNumberToObject(device, "download_bytes", (double)copied.download_bytes);
     }
     cJSON_AddStringToObject(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);
@@ -237,7 +247,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     const lob_seconds whole = lob_session_seconds(s);
     cJSON_AddNumberToObject(seconds, "other", whole.other);
     cJSON_AddNumberToObject(seconds, "total", whole.total);
-    cJSON_AddNumberToObject(report, "peak_memory_bytes", peak_memory_bytes());
+    cJSON_AddNumberToObject(report, "peak_memory_bytes", lob_peak_memory_bytes());
     return report;
 }
 
@@ -254,16 +264,11 @@ lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *erro
     char *text = report ? lob_json_print(report) : NULL;
     if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", s->report_path);
 
-    lob_output out;
-    lob_status st = lob_output_begin(&out, s->report_path, true, error);
-    if (st == LOB_OK) {
-        st = lob_output_write(&out, text, strlen(text), error);
-        if (st == LOB_OK) st = lob_output_write(&out, "\n", 1, error);
-        if (st == LOB_OK)
-            st = lob_output_commit(&out, error);
-        else
-            lob_output_abort(&out);
-    }
+    const lob_output_part parts[] = {
+        {text, strlen(text)},
+        {"\n", 1           }
+    };
+    const lob_status st = lob_output_whole(s->report_path, true, parts, LOB_COUNT(parts), error);
     free(text);
     return st;
 }

@@ -18,6 +18,9 @@
 /* A line of a recipe: see tools/session_line.h. */
 typedef struct lob_line lob_line;
 
+/* A scan of a batch: see tools/session_part.h. */
+typedef struct lob_part lob_part;
+
 /* A command of the program: its row in the table of tools/commands.c. */
 typedef struct lob_command {
     const char *name;
@@ -29,7 +32,9 @@ typedef struct lob_command {
     const char *result_text; /* the words before it: "voxels labelled"; or NULL */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
     bool runs_others; /* it cannot stand in a recipe */
-    lob_line *line;   /* in a copy of the row: the line of a recipe that it is run for */
+    bool many;        /* it computes on several devices at once */
+    lob_line *line;   /* in a copy of the row: the line of a recipe that it is run for, */
+    lob_part *part;   /* or the scan of a batch */
 } lob_command;
 
 enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32 };
@@ -40,6 +45,8 @@ typedef struct {
     char *files[2];   /* as lob_files_of names them */
     lob_sha256 *of[2];
     cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
+    bool ended;  /* text has been filled in; of is NULL */
+    char text[2][LOB_SHA256_TEXT];
 } lob_session_sum;
 
 /* The files of an output. */
@@ -60,7 +67,7 @@ typedef struct lob_session {
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, skip_existing, quiet, verbose;
+    bool force, skip_existing, quiet, verbose, provenance;
     const char *report_path;
     bool help, version;
 
@@ -69,7 +76,8 @@ typedef struct lob_session {
     bool device_chosen;              /* and it is open, or the CPU serves */
     bool device_is_lent;             /* it is the recipe's */
     lob_device_traffic device_start; /* what it had copied when the session got it */
-    int64_t held;                    /* bytes that count against max_memory */
+    int64_t held;                    /* bytes that count against max_memory, */
+    int64_t most_held;               /* and the most that they were */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
@@ -88,7 +96,8 @@ typedef struct lob_session {
     } stage[LOB_SESSION_STAGES];
     int stages;
     double compute_s;            /* when lob_session_compute was called, */
-    lob_device_traffic traffic;  /* and what the device had copied then */
+    lob_device_traffic traffic;  /* and what the device had copied then; */
+    lob_device_traffic copied;   /* and what it has copied for this session, where others use it */
     lob_session_output *written; /* in the order of outputs, without volumes in memory */
     int outputs_written;
     lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */
@@ -97,6 +106,7 @@ typedef struct lob_session {
     /* the progress bar */
     const char *doing;
     bool bar, bar_shown;
+    bool tags; /* progress goes to standard output, as 3D Slicer reads it */
     double bar_time_s;
 } lob_session;
 

@@ -9,7 +9,8 @@
 
 void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_input)
 {
-    if (!lob_report_wanted(s) || s->sums >= LOB_SESSION_SUMS) return;
+    const bool wanted = lob_report_wanted(s) || (s->provenance && is_input);
+    if (!wanted || s->sums >= LOB_SESSION_SUMS) return;
     lob_session_sum *const sum = &s->sum[s->sums];
     *sum = (lob_session_sum){.path = path};
     if (is_volume && lob_files_of(sum->files, path, is_input) != LOB_OK) return;
@@ -38,27 +39,47 @@ static bool is_in(const cJSON *array, const cJSON *item)
     return false;
 }
 
-static void add_sum(cJSON *file, lob_session_sum *sum, int k)
+static void compute(lob_session *s, lob_session_sum *sum)
 {
-    char text[LOB_SHA256_TEXT];
-    if (lob_sha256_end(sum->of[k], text)) cJSON_AddStringToObject(file, "sha256", text);
-    sum->of[k] = NULL;
+    const double start_s = lob_clock_s();
+    if (sum->ended) return;
+    for (int k = 0; k < 2; k++) {
+        lob_sha256_end(sum->of[k], sum->text[k]);
+        sum->of[k] = NULL;
+    }
+    sum->ended = true;
+    lob_session_stage(s, "checksum", start_s);
+}
+
+static void add_sum(cJSON *file, const char *text)
+{
+    if (*text) cJSON_AddStringToObject(file, "sha256", text);
 }
 
 void lob_sums_end(lob_session *s)
 {
-    const double start_s = lob_clock_s();
     for (int i = 0; i < s->sums; i++) {
         lob_session_sum *const sum = &s->sum[i];
         if (!is_in(s->inputs, sum->file) && !is_in(s->outputs, sum->file)) continue;
-        add_sum(sum->file, sum, 0);
+        compute(s, sum);
+        add_sum(sum->file, sum->text[0]);
         if (!sum->files[1]) continue;
         cJSON *const second = cJSON_AddObjectToObject(sum->file, "second_file");
         cJSON_AddStringToObject(second, "path", sum->files[1]);
-        add_sum(second, sum, 1);
+        add_sum(second, sum->text[1]);
     }
-    if (s->sums > 0) lob_session_stage(s, "checksum", start_s);
     lob_sums_drop(s);
+}
+
+void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user)
+{
+    for (int i = 0; i < s->sums; i++) {
+        lob_session_sum *const sum = &s->sum[i];
+        if (is_in(s->outputs, sum->file)) continue;
+        compute(s, sum);
+        for (int k = 0; k < 2; k++)
+            if (*sum->text[k]) take(user, sum->files[k], sum->text[k]);
+    }
 }
 
 void lob_sums_drop(lob_session *s)

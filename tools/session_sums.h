@@ -5,8 +5,8 @@
 #include "tools/session_state.h"
 
 /*
- * Begin to compute the SHA-256 of the files that a path stands for, if there is a report to put it
- * into.
+ * Begin to compute the SHA-256 of the files that a path stands for, if there is a report, or for an
+ * input --provenance, to put it into.
  *
  *   path       in  the very string of the option's variable
  *   is_volume  in  it may stand for two files, or for a data set in one
@@ -16,6 +16,10 @@ void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_in
 
 /* The entry of the report that the checksums begun for this path belong to. */
 void lob_sums_belong(lob_session *s, const char *path, cJSON *file);
+
+/* Wait for those of the inputs so far, and hand over each file with its sum. */
+typedef void lob_sum_fn(void *user, const char *file, const char *sha256);
+void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user);
 
 /* Wait for those whose entry is in the report, and add them to it. */
 void lob_sums_end(lob_session *s);

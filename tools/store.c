@@ -22,6 +22,11 @@ bool lob_is_sound_name(const char *path)
            path[1 + strspn(path + 1, others)] == '\0';
 }
 
+bool lob_is_kept_file(const lob_stored *row)
+{
+    return !lob_is_stored_name(row->name);
+}
+
 lob_stored *lob_store_find(const lob_store *store, const char *name)
 {
     for (int i = 0; i < store->count; i++)
@@ -51,12 +56,14 @@ void lob_store_put(lob_store *store, lob_stored *row, lob_volume *volume)
     row->there = true;
     *volume = lob_volume_empty();
     store->bytes += bytes_of(&row->volume);
+    if (lob_is_kept_file(row)) store->kept += bytes_of(&row->volume);
 }
 
 void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out)
 {
     *out = row->volume;
     store->bytes -= bytes_of(out);
+    if (lob_is_kept_file(row)) store->kept -= bytes_of(out);
     row->volume = lob_volume_empty();
     row->there = false;
 }
@@ -74,7 +81,7 @@ static void copy_bytes(unsigned char *to, const unsigned char *from, int64_t byt
 
 int64_t lob_store_frames(const lob_stored *row)
 {
-    return row->volume.frame == LOB_FRAME_ALL ? row->volume.frames : 1;
+    return lob_frames_held(&row->volume);
 }
 
 lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,
@@ -108,6 +115,12 @@ void lob_store_drop(lob_store *store, lob_stored *row)
     if (!row->there) return;
     lob_store_take(store, row, &volume);
     lob_volume_free(&volume);
+}
+
+void lob_store_drop_files(lob_store *store)
+{
+    for (int i = 0; i < store->count; i++)
+        if (lob_is_kept_file(&store->rows[i])) lob_store_drop(store, &store->rows[i]);
 }
 
 void lob_store_free(lob_store *store)

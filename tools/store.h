@@ -1,18 +1,20 @@
 /*
  * Volumes in memory that the lines of a recipe hand on under names such as "@smooth". A row is
  * added for each name when the recipe is checked; the volume comes when a line writes it, and goes
- * with the last line that reads it.
+ * with the last line that reads it. A file that several lines read has a row too, under its path:
+ * what the first of them has read is kept for the others, if there is memory to spare.
  */
 #ifndef LOB_STORE_H
 #define LOB_STORE_H
 
-#include "volumes/volume.h"
+#include "io/io.h"
 
 #include <stdbool.h>
 
 typedef struct {
-    char *name;     /* with its '@' */
-    int made, last; /* the lines, from 0, that write it and that read it last; -1: none does */
+    char *name;         /* with its '@'; of a file, its path */
+    int made, last;     /* the lines, from 0, that write it and that read it last; -1: none does */
+    lob_file_info info; /* what reading the file found */
     lob_volume volume;
     bool there;
 } lob_stored;
@@ -20,11 +22,16 @@ typedef struct {
 typedef struct {
     lob_stored *rows;
     int count;
-    int64_t bytes; /* of the voxels that are there */
+    int64_t bytes;                 /* of the voxels that are there, */
+    int64_t kept;                  /* and of them those of files */
+    bool has_kept, keeps_no_files; /* files: some were kept; none shall be */
 } lob_store;
 
 /* Does a path stand for a volume in memory? */
 bool lob_is_stored_name(const char *path);
+
+/* Does a row stand for a file? */
+bool lob_is_kept_file(const lob_stored *row);
 
 /* Is it a name that can be used: '@', a letter, then letters, digits, '_' and '-'? */
 bool lob_is_sound_name(const char *path);
@@ -58,6 +65,9 @@ lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame,
 
 /* Free the volume of a row; one that is not there is fine. */
 void lob_store_drop(lob_store *store, lob_stored *row);
+
+/* Free the volumes of all files. */
+void lob_store_drop_files(lob_store *store);
 
 /* Free all rows and leave an empty store. */
 void lob_store_free(lob_store *store);

@@ -140,10 +140,7 @@ static lob_status make_table(lob_session *s, const char *path, void *user)
     if (st != LOB_OK) return st;
     p->file = &out;
     put_table(p);
-    if (p->status == LOB_OK)
-        p->status = lob_output_commit(&out, &s->error);
-    else
-        lob_output_abort(&out);
+    p->status = lob_output_end(&out, p->status, &s->error);
     lob_session_stage(s, "write", start_s);
     return p->status;
 }

@@ -7,4 +7,13 @@
 #define LOB_VERSION_PATCH 0
 #define LOB_VERSION       "0.1.0"
 
+#include "volumes/both.h"
+
+LOB_BEGIN_DECLS
+
+/* LOB_VERSION of the library that is loaded, which may be another than that of these headers. */
+const char *lob_version(void);
+
+LOB_END_DECLS
+
 #endif

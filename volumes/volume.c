@@ -86,6 +86,7 @@ lob_status lob_volume_adopt(lob_volume *out, const lob_volume *like, void **data
     out->dims = like->dims;
     out->channels = channels;
     out->geometry = like->geometry;
+    out->frame_step_s = like->frame_step_s;
     *data = NULL;
     return LOB_OK;
 }
@@ -125,7 +126,12 @@ static const char *name_end(const char *name)
 
 static double distance_mm(const double a[3], const double b[3])
 {
-    return hypot(hypot(a[0] - b[0], a[1] - b[1]), a[2] - b[2]);
+    const double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    const double most = fmax(fabs(x), fmax(fabs(y), fabs(z)));
+    if (!(most > 0.0) || isinf(most)) return most;
+    /* Divided by the largest, no square overflows. hypot would, in several versions of the C
+     * library, round differently. */
+    return most * sqrt((x / most) * (x / most) + (y / most) * (y / most) + (z / most) * (z / most));
 }
 
 double lob_corners_apart_mm(const lob_geometry *a, const lob_geometry *b, lob_dims dims)

@@ -39,6 +39,7 @@ typedef struct {
     int64_t frames; /* time frames in the file; data holds one of them, or all */
     int64_t frame;  /* which one, from 0; LOB_FRAME_ALL: all, and channels counts every frame of
                        every channel, frame after frame of a channel */
+    double frame_step_s;   /* from one frame to the next, in seconds; 0: not known */
     lob_label_names names; /* of labels, where the file has them */
 } lob_volume;
 
@@ -66,6 +67,12 @@ double lob_as_compared(double number, const lob_volume *volume);
 
 /* The smallest number above this one, in the precision in which these values are compared. */
 double lob_next_above(double number, const lob_volume *volume);
+
+/* Frames that data holds. */
+static inline int64_t lob_frames_held(const lob_volume *volume)
+{
+    return volume->frame == LOB_FRAME_ALL ? volume->frames : 1;
+}
 
 /* The side along an axis: 0 x, 1 y, 2 z. */
 static inline int64_t lob_side(lob_dims dims, int axis)

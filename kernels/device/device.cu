@@ -3,6 +3,7 @@
 
 #include "volumes/clock.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +159,25 @@ static lob_status fill_in(lob_device *device, lob_error *error)
         cudaHostAlloc((void **)&device->mailbox, sizeof *device->mailbox, cudaHostAllocMapped));
     memset((void *)device->mailbox, 0, sizeof *device->mailbox);
     return LOB_OK;
+}
+
+int lob_device_count(void)
+{
+    int count = 0;
+    return count_devices(&count, NULL) == LOB_OK ? count : 0;
+}
+
+void lob_device_identity(char text[LOB_DEVICE_IDENTITY], int n)
+{
+    cudaDeviceProp properties;
+    text[0] = '\0';
+    if (n < 0 || n >= lob_device_count() ||
+        cudaGetDeviceProperties(&properties, n) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return;
+    }
+    char *to = text + sprintf(text, "gpu-");
+    for (int i = 0; i < 16; i++) to += sprintf(to, "%02x", (unsigned char)properties.uuid.bytes[i]);
 }
 
 lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error)
@@ -373,6 +393,20 @@ void lob_device_count_bytes(lob_device *device, int64_t up, int64_t down)
 void *lob_device_stream(const lob_device *device)
 {
     return device->stream;
+}
+
+lob_status lob_device_wait_stream(lob_device *device, void *stream, lob_error *error)
+{
+    LOB_TRY(lob_device_enter(device, error));
+    cudaEvent_t given;
+    LOB_CUDA(cudaEventCreateWithFlags(&given, cudaEventDisableTiming));
+    lob_status st =
+        lob_device_check(cudaEventRecord(given, (cudaStream_t)stream), "cudaEventRecord", error);
+    if (st == LOB_OK)
+        st = lob_device_check(cudaStreamWaitEvent(device->stream, given, 0), "cudaStreamWaitEvent",
+                              error);
+    (void)cudaEventDestroy(given); /* freed once the stream is past it */
+    return st;
 }
 
 lob_status lob_device_wait(lob_device *device, lob_error *error)

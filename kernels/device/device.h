@@ -26,6 +26,17 @@ LOB_BEGIN_DECLS
  */
 lob_status lob_device_open(lob_device **out, const char *choice, lob_error *error);
 
+/* How many GPUs there are, working or not; 0 without CUDA or a driver. */
+int lob_device_count(void);
+
+/*
+ * A name of GPU number n that no other GPU has, whatever its number in other processes.
+ *
+ *   text  out  letters, digits and '-'; empty where there is no such GPU
+ */
+enum { LOB_DEVICE_IDENTITY = 40 };
+void lob_device_identity(char text[LOB_DEVICE_IDENTITY], int n);
+
 /* Give everything back; NULL is fine. */
 void lob_device_close(lob_device *device);
 
@@ -68,6 +79,17 @@ lob_device_traffic lob_device_traffic_of(const lob_device *device);
  * bytes have arrived).
  */
 void *lob_device_stream(const lob_device *device);
+
+/*
+ * Let the device's stream wait for what another stream of the same GPU has been given so far:
+ * arrays that another program part still writes can then be passed to a call.
+ *
+ *   stream  in  a cudaStream_t, or CUDA's numbers for the default streams: 1 the legacy one, 2 that
+ *               of the calling thread
+ *
+ * Does not wait itself. Returns LOB_OK or LOB_EDEVICE.
+ */
+lob_status lob_device_wait_stream(lob_device *device, void *stream, lob_error *error);
 
 /* Wait until the device has done everything that it was given; reports what failed meanwhile. */
 lob_status lob_device_wait(lob_device *device, lob_error *error);

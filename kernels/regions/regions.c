@@ -165,6 +165,23 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
     return m;
 }
 
+void lob_region_measure_all(lob_region_measures *measures, const lob_region *regions,
+                            const lob_region_values *values, int64_t count,
+                            const lob_geometry *geometry, const lob_fine_levels *fine, double slope,
+                            double inter)
+{
+    static const lob_region_measures none = {
+        NAN, {NAN, NAN, NAN},
+         {NAN, NAN, NAN},
+         NAN, NAN, NAN, NAN
+    };
+    for (int64_t i = 0; i < count; i++)
+        measures[i] = regions[i].voxels > 0
+                          ? lob_region_measure(&regions[i], values ? &values[i] : NULL, geometry,
+                                               fine, slope, inter)
+                          : none;
+}
+
 #define NO_BAD_VOXEL INT64_MAX
 
 /* A call. The first thread adds up in the output, every other in a table of its own. */

@@ -97,6 +97,19 @@ lob_region_measures lob_region_measure(const lob_region *region, const lob_regio
                                        const lob_geometry *geometry, const lob_fine_levels *fine,
                                        double slope, double inter);
 
+/*
+ * Make the measures of many regions.
+ *
+ *   measures  out  count; NaN everywhere for a region without voxels
+ *   regions   in   count
+ *   values    in   count; NULL: no values
+ *   geometry, fine, slope, inter  in  as for lob_region_measure
+ */
+void lob_region_measure_all(lob_region_measures *measures, const lob_region *regions,
+                            const lob_region_values *values, int64_t count,
+                            const lob_geometry *geometry, const lob_fine_levels *fine, double slope,
+                            double inter);
+
 LOB_END_DECLS
 
 #endif

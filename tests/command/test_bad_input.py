@@ -131,6 +131,23 @@ def h5_file(fill, inside=""):
     return make
 
 
+def tiff_file(change):
+    """Two pages of one pixel each, the last directory's link at the end."""
+
+    def directory(at):
+        entries = [(256, 1), (257, 1), (258, 8), (259, 1), (262, 1), (273, 8), (278, 1), (279, 1)]
+        body = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in entries)
+        return struct.pack("<H", len(entries)) + body + struct.pack("<I", at)
+
+    def make(folder):
+        one = directory(0)
+        raw = b"II*\0" + struct.pack("<I", 10) + b"\7\0" + directory(10 + len(one)) + one
+        (folder / "bad.tif").write_bytes(change(raw))
+        return "bad.tif"
+
+    return make
+
+
 def h5_truncated(folder):
     with h5py.File(folder / "whole.h5", "w") as file:
         file["raw"] = scan_array()
@@ -176,6 +193,8 @@ BROKEN = [
     ("a link to nowhere", dangling, 66, ""),
     ("no such file", lambda folder: "bad.nii", 66, ""),
     ("several frames", saved(np.zeros((*SHAPE, 3), np.int16)), 65, "--frame"),
+    ("half a TIFF", tiff_file(lambda raw: raw[: len(raw) // 2]), 65, ""),
+    ("TIFF whose chain of pages is a circle", tiff_file(lambda raw: raw[:-4] + raw[4:8]), 65, ""),
     ("half an HDF5 file", h5_truncated, 65, ""),
     ("HDF5 without a data set", h5_file(lambda file: file.create_group("empty")), 65, ""),
     ("no such data set", h5_file(lambda file: file.create_dataset("raw", data=scan_array()), ":/nope"), 65, "nope"),
@@ -211,8 +230,8 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("what, make, code, part", BROKEN, ids=[row[0] for row in BROKEN])
 def test_broken_file(folder, what, make, code, part, place):
-    if (what, place) == ("several frames", "filtered"):
-        pytest.skip("every frame of a series is filtered")
+    if what == "several frames" and place in ("filtered", "converted"):
+        pytest.skip("every frame of a series is filtered, and converted")
     bad = make(folder)
     before = contents(folder)
     done = lobule(*PLACES[place](bad), cwd=folder, timeout=60)
@@ -374,10 +393,14 @@ NO_FRAME = [
     ("seeds", ["growcut", "image.nii.gz", "bad.nii", "-o", "out.nii.gz"]),
     ("a mask", ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "out.nii.gz", "--mask", "bad.nii"]),
     ("labels to draw", ["preview", "image.nii.gz", "bad.nii", "-o", "out.png"]),
+    ("a mask to cut in", [*CUT, "--mask", "bad.nii"]),
+]
+
+FRAME_NEEDED = [
     ("labels to compare", ["compare", "seeds.nii.gz", "bad.nii"]),
     ("the first of two to compare", ["compare", "bad.nii", "seeds.nii.gz", "--values"]),
-    ("a mask to cut in", [*CUT, "--mask", "bad.nii"]),
     ("supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "bad.nii"]),
+    ("instances", ["compare", "--instances", "seeds.nii.gz", "bad.nii"]),
     ("the image of supervoxels", ["compare", "--supervoxels", "seeds.nii.gz", "seeds.nii.gz", "--image", "bad.nii"]),
 ]
 
@@ -389,6 +412,12 @@ def test_several_frames_where_none_can_be_chosen(folder, what, arguments):
     done = lobule(*arguments, cwd=folder)
     assert_one_line(done, 65, "bad.nii: has 3 frames", "`lobule convert --frame N`")
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("what, arguments", FRAME_NEEDED, ids=[row[0] for row in FRAME_NEEDED])
+def test_several_frames_of_which_one_is_to_be_chosen(folder, what, arguments):
+    save(np.zeros((*SHAPE, 3), np.uint8), folder / "bad.nii")
+    assert_one_line(lobule(*arguments, cwd=folder), 65, "bad.nii: has 3 frames", "choose one with --frame N")
 
 
 @pytest.mark.parametrize("what, make, arguments, code, part", REFUSED, ids=[row[0] for row in REFUSED])
@@ -426,6 +455,9 @@ REFUSED_SUPERVOXELS = [
     ("labels of another size", OTHER, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("negative labels", scan_array() - 500, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
     ("labels of two channels", channels(2), ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("instances of another size", OTHER, ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
+    ("true instances that are not whole", ONES * np.float32(0.5), ["compare", "--instances", "bad.nii", "seeds.nii"], "bad.nii"),
+    ("instances of two channels", channels(2), ["compare", "--instances", "seeds.nii", "bad.nii"], "bad.nii"),
     ("no supervoxel", ONES * 0, ["compare", "--supervoxels", "seeds.nii", "bad.nii"], "bad.nii: there is no supervoxel"),
     ("an image of another size", OTHER, [*MEASURE, "--image", "bad.nii"], "bad.nii"),
     ("an image of too many channels", channels(70), [*MEASURE, "--image", "bad.nii"], "bad.nii: has 70 channels; at most 64"),

@@ -42,7 +42,7 @@ OUTPUTS = [
     ("a file stands for the folder", nothing, "image.nii/out.nii.gz", [], 73, "image.nii"),
     ("a device is no output", nothing, "/dev/full", ["--force"], 64, "/dev/full"),
     ("the other half of a pair exists", occupy_img, "out.hdr", [], 72, "out.img"),
-    ("no format has this suffix", nothing, "out.tiff", [], 64, "out.tiff"),
+    ("no format has this suffix", nothing, "out.jpeg", [], 64, "out.jpeg"),
     ("no suffix at all", nothing, "out", [], 64, "out"),
     ("the output is the input", nothing, "image.nii.gz", ["--force"], 64, "image.nii.gz"),
     ("the output is the input by another way", nothing, "./image.nii.gz", ["--force"], 64, "IMAGE"),

@@ -17,7 +17,9 @@ sitk.ProcessObject.SetGlobalWarningDisplay(False)
 def checked(path, *options, exit_code=0):
     run = lobule("check", path, "--json", *options)
     assert run.returncode == exit_code, run.stderr
-    return json.loads(run.stdout)
+    found = json.loads(run.stdout)
+    assert all(str(path).rsplit(".", 1)[0] in line for line in found["damage"] + found["warnings"]), found
+    return found
 
 
 def turned(angle, spacing, origin):

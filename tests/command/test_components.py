@@ -10,7 +10,7 @@ import nibabel
 import numpy as np
 import pytest
 from components_oracle import components, renumber
-from conftest import AFFINE, PROGRAM, SHARED, good, load, save
+from conftest import AFFINE, PROGRAM, SHARED, cases, good, load, save
 from scipy import ndimage
 
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (64, 3, 2), (65, 5, 3), (130, 4, 3), (1, 1, 1), (23, 19, 11)]
@@ -51,7 +51,7 @@ def with_cc3d(image, neighbours, **more):
 
 def masks():
     """Random masks: noise of several densities, and blobs."""
-    for seed in range(100):
+    for seed in cases(100):
         random = np.random.default_rng(seed)
         shape = SHAPES[seed % len(SHAPES)]
         if seed % 3 == 2:
@@ -84,7 +84,7 @@ TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64,
 
 
 def test_equal_values_as_cc3d_joins_them(tmp_path):
-    for seed in range(60):
+    for seed in cases(60):
         random = np.random.default_rng(1000 + seed)
         neighbours, dtype = (6, 18, 26)[seed % 3], TYPES[seed % len(TYPES)]
         image = random.integers(0, 2 + seed % 4, SHAPES[seed % len(SHAPES)]).astype(dtype)
@@ -93,7 +93,7 @@ def test_equal_values_as_cc3d_joins_them(tmp_path):
 
 
 def test_tolerance_as_cc3d_joins_it(tmp_path):
-    for seed in range(40):
+    for seed in cases(40):
         random = np.random.default_rng(2000 + seed)
         neighbours, dtype = (6, 18, 26)[seed % 3], (np.uint8, np.uint16, np.int32, np.float32)[seed % 4]
         image = random.integers(0, 12, SHAPES[seed % len(SHAPES)]).astype(dtype)
@@ -104,7 +104,7 @@ def test_tolerance_as_cc3d_joins_it(tmp_path):
 
 def test_every_criterion_with_several_channels(tmp_path):
     """Sums of absolute differences over channels, by the textbook."""
-    for seed in range(30):
+    for seed in cases(30):
         random = np.random.default_rng(3000 + seed)
         shape = (*SHAPES[seed % len(SHAPES)], 1, 2 + seed % 3)
         image = random.integers(-2, 4, shape).astype(np.float32 if seed % 2 else np.int16)
@@ -117,7 +117,7 @@ def test_every_criterion_with_several_channels(tmp_path):
 
 
 def test_reals_with_nan_in_slices(tmp_path):
-    for seed in range(20):
+    for seed in cases(20):
         random = np.random.default_rng(4000 + seed)
         image = random.normal(size=SHAPES[seed % len(SHAPES)])
         odd = random.random(image.shape) < 0.1

@@ -5,10 +5,10 @@ import os
 
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
 from scipy import ndimage
 
-CASES = int(os.environ.get("LOBULE_DISTANCE_CASES", "40"))
+CASES = int(os.environ.get("LOBULE_DISTANCE_CASES", len(cases(40))))
 SIDES = [1, 2, 3, 5, 7, 11, 13, 17, 29]
 SPACINGS = [(1, 1, 1), (0.7, 0.7, 0.7), (0.7, 0.7, 5), (1.5, 1.5, 2.5), (0.31, 2, 1.1), (1, 2, 3)]
 

@@ -6,10 +6,10 @@ import os
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
 from scipy import ndimage
 
-CASES = int(os.environ.get("LOBULE_FILTER_CASES", "40"))
+CASES = int(os.environ.get("LOBULE_FILTER_CASES", len(cases(40))))
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (23, 19, 11), (13, 1, 17), (1, 1, 1), (29, 31, 2)]
 TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64, np.float32, np.float64]
 EDGES = ["nearest", "reflect", "mirror", "wrap", "constant"]

@@ -1,7 +1,6 @@
 """HDF5 through the program: what other programs wrote is read, what we write they read."""
 
 import json
-import os
 import subprocess
 
 import h5py
@@ -153,6 +152,7 @@ def with_metadata(tmp_path, fill, name="meta.h5"):
     source = save(np.zeros((3, 4, 5), "uint8"), tmp_path / "plain.nii")
     good("convert", source, tmp_path / name, "--force")
     with h5py.File(tmp_path / name, "r+") as file:
+        del file["lobule"]  # the NIfTI header, which would be carried instead
         fill(file["ITKImage/0/MetaData"])
     return tmp_path / name
 
@@ -240,18 +240,3 @@ def test_other_compressions_tell_what_to_do(tmp_path):
         file.create_dataset("raw", data=np.zeros((8, 8, 8)), compression="lzf")
     done = lobule("convert", tmp_path / "lzf.h5", tmp_path / "out.nii.gz")
     assert_one_line(done, 65, "lzf.h5", "(lzf)", "compression='gzip' in h5py")
-
-
-@needs_ovule
-def test_published_crashers(tmp_path):
-    """Through the program: an exit code from the list, at most one line, never a signal."""
-    folder = SHARED / "conformance" / "hdf5-cve"
-    files = sorted(p for p in folder.glob("*") if p.suffix in ("", ".h5"))
-    if not files:
-        pytest.skip(f"no files in {folder}")
-    for path in files:
-        done = lobule("info", path, timeout=60)
-        assert done.returncode in (0, 65), f"{path.name}: {done.returncode}: {done.stderr}"
-        # A sanitizer reports the HDF5 library's own faults, which is what these files are for.
-        if done.returncode and not os.environ.get("LOBULE_SANITIZED"):
-            assert len(done.stderr.splitlines()) == 1, f"{path.name}: {done.stderr}"

@@ -19,8 +19,6 @@ KINDS = [
     ("FreeSurfer", "brain.mgh", MGH, "MGH", "mri_convert"),
     ("FreeSurfer, compressed", "brain.mgz", gzip.compress(MGH), "MGH", "mri_convert"),
     ("NIfTI as text", "scan.nia", b"<nifti_image\n", "text form of NIfTI", ".nii.gz"),
-    ("TIFF", "stack.tif", b"II*\0\x08\0\0\0" + NOTHING, "TIFF", "Fiji"),
-    ("BigTIFF, big-endian", "stack.btf", b"MM\0+\0\x08" + NOTHING, "TIFF", "Fiji"),
     ("Zeiss", "stack.czi", b"ZISRAWFILE" + NOTHING, "Zeiss CZI", "Bio-Formats"),
     ("JPEG", "photo.jpg", b"\xff\xd8\xff\xe0" + NOTHING, "a picture", "PNG"),
     ("zip", "scans.zip", b"PK\x03\x04" + NOTHING, "an archive", "unpack"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from xml.etree import ElementTree
 
 import nibabel
 import numpy as np
@@ -105,11 +106,109 @@ def test_growcut_and_labels_name_their_output(folder):
 
 def test_lost_names_are_told(folder):
     (folder / "names.tsv").write_bytes(FILES["dseg.tsv"])
-    run = good("convert", "--labels", "labels.nii.gz", "out.nii.gz", "--label-table", "names.tsv", "--report", "r.json", cwd=folder)
-    assert run.stderr.count("\n") == 1 and "does not hold the names of labels" in run.stderr
-    report = json.loads((folder / "r.json").read_text())
-    assert report["results"]["named_labels"] == 2 and len(report["notes"]) == 1
+    for out, more in (("out.mha", []), ("out.nrrd", []), ("out.nii.gz", ["--strip-extensions"])):
+        run = good("convert", "--labels", "labels.nii.gz", out, "--label-table", "names.tsv", "--report", "r.json", *more, cwd=folder)
+        assert run.stderr.count("\n") == 1 and "does not hold the names of labels" in run.stderr
+        report = json.loads((folder / "r.json").read_text())
+        assert report["results"]["named_labels"] == 2 and len(report["notes"]) == 1
     assert np.array_equal(np.asanyarray(nibabel.load(folder / "out.nii.gz").dataobj), LABELS)
+    assert not nibabel.load(folder / "out.nii.gz").header.extensions
+
+
+# ---- names inside NIfTI ----
+
+
+def raw(extension):
+    """Its bytes; nibabel 5.3 and later interpret what get_content gives."""
+    return extension.content if hasattr(extension, "content") else extension.get_content()
+
+
+def workbench(path):
+    """What Connectome Workbench finds in a NIfTI file: names and colours by label, of the extension with code 30."""
+    tables = [e for e in nibabel.load(path).header.extensions if e.get_code() == 30]
+    if not tables:
+        return {}
+    (table,) = tables
+    root = ElementTree.fromstring(raw(table).rstrip(b"\0"))
+    assert root.tag == "CaretExtension" and root.find("VolumeInformation/VolumeType").text == "Label"
+    rows = {int(r.get("Key")): r for r in root.find("VolumeInformation/LabelTable")}
+    assert rows.pop(0).text == "???"
+    return {n: (r.text, tuple(round(float(r.get(c)) * 255) for c in ("Red", "Green", "Blue"))) for n, r in rows.items()}
+
+
+def test_nifti_keeps_names(folder):
+    """Names, colours and codes go from a segmentation through .nii.gz into a segmentation."""
+    (folder / "in.csv").write_bytes(FILES["slicer.csv"].replace(b"left lobe", b"left <&]]> lobe"))
+    good("convert", "--labels", "labels.nii.gz", "a.seg.nrrd", "--label-table", "in.csv", cwd=folder)
+    named = {1: ("left <&]]> lobe", NAMED[1][1]), 2: NAMED[2]}
+    for there in ("b.nii.gz", "b.nii", "b.img", "c.nii"):
+        run = good("convert", "--labels", "a.seg.nrrd" if there[0] == "b" else "b.nii", there, cwd=folder)
+        assert run.stderr == "" and workbench(folder / there) == named
+        good("convert", "--labels", there, "back.seg.nrrd", "--force", cwd=folder)
+        assert segments(folder / "back.seg.nrrd") == named
+        good("convert", "--labels", there, "x.nii", "--write-label-table", "back.csv", "--force", cwd=folder)
+        rows = {r["LabelValue"]: r for r in csv.DictReader((folder / "back.csv").read_text().splitlines())}
+        assert rows["2"]["Category_CodeMeaning"] == "Anatomical Structure"
+    assert (folder / "b.nii").read_bytes() == (folder / "c.nii").read_bytes()
+    good("convert", "b.nii", "d.nii", cwd=folder)
+    assert (folder / "b.nii").read_bytes() == (folder / "d.nii").read_bytes()
+
+
+def test_names_that_totalsegmentator_writes(folder):
+    """It puts Workbench's table under code 0."""
+    table = '<?xml version="1.0" encoding="UTF-8"?> <CaretExtension>  <Date><![CDATA[2013-07-14T05:45:09]]></Date>   <VolumeInformation Index="0">   <LabelTable>\n'
+    for n, (name, colour) in NAMED.items():
+        red, green, blue = (round(c / 255, 3) for c in colour)
+        table += f'<Label Key="{n}" Red="{red}" Green="{green}" Blue="{blue}" Alpha="1"><![CDATA[{name}]]></Label>\n'
+    table += "  </LabelTable>  <StudyMetaDataLinkSet>  </StudyMetaDataLinkSet>  <VolumeType><![CDATA[Label]]></VolumeType>   </VolumeInformation></CaretExtension>"
+    image = nibabel.load(folder / "labels.nii.gz")
+    image.header.extensions.append(nibabel.nifti1.Nifti1Extension(0, table.encode()))
+    nibabel.save(image, folder / "total.nii")
+    good("convert", "--labels", "total.nii", "out.seg.nrrd", cwd=folder)
+    assert segments(folder / "out.seg.nrrd") == NAMED
+    good("convert", "--labels", "total.nii", "same.nii", cwd=folder)
+    assert [e.get_code() for e in nibabel.load(folder / "same.nii").header.extensions] == [0]
+    good("labels", "total.nii", "-o", "kept.nii", "--keep", "2", cwd=folder)
+    assert workbench(folder / "kept.nii") == {2: NAMED[2]}
+
+
+def test_nifti_s_other_extensions_stay(folder):
+    """A table of names is put first, an outdated one goes, all else is copied byte by byte."""
+    image = nibabel.load(folder / "labels.nii.gz")
+    for code, text in ((6, b"made by hand"), (30, b"<CaretExtension><Comment>no table</Comment></CaretExtension>"), (44, b"{}")):
+        image.header.extensions.append(nibabel.nifti1.Nifti1Extension(code, text))
+    nibabel.save(image, folder / "old.nii")
+    (folder / "names.tsv").write_bytes(FILES["dseg.tsv"])
+    (folder / "other.tsv").write_text("index\tname\n1\tother\n")
+    good("convert", "--labels", "old.nii", "new.nii", "--label-table", "names.tsv", cwd=folder)
+    good("convert", "--labels", "new.nii", "newer.nii", "--label-table", "other.tsv", cwd=folder)
+    before = [(e.get_code(), raw(e)) for e in image.header.extensions]
+    for name, first in (("new.nii", "left lobe"), ("newer.nii", "other")):
+        after = [(e.get_code(), raw(e)) for e in nibabel.load(folder / name).header.extensions]
+        assert [code for code, _ in after] == [30, 6, 30, 44] and [c.rstrip(b"\0") for _, c in after[1:]] == [c for _, c in before]
+        assert first.encode() in after[0][1]
+
+
+def test_names_follow_their_labels_only(folder):
+    """What numbers anew, or is no label, has no names of the volume that it was made of."""
+    (folder / "names.tsv").write_bytes(FILES["dseg.tsv"])
+    good("convert", "--labels", "labels.nii.gz", "named.nii", "--label-table", "names.tsv", cwd=folder)
+    good("growcut", "image.nii.gz", "named.nii", "-o", "grown.nii", "--tie", "tie.nii", cwd=folder)
+    assert workbench(folder / "grown.nii") == NAMED and workbench(folder / "tie.nii") == {}
+    assert json.loads(good("info", "--json", "named.nii", cwd=folder).stdout)["label_names"] == {str(n): name for n, (name, _) in NAMED.items()}
+    good("labels", "named.nii", "-o", "kept.nii", "--keep", "2", cwd=folder)
+    assert workbench(folder / "kept.nii") == {2: NAMED[2]}
+    good("components", "named.nii", "-o", "pieces.nii", "--equal", cwd=folder)
+    assert workbench(folder / "pieces.nii") == {}
+    good("components", "named.nii", "-o", "same.nii", "--equal", "--label-of", "input", cwd=folder)
+    assert workbench(folder / "same.nii") == NAMED
+    good("threshold", "named.nii", "-o", "above.nii", "--above", "1", cwd=folder)
+    good("maxima", "named.nii", "-o", "maxima.nii", cwd=folder)
+    good("crop", "named.nii", "-o", "box.nii", "--around", "named.nii", cwd=folder)
+    assert [workbench(folder / n) for n in ("above.nii", "maxima.nii", "box.nii")] == [{}, {}, NAMED]
+    (folder / "a.recipe").write_text("labels named.nii -o @a --keep 1,2\nlabels @a -o out.nii --keep 1\n")
+    good("run", "a.recipe", cwd=folder)
+    assert workbench(folder / "out.nii") == {1: NAMED[1]}
 
 
 HOSTILE = [

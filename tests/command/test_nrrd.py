@@ -80,6 +80,16 @@ def test_read_what_itk_writes(folder, compressed):
     assert nrrd.read_header(str(folder / "again.nrrd"))["study"] == "kept"
 
 
+def test_keys_come_through_whole(folder):
+    """Line breaks and backslashes are escaped, as Teem does, so that no value is lost or cut."""
+    (folder / "in.nrrd").write_bytes(GOOD.replace(b"Segment0_Color", b"note:=two\\nlines, one \\\\ sign\nSegment0_Color"))
+    good("convert", "in.nrrd", "out.nrrd", cwd=folder)
+    good("convert", "out.nrrd", "again.nrrd", cwd=folder)
+    header = json.loads(good("info", "--json", "again.nrrd", cwd=folder).stdout)["header"]
+    assert header["note"] == "two\nlines, one \\ sign"
+    assert sitk.ReadImage(str(folder / "again.nrrd")).GetMetaData("note") == "two\nlines, one \\ sign"
+
+
 def test_channels_are_its_fastest_axis(tmp_path):
     colours = np.random.default_rng(1).integers(0, 255, (3, 5, 6, 7), np.uint8)
     nrrd.write(str(tmp_path / "in.nrrd"), colours, {"kinds": ["RGB-color", "domain", "domain", "domain"], "space": "left-posterior-superior", "space directions": [[np.nan] * 3, [1, 0, 0], [0, 1, 0], [0, 0, 2]]})
@@ -164,7 +174,8 @@ BAD = {
     "an unknown encoding": (GOOD.replace(b"encoding: raw", b"encoding: bzip2"), "'encoding'"),
     "sizes that do not fit": (GOOD.replace(b"sizes: 23", b"sizes: 99999999999999"), ""),
     "a negative size": (GOOD.replace(b"sizes: 23", b"sizes: -23"), "'sizes'"),
-    "two sizes of three": (GOOD.replace(b"sizes: 23 ", b"sizes: "), "'sizes'"),
+    "two sizes of three": (GOOD.replace(b"sizes: 23 ", b"sizes: "), "'sizes' is '19 11'"),
+    "four axes of space": (GOOD.replace(b"dimension: 3", b"dimension: 4").replace(b"sizes: 23", b"sizes: 2 23").replace(b"directions: ", b"directions: (1,1,1) "), "'sizes' is '2 23 19 11'"),
     "six dimensions": (GOOD.replace(b"dimension: 3", b"dimension: 6"), "'dimension'"),
     "no vectors": (GOOD.replace(b"directions: (", b"directions: ["), "'space directions'"),
     "directions that span no space": (GOOD.replace(b"(0,-1.5,0)", b"(-3,0,0)").replace(b"(-0,-1.5,0)", b"(-3,0,0)"), "space"),

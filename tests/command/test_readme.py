@@ -13,6 +13,10 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 ELSEWHERE = {
     "./run demo": "CI",
     "./run test": "CI",
+    "./run wheel": "itself: packaging/wheel.sh",
+    "./run deb": "itself: packaging/deb.sh",
+    "import lobule, nibabel": "test_python.py",
+    'labels = lobule.growcut(nibabel.load("scan.nii.gz"), nibabel.load("seeds.nii.gz"))': "test_python.py",
     "cmake --preset default && cmake --build --preset default": "./run demo builds by this preset",
     "sudo cmake --install build/default": "tests/install",
     'LOBULE_GPU_STEPS="test command" tests/gpu.sh logs': "a machine with a GPU",

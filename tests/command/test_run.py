@@ -128,6 +128,17 @@ CHAINS = {
         "preview OUT4.nii.gz @truth -o OUT2.png",  # it names the scan
         "convert @scan OUT3.h5",
     ],
+    "files read again": [
+        "growcut extended.nii.gz seeds.nii.gz -o OUT1.nii.gz",
+        "growcut extended.nii.gz seeds.nii.gz -o OUT2.nii.gz --rule distance",
+        "stats extended.nii.gz OUT1.nii.gz --table OUT3.tsv",
+        "stats scaled.nii.gz seeds.nii.gz --table OUT4.tsv",
+        "components scaled.nii.gz -o OUT5.nii.gz --above 1 --image scaled.nii.gz --table OUT0.tsv",
+        "convert scaled.nii.gz OUT6.nii.gz",
+        "convert colours.nii.gz OUT7.nii.gz --channel 1",
+        "convert colours.nii.gz OUT8.h5",
+        "convert extended.nii.gz OUT9.nii",
+    ],
     "hdf5": ["convert image.nii.gz made.h5", "convert made.h5 @h", "convert @h OUT1.nii.gz", "convert @h OUT2.h5"],
 }
 
@@ -407,6 +418,49 @@ def test_memory_of_stored_volumes_counts(folder):
     assert done.returncode == 0, done.stderr
 
 
+def without_times(report):
+    """What a line's report says about its inputs and results."""
+    return report["inputs"], report["results"], report["notes"], report["outcome"]
+
+
+def test_a_file_that_several_lines_read_is_read_once(folder):
+    lines = [
+        "growcut image.nii.gz seeds.nii.gz -o one.nii.gz",
+        "growcut image.nii.gz seeds.nii.gz -o two.nii.gz --rule distance",
+        "stats image.nii.gz two.nii.gz --table two.tsv",
+    ]
+    alone = []
+    for i, line in enumerate(lines):
+        good(*line.split(), "--report", f"r{i}.json", cwd=folder)
+        alone.append(json.loads((folder / f"r{i}.json").read_text()))
+    done = run(folder, "--force", "--report", "all.json", lines=lines)
+    assert done.returncode == 0, done.stderr
+    together = json.loads((folder / "all.json").read_text())["results"]["lines"]
+    assert [without_times(r) for r in together] == [without_times(r) for r in alone]
+    # two.nii.gz is all that is left to inflate for the last line
+    assert ["inflate" in r["seconds"] for r in together] == [True, False, True]
+
+
+def test_what_is_kept_gives_way_where_memory_is_scarce(folder):
+    """The least memory in which a line runs alone is enough where others read its input too."""
+    save(np.random.default_rng(2).integers(0, 99, (40, 40, 40)).astype(np.uint8), folder / "big.nii.gz")
+    alone = ["supervoxels", "big.nii.gz", "-o", "cells.nii.gz", "--size", "8vox", "--force", "--threads", "1", "--max-memory"]
+    low, high = 1 << 18, 1 << 22
+    while high - low > 1 << 15:
+        middle = (low + high) // 2
+        fits = lobule(*alone, middle, cwd=folder).returncode == 0
+        low, high = (low, middle) if fits else (middle, high)
+    good(*alone, high, cwd=folder)
+    cells = (folder / "cells.nii.gz").read_bytes()
+    others = ["components big.nii.gz -o {} --above 50 --force".format(name) for name in ("a.nii", "b.nii")]
+    lines = [others[0], " ".join(alone[:-1]), others[1]]
+    for limit, tries in ((high, 2), (2 * high, 1)):
+        done = run(folder, "--verbose", "--max-memory", limit, lines=lines)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("steps.recipe:2: supervoxels big.nii.gz") == tries
+        assert (folder / "cells.nii.gz").read_bytes() == cells
+
+
 def test_components_by_planes_from_memory_and_to_it(folder):
     rng = np.random.default_rng(2)
     save((rng.random((64, 64, 64)) < 0.3).astype(np.uint8), folder / "dots.nii")
@@ -497,6 +551,6 @@ def test_readme_shows_the_recipe_that_is_installed():
 
 @pytest.mark.parametrize("frame, parts", [([], ["3 frames", "--frame N"]), (["--frame", "3"], ["no frame 3"])])
 def test_frames_in_memory_are_chosen_as_in_a_file(inputs, frame, parts):
-    lines = ["filter frames.nii.gz -o @f --median 1vox", "convert @f x.nii " + " ".join(frame)]
-    assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: convert: @f", *parts)
+    lines = ["filter frames.nii.gz -o @f --median 1vox", "components @f -o x.nii " + " ".join(frame)]
+    assert_one_line(run(inputs, lines=lines), 65, "steps.recipe:2: components: @f", *parts)
     assert not (inputs / "x.nii").exists()

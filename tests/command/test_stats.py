@@ -104,6 +104,21 @@ def test_frame_and_channel(folder):
     assert_rows(stats(folder, "--channel", "1", image="channels.nii")[0], want)
 
 
+def test_every_frame_of_a_series(folder):
+    """A row for each frame and label, in frames' order; what is not finite is told of all frames."""
+    frames = [scan(), scan()[::-1] * 2, scan().astype(np.float32)]
+    frames[2][0, 0, 0] = np.nan
+    save(np.stack(frames, -1).astype(np.float32), folder / "frames.nii")
+    rows, _, _ = stats(folder, image="frames.nii")
+    assert [(r["frame"], r["label"]) for r in rows] == [(f, n) for f in range(3) for n in range(1, 6)]
+    for f, frame in enumerate(frames):
+        alone = stats(folder, "--frame", str(f), image="frames.nii")[0]
+        assert [{k: v for k, v in r.items() if k != "frame"} for r in rows if r["frame"] == f] == alone
+        assert "frame" not in alone[0]
+    done = good("stats", "frames.nii", "labels.nii", "--name", "a", cwd=folder)
+    assert done.stdout.splitlines()[1].split("\t")[:4] == ["a", "1", "0", str(np.count_nonzero(blobs() == 1))]
+
+
 def test_no_labels(folder):
     save(np.zeros(blobs().shape, np.uint8), folder / "labels.nii")
     rows, report, errors = stats(folder)
@@ -161,7 +176,6 @@ def test_a_real_scan(tmp_path):
 REFUSED = [
     ("an image in channels", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, [], 65, "--channel"),
     ("a channel that is not there", {"scan.nii": np.zeros((31, 29, 17, 1, 2), np.uint8)}, ["--channel", "2"], 65, "channel 2"),
-    ("several frames", {"scan.nii": np.zeros((31, 29, 17, 2), np.uint8)}, [], 65, "--frame"),
     ("labels on another grid", {"labels.nii": np.ones((5, 4, 3), np.uint8)}, [], 65, "same grid"),
     ("labels in frames", {"labels.nii": np.zeros((31, 29, 17, 2), np.uint8)}, [], 65, "labels.nii"),
     ("labels that are none", {"labels.nii": np.full((31, 29, 17), 0.5, np.float32)}, [], 65, "not a whole number"),

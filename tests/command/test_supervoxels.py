@@ -9,7 +9,7 @@ import re
 import nibabel
 import numpy as np
 import pytest
-from conftest import AFFINE, SHARED, assert_one_line, good, load, lobule, save
+from conftest import AFFINE, SHARED, assert_one_line, cases, good, load, lobule, save
 from scipy import ndimage
 from skimage import io as pictures
 from skimage.segmentation import find_boundaries
@@ -56,7 +56,7 @@ SHAPES = [(7, 11, 5), (1, 13, 9), (17, 1, 1), (2, 3, 31), (19, 17, 1), (13, 8, 6
 
 
 def random_cases():
-    for seed in range(300):
+    for seed in cases(300):
         random = np.random.default_rng(seed)
         shape = SHAPES[seed % 8]
         channels = (1, 1, 3, 2)[seed // 8 % 4]

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "io/format.h"
-#include "tests/unit/nifti_files.h"
+#include "tests/unit/nifti_made.h"
 
 #include <stdio.h>
 #include <zlib.h>
@@ -29,7 +29,7 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
         size_t listed = 0;
         lob_nifti_list(&v.header, count_field, &listed);
         for (int labels = 0; labels < 2; labels++) {
-            const lob_nifti_plan plan = {&v, labels, false, false, 3};
+            const lob_nifti_plan plan = {&v, labels, false, 3, 0};
             unsigned char header[LOB_NIFTI_MAX_BYTES];
             const lob_nifti_type *type;
             lob_nifti again;

@@ -32,12 +32,13 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
 
 TEST(small_random_cases)
 {
-    for (uint64_t number = 0; number < 2500; number++) compare_case(number, 1500, 2);
+    for (uint64_t number = 0; number < CASES(2500); number++) compare_case(number, 1500, 2);
 }
 
 TEST(random_cases_in_many_slabs)
 {
-    for (uint64_t number = 10000; number < 10250; number++) compare_case(number, 30000, 5);
+    for (uint64_t number = 10000; number < 10000 + CASES(250); number++)
+        compare_case(number, 30000, 5);
 }
 
 #define JOINED(neighbours_, ...)                                  \
@@ -275,7 +276,7 @@ TEST(turned_volumes_have_the_same_parts)
         {{1, 2, 0}, {true, false, true}  },
         {{0, 2, 1}, {false, false, true} },
     };
-    for (uint64_t number = 20000; number < 20200; number++) {
+    for (uint64_t number = 20000; number < 20000 + CASES(200); number++) {
         components_case c;
         components_case_make(&c, number, 6000);
         if (c.image.channels > 1) {
@@ -317,7 +318,7 @@ TEST(turned_volumes_have_the_same_parts)
 TEST(more_neighbours_join_more)
 {
     static const int solid[] = {6, 18, 26};
-    for (uint64_t number = 30000; number < 30150; number++) {
+    for (uint64_t number = 30000; number < 30000 + CASES(150); number++) {
         components_case c;
         components_case_make(&c, number, 6000);
         lob_components_options options = plain(&c);

@@ -36,7 +36,7 @@ static lob_status denoise(float *out, const threshold_case *c, int threads)
 TEST(random_images)
 {
     int estimated = 0;
-    for (uint64_t number = 0; number < 130; number++) {
+    for (uint64_t number = 0; number < CASES(130); number++) {
         threshold_case c;
         threshold_case_make(&c, number, 900);
         const lob_filter_image in = image_of(&c.image);
@@ -62,7 +62,7 @@ TEST(random_images)
         free(got);
         threshold_case_free(&c);
     }
-    assert_true(estimated > 20);
+    assert_true(estimated > CASES(20));
 }
 
 /* What the step is for: noise goes, a step of 10 of its standard deviations stays. */

@@ -4,7 +4,7 @@
 #include "tests/reference/put_number.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
-#include "tests/unit/nifti_files.h"
+#include "tests/unit/nifti_made.h"
 
 static int64_t plane_bytes(const lob_volume *v)
 {

@@ -37,12 +37,12 @@ static void compare_case(uint64_t number, int64_t max_voxels, int max_threads)
 
 TEST(small_random_cases)
 {
-    for (uint64_t number = 0; number < 250; number++) compare_case(number, 1200, 2);
+    for (uint64_t number = 0; number < CASES(250); number++) compare_case(number, 1200, 2);
 }
 
 TEST(random_cases_of_many_tiles)
 {
-    for (uint64_t number = 5000; number < 5030; number++) compare_case(number, 9000, 3);
+    for (uint64_t number = 5000; number < 5000 + CASES(30); number++) compare_case(number, 9000, 3);
 }
 
 /* Run steps on labels that are numbers of themselves, in 3D with 26 neighbours. */

@@ -2,7 +2,7 @@
 #include "io/format.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
-#include "tests/unit/nifti_files.h"
+#include "tests/unit/nifti_made.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "io/passing.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"
-#include "tests/unit/nifti_files.h"
+#include "tests/unit/nifti_made.h"
 #include "tests/unit/volume_of.h"
 #include "volumes/version.h"
 

@@ -39,14 +39,14 @@ static lob_status compare(const supervoxels_case *c, int threads)
 TEST(equals_the_reference)
 {
     int cut_up = 0;
-    for (uint64_t number = 1; number <= 350; number++) {
+    for (uint64_t number = 1; number <= CASES(350); number++) {
         supervoxels_case c;
         supervoxels_case_make(&c, number, number % 10 == 0 ? 17 : 11);
         cut_up += compare(&c, 1 + (int)(number % 5)) == LOB_OK;
         supervoxels_case_free(&c);
     }
     print_message("%d cases compared\n", cut_up);
-    assert_true(cut_up > 280);
+    assert_true(cut_up > CASES(280));
 }
 
 TEST(odd_shapes_equal_the_reference)
@@ -488,6 +488,7 @@ TEST(memory_as_promised)
         c.options.until_still = rows[i].until_still;
         c.options.iterations = 3;
         for (int method = LOB_SLIC; method <= LOB_LSC; method++) {
+            if (CASES(4) == 1 && method != (int)i % 3) continue;
             lob_supervoxels_stats stats;
             c.options.method = (lob_supervoxels_method)method;
             assert_ok(cut(labels, &stats, &c, rows[i].threads));

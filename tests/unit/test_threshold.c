@@ -53,7 +53,7 @@ static bool check_otsu(const threshold_case *c, const lob_threshold_stats *stats
 TEST(random_images)
 {
     int otsu = 0, refused = 0;
-    for (uint64_t number = 0; number < 1500; number++) {
+    for (uint64_t number = 0; number < CASES(1500); number++) {
         threshold_case c;
         threshold_case_make(&c, number, 1000);
         const lob_threshold_input in = {&c.image, c.mask};
@@ -77,7 +77,7 @@ TEST(random_images)
         free(other);
         threshold_case_free(&c);
     }
-    assert_true(otsu > 30 && refused > 10);
+    assert_true(otsu > CASES(30) && refused > CASES(10));
 }
 
 TEST(otsu_of_few_values)

@@ -1,6 +1,7 @@
 lobule_unit_test(test_options test_options.c
     ${PROJECT_SOURCE_DIR}/tools/options.c
-    ${PROJECT_SOURCE_DIR}/tools/options_help.c)
+    ${PROJECT_SOURCE_DIR}/tools/options_help.c
+    ${PROJECT_SOURCE_DIR}/tools/options_values.c)
 
 lobule_unit_test(test_number_text test_number_text.c ${PROJECT_SOURCE_DIR}/tools/number_text.c)
 
@@ -13,3 +14,18 @@ lobule_alloc_fail(test_recipe_alloc)
 
 lobule_unit_test(test_point_file test_point_file.c ${PROJECT_SOURCE_DIR}/tools/point_file.c)
 lobule_alloc_fail(test_point_file)
+
+lobule_unit_test(test_cohort test_cohort.c
+    ${PROJECT_SOURCE_DIR}/tools/batch_text.c
+    ${PROJECT_SOURCE_DIR}/tools/cohort.c
+    ${PROJECT_SOURCE_DIR}/tools/past_report.c
+    ${PROJECT_SOURCE_DIR}/tools/recipe.c
+    ${PROJECT_SOURCE_DIR}/tools/store.c)
+lobule_alloc_fail(test_cohort)
+
+lobule_unit_test(test_past_report test_past_report.c
+    ${PROJECT_SOURCE_DIR}/tools/batch_text.c
+    ${PROJECT_SOURCE_DIR}/tools/past_report.c
+    ${PROJECT_SOURCE_DIR}/tools/recipe.c
+    ${PROJECT_SOURCE_DIR}/tools/store.c)
+lobule_alloc_fail(test_past_report)

@@ -1,6 +1,6 @@
 /* NIfTI files made in memory, of any version, byte order and voxel type, for tests. */
-#ifndef LOB_NIFTI_FILES_H
-#define LOB_NIFTI_FILES_H
+#ifndef LOB_NIFTI_MADE_H
+#define LOB_NIFTI_MADE_H
 
 #include "io/nifti_header.h"
 #include "tests/unit/io_scratch.h"

@@ -1,0 +1,19 @@
+/* The list of libraries with their versions. */
+#include "io/libraries.h"
+
+#include <cjson/cJSON.h>
+#include <libdeflate.h>
+#include <zlib.h>
+
+void lob_libraries(lob_library out[LOB_LIBRARIES])
+{
+    const lob_library all[LOB_LIBRARIES] = {
+        {"cJSON",      cJSON_Version()          },
+        {"HDF5",       lob_hdf5_version()       },
+        {"libcrypto",  lob_sha256_version()     },
+        {"libdeflate", LIBDEFLATE_VERSION_STRING},
+        {"libpng",     lob_png_version()        },
+        {"zlib",       zlibVersion()            },
+    };
+    for (int i = 0; i < LOB_LIBRARIES; i++) out[i] = all[i];
+}

@@ -1,0 +1,20 @@
+/* The libraries that files are read and written with, as they are in this process. */
+#ifndef LOB_LIBRARIES_H
+#define LOB_LIBRARIES_H
+
+typedef struct {
+    const char *name;
+    const char *version; /* constant while the process lives */
+} lob_library;
+
+enum { LOB_LIBRARIES = 6 };
+
+/* All of them, in alphabetical order. */
+void lob_libraries(lob_library out[LOB_LIBRARIES]);
+
+/* Versions of libraries that only certain files know. */
+const char *lob_hdf5_version(void);
+const char *lob_png_version(void);
+const char *lob_sha256_version(void);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * Text files that people and other programs write: lines, and fields in them. A reader has a copy
+ * of the text and cuts it apart in place.
+ *
+ *     lob_text t;
+ *     LOB_TRY(lob_text_begin(&t, bytes, size, name, error));
+ *     for (char *line; (line = lob_text_line(&t));) ...
+ *     lob_text_end(&t);
+ */
+#ifndef LOB_TEXT_ROWS_H
+#define LOB_TEXT_ROWS_H
+
+#include "volumes/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+LOB_BEGIN_DECLS
+
+typedef struct {
+    const char *name;
+    char *copy, *rest;
+    int64_t line; /* number of the last line given, from 1 */
+    lob_error *error;
+} lob_text;
+
+/*
+ * Begin to read a text; the mark of its byte order, which spreadsheets put first, is left out.
+ *
+ *   bytes  in  size of them; they may be anything, and are not needed afterwards
+ *   name   in  for messages; must stay, as error must
+ *
+ * Returns LOB_OK, LOB_EDATA (a byte 0) or LOB_ENOMEM; on failure there is nothing to end.
+ */
+lob_status lob_text_begin(lob_text *text, const char *bytes, size_t size, const char *name,
+                          lob_error *error);
+
+/* The next line without its end and the blanks before it; NULL after the last. It may be changed,
+ * and stays until lob_text_end. */
+char *lob_text_line(lob_text *text);
+
+/* "NAME: line N WHAT". Returns LOB_EDATA. */
+lob_status lob_text_bad(const lob_text *text, const char *what);
+
+void lob_text_end(lob_text *text);
+
+enum { LOB_FIELDS = 64 };
+
+/* A line cut into fields, which point into it; what is beyond LOB_FIELDS of them is left out. */
+typedef struct {
+    char *field[LOB_FIELDS];
+    int count;
+} lob_fields;
+
+/* Cut a line at a character; where that is a comma, quotes hold commas and doubled quotes. */
+void lob_fields_cut(lob_fields *fields, char *line, char gap);
+
+/* Cut it at blanks; what stands in double quotes is one field. */
+void lob_fields_cut_at_blanks(lob_fields *fields, char *line);
+
+/* The field that holds a name, whatever its case; -1: none does. */
+int lob_fields_column(const lob_fields *fields, const char *name);
+
+/* The text of a field; empty where the line has none such. */
+const char *lob_fields_text(const lob_fields *fields, int field);
+
+/* A field as a finite number, or a whole one within bounds; blanks may stand around it. False:
+ * there is none. */
+bool lob_field_real(double *value, const lob_fields *fields, int field);
+bool lob_field_whole(int32_t *value, const lob_fields *fields, int field, int32_t lowest,
+                     int32_t highest);
+
+LOB_END_DECLS
+
+#endif

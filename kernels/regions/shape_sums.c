@@ -1,0 +1,234 @@
+/* Counting for shapes of regions: moments by runs, borders by cells of 2x2x2 voxels. */
+#include "kernels/progress.h"
+#include "kernels/regions/shapes.h"
+#include "volumes/labels.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A call. The first thread adds up in the output, every other in a table of its own. */
+typedef struct {
+    const lob_regions_input *in;
+    const lob_region *regions; /* moments */
+    int threads;
+    int64_t *out, *more; /* count * numbers; (threads - 1) as many */
+    int64_t numbers;     /* of a region */
+    lob_progress progress;
+} counting;
+
+static int64_t *row_of(const counting *c, int thread, int64_t label)
+{
+    int64_t *const table =
+        thread ? c->more + (int64_t)(thread - 1) * c->in->count * c->numbers : c->out;
+    return table + (label - 1) * c->numbers;
+}
+
+static int threads_for(const counting *c, const lob_context *context)
+{
+    const int64_t table = c->in->count * c->numbers * (int64_t)sizeof(int64_t);
+    int64_t tables = lob_dims_voxels(c->in->dims) / table;
+    if (context->max_memory > 0 && tables > context->max_memory / table)
+        tables = context->max_memory / table;
+    return context->threads > tables + 1 ? (int)tables + 1 : context->threads;
+}
+
+/* Run `plane` for z from `first` to before nz, and add the threads' tables up. */
+static lob_status count_planes(counting *c, int64_t first, const lob_context *context,
+                               void (*plane)(counting *c, int thread, int64_t z, int32_t *memory),
+                               lob_error *error)
+{
+    const int64_t size = c->in->count * c->numbers, nz = c->in->dims.nz;
+    const int64_t cells = 5 * (c->in->dims.nx + 2);
+    if (c->in->count == 0) return LOB_OK;
+    c->progress.context = context;
+    c->threads = threads_for(c, context);
+    memset(c->out, 0, (size_t)size * sizeof *c->out);
+    int32_t *const memory = malloc((size_t)c->threads * (size_t)cells * sizeof *memory);
+    c->more = calloc((size_t)(c->threads - 1) * (size_t)size + 1, sizeof *c->more);
+    lob_status st = memory && c->more ? LOB_OK
+                                      : lob_fail(error, LOB_ENOMEM,
+                                                 "no memory to measure the shapes of %lld labels",
+                                                 (long long)c->in->count);
+    lob_progress_stage(&c->progress, nz - first, 1.0);
+    if (st == LOB_OK) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->threads)
+        for (int64_t z = first; z < nz; z++) {
+            if (lob_progress_stopped(&c->progress)) continue;
+            const int t = omp_get_thread_num();
+            plane(c, t, z, memory + t * cells);
+            lob_progress_report(&c->progress, 1);
+        }
+        for (int64_t i = 0; i < (c->threads - 1) * size; i++) c->out[i % size] += c->more[i];
+        if (lob_progress_stopped(&c->progress)) st = LOB_ECANCEL;
+    }
+    free(memory);
+    free(c->more);
+    return st;
+}
+
+/* ---- moments ---- */
+
+/* Add a run of n voxels from (x, y, z) on, counted from the box's low corner. */
+static void add_run(int64_t *second, int64_t x, int64_t y, int64_t z, int64_t n)
+{
+    const int64_t sum = n * x + n * (n - 1) / 2;
+    second[0] += n * x * x + x * n * (n - 1) + (n - 1) * n * (2 * n - 1) / 6;
+    second[1] += n * y * y;
+    second[2] += n * z * z;
+    second[3] += sum * y;
+    second[4] += sum * z;
+    second[5] += n * y * z;
+}
+
+static void moments_of_plane(counting *c, int thread, int64_t z, int32_t *memory)
+{
+    const lob_regions_input *const in = c->in;
+    const int64_t nx = in->dims.nx;
+    (void)memory;
+    for (int64_t y = 0; y < in->dims.ny; y++) {
+        const int64_t first = (z * in->dims.ny + y) * nx;
+        for (int64_t x = 0, end; x < nx; x = end) {
+            const int32_t label = lob_label_at(in->labels, in->type, first + x);
+            for (end = x + 1; end < nx; end++)
+                if (lob_label_at(in->labels, in->type, first + end) != label) break;
+            if (label <= 0) continue;
+            const int32_t *const low = c->regions[label - 1].low;
+            add_run(row_of(c, thread, label), x - low[0], y - low[1], z - low[2], end - x);
+        }
+    }
+}
+
+lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *regions,
+                               const lob_regions_input *in, const lob_context *context,
+                               lob_error *error)
+{
+    _Static_assert(sizeof *moments == 6 * sizeof(int64_t), "a row of numbers");
+    for (int64_t i = 0; i < in->count; i++)
+        for (int a = 0; a < 3; a++) {
+            const double side = (double)regions[i].high[a] - regions[i].low[a] + 1.0;
+            if ((double)regions[i].voxels * side * side > 9e18)
+                return lob_fail(error, LOB_EDATA,
+                                "label %lld is too large for its moments to be added up",
+                                (long long)i + 1);
+        }
+    counting c = {
+        .in = in, .regions = regions, .out = moments ? moments->second : NULL, .numbers = 6};
+    return count_planes(&c, 0, context, moments_of_plane, error);
+}
+
+/* ---- borders ---- */
+
+/* Voxels of a cell: bit 0 of the index is x, bit 1 y, bit 2 z. The pairs are in the order of
+ * crossings; each pair of neighbours of a volume is that of one cell. */
+static const uint8_t pairs[LOB_BORDER_DIRECTIONS] = {
+    1 | 1 << 1, 1 | 1 << 2,      1 | 1 << 4, /* axes */
+    1 | 1 << 3, 1 << 1 | 1 << 2,             /* xy, x-y */
+    1 | 1 << 5, 1 << 1 | 1 << 4,             /* xz, x-z */
+    1 | 1 << 6, 1 << 2 | 1 << 4,             /* yz, y-z */
+    1 | 1 << 7, 1 << 1 | 1 << 6, 1 << 2 | 1 << 5, 1 << 4 | 1 << 3,
+};
+
+/*
+ * What a cell adds to the Euler number, corners - edges + faces - voxels of the union of closed
+ * voxels: the corner in its middle, and the three edges, the three faces and the voxel that lie
+ * from there towards +x, +y, +z. Each is there if one of the voxels around it is.
+ */
+static int euler_of(unsigned voxels)
+{
+    static const uint8_t around[] = {0xaa, 0xcc, 0xf0, 0x88, 0xa0, 0xc0, 0x80};
+    int sum = 1;
+    for (int i = 0; i < 7; i++)
+        if (voxels & around[i]) sum += i < 3 || i == 6 ? -1 : 1;
+    return sum;
+}
+
+/* Crossings and Euler number of the voxels of one label in a cell, for each of 256 cells. */
+typedef struct {
+    int8_t number[256][LOB_BORDER_DIRECTIONS + 1];
+} cell_table;
+
+static void fill_cells(cell_table *table)
+{
+    for (unsigned voxels = 1; voxels < 256; voxels++) {
+        for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++) {
+            const unsigned both = voxels & pairs[d];
+            table->number[voxels][d] = both != 0 && both != pairs[d];
+        }
+        table->number[voxels][LOB_BORDER_DIRECTIONS] = (int8_t)euler_of(voxels);
+    }
+}
+
+typedef struct {
+    counting base;
+    cell_table cells;
+} border_counting;
+
+static void add_cell(border_counting *b, int thread, const int32_t v[8])
+{
+    for (unsigned left = 0xff; left;) {
+        const int32_t label = v[__builtin_ctz(left)];
+        unsigned same = 0;
+        for (unsigned i = 0; i < 8; i++) same |= (unsigned)(v[i] == label) << i;
+        left &= ~same;
+        if (label <= 0) continue;
+        int64_t *const row = row_of(&b->base, thread, label);
+        const int8_t *const number = b->cells.number[same];
+        for (int d = 0; d <= LOB_BORDER_DIRECTIONS; d++) row[d] += number[d];
+    }
+}
+
+/* A row with a voxel of no label at either end; all of them where it lies outside. */
+static void load_row(int32_t *out, const lob_regions_input *in, int64_t y, int64_t z)
+{
+    const int64_t nx = in->dims.nx;
+    const bool inside = y >= 0 && z >= 0 && y < in->dims.ny && z < in->dims.nz;
+    const int64_t first = (z * in->dims.ny + y) * nx;
+    out[0] = out[nx + 1] = 0;
+    for (int64_t x = 0; x < nx; x++)
+        out[x + 1] = inside ? lob_label_at(in->labels, in->type, first + x) : 0;
+}
+
+/* Cells whose low voxels lie in plane z, from -1 on: the planes z and z + 1. */
+static void borders_of_plane(counting *c, int thread, int64_t z, int32_t *memory)
+{
+    border_counting *const b = (border_counting *)c;
+    const int64_t n = c->in->dims.nx + 2;
+    int32_t *row[4] = {memory, memory + n, memory + 2 * n, memory + 3 * n}; /* by y, then z */
+    int32_t *const differs = memory + 4 * n;
+    load_row(row[0], c->in, -1, z);
+    load_row(row[2], c->in, -1, z + 1);
+    for (int64_t y = -1; y < c->in->dims.ny; y++) {
+        load_row(row[1], c->in, y + 1, z);
+        load_row(row[3], c->in, y + 1, z + 1);
+        const int32_t *const r0 = row[0], *const r1 = row[1], *const r2 = row[2],
+                             *const r3 = row[3];
+        for (int64_t x = 0; x < n; x++)
+            differs[x] = (r0[x] ^ r1[x]) | (r0[x] ^ r2[x]) | (r0[x] ^ r3[x]);
+        for (int64_t x = 0; x + 1 < n; x++) {
+            if (!(differs[x] | differs[x + 1] | (r0[x] ^ r0[x + 1]))) continue;
+            const int32_t v[8] = {r0[x], r0[x + 1], r1[x], r1[x + 1],
+                                  r2[x], r2[x + 1], r3[x], r3[x + 1]};
+            add_cell(b, thread, v);
+        }
+        int32_t *const low = row[0], *const high = row[2];
+        row[0] = row[1];
+        row[2] = row[3];
+        row[1] = low;
+        row[3] = high;
+    }
+}
+
+lob_status lob_regions_border(lob_region_border *border, const lob_regions_input *in,
+                              const lob_context *context, lob_error *error)
+{
+    _Static_assert(sizeof *border == (LOB_BORDER_DIRECTIONS + 1) * sizeof(int64_t),
+                   "a row of numbers");
+    border_counting b = {
+        .base = {.in = in,
+                 .out = border ? border->crossings : NULL,
+                 .numbers = LOB_BORDER_DIRECTIONS + 1}
+    };
+    fill_cells(&b.cells);
+    return count_planes(&b.base, -1, context, borders_of_plane, error);
+}

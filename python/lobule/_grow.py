@@ -1,0 +1,364 @@
+"""Cutting images into regions: GrowCut, connected components, supervoxels."""
+
+from __future__ import annotations
+
+import math
+from ctypes import byref
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from . import _abi, _device
+from ._library import Call, check, library
+from ._volumes import (
+    DTYPES,
+    LABEL_TYPES,
+    Labels,
+    Source,
+    address,
+    choice,
+    companion,
+    dims,
+    mask_of,
+    memory,
+    sized,
+    slice_axis,
+    source,
+    spacing_of,
+    volume,
+    voxels_of,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+T = TypeVar("T")
+
+
+def begin(image: Any, options: Any) -> tuple[Call, Source]:
+    """The call, and the image as a volume, from what every function takes."""
+    about = {name: options.pop(name) for name in ("spacing", "axes", "channel_axis") if name in options}
+    return Call(**options), source(image, **about)
+
+
+def neighbours_of(neighbours: int | None, axis: int) -> int:
+    return neighbours if neighbours is not None else 8 if axis >= 0 else 26
+
+
+def pair(limits: Any) -> tuple[float, float]:
+    """Both ends of a range; None leaves one open."""
+    if limits is None:
+        return -math.inf, math.inf
+    low, high = limits
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
+
+
+# ---- GrowCut ----
+
+
+class GrowCut(NamedTuple):
+    """What growcut(..., full=True) gives: three volumes of the image's kind."""
+
+    labels: Any
+    strength: Any
+    tie: Any
+
+
+def _reach(seeds: Labels, of: Source, mask: np.ndarray | None, max_mm: Any, axis: int, threads: int) -> np.ndarray:
+    """The mask without voxels that are farther than this from every seed."""
+    limit, unit = sized(max_mm, "mm")
+    spacing = [1.0] * 3 if unit == "vox" else spacing_of(of)
+    if axis >= 0:
+        spacing[axis] = math.inf
+    shape = of.voxels.shape[1:]
+    squared = np.empty(shape, np.float32)
+    drawn = np.ascontiguousarray(seeds.dense != 0).view(np.uint8)
+    along = (_abi.c_double * 3)(*spacing)
+    status = library.lob_distance_squared(squared.ctypes.data, drawn.ctypes.data, dims(of), along, threads)
+    check(status, _abi.lob_error())
+    near = squared <= limit * limit * (1 + 1e-6)  # beyond it by rounding alone is within it
+    return np.ascontiguousarray(near if mask is None else near & (mask != 0)).view(np.uint8)
+
+
+def growcut(
+    image: T,
+    seeds: Any,
+    *,
+    rule: str = "strength",
+    norm: str = "l2",
+    neighbours: int | None = None,
+    slices: int | str | None = None,
+    penalty: float = 0.0,
+    range: tuple[float | None, float | None] | None = None,
+    mask: Any = None,
+    seed_strength: Any = None,
+    min_strength: float = 0.0,
+    max_cost: float = math.inf,
+    max_mm: float | str | None = None,
+    rounds: int = 0,
+    full: bool = False,
+    **options: Unpack[Options],
+) -> Any:
+    """Grow labelled seeds over an image until every voxel has the label of its nearest seed.
+
+    image          (z, y, x) or (y, x), any kind; with channel_axis several channels
+    seeds          the image's shape, whole numbers: labels from 1, 0 is unknown
+    rule           "strength": the automaton of GrowCut, exact; "distance": sums of differences
+    norm           over channels: "l2", "l1", "linf", "alphamax"
+    neighbours     6, 18 or 26; with slices 4 or 8. None: the most
+    slices         grow in each slice alone: an axis of the array, or "axial", "coronal",
+                   "sagittal", "x", "y", "z"
+    penalty        distance rule: image units per mm of path
+    range          (low, high): only these values are data; None leaves an end open
+    mask           the image's shape; where it is 0 nothing grows
+    seed_strength  the image's shape, in (0, 1] at seeds
+    min_strength, max_cost, max_mm
+                   what is weaker (0 to 1), costs more (image units), or lies farther from
+                   every seed (mm, or as "5vox") stays 0
+    rounds         rounds of the automaton; 0: to the fixed point
+    full           also give the strength (float32, 0 to 1) and where two labels tie (uint8)
+
+    Returns labels of the image's kind and shape, uint8, int16 or int32, the first that holds the
+    largest; with full a GrowCut(labels, strength, tie). Raises InputError without a seed on data.
+    """
+    if _device.is_on_gpu(image):
+        return _device.growcut(
+            image, seeds, _growcut_options(rule, norm, neighbours, -1, penalty, range, min_strength, max_cost, rounds),
+            mask, full, options, slices=slices, not_taken={"seed_strength": seed_strength, "max_mm": max_mm},
+        )  # fmt: skip
+    call, of = begin(image, options)
+    axis = slice_axis(slices, of)
+    chosen = _growcut_options(rule, norm, neighbours, axis, penalty, range, min_strength, max_cost, rounds)
+    drawn = Labels(companion(seeds, of, "seeds"), "seeds")
+    covered = mask_of(mask, of)
+    if max_mm is not None:
+        covered = _reach(drawn, of, covered, max_mm, axis, call.context.threads)
+    strengths = None
+    if seed_strength is not None:
+        given = companion(seed_strength, of, "seed_strength")
+        strengths = np.ascontiguousarray(given.voxels[0], np.float32)
+    shape = of.voxels.shape[1:]
+    labels = np.empty(shape, DTYPES[drawn.volume.type])
+    strength = np.empty(shape if full else (0, 0, 0), np.float32)
+    tie = np.empty(strength.shape, np.uint8)
+    seen = volume(of)
+    given_in = _abi.lob_growcut_input(
+        _abi.POINTER(_abi.lob_volume)(seen), _abi.POINTER(_abi.lob_volume)(drawn.volume), drawn.set.count,
+        address(covered), address(strengths),
+    )  # fmt: skip
+    out = _abi.lob_growcut_output(address(labels))
+    if full:
+        out.strength, out.tie = address(strength), address(tie)
+    stats = _abi.lob_growcut_stats()
+    call.run(call.functions.growcut, byref(out), byref(stats), byref(given_in), byref(chosen))
+    call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "rounds", "fixed_point",
+              "largest_cost", "level_step", "working_bytes")  # fmt: skip
+    found = of.give(drawn.restore(labels), True)
+    return GrowCut(found, of.give(strength, False), of.give(tie, True)) if full else found
+
+
+def _growcut_options(
+    rule: str, norm: str, neighbours: int | None, axis: int, penalty: float, limits: Any, min_strength: float,
+    max_cost: float, rounds: int,
+) -> _abi.lob_growcut_options:  # fmt: skip
+    chosen: _abi.lob_growcut_options = library.lob_growcut_defaults()
+    chosen.rule = choice("rule", rule, ("strength", "distance"))
+    chosen.norm = choice("norm", norm, ("l2", "l1", "linf", "alphamax"))
+    chosen.neighbours, chosen.slice_axis = neighbours_of(neighbours, axis), axis
+    chosen.penalty, chosen.min_strength, chosen.max_cost, chosen.rounds = penalty, min_strength, max_cost, rounds
+    chosen.range[:] = pair(limits)
+    return chosen
+
+
+# ---- components ----
+
+
+def components(
+    image: T,
+    *,
+    above: float | None = None,
+    range: tuple[float | None, float | None] | None = None,
+    equal: bool = False,
+    tolerance: float | None = None,
+    neighbours: int | None = None,
+    slices: int | str | None = None,
+    order: str = "raster",
+    min_size: float | str = 0,
+    max_size: float | str = 0,
+    largest: int = 0,
+    fill_holes: bool = False,
+    keep_values: bool = False,
+    mask: Any = None,
+    dtype: Any = None,
+    **options: Unpack[Options],
+) -> T:
+    """Number the connected pieces of an image.
+
+    image        (z, y, x) or (y, x), any kind; what is not 0 is foreground
+    above, range foreground is what is above this value, or in (low, high), both included
+    equal        join only neighbours of equal value (labels, as cc3d does)
+    tolerance    join only neighbours that differ by at most this, image units
+    neighbours   6, 18 or 26; with slices 4 or 8. None: the most
+    slices       each slice alone: an axis of the array, or "axial", ..., "z"
+    order        "raster": 1, 2, ... as a raster scan meets them; "size": the largest first
+    min_size, max_size
+                 voxels, or as "50mm3"; smaller or larger ones are taken out
+    largest      of the rest keep so many, the largest; 0: all
+    fill_holes   give holes inside a component to it
+    keep_values  with equal: write values instead of numbers
+    mask         the image's shape; where it is 0 nothing is foreground
+    dtype        uint8, int16 or int32; None: the first that holds the largest label
+
+    Returns labels of the image's kind and shape. report gets "components", "found" (before some
+    were taken out) and "foreground" (voxels).
+    """
+    join = _abi.LOB_JOIN_EQUAL if equal else _abi.LOB_JOIN_ANY if tolerance is None else _abi.LOB_JOIN_TOLERANCE
+    chosen: _abi.lob_components_options = library.lob_components_defaults()
+    chosen.join, chosen.tolerance = join, tolerance or 0.0
+    chosen.order = choice("order", order, ("raster", "size"))
+    chosen.largest, chosen.fill_holes, chosen.keep_values = largest, fill_holes, keep_values
+    if dtype is not None:
+        chosen.type = {DTYPES[t]: t for t in LABEL_TYPES}.get(np.dtype(dtype), -1)
+    if _device.is_on_gpu(image):
+        return _device.components(image, chosen, above, range, neighbours, slices, min_size, max_size, mask, options)
+    call, of = begin(image, options)
+    seen = volume(of)
+    components_of(chosen, of, seen, above, range, neighbours, slices, min_size, max_size)
+    covered = mask_of(mask, of)
+    given = _abi.lob_components_input(_abi.POINTER(_abi.lob_volume)(seen), address(covered))
+    out = _abi.lob_components_output()
+    call.run(call.functions.components, byref(out), byref(given), byref(chosen))
+    call.tell(out, "found", "foreground", "not_finite", "working_bytes")
+    call.report["components"] = out.count
+    labels = memory(out.labels, of.voxels.shape[1:], DTYPES[out.type])
+    return of.give(labels, True)
+
+
+def components_of(
+    chosen: _abi.lob_components_options, of: Any, seen: _abi.lob_volume, above: float | None, limits: Any,
+    neighbours: int | None, slices: int | str | None, min_size: float | str, max_size: float | str,
+) -> None:  # fmt: skip
+    """Fill in the options that depend on the image's values and grid."""
+    chosen.slice_axis = slice_axis(slices, of)
+    chosen.neighbours = neighbours_of(neighbours, chosen.slice_axis)
+    if above is not None and limits is not None:
+        raise ValueError("above and range exclude each other")
+    if above is not None:
+        limits = (library.lob_next_above(above, byref(seen)), None)
+    chosen.ranged = limits is not None
+    if limits is not None:
+        chosen.range[:] = pair(limits)
+    # A size that differs from a bound by the rounding of a header's spacing is inside.
+    chosen.min_voxels = math.ceil(voxels_of(min_size, of) * (1 - 1e-6))
+    if max_size:
+        chosen.max_voxels = math.floor(voxels_of(max_size, of) * (1 + 1e-6))
+        if chosen.max_voxels < 1:
+            raise ValueError(f"max_size is {max_size}, less than a voxel, so nothing would be left")
+
+
+# ---- supervoxels ----
+
+
+def supervoxels(
+    image: T,
+    *,
+    size: float | str | None = None,
+    count: int = 0,
+    method: str = "slic",
+    compactness: float | None = None,
+    ratio: float | None = None,
+    iterations: int = 10,
+    until_still: bool = False,
+    lab: bool | None = None,
+    range: tuple[float | None, float | None] | None = None,
+    smallest: float | None = None,
+    slices: int | str | None = None,
+    mask: Any = None,
+    **options: Unpack[Options],
+) -> T:
+    """Cut an image into small connected pieces of like intensity and size.
+
+    image        (z, y, x) or (y, x), any kind; with channel_axis several channels
+    size, count  give one: the side of a piece (mm, or as "12vox"), or how many there shall be
+    method       "slic", "slico" (adapts its compactness) or "lsc"
+    compactness  slic: position against intensity, as a share of the intensity range
+    ratio        lsc: weight of position against intensity
+    iterations   at most so many; until_still ends earlier when nothing moves
+    lab          compare colours in CIELAB; None: three channels of uint8 are colours
+    range        (low, high): only these values are data
+    smallest     pieces under this share of the usual size join a neighbour, 0 to 1
+    slices       each slice alone: an axis of the array, or "axial", ..., "z"
+    mask         the image's shape; where it is 0 no piece is
+
+    Returns labels 1..K without gaps in raster order, of the image's kind; report gets
+    "supervoxels" (K), "iterations" and "size_mm".
+    """
+    chosen: _abi.lob_supervoxels_options = library.lob_supervoxels_defaults()
+    chosen.method = choice("method", method, ("slic", "slico", "lsc"))
+    chosen.iterations, chosen.until_still, chosen.count = iterations, until_still, count
+    chosen.range[:] = pair(range)
+    if smallest is not None:
+        chosen.smallest = smallest
+    if (size is None) == (count == 0):
+        raise ValueError("give one of size, as 8 (mm) or '12vox', and count")
+    if _device.is_on_gpu(image):
+        return _device.supervoxels(image, chosen, size, lab, compactness, ratio, slices, mask, options)
+    call, of = begin(image, options)
+    supervoxels_of(chosen, of, of.voxels.shape[0], of.voxels.dtype, size, lab, compactness, ratio, slices)
+    covered = mask_of(mask, of)
+    seen = volume(of)
+    given = _abi.lob_supervoxels_input(_abi.POINTER(_abi.lob_volume)(seen), address(covered))
+    labels = np.empty(of.voxels.shape[1:], np.int32)
+    stats = _abi.lob_supervoxels_stats()
+    call.run(call.functions.supervoxels, labels.ctypes.data, byref(stats), byref(given), byref(chosen))
+    call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations", "working_bytes")
+    narrow = DTYPES[library.lob_label_type(stats.supervoxels)]
+    return of.give(labels.astype(narrow, copy=False), True)
+
+
+LAB_COMPACTNESS = 0.1  # as the command has it: CIELAB has a range of its own
+
+
+def supervoxels_of(
+    chosen: _abi.lob_supervoxels_options, of: Any, channels: int, dtype: np.dtype, size: Any, lab: bool | None,
+    compactness: float | None, ratio: float | None, slices: int | str | None,
+) -> None:  # fmt: skip
+    """Fill in the options that depend on the image's type and grid."""
+    colour = channels == 3 and dtype == np.uint8
+    if lab and not colour:
+        raise ValueError(f"lab needs three channels of uint8; there are {channels} of {dtype}")
+    chosen.lab = colour if lab is None else lab
+    chosen.slice_axis = slice_axis(slices, of)
+    if chosen.lab:
+        chosen.compactness = LAB_COMPACTNESS
+    if compactness is not None:
+        chosen.compactness = compactness
+    if ratio is not None:
+        chosen.ratio = ratio
+    if size is not None:
+        side, unit = sized(size, "mm")
+        extents = dims(of)
+        used = [
+            mm
+            for a, mm in enumerate(spacing_of(of))
+            if a != chosen.slice_axis and (extents.nx, extents.ny, extents.nz)[a] > 1
+        ]
+        # a side in voxels: that of a cube (in slices, a square) of as many voxels
+        chosen.size_mm = side * math.prod(used) ** (1 / len(used)) if unit == "vox" and used else side
+
+
+def slic(image: T, **options: Any) -> T:
+    """supervoxels with method="slic"."""
+    return supervoxels(image, method="slic", **options)
+
+
+def slico(image: T, **options: Any) -> T:
+    """supervoxels with method="slico"."""
+    return supervoxels(image, method="slico", **options)
+
+
+def lsc(image: T, **options: Any) -> T:
+    """supervoxels with method="lsc"."""
+    return supervoxels(image, method="lsc", **options)

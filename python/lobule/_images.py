@@ -1,0 +1,373 @@
+"""Images to images: filters, thresholds, maxima, other grids."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from ctypes import POINTER, byref, c_double
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from . import _abi, _device
+from ._grow import begin, neighbours_of
+from ._library import Call, library
+from ._volumes import (
+    DTYPES,
+    TYPES,
+    address,
+    choice,
+    dims,
+    mask_of,
+    memory,
+    rows,
+    sized,
+    slice_axis,
+    source,
+    spacing_of,
+    view,
+    volume,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+T = TypeVar("T")
+
+# ---- filters ----
+
+SIGMA, RADIUS, SWITCH, NONE = "sigma", "radius", "switch", "none"
+# step: (kind, what it holds for each axis)
+STEPS = {
+    "median": (_abi.LOB_FILTER_MEDIAN, RADIUS),
+    "gaussian": (_abi.LOB_FILTER_GAUSSIAN, SIGMA),
+    "box": (_abi.LOB_FILTER_BOX, RADIUS),
+    "denoise": (_abi.LOB_FILTER_DENOISE, SWITCH),
+    "gradient": (_abi.LOB_FILTER_GRADIENT, SIGMA),
+    "log": (_abi.LOB_FILTER_LAPLACIAN, SIGMA),
+    "window": (_abi.LOB_FILTER_CLAMP, NONE),
+    "scale": (_abi.LOB_FILTER_SCALE, NONE),
+    "gray": (_abi.LOB_FILTER_GRAY, NONE),
+    "desaturate": (_abi.LOB_FILTER_DESATURATE, NONE),
+    "cast": (_abi.LOB_FILTER_CAST, NONE),
+}
+EDGES = ("renormalise", "nearest", "reflect", "mirror", "wrap", "constant")
+
+
+def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
+    """Sigma or radius in voxels along x, y, z; 0 leaves an axis out."""
+    usual = "vox" if extent == RADIUS else "mm"
+    each = list(value) if isinstance(value, (list, tuple)) else [value] * of.ndim
+    if len(each) != of.ndim:
+        raise ValueError(f"{value!r} is not one length, nor one for each of {of.ndim} axes")
+    if not of.xyz:
+        each.reverse()
+    extents = dims(of)
+    out = []
+    for a, (side, mm) in enumerate(zip((extents.nx, extents.ny, extents.nz), spacing_of(of))):
+        if a == across or side == 1 or a >= len(each):
+            out.append(0.0)
+            continue
+        number, unit = sized(each[a], usual)
+        if extent == RADIUS and unit == "vox" and number != math.floor(number):
+            raise ValueError(f"a radius of {number:g} is no whole number of voxels")
+        voxels = number / (1.0 if unit == "vox" else mm)
+        out.append(math.floor(voxels + 1e-3) if extent == RADIUS else voxels)  # headers round spacings
+    return out
+
+
+def _window(step: _abi.lob_filter_step, value: Any) -> None:
+    low, high = value
+    percent = [isinstance(v, str) and v.endswith("%") for v in (low, high)]
+    if percent[0] != percent[1]:
+        raise ValueError(f"window={value!r} mixes a value with a percentile")
+    step.percent = percent[0]
+    step.low, step.high = (float(v.rstrip("%")) if isinstance(v, str) else float(v) for v in (low, high))
+
+
+def _step(name: str, value: Any, of: Any, across: int) -> _abi.lob_filter_step:
+    if name not in STEPS:
+        raise TypeError(f"{name!r} is no filter; there are {', '.join(STEPS)}")
+    kind, extent = STEPS[name]
+    step = _abi.lob_filter_step(kind)
+    if extent in (SIGMA, RADIUS):
+        step.along[:] = _along(extent, value, of, across)
+    elif name == "denoise":
+        step.along[:] = _along(SIGMA, ["1vox"] * of.ndim, of, across)
+        step.noise = 0.0 if value in (True, None, "auto") else float(value)
+    elif name == "window":
+        _window(step, value)
+    elif name == "scale":
+        step.factor, step.offset = value
+    elif name == "desaturate":
+        step.amount = value
+    elif name == "cast":
+        step.type = TYPES.get(np.dtype(value), -1)
+    return step
+
+
+def filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> Any:
+    """The chain as the library's array: first `steps`, then what was named, in order."""
+    chain = [_step(name, value, of, across) for name, value in [*steps, *named.items()]]
+    if not chain:
+        raise ValueError("no step is given; say what to do, as median=1 or gaussian=2")
+    return (_abi.lob_filter_step * len(chain))(*chain)
+
+
+def filter_options(edge: str | tuple[str, float], exact: bool) -> _abi.lob_filter_options:
+    word, value = (edge, 0.0) if isinstance(edge, str) else edge
+    return _abi.lob_filter_options(choice("edge", word, EDGES), value, exact)
+
+
+def filter(
+    image: T,
+    steps: Any = (),
+    *,
+    edge: str | tuple[str, float] = "renormalise",
+    mask: Any = None,
+    slices: int | str | None = None,
+    exact: bool = False,
+    **named: Any,
+) -> T:
+    """Run a chain of filters on an image, in the order in which they are named.
+
+    image     (z, y, x) or (y, x), any kind; with channel_axis several channels
+    steps     (name, value) pairs, which go before named ones: for a step that comes twice
+    median, box
+              radius: voxels, or as "2mm"; one, or one for each axis of the array
+    gaussian, gradient, log
+              sigma: mm, or as "2vox"; likewise. Gradient magnitude and Laplacian are per mm
+    denoise   True, or the noise's standard deviation in image units; edges are kept
+    window    (low, high), or percentiles as ("1%", "99%"): values beyond become the ends
+    scale     (a, b): a times the value plus b
+    gray      True: luminance of three channels; desaturate: 0 to 1 of it
+    cast      a dtype: rounded and clamped to its range
+    edge      what is beyond the borders: "renormalise" (nothing), "nearest", "reflect", "mirror",
+              "wrap" as scipy.ndimage has them, or ("constant", value)
+    mask      the image's shape; where it is 0 voxels count in nothing and stay
+    slices    each slice alone: an axis of the array, or "axial", ..., "z"
+    exact     large Gaussians by their own weights, which takes longer
+
+    Returns an image of the same kind: median and window keep the type, cast sets it, the others
+    give float32. Also takes what every function takes (device, threads, progress, ...).
+    """
+    chain = {name: named.pop(name) for name in list(named) if name in STEPS}
+    chosen = filter_options(edge, exact)
+    if _device.is_on_gpu(image):
+        return _device.filter(image, steps, chain, chosen, mask, slices, named)
+    call, of = begin(image, named)
+    across = slice_axis(slices, of)
+    row = filter_steps(steps, chain, of, across)
+    covered = mask_of(mask, of)
+    seen = volume(of)
+    given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), address(covered), row, len(row))
+    out = _abi.lob_filter_output()
+    call.run(call.functions.filter, byref(out), byref(given), byref(chosen))
+    call.tell(out, "not_data", "working_bytes")
+    made = memory(out.data, (out.channels, *of.voxels.shape[1:]), DTYPES[out.type])
+    return of.give(made[0] if loses_channels(of, out.channels) else made, False)
+
+
+def loses_channels(of: Any, channels: int) -> bool:
+    """Has a result no axis of channels? One of a single channel keeps the axis that it came with."""
+    return channels == 1 and (of.channel_axis is None or of.voxels.shape[0] > 1)
+
+
+def gaussian(image: T, sigma: Any, **options: Any) -> T:
+    """filter(image, gaussian=sigma): a Gaussian mean; sigma in mm, or as "2vox"."""
+    return filter(image, [("gaussian", sigma)], **options)
+
+
+def median(image: T, radius: Any = 1, **options: Any) -> T:
+    """filter(image, median=radius): radius in voxels, or as "2mm"."""
+    return filter(image, [("median", radius)], **options)
+
+
+def box(image: T, radius: Any = 1, **options: Any) -> T:
+    """filter(image, box=radius): the mean of a box; radius in voxels, or as "2mm"."""
+    return filter(image, [("box", radius)], **options)
+
+
+def denoise(image: T, noise: float | str = "auto", **options: Any) -> T:
+    """filter(image, denoise=noise): smooth noise, keep edges; noise in image units."""
+    return filter(image, [("denoise", noise)], **options)
+
+
+# ---- thresholds ----
+
+
+def threshold(
+    image: T,
+    *,
+    otsu: int | None = None,
+    above: float | None = None,
+    range: tuple[float | None, float | None] | None = None,
+    percentile: float | None = None,
+    mask: Any = None,
+    **options: Unpack[Options],
+) -> T:
+    """Label voxels by one or several thresholds; without one of them Otsu's with two classes.
+
+    image       (z, y, x) or (y, x), any kind, one channel
+    otsu        so many classes, 0 to otsu - 1, by Otsu's method
+    above       1 is what is above this value
+    range       1 is what is in (low, high), both included; None leaves an end open
+    percentile  1 is what is above this percentile of the data
+    mask        the image's shape; where it is 0 nothing counts, and 0 comes out
+
+    Returns uint8 labels of the image's kind; report gets "thresholds" (a list, image units) and
+    "separability" (Otsu).
+    """
+    chosen: _abi.lob_threshold_options = library.lob_threshold_defaults()
+    ways = (otsu, above, range, percentile)
+    if sum(way is not None for way in ways) > 1:
+        raise ValueError("otsu, above, range and percentile exclude each other")
+    if otsu is not None:
+        chosen.classes = otsu
+    elif above is not None:
+        chosen.kind, chosen.above = _abi.LOB_THRESHOLD_ABOVE, above
+    elif range is not None:
+        chosen.kind = _abi.LOB_THRESHOLD_RANGE
+        chosen.low = -math.inf if range[0] is None else range[0]
+        chosen.high = math.inf if range[1] is None else range[1]
+    elif percentile is not None:
+        chosen.kind, chosen.percent = _abi.LOB_THRESHOLD_PERCENTILE, percentile
+    if _device.is_on_gpu(image):
+        return _device.threshold(image, chosen, mask, options)
+    call, of = begin(image, options)
+    covered = mask_of(mask, of)
+    seen = volume(of)
+    given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen), address(covered))
+    labels = np.empty(of.voxels.shape[1:], np.uint8)
+    stats = _abi.lob_threshold_stats()
+    call.run(call.functions.threshold, labels.ctypes.data, byref(stats), byref(given), byref(chosen))
+    tell_threshold(call, stats)
+    return of.give(labels, True)
+
+
+def tell_threshold(call: Call, stats: _abi.lob_threshold_stats) -> None:
+    call.tell(stats, "separability", "working_bytes")
+    call.report["thresholds"] = list(stats.threshold)[: stats.thresholds]
+
+
+# ---- maxima ----
+
+
+def maxima(
+    image: T,
+    *,
+    above: float = -math.inf,
+    height: float = 0.0,
+    apart: float | str = 0.0,
+    neighbours: int | None = None,
+    slices: int | str | None = None,
+    mask: Any = None,
+    **options: Unpack[Options],
+) -> T:
+    """Number the local maxima of an image: each plateau without a higher neighbour is one.
+
+    image   (z, y, x) or (y, x), any kind, one channel
+    above   only maxima of a higher value
+    height  only those that rise so far above the way to a higher one (h-maxima), image units
+    apart   only the highest within this distance, mm, or as "5vox"
+    neighbours, slices, mask
+            as for components
+
+    Returns labels of the image's kind, 1, 2, ... in raster order; report gets "maxima" and "values"
+    (an array: the value of each).
+    """
+    call, of = begin(image, options)
+    chosen: _abi.lob_maxima_options = library.lob_maxima_defaults()
+    chosen.above, chosen.height = above, height
+    chosen.slice_axis = slice_axis(slices, of)
+    chosen.neighbours = neighbours_of(neighbours, chosen.slice_axis)
+    chosen.apart, unit = sized(apart, "mm")
+    if unit == "mm":
+        chosen.spacing[:] = spacing_of(of)
+    covered = mask_of(mask, of)
+    seen = volume(of)
+    given = _abi.lob_maxima_input(POINTER(_abi.lob_volume)(seen), address(covered))
+    out = _abi.lob_maxima_output()
+    call.run(library.lob_maxima_cpu, byref(out), byref(given), byref(chosen))
+    call.report["maxima"] = out.count
+    call.report["values"] = rows(ctypes.cast(out.maxima, ctypes.c_void_p).value, _abi.lob_maximum, out.count)["value"]
+    labels = view(out.labels, of.voxels.shape[1:], np.int32).astype(DTYPES[library.lob_label_type(out.count)])
+    library.lob_maxima_output_free(byref(out))
+    return of.give(labels, True)
+
+
+# ---- other grids ----
+
+METHODS = ("nearest", "linear", "majority", "strokes")
+
+
+def _turned(of: Source, spacing: Any) -> tuple[_abi.lob_dims, _abi.lob_geometry]:
+    """Voxels of another size over the same field of view, the outer corner of the first one kept."""
+    wanted = of.in_order(spacing)
+    extents, old = dims(of), of.geometry
+    new = _abi.lob_geometry.from_buffer_copy(old)
+    shift = (c_double * 3)()
+    sides = []
+    for a, side in enumerate((extents.nx, extents.ny, extents.nz)):
+        want = wanted[a] if wanted[a] > 0 else old.spacing_mm[a]
+        ratio = want / old.spacing_mm[a]
+        fit = side / ratio
+        sides.append(1 if fit < 1.5 else math.floor(fit + 0.5))
+        shift[a] = (ratio - 1.0) / 2.0
+        for row in (0, 1, 2):
+            new.affine[row][a] *= want / old.spacing_mm[a]
+        if wanted[a] > 0:
+            new.spacing_mm[a] = want
+    world = (c_double * 3)()
+    library.lob_voxel_to_world(world, byref(old), shift)
+    for row in (0, 1, 2):
+        new.affine[row][3] = world[row]
+    return _abi.lob_dims(*sides), new
+
+
+def resample(
+    image: T,
+    onto: Any,
+    *,
+    labels: bool = False,
+    method: str | None = None,
+    fill: float = 0.0,
+    **options: Unpack[Options],
+) -> T:
+    """Bring a volume onto another grid.
+
+    image   (z, y, x) or (y, x), any kind; with channel_axis several channels
+    onto    voxel sizes in mm, one or one for each axis of the array (0 keeps an axis), over the
+            same field of view; or an image with a place in the world (nibabel, SimpleITK), whose
+            grid is taken
+    labels  the voxels are labels, which are not mixed
+    method  "nearest", "linear", "majority", "strokes"; None: linear, with labels majority
+    fill    value outside of the image
+
+    Returns an image of the kind of `image`, or of `onto` where that is one.
+    """
+    call, of = begin(image, options)
+    if np.isscalar(onto) or isinstance(onto, (list, tuple)):
+        target, (extents, geometry) = None, _turned(of, onto)
+    else:
+        target = source(onto)
+        extents, geometry = dims(target), target.geometry
+        if not (target.world and of.world):
+            raise ValueError("onto: both images must say where they lie, as those of nibabel and SimpleITK do")
+    chosen: _abi.lob_resample_options = library.lob_resample_defaults()
+    chosen.method = choice("method", method or ("majority" if labels else "linear"), METHODS)
+    chosen.fill = (fill - of.inter) / (of.slope or 1.0)
+    voxels = of.voxels
+    if chosen.method >= _abi.LOB_RESAMPLE_MAJORITY:
+        voxels = voxels.astype(DTYPES[library.lob_label_type(int(voxels.max()))], copy=False)
+    seen = volume(of)
+    seen.data, seen.type = voxels.ctypes.data, TYPES[voxels.dtype]
+    given = _abi.lob_resample_input(POINTER(_abi.lob_volume)(seen), extents, geometry)
+    made = np.empty((voxels.shape[0], extents.nz, extents.ny, extents.nx), voxels.dtype)
+    call.run(call.functions.resample, made.ctypes.data, byref(given), byref(chosen))
+    if (of.slope, of.inter) != (1.0, 0.0) and not labels:
+        made = made * of.slope + of.inter
+    plain = made[0] if of.channel_axis is None and made.shape[0] == 1 else made
+    return target.give(plain, labels) if target else of.give(plain, labels, geometry)

@@ -1,0 +1,217 @@
+"""The shared library: finding it, its functions, backends, and calls that can be stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from ctypes import byref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _abi
+from ._errors import BY_STATUS, Cancelled, Error, InternalError
+
+if TYPE_CHECKING:
+    from typing import TypedDict
+
+    class Options(TypedDict, total=False):
+        """What every function takes besides its own arguments."""
+
+        device: str
+        threads: int | None
+        max_memory: int
+        progress: Callable[[float], Any] | bool | None
+        report: dict[str, Any] | None
+        spacing: Any
+        axes: str
+        channel_axis: int | None
+
+
+HERE = Path(__file__).resolve().parent
+
+
+def _places() -> Iterator[str]:
+    given = os.environ.get("LOBULE_LIBRARY")
+    if given:
+        yield given
+        return
+    name = "liblobule.so." + ".".join(_abi.VERSION.split(".")[:2])
+    for folder in ("lib", "lib64"):
+        if (HERE / folder / name).is_file():
+            yield str(HERE / folder / name)
+    yield name
+
+
+def _load() -> ctypes.CDLL:
+    tried = []
+    for place in _places():
+        try:
+            found = ctypes.CDLL(place)
+        except OSError as problem:
+            tried.append(str(problem))
+            continue
+        for name, (result, arguments) in _abi.FUNCTIONS.items():
+            function = getattr(found, name, None)
+            if function is None:
+                raise ImportError(f"{place}: has no {name}; this package is of {_abi.VERSION}")
+            function.restype, function.argtypes = result, arguments
+        version = found.lob_version().decode()
+        if version != _abi.VERSION:
+            raise ImportError(f"{place}: is Lobule {version}; this package is of {_abi.VERSION}")
+        return found
+    raise ImportError("the library of Lobule is not found: " + "; ".join(tried))
+
+
+library = _load()
+free = ctypes.CDLL(None).free
+free.argtypes, free.restype = [ctypes.c_void_p], None
+
+
+def fail(status: int, error: _abi.lob_error) -> Error:
+    """The exception of a status; its text is the library's line."""
+    text = error.text.decode(errors="replace") or library.lob_status_text(status).decode()
+    return BY_STATUS.get(status, InternalError)(text)
+
+
+def check(status: int, error: _abi.lob_error) -> None:
+    if status != _abi.LOB_OK:
+        raise fail(status, error)
+
+
+# ---- backends ----
+
+
+class Backend:
+    """A backend with its context; it belongs to the thread that opened it."""
+
+    def __init__(self, choice: str):
+        error = _abi.lob_error()
+        functions = ctypes.POINTER(_abi.lob_backend)()
+        self.context = _abi.lob_context()
+        check(library.lob_backend_open(byref(functions), byref(self.context), choice.encode(), byref(error)), error)
+        self.functions = functions.contents
+        self.name = self.functions.name.decode()
+
+    def __del__(self) -> None:
+        if getattr(self, "functions", None) is not None:
+            library.lob_backend_close(byref(self.context))
+
+
+_opened = threading.local()
+
+
+def backend(choice: str = "auto") -> Backend:
+    """The backend of this choice, opened once a thread: waking a GPU takes some tenths of a second."""
+    choice = "best" if choice == "auto" else choice
+    held: dict[str, Backend] = _opened.__dict__.setdefault("backends", {})
+    if choice not in held:
+        held[choice] = Backend(choice)
+    return held[choice]
+
+
+# ---- a call ----
+
+PROGRESS: Any = {field[0]: field[1] for field in _abi.lob_context._fields_}["progress"]
+
+
+def _bar() -> Any:
+    """A bar of tqdm's, or None where tqdm is not installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(total=100, unit="%", bar_format="{l_bar}{bar}| {elapsed}<{remaining}")
+
+
+class _Watch:
+    """Progress and Ctrl-C of one call. An exception must not leave a callback that C entered, so it
+    is kept, the call cancelled, and raised when C has returned."""
+
+    def __init__(self, progress: Callable[[float], Any] | bool | None):
+        self.tell = progress if callable(progress) else None
+        self.bar = _bar() if progress is True else None
+        self.interrupted = False
+        self.raised: BaseException | None = None
+        self.callback = PROGRESS(self._progress)
+
+    def _progress(self, _user: Any, done: float) -> int:
+        try:
+            if self.bar is not None:
+                self.bar.update(round(100 * done, 1) - self.bar.n)
+            if self.tell is not None and self.raised is None:
+                self.tell(done)
+        except BaseException as raised:  # noqa: BLE001  whatever it is, C goes first
+            self.raised = raised
+        return int(self.interrupted or self.raised is not None)
+
+    def _interrupt(self, _number: int, _frame: Any) -> None:
+        self.interrupted = True
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Only the main thread hears signals; a handler that raises would raise inside of the callback."""
+        old = None
+        if threading.current_thread() is threading.main_thread():
+            old = signal.getsignal(signal.SIGINT)
+        if not callable(old):
+            yield
+            return
+        signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, old)
+        if self.interrupted:
+            old(signal.SIGINT, None)
+
+    def end(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+class Call:
+    """Backend, context and error of one call; `run` calls a function and raises what went wrong."""
+
+    def __init__(
+        self,
+        device: str = "auto",
+        threads: int | None = None,
+        max_memory: int = 0,
+        progress: Callable[[float], Any] | bool | None = None,
+        report: dict[str, Any] | None = None,
+    ):
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads is {threads}; it is a number from 1")
+        self.backend = backend(device)
+        self.functions = self.backend.functions
+        self.error = _abi.lob_error()
+        self.report = report if report is not None else {}
+        own = self.backend.context
+        self.context = _abi.lob_context(threads or own.threads, max_memory, own.device)
+        self.progress = progress
+
+    def run(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Call a function that takes these arguments, the context and the error."""
+        watch = _Watch(self.progress)
+        self.context.progress = watch.callback
+        status = _abi.LOB_EINTERNAL
+        try:
+            with watch.listening():
+                status = function(*arguments, byref(self.context), byref(self.error))
+        finally:
+            watch.end()
+            self.context.progress = PROGRESS()
+        if watch.raised is not None:
+            raise watch.raised
+        if status == _abi.LOB_ECANCEL:
+            raise Cancelled("stopped before the end")
+        check(status, self.error)
+
+    def tell(self, numbers: Any, *names: str) -> None:
+        """Put these fields of a structure into the caller's report."""
+        for name in names:
+            self.report[name] = getattr(numbers, name)

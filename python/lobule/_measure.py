@@ -1,0 +1,435 @@
+"""Labels: chains of steps, distances, tables of regions and contacts, agreement."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from ctypes import POINTER, byref
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from . import _abi, _device
+from ._grow import begin, neighbours_of
+from ._library import Call, free, library
+from ._volumes import (
+    DTYPES,
+    Labels,
+    Source,
+    address,
+    choice,
+    companion,
+    mask_of,
+    memory,
+    rows,
+    sized,
+    slice_axis,
+    spacing_of,
+    volume,
+    voxels_of,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._library import Options
+
+T = TypeVar("T")
+
+# ---- steps ----
+
+COUNT, EXTENT, LENGTH, RADIUS, NOTHING = range(5)
+STEPS = {
+    "keep": (_abi.LOB_LABELS_RECODE, None),
+    "drop": (_abi.LOB_LABELS_RECODE, None),
+    "map": (_abi.LOB_LABELS_RECODE, None),
+    "merge": (_abi.LOB_LABELS_RECODE, None),
+    "largest": (_abi.LOB_LABELS_LARGEST, COUNT),
+    "min_size": (_abi.LOB_LABELS_MIN_SIZE, EXTENT),
+    "fill_holes": (_abi.LOB_LABELS_FILL_HOLES, NOTHING),
+    "erode": (_abi.LOB_LABELS_ERODE, LENGTH),
+    "dilate": (_abi.LOB_LABELS_DILATE, LENGTH),
+    "expand": (_abi.LOB_LABELS_DILATE, LENGTH),
+    "open": (_abi.LOB_LABELS_OPEN, LENGTH),
+    "close": (_abi.LOB_LABELS_CLOSE, LENGTH),
+    "smooth": (_abi.LOB_LABELS_SMOOTH, LENGTH),
+    "median": (_abi.LOB_LABELS_MEDIAN, RADIUS),
+    "boundary": (_abi.LOB_LABELS_BOUNDARY, NOTHING),
+    "sequential": (_abi.LOB_LABELS_SEQUENTIAL, NOTHING),
+    "split": (_abi.LOB_LABELS_SPLIT, NOTHING),
+}
+
+
+def _pairs(name: str, value: Any) -> dict[int, int]:
+    """What each label becomes; LOB_LABELS_SAME: it stays."""
+    if name in ("keep", "drop"):
+        given = [value] if isinstance(value, (int, np.integer)) else value
+        return {int(label): _abi.LOB_LABELS_SAME if name == "keep" else 0 for label in given}
+    if name == "map":
+        return {int(a): int(b) for a, b in value.items()}
+    return {int(a): int(to) for group, to in value.items() for a in np.atleast_1d(group)}
+
+
+def _recode(step: _abi.lob_labels_step, name: str, value: Any) -> Any:
+    rules = [_abi.lob_labels_rule(a, a, b) for a, b in sorted(_pairs(name, value).items())]
+    row = (_abi.lob_labels_rule * len(rules))(*rules)
+    step.rules, step.rule_count = row, len(rules)
+    step.rest = 0 if name == "keep" else _abi.LOB_LABELS_SAME
+    return row
+
+
+def _step(name: str, value: Any, of: Any, kept: list[Any]) -> _abi.lob_labels_step:
+    if name not in STEPS:
+        raise TypeError(f"{name!r} is no step of labels; there are {', '.join(STEPS)}")
+    kind, takes = STEPS[name]
+    step = _abi.lob_labels_step(kind)
+    if takes is None:
+        kept.append(_recode(step, name, value))
+    elif takes == COUNT:
+        step.count = value
+    elif takes == EXTENT:
+        step.count = max(1, math.ceil(voxels_of(value, of) * (1 - 1e-6)))
+    elif takes in (LENGTH, RADIUS):
+        step.length, unit = sized(value, "vox" if takes == RADIUS else "mm")
+        step.voxels = unit == "vox"
+    return step
+
+
+def label_steps(steps: Any, named: dict[str, Any], of: Any, kept: list[Any]) -> Any:
+    """The chain as the library's array; `kept` holds what it points to."""
+    chain = [_step(name, value, of, kept) for name, value in [*steps, *named.items()]]
+    if not chain:
+        raise ValueError("no step is given; say what to do, as largest=1 or smooth=1")
+    return (_abi.lob_labels_step * len(chain))(*chain)
+
+
+def labels(
+    volume: T,
+    steps: Any = (),
+    *,
+    neighbours: int | None = None,
+    slices: int | str | None = None,
+    mask: Any = None,
+    **named: Any,
+) -> T:
+    """Run a chain of steps on a label volume, in the order in which they are named.
+
+    volume    (z, y, x) or (y, x), any kind: whole numbers, 0 is no label
+    steps     (name, value) pairs, which go before named ones: for a step that comes twice
+    keep, drop
+              a label or several: keep only these; let these become 0
+    map       {from: to}; merge: {(2, 4): 9}
+    largest   keep so many pieces of each label, the largest
+    min_size  voxels, or as "50mm3": smaller pieces become 0
+    fill_holes, boundary, sequential, split
+              True; see lobule labels --help
+    erode, dilate (expand), open, close
+              radius of a ball: mm, or as "2vox"
+    smooth    sigma: mm, or as "2vox"; labels keep their borders together
+    median    radius: voxels, or as "2mm"
+    neighbours, slices
+              of pieces, as for components
+    mask      the volume's shape; where it is 0 voxels keep the label they came with
+
+    Returns labels of the same kind. Also takes what every function takes (device, threads, ...).
+    """
+    chain = {name: named.pop(name) for name in list(named) if name in STEPS}
+    if _device.is_on_gpu(volume):
+        raise NotImplementedError("labels takes arrays in ordinary memory; copy this one from the GPU first")
+    call, of = begin(volume, named)
+    kept: list[Any] = []
+    row = label_steps(steps, chain, of, kept)
+    came = Labels(of, "labels")
+    covered = mask_of(mask, of)
+    across = slice_axis(slices, of)
+    chosen = _abi.lob_labels_options(neighbours_of(neighbours, across), across)
+    given = _abi.lob_labels_input(
+        came.volume.data, came.volume.type, came.set.count, came.set.values, came.volume.dims,
+        (ctypes.c_double * 3)(*spacing_of(of)), address(covered), row, len(row),
+    )  # fmt: skip
+    out = _abi.lob_labels_output()
+    call.run(call.functions.labels, byref(out), byref(given), byref(chosen))
+    call.report["labels"] = out.count
+    found = memory(out.labels, of.voxels.shape[1:], DTYPES[out.type])
+    out.labels = None
+    library.lob_labels_output_free(byref(out))
+    return of.give(found, True)
+
+
+# ---- distances ----
+
+
+def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: bool, slices: Any, feature: bool,
+               options: Any) -> Any:  # fmt: skip
+    if _device.is_on_gpu(labels):
+        raise NotImplementedError("distances take arrays in ordinary memory; copy this one from the GPU first")
+    call, of = begin(labels, options)
+    came = Labels(of, "labels")
+    chosen: _abi.lob_distance_options = library.lob_distance_defaults()
+    chosen.kind = choice("kind", kind, ("set", "signed", "other"))
+    chosen.squared = squared
+    spacing = spacing_of(of)
+    if max is not None:
+        chosen.max, unit = sized(max, "mm")
+        if unit == "vox":
+            raise ValueError("max is a distance in the unit of spacing, without a unit or in mm")
+    across = slice_axis(slices, of)
+    if across >= 0:
+        spacing[across] = math.inf
+    only = 0
+    if label is not None:
+        at = np.flatnonzero(came.values == label)
+        if at.size == 0:
+            raise ValueError(f"no voxel has label {label}")
+        only = int(at[0]) + 1
+    given = _abi.lob_distance_input(
+        came.volume.data, came.volume.type, came.volume.dims, (ctypes.c_double * 3)(*spacing), only
+    )
+    shape = of.voxels.shape[1:]
+    distance = np.empty(shape, DTYPES[came.volume.type] if feature else np.float32)
+    out = _abi.lob_distance_output(*((None, address(distance)) if feature else (address(distance), None)))
+    call.run(call.functions.distance, byref(out), byref(given), byref(chosen))
+    if feature:
+        return of.give(came.restore(distance), True)
+    if max is not None:  # what lies farther has this distance
+        limit = np.float32(chosen.max**2 if squared else chosen.max)
+        distance = np.where(np.isinf(distance), np.copysign(limit, distance), distance)
+    return of.give(distance, False)
+
+
+def distance(
+    labels: T,
+    *,
+    kind: str = "set",
+    label: int | None = None,
+    max: float | None = None,
+    squared: bool = False,
+    slices: int | str | None = None,
+    **options: Unpack[Options],
+) -> T:
+    """The exact Euclidean distance of every voxel to labelled ones, in mm (the unit of spacing).
+
+    labels   (z, y, x) or (y, x), any kind: what is not 0 is labelled
+    kind     "set": to the nearest labelled voxel; "signed": inside negative, to the nearest
+             voxel without a label; "other": to the nearest voxel of another label or 0
+    label    this one alone counts
+    max      do not look farther; voxels beyond have this distance
+    squared  give squares
+    slices   inside each slice alone: an axis of the array, or "axial", ..., "z"
+
+    Returns float32 of the same kind; infinite where nothing is to be measured to.
+    """
+    return _distances(labels, kind, label, max, squared, slices, False, options)
+
+
+def nearest(labels: T, *, max: float | None = None, slices: int | str | None = None, **options: Unpack[Options]) -> T:
+    """The label of the nearest labelled voxel, of equally near ones the smallest; max, slices as for
+    distance. Returns labels of the same kind."""
+    return _distances(labels, "set", None, max, False, slices, True, options)
+
+
+# ---- tables ----
+
+
+def stats(labels: Any, image: Any = None, **options: Unpack[Options]) -> dict[str, np.ndarray]:
+    """Measure the regions of labels, with the values of an image.
+
+    labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
+    image   the labels' shape, one channel
+
+    Returns a table, a dict of arrays with one entry for each label (pandas.DataFrame takes it):
+    label, voxels, volume_mm3, volume_ml, bbox_x_min to bbox_z_max (voxels, both ends inside),
+    centroid_x, _y, _z (voxels), centroid_x_mm, ... (world, RAS+); with an image min, mean, max, sd.
+    x is the array's last axis, with axes="xyz" its first.
+    """
+    call, of = begin(labels, options)
+    came = Labels(of, "labels")
+    count = came.set.count
+    seen = companion(image, of, "image") if image is not None else None
+    scan = volume(seen) if seen is not None else None
+    regions, values = (_abi.lob_region * count)(), (_abi.lob_region_values * count)()
+    fine = _abi.lob_fine_levels(True, 0, 0.0, 1.0)
+    given = _abi.lob_regions_input(came.volume.data, came.volume.type, count, came.volume.dims)
+    if scan is not None:
+        given.image = POINTER(_abi.lob_volume)(scan)
+    if count:
+        call.run(call.functions.regions, regions, values if scan else None, byref(fine), byref(given))
+    measures = (_abi.lob_region_measures * count)()
+    library.lob_region_measure_all(
+        measures, regions, values if scan else None, count, byref(of.geometry), byref(fine),
+        seen.slope if seen else 1.0, seen.inter if seen else 0.0,
+    )  # fmt: skip
+    return _region_table(
+        came.values, rows(ctypes.addressof(regions), _abi.lob_region, count),
+        rows(ctypes.addressof(measures), _abi.lob_region_measures, count), scan is not None,
+    )  # fmt: skip
+
+
+def _region_table(values: np.ndarray, region: np.ndarray, measure: np.ndarray, image: bool) -> dict[str, np.ndarray]:
+    table = {
+        "label": values,
+        "voxels": region["voxels"].copy(),
+        "volume_mm3": measure["mm3"].copy(),
+        "volume_ml": measure["mm3"] / 1000,
+    }
+    for end, field in (("min", "low"), ("max", "high")):
+        table.update({f"bbox_{name}_{end}": region[field][:, a].copy() for a, name in enumerate("xyz")})
+    table.update({f"centroid_{name}": measure["centroid"][:, a].copy() for a, name in enumerate("xyz")})
+    table.update({f"centroid_{name}_mm": measure["centroid_mm"][:, a].copy() for a, name in enumerate("xyz")})
+    if image:
+        names = (("min", "lowest"), ("mean", "mean"), ("max", "highest"), ("sd", "deviation"))
+        table.update({name: measure[field].copy() for name, field in names})
+    return table
+
+
+def _second_pointer(function: Any) -> Any:
+    """The type of a function's first argument, by which it gives back an array."""
+    return function.argtypes[0]
+
+
+def _grid(came: Labels) -> _abi.lob_label_grid:
+    return _abi.lob_label_grid(came.volume.data, came.volume.type, came.set.count, came.volume.dims)
+
+
+def _means(call: Call, came: Labels, of: Source, image: Any) -> np.ndarray:
+    seen = companion(image, of, "image")
+    scan = volume(seen)
+    means = np.empty((came.set.count, scan.channels))
+    grid = _grid(came)
+    call.run(library.lob_label_means, means.ctypes.data, byref(grid), byref(scan))
+    return means
+
+
+def means(labels: Any, image: Any, **options: Unpack[Options]) -> np.ndarray:
+    """The mean value of each label, (labels, channels), image units, in the order of the labels."""
+    call, of = begin(labels, options)
+    return _means(call, Labels(of, "labels"), of, image)
+
+
+def contacts(
+    labels: Any, image: Any = None, *, slices: int | str | None = None, **options: Unpack[Options]
+) -> dict[str, np.ndarray]:
+    """Which labels share voxel faces: the region adjacency graph.
+
+    labels  (z, y, x) or (y, x), any kind: whole numbers, 0 left out
+    image   the labels' shape: gives the difference of the means
+    slices  leave out faces across this axis
+
+    Returns a table: a, b (labels, a < b), faces, mm2, and with an image difference (of the labels'
+    means, image units).
+    """
+    call, of = begin(labels, options)
+    came = Labels(of, "labels")
+    mean = _means(call, came, of, image) if image is not None else None
+    found, count, grid = ctypes.c_void_p(), ctypes.c_int64(), _grid(came)
+    channels = mean.shape[1] if mean is not None else 0
+    function = library.lob_contacts
+    call.run(
+        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(grid), byref(of.geometry),
+        address(mean), channels, slice_axis(slices, of),
+    )  # fmt: skip
+    row = rows(found.value, _abi.lob_contact, count.value)
+    free(found)
+    table = {
+        "a": came.values[row["a"] - 1], "b": came.values[row["b"] - 1],
+        "faces": row["faces"].sum(axis=1), "mm2": row["mm2"].copy(),
+    }  # fmt: skip
+    return {**table, "difference": row["difference"].copy()} if mean is not None else table
+
+
+# ---- agreement ----
+
+
+def compare(a: Any, b: Any, *, surfaces: bool = True, **options: Unpack[Options]) -> dict[str, np.ndarray]:
+    """How far two label volumes agree, label by label.
+
+    a, b      one shape, (z, y, x) or (y, x), any kind: whole numbers
+    surfaces  also hd95_mm and mean_surface_mm, which take most of the time
+
+    Returns a table: label, voxels_a, voxels_b, common, dice, jaccard, hd95_mm, mean_surface_mm,
+    volume_a_mm3, volume_b_mm3. report gets "equal".
+    """
+    call, of = begin(a, options)
+    other = companion(b, of, "b")
+    first, second = volume(of), volume(other)
+    found, count, equal = ctypes.c_void_p(), ctypes.c_int32(), ctypes.c_int()
+    function = library.lob_compare_labels
+    call.run(
+        function, ctypes.cast(byref(found), _second_pointer(function)), byref(count), byref(equal),
+        byref(first), b"a", byref(second), b"b", int(surfaces),
+    )  # fmt: skip
+    row = rows(found.value, _abi.lob_overlap, count.value)
+    free(found)
+    call.report["equal"] = bool(equal.value)
+    return {name: row[name].copy() for name in row.dtype.fields or ()}
+
+
+def compare_supervoxels(
+    labels: Any,
+    truth: Any,
+    image: Any = None,
+    *,
+    tolerance: float | str = "1vox",
+    slices: int | str | None = None,
+    **options: Unpack[Options],
+) -> dict[str, float]:
+    """How well small regions agree with a true segmentation.
+
+    labels, truth  one shape, any kind; image: the same, for explained_variation
+    tolerance      of boundary recall: mm, or as "1vox"
+
+    Returns voxels, supervoxels, regions, boundary_recall, under_segmentation,
+    under_segmentation_np, achievable_accuracy, explained_variation, compactness, contour_density.
+    """
+    call, of = begin(labels, options)
+    ours, true = Labels(of, "labels"), Labels(companion(truth, of, "truth"), "truth")
+    given = _abi.lob_partition_input(
+        POINTER(_abi.lob_volume)(ours.volume), ours.set.count, POINTER(_abi.lob_volume)(true.volume), true.set.count
+    )
+    if image is not None:
+        seen = companion(image, of, "image")
+        given.image = POINTER(_abi.lob_volume)(volume(seen))
+    length, unit = sized(tolerance, "mm")
+    chosen = _abi.lob_partition_options(length, unit == "vox", slice_axis(slices, of))
+    out = _abi.lob_partition()
+    call.run(library.lob_partition_measure, byref(out), byref(given), byref(chosen))
+    return {field[0]: getattr(out, field[0]) for field in out._fields_}
+
+
+def phantom(
+    kind: str = "abdomen", shape: tuple[int, int, int] | None = None, *, spacing: Any = None, noise: float | None = None,
+    cells: int | None = None, random_seed: int | None = None, dtype: Any = None, **options: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """A synthetic scan: (image, truth, seeds), arrays (z, y, x).
+
+    kind         "abdomen" (MRI-like; labels 1 to 8) or "cells" (1 is background)
+    shape        (z, y, x) voxels; spacing: their sizes in mm, in that order
+    noise        standard deviation in percent of the image's range
+    cells        how many
+    random_seed  another noise and other cells
+    dtype        uint8, int16 or uint16
+    """
+    call = Call(**options)
+    made: _abi.lob_phantom_options = library.lob_phantom_defaults(choice("kind", kind, ("abdomen", "cells")))
+    if shape is not None:
+        made.dims = _abi.lob_dims(*shape[::-1])
+    if spacing is not None:
+        made.spacing_mm[:] = np.broadcast_to(np.asarray(spacing, float), 3)[::-1].tolist()
+    given = {"noise": noise, "cells": cells, "random_seed": random_seed}
+    for name, value in given.items():
+        if value is not None:
+            setattr(made, name, value)
+    if dtype is not None:
+        made.type = {v: k for k, v in DTYPES.items()}.get(np.dtype(dtype), -1)
+    volumes = [_abi.lob_volume(), _abi.lob_volume(), _abi.lob_volume()]
+    call.run(library.lob_phantom, *map(byref, volumes), byref(made))
+    out = []
+    for v in volumes:
+        shape = (v.dims.nz, v.dims.ny, v.dims.nx)
+        out.append(memory(v.data, shape, DTYPES[v.type]))
+        v.data = None
+        library.lob_volume_free(byref(v))
+    return out[0], out[1], out[2]
+
+
+__all__ = ["compare", "compare_supervoxels", "contacts", "distance", "labels", "means", "nearest", "phantom", "stats"]

@@ -1,0 +1,216 @@
+"""Whole jobs: the command `lobule` on images in memory, in a process of its own.
+
+`segment` and recipes are made of the command's own steps, which read and write files. So images go
+through uncompressed files in a temporary folder, and results are the command's to the byte.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from ctypes import byref
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from . import _abi
+from ._errors import BY_EXIT_CODE, InternalError
+from ._library import HERE, check, library
+from ._volumes import DTYPES, Source, companion, memory, source, volume
+
+T = TypeVar("T")
+
+
+def program() -> str:
+    """The path of the command: $LOBULE_PROGRAM, the package's own, or what the shell finds."""
+    given = os.environ.get("LOBULE_PROGRAM")
+    own = HERE / "bin" / "lobule"
+    found = given or (str(own) if own.is_file() else shutil.which("lobule"))
+    if not found:
+        raise FileNotFoundError("the command lobule is not found: install it, or set LOBULE_PROGRAM to it")
+    return found
+
+
+def command(*words: Any) -> str:
+    """Run the command with these words, as `command("info", "scan.nii.gz")`; returns what it prints.
+
+    Raises by exit code, with its line: InputError, NoInputError, DeviceError, ...
+    """
+    process = subprocess.Popen(
+        [program(), *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        encoding="utf-8", errors="replace",
+    )  # fmt: skip
+    try:
+        printed, said = process.communicate()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = said.strip().splitlines()
+        text = lines[-1] if lines else f"lobule ended with {process.returncode}"
+        raise BY_EXIT_CODE.get(process.returncode, InternalError)(text)
+    return printed
+
+
+# ---- images as files ----
+
+
+def _is_image(value: Any) -> bool:
+    return isinstance(value, Source) or hasattr(value, "dataobj") or hasattr(value, "GetSpacing") or (
+        hasattr(value, "ndim") and value.ndim >= 2
+    )  # fmt: skip
+
+
+def _save(of: Source, path: Path) -> None:
+    if hasattr(of.image, "to_filename"):  # nibabel keeps its header
+        of.image.to_filename(path)
+        return
+    written = volume(of)
+    error = _abi.lob_error()
+    check(library.lob_write(byref(written), str(path).encode(), None, byref(error)), error)
+
+
+def _load(path: Path, like: Source) -> Any:
+    """A volume that was written, as an image of the kind of another, on the grid of the file."""
+    found, error = _abi.lob_volume(), _abi.lob_error()
+    check(library.lob_read(byref(found), str(path).encode(), None, None, byref(error)), error)
+    shape = (found.dims.nz, found.dims.ny, found.dims.nx)
+    full = shape if found.channels == 1 else (found.channels, *shape)
+    voxels = memory(found.data, full, DTYPES[found.type])
+    geometry = _abi.lob_geometry.from_buffer_copy(found.geometry)
+    found.data = None
+    library.lob_volume_free(byref(found))
+    same = shape == like.voxels.shape[1:]
+    return like.give(voxels, voxels.dtype.kind in "iu", None if same else geometry)
+
+
+def _words(options: dict[str, Any], folder: Path, like: Source | None) -> list[str]:
+    """Options as the command takes them: min_size=5 is --min-size 5, True is a flag."""
+    words = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        words.append("--" + name.replace("_", "-"))
+        if _is_image(value):
+            path = folder / f"{name}.nii"
+            _save(companion(value, like, name) if like is not None else source(value), path)
+            words.append(str(path))
+        elif value is not True:
+            many = isinstance(value, (list, tuple))
+            words.append(",".join(map(str, value)) if many else str(value))
+    return words
+
+
+def _read_report(path: Path, report: dict[str, Any] | None) -> None:
+    if report is not None and path.is_file():
+        report.update(json.loads(path.read_text(encoding="utf-8")).get("results", {}))
+
+
+class Segmented(NamedTuple):
+    """What segment(..., full=True) gives: three volumes of the scan's kind."""
+
+    labels: Any
+    strength: Any
+    uncertain: Any
+
+
+def segment(
+    image: T,
+    strokes: Any,
+    *,
+    full: bool = False,
+    report: dict[str, Any] | None = None,
+    spacing: Any = None,
+    axes: str = "zyx",
+    channel_axis: int | None = None,
+    **options: Any,
+) -> Any:
+    """Make a clean mask from brush strokes: `lobule segment`.
+
+    image    (z, y, x), any kind
+    strokes  the image's shape: lines on a few slices, a label from 1 each and one more for the
+             background around; 0 is unknown
+    full     also give the strength (float32) with which each voxel was taken, and where another
+             label could have grown almost as cheaply (uint8)
+    report   a dict that gets the results that `lobule segment --report` writes
+    options  those of `lobule segment`, with _ for -: background=3, margin="10mm", previous=labels,
+             suggest=3, device="cpu", threads=4, max_memory="4GiB", ...
+
+    Returns labels of the image's kind, the background as 0.
+    """
+    of = source(image, spacing, axes, channel_axis)
+    with tempfile.TemporaryDirectory(prefix="lobule-") as name:
+        folder = Path(name)
+        _save(of, folder / "image.nii")
+        _save(companion(strokes, of, "strokes"), folder / "strokes.nii")
+        words = _words(options, folder, of)
+        if full:
+            words += ["--strength", str(folder / "strength.nii"), "--uncertain", str(folder / "uncertain.nii")]
+        out = folder / "labels.nii"
+        told = folder / "report.json"
+        command("segment", folder / "image.nii", folder / "strokes.nii", "-o", out, "--quiet", "--report", told, *words)
+        _read_report(told, report)
+        labels = _load(out, of)
+        if not full:
+            return labels
+        return Segmented(labels, _load(folder / "strength.nii", of), _load(folder / "uncertain.nii", of))
+
+
+def _column(cells: Sequence[str]) -> np.ndarray:
+    try:
+        return np.array([float("nan") if cell in ("n/a", "") else float(cell) for cell in cells])
+    except ValueError:
+        return np.array(cells)
+
+
+def _result(path: Path, like: Source | None) -> Any:
+    """A file that a recipe wrote: a volume, a table, or its bytes."""
+    name = path.name
+    if name.endswith((".nii", ".nii.gz", ".nrrd", ".h5")) and like is not None:
+        return _load(path, like)
+    if name.endswith((".tsv", ".csv")):
+        with path.open(newline="", encoding="utf-8") as lines:
+            rows = list(csv.reader(lines, delimiter="\t" if name.endswith(".tsv") else ","))
+        columns = zip(*rows[1:]) if len(rows) > 1 else [[] for _ in rows[0]]
+        return {head: _column(cells) for head, cells in zip(rows[0], columns)}
+    if name.endswith(".json"):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return path.read_bytes()
+
+
+def run(recipe: str | os.PathLike[str], *, report: dict[str, Any] | None = None, **values: Any) -> dict[str, Any]:
+    """Run a recipe, one that comes with Lobule or a file: `lobule run`.
+
+    recipe  its name ("strokes") or path
+    values  what its {names} stand for: images of any kind, numbers, texts. `out` may be left out:
+            what the recipe writes as {out}... then comes back. Give out=None to a recipe without it
+
+    Returns a dict by what follows {out}: {".nii.gz": labels, ".tsv": a dict of arrays, ".png":
+    bytes}; volumes are of the kind of the first image that was given. With `out`, a path, files
+    are written there and the dict is empty.
+    """
+    with tempfile.TemporaryDirectory(prefix="lobule-") as name:
+        folder, words, like = Path(name), [], None
+        results = folder / "results"
+        results.mkdir()
+        given = {"out": results / "out", **values}
+        for key, value in given.items():
+            if value is None:
+                continue
+            if _is_image(value):
+                taken = companion(value, like, key) if like is not None else source(value)
+                like = like or taken
+                value = folder / f"{key}.nii"
+                _save(taken, value)
+            words.append(f"{key}={value}")
+        told = folder / "report.json"
+        command("run", recipe, *words, "--quiet", "--report", told)
+        _read_report(told, report)
+        return {path.name[len("out") :]: _result(path, like) for path in sorted(results.iterdir())}

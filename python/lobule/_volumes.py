@@ -1,0 +1,375 @@
+"""Arrays and images of other packages as volumes of the library, and results as what came in.
+
+A volume of the library has x fastest. A numpy array (z, y, x) in C order and one (x, y, z) in
+Fortran order, as nibabel gives it, are that already and are not copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import weakref
+from ctypes import byref
+from typing import Any
+
+import numpy as np
+
+from . import _abi
+from ._errors import InputError
+from ._library import check, free, library
+
+TYPES = {
+    np.dtype(name): getattr(_abi, "LOB_" + short)
+    for name, short in (
+        ("uint8", "U8"), ("int8", "I8"), ("uint16", "U16"), ("int16", "I16"), ("uint32", "U32"),
+        ("int32", "I32"), ("uint64", "U64"), ("int64", "I64"), ("float32", "F32"), ("float64", "F64"),
+    )
+}  # fmt: skip
+DTYPES = {number: dtype for dtype, number in TYPES.items()}
+LABEL_TYPES = (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32)
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+
+
+def voxel_array(array: np.ndarray) -> np.ndarray:
+    """The array in a type that the library reads: native bytes, no bool, no float16."""
+    dtype = array.dtype
+    if dtype == np.bool_:
+        return array.view(np.uint8)
+    if dtype == np.float16:
+        return array.astype(np.float32)
+    native = array.astype(dtype.newbyteorder("="), copy=False)
+    if native.dtype not in TYPES:
+        raise InputError(f"voxels of type {dtype} are not taken; whole and real numbers are")
+    return native
+
+
+def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array over memory that someone else keeps."""
+    block = (ctypes.c_char * (math.prod(shape) * np.dtype(dtype).itemsize)).from_address(address)
+    return np.ndarray(shape, dtype, buffer=block)
+
+
+def memory(address: int | None, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array over memory that the library malloc'ed, freed with the last view of it."""
+    if not address:
+        return np.empty(shape, dtype)
+    array = view(address, shape, dtype)
+    weakref.finalize(array.base, free, address)
+    return array
+
+
+def rows(address: int | None, kind: Any, count: int) -> np.ndarray:
+    """A copy of so many structures as an array with their fields."""
+    if not address or not count:
+        return np.zeros(0, np.dtype(kind))
+    return view(address, (count,), np.dtype(kind)).copy()
+
+
+# ---- kinds of images ----
+
+
+class Source:
+    """What an image is besides its voxels: a plain array, and the base of the other kinds."""
+
+    world = False  # does it say where it lies?
+
+    def __init__(self, image: Any, spacing: Any, axes: str, channel_axis: int | None):
+        if axes not in ("zyx", "xyz"):
+            raise InputError(f"axes is {axes!r}; it is 'zyx' or 'xyz'")
+        self.image, self.xyz = image, axes == "xyz"
+        self.slope, self.inter = 1.0, 0.0
+        array = np.asarray(image)
+        self.channel_axis = channel_axis
+        if channel_axis is not None:
+            array = np.moveaxis(array, channel_axis, 0)
+        self.set_array(array, channel_axis is not None)
+        given = np.ones(self.ndim) if spacing is None else np.broadcast_to(np.asarray(spacing, float), self.ndim)
+        lengths = np.ones(3)
+        lengths[: self.ndim] = given if self.xyz else given[::-1]
+        if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+            raise InputError(f"spacing is {spacing}; it is above 0 along each axis")
+        self.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*lengths))
+
+    def set_array(self, array: np.ndarray, channels: bool) -> None:
+        """Keep the voxels as (channel, z, y, x)."""
+        spatial = array.shape[1:] if channels else array.shape
+        self.ndim = len(spatial)
+        if self.ndim not in (2, 3):
+            what = "choose a frame, or name the axis of channels with channel_axis"
+            raise InputError(f"an array of {self.ndim} axes is no volume; {what}")
+        if array.size == 0:
+            raise InputError(f"an array of shape {spatial} has no voxels")
+        if not channels:
+            array = array[np.newaxis]
+        if self.xyz:
+            array = array.transpose(0, *range(array.ndim - 1, 0, -1))
+        if self.ndim == 2:
+            array = array[:, np.newaxis]
+        self.voxels = np.ascontiguousarray(voxel_array(array))
+
+    def axis(self, axis: int) -> int:
+        """The library's axis, 0 for x, of an axis of the image's array."""
+        if not -self.ndim <= axis < self.ndim:
+            raise InputError(f"axis {axis} of an image of {self.ndim} axes")
+        axis %= self.ndim
+        return axis if self.xyz else self.ndim - 1 - axis
+
+    def in_order(self, values: Any) -> list[float]:
+        """One number, or one for each axis of the array, as three along x, y, z."""
+        given = np.broadcast_to(np.asarray(values, float), self.ndim)
+        ordered = list(given if self.xyz else given[::-1])
+        return [float(v) for v in ordered] + [0.0] * (3 - self.ndim)
+
+    def as_came(self, voxels: np.ndarray) -> np.ndarray:
+        """(z, y, x) or (channel, z, y, x) in the order of the axes that came in."""
+        channels = voxels.ndim == 4
+        if self.ndim == 2:
+            voxels = voxels[:, 0] if channels else voxels[0]
+        if self.xyz:
+            voxels = voxels.transpose(*([0] if channels else []), *range(voxels.ndim - 1, int(channels) - 1, -1))
+        return np.moveaxis(voxels, 0, -1 if self.channel_axis is None else self.channel_axis) if channels else voxels
+
+    def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
+        """A result of the same kind, on the same grid or on another one."""
+        del labels, geometry
+        came = self.as_came(voxels)
+        if type(self.image).__module__.split(".")[0] == "torch":
+            return sys.modules["torch"].from_numpy(np.array(came))
+        return came
+
+
+def _affine(geometry: _abi.lob_geometry) -> np.ndarray:
+    affine = np.eye(4)
+    affine[:3] = np.ctypeslib.as_array(geometry.affine)
+    return affine
+
+
+class World(Source):
+    """An image with an affine of its own."""
+
+    world = True
+
+    def set_affine(self, affine: np.ndarray) -> None:
+        self.geometry = _abi.lob_geometry()
+        rows = np.ascontiguousarray(affine[:3], np.float64)
+        if not library.lob_geometry_of_affine(byref(self.geometry), rows.ctypes.data):
+            raise InputError(f"the image's affine does not span space: {affine.tolist()}")
+
+
+class Nibabel(World):
+    def __init__(self, image: Any):
+        self.image, self.xyz, self.channel_axis = image, True, None
+        proxy = image.dataobj
+        raw = hasattr(proxy, "get_unscaled")
+        array = np.asanyarray(proxy.get_unscaled() if raw else proxy)
+        self.slope, self.inter = (float(proxy.slope), float(proxy.inter)) if raw else (1.0, 0.0)
+        while array.ndim > 3 and array.shape[-1] == 1:
+            array = array[..., 0]
+        if array.ndim > 3:
+            raise InputError(f"an image of shape {array.shape} has several frames; choose one, as image.slicer[..., 0]")
+        self.set_array(array, False)
+        self.set_affine(np.asarray(image.affine if image.affine is not None else np.eye(4)))
+
+    def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
+        header = self.image.header.copy()
+        header.set_data_dtype(voxels.dtype)
+        if labels and hasattr(header, "set_intent"):
+            header.set_intent("label", allow_unknown=True)
+        affine = self.image.affine if geometry is None else _affine(geometry)
+        return type(self.image)(self.as_came(voxels), affine, header)
+
+
+LPS = np.array([-1.0, -1.0, 1.0])
+
+
+class SimpleItk(World):
+    def __init__(self, image: Any):
+        import SimpleITK as sitk
+
+        self.image, self.xyz, self.channel_axis = image, False, None
+        self.slope, self.inter = 1.0, 0.0
+        n = image.GetDimension()
+        array = sitk.GetArrayViewFromImage(image)
+        channels = image.GetNumberOfComponentsPerPixel() > 1
+        if n > 3:
+            raise InputError(f"an image of {n} dimensions has several frames; choose one")
+        self.set_array(np.moveaxis(array, -1, 0) if channels else array, channels)
+        affine = np.eye(4)
+        direction = np.reshape(image.GetDirection(), (n, n))
+        affine[:n, :n] = direction * np.asarray(image.GetSpacing())
+        affine[:n, 3] = image.GetOrigin()
+        affine[:3] *= LPS[:, np.newaxis]
+        self.set_affine(affine)
+
+    def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
+        import SimpleITK as sitk
+
+        came = np.ascontiguousarray(self.as_came(voxels))
+        out = sitk.GetImageFromArray(came, isVector=voxels.ndim == 4)
+        if geometry is None:
+            out.CopyInformation(self.image)
+            return out
+        n = self.ndim
+        affine = _affine(geometry)
+        affine[:3] *= LPS[:, np.newaxis]
+        spacing = np.linalg.norm(affine[:3, :3], axis=0)
+        out.SetSpacing(spacing[:n].tolist())
+        out.SetOrigin(affine[:n, 3].tolist())
+        out.SetDirection((affine[:3, :3] / spacing)[:n, :n].ravel().tolist())
+        return out
+
+
+def source(image: Any, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None) -> Source:
+    """Take an image of any kind; what is no image becomes an array."""
+    if isinstance(image, Source):
+        return image
+    nibabel = hasattr(image, "dataobj") and hasattr(image, "affine")
+    if nibabel or type(image).__module__.split(".")[0] == "SimpleITK":
+        if spacing is not None or channel_axis is not None:
+            raise InputError("spacing and channel_axis are for arrays; this image has its own")
+        return Nibabel(image) if nibabel else SimpleItk(image)
+    return Source(image, spacing, axes, channel_axis)
+
+
+def companion(other: Any, of: Source, name: str) -> Source:
+    """Another volume on the grid of an image; an array has the image's order of axes."""
+    taken = source(other, axes="xyz" if of.xyz else "zyx")
+    if taken.voxels.shape[1:] != of.voxels.shape[1:]:
+        raise InputError(
+            f"{name}: its shape is {taken.voxels.shape[1:]} and the image's {of.voxels.shape[1:]}, in the order z, y, x"
+        )
+    if not taken.world:
+        taken.geometry = of.geometry
+    elif of.world:
+        error = _abi.lob_error()
+        a, b = volume(of), volume(taken)
+        check(library.lob_same_grid(byref(a), b"image", byref(b), name.encode(), byref(error)), error)
+    return taken
+
+
+# ---- the library's structures ----
+
+
+def dims(of: Source) -> _abi.lob_dims:
+    return _abi.lob_dims(*of.voxels.shape[:0:-1])
+
+
+def volume(of: Source, voxels: np.ndarray | None = None) -> _abi.lob_volume:
+    """A lob_volume over the voxels, which must outlive it: nothing in it is to be freed."""
+    array = of.voxels if voxels is None else voxels
+    out: _abi.lob_volume = library.lob_volume_empty()
+    out.data = array.ctypes.data
+    out.type = TYPES[array.dtype]
+    out.dims = dims(of)
+    out.channels = array.shape[0] if array.ndim == 4 else 1
+    if voxels is None:
+        out.slope, out.inter = of.slope, of.inter
+    out.geometry = of.geometry
+    return out
+
+
+class Labels:
+    """Labels 0..count in memory of the library's, for the labels of an image; see lob_labels_dense."""
+
+    def __init__(self, of: Source, name: str):
+        array = of.voxels
+        if array.shape[0] != 1:
+            raise InputError(f"{name}: labels have one channel, not {array.shape[0]}")
+        self.source = of
+        self.volume = volume(of)
+        self.volume.data = libc.malloc(array.nbytes)
+        self.set = _abi.lob_label_set()
+        weakref.finalize(self, _drop, self.volume, self.set)
+        if not self.volume.data:
+            raise MemoryError(f"no memory for {name}")
+        ctypes.memmove(self.volume.data, array.ctypes.data, array.nbytes)
+        error = _abi.lob_error()
+        check(library.lob_labels_dense(byref(self.volume), byref(self.set), name.encode(), byref(error)), error)
+
+    @property
+    def dense(self) -> np.ndarray:
+        """The labels 0..count, valid as long as this object."""
+        return view(self.volume.data, self.source.voxels.shape[1:], DTYPES[self.volume.type])
+
+    @property
+    def values(self) -> np.ndarray:
+        """The labels that occur, ascending, without 0."""
+        if self.set.count == 0:
+            return np.zeros(0, np.int32)
+        return view(self.set.values, (self.set.count,), np.int32).copy()
+
+    def restore(self, dense: np.ndarray) -> np.ndarray:
+        """The labels that dense ones stand for, in the least label type that holds them."""
+        values = np.concatenate([[0], self.values])
+        return values.astype(DTYPES[library.lob_label_type(int(values[-1]))])[dense]
+
+
+def _drop(held: _abi.lob_volume, labels: _abi.lob_label_set) -> None:
+    library.lob_volume_free(byref(held))
+    library.lob_label_set_free(byref(labels))
+
+
+def mask_of(mask: Any, of: Source) -> np.ndarray | None:
+    """A mask as bytes; the caller keeps it while its address is used."""
+    if mask is None:
+        return None
+    taken = companion(mask, of, "mask").voxels
+    return np.ascontiguousarray((taken != 0).any(axis=0)).view(np.uint8)
+
+
+def address(array: np.ndarray | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
+def slice_axis(slices: int | str | None, of: Source) -> int:
+    """-1, or the library's axis across which slices lie."""
+    planes = {"sagittal": _abi.LOB_SAGITTAL, "coronal": _abi.LOB_CORONAL, "axial": _abi.LOB_AXIAL}
+    if slices is None:
+        return -1
+    if isinstance(slices, int):
+        return of.axis(slices)
+    if slices in planes:
+        return int(library.lob_anatomical_axis(byref(of.geometry), planes[slices]))
+    if slices not in ("x", "y", "z"):
+        raise InputError(f"slices is {slices!r}; it is an axis of the array, x, y, z, axial, coronal or sagittal")
+    return "xyz".index(slices)
+
+
+def spacing_of(of: Source) -> list[float]:
+    return list(of.geometry.spacing_mm)
+
+
+def sized(value: Any, unit: str) -> tuple[float, str]:
+    """A number with its unit: 8 is 8 of the usual unit, "8mm" and "12vox" name it."""
+    if isinstance(value, str):
+        text = value.strip()
+        for name, scale, of in (
+            ("mm3", 1.0, "mm"), ("um3", 1e-9, "mm"), ("ml", 1e3, "mm"), ("mm", 1.0, "mm"), ("um", 1e-3, "mm"), ("vox", 1.0, "vox"),
+        ):  # fmt: skip
+            if text.endswith(name):
+                return _number(text[: -len(name)], value) * scale, of
+        return _number(text, value), unit
+    return float(value), unit
+
+
+def _number(text: str, value: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{value!r} is no size; a size is a number, or as '8mm', '12vox', '50mm3'") from None
+
+
+def voxels_of(value: Any, of: Source) -> float:
+    """A size of a set of voxels, in voxels: a number is one of voxels, "50mm3" a volume."""
+    size, unit = sized(value, "vox")
+    return size if unit == "vox" else size / library.lob_voxel_mm3(byref(of.geometry))
+
+
+def choice(name: str, value: str, words: tuple[str, ...]) -> int:
+    """The index of a word, which is that of the library's enumeration."""
+    if value not in words:
+        raise InputError(f"{name} is {value!r}; it is one of {', '.join(words)}")
+    return words.index(value)

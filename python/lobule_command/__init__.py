@@ -1,0 +1,14 @@
+"""The console script `lobule`: the package's program takes this process's place, and nothing else
+of the package is loaded for it."""
+
+import importlib.util
+import os
+import sys
+
+
+def main() -> None:
+    package = importlib.util.find_spec("lobule")
+    if package is None or package.origin is None:
+        sys.exit("lobule: the package lobule is not installed beside this script")
+    program = os.path.join(os.path.dirname(package.origin), "bin", "lobule")
+    os.execv(program, [program, *sys.argv[1:]])

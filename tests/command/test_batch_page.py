@@ -1,0 +1,240 @@
+"""The page of a batch: what it shows of scans, and how it works in a real browser."""
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+from conftest import SHAPE, assert_one_line, contents, good, lobule, save, scan_array
+
+# A browser without a window. Debian's chromium-headless-shell is the smallest that is packaged; a full one does, too.
+BROWSER = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "chromium-browser",
+                                               "google-chrome"])), None)
+needs_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium; on Debian: apt-get install chromium-headless-shell")
+
+RECIPE = "labels {labels} -o {out}.nii.gz --drop 9\nstats {image} {out}.nii.gz --table {out}.tsv\n"
+HOSTILE = "s4 </script><img src=x onerror=alert(1)>&amp;\"'"
+
+
+def cells(liver, spleen):
+    """Labels: 2 the liver, so many voxels along x, and 3 the spleen."""
+    labels = np.zeros(SHAPE, np.uint8)
+    labels[:liver, 2:9, 2:9] = 2
+    labels[:spleen, 12:15, 2:9] = 3
+    return labels
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory):
+    """Twelve scans: of s3 the liver is a third of the others', s6 has no spleen, s8 is damaged, s4 has a hostile name."""
+    folder = tmp_path_factory.mktemp("page")
+    lines = ["scan\timage\tlabels\tout"]
+    for i in range(12):
+        save(scan_array(seed=i), folder / f"i{i}.nii.gz")
+        save(cells(5 if i == 3 else 15 + i % 2, 0 if i == 6 else 8), folder / f"l{i}.nii.gz")
+        lines.append(f"{HOSTILE if i == 4 else f's{i}'}\ti{i}.nii.gz\tl{i}.nii.gz\to{i}")
+    (folder / "i8.nii.gz").write_bytes(b"no scan")
+    (folder / "scans.tsv").write_text("\n".join(lines) + "\n")
+    (folder / "steps.recipe").write_text(RECIPE)
+    assert lobule("batch", "steps.recipe", "scans.tsv", cwd=folder).returncode == 65
+    return folder
+
+
+def page_of(folder):
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def rows_of(page):
+    return json.loads(re.search(r'id="rows">(.*?)</script>', page, re.S)[1])
+
+
+def test_order_and_what_to_look_at(batch):
+    data = rows_of(page_of(batch / "scans.batch"))
+    rows = data["rows"]
+    assert [r[0] for r in rows[:3]] == ["s8", "s3", "s6"]
+    assert [r[0] for r in rows[3:]] == ["s0", "s1", "s2", HOSTILE, "s5", "s7", "s9", "s10", "s11"]
+    assert rows[0][1:3] == ["failed", 65] and "i8.nii.gz" in rows[0][3]
+    assert len(rows[1][9]) == 1 and re.match(r"label 2 has .* ml, the median is ", rows[1][9][0])
+    assert rows[2][9] == ["label 3 is missing; 10 of 11 scans have it"]
+    assert rows[1][10] == [0] and rows[2][10] == [1]
+    assert not any(r[9] or r[10] for r in rows[3:])
+    assert data["columns"] == ["label 2, ml", "label 3, ml"]
+    for row in rows[1:]:  # volumes are those of the region tables
+        path = json.loads((batch / "scans.batch" / unquote(row[11])).read_text())["outputs"][-1]["path"]
+        table = (batch / path).read_text().splitlines()
+        ml = {line.split("\t")[0]: float(line.split("\t")[3]) for line in table[1:]}
+        assert table[0].split("\t")[3] == "volume_ml" and row[8] == [ml.get("2"), ml.get("3")]
+
+
+def test_nothing_from_outside(batch):
+    page = page_of(batch / "scans.batch")
+    assert "://" not in page and "url(" not in page and "@import" not in page
+    assert re.findall(r"<(?:link|img|iframe|object|embed)\b", page) == []
+    assert [x for x in re.findall(r"<script\b([^>]*)>", page) if "src" in x] == []
+
+
+def test_every_scan_that_was_done_has_a_picture(batch):
+    import base64
+
+    pictures = re.search(r'id="pictures">(.*?)</script>', page_of(batch / "scans.batch"), re.S)[1].split()
+    assert pictures[::2] == [str(i) for i in range(1, 12)]
+    assert all(base64.b64decode(x).startswith(b"\x89PNG") for x in pictures[1::2])
+    assert len(set(pictures[1::2])) == 11  # each shows its own scan
+
+
+def test_the_page_is_made_again_from_the_table(batch, tmp_path):
+    folder = tmp_path / "moved"
+    shutil.copytree(batch / "scans.batch", folder)
+    before = contents(folder)
+    (folder / "page.html").unlink()
+    good("batch", "--page", folder, cwd=tmp_path)
+    assert rows_of(page_of(folder)) == rows_of(page_of(batch / "scans.batch"))
+    assert page_of(folder).count("base64") == page_of(batch / "scans.batch").count("base64")
+    assert contents(folder).keys() == before.keys()
+    good("batch", "--page", folder, "--pictures", "2", "--threads", "1")
+    assert len(re.search(r'id="pictures">(.*?)</script>', page_of(folder), re.S)[1].split()) == 4
+    assert_one_line(lobule("batch", "--page", tmp_path / "none"), 66, "status.tsv")
+    assert_one_line(lobule("batch", "--page", folder, "more"), 64, "--page")
+    (folder / "regions.tsv").write_text("a\tb\n")
+    assert_one_line(lobule("batch", "--page", folder), 65, "regions.tsv")
+    (folder / "status.tsv").write_text("a\tb\n")
+    assert_one_line(lobule("batch", "--page", folder), 65, "status.tsv")
+
+
+# ---- in a browser ----
+
+HELP = """
+const $ = (selector) => document.querySelector(selector);
+const scans = () => [...document.querySelectorAll("#scans tbody tr")].map((r) => r.dataset.scan);
+const press = (title) => [...document.querySelectorAll("#scans thead button")].find((b) => b.textContent === title).click();
+"""
+
+
+def browse(page, script, tmp_path, clock="--virtual-time-budget=20000"):
+    """What a script sees and does in the page, as it comes from a file; the script fills `out`. Time does not go on
+    while something is awaited, unless the clock is another."""
+    probe = ("<script>addEventListener('load', async () => { const out = {};" + HELP + "try {" + script +
+             "} catch (e) { out.error = String(e); } const pre = document.createElement('pre'); pre.id = 'probe';"
+             "pre.textContent = JSON.stringify(out); document.body.append(pre); });</script></body>")
+    copy = tmp_path / "probe.html"
+    copy.write_text(page.replace("</body>", probe), encoding="utf-8")
+    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
+                           f"--user-data-dir={tmp_path / 'profile'}", clock, "--dump-dom",
+                           copy.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=False)
+    found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
+    assert found, done.stderr[-2000:]
+    out = json.loads(html.unescape(found[1]))
+    assert "error" not in out, out["error"]
+    return out
+
+
+@needs_browser
+def test_sort_search_and_look(batch, tmp_path):
+    out = browse(page_of(batch / "scans.batch"), """
+      out.first = scans();
+      press("label 2, ml"); out.up = scans(); out.sorted = $("#scans th[aria-sort]").textContent + $("#scans th[aria-sort]").ariaSort;
+      press("label 2, ml"); out.down = scans(); out.turned = $("#scans th[aria-sort]").ariaSort;
+      press("Scan"); out.names = scans();
+      $("#search").value = "missing"; $("#search").dispatchEvent(new Event("input")); out.found = scans();
+      out.status = $("#status").textContent;
+      $("#search").value = ""; $("#search").dispatchEvent(new Event("input"));
+      $("#which").value = "failed"; $("#which").dispatchEvent(new Event("change")); out.failed = scans();
+      out.message = $("#scans tbody .message").textContent;
+      $("#which").value = "far"; $("#which").dispatchEvent(new Event("change")); out.far = scans();
+      out.marked = [...document.querySelectorAll("#scans td.far")].map((c) => c.textContent);
+      $("#which").value = "all"; $("#which").dispatchEvent(new Event("change"));
+      const images = [...document.images];
+      images.forEach((i) => { i.loading = "eager"; });
+      await Promise.all(images.map((i) => i.decode()));
+      out.images = images.length; out.wide = images.every((i) => i.naturalWidth > 100);
+      out.alts = images.map((i) => i.alt);
+      out.foreign = document.querySelectorAll("img[src=x]").length;
+      out.headings = [...document.querySelectorAll("h1, h2")].map((h) => h.tagName);
+      out.unnamed = [...document.querySelectorAll("button, input, select, a")].filter((e) =>
+        !(e.textContent.trim() || (e.labels && e.labels.length))).length;
+      out.links = [...document.querySelectorAll("#scans a")].map((a) => a.getAttribute("href"));
+      out.lang = document.documentElement.lang; out.scopes = document.querySelectorAll("th:not([scope])").length;
+    """, tmp_path)
+    names = [f"s{i}" for i in range(12)]
+    names[4] = HOSTILE
+    assert out["first"][:3] == ["s8", "s3", "s6"] and sorted(out["first"]) == sorted(names)
+    # by volume: 5, then 15 or 16 voxels along x, of equal ones in the order of the page; n/a last, either way
+    light, heavy = ["s6", "s0", "s2", HOSTILE, "s10"], ["s1", "s5", "s7", "s9", "s11"]
+    assert out["up"] == ["s3", *light, *heavy, "s8"] and out["sorted"] == "label 2, mlascending"
+    assert out["down"] == [*heavy, *light, "s3", "s8"] and out["turned"] == "descending"
+    assert out["names"] == names
+    assert out["found"] == ["s6"] and out["status"] == "Scans 1 to 1 of 1 that fit, of 12"
+    assert out["failed"] == ["s8"] and "i8.nii.gz" in out["message"]
+    assert sorted(out["far"]) == ["s3", "s6"] and len(out["marked"]) == 2 and "missing" in out["marked"]
+    assert out["images"] == 11 and out["wide"] and out["foreign"] == 0
+    assert all(x.startswith("Three planes of s") for x in out["alts"])
+    assert out["headings"][:2] == ["H1", "H2"] and "H1" not in out["headings"][1:]
+    assert out["unnamed"] == 0 and out["scopes"] == 0 and out["lang"] == "en"
+    assert all((batch / "scans.batch" / unquote(x)).is_file() for x in out["links"])
+    assert len(out["links"]) == 12
+
+
+@needs_browser
+def test_contrast(batch, tmp_path):
+    """Text stands out from what is behind it by 4.5 to 1, as WCAG AA asks."""
+    out = browse(page_of(batch / "scans.batch"), """
+      const light = (c) => { const [r, g, b] = c.map((v) => { v /= 255; return v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+        return .2126 * r + .7152 * g + .0722 * b; };
+      const numbers = (c) => c.match(/[\\d.]+/g).map(Number);
+      const behind = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor);
+        if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+      out.least = 99; out.seen = 0;
+      for (const e of document.querySelectorAll("body *")) {
+        if (!e.checkVisibility() || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
+        const a = light(numbers(getComputedStyle(e).color).slice(0, 3)), b = light(behind(e));
+        const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+        out.seen++;
+        if (ratio < out.least) { out.least = ratio; out.worst = e.tagName + "." + e.className; }
+      }
+    """, tmp_path)
+    assert out["seen"] > 50 and out["least"] >= 4.5, out
+
+
+def long_table(folder, count):
+    """A status table and regions as batch writes them, of scans that are not there."""
+    columns = ("scan state exit_code message started total_s wait_s read_s inflate_s upload_s compute_s download_s "
+               "compress_s write_s checksum_s other_s voxels labels device memory outputs inputs key report").split()
+    folder.mkdir()
+    rows, regions = ["\t".join(columns)], ["scan\ttable\tlabel\tname\tvolume_ml"]
+    rng = np.random.default_rng(1)
+    for i, liver in enumerate(1500 * np.exp(rng.normal(0, 0.1, count))):
+        cell = dict.fromkeys(columns, "0.1") | {
+            "scan": f"sub-{i}", "state": "done", "exit_code": "0", "message": "", "started": "2026-03-01T12:00:00Z",
+            "voxels": "100", "labels": "2", "device": "cpu", "memory": "1", "outputs": "", "inputs": "",
+            "key": "0" * 64, "report": ""}
+        if i % 1000 == 500:
+            cell |= {"state": "failed", "exit_code": "65", "message": "it is damaged"}
+        else:
+            regions.append(f"sub-{i}\t2:--table\t1\tliver\t{liver:.2f}")
+            regions.append(f"sub-{i}\t2:--table\t2\tspleen\t{liver / 7:.3f}")
+        rows.append("\t".join(cell[c] for c in columns))
+    (folder / "status.tsv").write_text("\n".join(rows) + "\n")
+    (folder / "regions.tsv").write_text("\n".join(regions) + "\n")
+
+
+@needs_browser
+def test_ten_thousand_rows_open_in_three_seconds(tmp_path):
+    count = 1000 if os.environ.get("LOBULE_SANITIZED") else 10000
+    long_table(tmp_path / "log", count)
+    good("batch", "--page", tmp_path / "log")
+    out = browse(page_of(tmp_path / "log"), """
+      out.rows = scans().length; out.status = $("#status").textContent; out.first = $("#scans tbody .failed") !== null;
+      out.open = performance.now();
+      press("liver, ml"); out.sort = performance.now() - out.open;
+      out.volumes = [...document.querySelectorAll("#scans tbody tr")].map((r) => Number(r.cells[7].textContent.replace(/[,!]/g, "")));
+      $("#next").click(); out.second = $("#status").textContent;
+    """, tmp_path, clock="--timeout=60000")
+    assert out["rows"] == 100 and out["first"] and out["status"] == f"Scans 1 to 100 of {count}"
+    assert out["second"] == f"Scans 101 to 200 of {count}"
+    assert out["volumes"] == sorted(out["volumes"]) and min(out["volumes"]) > 0
+    assert out["open"] < 3000 and out["sort"] < 1000, out

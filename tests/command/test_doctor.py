@@ -1,0 +1,46 @@
+"""lobule doctor: what it finds, and that it notices a wrong result."""
+
+import json
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+from conftest import PROGRAM, ROOT, assert_one_line, good, lobule
+
+CASES = re.findall(r'\{"(\w+)", +\w+, +UINT64_C\(0x([0-9a-f]{16})\)\}', (ROOT / "tools/doctor_cases.c").read_text())
+
+
+def test_every_algorithm_is_right_here():
+    about = json.loads(good("doctor", "--json", "--device", "cpu").stdout)
+    assert about["backends"]["cpu"]["self_test"] == {name: "ok" for name, _ in CASES}
+    assert about["backends"]["cpu"]["passed"] == len(CASES) >= 16
+    assert about["version"] == good("--version").stdout.split()[1]
+    assert about["threads"] >= 1
+    assert about["memory_mib"] >= about["memory_free_mib"] > 0
+    assert {"HDF5", "zlib", "libdeflate", "libpng", "cJSON", "libcrypto"} == set(about["libraries"])
+    assert (Path(about["recipes"]) / "strokes.recipe").is_file()
+
+
+def test_results_do_not_depend_on_threads_and_text_says_the_same():
+    lines = good("doctor", "--threads", "3", "--device", "cpu").stdout.splitlines()
+    assert sum(line.split() == [name, "ok"] for line in lines for name, _ in CASES) == len(CASES)
+    assert ["threads", "3"] in [line.split() for line in lines]
+
+
+def test_a_wrong_result_is_noticed(tmp_path):
+    """A copy of the program whose expectation of one case is another."""
+    name, digits = CASES[3]
+    program = Path(PROGRAM).read_bytes()
+    known = struct.pack("<Q", int(digits, 16))
+    assert program.count(known) == 1
+    copy = tmp_path / "lobule"
+    copy.write_bytes(program.replace(known, struct.pack("<Q", 12345)))
+    copy.chmod(0o755)
+    done = subprocess.run([copy, "doctor", "--device", "cpu"], capture_output=True, encoding="utf-8", check=False)
+    assert_one_line(done, 70, "1 of", name)
+    assert f"wrong: {digits} instead of {12345:016x}" in done.stdout
+
+
+def test_a_gpu_that_is_not_there():
+    assert_one_line(lobule("doctor", "--device", "cuda:99"), 69, "cuda")

@@ -1,0 +1,534 @@
+"""The Python package: the same bytes as the command, kinds of images, errors, progress, Ctrl-C."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+import SimpleITK as sitk
+from conftest import PROGRAM, ROOT, good
+
+if os.environ.get("LOBULE_SANITIZED"):
+    pytest.skip("Python does not load a library with sanitizers", allow_module_level=True)
+LIBRARY = os.environ.get("LOBULE_LIBRARY") or str(Path(PROGRAM).parents[1] / "liblobule.so")
+WHEEL = bool(os.environ.get("LOBULE_WHEEL"))  # the package is installed, with library and program
+if not WHEEL:
+    os.environ.update(LOBULE_LIBRARY=LIBRARY, LOBULE_PROGRAM=PROGRAM)
+    sys.path.insert(0, str(ROOT / "python"))
+import lobule  # noqa: E402  found by the lines above
+
+CPU = ("--device", "cpu", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    """A small scan with strokes and truth, as files."""
+    folder = tmp_path_factory.mktemp("python")
+    good("phantom", "abdomen", "--size", "48,40,24", "--spacing", "3,3,4", "-o", folder / "scan.nii.gz",
+         "--truth", folder / "truth.nii.gz", "--seeds", folder / "seeds.nii.gz", "--quiet")  # fmt: skip
+    return folder
+
+
+def images(case):
+    return [nibabel.load(case / f"{name}.nii.gz") for name in ("scan", "seeds", "truth")]
+
+
+# command line, and the same in Python; {scan}, {seeds}, {truth} are the files
+SAME = [
+    ("growcut {scan} {seeds}", lambda s, d, t: lobule.growcut(s, d)),
+    (
+        "growcut {scan} {seeds} --rule distance --penalty 2 --neighbours 6 --max-mm 20 --range 50,inf",
+        lambda s, d, t: lobule.growcut(
+            s, d, rule="distance", penalty=2, neighbours=6, max_mm=20, range=(50, None)
+        ),
+    ),
+    ("growcut {scan} {seeds} --slices axial", lambda s, d, t: lobule.growcut(s, d, slices=2)),
+    ("growcut {scan} {seeds} --mask {truth}", lambda s, d, t: lobule.growcut(s, d, mask=t)),
+    (
+        "components {scan} --above 900 --min-size 200mm3 --order size --neighbours 18",
+        lambda s, d, t: lobule.components(s, above=900, min_size="200mm3", order="size", neighbours=18),
+    ),
+    (
+        "components {truth} --equal --largest 3 --fill-holes",
+        lambda s, d, t: lobule.components(t, equal=True, largest=3, fill_holes=True),
+    ),
+    (
+        "components {scan} --tolerance 30 --slices z --type int32",
+        lambda s, d, t: lobule.components(s, tolerance=30, slices="z", dtype="int32"),
+    ),
+    ("supervoxels {scan} --size 12mm", lambda s, d, t: lobule.slic(s, size=12)),
+    ("supervoxels {scan} --method slico --size 4vox", lambda s, d, t: lobule.slico(s, size="4vox")),
+    (
+        "supervoxels {scan} --method lsc --count 90 --ratio 0.1 --mask {truth}",
+        lambda s, d, t: lobule.lsc(s, count=90, ratio=0.1, mask=t),
+    ),
+    ("filter {scan} --gaussian 4mm", lambda s, d, t: lobule.gaussian(s, 4)),
+    (
+        "filter {scan} --median 1,0,1 --window 1%,99% --denoise auto --cast uint8",
+        lambda s, d, t: lobule.filter(s, median=(1, 0, 1), window=("1%", "99%"), denoise=True, cast="uint8"),
+    ),
+    (
+        "filter {scan} --box 7mm --scale 2,-5 --log 2vox --edge mirror --slices z",
+        lambda s, d, t: lobule.filter(s, box="7mm", scale=(2, -5), log="2vox", edge="mirror", slices=2),
+    ),
+    ("threshold {scan} --otsu 3", lambda s, d, t: lobule.threshold(s, otsu=3)),
+    ("threshold {scan} --percentile 90", lambda s, d, t: lobule.threshold(s, percentile=90)),
+    ("distance {truth} --label 2 --signed", lambda s, d, t: lobule.distance(t, label=2, kind="signed")),
+    ("distance {seeds} --max 30", lambda s, d, t: lobule.distance(d, max=30)),
+    (
+        "labels {truth} --keep 2-4,8 --largest 1 --smooth 4mm --merge 3,4=9",
+        lambda s, d, t: lobule.labels(t, keep=[2, 3, 4, 8], largest=1, smooth=4, merge={(3, 4): 9}),
+    ),
+    (
+        "labels {truth} --min-size 2ml --erode 4mm --dilate 2vox --split",
+        lambda s, d, t: lobule.labels(t, min_size="2ml", erode=4, dilate="2vox", split=True),
+    ),
+    ("maxima {scan} --height 400 --distance 15mm", lambda s, d, t: lobule.maxima(s, height=400, apart=15)),
+    ("resample {scan} --spacing 4,5,0", lambda s, d, t: lobule.resample(s, (4, 5, 0))),
+    ("resample {truth} --spacing 5,5,5 --labels", lambda s, d, t: lobule.resample(t, 5, labels=True)),
+    (
+        "segment {scan} {seeds} --passes 1 --threads 1",
+        lambda s, d, t: lobule.segment(s, d, passes=1, threads=1, device="cpu"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "call"), SAME, ids=[line for line, _ in SAME])
+def test_the_same_bytes_as_the_command(case, tmp_path, line, call):
+    words = [word.format(**{name: case / f"{name}.nii.gz" for name in ("scan", "seeds", "truth")}) for word in line.split()]
+    good(*words, "-o", tmp_path / "out.nii", *CPU)
+    wanted = nibabel.load(tmp_path / "out.nii")
+    came = images(case)
+    found = call(*came)
+    assert isinstance(found, nibabel.Nifti1Image)
+    assert found.get_data_dtype() == wanted.get_data_dtype()
+    assert np.asarray(found.dataobj).tobytes("F") == np.asarray(wanted.dataobj).tobytes("F")
+    assert np.allclose(found.affine, wanted.affine, atol=1e-4)
+
+
+def test_tables_are_the_command_s(case):
+    scan, seeds, truth = images(case)
+    files = case / "scan.nii.gz", case / "truth.nii.gz"
+    lines = good("stats", *files, "--device", "cpu").stdout.splitlines()
+    table = lobule.stats(truth, scan)
+    assert list(table) == lines[0].split("\t")
+    for row, line in enumerate(lines[1:]):
+        assert [f"{table[name][row]:.7g}" for name in table] == [f"{float(cell):.7g}" for cell in line.split("\t")]
+    rows = json.loads(good("compare", files[1], case / "seeds.nii.gz", "--json").stdout)
+    table = lobule.compare(truth, seeds)
+    rows = rows if isinstance(rows, list) else rows["labels"]
+    for name in ("label", "dice", "jaccard", "hd95_mm"):
+        assert np.allclose([row[name] for row in rows], table[name], rtol=1e-14, atol=0)
+
+
+def test_a_recipe_gives_back_what_it_writes(case, tmp_path):
+    scan, seeds, _ = images(case)
+    good("run", "strokes", f"image={case}/scan.nii.gz", f"seeds={case}/seeds.nii.gz", f"out={tmp_path}/out", *CPU)
+    found = lobule.run("strokes", image=scan, seeds=seeds)
+    assert sorted(found) == [".nii.gz", ".png", ".tsv"]
+    wanted = nibabel.load(tmp_path / "out.nii.gz")
+    assert np.array_equal(found[".nii.gz"].dataobj, wanted.dataobj)
+    assert found[".tsv"]["label"].size == np.unique(wanted.dataobj).size - 1
+
+
+# ---- kinds of images ----
+
+
+def test_every_order_in_memory_gives_the_same(case):
+    scan, seeds, _ = images(case)
+    xyz, drawn = np.asarray(scan.dataobj), np.asarray(seeds.dataobj)
+    wanted = np.asarray(lobule.growcut(scan, seeds).dataobj)
+    options = {"spacing": (3, 3, 4), "axes": "xyz"}
+    assert np.array_equal(lobule.growcut(xyz, drawn, **options), wanted)
+    assert np.array_equal(lobule.growcut(np.ascontiguousarray(xyz), drawn, **options), wanted)
+    assert np.array_equal(lobule.growcut(xyz.T, drawn.T, spacing=(4, 3, 3)), wanted.T)
+    assert np.array_equal(lobule.growcut(xyz.T.astype(">i2"), drawn.T, spacing=(4, 3, 3)), wanted.T)
+    spread = np.zeros((*xyz.T.shape[:2], 2 * xyz.shape[0]), xyz.dtype)[:, :, ::2]
+    spread[...] = xyz.T
+    assert np.array_equal(lobule.growcut(spread, drawn.T, spacing=(4, 3, 3)), wanted.T)
+    assert np.array_equal(xyz, np.asarray(scan.dataobj)), "an input was written to"
+
+
+def test_arrays_that_lie_right_are_not_copied():
+    from lobule._volumes import source
+
+    array = np.zeros((4, 5, 6), np.int16)
+    assert np.shares_memory(source(array).voxels, array)
+    assert np.shares_memory(source(array.T, axes="xyz").voxels, array)
+    assert np.shares_memory(source(array > 0).voxels, array) is False
+
+
+def test_simpleitk_in_and_out(case):
+    scan, seeds = (sitk.ReadImage(str(case / f"{name}.nii.gz")) for name in ("scan", "seeds"))
+    found = lobule.growcut(scan, seeds)
+    wanted = np.asarray(lobule.growcut(*images(case)[:2]).dataobj).T
+    assert isinstance(found, sitk.Image)
+    assert np.array_equal(sitk.GetArrayFromImage(found), wanted)
+    for about in ("GetSpacing", "GetOrigin", "GetDirection"):
+        assert getattr(found, about)() == getattr(scan, about)()
+    small = lobule.resample(scan, (8, 8, 8))
+    nifti = lobule.resample(images(case)[0], 8)
+    assert np.array_equal(sitk.GetArrayFromImage(small), np.asarray(nifti.dataobj).T)
+    corner = np.array(small.TransformIndexToPhysicalPoint((0, 0, 0))) * (-1, -1, 1)
+    assert np.allclose(corner, nifti.affine[:3, 3], atol=1e-3)
+    colour = sitk.GetImageFromArray(np.zeros((4, 5, 6, 3), np.uint8), isVector=True)
+    assert lobule.gaussian(colour, 1).GetNumberOfComponentsPerPixel() == 3
+    assert lobule.filter(colour, gray=True).GetNumberOfComponentsPerPixel() == 1
+
+
+def test_scaled_voxels_are_seen_through_their_scale(tmp_path):
+    stored = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
+    image = nibabel.Nifti1Image(stored, np.eye(4))
+    image.header.set_slope_inter(0.5, -3)
+    nibabel.save(image, tmp_path / "scaled.nii")
+    loaded = nibabel.load(tmp_path / "scaled.nii")
+    loaded_values = loaded.get_fdata()
+    assert np.array_equal(lobule.threshold(loaded, above=10).dataobj, loaded_values > 10)
+    assert np.allclose(lobule.gaussian(loaded, 1).dataobj, lobule.gaussian(loaded_values, 1, axes="xyz"), atol=1e-4)
+
+
+def test_planes_and_channels():
+    rng = np.random.default_rng(3)
+    photo = rng.integers(0, 255, (30, 40, 3), dtype=np.uint8)
+    pieces = lobule.slic(photo, count=20, channel_axis=-1)
+    assert pieces.shape == (30, 40)
+    soft = lobule.gaussian(photo, 1.5, channel_axis=-1)
+    assert soft.shape == photo.shape
+    assert soft.dtype == np.float32
+    assert np.array_equal(soft[..., 1], lobule.gaussian(photo[..., 1], 1.5))
+    assert lobule.filter(photo, gray=True, channel_axis=-1).shape == (30, 40)
+    assert lobule.filter(photo[..., :1], median=1, channel_axis=-1).shape == (30, 40, 1)
+    assert lobule.components(photo[..., 0] > 200).shape == (30, 40)
+    assert np.array_equal(lobule.components(photo[..., 0] > 200, slices=0, neighbours=4) > 0, photo[..., 0] > 200)
+
+
+# ---- errors, progress, stopping ----
+
+VOLUME = np.zeros((4, 5, 6), np.int16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "base", "call", "text"),
+    [
+        (lobule.InputError, ValueError, lambda: lobule.growcut(VOLUME, VOLUME), "seed"),
+        (lobule.InputError, ValueError, lambda: lobule.growcut(VOLUME, VOLUME[1:]), r"seeds: its shape is \(3, 5, 6\)"),
+        (lobule.InputError, ValueError, lambda: lobule.components(VOLUME, neighbours=7), "neighbours"),
+        (lobule.InputError, ValueError, lambda: lobule.components(VOLUME.astype(complex)), "complex128"),
+        (lobule.InputError, ValueError, lambda: lobule.gaussian(np.zeros((2, 3, 4, 5)), 1), "4 axes"),
+        (lobule.InputError, ValueError, lambda: lobule.gaussian(VOLUME, "2 miles"), "2 miles"),
+        (lobule.InputError, ValueError, lambda: lobule.threshold(VOLUME, spacing=-1), "spacing"),
+        (lobule.InputError, ValueError, lambda: lobule.labels(VOLUME - 1, largest=1), "labels"),
+        (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
+        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA"),
+        (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
+        (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
+        (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
+    ],
+)  # fmt: skip
+def test_errors_by_kind(kind, base, call, text):
+    with pytest.raises(kind, match=text) as failed:
+        call()
+    assert issubclass(kind, base)
+    assert "\n" not in str(failed.value)
+
+
+def test_progress_rises_to_its_end():
+    told = []
+    image = lobule.phantom("cells", shape=(24, 80, 80), cells=20, device="cpu")[0]
+    lobule.median(image, 2, progress=told.append, device="cpu")
+    assert told
+    assert told == sorted(told)
+    assert told[-1] <= 1
+
+
+def test_a_progress_that_raises_stops_the_call():
+    def stop(done):
+        raise LookupError("enough")
+
+    image = np.zeros((40, 80, 80), np.float32)
+    with pytest.raises(LookupError, match="enough"):
+        lobule.median(image, 2, progress=stop, device="cpu")
+    assert lobule.median(image, 1).max() == 0, "the next call works"
+
+
+def test_a_bar_where_tqdm_is(capsys):
+    pytest.importorskip("tqdm")
+    lobule.median(np.zeros((40, 60, 60), np.float32), 2, progress=True, device="cpu")
+    assert "%" in capsys.readouterr().err
+
+
+def test_other_threads_run_on():
+    image = np.random.default_rng(5).random((50, 120, 120))
+    counted = 0
+    working = threading.Thread(target=lobule.median, args=(image, 2), kwargs={"threads": 1, "device": "cpu"})
+    working.start()
+    while working.is_alive():
+        counted += 1
+        time.sleep(0.001)
+    assert counted > 5
+
+
+def test_ctrl_c_stops_a_call():
+    code = """
+import time, numpy, lobule
+image = numpy.random.default_rng(1).random((200, 200, 200))
+print("go", flush=True)
+start = time.time()
+try:
+    lobule.median(image, 8, device="cpu", threads=1)
+except KeyboardInterrupt:
+    print("stopped", lobule.median(image[:4], 1).shape)
+"""
+    environment = dict(os.environ)
+    if not WHEEL:
+        environment["PYTHONPATH"] = str(ROOT / "python")
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    assert child.stdout.readline() == "go\n"
+    time.sleep(0.5)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=60)
+    assert said == "stopped (4, 200, 200)\n"
+    assert time.monotonic() - start < 20
+
+
+# ---- the page of examples ----
+
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+
+
+def test_the_page_s_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    known = {}
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    assert len(blocks) > 5
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), known)
+
+
+def test_the_readme_s_example_runs(case, monkeypatch):
+    monkeypatch.chdir(case)
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From Python")[1].split("## ")[0]
+    lines = re.findall(r"^ {4}(.+)$", section, re.M)
+    assert len(lines) == 2
+    exec("\n".join(lines), known := {})
+    assert known["labels"].shape == (48, 40, 24)
+
+
+def test_the_table_of_calls(tmp_path):
+    """Each row of "Beside other packages": ours takes no more lines, runs, and says the same."""
+    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (\S+) \|$", PAGE, re.M)
+    assert len(rows) > 8
+    known = {}
+    exec(re.search(r"```setup\n(.*?)```", PAGE, re.S).group(1), known)
+    for theirs, ours, alike in rows:
+        assert ours.count(";") <= theirs.count(";")
+        found = []
+        for line in (theirs, ours):
+            scope = dict(known)
+            exec(line, scope)
+            found.append(scope["out"])
+        if alike == "same":
+            assert np.array_equal(*found), ours
+        elif alike == "close":
+            assert np.allclose(*found, rtol=1e-4, atol=1e-4), ours
+
+
+# ---- arrays on a GPU: host memory that says it is one, and the CPU in the GPU's place ----
+
+
+class Fake:
+    """An array that lies on "a GPU", as a package with DLPack and the array API has them."""
+
+    def __init__(self, array, versioned=True):
+        self.array, self.versioned, self.streams = array, versioned, []
+        self.device = "cuda:3"
+
+    def __dlpack_device__(self):
+        return (2, 3)
+
+    def __dlpack__(self, *, stream=None, **more):
+        self.streams.append(stream)
+        if not self.versioned and "max_version" in more:
+            raise TypeError("of before DLPack 1.0")
+        return self.array.__dlpack__(**more)
+
+    def __array_namespace__(self):
+        return FakeSpace
+
+    def max(self):
+        return self.array.max()
+
+
+class FakeSpace:
+    """The package of Fake."""
+
+    uint8, int16, int32, float32 = np.uint8, np.int16, np.int32, np.float32
+    made = []
+
+    @classmethod
+    def empty(cls, shape, dtype, device):
+        assert device == "cuda:3"
+        cls.made.append(Fake(np.empty(shape, dtype)))
+        return cls.made[-1]
+
+
+class Interface:
+    """An array with __cuda_array_interface__ alone, and a stream to wait for."""
+
+    def __init__(self, array, **more):
+        about = array.__array_interface__
+        self.array = array
+        self.__cuda_array_interface__ = {**about, "version": 3, "stream": 7, **more}
+
+    def __array_namespace__(self):
+        return FakeSpace
+
+    device = "cuda:3"
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Device calls that hand the addresses they were given to the CPU's functions."""
+    from lobule import _device, _library
+
+    waited = []
+    cpu = _library.backend("cpu")
+
+    class Opened:
+        functions = cpu.functions
+        context = _library._abi.lob_context(2, 0, 0x1234)
+
+    opened = []
+    monkeypatch.setattr(_library, "backend", lambda choice: opened.append(choice) or Opened)
+    library = _device.library
+    monkeypatch.setattr(library, "lob_device_stream", lambda device: 0x77)
+    monkeypatch.setattr(library, "lob_device_wait_stream", lambda device, stream, error: waited.append(stream) or 0)
+
+    def masked(given, arrays):
+        image = given._obj.image.contents
+        assert image.data is None, "device addresses are not in the volume"
+        image.data = arrays._obj.image
+        given._obj.mask = arrays._obj.mask
+
+    def growcut(arrays, stats, given, chosen, context, error):
+        masked(given, arrays)
+        given._obj.seeds.contents.data = arrays._obj.seeds
+        out = _device._abi.lob_growcut_output(arrays._obj.labels, arrays._obj.strength, arrays._obj.tie)
+        return library.lob_growcut_cpu(out, stats, given, chosen, context, error)
+
+    def supervoxels(arrays, stats, given, chosen, cache, context, error):
+        masked(given, arrays)
+        return library.lob_supervoxels_cpu(arrays._obj.labels, stats, given, chosen, context, error)
+
+    def threshold(arrays, stats, given, chosen, context, error):
+        masked(given, arrays)
+        return library.lob_threshold_cpu(arrays._obj.labels, stats, given, chosen, context, error)
+
+    def copying(name, field, size):
+        def call(arrays, out, given, chosen, context, error):
+            import ctypes
+
+            masked(given, arrays)
+            status = getattr(library, f"lob_{name}_cpu")(out, given, chosen, context, error)
+            if status == 0:
+                image = given._obj.image.contents
+                voxels = image.dims.nx * image.dims.ny * image.dims.nz
+                ctypes.memmove(getattr(arrays._obj, field), getattr(out._obj, "data" if name == "filter" else "labels"),
+                               voxels * size)
+            return status
+
+        return call
+
+    for name, function in (
+        ("growcut", growcut), ("supervoxels", supervoxels), ("threshold", threshold),
+        ("components", copying("components", "labels", 4)), ("filter", copying("filter", "out", 4)),
+    ):  # fmt: skip
+        monkeypatch.setattr(library, f"lob_{name}_cuda_arrays", function)
+    FakeSpace.made.clear()
+    return {"waited": waited, "opened": opened}
+
+
+@pytest.mark.parametrize("versioned", [True, False])
+def test_arrays_on_a_gpu_stay_there(gpu, versioned):
+    image, truth, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
+    calls = (
+        lambda take: lobule.growcut(take(image), take(seeds), spacing=9, mask=take(truth)),
+        lambda take: lobule.components(take(image), above=900, min_size="2000mm3", spacing=9, dtype="int32"),
+        lambda take: lobule.slic(take(image), size=30, spacing=9),
+        lambda take: lobule.filter(take(image), gaussian=12, spacing=(9, 9, 8)),
+        lambda take: lobule.threshold(take(image), otsu=3),
+    )
+    for call in calls:
+        taken = []
+        found = call(lambda array: taken.append(Fake(array, versioned)) or taken[-1])
+        assert found is FakeSpace.made[-1], "the result is of the image's package"
+        assert np.array_equal(found.array, call(lambda array: array))
+        for array in [*taken, found]:
+            assert array.streams[-1] == 0x77, "each array's owner waits for our stream"
+    assert set(gpu["opened"]) == {"cuda:3", "auto"}
+
+
+def test_arrays_on_a_gpu_by_their_interface(gpu):
+    image = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)[0]
+    found = lobule.threshold(Interface(image), otsu=2)
+    assert np.array_equal(found.array, lobule.threshold(image, otsu=2))
+    assert gpu["waited"] == [7], "our stream waits for its owner's"
+    with pytest.raises(lobule.InputError, match="order"):
+        lobule.threshold(Interface(image.transpose(1, 0, 2)))
+    with pytest.raises(lobule.InputError, match="shape"):
+        lobule.threshold(Interface(image), mask=Interface(image[1:].astype(np.uint8)))
+
+
+def test_a_dlpack_capsule_gives_its_memory_back(gpu):
+    image = np.zeros((4, 5, 6), np.int16)
+    image[1:3] = 7
+    before = sys.getrefcount(image)
+    lobule.threshold(Fake(image), above=3)
+    assert sys.getrefcount(image) == before
+
+
+# ---- what the package says of the library ----
+
+
+def test_the_description_is_that_of_the_headers():
+    pytest.importorskip("pycparser")
+    sys.path.insert(0, str(ROOT / "python"))
+    import make_abi
+
+    build = Path(LIBRARY).resolve().parent
+    if not (build / "include" / "lobule" / "lobule.h").is_file():
+        pytest.skip("the library does not lie in a build")
+    made = make_abi.made(build / "include")
+    assert made == (ROOT / "python" / "lobule" / "_abi.py").read_text(), (
+        "a public header changed: python3 python/make_abi.py BUILD/include python/lobule/_abi.py"
+    )
+
+
+def test_structures_have_the_compiler_s_sizes(tmp_path):
+    import ctypes
+
+    from lobule import _abi
+
+    kinds = [kind for kind in vars(_abi).values() if isinstance(kind, type) and issubclass(kind, ctypes.Structure)]
+    kinds.remove(ctypes.Structure)
+    lines = ["#include <stddef.h>", "#include <lobule/lobule.h>"]
+    for kind in kinds:
+        last = kind._fields_[-1][0]
+        lines.append(f"_Static_assert(sizeof({kind.__name__}) == {ctypes.sizeof(kind)}, \"size\");")
+        lines.append(f"_Static_assert(offsetof({kind.__name__}, {last}) == {getattr(kind, last).offset}, \"{last}\");")
+    source = tmp_path / "sizes.c"
+    source.write_text("\n".join(lines))
+    include = Path(LIBRARY).resolve().parent / "include"
+    if not include.is_dir():
+        pytest.skip("the library does not lie in a build")
+    subprocess.run(["cc", "-fsyntax-only", f"-I{include}", str(source)], check=True)
+    assert len(kinds) > 50

@@ -1,0 +1,36 @@
+/* The self-test of lobule doctor: every algorithm on a small phantom, against known results. */
+#ifndef LOB_DOCTOR_CASES_H
+#define LOB_DOCTOR_CASES_H
+
+#include "kernels/backends.h"
+#include "volumes/volume.h"
+
+/* The small abdomen that all cases work on. */
+typedef struct {
+    lob_volume image, truth, seeds;
+    const lob_backend *backend;
+    const lob_context *context;
+} lob_doctor_patient;
+
+/* Run one algorithm and mix its results into the hash. */
+typedef lob_status lob_doctor_run(uint64_t *hash, const lob_doctor_patient *p, lob_error *error);
+
+typedef struct {
+    const char *name;
+    lob_doctor_run *run;
+    uint64_t hash; /* of the results, on every machine and backend */
+} lob_doctor_case;
+
+/* All cases; the last one's name is NULL. */
+extern const lob_doctor_case lob_doctor_cases[];
+
+/* Make the phantom. Returns what lob_phantom does; free it with lob_doctor_patient_free. */
+lob_status lob_doctor_patient_make(lob_doctor_patient *p, const lob_context *context,
+                                   lob_error *error);
+void lob_doctor_patient_free(lob_doctor_patient *p);
+
+/* Run a case; *found is its hash, 0 where it failed. */
+lob_status lob_doctor_try(uint64_t *found, const lob_doctor_case *one, const lob_doctor_patient *p,
+                          lob_error *error);
+
+#endif
