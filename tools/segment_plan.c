@@ -2,8 +2,7 @@
 #include "tools/segment_plan.h"
 
 #include "kernels/appearance/appearance.h"
-#include "kernels/appearance/strokes.h"
-
+#include "tools/seeds_input.h"
 #include "volumes/crop.h"
 
 #include <math.h>
@@ -39,25 +38,12 @@ lob_segment_choices lob_segment_defaults(void)
 
 /* ---- choosing ---- */
 
-static lob_status choose_background(lob_session *s, lob_segment_plan *plan,
-                                    const lob_strokes *strokes, const lob_label_set *labels,
-                                    const char *seeds_path)
-{
-    plan->background = plan->choices.background;
-    if (plan->background == 0)
-        plan->background = labels->values[lob_strokes_background(strokes) - 1];
-    for (int32_t i = 0; i < labels->count; i++)
-        if (labels->values[i] == plan->background) return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG, "--background %d: %s has no stroke of this label",
-                    plan->background, seeds_path);
-}
-
-/* Voxels of the box around all strokes, with its margin. */
-static double box_voxels(const lob_segment_plan *plan, const lob_volume *image,
-                         const lob_volume *seeds)
+/* Voxels of the box around all strokes, with its margin; is it a slice? */
+static double measure_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds)
 {
     lob_box box;
     double voxels = 1;
+    plan->flat = false;
     if (!lob_box_of(&box, seeds)) return 0;
     for (int a = 0; a < 3; a++) {
         const lob_size *const margin = &plan->choices.margin;
@@ -67,6 +53,7 @@ static double box_voxels(const lob_segment_plan *plan, const lob_volume *image,
         const double end =
             fmin((double)lob_side(image->dims, a), (double)(box.first[a] + box.size[a]) + wide);
         voxels *= end - first;
+        plan->flat = plan->flat || end - first <= 1;
     }
     return voxels;
 }
@@ -142,11 +129,15 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
     bool outlines = false;
     lob_status st = lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims,
                                       labels->count, s->context.threads, &s->error);
-    if (st == LOB_OK) st = choose_background(s, plan, &strokes, labels, seeds_path);
+    int32_t background = 1;
+    if (st == LOB_OK)
+        st = lob_seeds_background(s, &background, &strokes, labels, seeds_path,
+                                  plan->choices.background);
+    plan->background = labels->values[background > 0 ? background - 1 : 0];
     if (st == LOB_OK) st = find_outlines(s, &outlines, plan, &strokes, labels, seeds_path);
     lob_strokes_free(&strokes);
     plan->passes = plan->choices.passes > 0 ? plan->choices.passes : outlines ? 2 : 1;
-    choose_grid(plan, image, box_voxels(plan, image, seeds));
+    choose_grid(plan, image, measure_box(plan, image, seeds));
     if (st == LOB_OK && plan->slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "

@@ -42,6 +42,7 @@ typedef struct {
     int passes;      /* 1 where no slice has strokes of a label and of others: there is no outline
                         that could guide a second growth */
     int64_t slices;  /* with strokes, across the axis of the fewest; 0 in 2D */
+    bool flat;       /* the box around all strokes, with its margin, is a slice */
     bool median[3];  /* the axes that the median goes along */
     double least_mm; /* the least spacing */
     int factor[3];   /* voxels of the box along each axis to one of the first growth's grid */
@@ -56,7 +57,7 @@ typedef struct {
  *   seeds   in      dense labels on the image's grid
  *   labels  in      of the seeds, at least 2
  *
- * Returns LOB_OK, or LOB_EARG where the background given is none of the labels.
+ * Returns LOB_OK, LOB_EDATA where the background given is none of the labels, or LOB_ENOMEM.
  */
 lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_volume *image,
                               const lob_volume *seeds, const lob_label_set *labels,

@@ -415,7 +415,7 @@ def test_no_correction_changes_nothing(copy):
         (65, "no strokes", lambda s: s * 0, ()),
         (65, "whole number", lambda s: s + 0.5 * (s > 0), ()),
         (65, "are IMAGE and SEEDS swapped", lambda s: np.arange(s.size).reshape(s.shape).astype(np.int32), ()),
-        (64, "--background 2", lambda s: s, ("--background", "2")),
+        (65, "label 2", lambda s: s, ("--background", "2")),
         (64, "--reach", lambda s: s, ("--reach", "9mm")),
         (64, "passes", lambda s: s, ("--passes", "3")),
         (64, ".png", lambda s: s, ("--sheet", "sheet.jpg")),
