@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -124,24 +125,77 @@ bool lob_same_file(const char *a, const char *b)
     return same;
 }
 
-/* A name in path's folder that nobody will look for, malloc'ed:
- * ".labels.nii.gz.0123456789abcdef.tmp" */
-static char *hidden_name(const char *path)
+/* ---- temporary names ---- */
+
+/*
+ * A file that is being written has no name (open_unnamed) or, where the file system has no such
+ * files, one of a few: ".labels.nii.gz.0.tmp", "...1.tmp", and is locked. A killed process leaves
+ * it behind; the next one to need a name removes what nobody locks and nobody has written to for an
+ * hour, so that such files do not pile up. The hour is for file systems whose locks do not reach
+ * other machines.
+ */
+enum { TEMPORARY_NAMES = 16, STALE_S = 3600 };
+
+/* malloc'ed; beyond TEMPORARY_NAMES of them a random one. */
+static char *hidden_name(const char *path, int number)
 {
-    uint64_t random = 0;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
+    char *folder = folder_of(path), *hidden = NULL;
+    unsigned long long code = (unsigned)number;
+    if (!folder) return NULL;
+    if (number >= TEMPORARY_NAMES &&
+        getrandom(&code, sizeof code, GRND_NONBLOCK) != (ssize_t)sizeof code) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        random = (uint64_t)now.tv_nsec * 1000003u ^ (uint64_t)getpid();
+        code = (unsigned long long)now.tv_nsec * 1000003u ^ (unsigned long long)getpid();
     }
-    char *folder = folder_of(path), *hidden = NULL;
-    if (!folder) return NULL;
-    /* a name may have 255 bytes; the dot, the digits and ".tmp" take 22 */
-    if (asprintf(&hidden, "%s/.%.200s.%016llx.tmp", folder, name_of(path),
-                 (unsigned long long)random) < 0)
-        hidden = NULL;
+    /* a name may have 255 bytes; the dots, the digits and "tmp" take at most 22 */
+    if (asprintf(&hidden, "%s/.%.200s.%llx.tmp", folder, name_of(path), code) < 0) hidden = NULL;
     free(folder);
     return hidden;
+}
+
+static bool is_same_inode(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Remove a temporary file that a process has left behind; false when it may be in use. */
+static bool remove_stale(const char *name)
+{
+    struct stat file, named;
+    const int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) return false;
+    const bool stale = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &file) == 0 &&
+                       S_ISREG(file.st_mode) && time(NULL) - file.st_mtime > STALE_S &&
+                       lstat(name, &named) == 0 && is_same_inode(&file, &named);
+    const bool removed = stale && unlink(name) == 0;
+    close(fd);
+    return removed;
+}
+
+/*
+ * Make a file under a temporary name that is free.
+ *
+ *   make  in  0, or -1 and errno; EEXIST when the name is taken
+ *
+ * Returns the name, malloc'ed, or NULL and errno.
+ */
+static char *make_hidden(lob_output *out, int (*make)(lob_output *out, const char *name))
+{
+    for (int number = 0; number < 2 * TEMPORARY_NAMES; number++) {
+        char *const name = hidden_name(out->path, number);
+        if (!name) {
+            errno = ENOMEM;
+            return NULL;
+        }
+        if (make(out, name) == 0) return name;
+        const int why = errno;
+        if (why == EEXIST && remove_stale(name) && make(out, name) == 0) return name;
+        free(name);
+        errno = why;
+        if (why != EEXIST) return NULL;
+    }
+    return NULL;
 }
 
 lob_status lob_output_check(const char *path, bool force, lob_error *error)
@@ -204,23 +258,10 @@ static int open_unnamed(lob_output *out)
     return -1;
 }
 
-static int open_hidden(lob_output *out)
+static int create(lob_output *out, const char *name)
 {
-    for (int attempt = 0; attempt < 16; attempt++) {
-        out->temporary = hidden_name(out->path);
-        if (!out->temporary) {
-            errno = ENOMEM;
-            return -1;
-        }
-        const int fd = open(out->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0) return fd;
-        const int why = errno;
-        free(out->temporary);
-        out->temporary = NULL;
-        errno = why;
-        if (why != EEXIST) break;
-    }
-    return -1;
+    out->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return out->fd >= 0 ? 0 : -1;
 }
 
 lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_error *error)
@@ -234,8 +275,11 @@ lob_status lob_output_begin(lob_output *out, const char *path, bool force, lob_e
 
     out->fd = open_unnamed(out);
     out->unnamed = out->fd >= 0;
-    if (out->fd < 0) out->fd = open_hidden(out);
-    if (out->fd >= 0) return LOB_OK;
+    if (out->fd < 0) out->temporary = make_hidden(out, create);
+    if (out->fd >= 0) {
+        flock(out->fd, LOCK_EX | LOCK_NB); /* where there are no locks, names are not used again */
+        return LOB_OK;
+    }
     const int why = errno;
     lob_output_abort(out);
     return lob_fail(error, why == ENOMEM ? LOB_ENOMEM : LOB_ECREATE, "%s: cannot be created: %s",
@@ -294,7 +338,7 @@ lob_status lob_output_flush(lob_output *out, lob_error *error)
 }
 
 /* Give the file behind fd this name, which must be free; 0, or -1 and errno. */
-static int link_unnamed(const lob_output *out, const char *name)
+static int link_unnamed(lob_output *out, const char *name)
 {
     return linkat(AT_FDCWD, out->temporary, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 }
@@ -319,15 +363,10 @@ static int place(lob_output *out)
                           : rename_to_new(out->temporary, out->path);
     if (link_unnamed(out, out->path) == 0) return 0;
     if (errno != EEXIST || !out->force) return -1;
-    char *hidden = hidden_name(out->path);
-    if (!hidden) return errno = ENOMEM, -1;
-    int failed = link_unnamed(out, hidden);
-    if (!failed && (failed = rename(hidden, out->path)) != 0) {
-        const int why = errno;
-        unlink(hidden);
-        errno = why;
-    }
-    const int why = errno;
+    char *const hidden = make_hidden(out, link_unnamed);
+    if (!hidden) return -1;
+    const int failed = rename(hidden, out->path), why = errno;
+    if (failed) unlink(hidden);
     free(hidden);
     errno = why;
     return failed;
@@ -353,10 +392,18 @@ static void release(lob_output *out)
     *out = (lob_output){.fd = -1};
 }
 
+/* Is the file under the temporary name the one that was written? */
+static bool is_ours(const lob_output *out)
+{
+    struct stat file, named;
+    return fstat(out->fd, &file) == 0 && lstat(out->temporary, &named) == 0 &&
+           is_same_inode(&file, &named);
+}
+
 void lob_output_abort(lob_output *out)
 {
     if (!out->path) return;
-    if (out->temporary && !out->unnamed) unlink(out->temporary);
+    if (out->temporary && !out->unnamed && (out->fd < 0 || is_ours(out))) unlink(out->temporary);
     release(out);
 }
 
@@ -370,10 +417,12 @@ static lob_status refuse_newcomer(const char *path, lob_error *error)
 static lob_status finish(lob_output *out, lob_error *error)
 {
     lob_status st = LOB_OK;
+    if (!out->unnamed && !is_ours(out))
+        st = lob_fail(error, LOB_EIO, "%s: write failed: its temporary file is gone", out->path);
     if (!out->unnamed) {
         const int failed = close(out->fd); /* network file systems tell of a full disk here */
         out->fd = -1;
-        if (failed && errno != EINTR)
+        if (st == LOB_OK && failed && errno != EINTR)
             st = lob_fail(error, LOB_EIO, "%s: write failed: %s", out->path, ERRNO_TEXT(errno));
     }
     if (st == LOB_OK && place(out) != 0)

@@ -36,7 +36,10 @@ void lob_input_close(lob_input *in);
 
 /*
  * An output that is being written. Bytes go to fd, a new file in the folder of path; under path
- * nothing changes until lob_output_commit.
+ * nothing changes until lob_output_commit. The file has no name there, so that the system removes
+ * it when the process is killed; where the file system has no such files it is hidden, as
+ * ".labels.nii.gz.0.tmp", and what a killed process has left behind is removed when the same output
+ * is next written, an hour later or more.
  */
 typedef struct {
     int fd;

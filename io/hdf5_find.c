@@ -37,6 +37,17 @@ static const char *link_kind(H5L_type_t type)
     return type == H5L_TYPE_SOFT ? "a soft link" : "a link to another file";
 }
 
+/* Newer releases can write what older ones cannot read, where they are told to. */
+lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lob_error *error)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return lob_fail(error, LOB_EDATA,
+                    "%s: damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
+                    "%u.%u.%u reads, as h5py's libver='latest' writes it",
+                    where->path, path, major, minor, release);
+}
+
 /* One step down from a group; -1 with a message when there is no such step, or it leaves the file.
  */
 static hid_t step(hid_t group, const char *name, const lob_location *where, lob_error *error)
@@ -57,8 +68,7 @@ static hid_t step(hid_t group, const char *name, const lob_location *where, lob_
         return -1;
     }
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0)
-        lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: cannot open %s", where->path, name);
+    if (object < 0) lob_hdf5_fail_to_open(name, where, error);
     return object;
 }
 
@@ -199,7 +209,10 @@ static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void 
     const size_t parent = strlen(w->path);
     if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= MAX_DEPTH) return 0;
     const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
-    if (object < 0) return 0;
+    if (object < 0) {
+        if (!f->closed[0]) snprintf(f->closed, sizeof f->closed, "%s/%.255s", w->path, name);
+        return 0;
+    }
 
     H5O_info_t info;
     bool fresh = H5Oget_info(object, &info) >= 0 && w->objects < MAX_OBJECTS;

@@ -99,15 +99,20 @@ static image_header *read_headers(const char *path, int64_t n, const lob_hdf5_re
     return NULL;
 }
 
+static bool same_three(const float a[3], const float b[3])
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2];
+}
+
 /* Do all images lie in the same directions, the i-th at i times a step from the first? */
 static bool lie_evenly(const image_header *h, int64_t n, const double step[3])
 {
     const double length = sqrt(step[0] * step[0] + step[1] * step[1] + step[2] * step[2]);
     const double tolerance = 1e-3 * length + 1e-4; /* positions are float32, in mm */
     for (int64_t i = 1; i < n; i++) {
-        if (memcmp(h[i].direction, h[0].direction, sizeof h->direction) != 0 ||
-            memcmp(h[i].view, h[0].view, sizeof h->view) != 0)
-            return false;
+        bool same = same_three(h[i].view, h[0].view);
+        for (int a = 0; a < 3; a++) same = same && same_three(h[i].direction[a], h[0].direction[a]);
+        if (!same) return false;
         for (int r = 0; r < 3; r++)
             if (!(fabs(h[i].position[r] - h[0].position[r] - (double)i * step[r]) <= tolerance))
                 return false;

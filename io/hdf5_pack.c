@@ -15,7 +15,7 @@ static bool fits_float(const lob_volume *v)
 {
     const lob_type_info *type = lob_type_of(v->type);
     if (!type->is_integer || type->bytes > 2) return false;
-    for (double stored = type->lowest; stored <= type->highest; stored++) {
+    for (int stored = (int)type->lowest; stored <= (int)type->highest; stored++) {
         const double value = v->slope * stored + v->inter;
         if ((double)(float)value != value) return false;
     }

@@ -106,6 +106,9 @@ hid_t lob_hdf5_access(const lob_hdf5_storage *storage);
 /* Does the group hold an object of this name through a hard link? */
 bool lob_hdf5_has(hid_t group, const char *name);
 
+/* The error for an object that HDF5 cannot open. */
+lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lob_error *error);
+
 /* Follow a path of hard links from the root; negative, without a message, when there is none. */
 hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path);
 
@@ -123,6 +126,7 @@ typedef struct {
     int found;                            /* all of them */
     lob_data_set sets[LOB_HDF5_MAX_SETS]; /* the first of them */
     int solid, first_solid;               /* data sets of three dimensions or more */
+    char closed[LOB_HDF5_PATH + 256];     /* the first that cannot be opened; "": all can */
 } lob_hdf5_found;
 
 /* Is this a data set of numbers, with 2 to 5 dimensions? */
@@ -147,10 +151,10 @@ bool lob_hdf5_parent(char parent[LOB_HDF5_PATH], const char *path, const char *l
 /* hdf5_values.c: what is small. */
 
 /* Numbers of a data set, at most max of them; -1 when it holds none, or more. */
-int lob_hdf5_numbers(double *values, int max, hid_t set);
+int lob_hdf5_numbers(double *out, int max, hid_t set);
 
 /* The same of an attribute. */
-int lob_hdf5_attribute(double *values, int max, hid_t object, const char *name);
+int lob_hdf5_attribute(double *out, int max, hid_t object, const char *name);
 
 /*
  * Text of an attribute of at most 64 KiB, malloc'ed; NULL when there is none. Several strings are

@@ -35,6 +35,8 @@ static lob_status plain_find(char path[LOB_HDF5_PATH], const char *asked,
         return lob_fail(in->error, LOB_EDATA, "%s: is neither a data set nor a group",
                         in->where->path);
     const lob_hdf5_found *w = lob_hdf5_collect(in, asked, lob_hdf5_is_volume);
+    if (w->found == 0 && w->closed[0])
+        return lob_hdf5_fail_to_open(w->closed, in->where, in->error);
     if (w->found == 0)
         return lob_fail(
             in->error, LOB_EDATA,

@@ -14,7 +14,7 @@
  *
  * More fields change in two cases. A volume with a side above 32767, which NIfTI-1 cannot hold, is
  * written as NIfTI-2. A volume on another grid than the header's (other dims or another affine)
- * gets qform, sform, pixdim and units from its own geometry.
+ * changes those of LOB_NIFTI_GRID_FIELDS besides. docs/headers.md has all of it as one table.
  *
  * The writer uses this list, and the tests read it: one name in parentheses, then the value.
  */
@@ -54,5 +54,26 @@
     X(intent_code, "1007 (vector) or 0 where the number of channels changed")                \
     X(intent_name, "empty likewise")                                                         \
     X(magic, "single file or .hdr/.img pair, as the output's name says")
+
+/* What a volume on another grid than its header's changes besides: the place is the volume's own.
+ */
+#define LOB_NIFTI_GRID_FIELDS(X)                                       \
+    X(pixdim, "the grid's spacing; the time step of a series; else 1") \
+    X(xyzt_units, "mm, and seconds where a series has a time step")    \
+    X(qform_code, "1")                                                 \
+    X(sform_code, "1")                                                 \
+    X(quatern_b, "of the grid's axes")                                 \
+    X(quatern_c, "likewise")                                           \
+    X(quatern_d, "likewise")                                           \
+    X(qoffset_x, "the grid's first voxel")                             \
+    X(qoffset_y, "likewise")                                           \
+    X(qoffset_z, "likewise")                                           \
+    X(srow_x, "the grid's affine")                                     \
+    X(srow_y, "likewise")                                              \
+    X(srow_z, "likewise")                                              \
+    X(slice_code, "0: slices are others than those that were scanned") \
+    X(slice_end, "0")                                                  \
+    X(slice_start, "0")                                                \
+    X(slice_duration, "0")
 
 #endif

@@ -11,16 +11,8 @@
 #define FIELD(name, why) LOB_NIFTI_##name,
 static const lob_nifti_field label_fields[] = {LOB_NIFTI_LABEL_FIELDS(FIELD)};
 static const lob_nifti_field data_fields[] = {LOB_NIFTI_DATA_FIELDS(FIELD)};
+static const lob_nifti_field grid_fields[] = {LOB_NIFTI_GRID_FIELDS(FIELD)};
 #undef FIELD
-
-/* What a volume on another grid than its header's changes besides. */
-static const lob_nifti_field grid_fields[] = {
-    LOB_NIFTI_pixdim,         LOB_NIFTI_xyzt_units, LOB_NIFTI_qform_code, LOB_NIFTI_sform_code,
-    LOB_NIFTI_quatern_b,      LOB_NIFTI_quatern_c,  LOB_NIFTI_quatern_d,  LOB_NIFTI_qoffset_x,
-    LOB_NIFTI_qoffset_y,      LOB_NIFTI_qoffset_z,  LOB_NIFTI_srow_x,     LOB_NIFTI_srow_y,
-    LOB_NIFTI_srow_z,         LOB_NIFTI_slice_code, LOB_NIFTI_slice_end,  LOB_NIFTI_slice_start,
-    LOB_NIFTI_slice_duration,
-};
 
 enum { NIFTI1_SIDE = INT16_MAX };
 

@@ -11,11 +11,11 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-lob_status lob_text_begin(lob_text *text, const char *bytes, size_t size, const char *name,
+lob_status lob_rows_begin(lob_rows *text, const char *bytes, size_t size, const char *name,
                           lob_error *error)
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
-    *text = (lob_text){.name = name, .error = error};
+    *text = (lob_rows){.name = name, .error = error};
     if (size > 0 && memchr(bytes, 0, size))
         return lob_fail(error, LOB_EDATA, "%s: is no text: it holds a byte 0", name);
     text->copy = calloc(size + 1, 1);
@@ -27,7 +27,7 @@ lob_status lob_text_begin(lob_text *text, const char *bytes, size_t size, const 
     return LOB_OK;
 }
 
-char *lob_text_line(lob_text *text)
+char *lob_rows_next(lob_rows *text)
 {
     char *const line = text->rest;
     if (!line || *line == '\0') return NULL;
@@ -40,16 +40,16 @@ char *lob_text_line(lob_text *text)
     return line;
 }
 
-lob_status lob_text_bad(const lob_text *text, const char *what)
+lob_status lob_rows_bad(const lob_rows *text, const char *what)
 {
     return lob_fail(text->error, LOB_EDATA, "%s: line %lld %s", text->name, (long long)text->line,
                     what);
 }
 
-void lob_text_end(lob_text *text)
+void lob_rows_end(lob_rows *text)
 {
     free(text->copy);
-    *text = (lob_text){0};
+    *text = (lob_rows){0};
 }
 
 void lob_fields_cut_at_blanks(lob_fields *fields, char *line)

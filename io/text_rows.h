@@ -2,10 +2,10 @@
  * Text files that people and other programs write: lines, and fields in them. A reader has a copy
  * of the text and cuts it apart in place.
  *
- *     lob_text t;
- *     LOB_TRY(lob_text_begin(&t, bytes, size, name, error));
- *     for (char *line; (line = lob_text_line(&t));) ...
- *     lob_text_end(&t);
+ *     lob_rows t;
+ *     LOB_TRY(lob_rows_begin(&t, bytes, size, name, error));
+ *     for (char *line; (line = lob_rows_next(&t));) ...
+ *     lob_rows_end(&t);
  */
 #ifndef LOB_TEXT_ROWS_H
 #define LOB_TEXT_ROWS_H
@@ -23,7 +23,7 @@ typedef struct {
     char *copy, *rest;
     int64_t line; /* number of the last line given, from 1 */
     lob_error *error;
-} lob_text;
+} lob_rows;
 
 /*
  * Begin to read a text; the mark of its byte order, which spreadsheets put first, is left out.
@@ -33,17 +33,17 @@ typedef struct {
  *
  * Returns LOB_OK, LOB_EDATA (a byte 0) or LOB_ENOMEM; on failure there is nothing to end.
  */
-lob_status lob_text_begin(lob_text *text, const char *bytes, size_t size, const char *name,
+lob_status lob_rows_begin(lob_rows *text, const char *bytes, size_t size, const char *name,
                           lob_error *error);
 
 /* The next line without its end and the blanks before it; NULL after the last. It may be changed,
- * and stays until lob_text_end. */
-char *lob_text_line(lob_text *text);
+ * and stays until lob_rows_end. */
+char *lob_rows_next(lob_rows *text);
 
 /* "NAME: line N WHAT". Returns LOB_EDATA. */
-lob_status lob_text_bad(const lob_text *text, const char *what);
+lob_status lob_rows_bad(const lob_rows *text, const char *what);
 
-void lob_text_end(lob_text *text);
+void lob_rows_end(lob_rows *text);
 
 enum { LOB_FIELDS = 64 };
 

@@ -2,6 +2,9 @@
 # Build the wheel in a root of an older Debian, so that machines with an older C library take it:
 # the tag is that of the release (bullseye: manylinux_2_31). Then test it here too.
 # usage: old_wheel.sh [RELEASE]   (default: bullseye). As root, or where mmdebstrap works as a user.
+#
+#   LOBULE_SOURCE_RELEASE=NAME   see libraries.sh (default: bookworm)
+#   LOBULE_MIRROR=URI   where its packages come from (default: what mmdebstrap takes for it)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 release=${1:-bullseye}
@@ -20,15 +23,16 @@ python3 -m venv /tools && /tools/bin/pip install -q --upgrade pip && /tools/bin/
 PATH=/tools/bin:$PATH packaging/wheel.sh
 BUILD
 # shellcheck disable=SC2016  # mmdebstrap fills in the folder
-build='chroot "$1" env HOME=/root sh /root/build.sh'
-certificates=/etc/ssl/certs/ca-certificates.crt
+build='chroot "$1" env HOME=/root LOBULE_SOURCE_RELEASE="${LOBULE_SOURCE_RELEASE:-bookworm}" sh /root/build.sh'
+bundle=/etc/ssl/certs/ca-certificates.crt certificates=()
+[ ! -f $bundle ] || certificates=("--customize-hook=upload $bundle $bundle")
 mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
     --include="$packages,python3-venv,python3-dev,git,ca-certificates" \
     --customize-hook="copy-in $out/source.tar.gz $out/build.sh /root" \
-    --customize-hook="[ ! -f $certificates ] || upload $certificates $certificates" \
+    "${certificates[@]}" \
     --customize-hook="$build" \
     --customize-hook="sync-out /build/build/wheel $out" \
-    "$release" /dev/null
+    "$release" /dev/null ${LOBULE_MIRROR:+"$LOBULE_MIRROR"}
 wheel=$(echo "$out"/lobule-*.whl)
 python3 -m venv "$out/env"
 "$out/env/bin/pip" install -q "$wheel"

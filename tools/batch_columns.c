@@ -96,24 +96,28 @@ static lob_status take_all(lob_columns *out, char *text, lob_error *error)
     return lob_fail(error, LOB_EDATA, "%s: has no line behind the names of columns", out->source);
 }
 
+lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
+                             lob_error *error)
+{
+    *out = (lob_columns){.source = path};
+    if (size > 0 && memchr(bytes, 0, size))
+        return lob_fail(error, LOB_EDATA, "%s: is no text; a manifest is a TSV", path);
+    char *const text = calloc(size + 1, 1);
+    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    if (size > 0) memcpy(text, bytes, size);
+    const lob_status st = take_all(out, text, error);
+    free(text);
+    if (st != LOB_OK) lob_columns_free(out);
+    return st;
+}
+
 lob_status lob_columns_read(lob_columns *out, const char *path, lob_error *error)
 {
     lob_input file;
     *out = (lob_columns){.source = path};
     LOB_TRY(lob_input_open(&file, path, error));
-    char *const text = malloc(file.size + 1);
-    lob_status st = LOB_OK;
-    if (!text) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    if (st == LOB_OK && memchr(file.bytes, '\0', file.size))
-        st = lob_fail(error, LOB_EDATA, "%s: is no text; a manifest is a TSV", path);
-    if (st == LOB_OK) {
-        memcpy(text, file.bytes, file.size);
-        text[file.size] = '\0';
-        st = take_all(out, text, error);
-    }
-    free(text);
+    const lob_status st = lob_columns_parse(out, (const char *)file.bytes, file.size, path, error);
     lob_input_close(&file);
-    if (st != LOB_OK) lob_columns_free(out);
     return st;
 }
 

@@ -230,7 +230,7 @@ static int put_pictures(page *p)
     p->text.failed = p->text.failed || !scans || !pictures || !number;
     for (int64_t k = 0; !p->text.failed && k < p->table->count && count < most; k++) {
         const lob_batch_row *const row = &p->table->rows[p->order[k]];
-        if (is_failure(row)) continue;
+        if (is_failure(row) || !lob_batch_image_of(row) || !lob_batch_labels_of(row)) continue;
         scans[count] = scan_of(p, row);
         number[count++] = k;
     }

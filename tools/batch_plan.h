@@ -37,6 +37,10 @@ typedef struct {
  * is empty. */
 lob_status lob_columns_read(lob_columns *out, const char *path, lob_error *error);
 
+/* The same of the bytes of a manifest. path is its name, and must stay. */
+lob_status lob_columns_parse(lob_columns *out, const char *bytes, size_t size, const char *path,
+                             lob_error *error);
+
 /* Find images by a pattern with * ? [ and **, which stands for any folders. Returns LOB_OK,
  * LOB_ENOINPUT (there is none) or LOB_ENOMEM; on failure out is empty. */
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error);

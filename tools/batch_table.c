@@ -149,7 +149,8 @@ static char *text_of(char *cell)
 
 static void put_digest(char to[LOB_SHA256_TEXT], const char *cell)
 {
-    if (strlen(cell) == LOB_SHA256_TEXT - 1)
+    if (strlen(cell) == LOB_SHA256_TEXT - 1 &&
+        strspn(cell, "0123456789abcdef") == LOB_SHA256_TEXT - 1)
         memcpy(to, cell, LOB_SHA256_TEXT);
     else
         to[0] = '\0';
@@ -165,6 +166,7 @@ static bool parse_file(lob_batch_file *out, char *item)
         if (!at && i < 5) return false;
         if (at) *at++ = '\0';
     }
+    if (!part[0][0] || !strchr("ilto", part[0][0]) || part[0][1]) return false;
     *out = (lob_batch_file){.content = part[0][0],
                             .bytes = number_of(part[3]),
                             .mtime_ns = number_of(part[4]),
@@ -210,6 +212,7 @@ static bool parse_row(lob_batch_row *out, char *line)
     out->state = state_of(cell[1]);
     out->exit_code = (int)number_of(cell[2]);
     out->message = text_of(cell[3]);
+    lob_cell_decode(cell[4]);
     snprintf(out->started, sizeof out->started, "%s", cell[4]);
     out->total_s = strtod(cell[5], NULL);
     for (int i = 0; i < LOB_BATCH_STAGES; i++)
@@ -287,23 +290,27 @@ static lob_status parse_table(lob_batch_table *out, char *text, const char *path
     return st;
 }
 
+lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
+                                 const char *path, lob_error *error)
+{
+    *out = (lob_batch_table){NULL};
+    char *const text = calloc(size + 1, 1);
+    if (!text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    if (size > 0) memcpy(text, bytes, size);
+    const lob_status st = parse_table(out, text, path, error);
+    free(text);
+    if (st != LOB_OK) lob_batch_table_free(out);
+    return st;
+}
+
 lob_status lob_batch_table_read(lob_batch_table *out, const char *path, lob_error *error)
 {
     lob_input file;
     *out = (lob_batch_table){NULL};
     LOB_TRY(lob_input_open(&file, path, error));
-    char *const text = malloc(file.size + 1);
-    lob_status st = LOB_ENOMEM;
-    if (text) {
-        memcpy(text, file.bytes, file.size);
-        text[file.size] = '\0';
-        st = parse_table(out, text, path, error);
-    } else {
-        lob_fail(error, st, "%s: out of memory", path);
-    }
-    free(text);
+    const lob_status st =
+        lob_batch_table_parse(out, (const char *)file.bytes, file.size, path, error);
     lob_input_close(&file);
-    if (st != LOB_OK) lob_batch_table_free(out);
     return st;
 }
 

@@ -141,6 +141,10 @@ typedef struct {
  */
 lob_status lob_batch_table_read(lob_batch_table *out, const char *path, lob_error *error);
 
+/* The same of the bytes of such a file; path is for messages. */
+lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t size,
+                                 const char *path, lob_error *error);
+
 void lob_batch_table_free(lob_batch_table *table);
 
 /* Free what a row holds and leave it without a scan. */

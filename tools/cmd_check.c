@@ -38,6 +38,7 @@ static void say(const report *r, cJSON *lines, const char *format, ...)
 typedef struct {
     int64_t voxels, nan, infinite, negative;
     int64_t above_short; /* beyond int16, which viewers hold labels in */
+    int64_t nameless;    /* a label without a name, where others have one */
     int64_t broken;      /* not whole, */
     double farthest;     /* and the farthest of them from a whole number */
     double lowest, highest;
@@ -57,16 +58,32 @@ static void count_value(tally *t, double value)
     t->highest = fmax(t->highest, value);
 }
 
+/* Is it a label that the volume's names leave out? */
+static bool is_nameless(const lob_volume *v, double value)
+{
+    return value >= 1 && value <= INT32_MAX && value == floor(value) &&
+           !lob_label_names_find(&v->names, (int32_t)value);
+}
+
 static tally count_voxels(const lob_volume *v)
 {
     enum { BLOCK = 4096 };
     tally t = {.lowest = INFINITY, .highest = -INFINITY};
+    double last = 0; /* neighbours are alike: their label is looked up once */
+    bool last_nameless = false;
     t.voxels = lob_product(lob_voxels(v), v->channels, 1, 1);
     for (int64_t first = 0; first < t.voxels; first += BLOCK) {
         double values[BLOCK];
         const int64_t n = t.voxels - first < BLOCK ? t.voxels - first : BLOCK;
         lob_values(values, v->data, v->type, first, n);
-        for (int64_t i = 0; i < n; i++) count_value(&t, v->slope * values[i] + v->inter);
+        for (int64_t i = 0; i < n; i++) {
+            const double value = v->slope * values[i] + v->inter;
+            count_value(&t, value);
+            if (v->names.count == 0) continue;
+            if (value != last) last_nameless = is_nameless(v, value);
+            last = value;
+            t.nameless += last_nameless;
+        }
     }
     return t;
 }
@@ -83,6 +100,10 @@ static void judge_labels(report *r, const tally *t)
         say(r, r->warnings,
             "labels: %lld voxels are negative, which many programs take for background",
             (long long)t->negative);
+    if (t->nameless > 0)
+        say(r, r->warnings,
+            "labels: %lld voxels have a label without a name, where others have one",
+            (long long)t->nameless);
     if (t->highest >= 0x1p31 - 1)
         say(r, r->warnings,
             "labels: the largest is %.0f, which no int32 holds or which fills it: "
@@ -158,7 +179,10 @@ static double apart(const lob_nifti_reading *a, const lob_nifti_reading *b, lob_
 static void judge_nifti(report *r, const lob_volume *v)
 {
     lob_nifti_readings all;
-    if (!lob_nifti_read_as(&all, v)) return;
+    const char *const format =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(r->about, "format"));
+    /* a file of another format that keeps a NIfTI header is not read by it */
+    if (!format || strncmp(format, "NIfTI", 5) != 0 || !lob_nifti_read_as(&all, v)) return;
     cJSON_AddNumberToObject(r->about, "qform_code", all.qform_code);
     cJSON_AddNumberToObject(r->about, "sform_code", all.sform_code);
     cJSON *const readers = cJSON_AddObjectToObject(r->about, "read_as");
@@ -302,8 +326,9 @@ const lob_command lob_command_check = {
         "Reads all of a file and prints what it found. A file that is cut short, whose checksums "
         "are wrong, that holds no finite voxel, or no whole numbers where labels should be, is "
         "damaged, and the exit code is 65. Warnings are about what other programs may take "
-        "otherwise: bytes that follow the voxels, NaN and infinity, labels that are negative or "
-        "above 32767, values so near to whole numbers that they were labels once.\n"
+        "otherwise: bytes that follow the voxels, NaN and infinity, labels that are negative, "
+        "above 32767 or alone without a name, values so near to whole numbers that they were "
+        "labels once.\n"
         "Of a NIfTI file it says which transform, spacing and orientation ITK (3D Slicer, "
         "SimpleITK, ANTs), nibabel and MRtrix take, where the first voxel then lies (world axes to "
         "right, anterior, superior), and how far apart they place it. ITK takes the sform where it "

@@ -233,12 +233,10 @@ const lob_command lob_command_convert = {
     .summary = "write a volume in another format or voxel type",
     .description =
         "Without --type, voxels, scale and header are written as they were read, as far as the "
-        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD and MetaImage. "
-        "With "
-        "--type, the values are kept: an integer type must hold "
-        "every value exactly, a real type rounds real values to its digits, and a note says how "
-        "many, but must hold whole numbers exactly. A voxel that does not fit ends the command "
-        "with exit code 65, unless "
+        "format of OUT can hold them: a time series goes whole into NIfTI, NRRD, MetaImage and "
+        "HDF5. With --type, the values are kept: an integer type must hold every value exactly, a "
+        "real type rounds real values to its digits, and a note says how many, but must hold whole "
+        "numbers exactly. A voxel that does not fit ends the command with exit code 65, unless "
         "--lossy is given.",
     .examples = "lobule convert scan.nii.gz scan.h5\n"
                 "lobule convert --frame 3 bold.nii.gz one.nii.gz\n"

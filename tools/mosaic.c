@@ -275,6 +275,32 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The k-th smallest of n values, which change places: by halves around a pivot and, where that does
+ * not get on, by sorting. */
+static double kth_value(double *v, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    for (int round = 0; low < high && round < 64; round++) {
+        const double pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot) i++;
+            while (v[j] > pivot) j--;
+            if (i > j) break;
+            const double swapped = v[i];
+            v[i++] = v[j];
+            v[j--] = swapped;
+        }
+        if (k > j && k < i) return v[k];
+        if (k <= j)
+            high = j;
+        else
+            low = i;
+    }
+    if (low < high) qsort(v + low, (size_t)(high - low + 1), sizeof *v, by_value);
+    return v[k];
+}
+
 lob_status lob_percentile_window(double window[2], const lob_volume *image, double low, double high)
 {
     enum { MAX = 1 << 20 };
@@ -289,10 +315,9 @@ lob_status lob_percentile_window(double window[2], const lob_volume *image, doub
         v = image->slope * v + image->inter;
         if (isfinite(v)) sample[count++] = v;
     }
-    qsort(sample, (size_t)count, sizeof *sample, by_value);
     const double last = (double)(count - 1);
-    window[0] = count ? sample[(int64_t)(low / 100.0 * last)] : 0.0;
-    window[1] = count ? sample[(int64_t)ceil(high / 100.0 * last)] : 1.0;
+    window[0] = count ? kth_value(sample, count, (int64_t)(low / 100.0 * last)) : 0.0;
+    window[1] = count ? kth_value(sample, count, (int64_t)ceil(high / 100.0 * last)) : 1.0;
     if (!(window[0] < window[1])) window[1] = window[0] + 1.0;
     free(sample);
     return LOB_OK;

@@ -204,6 +204,7 @@ class lob_write_options(Structure):
         ("force", c_bool),
         ("labels", c_bool),
         ("strip_extensions", c_bool),
+        ("comment", c_char_p),
         ("threads", c_int),
         ("level", c_int),
         ("compress_s", c_void_p),
@@ -760,6 +761,9 @@ class lob_backend(Structure):
     ]
 
 
+LOB_DEVICE_IDENTITY = 40
+
+
 class lob_device_traffic(Structure):
     _fields_ = [
         ("upload_s", c_double),
@@ -1097,6 +1101,45 @@ class lob_phantom_options(Structure):
     ]
 
 
+LOB_BORDER_DIRECTIONS = 13
+
+
+class lob_region_moments(Structure):
+    _fields_ = [
+        ("second", c_int64 * 6),
+    ]
+
+
+class lob_region_border(Structure):
+    _fields_ = [
+        ("crossings", c_int64 * LOB_BORDER_DIRECTIONS),
+        ("euler", c_int64),
+    ]
+
+
+class lob_shape_frame(Structure):
+    _fields_ = [
+        ("geometry", POINTER(lob_geometry)),
+        ("flat", c_int),
+        ("cell_mm", c_double),
+        ("weight_mm", c_double * LOB_BORDER_DIRECTIONS),
+    ]
+
+
+class lob_region_shape(Structure):
+    _fields_ = [
+        ("equivalent_diameter_mm", c_double),
+        ("extent", c_double),
+        ("axis_mm", c_double * 3),
+        ("direction", c_double * 3 * 3),
+        ("elongation", c_double),
+        ("flatness", c_double),
+        ("surface_mm2", c_double),
+        ("sphericity", c_double),
+        ("euler", c_double),
+    ]
+
+
 # name: (what it returns, what it takes)
 FUNCTIONS = {
     "lob_geometry_of_spacing": (lob_geometry, [c_void_p]),
@@ -1156,6 +1199,7 @@ FUNCTIONS = {
     "lob_check_volume": (c_int, [POINTER(lob_volume), c_char_p, POINTER(lob_error)]),
     "lob_files_of": (c_int, [c_void_p, c_char_p, c_bool]),
     "lob_files_free": (None, [c_void_p]),
+    "lob_keeps_names": (c_bool, [c_char_p]),
     "lob_is_volume_name": (c_bool, [c_char_p]),
     "lob_header_fields": (None, [POINTER(lob_volume), c_void_p, c_void_p]),
     "lob_label_table_parse": (c_int, [POINTER(lob_label_names), c_char_p, c_size_t, c_char_p, POINTER(lob_error)]),
@@ -1204,6 +1248,8 @@ FUNCTIONS = {
     "lob_backend_open": (c_int, [POINTER(POINTER(lob_backend)), POINTER(lob_context), c_char_p, POINTER(lob_error)]),
     "lob_backend_close": (None, [POINTER(lob_context)]),
     "lob_device_open": (c_int, [c_void_p, c_char_p, POINTER(lob_error)]),
+    "lob_device_count": (c_int, []),
+    "lob_device_identity": (None, [c_void_p, c_int]),
     "lob_device_close": (None, [c_void_p]),
     "lob_device_name": (c_char_p, [c_void_p]),
     "lob_device_number": (c_int, [c_void_p]),
@@ -1265,4 +1311,8 @@ FUNCTIONS = {
     "lob_partition_measure": (c_int, [POINTER(lob_partition), POINTER(lob_partition_input), POINTER(lob_partition_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_phantom_defaults": (lob_phantom_options, [c_int]),
     "lob_phantom": (c_int, [POINTER(lob_volume), POINTER(lob_volume), POINTER(lob_volume), POINTER(lob_phantom_options), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_regions_moments": (c_int, [POINTER(lob_region_moments), POINTER(lob_region), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_regions_border": (c_int, [POINTER(lob_region_border), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_shape_frame_of": (lob_shape_frame, [POINTER(lob_geometry), lob_dims]),
+    "lob_region_shape_of": (lob_region_shape, [POINTER(lob_shape_frame), POINTER(lob_region), POINTER(lob_region_moments), POINTER(lob_region_border)]),
 }

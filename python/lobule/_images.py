@@ -15,6 +15,7 @@ from ._library import Call, library
 from ._volumes import (
     DTYPES,
     TYPES,
+    Source,
     address,
     choice,
     dims,

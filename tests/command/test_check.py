@@ -175,6 +175,16 @@ def test_labels_that_others_mistake(tmp_path, change, says, exit_code):
     assert checked(tmp_path / "in.nii", "--labels")["warnings"] == []
 
 
+def test_labels_without_a_name(tmp_path):
+    save(seeds_array(), tmp_path / "in.nii")
+    for names, warnings in (("1,one\n2,two\n3,three\n", 0), ("2,two\n", 1)):
+        (tmp_path / "names.csv").write_text("LabelValue,Name\n" + names)
+        good("convert", "--labels", "in.nii", "named.nii", "--label-table", "names.csv", "--force", cwd=tmp_path)
+        found = checked(tmp_path / "named.nii")
+        assert found["verdict"] == "sound" and len(found["warnings"]) == warnings
+        assert all("1 voxels have a label without a name" in line for line in found["warnings"])
+
+
 def test_labels_in_disguise(tmp_path):
     save(seeds_array() + np.float32(0.004) * (seeds_array() > 0), tmp_path / "in.nii")
     found = checked(tmp_path / "in.nii")

@@ -47,11 +47,11 @@ def test_lists_many_data_sets(tmp_path):
     assert about["more_data_sets"] == 44
 
 
-def test_minc2_is_named(tmp_path):
-    """Its scale lies beside its voxels, which are therefore not taken as they are."""
+def test_minc2_without_dimensions(tmp_path):
+    """Its voxels are not taken for a plain data set, because their scale and place lie beside them."""
     with h5py.File(tmp_path / "scan.mnc", "w") as file:
         file["minc-2.0/image/0/image"] = SETS["raw"]
-    assert_one_line(lobule("info", "scan.mnc", cwd=tmp_path), 65, "scan.mnc: is MINC 2", "mnc2nii")
+    assert_one_line(lobule("info", "scan.mnc", cwd=tmp_path), 65, "scan.mnc: the dimensions of the MINC volume")
 
 
 CUT = [

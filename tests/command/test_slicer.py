@@ -112,8 +112,8 @@ def test_a_module_gives_what_the_command_gives(modules, tmp_path):
 
 
 def test_progress_is_tagged(modules, tmp_path):
-    good("phantom", "cells", "--size", "120,120,60", "-o", tmp_path / "cells.nii", "--quiet")
-    call = call_of("filter", {"input_image": tmp_path / "cells.nii", "output": tmp_path / "out.nii"}, median="3", threads="1")
+    good("phantom", "cells", "--size", "60,60,30", "-o", tmp_path / "cells.nii", "--quiet")
+    call = call_of("filter", {"input_image": tmp_path / "cells.nii", "output": tmp_path / "out.nii"}, median="1", threads="1")
     done = subprocess.run([modules / "lobule_filter", *call], capture_output=True, text=True, check=True)
     shares = [float(line.split(">")[1].split("<")[0]) for line in done.stdout.splitlines()]
     assert shares == sorted(shares)

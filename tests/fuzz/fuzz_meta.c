@@ -9,6 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     fuzz_read(&lob_format_meta, "fuzz.mha", bytes, size, false, LOB_FRAME_UNSAID);
     fuzz_read(&lob_format_meta, "fuzz.mha", bytes, size, false, 1);
+    fuzz_read(&lob_format_meta, "fuzz.mha", bytes, size, false, LOB_FRAME_ALL);
     fuzz_read(&lob_format_meta, "fuzz.mhd", bytes, size, true, LOB_FRAME_UNSAID);
     return 0;
 }

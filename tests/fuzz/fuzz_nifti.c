@@ -2,6 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "io/format.h"
+#include "io/nifti_extensions.h"
 #include "tests/unit/nifti_made.h"
 
 #include <stdio.h>
@@ -29,8 +30,13 @@ static void read_as(const char *name, const lob_input *file, bool header_only, i
         size_t listed = 0;
         lob_nifti_list(&v.header, count_field, &listed);
         for (int labels = 0; labels < 2; labels++) {
-            const lob_nifti_plan plan = {&v, labels, false, 3, 0};
-            unsigned char header[LOB_NIFTI_MAX_BYTES];
+            unsigned char header[LOB_NIFTI_MAX_BYTES], *extensions;
+            size_t after;
+            const lob_write_options making = {.labels = labels, .comment = "made"};
+            if (lob_nifti_extensions(&extensions, &after, &v, &making) != LOB_OK || after % 16 != 4)
+                __builtin_trap();
+            free(extensions);
+            const lob_nifti_plan plan = {&v, labels, false, 3, after - LOB_NIFTI_EXTENDER};
             const lob_nifti_type *type;
             lob_nifti again;
             const size_t n = lob_nifti_make(header, &type, &plan);
@@ -51,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const lob_input file = {bytes, size, false};
     read_as("fuzz.nii", &file, false, -1);
     read_as("fuzz.nii", &file, false, 1);
+    read_as("fuzz.nii", &file, false, LOB_FRAME_ALL);
     read_as("fuzz.hdr", &file, true, -1);
     return 0;
 }

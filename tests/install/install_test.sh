@@ -38,6 +38,11 @@ for file in README.md CHANGELOG.md LICENSE data/README.md data/abdomen_seeds.nii
 done
 "$lobule" info "$share/doc/lobule/data/abdomen.nii.gz" >/dev/null || fail "data that cannot be read"
 
+# What 3D Slicer runs: the commands, from a folder of their own.
+for module in "$prefix"/libexec/lobule/slicer/*; do
+    cmp <("$module" --xml) <("$lobule" "${module##*_}" --xml) || fail "$module gives another description"
+done
+
 # Every header stands alone, in C and in C++, and includes headers of its own folder alone.
 warnings=(-Wall -Wextra -Wpedantic -Werror)
 for header in "$prefix"/include/lobule/*.h; do

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void assert_content(const char *path, const char *want)
@@ -235,6 +237,58 @@ TEST(a_killed_program_leaves_nothing)
     assert_int_equal(access(path, F_OK), -1);
     if (scratch_files() > 0) /* a hidden name, where files without one cannot be had */
         print_message("this file system has no unnamed files\n");
+}
+
+/* A hidden file as a program that was killed so long ago leaves it. */
+static const char *leave(const char *name, int seconds)
+{
+    const char *const path = scratch(name);
+    const struct timespec then[2] = {
+        {time(NULL) - seconds, 0},
+        {time(NULL) - seconds, 0}
+    };
+    spill(path, "half", 4);
+    assert_int_equal(utimensat(AT_FDCWD, path, then, 0), 0);
+    return path;
+}
+
+TEST(what_a_killed_program_left_is_removed_later)
+{
+    static const struct {
+        const char *what;
+        int seconds;
+        bool locked;
+        int files;
+    } cases[] = {
+        {"an old one goes",                       7200, false, 1},
+        {"a young one may be at work",            60,   false, 2},
+        {"so may an old one that somebody locks", 7200, true,  2},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        lob_output out;
+        spill(scratch("a.nii"), "old", 3);
+        const int lock = open(leave(".a.nii.0.tmp", cases[i].seconds), O_RDONLY);
+        if (cases[i].locked) assert_int_equal(flock(lock, LOCK_EX), 0);
+        begin(&out, scratch("a.nii"), true, "new");
+        assert_ok(lob_output_commit(&out, NULL));
+        assert_content(scratch("a.nii"), "new");
+        if (scratch_files() != cases[i].files) fail_msg("%s: %d", cases[i].what, scratch_files());
+        close(lock);
+        scratch_clear(NULL);
+    }
+}
+
+TEST(a_temporary_file_that_another_one_took_is_not_placed)
+{
+    const char *path = scratch("a.nii");
+    lob_output out;
+    lob_error error = {.text = ""};
+    begin_named(&out, path, false, "mine");
+    unlink(out.temporary);
+    spill(out.temporary, "theirs", 6);
+    assert_int_equal(lob_output_commit(&out, &error), LOB_EIO);
+    assert_non_null(strstr(error.text, path));
+    assert_int_equal(access(path, F_OK), -1);
 }
 
 TEST(pairs_appear_together)

@@ -91,8 +91,11 @@ static hid_t put_set(hid_t file, const char *name, hid_t stored, hid_t memory, c
 
 static hid_t new_file(const char *path)
 {
-    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t plist = H5Pcreate(H5P_FILE_ACCESS); /* a format that has unfiltered edges */
+    H5Pset_libver_bounds(plist, H5F_LIBVER_V110, H5F_LIBVER_V110);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, plist);
     assert_true(file >= 0);
+    H5Pclose(plist);
     return file;
 }
 
@@ -214,7 +217,20 @@ TEST(axes_and_spacing)
 }
 
 /* Ways to store one and the same volume; all must read alike. */
-enum { COMPACT, CONTIGUOUS, CHUNKED, SHUFFLED, DEFLATED, BOTH, REVERSED, CHECKED, NBIT, SCALED };
+enum {
+    COMPACT,
+    CONTIGUOUS,
+    CHUNKED,
+    SHUFFLED,
+    DEFLATED,
+    BOTH,
+    REVERSED,
+    CHECKED,
+    ALL_THREE,
+    EDGES,
+    NBIT,
+    SCALED
+};
 
 static const char *const storage_names[] = {"compact",
                                             "contiguous",
@@ -224,6 +240,8 @@ static const char *const storage_names[] = {"compact",
                                             "shuffled and deflated",
                                             "deflated and shuffled",
                                             "with checksums",
+                                            "shuffled, deflated, with checksums",
+                                            "deflated but at the edges",
                                             "n-bit",
                                             "scale-offset"};
 
@@ -236,9 +254,12 @@ static hid_t storage_plist(int how, const hsize_t extent[3])
     }
     const hid_t plist = chunked(3, extent);
     if (how == REVERSED) H5Pset_deflate(plist, 1);
-    if (how == SHUFFLED || how == BOTH || how == REVERSED) H5Pset_shuffle(plist);
-    if (how == DEFLATED || how == BOTH) H5Pset_deflate(plist, 9);
-    if (how == CHECKED) H5Pset_fletcher32(plist);
+    if (how == SHUFFLED || how == BOTH || how == REVERSED || how == ALL_THREE)
+        H5Pset_shuffle(plist);
+    if (how == DEFLATED || how == BOTH || how == ALL_THREE || how == EDGES)
+        H5Pset_deflate(plist, 9);
+    if (how == CHECKED || how == ALL_THREE) H5Pset_fletcher32(plist);
+    if (how == EDGES) H5Pset_chunk_opts(plist, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS);
     if (how == NBIT) H5Pset_nbit(plist);
     if (how == SCALED) H5Pset_scaleoffset(plist, H5Z_SO_INT, H5Z_SO_INT_MINBITS_DEFAULT);
     return plist;

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Build small static libraries for packages that carry all they need: HDF5's C library and libtiff,
+# both with zlib alone, of the sources that Debian or Ubuntu keeps for its own packages, whose 50
+# libraries they do without. Nothing that Lobule reads is lost.
+# usage: libraries.sh FOLDER   (afterwards FOLDER/lib and FOLDER/include; what is there is kept)
+#
+#   LOBULE_SOURCE_RELEASE=NAME   release whose sources are taken (default: this machine's); libtiff has
+#                                to be 4.5 or later
+set -euo pipefail
+prefix=$(realpath -m "$1")
+release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+
+# fetch NAME: unpack a package's sources into $work/source. The machine's own list of sources
+# is taken, with deb-src in place of deb; nothing outside of FOLDER changes.
+fetch() {
+    work=$prefix/work
+    rm -rf "$work"
+    mkdir -p "$work/lists/partial" "$work/source" "$work/build" "$work/parts"
+    find /etc/apt/sources.list.d -name '*.sources' -exec cat {} + |
+        sed -n 's/^Types: .*/Types: deb-src/p; /^\(URIs\|Suites\|Components\|Signed-By\):/p; /^$/p' |
+        awk -v RS= -v r="$release" '$0 ~ "Suites:.*" r && $0 ~ "Components:.*main" { print $0 "\n" }' \
+            >"$work/parts/all.sources"
+    find /etc/apt -maxdepth 2 -name '*.list' -exec cat {} + |
+        sed -n "s/^deb \(\[.*\] \)*\([^ ]*\) ${release} .*main.*/deb-src \1\2 ${release} main/p" >"$work/parts/all.list"
+    find "$work/parts" -empty -delete
+    sed -i "s/\b${release}\b/${LOBULE_SOURCE_RELEASE:-$release}/g" "$work"/parts/*
+    local apt=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$work/parts" -o "Dir::State::lists=$work/lists"
+        -o "Dir::Cache=$work" -o APT::Sandbox::User=)
+    apt-get "${apt[@]}" update -qq
+    (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1")
+    tar -xf "$work/source/$1"_*.orig.tar.* -C "$work/source" --strip-components=1
+}
+
+# make_static CMAKE_OPTION...: configure, build and install what was fetched, in the folder where
+# HDF5's checks leave files.
+make_static() {
+    cd "$work/build"
+    {
+        cmake -G Ninja "$work/source" -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX="$prefix" \
+            -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_POLICY_VERSION_MINIMUM=3.5 \
+            -DCMAKE_C_FLAGS="-ffunction-sections -fdata-sections -w" -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF "$@" &&
+            cmake --build . --target install
+    } >"$work/log" 2>&1 || {
+        tail -n 30 "$work/log" >&2
+        exit 1
+    }
+    cd "$prefix"
+    rm -rf "$work"
+}
+
+[ -f "$prefix/lib/libhdf5.a" ] || {
+    fetch hdf5
+    make_static -DHDF5_BUILD_TOOLS=OFF -DHDF5_BUILD_EXAMPLES=OFF -DHDF5_BUILD_HL_LIB=OFF -DHDF5_BUILD_CPP_LIB=OFF \
+        -DHDF5_BUILD_FORTRAN=OFF -DHDF5_BUILD_JAVA=OFF -DHDF5_ENABLE_SZIP_SUPPORT=OFF \
+        -DHDF5_ENABLE_Z_LIB_SUPPORT=ON -DHDF5_ENABLE_THREADSAFE=OFF
+}
+[ -f "$prefix/lib/libtiff.a" ] || {
+    fetch tiff
+    make_static -Dtiff-tools=OFF -Dtiff-tests=OFF -Dtiff-contrib=OFF -Dtiff-docs=OFF -Dcxx=OFF -Djpeg=OFF -Djbig=OFF \
+        -Dlzma=OFF -Dzstd=OFF -Dwebp=OFF -Dlerc=OFF -Dlibdeflate=OFF
+}

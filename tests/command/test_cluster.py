@@ -1,0 +1,201 @@
+"""What is ready to use in cluster/: a Slurm array on a Slurm that the test starts, and a Snakemake workflow."""
+
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import PROGRAM, ROOT, contents, good, save, scan_array
+
+CLUSTER = ROOT / "cluster"
+SHARDS = 8
+RECIPE = "components {image} -o {out}.nii.gz --above 400 --table {out}.tsv\n"
+SLURM = [shutil.which(name, path=os.environ["PATH"] + ":/usr/sbin") for name in ("slurmctld-wlm", "slurmd-wlm", "sbatch")]
+SNAKEMAKE = next(filter(None, [shutil.which("snakemake", path=str(Path(sys.executable).parent)),
+                               shutil.which("snakemake")]), None)
+
+
+# What is tested here are files around the program: one build is enough.
+pytestmark = pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="run in the optimised build")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Twelve scans, a recipe, and what the batch makes of them without a cluster."""
+    rows = ["scan\timage\tout"]
+    for i in range(12):
+        save(scan_array(seed=i), tmp_path / f"i{i}.nii.gz")
+        rows.append(f"s{i}\ti{i}.nii.gz\to{i}")
+    (tmp_path / "scans.tsv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "steps.recipe").write_text(RECIPE)
+    good("batch", "steps.recipe", "scans.tsv", "--log", "alone", cwd=tmp_path)
+    made = {k: v for k, v in contents(tmp_path).items() if re.match(r"o\d+\.", k)}
+    assert len(made) == 24
+    for name in made:
+        (tmp_path / name).unlink()
+    return tmp_path, made
+
+
+# Ends with 75 where shard 3 is run for the first time, as where another job has the GPU.
+BUSY_ONCE = """#!/bin/sh
+if {is_third} && mkdir "{folder}/was_busy" 2>/dev/null; then exit 75; fi
+exec "{program}" "$@"
+"""
+
+
+def busy_once(folder, is_third):
+    program = folder / "lobule"
+    program.write_text(BUSY_ONCE.format(is_third=is_third, folder=folder, program=Path(PROGRAM).resolve()))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return program
+
+
+def rows(path):
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    return [dict(zip(lines[0], line)) for line in lines[1:]]
+
+
+def assert_complete(folder, made):
+    log = folder / "scans.batch"
+    assert (folder / "was_busy").is_dir()
+    assert [r["scan"] for r in rows(log / "status.tsv")] == [f"s{i}" for i in range(12)]
+    assert {r["state"] for r in rows(log / "status.tsv")} == {"done"}
+    assert {k: v for k, v in contents(folder).items() if re.match(r"o\d+\.", k)} == made
+    assert (log / "regions.tsv").read_text() == (folder / "alone" / "regions.tsv").read_text()
+    assert "<title>Batch" in (log / "page.html").read_text()
+
+
+# ---- Slurm ----
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# One machine: no munge, no accounts, no cgroups; a job that is put back waits as long as credentials hold, 5 s.
+CONF = """ClusterName=one
+SlurmctldHost=localhost(127.0.0.1)
+AuthType=auth/none
+CredType=cred/none
+AuthInfo=cred_expire=5
+SlurmUser={user}
+SlurmdUser={user}
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+StateSaveLocation={state}/state
+SlurmdSpoolDir={state}/spool
+SlurmctldPidFile={state}/ctld.pid
+SlurmdPidFile={state}/d.pid
+SlurmctldLogFile={state}/ctld.log
+SlurmdLogFile={state}/d.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=8 RealMemory=4000 State=UNKNOWN
+PartitionName=p Nodes=localhost Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path_factory):
+    """The environment in which sbatch reaches a Slurm of one machine."""
+    if None in SLURM:
+        pytest.skip("no Slurm; on Debian: apt-get install slurmctld slurmd slurm-client")
+    if os.geteuid() != 0:
+        pytest.skip("Slurm on one machine, without munge, is started as root")
+    state = tmp_path_factory.mktemp("slurm")
+    for name in ("state", "spool"):
+        (state / name).mkdir()
+    conf = state / "slurm.conf"
+    conf.write_text(CONF.format(user="root", ports=[free_port(), free_port()], state=state))
+    environment = {**os.environ, "SLURM_CONF": str(conf)}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    daemons = []
+    try:
+        for command in ([SLURM[0], "-D", "-i", "-f", conf], [SLURM[1], "-D", "-N", "localhost", "-f", conf]):
+            daemons.append(subprocess.Popen([str(x) for x in command], env=environment, **quiet))
+        for _ in range(300):
+            nodes = subprocess.run(["sinfo", "-h", "-o", "%t"], env=environment, capture_output=True, encoding="utf-8",
+                                   check=False)
+            if nodes.stdout.strip() in ("idle", "mix"):
+                break
+            time.sleep(0.1)
+        else:
+            logs = "".join((state / x).read_text()[-600:] for x in ("ctld.log", "d.log") if (state / x).exists())
+            pytest.skip(f"Slurm does not start here: {nodes.stderr} {logs}")
+        yield environment
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+        for daemon in daemons:
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+
+def test_slurm_array_of_shards(study, slurm):
+    folder, made = study
+    third = '[ "${SLURM_ARRAY_TASK_ID:-}" = 3 ]'
+    environment = {**slurm, "LOBULE": str(busy_once(folder, third))}
+    submit = ["sbatch", "--parsable", "--wait", f"--array=1-{SHARDS}", "--cpus-per-task=1", "--mem=200M"]
+    done = subprocess.run([*submit, CLUSTER / "slurm_array.sh", "steps.recipe", "scans.tsv"], cwd=folder,
+                          env=environment, capture_output=True, encoding="utf-8", timeout=240, check=False)
+    logs = {p.name: p.read_text() for p in folder.glob("lobule-*.log")}
+    assert done.returncode == 0, (done.stderr, logs)
+    assert len(logs) == SHARDS
+    job = done.stdout.strip()
+    told = subprocess.run(["scontrol", "show", "job", f"{job}_3"], env=slurm, capture_output=True, encoding="utf-8",
+                          check=False).stdout
+    assert "Restarts=1" in told and "JobState=COMPLETED" in told
+    assert sorted(p.name for p in (folder / "scans.batch").glob("shard-*")) == \
+        [f"shard-{i}-of-{SHARDS}" for i in range(1, SHARDS + 1)]
+    good("batch", "--merge", "scans.batch", cwd=folder)
+    assert_complete(folder, made)
+
+
+# ---- Snakemake ----
+
+
+@pytest.mark.skipif(not SNAKEMAKE, reason="no Snakemake: LOBULE_CLUSTER=yes ./run test installs it")
+def test_snakemake_workflow(study):
+    folder, made = study
+    lobule = busy_once(folder, 'case "$*" in *--shard\\ 3/4*) true ;; *) false ;; esac')
+    done = subprocess.run([SNAKEMAKE, "--snakefile", CLUSTER / "Snakefile", "--cores", "2", "--quiet", "all",
+                           "--directory", folder, "--config", f"lobule={lobule}", "recipe=steps.recipe",
+                           "manifest=scans.tsv", "shards=4", "options=--max-memory 1GiB"], cwd=folder,
+                          env={**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}, capture_output=True,
+                          encoding="utf-8", timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert_complete(folder, made)
+    assert np.all([r["exit_code"] == "0" for r in rows(folder / "scans.batch" / "status.tsv")])
+
+
+# ---- Nextflow ----
+
+
+def test_every_option_that_cluster_files_use_exists():
+    """What cannot be run here, the Nextflow workflow, names no option that batch does not have."""
+    known = set(re.findall(r"--([\w-]+)", good("batch", "--help").stdout))
+    for file in CLUSTER.iterdir():
+        text = re.sub(r"^\s*(#|//).*", "", file.read_text(), flags=re.M).replace("\\\n", " ")
+        for call in re.findall(r'(?:\blobule|lobule:q\}|\$lobule") batch ([^\n]*(?:\n {8,}"?--[^\n]*)*)', text):
+            assert set(re.findall(r"(?<![\w-])--([\w-]+)", call)) <= known, (file.name, call)
+        assert re.search(r"\bbatch\b", text), file.name

@@ -1,0 +1,40 @@
+/* Fuzz target: the manifests of batch, tables whose first line names their columns. */
+#include "tests/fuzz/fuzz.h"
+
+#include "tools/batch_plan.h"
+
+#include <string.h>
+
+static void check(bool holds)
+{
+    if (!holds) __builtin_trap();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    lob_columns columns;
+    lob_error error = {.text = ""};
+    const lob_status st = lob_columns_parse(&columns, (const char *)bytes, size, "fuzz", &error);
+    check((st == LOB_OK) != (error.text[0] != '\0')); /* every refusal says why */
+    check((st == LOB_OK) == (columns.rows > 0));
+    for (int c = 0; c < columns.columns; c++)
+        check(columns.names[c][0] && lob_column_of(&columns, columns.names[c]) == c);
+    for (int64_t i = 0; i < columns.rows * columns.columns; i++)
+        check(strlen(columns.cells[i]) < size);
+    for (int64_t i = 1; i < columns.rows; i++) check(columns.line[i] > columns.line[i - 1]);
+    lob_columns_free(&columns);
+    return 0;
+}
+
+size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
+{
+    static const char *const seeds[] = {
+        "image\tseeds\tscan\na.nii.gz\tb.nii.gz\t1\nc d.nii\t\t2\n",
+        "\xef\xbb\xbfimage\tname\r\n\r\nx.nii\t\"quoted\\t\"\r\n",
+    };
+    if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
+    const size_t n = strlen(seeds[number]);
+    if (n > capacity) return 0;
+    memcpy(bytes, seeds[number], n);
+    return n;
+}
