@@ -77,7 +77,8 @@ typedef struct {
 /*
  * The scans of all rows.
  *
- *   plan    out  its recipe, recipe_path, label and out are set before; free with lob_batch_plan_free
+ *   plan     out     its recipe, recipe_path, label and out are set before; free with
+ *                    lob_batch_plan_free
  *   columns  in/out  dir and scan are added where they are missing
  *   given    in      words NAME=PATTERN
  *
