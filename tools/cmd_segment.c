@@ -364,6 +364,8 @@ static lob_status segment(lob_session *s, settings *set)
     set->plan.strength = set->strength != NULL;
     set->plan.in_memory = set->previous != NULL;
     lob_status st = check_settings(s, set);
+    if (st == LOB_OK && lob_session_checking(s))
+        return lob_session_device(s); /* its lines want it */
     if (st == LOB_OK) st = plan(s, set, &w);
     if (st == LOB_OK && set->previous) st = read_previous(s, set, &w);
     if (st == LOB_OK) {
@@ -489,4 +491,5 @@ const lob_command lob_command_segment = {
     .result_text = "labels",
     .run = run,
     .runs_others = true,
+    .nests = true,
 };
