@@ -37,7 +37,7 @@ done
 if [ -n "${LOBULE_PYTHON:-}" ]; then
     env=$out/env-tests
     "$LOBULE_PYTHON" -m venv "$env"
-    "$LOBULE_PYTHON" -c 'import site; print("\n".join(site.getsitepackages()))' \
+    "$LOBULE_PYTHON" -c 'import sys; print("\n".join(p for p in sys.path if p.endswith("-packages")))' \
         >"$(echo "$env"/lib/python*/site-packages)/shared.pth"
     "$env/bin/pip" install -q --no-deps "$wheel"
     program=$("$env/bin/python" -c 'import lobule; print(lobule.program())')
