@@ -13,6 +13,7 @@ void lob_libraries(lob_library out[LOB_LIBRARIES])
         {"libcrypto",  lob_sha256_version()     },
         {"libdeflate", LIBDEFLATE_VERSION_STRING},
         {"libpng",     lob_png_version()        },
+        {"libtiff",    lob_tiff_version()       },
         {"zlib",       zlibVersion()            },
     };
     for (int i = 0; i < LOB_LIBRARIES; i++) out[i] = all[i];

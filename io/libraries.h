@@ -7,7 +7,7 @@ typedef struct {
     const char *version; /* constant while the process lives */
 } lob_library;
 
-enum { LOB_LIBRARIES = 6 };
+enum { LOB_LIBRARIES = 7 };
 
 /* All of them, in alphabetical order. */
 void lob_libraries(lob_library out[LOB_LIBRARIES]);
@@ -16,5 +16,6 @@ void lob_libraries(lob_library out[LOB_LIBRARIES]);
 const char *lob_hdf5_version(void);
 const char *lob_png_version(void);
 const char *lob_sha256_version(void);
+const char *lob_tiff_version(void);
 
 #endif

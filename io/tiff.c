@@ -501,7 +501,6 @@ static lob_status read_planes(const lob_volume *out, const stack *t, int threads
     const int64_t planes = t->text.channels * t->text.slices;
     int64_t bad = planes;
     lob_status st = LOB_OK;
-    if (threads > planes) threads = (int)planes;
 #pragma omp parallel num_threads(threads)
     {
         lob_error why = {.text = ""};
@@ -550,7 +549,9 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_read_options 
     LOB_TRY(lob_memory_allows(bytes, t->path, options, t->error));
     out->data = lob_voxel_memory((size_t)bytes);
     if (!out->data) return lob_fail(t->error, LOB_ENOMEM, "%s: no memory for its voxels", t->path);
-    return read_planes(out, t, options->threads > 1 ? options->threads : 1);
+    const int64_t planes = t->text.channels * t->text.slices;
+    const int64_t threads = options->threads < planes ? options->threads : planes;
+    return read_planes(out, t, threads > 1 ? (int)threads : 1);
 }
 
 static lob_status read_tiff(lob_volume *out, const lob_location *where, const lob_input *file,

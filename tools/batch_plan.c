@@ -207,8 +207,7 @@ static void usual_output(char *pattern, size_t size, const lob_batch_plan *plan,
                          const lob_columns *columns)
 {
     const int stem = lob_column_of(columns, "stem");
-    const char *name = strrchr(plan->recipe_path, '/');
-    name = name ? name + 1 : plan->recipe_path;
+    const char *name = plan->label;
     char label[64] = "";
     for (size_t n = 0; *name && *name != '.' && n + 1 < sizeof label; name++)
         if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", *name))

@@ -68,6 +68,7 @@ typedef struct {
 typedef struct {
     lob_recipe recipe;
     const char *recipe_path; /* for messages and reports */
+    const char *label;       /* desc-LABEL in the usual names of outputs, as BIDS has them */
     const char *out;         /* --out, whose folders are made; NULL: none */
     lob_plan_scan *scans;
     int64_t count;
@@ -76,7 +77,7 @@ typedef struct {
 /*
  * The scans of all rows.
  *
- *   plan    out  its recipe, recipe_path and out are set before; free with lob_batch_plan_free
+ *   plan    out  its recipe, recipe_path, label and out are set before; free with lob_batch_plan_free
  *   columns  in/out  dir and scan are added where they are missing
  *   given    in      words NAME=PATTERN
  *

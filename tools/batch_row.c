@@ -163,6 +163,23 @@ static int64_t labels_in(const cJSON *lines)
     return labels;
 }
 
+/* The most working memory that a line tells. */
+static int64_t working_bytes_in(const cJSON *lines)
+{
+    static const char *const names[] = {"working_memory_bytes", "working_bytes"};
+    double most = 0;
+    const cJSON *line;
+    cJSON_ArrayForEach(line, lines)
+    {
+        const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
+        for (size_t i = 0; i < LOB_COUNT(names); i++) {
+            const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, names[i]);
+            if (cJSON_IsNumber(found) && found->valuedouble > most) most = found->valuedouble;
+        }
+    }
+    return (int64_t)most;
+}
+
 static void take_stages(lob_batch_row *row, const lob_session *s)
 {
     const lob_seconds whole = lob_session_seconds(s);
@@ -184,7 +201,7 @@ void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *r
     take_stages(row, s);
     row->voxels = voxels_in(lines);
     row->labels = labels_in(lines);
-    row->memory = s->most_held;
+    row->memory = s->most_held + working_bytes_in(lines);
     if (!report) return;
     take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(report, "inputs"));
     take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(report, "outputs"));

@@ -208,8 +208,11 @@ static lob_status prepare(lob_scan *scan, bool *skip)
     for (int v = 0; v < plan->recipe.value_count; v++)
         cJSON_AddStringToObject(object, plan->recipe.values[v].name, values[v]);
     LOB_TRY(lob_recipe_job_make(&scan->job, s, &plan->recipe, plan->recipe_path, values));
-    LOB_TRY(lob_recipe_job_check_options(&scan->job, skip));
+    const lob_status st = lob_recipe_job_check_options(&scan->job, skip);
     if (*skip) return LOB_OK;
+    /* of an output that is there, it tells more that another scan of this batch has made it */
+    if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
+    if (st != LOB_OK) return st;
     LOB_TRY(give_tables_files(scan));
     LOB_TRY(claim_outputs(scan));
     if (lob_batch_files_of(&scan->row.inputs, &scan->job, false) != LOB_OK)

@@ -71,7 +71,7 @@ void lob_scan_free(lob_scan *scan);
 /* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
 bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
 
-/* Are the outputs of a row as it has left them? */
+/* Are the outputs of a row, those that are still there, as it has left them? */
 bool lob_batch_outputs_hold(const lob_batch_row *row);
 
 #endif

@@ -34,7 +34,7 @@
  *     voxels      of the first image or label volume that was read: nx*ny*nz
  *     labels      what the last line that tells their number says
  *     device      "cpu", or "cuda:0 NVIDIA H200"
- *     memory      bytes of volumes and work that the scan held at its peak
+ *     memory      bytes of volumes that it held at its peak, and the most working memory of a line
  *     outputs     the files that were made, several separated by ';' (one of a name is \;): their
  *                 content, role, SHA-256, bytes, time of change, path, separated by blanks
  *     inputs      the files that were read, likewise

@@ -128,11 +128,13 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("whole", &o->whole, "SHARE", 0, 1,
                  "share of the whole volume, beside other strokes, in what speaks against a label"),
         OPT_REAL("far", &o->far, "NATS", 0, 16,
-                 "without --outline: what a label loses at twice the reach of its strokes"),
+                 "without --outline: what a label loses at twice the reach of its strokes; with "
+                 "it: what a label loses at most far outside, if that is more than --shape"),
         OPT_REAL("far-quantile", &o->far_quantile, "SHARE", 0, 1,
                  "share of other strokes that lies within the reach"),
         OPT_REAL("shape", &o->shape, "NATS", 0, 16,
-                 "with --outline: what a label gains at most well inside, and loses outside"),
+                 "with --outline: what a label gains at most well inside, and loses outside unless "
+                 "--far is more"),
         OPT_REAL("shape-border", &o->shape_mm, "MM", 0, 1e6,
                  "distance to the outline that is worth a nat; 0: the least spacing"),
         OPT_REAL("shape-widen", &o->shape_widen, "RATIO", 0, 1e6,

@@ -132,7 +132,9 @@ static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batc
     LOB_TRY(lob_shard_parse(&shard, set->shard, &s->error));
     LOB_TRY(set->images ? lob_columns_find(&columns, set->images, &s->error)
                         : lob_columns_read(&columns, set->manifest, &s->error));
+    const char *const slash = strrchr(batch->plan.recipe_path, '/');
     batch->plan.out = set->out;
+    batch->plan.label = set->line ? "lobule" : slash ? slash + 1 : batch->plan.recipe_path;
     lob_status st =
         lob_batch_plan_make(&batch->plan, &columns, set->given, set->given_count, &s->error);
     lob_columns_free(&columns);
@@ -179,8 +181,21 @@ static bool keep_waiting(void *user)
 }
 
 /*
- * How many scans at a time: one a core, each with one thread, is what small and middling scans take
- * least time with; a GPU takes scans beside those that the cores read and write.
+ * What the process holds beside volumes and work: itself, and for each scan its stack, buffers, and
+ * the pages of its files, which are mapped.
+ */
+static int64_t memory_beside(const lob_batch_plan *plan, int jobs)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < plan->count; i++)
+        if (plan->scans[i].bytes > most) most = plan->scans[i].bytes;
+    return ((int64_t)16 << 20) + jobs * (((int64_t)6 << 20) + most);
+}
+
+/*
+ * How many scans at a time: one a core, each with one thread, which takes least time for small and
+ * middling scans; one more, while which others wait for the disk; and one more for each GPU, while
+ * which the cores read and write others.
  */
 static void plan_work(lob_work_plan *plan, const lob_session *s, const settings *set,
                       const lob_batch *batch)
@@ -188,12 +203,12 @@ static void plan_work(lob_work_plan *plan, const lob_session *s, const settings 
     int gpus = 0;
     for (int i = 0; i < batch->pool.count; i++) gpus += batch->pool.devices[i].device != NULL;
     plan->threads = s->context.threads;
-    plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + gpus;
+    plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + 1 + gpus;
     if (plan->jobs > batch->plan.count) plan->jobs = (int)batch->plan.count;
     plan->fail_fast = set->fail_fast;
-    /* The program itself, and for each scan its stack, its file's pages and its buffers. */
-    const int64_t beside = (int64_t)24 << 20;
-    plan->memory = s->max_memory > 0 ? s->max_memory - beside : lob_memory_available() / 10 * 9;
+    const int64_t given = s->max_memory, least = given / 4;
+    const int64_t left = given - memory_beside(&batch->plan, plan->jobs);
+    plan->memory = given == 0 ? lob_memory_available() / 10 * 9 : left > least ? left : least;
     if (plan->memory < plan->jobs) plan->memory = plan->jobs;
 }
 
@@ -380,7 +395,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_FLAG("page", &set.page, "write the page of the batch in the folder that is named anew"),
         OPT_INT("pictures", &set.pictures, "N", 0, 100000, "scans that get a picture on the page"),
         OPT_INT("jobs", &set.jobs, "N", 1, 4096,
-                "scans at a time; left out: as many as threads, and one more for each GPU"),
+                "scans at a time; left out: one more than threads, and one more for each GPU"),
     };
     lob_session s;
     int own = 0;

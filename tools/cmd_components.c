@@ -3,6 +3,7 @@
 #include "tools/commands.h"
 #include "tools/components_work.h"
 #include "tools/grid.h"
+#include "tools/region_columns.h"
 #include "tools/table_file.h"
 
 #include <float.h>
@@ -32,11 +33,13 @@ static lob_status check_settings(lob_session *s, settings *set)
         {input && !set->equal,                   "--label-of input keeps the values of --equal: add --equal"       },
         {input && set->order,                    "--label-of input gives no numbers, --order size does: choose one"},
         {set->intensities && !set->table,        "--image is for the table: add --table FILE.tsv"                  },
+        {set->columns && !set->table,            "--columns are of the table: add --table FILE.tsv"                },
         {set->name && !set->table,               "--name is for the table: add --table FILE.tsv"                   },
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
-    const lob_status st = lob_table_check(s, set->table, set->name);
+    lob_status st = lob_table_check(s, set->table, set->name);
+    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
     return st == LOB_OK ? lob_grid_neighbours(s, &set->neighbours, set->slices) : st;
 }
 
@@ -259,6 +262,7 @@ static int run(const lob_command *self, int argc, char **argv)
             "also write a table of the components: FILE.tsv, .csv or .json, or - for standard "
             "output"),
         OPT_SCAN_NAME(&set.name),
+        OPT_REGION_COLUMNS(&set.columns),
         OPT_INPUT("image", &set.intensities, LOB_FILE_IMAGE,
                   "intensities for the table, on the image's grid; may be IMAGE itself"),
     };

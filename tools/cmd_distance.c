@@ -49,8 +49,7 @@ static lob_status find_label(lob_session *s, const settings *set, const work *w,
                         "%s: no voxel is labelled, so there is nothing to measure a distance to",
                         set->labels);
     if (set->label < 0) return LOB_OK;
-    for (int32_t i = 0; i < w->set.count; i++)
-        if (w->set.values[i] == set->label) *only = (uint32_t)i + 1;
+    *only = (uint32_t)lob_label_set_find(&w->set, set->label);
     if (*only == 0)
         return lob_fail(&s->error, LOB_EDATA, "%s: no voxel has label %d", set->labels, set->label);
     return LOB_OK;

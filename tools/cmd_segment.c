@@ -92,6 +92,11 @@ static lob_status plan(lob_session *s, settings *set, work *w)
     if (st == LOB_OK) st = check_labels(s, set, &labels);
     if (st == LOB_OK)
         st = lob_segment_choose(s, &set->plan, &w->image, &seeds, &labels, set->seeds);
+    if (st == LOB_OK && set->suggest > 0 && set->plan.flat)
+        st =
+            lob_fail(&s->error, LOB_EDATA,
+                     "%s: --suggest needs a stack of slices, and the box around the strokes is one",
+                     set->seeds);
     lob_session_stage(s, "choose", start_s);
     lob_session_give(s, stored);
     if (st == LOB_OK && set->previous) {
@@ -200,8 +205,7 @@ static lob_status take_box(lob_session *s, const settings *set, lob_recipe_job *
     a->box.seeds = &a->seeds;
     a->box.shares = &a->shares;
     a->box.labels = &a->labels;
-    for (int32_t i = 0; i < a->box.set.count; i++)
-        if (a->box.set.values[i] == set->plan.background) a->box.background = i + 1;
+    a->box.background = lob_label_set_find(&a->box.set, set->plan.background);
     if (st == LOB_OK)
         st = lob_strokes_count(&a->box.strokes, a->seeds.data, a->seeds.type, a->seeds.dims,
                                a->box.set.count, s->context.threads, &s->error);
@@ -274,21 +278,23 @@ static lob_status look_again(lob_session *s, const settings *set, const work *w,
     lob_segment_slice slices[MAX_SLICES];
     int count = 0, axis = lob_strokes_axis(&a->box.strokes);
     lob_status st = lob_segment_uncertain(s, &a->uncertain, &a->box, set->image);
-    if (st == LOB_OK && set->suggest > 0 && axis < 0)
-        st = lob_fail(&s->error, LOB_EDATA,
-                      "%s: --suggest needs a stack of slices, and this is one", set->image);
     if (st == LOB_OK && set->suggest > 0) {
-        count = lob_segment_suggest(slices, set->suggest, &a->box, &a->uncertain, axis);
-        st = list_slices(s, w, a, slices, count, axis);
+        st = lob_segment_suggest(slices, &count, set->suggest, &a->box, &a->uncertain, axis);
+        if (st == LOB_OK) st = list_slices(s, w, a, slices, count, axis);
     }
     if (st == LOB_OK && set->sheet) {
         for (int k = 0; k < 3 && axis < 0; k++)
             if (lob_side(a->image.dims, k) == 1) axis = k;
         if (count > LOB_SEGMENT_SHEET_SLICES) count = LOB_SEGMENT_SHEET_SLICES;
-        count += lob_segment_drawn(&slices[count], LOB_SEGMENT_SHEET_SLICES - count, &a->box, axis);
-        st = lob_segment_sheet(s, &a->box, &a->uncertain, slices, count, axis, a->place[axis],
-                               set->sheet);
+        int drawn = 0;
+        st = lob_segment_drawn(&slices[count], &drawn, LOB_SEGMENT_SHEET_SLICES - count, &a->box,
+                               axis);
+        count += drawn;
+        if (st == LOB_OK)
+            st = lob_segment_sheet(s, &a->box, &a->uncertain, slices, count, axis, a->place[axis],
+                                   set->sheet);
     }
+    if (st == LOB_ENOMEM) lob_session_no_memory(s, set->image);
     if (st == LOB_OK) st = write_uncertain(s, set, w, a);
     return st;
 }
@@ -358,6 +364,8 @@ static lob_status segment(lob_session *s, settings *set)
     set->plan.strength = set->strength != NULL;
     set->plan.in_memory = set->previous != NULL;
     lob_status st = check_settings(s, set);
+    if (st == LOB_OK && lob_session_checking(s))
+        return lob_session_device(s); /* its lines want it */
     if (st == LOB_OK) st = plan(s, set, &w);
     if (st == LOB_OK && set->previous) st = read_previous(s, set, &w);
     if (st == LOB_OK) {
@@ -404,7 +412,7 @@ static int run(const lob_command *self, int argc, char **argv)
                  "label"),
         OPT_REAL("far", &c->far, "NATS", 0, 16,
                  "what a label loses, in the first growth, twice as far from its strokes as the "
-                 "others' strokes are"),
+                 "others' strokes are; in the second, far outside its outlines"),
         OPT_REAL("shape", &c->shape, "NATS", 0, 16,
                  "what outlines that are interpolated between slices with strokes may add or "
                  "take, in the second growth"),
@@ -483,4 +491,5 @@ const lob_command lob_command_segment = {
     .result_text = "labels",
     .run = run,
     .runs_others = true,
+    .nests = true,
 };

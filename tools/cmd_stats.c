@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct {
-    const char *image, *labels, *table, *name;
+    const char *image, *labels, *table, *name, *columns;
     int frame, channel;
 } settings;
 
@@ -96,6 +96,11 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
     if (st != LOB_OK) return lob_session_name(s, st, set->image, set->labels);
 
     report(s, set, w);
+    const lob_regions_input in = {.labels = w->labels.data,
+                                  .type = w->labels.type,
+                                  .count = count,
+                                  .dims = w->labels.dims,
+                                  .image = &w->image};
     const lob_region_table table = {
         .regions = w->regions,
         .intensities = w->values,
@@ -104,9 +109,12 @@ static lob_status measure(lob_session *s, const settings *set, work *w)
         .scan = set->name,
         .labels = w->set.values,
         .geometry = &w->labels.geometry,
+        .dims = w->labels.dims,
         .fine = w->fine,
         .slope = w->image.slope,
         .inter = w->image.inter,
+        .columns = set->columns,
+        .in = &in,
     };
     return lob_region_table_write(s, &table, set->table);
 }
@@ -115,6 +123,7 @@ static lob_status stats(lob_session *s, const settings *set)
 {
     work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_status st = lob_table_check(s, set->table, set->name);
+    if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
     if (st == LOB_OK) st = measure(s, set, &w);
@@ -138,6 +147,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_OUTPUT("table", &set.table, LOB_FILE_TABLE,
                    "where the table goes: FILE.tsv, .csv or .json, or - for standard output"),
         OPT_SCAN_NAME(&set.name),
+        OPT_REGION_COLUMNS(&set.columns),
         OPT_INT("frame", &set.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; left out: all, a row for each"),
         OPT_INT("channel", &set.channel, "N", 0, INT32_MAX,
@@ -164,9 +174,22 @@ const lob_command lob_command_stats = {
         "sd are good to a 2^32nd of the image's range. As TSV the first row holds these names and "
         "n/a stands for what is missing, as CSV nothing does; as JSON it is an array of objects, "
         "and null. TSV and CSV have up to 7 significant digits, JSON has all.\n"
+        "--columns chooses others, in its order: words for columns, or basic (those above), shape "
+        "(all that come of the labels alone) and all. "
+        "diameter: equivalent_diameter_mm, of the ball of the same volume; extent: voxels over "
+        "those of the bounding box; axes, directions: lengths of the ellipsoid of the same second "
+        "moments and its axes in the world, RAS+; elongation, flatness: first over second axis, "
+        "second over third; surface: surface_mm2 by Crofton's formula; sphericity: the ball's "
+        "surface over it; euler: euler_number of voxels joined at corners; feret: "
+        "feret_diameter_mm, the largest distance between two faces; hull, solidity: "
+        "hull_volume_mm3 of the voxels as boxes, and volume over it; slices: slices across z that "
+        "hold the region, their mean and largest area, and the largest one's z; neighbours: labels "
+        "that share a face; percentiles: p5, p25, median, p75, p95. In a volume with a side of one "
+        "voxel areas take the place of volumes: perimeter_mm, circularity, hull_area_mm2.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
-                "lobule stats scan.nii.gz labels.nii.gz --table regions.json",
+                "lobule stats scan.nii.gz labels.nii.gz --table regions.json\n"
+                "lobule stats scan.nii.gz labels.nii.gz --columns volume,sphericity,median",
     .result = "labels",
     .result_text = "labels measured",
     .run = run,

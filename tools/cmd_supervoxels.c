@@ -24,7 +24,7 @@ static const double longest_mm = 1e8;
 
 typedef struct {
     const char *image, *labels, *mask;
-    const char *mean, *boundaries, *table, *graph, *name;
+    const char *mean, *boundaries, *table, *graph, *name, *columns;
     int frame, method, count, iterations, slices, lab;
     double compactness, ratio, smallest, range[2];
     lob_size size;
@@ -66,8 +66,11 @@ static lob_status check_settings(lob_session *s, const settings *set)
                         "--table - and --graph - both go to standard output; write one to a file");
     if (set->name && !set->table && !set->graph)
         return lob_fail(&s->error, LOB_EARG, "--name is for tables: add --table or --graph");
-    const lob_status st = lob_table_check(s, set->table, set->name);
-    return st == LOB_OK ? lob_table_check(s, set->graph, NULL) : st;
+    if (set->columns && !set->table)
+        return lob_fail(&s->error, LOB_EARG, "--columns are of the table: add --table FILE.tsv");
+    LOB_TRY(lob_table_check(s, set->table, set->name));
+    LOB_TRY(lob_region_columns_check(s, set->columns));
+    return lob_table_check(s, set->graph, NULL);
 }
 
 /* ---- options ---- */
@@ -409,6 +412,11 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
         .user = &touching,
     };
     const bool grey = w->image.channels == 1;
+    const lob_regions_input measured = {.labels = w->labels.data,
+                                        .type = w->labels.type,
+                                        .count = w->stats.supervoxels,
+                                        .dims = w->labels.dims,
+                                        .image = grey ? &w->image : NULL};
     const lob_region_table regions = {
         .regions = w->regions,
         .intensities = w->values,
@@ -418,6 +426,9 @@ static lob_status write_tables(lob_session *s, const settings *set, const work *
         .fine = grey ? &w->fine : NULL,
         .slope = grey ? w->image.slope : 1.0,
         .inter = grey ? w->image.inter : 0.0,
+        .columns = set->columns,
+        .dims = w->image.dims,
+        .in = &measured,
     };
     lob_status st = LOB_OK;
     if (set->table) st = lob_region_table_write(s, &regions, set->table);
@@ -530,6 +541,7 @@ static int run(const lob_command *self, int argc, char **argv)
             "also write a table of the supervoxels: FILE.tsv, .csv or .json, or - for standard "
             "output"),
         OPT_SCAN_NAME(&set.name),
+        OPT_REGION_COLUMNS(&set.columns),
         OPT_OUTPUT("graph", &set.graph, LOB_FILE_TABLE,
                    "also write a table of the supervoxels that touch, likewise"),
     };

@@ -161,6 +161,11 @@ lob_status lob_components_work_table(lob_session *s, const lob_components_work *
     if (!work->set->table) return LOB_OK;
     lob_status st = kept_labels(s, &labels, work);
     const lob_volume *measured = work->measured;
+    const lob_regions_input in = {.labels = work->result.labels,
+                                  .type = work->result.type,
+                                  .count = work->result.count,
+                                  .dims = work->image.dims,
+                                  .image = measured};
     const lob_region_table table = {
         .regions = work->result.regions,
         .intensities = work->result.values,
@@ -173,6 +178,9 @@ lob_status lob_components_work_table(lob_session *s, const lob_components_work *
         .fine = measured ? &work->result.fine : NULL,
         .slope = measured ? measured->slope : 1.0,
         .inter = measured ? measured->inter : 0.0,
+        .columns = work->set->columns,
+        .dims = work->image.dims,
+        .in = work->result.labels && !work->options.keep_values ? &in : NULL,
     };
     if (st == LOB_OK) st = lob_region_table_write(s, &table, work->set->table);
     free(labels);

@@ -6,7 +6,7 @@
 #include "tools/session.h"
 
 typedef struct {
-    const char *image, *labels, *mask, *intensities, *table, *name;
+    const char *image, *labels, *mask, *intensities, *table, *name, *columns;
     int frame, channel, neighbours, slices, order, label_of, type, largest;
     double above, range[2], tolerance;
     bool equal, fill_holes;

@@ -25,7 +25,7 @@ static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
                         name, nearest ? "did you mean " : "lobule --help lists them",
                         nearest ? nearest : "", nearest ? "?" : "");
     }
-    if (command->runs_others)
+    if (command->runs_others && !command->nests)
         return lob_fail(&job->run->error, LOB_EARG,
                         "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
                         name);

@@ -18,12 +18,13 @@
  *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
  *                                         by their number. Of real values, mean and sd are good to
  *                                         a 2^32nd of the image's range
+ *
+ * These are the basic columns; --columns chooses among all of region_columns.c.
  */
 #ifndef LOB_REGION_TABLE_H
 #define LOB_REGION_TABLE_H
 
-#include "kernels/regions/regions.h"
-#include "tools/session.h"
+#include "tools/region_columns.h"
 
 typedef struct {
     const lob_region *regions;            /* count; those without voxels get no row */
@@ -35,12 +36,18 @@ typedef struct {
     const double *values;  /* count rows of `channels` image values; NULL: no such column */
     int channels;
     const lob_geometry *geometry;
+    lob_dims dims;               /* of the labels; read with columns alone */
     const lob_fine_levels *fine; /* of each frame; NULL without intensities */
     double slope, inter;         /* of the intensities' image */
+    const char *columns;         /* a list that has been checked; NULL: the basic ones */
+    const lob_regions_input *in; /* what the regions were measured of, for columns that need voxels,
+                                    with the image of the first frame before the others; NULL: it is
+                                    gone, and such columns are refused */
 } lob_region_table;
 
-/* Write the table, as its name says, with a note where the image's range makes mean and sd too
- * coarse. Returns LOB_OK, LOB_EEXIST, LOB_ECREATE, LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
+/* Measure what the columns need, and write the table, as its name says, with a note where the
+ * image's range makes mean and sd too coarse. Returns LOB_OK, LOB_EDATA, LOB_EEXIST, LOB_ECREATE,
+ * LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
 lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
 
 #endif

@@ -1,29 +1,17 @@
 /* Seeds of several labels as commands read them. */
 #include "tools/seeds_input.h"
 
-#include "kernels/appearance/strokes.h"
-
-static lob_status find_background(lob_session *s, lob_seeds_input *seeds, const char *path)
+lob_status lob_seeds_background(lob_session *s, int32_t *background, const lob_strokes *strokes,
+                                const lob_label_set *set, const char *path, int wanted)
 {
-    lob_strokes strokes;
-    LOB_TRY(lob_strokes_count(&strokes, seeds->volume.data, seeds->volume.type, seeds->volume.dims,
-                              seeds->set.count, s->context.threads, &s->error));
-    seeds->background = lob_strokes_background(&strokes);
-    lob_strokes_free(&strokes);
-    lob_session_say(s, "%s: label %d is taken for the background", path,
-                    seeds->set.values[seeds->background - 1]);
+    *background = wanted > 0 ? lob_label_set_find(set, wanted) : lob_strokes_background(strokes);
+    if (*background == 0)
+        return lob_fail(&s->error, LOB_EDATA, "%s: no seed has the background's label %d", path,
+                        wanted);
+    if (wanted <= 0)
+        lob_session_say(s, "%s: label %d is taken for the background", path,
+                        set->values[*background - 1]);
     return LOB_OK;
-}
-
-static lob_status choose_background(lob_session *s, lob_seeds_input *seeds, const char *path,
-                                    int background)
-{
-    if (background < 0) return find_background(s, seeds, path);
-    for (int32_t i = 0; i < seeds->set.count; i++)
-        if (seeds->set.values[i] == background) seeds->background = i + 1;
-    if (seeds->background > 0) return LOB_OK;
-    return lob_fail(&s->error, LOB_EDATA, "%s: no seed has the background's label %d", path,
-                    background);
 }
 
 /* Read a label volume and number its labels; memory counts what they then take. */
@@ -51,7 +39,13 @@ lob_status lob_seeds_read(lob_session *s, lob_seeds_input *seeds, const char *pa
                         "%s: the only label is %d; add seeds of another label, such as the "
                         "background",
                         path, seeds->set.values[0]);
-    LOB_TRY(choose_background(s, seeds, path, background));
+    lob_strokes strokes;
+    LOB_TRY(lob_strokes_count(&strokes, seeds->volume.data, seeds->volume.type, seeds->volume.dims,
+                              seeds->set.count, s->context.threads, &s->error));
+    const lob_status st =
+        lob_seeds_background(s, &seeds->background, &strokes, &seeds->set, path, background);
+    lob_strokes_free(&strokes);
+    if (st != LOB_OK) return st;
     cJSON_AddNumberToObject(s->results, "background", seeds->set.values[seeds->background - 1]);
     cJSON_AddBoolToObject(s->results, "background_found", background < 0);
     return LOB_OK;

@@ -148,14 +148,15 @@ static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bo
     return most > 0;
 }
 
-int lob_segment_suggest(lob_segment_slice *slices, int n, const lob_segment_box *box,
-                        const lob_volume *uncertain, int axis)
+lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
+                               const lob_segment_box *box, const lob_volume *uncertain, int axis)
 {
     const int64_t side = lob_side(box->labels->dims, axis);
     lob_segment_slice *const rows = calloc((size_t)side, sizeof *rows);
     bool *const drawn = calloc((size_t)side, sizeof *drawn);
+    const lob_status st = rows && drawn ? LOB_OK : LOB_ENOMEM;
     int found = 0;
-    if (rows && drawn) {
+    if (st == LOB_OK) {
         for (int64_t i = 0; i < side; i++) rows[i].slice = i;
         count_slices(rows, box, uncertain, axis);
         find_drawn(drawn, &box->strokes, axis);
@@ -163,30 +164,32 @@ int lob_segment_suggest(lob_segment_slice *slices, int n, const lob_segment_box 
     }
     free(rows);
     free(drawn);
-    return found;
+    *count = found;
+    return st;
 }
 
-int lob_segment_drawn(lob_segment_slice *slices, int n, const lob_segment_box *box, int axis)
+lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
+                             const lob_segment_box *box, int axis)
 {
     const int64_t side = lob_side(box->labels->dims, axis);
-    bool *const drawn = calloc((size_t)side, sizeof *drawn);
-    int64_t count = 0, seen = 0;
+    int64_t all = 0, seen = 0;
     int found = 0;
-    if (!drawn || n < 1) {
-        free(drawn);
-        return 0;
-    }
+    *count = 0;
+    if (n < 1) return LOB_OK;
+    bool *const drawn = calloc((size_t)side, sizeof *drawn);
+    if (!drawn) return LOB_ENOMEM;
     find_drawn(drawn, &box->strokes, axis);
-    for (int64_t i = 0; i < side; i++) count += drawn[i];
-    const int64_t most = count < n ? count : n;
+    for (int64_t i = 0; i < side; i++) all += drawn[i];
+    const int64_t most = all < n ? all : n;
     for (int64_t i = 0; i < side; i++)
         if (drawn[i]) {
-            if (seen == (2 * found + 1) * count / (2 * most))
+            if (seen == (2 * found + 1) * all / (2 * most))
                 slices[found++] = (lob_segment_slice){.slice = i, .drawn = true};
             seen++;
         }
     free(drawn);
-    return found;
+    *count = found;
+    return LOB_OK;
 }
 
 /* ---- corrections ---- */

@@ -42,15 +42,17 @@ typedef struct {
  * the first: distance is that to the nearest slice with strokes or found before.
  *
  *   slices     out  at most n, in the order found
+ *   count      out  how many there are; 0 on failure
  *   uncertain  in   as lob_segment_uncertain makes it
  *
- * Returns how many there are.
+ * Returns LOB_OK or LOB_ENOMEM.
  */
-int lob_segment_suggest(lob_segment_slice *slices, int n, const lob_segment_box *box,
-                        const lob_volume *uncertain, int axis);
+lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
+                               const lob_segment_box *box, const lob_volume *uncertain, int axis);
 
-/* Slices with strokes, at most n, spread over those that there are. Returns how many. */
-int lob_segment_drawn(lob_segment_slice *slices, int n, const lob_segment_box *box, int axis);
+/* Slices with strokes, at most n, spread over those that there are; likewise. */
+lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
+                             const lob_segment_box *box, int axis);
 
 /*
  * Let a correction change only what is near to it: where a voxel is farther than reach from every

@@ -2,8 +2,7 @@
 #include "tools/segment_plan.h"
 
 #include "kernels/appearance/appearance.h"
-#include "kernels/appearance/strokes.h"
-
+#include "tools/seeds_input.h"
 #include "volumes/crop.h"
 
 #include <math.h>
@@ -39,25 +38,12 @@ lob_segment_choices lob_segment_defaults(void)
 
 /* ---- choosing ---- */
 
-static lob_status choose_background(lob_session *s, lob_segment_plan *plan,
-                                    const lob_strokes *strokes, const lob_label_set *labels,
-                                    const char *seeds_path)
-{
-    plan->background = plan->choices.background;
-    if (plan->background == 0)
-        plan->background = labels->values[lob_strokes_background(strokes) - 1];
-    for (int32_t i = 0; i < labels->count; i++)
-        if (labels->values[i] == plan->background) return LOB_OK;
-    return lob_fail(&s->error, LOB_EARG, "--background %d: %s has no stroke of this label",
-                    plan->background, seeds_path);
-}
-
-/* Voxels of the box around all strokes, with its margin. */
-static double box_voxels(const lob_segment_plan *plan, const lob_volume *image,
-                         const lob_volume *seeds)
+/* Voxels of the box around all strokes, with its margin; is it a slice? */
+static double measure_box(lob_segment_plan *plan, const lob_volume *image, const lob_volume *seeds)
 {
     lob_box box;
     double voxels = 1;
+    plan->flat = false;
     if (!lob_box_of(&box, seeds)) return 0;
     for (int a = 0; a < 3; a++) {
         const lob_size *const margin = &plan->choices.margin;
@@ -67,6 +53,7 @@ static double box_voxels(const lob_segment_plan *plan, const lob_volume *image,
         const double end =
             fmin((double)lob_side(image->dims, a), (double)(box.first[a] + box.size[a]) + wide);
         voxels *= end - first;
+        plan->flat = plan->flat || end - first <= 1;
     }
     return voxels;
 }
@@ -142,11 +129,15 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
     bool outlines = false;
     lob_status st = lob_strokes_count(&strokes, seeds->data, seeds->type, seeds->dims,
                                       labels->count, s->context.threads, &s->error);
-    if (st == LOB_OK) st = choose_background(s, plan, &strokes, labels, seeds_path);
+    int32_t background = 1;
+    if (st == LOB_OK)
+        st = lob_seeds_background(s, &background, &strokes, labels, seeds_path,
+                                  plan->choices.background);
+    plan->background = labels->values[background > 0 ? background - 1 : 0];
     if (st == LOB_OK) st = find_outlines(s, &outlines, plan, &strokes, labels, seeds_path);
     lob_strokes_free(&strokes);
     plan->passes = plan->choices.passes > 0 ? plan->choices.passes : outlines ? 2 : 1;
-    choose_grid(plan, image, box_voxels(plan, image, seeds));
+    choose_grid(plan, image, measure_box(plan, image, seeds));
     if (st == LOB_OK && plan->slices == 1)
         lob_session_note(s,
                          "%s: has strokes on one slice alone, from which a structure's extent "
@@ -204,11 +195,12 @@ static bool is_coarse(const lob_segment_plan *plan)
     return plan->factor[0] > 1 || plan->factor[1] > 1 || plan->factor[2] > 1;
 }
 
+/* Shares are grown in steps of 1/255: finer ones change next to nothing, and take longer. */
 static void put_smoothing(FILE *to, const char *n, double sigma_mm)
 {
-    if (sigma_mm > 0)
-        fprintf(to, "filter @shares%s_raw -o @shares%s --gaussian %.9gmm --edge nearest\n", n, n,
-                sigma_mm);
+    fprintf(to, "filter @shares%s_raw -o @shares%s ", n, n);
+    if (sigma_mm > 0) fprintf(to, "--gaussian %.9gmm --edge nearest ", sigma_mm);
+    fprintf(to, "--scale 255,0 --cast uint8\n");
 }
 
 /* The first of two growths, on a coarser grid: shares are averaged, strokes are kept. */
@@ -221,7 +213,7 @@ static void put_coarse_growth(FILE *to, const lob_segment_plan *plan)
     fprintf(to,
             "appearance @image @seeds -o @shares1_fine --background %d --whole %.9g%s --far %.9g\n",
             plan->background, c->whole, has_median(plan) ? " --view @median" : "", c->far);
-    fprintf(to, "resample @shares1_fine -o @shares1%s --like @image1\n", blur > 0 ? "_raw" : "");
+    fprintf(to, "resample @shares1_fine -o @shares1_raw --like @image1\n");
     put_smoothing(to, "1", blur);
     fprintf(to, "growcut @shares1 @seeds1 -o @grown1 --rule distance --norm linf --trust-seeds\n");
     fprintf(
@@ -241,14 +233,13 @@ static void put_growth(FILE *to, const lob_segment_plan *plan, bool second)
     const double edge = c->edge * (second ? second_edge : 1);
     const char *const n = last ? "" : "1", *const result = last ? "@labels" : "@first";
 
-    fprintf(to, "appearance @image @seeds -o @shares%s%s --background %d --whole %.9g", n,
-            blur > 0 ? "_raw" : "", plan->background, c->whole);
+    fprintf(to, "appearance @image @seeds -o @shares%s_raw --background %d --whole %.9g", n,
+            plan->background, c->whole);
     if (has_median(plan)) fprintf(to, " --view @median");
     if (second)
-        fprintf(to, " --outline @first --shape %.9g --shape-border %.9g\n", c->shape,
+        fprintf(to, " --outline @first --shape %.9g --shape-border %.9g", c->shape,
                 plan->coarse_least_mm);
-    else
-        fprintf(to, " --far %.9g\n", c->far);
+    fprintf(to, " --far %.9g\n", c->far);
     put_smoothing(to, n, blur);
     fprintf(to,
             "growcut @shares%s @seeds -o @grown%s --rule distance --norm linf --trust-seeds%s\n", n,

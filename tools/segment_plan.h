@@ -16,7 +16,8 @@ typedef struct {
     double share;    /* and at least this share of the box's own side */
     int median;      /* LOB_SEGMENT_ON, .._OFF: a second view of the image */
     double whole;    /* share of the whole box in what speaks against a label */
-    double far;      /* nats that a label loses far from its strokes, in the first growth */
+    double far;      /* nats that a label loses far from its strokes, in the first growth, and far
+                        outside its outlines, in the second */
     double shape;    /* nats that outlines between drawn slices give at most, in the second */
     double blur;   /* standard deviation of the shares' Gaussian, first growth; the second: half */
     double smooth; /* that of the majority after the first growth; the second: 0.7 of it */
@@ -41,6 +42,7 @@ typedef struct {
     int passes;      /* 1 where no slice has strokes of a label and of others: there is no outline
                         that could guide a second growth */
     int64_t slices;  /* with strokes, across the axis of the fewest; 0 in 2D */
+    bool flat;       /* the box around all strokes, with its margin, is a slice */
     bool median[3];  /* the axes that the median goes along */
     double least_mm; /* the least spacing */
     int factor[3];   /* voxels of the box along each axis to one of the first growth's grid */
@@ -55,7 +57,7 @@ typedef struct {
  *   seeds   in      dense labels on the image's grid
  *   labels  in      of the seeds, at least 2
  *
- * Returns LOB_OK, or LOB_EARG where the background given is none of the labels.
+ * Returns LOB_OK, LOB_EDATA where the background given is none of the labels, or LOB_ENOMEM.
  */
 lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_volume *image,
                               const lob_volume *seeds, const lob_label_set *labels,

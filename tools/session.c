@@ -161,7 +161,10 @@ static lob_status open_device(lob_session *s)
 
 lob_status lob_session_device(lob_session *s)
 {
-    if (lob_line_borrow_device(s)) return LOB_OK;
+    if (lob_line_borrow_device(s)) {
+        s->device_chosen = true; /* lines of its own may have it too */
+        return LOB_OK;
+    }
     if (lob_session_checking(s)) return lob_session_checked(s);
     const lob_status st = s->command->part ? lob_part_device(s) : open_device(s);
     s->device_chosen = st == LOB_OK;

@@ -33,7 +33,10 @@ lob_status lob_session_checked(lob_session *s)
 
 int64_t lob_session_stored_bytes(const lob_session *s)
 {
-    return s->command->line ? s->command->line->store->bytes : 0;
+    int64_t bytes = 0;
+    for (const lob_line *line = s->command->line; line; line = line->run->command->line)
+        bytes += line->store->bytes;
+    return bytes;
 }
 
 bool lob_session_is_stored(const lob_session *s, const char *path)
@@ -65,6 +68,10 @@ static lob_status check_stored(lob_session *s, const lob_option *row, const char
                         "%s: a volume in memory is named '@', a letter, then letters, digits, '_' "
                         "and '-'; a file of this name is ./%s",
                         path, path);
+    if (s->command->nests)
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s: %s reads and writes files; write the volume to one first", path,
+                        s->command->name);
     if (!volume)
         return lob_fail(&s->error, LOB_EARG,
                         "%s%s %s: only volumes can be in memory; name a file, as ./%s",
@@ -166,17 +173,17 @@ static bool is_last_read(lob_session *s, const lob_stored *row)
     return marked && !again;
 }
 
-/* Take the volume of a row, or copy it, or a frame of it; described as info says. */
-static lob_status read_row(lob_session *s, lob_volume *out, lob_stored *row, const char *path,
-                           int64_t frame, bool voxels, const lob_file_info *info)
+/* Take the volume of a row of the line's own recipe, or copy it, or a frame of it; described as
+ * info says. */
+static lob_status read_row(lob_session *s, lob_volume *out, lob_store *store, lob_stored *row,
+                           const char *path, int64_t frame, bool voxels, const lob_file_info *info)
 {
-    lob_store *const store = s->command->line->store;
     const double start_s = lob_clock_s();
     *out = lob_volume_empty();
     lob_status st = choose_frame(s, &frame, row, path);
     if (st != LOB_OK) return st;
     const bool whole = frame == LOB_FRAME_ALL || lob_store_frames(row) == 1;
-    const bool last = voxels && is_last_read(s, row);
+    const bool last = voxels && store == s->command->line->store && is_last_read(s, row);
     if (last && whole) {
         lob_store_take(store, row, out); /* its bytes count as the line's from now on */
     } else {
@@ -205,7 +212,8 @@ lob_status lob_line_read(lob_session *s, lob_volume *out, const char *path, int6
     lob_stored *row;
     *out = lob_volume_empty();
     const lob_status st = find_stored(s, &row, path);
-    return st == LOB_OK ? read_row(s, out, row, path, frame, voxels, &info) : st;
+    return st == LOB_OK ? read_row(s, out, s->command->line->store, row, path, frame, voxels, &info)
+                        : st;
 }
 
 bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path)
@@ -216,13 +224,24 @@ bool lob_line_peek(const lob_session *s, lob_volume *out, const char *path)
 
 /* ---- files that several lines read ---- */
 
+/* What is kept of a file, by this recipe or by that whose line runs this one; NULL: nothing. */
+static lob_stored *find_kept(const lob_session *s, lob_store **store, const char *path)
+{
+    for (const lob_line *line = s->command->line; line; line = line->run->command->line) {
+        lob_stored *const row = lob_store_find(line->store, path);
+        *store = line->store;
+        if (row && row->there) return row;
+    }
+    return NULL;
+}
+
 bool lob_line_read_kept(lob_session *s, lob_status *status, lob_volume *out, const char *path,
                         int64_t frame)
 {
-    lob_store *const store = s->command->line ? s->command->line->store : NULL;
-    lob_stored *const row = store ? lob_store_find(store, path) : NULL;
-    if (!row || !row->there) return false;
-    *status = read_row(s, out, row, path, frame, true, &row->info);
+    lob_store *store;
+    lob_stored *const row = find_kept(s, &store, path);
+    if (!row) return false;
+    *status = read_row(s, out, store, row, path, frame, true, &row->info);
     if (*status != LOB_ENOMEM) return true;
     s->error = (lob_error){.text = ""};
     lob_session_give(s, row->there ? lob_voxel_bytes(&row->volume) : 0);

@@ -8,8 +8,8 @@
 
 lob_part *lob_session_part(const lob_session *s)
 {
-    const lob_line *const line = s->command->line;
-    return line ? line->run->command->part : s->command->part;
+    while (s->command->line) s = s->command->line->run;
+    return s->command->part;
 }
 
 void lob_part_begin(lob_session *s)

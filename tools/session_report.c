@@ -182,8 +182,8 @@ double lob_peak_memory_bytes(void)
 
 bool lob_report_wanted(const lob_session *s)
 {
-    const lob_line *const line = s->command->line;
-    return s->report_path || (line && line->run->report_path);
+    while (!s->report_path && s->command->line) s = s->command->line->run;
+    return s->report_path != NULL;
 }
 
 lob_seconds lob_session_seconds(const lob_session *s)

@@ -26,13 +26,17 @@ bool lob_box_of(lob_box *box, const lob_volume *volume)
     int64_t first[3] = {d.nx, d.ny, d.nz}, last[3] = {-1, -1, -1};
     double values[BLOCK];
     const int64_t rows = d.ny * d.nz * volume->channels;
-    for (int64_t row = 0; row < rows; row++)
+    const size_t bytes = (size_t)d.nx * lob_type_of(volume->type)->bytes;
+    for (int64_t row = 0; row < rows; row++) {
+        const char *const from = (const char *)volume->data + (size_t)row * bytes;
+        if (volume->inter == 0.0 && lob_all_zero(from, bytes)) continue;
         for (int64_t x = 0; x < d.nx; x += BLOCK) {
             const int64_t n = d.nx - x < BLOCK ? d.nx - x : BLOCK;
             lob_values(values, volume->data, volume->type, row * d.nx + x, n);
             for (int64_t i = 0; i < n; i++) values[i] = volume->slope * values[i] + volume->inter;
             take_row(first, last, values, x, n, row % d.ny, row / d.ny % d.nz);
         }
+    }
     if (last[0] < 0) return false;
     for (int a = 0; a < 3; a++) {
         box->first[a] = first[a];

@@ -38,6 +38,19 @@ lob_type lob_label_type(int32_t largest)
     return largest <= UINT8_MAX ? LOB_U8 : largest <= INT16_MAX ? LOB_I16 : LOB_I32;
 }
 
+int32_t lob_label_set_find(const lob_label_set *set, int32_t value)
+{
+    int32_t low = 0, high = set->count; /* the first value that is not smaller lies in low..high */
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (set->values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && set->values[low] == value ? low + 1 : 0;
+}
+
 void lob_label_set_free(lob_label_set *set)
 {
     if (!set) return;

@@ -71,6 +71,9 @@ lob_status lob_labels_restore(lob_volume *volume, const lob_label_set *set);
  */
 lob_status lob_labels_pack(lob_volume *volume, int32_t largest);
 
+/* The dense label, 1..count, that stands for a value; 0: no voxel has it. */
+int32_t lob_label_set_find(const lob_label_set *set, int32_t value);
+
 /* Free the arrays and leave count 0. */
 void lob_label_set_free(lob_label_set *set);
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 LOB_BEGIN_DECLS
 
@@ -44,6 +45,13 @@ typedef struct {
     bool is_integer;
     double lowest, highest;
 } lob_type_info;
+
+/* Are all bytes 0, as in rows without labels? */
+static inline bool lob_all_zero(const void *data, size_t bytes)
+{
+    const unsigned char *const byte = (const unsigned char *)data;
+    return bytes == 0 || (byte[0] == 0 && memcmp(byte, byte + 1, bytes - 1) == 0);
+}
 
 /* The table's row for a type in [0, LOB_TYPES). */
 const lob_type_info *lob_type_of(lob_type type);

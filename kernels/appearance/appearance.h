@@ -18,9 +18,10 @@
  *
  * With an outline, labels of an earlier result, its signed distance s in the slices that have
  * strokes is interpolated linearly between these slices, and beyond the first and last of them
- * falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen * d) nats, limited
- * to -shape..shape, at d mm from the nearest of these slices. In 2D, and for a label without such
- * slices, this is 0.
+ * falls by shape_slope for each mm. The label gains s / (shape_mm + shape_widen * d) nats at d mm
+ * from the nearest of these slices: at most shape, at least -max(shape, far), since what lies far
+ * outside must not be reached by its values alone. In 2D, and for a label without such slices, this
+ * is 0.
  *
  * Shares. With scores s_l of all labels but the background, whose score is 0, and each score
  * limited to -16..16, the share is exp(s_l) / (1 + sum over labels of exp(s)).
@@ -47,7 +48,7 @@ typedef struct {
     double whole;        /* 0..1 */
     double far;          /* nats, 0..16; 0: leaves it out */
     double far_quantile; /* 0..1 */
-    double shape;        /* nats, 0..16; 0: leaves it out */
+    double shape;        /* nats, 0..16; 0: leaves the outline out */
     double shape_mm;     /* mm, > 0; 0: the least spacing of axes with more than one voxel */
     double shape_widen;  /* mm per mm, >= 0 */
     double shape_slope;  /* mm per mm, >= 0 */

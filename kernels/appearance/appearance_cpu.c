@@ -36,9 +36,8 @@ static bool reports(job *j, double done)
 static bool load_seeds(int32_t *seed, const lob_appearance_input *in, int64_t first, int64_t n)
 {
     const size_t bytes = lob_type_of(in->seed_type)->bytes;
-    const unsigned char *row = (const unsigned char *)in->seeds + (size_t)first * bytes;
-    const size_t all = (size_t)n * bytes;
-    if (row[0] == 0 && (all == 1 || memcmp(row, row + 1, all - 1) == 0)) return false;
+    if (lob_all_zero((const char *)in->seeds + (size_t)first * bytes, (size_t)n * bytes))
+        return false;
     for (int64_t i = 0; i < n; i++) seed[i] = lob_label_at(in->seeds, in->seed_type, first + i);
     return true;
 }

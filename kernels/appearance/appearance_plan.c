@@ -267,7 +267,11 @@ static void set_strides(lob_appearance_stack *stack, const lob_appearance_plan *
     stack->dims = d;
     stack->voxels = lob_dims_voxels(d);
     stack->shape = (lob_appearance_shape){
-        .axis = stack->axis, .slice = stride[stack->axis], .limit = (float)plan->options->shape};
+        .axis = stack->axis,
+        .slice = stride[stack->axis],
+        .most = (float)plan->options->shape,
+        .least = -(float)fmax(plan->options->shape, plan->options->far),
+    };
     for (int a = 0; a < 3; a++) stack->shape.stride[a] = a == stack->axis ? 0 : stride[a];
 }
 

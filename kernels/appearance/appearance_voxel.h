@@ -53,7 +53,7 @@ typedef struct {
     int axis;
     int64_t slice;     /* from slice to slice of the stack, in voxels */
     int64_t stride[3]; /* from voxel to voxel of the volume; 0 along the axis */
-    float limit;       /* nats */
+    float most, least; /* nats that it may give */
 } lob_appearance_shape;
 
 /* Lengths inside are positive, and limited so that slices without a border stay comparable. */
@@ -73,8 +73,8 @@ LOB_BOTH int32_t lob_appearance_shape_at(const lob_appearance_shape *s, int64_t 
     float gain = at_first + at_second;
     gain = gain - p->minus;
     gain = gain * p->per_mm;
-    if (gain > s->limit) gain = s->limit;
-    if (gain < -s->limit) gain = -s->limit;
+    if (gain > s->most) gain = s->most;
+    if (gain < s->least) gain = s->least;
     return (int32_t)rintf((float)LOB_APPEARANCE_ONE * gain);
 }
 

@@ -9,21 +9,15 @@ static int64_t slices_of(lob_dims dims)
     return dims.nx + dims.ny + dims.nz;
 }
 
-/* Rows are mostly without strokes. */
-static bool empty_row(const void *seeds, size_t bytes, int64_t first, int64_t n)
-{
-    const unsigned char *row = (const unsigned char *)seeds + (size_t)first * bytes;
-    const size_t all = (size_t)n * bytes;
-    return row[0] == 0 && (all == 1 || memcmp(row, row + 1, all - 1) == 0);
-}
-
 static void count_plane(const lob_strokes *own, const void *seeds, lob_type type, int64_t z)
 {
     const lob_dims d = own->dims;
     const size_t bytes = lob_type_of(type)->bytes;
     for (int64_t y = 0; y < d.ny; y++) {
         const int64_t first = (z * d.ny + y) * d.nx;
-        if (empty_row(seeds, bytes, first, d.nx)) continue;
+        /* Rows are mostly without strokes. */
+        if (lob_all_zero((const char *)seeds + (size_t)first * bytes, (size_t)d.nx * bytes))
+            continue;
         for (int64_t x = 0; x < d.nx; x++) {
             const int32_t label = lob_label_at(seeds, type, first + x);
             if (label == 0) continue;

@@ -177,6 +177,28 @@ static int64_t count_changed(const lob_refine_job *j)
     return changed;
 }
 
+static lob_status run_steps(lob_refine_job *j, lob_error *error)
+{
+    const lob_context *const context = j->context;
+    const bool smooth = j->options->smooth_mm > 0, edge = j->options->edge > 0;
+    const struct {
+        bool wanted;
+        lob_status (*run)(lob_refine_job *j, lob_error *error);
+        double done;
+    } steps[] = {
+        {smooth, lob_refine_smooth, 0.2},
+        {true,   lob_refine_tidy,   0.5},
+        {edge,   lob_refine_edge,   0.8},
+        {edge,   lob_refine_tidy,   1.0},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (steps[i].wanted) LOB_TRY(steps[i].run(j, error));
+        if (context->progress && context->progress(context->user, steps[i].done))
+            return LOB_ECANCEL;
+    }
+    return LOB_OK;
+}
+
 lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input *in,
                       const lob_refine_options *options, const lob_backend *backend,
                       const lob_context *context, lob_error *error)
@@ -192,25 +214,15 @@ lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input
         .labels = out,
         .type = lob_label_type(in->label_count),
     };
-    const struct {
-        bool wanted;
-        lob_status (*run)(lob_refine_job *j, lob_error *error);
-        double done;
-    } steps[] = {
-        {options->smooth_mm > 0, lob_refine_smooth, 0.2},
-        {true,                   lob_refine_tidy,   0.5},
-        {options->edge > 0,      lob_refine_edge,   0.8},
-        {options->edge > 0,      lob_refine_tidy,   1.0},
-    };
     *stats = (lob_refine_stats){0};
     LOB_TRY(check(in, options, error));
 #pragma omp parallel for num_threads(context->threads) schedule(static)
     for (int64_t i = 0; i < j.voxels; i++) lob_refine_put(&j, i, before(&j, i));
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (steps[i].wanted) LOB_TRY(steps[i].run(&j, error));
-        if (context->progress && context->progress(context->user, steps[i].done))
-            return LOB_ECANCEL;
-    }
+    lob_box box;
+    if (lob_refine_part_of(&box, &j))
+        LOB_TRY(lob_refine_in_part(&j, &box, run_steps, error));
+    else
+        LOB_TRY(run_steps(&j, error));
     stats->changed = count_changed(&j);
     stats->working_bytes = j.budget.peak;
     return LOB_OK;

@@ -72,7 +72,9 @@ typedef struct {
  *   backend  in   computes Gaussians and pieces; the rest is done on the CPU
  *   context  in   of the backend
  *
- * Working memory: 8 bytes a voxel without edge; with it 8 + 16 for each channel. Same bytes on
+ * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
+ * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
+ * is not the whole, a copy of image, labels and seeds. Same bytes on
  * every backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian
  * that reaches too far), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE; on error out is unspecified.
  */

@@ -4,6 +4,7 @@
 
 #include "kernels/budget.h"
 #include "kernels/refine/refine.h"
+#include "volumes/crop.h"
 #include "volumes/labels.h"
 
 LOB_BEGIN_DECLS
@@ -50,6 +51,23 @@ lob_volume lob_refine_volume(const lob_refine_job *j, void *data, lob_type type,
 lob_status lob_refine_gaussian(lob_refine_job *j, float **smooth, const lob_volume *image,
                                const uint8_t *mask, double sigma_mm, lob_error *error);
 void lob_refine_drop(lob_refine_job *j, float *smooth, int channels);
+
+/*
+ * The part of the volume that refining may change, or look at: the box of all labels but the
+ * background, in the output as it is and among strokes, and around it as far as the image counts.
+ * No label grows out of its box: beyond a flat border its share is below 1/2. A share above the
+ * least that lets the image vote is found within LOB_REFINE_REACH - 4 sigma of the box, and the
+ * mean there takes 4 sigma more. Beyond, all is background, as a repeated edge has it.
+ *
+ * Returns false where that is the whole volume, or there are no labels.
+ */
+enum { LOB_REFINE_REACH = 7 };
+bool lob_refine_part_of(lob_box *box, const lob_refine_job *j);
+
+/* Run steps on a part, whose arrays are copies counted in the budget. Returns what they do. */
+lob_status lob_refine_in_part(lob_refine_job *j, const lob_box *box,
+                              lob_status (*run)(lob_refine_job *j, lob_error *error),
+                              lob_error *error);
 
 /* The steps. */
 lob_status lob_refine_smooth(lob_refine_job *j, lob_error *error);

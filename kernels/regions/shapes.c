@@ -49,7 +49,7 @@ static const int8_t steps[LOB_BORDER_DIRECTIONS][3] = {
     {1,  1,  -1},
 };
 
-enum { CORNERS = 64 };
+enum { CORNERS = 64 }; /* 4, and at most one more for each of 24 cuts */
 
 /* Cut a cone, given by its edges in order, to where dot(edge, normal) >= 0. */
 static int cut_cone(vector *edge, int n, vector normal)
@@ -60,10 +60,8 @@ static int cut_cone(vector *edge, int n, vector normal)
         const vector a = edge[i], b = edge[(i + 1) % n];
         const double da = dot(a, normal), db = dot(b, normal);
         if (da >= 0) kept[count++] = a;
-        if ((da < 0) != (db < 0) && count < CORNERS) kept[count++] = sum_of(db, a, -da, b);
-        if ((da < 0) != (db < 0) && da < 0) kept[count - 1] = sum_of(-1.0, kept[count - 1], 0, a);
+        if ((da < 0) != (db < 0)) kept[count++] = unit(sum_of(fabs(db), a, fabs(da), b));
     }
-    for (int i = 0; i < count; i++) kept[i] = unit(kept[i]);
     memcpy(edge, kept, (size_t)count * sizeof *kept);
     return count;
 }

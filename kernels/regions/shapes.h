@@ -55,6 +55,35 @@ lob_status lob_regions_moments(lob_region_moments *moments, const lob_region *re
 lob_status lob_regions_border(lob_region_border *border, const lob_regions_input *in,
                               const lob_context *context, lob_error *error);
 
+/* The voxels of a region slice by slice, across z. */
+typedef struct {
+    int64_t slices;  /* that hold it */
+    int64_t largest; /* voxels of the fullest slice */
+    int64_t where;   /* its z, the smallest of equals */
+} lob_region_slices;
+
+/* As above; working memory is 8 bytes for each slice of each bounding box. */
+lob_status lob_regions_slices(lob_region_slices *slices, const lob_region *regions,
+                              const lob_regions_input *in, const lob_context *context,
+                              lob_error *error);
+
+enum { LOB_PERCENTILES = 5 }; /* of 5, 25, 50, 75 and 95 percent */
+
+/*
+ * Percentiles of an image's finite stored values in each region: of n sorted values that at
+ * (n - 1) p / 100, linear between two (numpy's default).
+ *
+ *   out      out  in->count * LOB_PERCENTILES, in the order of the percentages; NaN without values
+ *   regions  in   in->count, as lob_regions_cpu makes them
+ *   in       in   with an image
+ *
+ * Working memory: 8 bytes per labelled voxel, 16 per label. Returns LOB_OK, LOB_ENOMEM or
+ * LOB_ECANCEL.
+ */
+lob_status lob_regions_percentiles(double *out, const lob_region *regions,
+                                   const lob_regions_input *in, const lob_context *context,
+                                   lob_error *error);
+
 /* What every region of a volume shares; made once. */
 typedef struct {
     const lob_geometry *geometry;
@@ -64,6 +93,26 @@ typedef struct {
 } lob_shape_frame;
 
 lob_shape_frame lob_shape_frame_of(const lob_geometry *geometry, lob_dims dims);
+
+/* The convex hull of a region. */
+typedef struct {
+    double voxels;   /* of the hull of the voxels as boxes: its volume over that of a voxel */
+    double feret_mm; /* the largest distance between the middles of two faces of voxels, as
+                        pyradiomics and scikit-image have it; in a picture of two sides of pixels */
+} lob_region_hull;
+
+/*
+ * Make the hulls of regions. Volumes are exact: corners are integers. Takes time in proportion to
+ * the sum of bounding boxes and, for each region, to the points of its slices' hulls times its
+ * hull's faces. Working memory is about 400 bytes per such point, of a region for each thread.
+ *
+ *   hulls  out  in->count; NaN for a region without voxels
+ *
+ * Returns LOB_OK, LOB_EDATA (a side past 2^18), LOB_ENOMEM or LOB_ECANCEL.
+ */
+lob_status lob_regions_hulls(lob_region_hull *hulls, const lob_region *regions,
+                             const lob_regions_input *in, const lob_shape_frame *frame,
+                             const lob_context *context, lob_error *error);
 
 /* A region in mm. */
 typedef struct {

@@ -2,9 +2,19 @@
 #include "kernels/progress.h"
 #include "kernels/resample/resample_parts.h"
 
+#include <stdlib.h>
+
 lob_resample_options lob_resample_defaults(void)
 {
     return (lob_resample_options){.method = LOB_RESAMPLE_LINEAR};
+}
+
+/* Axes of parallel grids depend on each other by rounding alone: by far less than what counts as a
+ * whole number. */
+static void clear_rounding(double row[4], lob_dims dims)
+{
+    for (int c = 0; c < 3; c++)
+        if (fabs(row[c]) * (double)lob_side(dims, c) < 1e-9) row[c] = 0.0;
 }
 
 lob_resample_map lob_resample_map_of(const lob_resample_input *in,
@@ -27,6 +37,7 @@ lob_resample_map lob_resample_map_of(const lob_resample_input *in,
             square += map.to_old[row][c] * map.to_old[row][c];
         }
         map.to_old[row][3] = column[3][row];
+        clear_rounding(map.to_old[row], in->dims);
         map.half[row] = square > 1.0 + 2e-3 ? sqrt(square) : 1.0;
     }
     return map;
@@ -47,21 +58,127 @@ lob_status lob_resample_check(const lob_resample_input *in, const lob_resample_o
                     lob_type_of(v->type)->name, v->channels);
 }
 
+/* ---- parallel grids ---- */
+
+/* Where each axis of the new grid runs along one of the old: what lob_resample_place gives for each
+ * position along it. */
+typedef struct {
+    bool inside;
+    double at;
+    int64_t first, last, nearest;
+} line_place;
+
+typedef struct {
+    line_place *along[3]; /* by new axis; along[0] is NULL where grids are not parallel */
+    int old[3];           /* old axis of each new one */
+    int64_t stride[3];    /* from old voxel to old voxel along it */
+} lines;
+
+/* Does each old axis depend on one new axis alone? */
+static bool find_axes(lines *l, const lob_resample_map *map)
+{
+    const int64_t stride[3] = {1, map->old.nx, map->old.nx * map->old.ny};
+    bool taken[3] = {false, false, false};
+    for (int old = 0; old < 3; old++) {
+        int found = -1;
+        for (int axis = 0; axis < 3; axis++) {
+            if (map->to_old[old][axis] == 0.0) continue;
+            if (found >= 0 || taken[axis]) return false;
+            found = axis;
+        }
+        if (found < 0) return false;
+        taken[found] = true;
+        l->old[found] = old;
+        l->stride[found] = stride[old];
+    }
+    return true;
+}
+
+static lob_status lines_make(lines *l, const lob_resample_map *map, lob_error *error)
+{
+    const int64_t all = map->dims.nx + map->dims.ny + map->dims.nz;
+    *l = (lines){
+        .along = {NULL, NULL, NULL}
+    };
+    if (!find_axes(l, map)) return LOB_OK;
+    line_place *const places = malloc((size_t)all * sizeof *places);
+    if (!places) return lob_fail(error, LOB_ENOMEM, "no memory left for resampling");
+    l->along[0] = places;
+    l->along[1] = places + map->dims.nx;
+    l->along[2] = l->along[1] + map->dims.ny;
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t i = 0; i < lob_side(map->dims, axis); i++) {
+            const int old = l->old[axis];
+            lob_resample_window w = {
+                .at = {0, 0, 0}
+            };
+            line_place *const p = &l->along[axis][i];
+            p->inside = lob_resample_place_along(&w, map, old, axis == 0 ? i : 0, axis == 1 ? i : 0,
+                                                 axis == 2 ? i : 0);
+            p->at = w.at[old];
+            p->first = w.first[old];
+            p->last = w.last[old];
+            p->nearest = lob_resample_nearest_along(&w, map, old);
+        }
+    return LOB_OK;
+}
+
+/* What lob_resample_place gives. */
+static bool place(lob_resample_window *w, const lob_resample_map *map, const lines *l, int64_t x,
+                  int64_t y, int64_t z)
+{
+    if (!l->along[0]) return lob_resample_place(w, map, x, y, z);
+    const line_place *const p[3] = {&l->along[0][x], &l->along[1][y], &l->along[2][z]};
+    for (int axis = 0; axis < 3; axis++) {
+        if (!p[axis]->inside) return false;
+        w->at[l->old[axis]] = p[axis]->at;
+        w->first[l->old[axis]] = p[axis]->first;
+        w->last[l->old[axis]] = p[axis]->last;
+    }
+    return true;
+}
+
+/* A row of nearest voxels: a copy through a table. */
+#define NEAREST_ROW(type, ctype, name, integer, lowest, highest)                         \
+    static void nearest_row_##type(ctype *to, const ctype *from, int64_t y, int64_t z,   \
+                                   const lob_resample_map *map, const lines *l)          \
+    {                                                                                    \
+        const line_place *const at_x = l->along[0], *at_y = &l->along[1][y],             \
+                                *at_z = &l->along[2][z];                                 \
+        const int64_t n = map->dims.nx, step = l->stride[0];                             \
+        const bool inside = at_y->inside && at_z->inside;                                \
+        ctype fill;                                                                      \
+        lob_resample_put_##type(&fill, 0, map->fill);                                    \
+        if (inside) from += at_y->nearest * l->stride[1] + at_z->nearest * l->stride[2]; \
+        for (int64_t x = 0; !inside && x < n; x++) to[x] = fill;                         \
+        for (int64_t x = 0; inside && x < n; x++)                                        \
+            to[x] = at_x[x].inside ? from[at_x[x].nearest * step] : fill;                \
+    }
+LOB_TYPE_LIST(NEAREST_ROW)
+#undef NEAREST_ROW
+
+/* ---- rows ---- */
+
 /* Write one row of one channel. */
 static void resample_row(void *out, const void *from, int64_t y, int64_t z,
-                         const lob_resample_map *map, const lob_resample_input *in,
+                         const lob_resample_map *map, const lines *l, lob_type of,
                          lob_resample_method method)
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
     const bool linear = method == LOB_RESAMPLE_LINEAR;
-    switch (in->volume->type) {
-#define ROW_OF(type, ctype, name, integer, lowest, highest)                                   \
-    case type:                                                                                \
-        for (int64_t x = 0; x < map->dims.nx; x++) {                                          \
-            const int64_t xyz[3] = {x, y, z};                                                 \
-            lob_resample_voxel_##type((ctype *)out, (const ctype *)from, first + x, xyz, map, \
-                                      linear);                                                \
-        }                                                                                     \
+    switch (of) {
+#define ROW_OF(type, ctype, name, integer, lowest, highest)                              \
+    case type:                                                                           \
+        if (!linear && l->along[0]) {                                                    \
+            nearest_row_##type((ctype *)out + first, (const ctype *)from, y, z, map, l); \
+            break;                                                                       \
+        }                                                                                \
+        for (int64_t x = 0; x < map->dims.nx; x++) {                                     \
+            lob_resample_window w;                                                       \
+            const bool inside = place(&w, map, l, x, y, z);                              \
+            lob_resample_voxel_##type((ctype *)out, (const ctype *)from, first + x,      \
+                                      inside ? &w : NULL, map, linear);                  \
+        }                                                                                \
         break;
         LOB_TYPE_LIST(ROW_OF)
 #undef ROW_OF
@@ -72,13 +189,13 @@ static void resample_row(void *out, const void *from, int64_t y, int64_t z,
 
 /* The same by majority. */
 static void majority_row(void *out, const void *from, int64_t y, int64_t z,
-                         const lob_resample_map *map, lob_type type)
+                         const lob_resample_map *map, const lines *l, lob_type type)
 {
     const int64_t first = (z * map->dims.ny + y) * map->dims.nx;
     for (int64_t x = 0; x < map->dims.nx; x++) {
         lob_resample_window w;
         int32_t label = (int32_t)map->fill;
-        if (lob_resample_place(&w, map, x, y, z))
+        if (place(&w, map, l, x, y, z))
             label = type == LOB_U8    ? lob_resample_most_LOB_U8(from, &w, map)
                     : type == LOB_I16 ? lob_resample_most_LOB_I16(from, &w, map)
                                       : lob_resample_most_LOB_I32(from, &w, map);
@@ -96,6 +213,8 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
     const int64_t bytes = (int64_t)lob_type_of(v->type)->bytes;
     const int64_t rows = in->dims.ny * in->dims.nz, each = lob_dims_voxels(in->dims);
     lob_progress stages = {.context = context};
+    lines l;
+    LOB_TRY(lines_make(&l, &map, error));
     lob_progress_stage(&stages, rows * v->channels, 1.0);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(context->threads)
     for (int64_t at = 0; at < rows * v->channels; at++) {
@@ -106,10 +225,11 @@ lob_status lob_resample_cpu(void *out, const lob_resample_input *in,
             (const unsigned char *)v->data + channel * lob_voxels(v) * bytes;
         const int64_t y = row % in->dims.ny, z = row / in->dims.ny;
         if (options->method >= LOB_RESAMPLE_MAJORITY)
-            majority_row(to, from, y, z, &map, v->type);
+            majority_row(to, from, y, z, &map, &l, v->type);
         else
-            resample_row(to, from, y, z, &map, in, options->method);
+            resample_row(to, from, y, z, &map, &l, v->type, options->method);
         lob_progress_report(&stages, 1);
     }
+    free(l.along[0]);
     return lob_progress_stopped(&stages) ? LOB_ECANCEL : LOB_OK;
 }

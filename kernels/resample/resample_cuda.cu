@@ -23,8 +23,8 @@ typedef struct {
 } resample_params;
 
 template <typename T>
-using voxel_function = void (*)(T *, const T *, int64_t, const int64_t[3], const lob_resample_map *,
-                                bool);
+using voxel_function = void (*)(T *, const T *, int64_t, const lob_resample_window *,
+                                const lob_resample_map *, bool);
 
 /* The label of a majority; only for the types that labels have. */
 static __device__ int32_t majority(const resample_params &s, const lob_resample_window &w)
@@ -60,9 +60,11 @@ static __global__ void voxels_kernel(resample_params s)
     for (int64_t i = grid_first(); i < s.voxels; i += grid_step()) {
         int64_t xyz[3];
         position_of(xyz, s.map.dims, i);
+        lob_resample_window w;
+        const bool inside = lob_resample_place(&w, &s.map, xyz[0], xyz[1], xyz[2]);
         for (int c = 0; c < s.channels; c++)
-            VOXEL((T *)s.to + c * s.voxels, (const T *)s.from + c * s.apart, i, xyz, &s.map,
-                  linear);
+            VOXEL((T *)s.to + c * s.voxels, (const T *)s.from + c * s.apart, i,
+                  inside ? &w : nullptr, &s.map, linear);
     }
 }
 

@@ -28,28 +28,35 @@ typedef struct {
 enum { LOB_RESAMPLE_UNIT = 1 << 16 }; /* the weight, along one axis, of a voxel at the position */
 
 /*
- * Find the window of a new voxel; false when its centre is outside of the old volume. A position
- * within 1e-3 of a whole number is that number, so rounded affines copy exactly.
+ * Find the window of a new voxel along one old axis; false when its centre is outside of the old
+ * volume. A position within 1e-3 of a whole number is that number, so rounded affines copy exactly.
  */
+LOB_BOTH bool lob_resample_place_along(lob_resample_window *w, const lob_resample_map *map, int a,
+                                       int64_t x, int64_t y, int64_t z)
+{
+    const int64_t side = a == 0 ? map->old.nx : a == 1 ? map->old.ny : map->old.nz;
+    const double *row = map->to_old[a];
+    double at = row[0] * (double)x + row[1] * (double)y + row[2] * (double)z + row[3];
+    const double whole = floor(at + 0.5);
+    if (fabs(at - whole) < 1e-3) at = whole;
+    if (!(at >= -0.5 && at <= (double)side - 0.5)) return false;
+    if (at < 0.0) at = 0.0;
+    if (at > (double)(side - 1)) at = (double)(side - 1);
+    w->at[a] = at;
+    /* Voxels at exactly the half-width have weight 0. */
+    const int64_t first = (int64_t)floor(at - map->half[a]) + 1;
+    const int64_t last = (int64_t)ceil(at + map->half[a]) - 1;
+    w->first[a] = first < 0 ? 0 : first;
+    w->last[a] = last >= side ? side - 1 : last;
+    return true;
+}
+
+/* The same along all axes. */
 LOB_BOTH bool lob_resample_place(lob_resample_window *w, const lob_resample_map *map, int64_t x,
                                  int64_t y, int64_t z)
 {
-    const int64_t sides[3] = {map->old.nx, map->old.ny, map->old.nz};
-    for (int a = 0; a < 3; a++) {
-        const double *row = map->to_old[a];
-        double at = row[0] * (double)x + row[1] * (double)y + row[2] * (double)z + row[3];
-        const double whole = floor(at + 0.5);
-        if (fabs(at - whole) < 1e-3) at = whole;
-        if (!(at >= -0.5 && at <= (double)sides[a] - 0.5)) return false;
-        if (at < 0.0) at = 0.0;
-        if (at > (double)(sides[a] - 1)) at = (double)(sides[a] - 1);
-        w->at[a] = at;
-        /* Voxels at exactly the half-width have weight 0. */
-        const int64_t first = (int64_t)floor(at - map->half[a]) + 1;
-        const int64_t last = (int64_t)ceil(at + map->half[a]) - 1;
-        w->first[a] = first < 0 ? 0 : first;
-        w->last[a] = last >= sides[a] ? sides[a] - 1 : last;
-    }
+    for (int a = 0; a < 3; a++)
+        if (!lob_resample_place_along(w, map, a, x, y, z)) return false;
     return true;
 }
 
@@ -60,16 +67,24 @@ LOB_BOTH double lob_resample_weight(const lob_resample_window *w, const lob_resa
     return 1.0 - fabs((double)i - w->at[axis]) / map->half[axis];
 }
 
-/* The old voxel closest to the window's position. */
+/* The old voxel closest to the window's position, along one axis, and in the volume. */
+LOB_BOTH int64_t lob_resample_nearest_along(const lob_resample_window *w,
+                                            const lob_resample_map *map, int a)
+{
+    const int64_t side = a == 0 ? map->old.nx : a == 1 ? map->old.ny : map->old.nz;
+    const int64_t i = (int64_t)floor(w->at[a] + 0.5);
+    return i >= side ? side - 1 : i;
+}
+
 LOB_BOTH int64_t lob_resample_nearest(const lob_resample_window *w, const lob_resample_map *map)
 {
-    const int64_t sides[3] = {map->old.nx, map->old.ny, map->old.nz};
-    int64_t i[3];
-    for (int a = 0; a < 3; a++) {
-        i[a] = (int64_t)floor(w->at[a] + 0.5);
-        if (i[a] >= sides[a]) i[a] = sides[a] - 1;
-    }
-    return (i[2] * map->old.ny + i[1]) * map->old.nx + i[0];
+    int64_t i = 0;
+    for (int a = 2; a >= 0; a--)
+        i = i * (a == 0   ? map->old.nx
+                 : a == 1 ? map->old.ny
+                          : map->old.nz) +
+            lob_resample_nearest_along(w, map, a);
+    return i;
 }
 
 /* ---- linear ---- */
@@ -183,20 +198,19 @@ LOB_RESAMPLE_MOST(LOB_I32, int32_t)
 
 /* ---- a voxel, all channels ---- */
 
-/* lob_resample_voxel_TYPE: write new voxel i at x, y, z. */
-#define LOB_RESAMPLE_VOXEL(type, ctype, name, integer, lowest, highest)                        \
-    LOB_BOTH void lob_resample_voxel_##type(ctype *to, const ctype *from, int64_t i,           \
-                                            const int64_t xyz[3], const lob_resample_map *map, \
-                                            bool linear)                                       \
-    {                                                                                          \
-        lob_resample_window w;                                                                 \
-        if (!lob_resample_place(&w, map, xyz[0], xyz[1], xyz[2]))                              \
-            lob_resample_put_##type(to, i, map->fill);                                         \
-        else if (linear &&                                                                     \
-                 (w.first[0] < w.last[0] || w.first[1] < w.last[1] || w.first[2] < w.last[2])) \
-            lob_resample_put_##type(to, i, lob_resample_mean_##type(from, &w, map));           \
-        else                                                                                   \
-            to[i] = from[lob_resample_nearest(&w, map)];                                       \
+/* lob_resample_voxel_TYPE: write new voxel i, whose window is w; NULL: it lies outside. */
+#define LOB_RESAMPLE_VOXEL(type, ctype, name, integer, lowest, highest)               \
+    LOB_BOTH void lob_resample_voxel_##type(ctype *to, const ctype *from, int64_t i,  \
+                                            const lob_resample_window *w,             \
+                                            const lob_resample_map *map, bool linear) \
+    {                                                                                 \
+        if (!w)                                                                       \
+            lob_resample_put_##type(to, i, map->fill);                                \
+        else if (linear && (w->first[0] < w->last[0] || w->first[1] < w->last[1] ||   \
+                            w->first[2] < w->last[2]))                                \
+            lob_resample_put_##type(to, i, lob_resample_mean_##type(from, w, map));   \
+        else                                                                          \
+            to[i] = from[lob_resample_nearest(w, map)];                               \
     }
 LOB_TYPE_LIST(LOB_RESAMPLE_VOXEL)
 #undef LOB_RESAMPLE_VOXEL

@@ -34,7 +34,7 @@ def shared():
 
 
 class Run:
-    """One run of the program: wall seconds, peak MiB, report (a dict)."""
+    """One run of the program: wall seconds, processor seconds, peak MiB, report (a dict)."""
 
     def __init__(self, *arguments):
         with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +50,7 @@ class Run:
                     errors.seek(0)
                     text = errors.read().decode(errors="replace").strip()
                     raise Failed(f"{' '.join(command)}: exit {child.returncode}: {text}")
+            self.processor = usage.ru_utime + usage.ru_stime
             self.peak_mib = usage.ru_maxrss / 1024
             self.report = json.loads(report.read_text())
 

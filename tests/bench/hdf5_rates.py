@@ -4,8 +4,9 @@
 A volume like a CT (the abdomen phantom, 12 bits with noise) and its labels, in gzip chunks of 64^3. Reading is
 the time from the open file to voxels in memory: Lobule's stages read and inflate, its reader's process included,
 against h5py's File and [()]. Writing is from voxels in memory to a closed file at gzip level 1 with shuffle:
-Lobule's stages compress and write, which flush to the disk, against h5py's create_dataset, then fsync. Voxels that
-Lobule writes must be h5py's, else it ends with 1.
+Lobule's stages compress and write, which flush to the disk, against h5py's create_dataset, then fsync. Processor
+seconds are those of both together, and of Lobule of the whole command, checksums and starting included: they say
+more where other programs run. Voxels that Lobule writes must be h5py's, else it ends with 1.
 
 usage: hdf5_rates.py [--size X,Y,Z] [--threads N] [--repeat N]
 """
@@ -47,14 +48,17 @@ def measure(folder, name, voxels, arguments):
     source, ours, theirs = (Path(folder, file) for file in ("source.h5", "ours.h5", "theirs.h5"))
     with h5py.File(source, "w") as file:
         file.create_dataset("raw", data=voxels, compression_opts=4, **PACKED)
-    reads, writes, read_ratios, write_ratios = [], [], [], []
+    reads, writes, read_ratios, write_ratios, processor, theirs_processor = [], [], [], [], [], []
     for _ in range(arguments.repeat):
         run = Run("convert", source, ours, "--force", "--threads", arguments.threads)
+        processor.append(run.processor)
+        start = time.process_time()
         again, seconds = theirs_read(source)
         reads.append(run.stage("read") + run.stage("inflate"))
         read_ratios.append(seconds / reads[-1])
         writes.append(run.stage("compress") + run.stage("write"))
         write_ratios.append(theirs_write(theirs, again) / writes[-1])
+        theirs_processor.append(time.process_time() - start)
         with h5py.File(ours) as file:
             if not np.array_equal(file["/ITKImage/0/VoxelData"][()], voxels):
                 sys.exit(f"{name}: voxels differ from h5py's")
@@ -62,7 +66,8 @@ def measure(folder, name, voxels, arguments):
     read, write = median(read_ratios), median(write_ratios)
     return [name, f"{mb:.0f} MB, ratio {source.stat().st_size / voxels.nbytes:.3f}",
             f"{mb / median(reads):.0f}", f"{mb / median(reads) / read:.0f}", f"{read:.1f}",
-            f"{mb / median(writes):.0f}", f"{mb / median(writes) / write:.0f}", f"{write:.1f}"]  # fmt: skip
+            f"{mb / median(writes):.0f}", f"{mb / median(writes) / write:.0f}", f"{write:.1f}",
+            f"{median(processor):.2f}", f"{median(theirs_processor):.2f}"]  # fmt: skip
 
 
 def main():
@@ -79,7 +84,7 @@ def main():
             measure(folder, name, np.ascontiguousarray(np.asarray(nibabel.load(path).dataobj).transpose()), arguments)
             for name, path in (("like a CT", image), ("labels", labels))
         ]
-    table(["volume", "voxels", "read MB/s", "h5py", "ratio", "written MB/s", "h5py", "ratio"], rows)
+    table(["volume", "voxels", "read MB/s", "h5py", "ratio", "written MB/s", "h5py", "ratio", "processor s", "h5py"], rows)
 
 
 if __name__ == "__main__":

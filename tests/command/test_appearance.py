@@ -94,7 +94,8 @@ def shape_gain(outline, seeds, label, spacing, o):
             t = (z - at[j]) / (at[j + 1] - at[j])
             away = min(z - at[j], at[j + 1] - z) * spacing[axis]
             gain = (1 - t) * mm[j] + t * mm[j + 1]
-        out[z] = np.rint(ONE * np.clip(gain / (border + o["shape-widen"] * away), -o["shape"], o["shape"]))
+        least = -max(o["shape"], o["far"])
+        out[z] = np.rint(ONE * np.clip(gain / (border + o["shape-widen"] * away), least, o["shape"]))
     return np.moveaxis(out, 0, axis)
 
 

@@ -43,7 +43,7 @@ def test_help_of_each_command(command):
     assert done.stdout == good("help", command).stdout
     for part in (f"Usage: lobule {command}", "--device", "--report", "Examples:", "Exit codes:"):
         assert part in done.stdout
-    assert ("the volumes differ" in done.stdout) == (command in ("compare", "repeat", "run"))
+    assert ("the volumes differ" in done.stdout) == (command in ("batch", "compare", "repeat", "run"))
     for line in done.stdout.split("Examples:")[0].splitlines():
         assert len(line) <= 80, line
 

@@ -217,7 +217,7 @@ def test_several_channels_and_frames(tmp_path):
     assert np.array_equal(load(tmp_path / "one.nii"), out[..., 1])
     none = lobule("filter", "in.nii", "-o", "no.nii", "--box", "1", "--channel", "2", cwd=tmp_path)
     assert_one_line(none, 65, "channel 2")
-    assert_one_line(lobule("filter", "in.nii", "-o", "no.h5", "--box", "1", cwd=tmp_path), 65, "3 frames")
+    assert_one_line(lobule("filter", "in.nii", "-o", "no.png", "--box", "1", cwd=tmp_path), 65, "3 frames")
 
 
 def test_colours(tmp_path):

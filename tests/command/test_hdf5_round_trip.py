@@ -154,6 +154,17 @@ def test_frames_that_share_chunks(tmp_path, chunks):
     assert np.array_equal(np.asarray(nibabel.load(tmp_path / "out.nii").dataobj).transpose(), data)
 
 
+@pytest.mark.skipif(not CONFORMANCE.exists(), reason=f"no {CONFORMANCE}")
+def test_labels_and_series_come_back_to_the_byte(tmp_path):
+    """By way of HDF5 a file is what it is without that way: all header fields, labels' and those of frames."""
+    scan, series = CONFORMANCE / "nibabel" / "anatomical.nii", CONFORMANCE / "nibabel" / "example4d.nii.gz"
+    for command in (("threshold", scan, "--above", 500), ("convert", series)):
+        for name in ("direct.nii", "by_way.h5"):
+            good(*command, *(("-o",) if command[0] == "threshold" else ()), tmp_path / name, "--force")
+        good("convert", tmp_path / "by_way.h5", tmp_path / "back.nii", "--force")
+        assert (tmp_path / "back.nii").read_bytes() == (tmp_path / "direct.nii").read_bytes()
+
+
 # ---- places ----
 
 NIFTI = [p for folder in ("nibabel", "nifti-test-data", "itk", "nifti-rs")

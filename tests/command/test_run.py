@@ -269,6 +269,8 @@ REFUSED = [
     ("a picture in memory", [f"preview {SMALL} -o @p"], [], 64, ["only volumes"]),
     ("a name with a dot", [f"convert {SMALL} @a.nii"], [], 64, ["@a.nii", "./@a.nii"]),
     ("--skip-existing for memory", [f"convert {SMALL} @a --skip-existing"], [], 64, ["--skip-existing"]),
+    ("memory for segment", [f"convert {SMALL} @a", "segment @a seeds.nii -o o.nii"], [], 64, [":2: segment", "@a", "files"]),
+    ("options of segment", [f"convert {SMALL} o.nii", f"segment {SMALL} seeds.nii -o p.nii --reach 3"], [], 64, [":2: segment"]),
     ("help in a recipe", ["convert --help"], [], 64, [":1: convert"]),
     ("device that is not built in", [f"growcut {SMALL} seeds.nii -o o.nii --device gpu"], [], 64, ["gpu"]),
     ("pipe", ["convert a b | cat"], [], 65, [":1:", "'|'"]),
@@ -416,6 +418,27 @@ def test_memory_of_stored_volumes_counts(folder):
     freed = ["convert big.nii @a", "convert @a @b", "convert @b @c", "convert @c z.nii"]
     done = run(folder, "--max-memory", "6MB", lines=freed)
     assert done.returncode == 0, done.stderr
+
+
+def test_segment_is_a_line_like_others(folder):
+    """It runs a recipe of its own in it."""
+    strokes = np.zeros(SHAPE, np.uint8)
+    strokes[8:14, 9, 5] = 1
+    strokes[2:20, 2, 5] = strokes[2:20, 16, 5] = strokes[2, 2:16, 5] = 2
+    save(strokes, folder / "strokes.nii.gz")
+    data = ["image.nii.gz", "strokes.nii.gz"]
+    good("segment", *data, "-o", "alone.nii.gz", "--report", "alone.json", "--threads", 1, cwd=folder)
+    lines = ["segment {image} {strokes} -o {out}", "stats {image} {out} --table {out}.tsv"]
+    values = [f"image={data[0]}", f"strokes={data[1]}", "out=mask.nii.gz"]
+    done = run(folder, *values, "--report", "all.json", "--threads", "1", lines=lines)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "mask.nii.gz").read_bytes() == (folder / "alone.nii.gz").read_bytes()
+    alone = json.loads((folder / "alone.json").read_text())
+    mine = json.loads((folder / "all.json").read_text())["results"]["lines"][0]
+    assert mine["results"]["labels"] == alone["results"]["labels"]
+    assert len(mine["results"]["lines"]) == len(alone["results"]["lines"])
+    done = run(folder, values[0], lines=["segment {image} {image} -o x.nii.gz"])
+    assert done.returncode == 64 and "steps.recipe:1: segment" in done.stderr
 
 
 def without_times(report):

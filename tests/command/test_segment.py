@@ -219,6 +219,26 @@ def test_two_dimensions(tmp_path):
     assert dice(np.squeeze(mask) == 1, np.squeeze(truth) == 1) > 0.93
 
 
+def test_printed_lines_in_two_dimensions(tmp_path):
+    image, truth = bodies((90, 80, 1))
+    segment(tmp_path, image, strokes(truth, (0,)))
+    for old, new in (("i", "scan"), ("s", "strokes"), ("o", "by_segment")):
+        (tmp_path / f"{old}.nii.gz").rename(tmp_path / f"{new}.nii.gz")
+    by_files(tmp_path)
+    assert (tmp_path / "by_files.nii.gz").read_bytes() == (tmp_path / "by_segment.nii.gz").read_bytes()
+
+
+def test_a_slice_is_refused_before_work(tmp_path):
+    """--suggest needs slices: one line, and nothing written."""
+    image, truth = bodies((90, 80, 1))
+    save(image, tmp_path / "i.nii.gz")
+    save(strokes(truth, (0,)), tmp_path / "s.nii.gz")
+    before = contents(tmp_path)
+    assert_one_line(lobule("segment", "i.nii.gz", "s.nii.gz", "-o", "o.nii.gz", "--suggest", "2", cwd=tmp_path), 65,
+                    "--suggest needs a stack of slices")
+    assert contents(tmp_path) == before
+
+
 def test_pictures(tmp_path):
     """A grey PNG and its strokes."""
     from PIL import Image
@@ -415,7 +435,7 @@ def test_no_correction_changes_nothing(copy):
         (65, "no strokes", lambda s: s * 0, ()),
         (65, "whole number", lambda s: s + 0.5 * (s > 0), ()),
         (65, "are IMAGE and SEEDS swapped", lambda s: np.arange(s.size).reshape(s.shape).astype(np.int32), ()),
-        (64, "--background 2", lambda s: s, ("--background", "2")),
+        (65, "label 2", lambda s: s, ("--background", "2")),
         (64, "--reach", lambda s: s, ("--reach", "9mm")),
         (64, "passes", lambda s: s, ("--passes", "3")),
         (64, ".png", lambda s: s, ("--sheet", "sheet.jpg")),

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import re
 
 import nibabel
@@ -12,6 +13,7 @@ from conftest import assert_one_line, contents, good, load, lobule, save
 from PIL import Image
 
 TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.float32, np.float64]
+FEWER = 3 if os.environ.get("LOBULE_SANITIZED") else 1  # every so many of a list
 
 
 def stack(shape, dtype=np.uint16, seed=0):
@@ -39,7 +41,7 @@ def read(folder, name, *options):
 # ---- what tifffile writes -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [*TYPES, np.uint64, np.int64], ids=lambda t: t.__name__)
+@pytest.mark.parametrize("dtype", [*TYPES, np.uint64, np.int64][::FEWER], ids=lambda t: t.__name__)
 def test_types(tmp_path, dtype):
     voxels = stack((3, 7, 11), dtype)
     tifffile.imwrite(tmp_path / "a.tif", voxels, byteorder=">", photometric="minisblack")
@@ -60,7 +62,7 @@ STORAGE = [
 SHAPES = [((37, 41), np.float32), ((5, 37, 41), np.uint16), ((4, 37, 41, 3), np.uint8)]
 
 
-@pytest.mark.parametrize("options", STORAGE, ids=[" ".join(map(str, row.items())) for row in STORAGE])
+@pytest.mark.parametrize("options", STORAGE[::FEWER], ids=[" ".join(map(str, row.items())) for row in STORAGE[::FEWER]])
 @pytest.mark.parametrize("shape, dtype", SHAPES, ids=["page", "stack", "colours"])
 def test_storage(tmp_path, options, shape, dtype):
     voxels = stack(shape, dtype)
@@ -176,7 +178,7 @@ def nibabel_of(folder, name):
 ORDERS = ["".join(order) for order in itertools.permutations("TZC")]
 
 
-@pytest.mark.parametrize("axes", ORDERS)
+@pytest.mark.parametrize("axes", ORDERS[::FEWER])
 def test_ome_orders(tmp_path, axes):
     """Whatever order its pages have, OME's text says which is which."""
     sides = {"T": 2, "Z": 3, "C": 4}
@@ -232,7 +234,7 @@ def written(folder, voxels, name, *options, spacing=(0.3, 0.4, 2.5)):
     return tifffile.TiffFile(folder / name)
 
 
-@pytest.mark.parametrize("dtype", TYPES, ids=lambda t: t.__name__)
+@pytest.mark.parametrize("dtype", TYPES[::FEWER], ids=lambda t: t.__name__)
 @pytest.mark.parametrize("name", ["a.tif", "a.ome.tif"])
 def test_written(tmp_path, dtype, name):
     voxels = stack((9, 7, 5), dtype)

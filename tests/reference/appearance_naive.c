@@ -222,7 +222,7 @@ static void add_shape(double *scores, const naive *c, int32_t label, int axis)
         }
         const double border = c->o->shape_mm > 0 ? c->o->shape_mm : c->least;
         const double gain = mm / (border + c->o->shape_widen * away);
-        scores[i] += fmin(fmax(gain, -c->o->shape), c->o->shape);
+        scores[i] += fmin(fmax(gain, -fmax(c->o->shape, c->o->far)), c->o->shape);
     }
     free(drawn);
     free(is);

@@ -12,6 +12,8 @@ target_link_libraries(test_components_stream PRIVATE components_reference)
 lobule_unit_test(test_components_calls test_components_calls.c)
 lobule_alloc_fail(test_components_calls)
 
+lobule_unit_test(test_shapes test_shapes.c)
+lobule_alloc_fail(test_shapes)
 lobule_unit_test(test_regions test_regions.c)
 lobule_alloc_fail(test_regions)
 target_link_libraries(test_regions PRIVATE components_reference)

@@ -29,3 +29,5 @@ lobule_unit_test(test_past_report test_past_report.c
     ${PROJECT_SOURCE_DIR}/tools/recipe.c
     ${PROJECT_SOURCE_DIR}/tools/store.c)
 lobule_alloc_fail(test_past_report)
+
+lobule_unit_test(test_batch_lease test_batch_lease.c ${PROJECT_SOURCE_DIR}/tools/batch_lease.c)

@@ -1,0 +1,447 @@
+/*
+ * Convex hulls of regions. The corners of voxels are points with odd coordinates, counted in half
+ * voxels. Each plane of corners is first brought down to its own hull, then points are added to a
+ * hull in space one after another: the faces that see a point give way to a cone from their rim.
+ * Signs are exact, and a face sees no point of its own plane, so no face is ever without area: a
+ * point in line with an edge of the rim would lie in the plane of a face that sees it.
+ */
+#include "kernels/progress.h"
+#include "kernels/regions/shapes.h"
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef __int128 int128;
+
+enum { MAX_SIDE = 1 << 18 }; /* so that products of three coordinates fit 64 bits */
+
+typedef struct {
+    int64_t x, y, z;
+} point;
+
+/* A triangle, counterclockwise from outside; next[i] lies across the edge from corner[i] on. */
+typedef struct {
+    int32_t corner[3], next[3];
+    point normal;
+    int64_t offset; /* dot(normal, corner) */
+    int32_t mark;   /* the point that it saw last; -1: it is no face any more */
+} face;
+
+/* The work on one region; arrays grow. */
+typedef struct {
+    const lob_regions_input *in;
+    const lob_region *region;
+    int32_t label;
+    point *points;
+    int64_t count, room;
+    face *faces;
+    int64_t face_count, face_room;
+    int32_t *free_faces, *seen, *rim_face; /* face_room; face_room; points: face from that corner */
+    int64_t free_count;
+    bool short_of_memory;
+} hull;
+
+static point minus(point a, point b)
+{
+    return (point){a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+static point cross(point a, point b)
+{
+    return (point){a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+static int64_t dot(point a, point b)
+{
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+/* ---- points ---- */
+
+static void add_point(hull *h, point p)
+{
+    if (h->count == h->room) {
+        const int64_t room = h->room ? 2 * h->room : 256;
+        point *const more = realloc(h->points, (size_t)room * sizeof *more);
+        if (!more) {
+            h->short_of_memory = true;
+            return;
+        }
+        h->points = more;
+        h->room = room;
+    }
+    h->points[h->count++] = p;
+}
+
+/* Drop the last point while it makes no turn with the one before and p; `first` is the chain's. */
+static void add_to_chain(hull *h, int64_t first, point p, int64_t turn)
+{
+    while (h->count - first >= 2) {
+        const point a = h->points[h->count - 2], b = h->points[h->count - 1];
+        if (turn * ((b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x)) > 0) break;
+        h->count--;
+    }
+    add_point(h, p);
+}
+
+/* The first and the last voxel of the label in a row of its box, from 0; false: there is none. */
+static bool row_ends(int64_t *x0, int64_t *x1, const hull *h, int64_t y, int64_t z)
+{
+    const lob_region *const r = h->region;
+    const lob_regions_input *const in = h->in;
+    if (z < 0 || z > r->high[2] - r->low[2]) return false;
+    const int64_t side = (int64_t)r->high[0] - r->low[0] + 1;
+    const int64_t first = ((z + r->low[2]) * in->dims.ny + y + r->low[1]) * in->dims.nx + r->low[0];
+    int64_t low = 0, high = side - 1;
+    while (low < side && lob_label_at(in->labels, in->type, first + low) != h->label) low++;
+    if (low == side) return false;
+    while (lob_label_at(in->labels, in->type, first + high) != h->label) high--;
+    *x0 = low;
+    *x1 = high;
+    return true;
+}
+
+/* The hull of the corners between slices z - 1 and z of the box, at height 2 z - 1: two chains, of
+ * the ends of rows to the left and to the right. */
+static void add_level(hull *h, int64_t z, int64_t *ends)
+{
+    const int64_t ny = (int64_t)h->region->high[1] - h->region->low[1] + 1;
+    for (int64_t y = 0; y <= ny; y++) ends[2 * y] = INT64_MAX, ends[2 * y + 1] = INT64_MIN;
+    for (int64_t y = 0; y < ny; y++)
+        for (int64_t k = z - 1; k <= z; k++) {
+            int64_t x0, x1;
+            if (!row_ends(&x0, &x1, h, y, k)) continue;
+            for (int64_t c = y; c <= y + 1; c++) { /* corners at 2 c - 1 */
+                if (2 * x0 - 1 < ends[2 * c]) ends[2 * c] = 2 * x0 - 1;
+                if (2 * x1 + 1 > ends[2 * c + 1]) ends[2 * c + 1] = 2 * x1 + 1;
+            }
+        }
+    for (int side = 0; side < 2; side++) {
+        const int64_t first = h->count;
+        for (int64_t y = 0; y <= ny; y++)
+            if (ends[2 * y] != INT64_MAX)
+                add_to_chain(h, first, (point){ends[2 * y + side], 2 * y - 1, 2 * z - 1},
+                             side ? 1 : -1);
+    }
+}
+
+/* In an order that follows from their number alone: sorted points make the most faces. */
+static void shuffle(hull *h)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    for (int64_t i = h->count - 1; i > 0; i--) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        const int64_t k = (int64_t)(state % (uint64_t)(i + 1));
+        const point other = h->points[k];
+        h->points[k] = h->points[i];
+        h->points[i] = other;
+    }
+}
+
+/* ---- faces ---- */
+
+static int32_t new_face(hull *h)
+{
+    if (h->free_count > 0) return h->free_faces[--h->free_count];
+    if (h->face_count == h->face_room) {
+        const int64_t room = h->face_room ? 2 * h->face_room : 256;
+        face *const faces = realloc(h->faces, (size_t)room * sizeof *faces);
+        if (faces) h->faces = faces;
+        int32_t *const left = realloc(h->free_faces, (size_t)room * sizeof *left);
+        if (left) h->free_faces = left;
+        int32_t *const seen = realloc(h->seen, (size_t)room * sizeof *seen);
+        if (seen) h->seen = seen;
+        if (!faces || !left || !seen) {
+            h->short_of_memory = true;
+            return -1;
+        }
+        h->face_room = room;
+    }
+    return (int32_t)h->face_count++;
+}
+
+static int32_t add_face(hull *h, int32_t a, int32_t b, int32_t c)
+{
+    const int32_t f = new_face(h);
+    if (f < 0) return f;
+    const point *const p = h->points;
+    const point normal = cross(minus(p[b], p[a]), minus(p[c], p[a]));
+    h->faces[f] = (face){
+        .corner = {a, b, c},
+          .normal = normal, .offset = dot(normal, p[a]), .mark = INT32_MAX
+    };
+    return f;
+}
+
+/* Four points that span space, brought to the front. Corners of a voxel do. */
+static void find_start(hull *h)
+{
+    point *const p = h->points;
+    for (int want = 1; want < 4; want++)
+        for (int64_t i = want; i < h->count; i++) {
+            const point d = minus(p[i], p[0]);
+            const point n =
+                want > 1 ? cross(minus(p[1], p[0]), want > 2 ? minus(p[2], p[0]) : d) : d;
+            if (want < 3 ? !(n.x | n.y | n.z) : dot(n, d) == 0) continue;
+            const point other = p[want];
+            p[want] = p[i];
+            p[i] = other;
+            break;
+        }
+    if (dot(cross(minus(p[1], p[0]), minus(p[2], p[0])), minus(p[3], p[0])) < 0) {
+        const point other = p[1];
+        p[1] = p[2];
+        p[2] = other;
+    }
+}
+
+static void link_start(hull *h)
+{
+    static const int32_t corner[4][3] = {
+        {0, 2, 1},
+        {0, 1, 3},
+        {1, 2, 3},
+        {2, 0, 3}
+    };
+    for (int f = 0; f < 4; f++)
+        if (add_face(h, corner[f][0], corner[f][1], corner[f][2]) < 0) return;
+    for (int f = 0; f < 4; f++)
+        for (int i = 0; i < 3; i++)
+            for (int g = 0; g < 4; g++)
+                for (int k = 0; k < 3; k++)
+                    if (corner[g][k] == corner[f][(i + 1) % 3] &&
+                        corner[g][(k + 1) % 3] == corner[f][i])
+                        h->faces[f].next[i] = g;
+}
+
+/* Add point number p: cut away the faces that see it, and put a cone on their rim. */
+static void add_to_hull(hull *h, int32_t p)
+{
+    int64_t seen = 0;
+    int32_t first = -1;
+    for (int32_t i = 0; i < h->face_count; i++) {
+        face *const g = &h->faces[i];
+        if (g->mark < 0 || dot(g->normal, h->points[p]) <= g->offset) continue;
+        g->mark = p;
+        h->seen[seen++] = i;
+    }
+    for (int64_t i = 0; i < seen; i++) {
+        const int32_t old = h->seen[i];
+        for (int k = 0; k < 3; k++) {
+            const face g = h->faces[old];
+            const int32_t beyond = g.next[k], a = g.corner[k], b = g.corner[(k + 1) % 3];
+            if (h->faces[beyond].mark == p) continue;
+            const int32_t f = add_face(h, a, b, p);
+            if (f < 0) return;
+            h->faces[f].next[0] = beyond;
+            for (int e = 0; e < 3; e++)
+                if (h->faces[beyond].corner[e] == b && h->faces[beyond].corner[(e + 1) % 3] == a)
+                    h->faces[beyond].next[e] = f;
+            h->rim_face[a] = f;
+            first = f;
+        }
+    }
+    for (int32_t at = first; at >= 0;) { /* around the rim */
+        const int32_t after = h->rim_face[h->faces[at].corner[1]];
+        h->faces[at].next[1] = after;
+        h->faces[after].next[2] = at;
+        at = after == first ? -1 : after;
+    }
+    for (int64_t i = 0; i < seen; i++) {
+        h->faces[h->seen[i]].mark = -1;
+        h->free_faces[h->free_count++] = h->seen[i];
+    }
+}
+
+/* Six times the volume, in half voxels: tetrahedra from point 0, a corner of some face. */
+static double six_volumes(const hull *h)
+{
+    int128 sum = 0;
+    for (int64_t i = 0; i < h->face_count; i++) {
+        const face *const f = &h->faces[i];
+        if (f->mark >= 0) sum += f->offset - dot(f->normal, h->points[0]);
+    }
+    return (double)sum;
+}
+
+/* ---- the largest distance ---- */
+
+/* A voxel beside a corner of the hull, in voxels from the box's low corner and in mm. */
+typedef struct {
+    int32_t at[3];
+    double mm[3];
+} end_voxel;
+
+static int by_place(const void *a, const void *b)
+{
+    const int32_t *const x = ((const end_voxel *)a)->at, *const y = ((const end_voxel *)b)->at;
+    for (int i = 2; i >= 0; i--)
+        if (x[i] != y[i]) return (x[i] > y[i]) - (x[i] < y[i]);
+    return 0;
+}
+
+static bool is_labelled(const hull *h, const int32_t at[3])
+{
+    const lob_region *const r = h->region;
+    for (int a = 0; a < 3; a++)
+        if (at[a] < 0 || at[a] > r->high[a] - r->low[a]) return false;
+    const lob_dims d = h->in->dims;
+    const int64_t i =
+        ((int64_t)(at[2] + r->low[2]) * d.ny + at[1] + r->low[1]) * d.nx + at[0] + r->low[0];
+    return lob_label_at(h->in->labels, h->in->type, i) == h->label;
+}
+
+/*
+ * The voxels beside the hull's corners, each once. The hull of the voxels' centres has its corners
+ * among them: the normals of each such corner fill a cone, part of which lies in some octant, and
+ * that corner of the voxel is one of the hull.
+ */
+static int64_t find_ends(end_voxel **out, hull *h, const lob_geometry *g)
+{
+    int64_t count = 0, kept = 0;
+    end_voxel *const ends = malloc((size_t)h->count * 8 * sizeof *ends);
+    *out = ends;
+    if (!ends) h->short_of_memory = true;
+    for (int64_t p = 0; p < h->count; p++) h->rim_face[p] = 0;
+    for (int64_t i = 0; ends && i < h->face_count; i++)
+        for (int k = 0; k < 3 && h->faces[i].mark >= 0; k++) {
+            const int32_t number = h->faces[i].corner[k];
+            if (h->rim_face[number]++) continue;
+            const point c = h->points[number];
+            for (int octant = 0; octant < 8; octant++) {
+                const end_voxel e = {
+                    .at = {(int32_t)((c.x + (octant & 1 ? 1 : -1)) / 2),
+                           (int32_t)((c.y + (octant & 2 ? 1 : -1)) / 2),
+                           (int32_t)((c.z + (octant & 4 ? 1 : -1)) / 2)}
+                };
+                if (is_labelled(h, e.at)) ends[count++] = e;
+            }
+        }
+    if (count > 0) qsort(ends, (size_t)count, sizeof *ends, by_place);
+    for (int64_t i = 0; i < count; i++) {
+        if (kept > 0 && by_place(&ends[i], &ends[kept - 1]) == 0) continue;
+        ends[kept] = ends[i];
+        for (int a = 0; a < 3; a++)
+            ends[kept].mm[a] = g->affine[a][0] * ends[i].at[0] + g->affine[a][1] * ends[i].at[1] +
+                               g->affine[a][2] * ends[i].at[2];
+        kept++;
+    }
+    return kept;
+}
+
+/* The largest distance between middles of faces; a face lies half a step from the centre. */
+static double feret_of(const end_voxel *ends, int64_t count, const lob_shape_frame *f)
+{
+    double half[6][3], reach = 0.0, best = 0.0, largest = 0.0;
+    int faces = 0;
+    for (int a = 0; a < 3; a++) {
+        if (a == f->flat) continue;
+        for (int sign = -1; sign <= 1; sign += 2, faces++)
+            for (int r = 0; r < 3; r++) half[faces][r] = 0.5 * sign * f->geometry->affine[r][a];
+        reach = fmax(reach, f->geometry->spacing_mm[a]);
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = i; k < count; k++) {
+            double d[3], squared = 0.0;
+            for (int r = 0; r < 3; r++) {
+                d[r] = ends[k].mm[r] - ends[i].mm[r];
+                squared += d[r] * d[r];
+            }
+            /* Both faces lie at most half a voxel's side away. */
+            const double least = largest - 1.001 * reach;
+            if (least > 0 && squared < least * least) continue;
+            for (int u = 0; u < faces; u++)
+                for (int v = 0; v < faces; v++) {
+                    double sum = 0.0;
+                    for (int r = 0; r < 3; r++) {
+                        const double e = d[r] + half[u][r] - half[v][r];
+                        sum += e * e;
+                    }
+                    best = fmax(best, sum);
+                }
+            largest = sqrt(best);
+        }
+    return largest;
+}
+
+/* ---- one region, all regions ---- */
+
+static void make_points(hull *h)
+{
+    const lob_region *const r = h->region;
+    const int64_t ny = (int64_t)r->high[1] - r->low[1] + 1,
+                  nz = (int64_t)r->high[2] - r->low[2] + 1;
+    int64_t *const ends = malloc((size_t)(ny + 1) * 2 * sizeof *ends);
+    if (!ends) h->short_of_memory = true;
+    h->count = h->face_count = h->free_count = 0;
+    for (int64_t z = 0; ends && z <= nz; z++) add_level(h, z, ends);
+    free(ends);
+    int32_t *const rim = realloc(h->rim_face, ((size_t)h->count + 1) * sizeof *rim);
+    if (rim)
+        h->rim_face = rim;
+    else
+        h->short_of_memory = true;
+}
+
+static lob_status measure(lob_region_hull *out, hull *h, const lob_shape_frame *frame)
+{
+    end_voxel *ends = NULL;
+    *out = (lob_region_hull){NAN, NAN};
+    if (h->region->voxels == 0) return LOB_OK;
+    make_points(h);
+    if (h->short_of_memory) return LOB_ENOMEM;
+    shuffle(h);
+    find_start(h);
+    link_start(h);
+    for (int64_t p = 4; p < h->count && !h->short_of_memory; p++) add_to_hull(h, (int32_t)p);
+    const int64_t count = h->short_of_memory ? 0 : find_ends(&ends, h, frame->geometry);
+    if (!h->short_of_memory) {
+        out->voxels = six_volumes(h) / 48.0; /* half voxels: an eighth of the volume each */
+        out->feret_mm = feret_of(ends, count, frame);
+    }
+    free(ends);
+    return h->short_of_memory ? LOB_ENOMEM : LOB_OK;
+}
+
+static void free_hull(hull *h)
+{
+    free(h->points);
+    free(h->faces);
+    free(h->free_faces);
+    free(h->seen);
+    free(h->rim_face);
+}
+
+lob_status lob_regions_hulls(lob_region_hull *hulls, const lob_region *regions,
+                             const lob_regions_input *in, const lob_shape_frame *frame,
+                             const lob_context *context, lob_error *error)
+{
+    lob_progress progress = {.context = context};
+    lob_status st = LOB_OK;
+    if (in->dims.nx > MAX_SIDE || in->dims.ny > MAX_SIDE || in->dims.nz > MAX_SIDE)
+        return lob_fail(error, LOB_EDATA, "hulls are not made along a side past %d voxels",
+                        MAX_SIDE);
+    lob_progress_stage(&progress, in->count, 1.0);
+#pragma omp parallel num_threads(context->threads)
+    {
+        hull h = {.in = in};
+#pragma omp for schedule(dynamic, 4)
+        for (int64_t i = 0; i < in->count; i++) {
+            if (lob_progress_stopped(&progress) || h.short_of_memory) continue;
+            h.region = &regions[i];
+            h.label = (int32_t)(i + 1);
+            if (measure(&hulls[i], &h, frame) != LOB_OK) {
+#pragma omp atomic write
+                st = LOB_ENOMEM;
+            }
+            lob_progress_report(&progress, 1);
+        }
+        free_hull(&h);
+    }
+    if (lob_progress_stopped(&progress)) return LOB_ECANCEL;
+    return st == LOB_OK ? st : lob_fail(error, st, "no memory for the hulls of regions");
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Scans an hour of lobule batch beside a shell loop over single commands and xargs -P.
+
+usage: batch_rate.py [--scans N] [--size X,Y,Z] [--rounds R] [--steps growcut,components,segment]
+
+Makes N phantom scans (no two are the same; --distinct D of them, the others are links), takes each
+through the steps in these ways, by turns, and prints the median rates and their ratios:
+
+    loop      a shell loop: one command after another, with all threads each
+    xargs     xargs -P CORES over scans, the commands as they are typed
+    xargs 1   the same with --threads 1
+    batch     lobule batch with the steps as a recipe
+
+All outputs must be the same bytes. Set LOBULE_BIN; other programs on the machine spoil the ratios.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = os.environ.get("LOBULE_BIN", "lobule")
+CORES = len(os.sched_getaffinity(0))
+
+STEPS = {
+    "growcut": "growcut {image} {seeds} -o {folder}/{scan}_grown.nii.gz",
+    "components": "components {folder}/{scan}_grown.nii.gz -o {folder}/{scan}_pieces.nii.gz --equal",
+    "filter": "filter {image} -o {folder}/{scan}_smooth.nii.gz --median 1",
+    "threshold": "threshold {image} -o {folder}/{scan}_otsu.nii.gz --otsu 3",
+    "segment": "segment {image} {seeds} -o {folder}/{scan}_mask.nii.gz",
+}
+
+
+def make_scans(folder, count, distinct, size):
+    names = []
+    for i in range(count):
+        image, seeds = folder / f"i{i:03}.nii.gz", folder / f"s{i:03}.nii.gz"
+        if i < distinct:
+            command = [PROGRAM, "phantom", "abdomen", "-o", image, "--seeds", seeds, "--size", size]
+            subprocess.run([*command, "--random-seed", str(i + 1), "--quiet"], check=True)
+        else:
+            os.link(folder / f"i{i % distinct:03}.nii.gz", image)
+            os.link(folder / f"s{i % distinct:03}.nii.gz", seeds)
+        names.append(f"{i:03}")
+    return names
+
+
+def script(steps, scan, raw, out, more):
+    values = {"image": raw / f"i{scan}.nii.gz", "seeds": raw / f"s{scan}.nii.gz", "folder": out, "scan": scan}
+    return " && ".join(f"{PROGRAM} {STEPS[step].format(**values)} {more}" for step in steps)
+
+
+def by_loop(steps, scans, raw, out):
+    text = "\n".join(script(steps, scan, raw, out, "--quiet") for scan in scans)
+    subprocess.run(["sh", "-e", "-c", text], check=True)
+
+
+def by_xargs(steps, scans, raw, out, more="--quiet"):
+    lines = "\0".join(script(steps, scan, raw, out, more) for scan in scans)
+    subprocess.run(["xargs", "-0", "-P", str(CORES), "-I", "{}", "sh", "-c", "{}"], input=lines.encode(), check=True)
+
+
+def by_batch(steps, scans, raw, out):
+    recipe, manifest = out / "steps.recipe", out / "scans.tsv"
+    recipe.write_text("".join(STEPS[step] + "\n" for step in steps), encoding="utf-8")
+    rows = "".join(f"{s}\t{raw}/i{s}.nii.gz\t{raw}/s{s}.nii.gz\n" for s in scans)
+    manifest.write_text("scan\timage\tseeds\n" + rows, encoding="utf-8")
+    subprocess.run([PROGRAM, "batch", recipe, manifest, f"folder={out}", "--quiet"], check=True)
+
+
+WAYS = {
+    "loop": by_loop,
+    "xargs": by_xargs,
+    "xargs 1": lambda *a: by_xargs(*a, "--quiet --threads 1"),
+    "batch": by_batch,
+}
+
+
+def digest(folder):
+    sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.glob("*.nii.gz"))}
+    return hashlib.sha256(json.dumps(sums).encode()).hexdigest(), len(sums)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scans", type=int, default=8)
+    parser.add_argument("--distinct", type=int, default=8)
+    parser.add_argument("--size", default="256,256,100")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", default="growcut,components,segment")
+    parser.add_argument("--folder", help="where to work; left out: a temporary one")
+    set_ = parser.parse_args()
+    steps = set_.steps.split(",")
+    folder = Path(tempfile.mkdtemp(dir=set_.folder))
+    seconds, sums, peak = {way: [] for way in WAYS}, set(), 0
+    try:
+        raw = folder / "raw"
+        raw.mkdir()
+        scans = make_scans(raw, set_.scans, min(set_.distinct, set_.scans), set_.size)
+        for _ in range(set_.rounds):
+            for way, run in WAYS.items():
+                out = folder / "out"
+                out.mkdir()
+                start = time.monotonic()
+                run(steps, scans, raw, out)
+                seconds[way].append(time.monotonic() - start)
+                sums.add(digest(out))
+                if way == "batch":
+                    summary = json.loads((out / "scans.batch/summary.json").read_text())
+                    peak = max(peak, summary["peak_memory_bytes"])
+                shutil.rmtree(out)
+    finally:
+        shutil.rmtree(folder)
+    print(f"{set_.scans} scans of {set_.size}, {set_.steps}, {CORES} cores, load {os.getloadavg()[0]:.1f}")
+    batch = statistics.median(seconds["batch"])
+    for way, all_s in seconds.items():
+        median = statistics.median(all_s)
+        print(f"{way:8} {median:8.2f} s {3600 * set_.scans / median:9.0f} scans/h   batch is {median / batch:5.2f} times it")
+    print(f"peak memory of batch {peak / 2**20:.0f} MiB; outputs {'equal' if len(sums) == 1 else 'DIFFER'}")
+    return len(sums) != 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

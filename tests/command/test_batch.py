@@ -1,0 +1,558 @@
+"""lobule batch: many scans as single runs would do them, whatever happens on the way."""
+
+import csv
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import nibabel
+import numpy as np
+import pytest
+from conftest import PROGRAM, SHAPE, assert_one_line, contents, good, load, lobule, save, scan_array, seeds_array
+
+RECIPE = """# Grow, number, measure.
+growcut {image} {seeds} -o @grown --max-mm {reach=40}
+components @grown -o {out} --equal --label-of input
+stats {image} {out} --table -
+"""
+
+
+def table_of(path):
+    """The rows of a TSV."""
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def status_of(folder):
+    return {row["scan"]: row for row in table_of(folder / "status.tsv")}
+
+
+def files_in(cell):
+    """path: (content, role, sha256, bytes) of a cell of files."""
+    items = re.findall(r"((?:[^;\\]|\\.)+)", cell)
+    return {words[5]: tuple(words[:4]) for words in (item.split(" ", 5) for item in items)}
+
+
+def cohort(folder, count, **more):
+    """So many scans with seeds, a recipe and a manifest."""
+    (folder / "raw").mkdir(exist_ok=True)
+    lines = ["scan\timage\tseeds\tout\tage"]
+    for i in range(count):
+        save(scan_array(seed=i), folder / f"raw/i{i}.nii.gz")
+        save(seeds_array(), folder / f"raw/s{i}.nii.gz")
+        lines.append(f"p{i}\traw/i{i}.nii.gz\traw/s{i}.nii.gz\tout{i}.nii.gz\t{30 + i}")
+    (folder / "steps.recipe").write_text(RECIPE, encoding="utf-8")
+    write_manifest(folder, lines)
+    return lines
+
+
+def write_manifest(folder, lines):
+    (folder / "scans.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def batch(folder, *arguments, **more):
+    return lobule("batch", *arguments, cwd=folder, **more)
+
+
+def outputs(folder):
+    return {k: v for k, v in contents(folder).items() if re.fullmatch(r"out\d+\.nii(\.gz)?", k)}
+
+
+# ---- the same as single runs ----
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_same_bytes_as_single_runs(tmp_path, jobs):
+    count = 5
+    cohort(tmp_path, count)
+    alone = {}
+    single = RECIPE.replace("--table -", "--table {out}.tsv")
+    (tmp_path / "single.recipe").write_text(single, encoding="utf-8")
+    for i in range(count):
+        values = [f"image=raw/i{i}.nii.gz", f"seeds=raw/s{i}.nii.gz", f"out=out{i}.nii.gz"]
+        good("run", "single.recipe", *values, "--report", "r.json", cwd=tmp_path)
+        alone[f"p{i}"] = (
+            (tmp_path / f"out{i}.nii.gz").read_bytes(),
+            (tmp_path / f"out{i}.nii.gz.tsv").read_text(),
+            json.loads((tmp_path / "r.json").read_text()),
+        )
+        (tmp_path / f"out{i}.nii.gz").unlink()
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--jobs", jobs)
+    assert done.returncode == 0, done.stderr
+    log = tmp_path / "scans.batch"
+    rows = table_of(log / "status.tsv")
+    assert [row["scan"] for row in rows] == [f"p{i}" for i in range(count)]
+    regions = []
+    for i, row in enumerate(rows):
+        data, table, report = alone[row["scan"]]
+        out = f"out{i}.nii.gz"
+        assert (tmp_path / out).read_bytes() == data
+        assert (row["state"], row["exit_code"], row["message"]) == ("done", "0", "")
+        assert (row["voxels"], row["labels"], row["device"]) == (str(np.prod(SHAPE)), "2", "cpu")
+        mine = json.loads((log / row["report"]).read_text())
+        for one, other in zip(mine["results"]["lines"][:2], report["results"]["lines"]):
+            for results in (one["results"], other["results"]):
+                results.pop("working_memory_bytes", None)  # depends on threads
+            assert one["results"] == other["results"]
+        assert mine["inputs"][1:] == report["inputs"][1:]  # the first is the recipe
+        sums = {entry["path"]: entry["sha256"] for entry in report["inputs"] + report["outputs"]}
+        made = files_in(row["outputs"])
+        assert made[out] == ("l", "2:--output", sums[out], str(len(data)))
+        assert {p: v[2] for p, v in files_in(row["inputs"]).items()} == {
+            p: sums[p] for p in (f"raw/i{i}.nii.gz", f"raw/s{i}.nii.gz")
+        }
+        stages = [float(v) for k, v in row.items() if k.endswith("_s") and k != "total_s"]
+        assert sum(stages) == pytest.approx(float(row["total_s"]), abs=2e-3)
+        names, *lines = table.splitlines()
+        assert (log / f"tables/p{i}.3.tsv").read_text() == table
+        regions += [f"p{i}\t3:--table\t" + line.replace("\t", "\tn/a\t", 1) for line in lines]
+    merged = (log / "regions.tsv").read_text().splitlines()
+    assert merged[0].split("\t")[:4] == ["scan", "table", "label", "name"]
+    if "name" not in names.split("\t"):
+        assert merged[1:] == regions
+    summary = json.loads((log / "summary.json").read_text())
+    assert (summary["scans"], summary["states"]["done"], summary["jobs"]) == (count, count, jobs)
+    assert summary["peak_memory_bytes"] > 0 and summary["bottleneck"]
+
+
+def test_a_command_is_a_recipe_of_one_line(tmp_path):
+    """Words keep blanks, quotes and dollars; only {name} is filled in."""
+    save(scan_array(), tmp_path / "a $b.nii.gz")
+    write_manifest(tmp_path, ["image\tout", "a $b.nii.gz\tout 'x'.nii.gz"])
+    done = batch(tmp_path, "scans.tsv", "--", "components", "{image}", "-o", "{out}", "--above", "300")
+    assert done.returncode == 0, done.stderr
+    good("components", "a $b.nii.gz", "-o", "one.nii.gz", "--above", 300, cwd=tmp_path)
+    assert (tmp_path / "out 'x'.nii.gz").read_bytes() == (tmp_path / "one.nii.gz").read_bytes()
+    assert list(status_of(tmp_path / "scans.batch")) == ["a $b"]
+    odd = batch(tmp_path, "scans.tsv", "--log", "odd", "--", "convert", 'a $b.nii.gz', 'q"$`\\.nii')
+    assert odd.returncode == 0, odd.stderr
+    assert (tmp_path / 'q"$`\\.nii').exists()
+
+
+def test_images_by_pattern(tmp_path):
+    """Folders and names of BIDS are kept; other outputs by patterns with columns."""
+    for name in ("sub-1/ses-a/anat/sub-1_ses-a_T1w", "sub-2/anat/sub-2_T1w", "sub-2/anat/sub-2_T2w"):
+        (tmp_path / "raw" / name).parent.mkdir(parents=True, exist_ok=True)
+        save(scan_array(), tmp_path / "raw" / f"{name}.nii.gz")
+    (tmp_path / "liver.recipe").write_text(
+        "components {image} -o {out} --above {least=300} --table {table}\n", encoding="utf-8"
+    )
+    given = ["--images", "raw/**/*_T1w.nii.gz", "--out", "made", "table={dir}/tables/{stem}.tsv", "least=400"]
+    done = batch(tmp_path, "liver.recipe", *given)
+    assert done.returncode == 0, done.stderr
+    made = {k for k in contents(tmp_path / "made") if not k.startswith("batch/")}
+    assert made == {
+        "sub-1/ses-a/anat/sub-1_ses-a_desc-liver_dseg.nii.gz",
+        "sub-2/anat/sub-2_desc-liver_dseg.nii.gz",
+        "tables/sub-1_ses-a_T1w.tsv",
+        "tables/sub-2_T1w.tsv",
+    }
+    rows = status_of(tmp_path / "made/batch")
+    assert list(rows) == ["sub-1/ses-a/anat/sub-1_ses-a_T1w", "sub-2/anat/sub-2_T1w"]
+    report = json.loads((tmp_path / "made/batch" / rows["sub-2/anat/sub-2_T1w"]["report"]).read_text())
+    assert report["command"] == "run" and "least=400" in report["arguments"]
+    plain = batch(tmp_path, "--images", "raw/sub-2/*/*.nii.gz", "--out", "x", "out={dir}/{scan}.nii", "--", "convert",
+                  "{image}", "{out}")  # fmt: skip
+    assert plain.returncode == 0, plain.stderr
+    assert {k for k in contents(tmp_path / "x") if k.endswith(".nii")} == {
+        "anat/sub-2_T1w.nii",
+        "anat/sub-2_T2w.nii",
+    }
+
+
+def test_hdf5_in_other_processes_beside_threads(tmp_path):
+    """Reading and writing HDF5 forks, while other scans compute."""
+    import h5py
+
+    lines = ["image\tout"]
+    for i in range(12):
+        with h5py.File(tmp_path / f"i{i}.h5", "w") as file:
+            file.create_dataset("raw", data=scan_array(seed=i).astype(np.uint16), chunks=True, compression="gzip")
+        lines.append(f"i{i}.h5:/raw\tout{i}.h5")
+    write_manifest(tmp_path, lines)
+    done = batch(tmp_path, "scans.tsv", "--jobs", 4, "--", "components", "{image}", "-o", "{out}", "--above", "400")
+    assert done.returncode == 0, done.stderr
+    for i in range(12):
+        good("components", f"i{i}.h5:/raw", "-o", "one.h5", "--above", 400, "--force", cwd=tmp_path)
+        assert (tmp_path / f"out{i}.h5").read_bytes() == (tmp_path / "one.h5").read_bytes()
+
+
+# ---- what goes wrong ----
+
+
+def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
+    lines = cohort(tmp_path, 9)
+    (tmp_path / "raw/i1.nii.gz").unlink()
+    whole = (tmp_path / "raw/i2.nii.gz").read_bytes()
+    (tmp_path / "raw/i2.nii.gz").write_bytes(whole[: len(whole) // 2])
+    turned = np.array([[0.8, -0.6, 0, 0], [0.6, 0.8, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    save(seeds_array(), tmp_path / "raw/s3.nii.gz", affine=turned)  # on no grid of the image's
+    save(np.zeros(SHAPE, np.uint8), tmp_path / "out4.nii.gz")
+    lines[6] = lines[6].replace("out5.nii.gz", "no/out5.nii.gz")
+    lines[7] = lines[7].replace("out6.nii.gz", "out8.nii.gz").replace("raw/i6", "raw/i8")
+    lines[1], lines[9] = lines[9], lines[1]  # the scan that writes out8.nii.gz comes first
+    write_manifest(tmp_path, lines)
+    before = (tmp_path / "out4.nii.gz").read_bytes()
+    done = batch(tmp_path, "steps.recipe", "scans.tsv")
+    rows = status_of(tmp_path / "scans.batch")
+    want = {"p1": "66", "p2": "65", "p3": "65", "p4": "72", "p5": "73", "p6": "64"}
+    assert {k: v["exit_code"] for k, v in rows.items() if v["state"] == "failed"} == want
+    for scan, word in {"p1": "i1.nii.gz", "p2": "i2.nii.gz", "p3": "s3.nii.gz", "p6": "p8"}.items():
+        assert word in rows[scan]["message"] and word in done.stderr
+    assert {k for k, v in rows.items() if v["state"] == "done"} == {"p0", "p7", "p8"}
+    assert set(outputs(tmp_path)) == {"out0.nii.gz", "out4.nii.gz", "out7.nii.gz", "out8.nii.gz"}
+    assert (tmp_path / "out4.nii.gz").read_bytes() == before
+    assert done.returncode == 66, done.stderr  # of the first in the manifest
+    for row in rows.values():
+        report = json.loads((tmp_path / "scans.batch" / row["report"]).read_text())
+        assert str(report["outcome"]["exit_code"]) == row["exit_code"]
+    regions = {row["scan"] for row in table_of(tmp_path / "scans.batch/regions.tsv")}
+    assert regions == {"p0", "p7", "p8"}
+
+
+def test_a_full_disk_is_a_row_too(tmp_path):
+    """A limit on the size of files stands for it: one output is larger than that."""
+    rng = np.random.default_rng(1)
+    lines = ["image\tout"]
+    for i, shape in enumerate([(8, 8, 8), (64, 64, 48), (8, 8, 9)]):
+        save(rng.integers(0, 1 << 30, shape).astype(np.int32), tmp_path / f"i{i}.nii")
+        lines.append(f"i{i}.nii\tout{i}.nii")
+    write_manifest(tmp_path, lines)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))  # noqa: E731
+    done = batch(tmp_path, "scans.tsv", "--", "convert", "{image}", "{out}", preexec_fn=limit)
+    rows = status_of(tmp_path / "scans.batch")
+    assert [row["exit_code"] for row in rows.values()] == ["0", "74", "0"]
+    assert done.returncode == 74 and "out1.nii" in rows["i1"]["message"]
+    assert set(outputs(tmp_path)) == {"out0.nii", "out2.nii"}
+
+
+def test_fail_fast_begins_no_more(tmp_path):
+    cohort(tmp_path, 12)
+    (tmp_path / "raw/i1.nii.gz").unlink()
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--fail-fast", "--jobs", 1)
+    assert done.returncode == 66 and "not begun" in done.stderr
+    assert list(status_of(tmp_path / "scans.batch")) == ["p0", "p1"]
+    cohort(tmp_path, 12)
+    again = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert len(outputs(tmp_path)) == 12
+
+
+REFUSED = [
+    ("no recipe", [], None, 64, ["RECIPE"]),
+    ("no manifest", ["steps.recipe"], None, 64, ["MANIFEST", "--images"]),
+    ("too many words", ["steps.recipe", "scans.tsv", "x"], None, 64, ["'x'"]),
+    ("no such manifest", ["steps.recipe", "no.tsv"], None, 66, ["no.tsv"]),
+    ("no such recipe", ["no.recipe", "scans.tsv"], None, 66, ["no.recipe"]),
+    ("a value that nobody asks for", ["steps.recipe", "scans.tsv", "x=1"], None, 64, ["x=1", "{x}"]),
+    ("a pattern without column", ["steps.recipe", "scans.tsv", "out={sex}.nii"], None, 64, ["{sex}"]),
+    ("a missing column", ["steps.recipe", "scans.tsv"], ["image\tout", "a\tb"], 64, ["{seeds}", "scans.tsv"]),
+    ("a cell too few", ["steps.recipe", "scans.tsv"], ["image\tseeds\tout", "a\tb"], 65, ["scans.tsv:2", "2 cells"]),
+    ("an empty cell", ["steps.recipe", "scans.tsv"], ["image\tseeds\tout", "a\t\tb"], 65, ["scans.tsv:2", "seeds"]),
+    ("a volume in memory", ["steps.recipe", "scans.tsv"], ["image\tseeds\tout", "@a\tb\tc"], 65, ["./@a"]),
+    ("no lines", ["steps.recipe", "scans.tsv"], ["image\tseeds\tout"], 65, ["scans.tsv"]),
+    ("a column twice", ["steps.recipe", "scans.tsv"], ["a\ta", "b\tc"], 65, ["scans.tsv:1", "column 2"]),
+    ("one name for two", ["steps.recipe", "scans.tsv"],
+     ["scan\timage\tseeds\tout", "p\ta\tb\tc", "p\ta\tb\td"], 65, ["scans.tsv:3", "p"]),
+    ("no image", ["steps.recipe", "--images", "raw/*.xyz", "--out", "o", "seeds=s"], None, 66, ["raw/*.xyz"]),
+    ("a shard", ["steps.recipe", "scans.tsv", "--shard", "3/2"], None, 64, ["--shard 3/2"]),
+    ("a merge of nothing", ["--merge", "raw"], None, 66, ["raw"]),
+    ("several devices without one", ["steps.recipe", "scans.tsv", "--device", "cuda:all"], None, 69, ["--device cpu"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments, manifest, code, parts", [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_refused_before_any_work(tmp_path, arguments, manifest, code, parts):
+    cohort(tmp_path, 1)
+    if manifest:
+        write_manifest(tmp_path, manifest)
+    done = batch(tmp_path, *arguments)
+    if code == 69 and done.returncode != 69:
+        pytest.skip("a GPU is here")
+    assert_one_line(done, code, "lobule batch: ", *parts)
+    assert outputs(tmp_path) == {} and not (tmp_path / "scans.batch/status.tsv").exists()
+
+
+def test_several_devices_are_for_batches(folder):
+    done = lobule("growcut", "image.nii", "seeds.nii", "-o", "o.nii", "--device", "all", cwd=folder)
+    assert_one_line(done, 64, "lobule batch")
+    cohort(folder, 2)
+    assert batch(folder, "steps.recipe", "scans.tsv", "--device", "all").returncode == 0
+
+
+def test_one_batch_at_a_time_in_a_folder(tmp_path):
+    cohort(tmp_path, 1)
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    done = batch(tmp_path, "steps.recipe", "scans.tsv")
+    assert_one_line(done, 72, "status.tsv", "--resume")
+    import fcntl
+
+    folder = os.open(tmp_path / "scans.batch", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    os.close(folder)
+    assert_one_line(done, 75, "scans.batch", "another")
+    again = batch(tmp_path, "steps.recipe", "scans.tsv", "--force")
+    assert again.returncode == 0 and "1 done" in again.stderr
+
+
+# ---- going on ----
+
+
+def test_resume_does_what_has_changed(tmp_path):
+    cohort(tmp_path, 6)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    first = {k: v["started"] for k, v in status_of(log).items()}
+    made = outputs(tmp_path)
+    stamps = {k: (tmp_path / k).stat().st_mtime_ns for k in made}
+    time.sleep(1.1)  # `started` counts seconds
+    (tmp_path / "out0.nii.gz").unlink()  # its output is gone
+    save(scan_array(seed=50), tmp_path / "raw/i1.nii.gz")  # another image
+    os.utime(tmp_path / "raw/i2.nii.gz", (1, 1))  # touched, with the same bytes
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert done.returncode == 0, done.stderr
+    rows = status_of(log)
+    assert {k for k in rows if rows[k]["started"] != first[k]} == {"p0", "p1"}
+    assert {k for k in made if (tmp_path / k).stat().st_mtime_ns != stamps[k]} == {"out0.nii.gz", "out1.nii.gz"}
+    assert (tmp_path / "out0.nii.gz").read_bytes() == made["out0.nii.gz"]
+    # another value for all scans: every one is done again, over what this batch has made
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "reach=10", "--resume")
+    assert done.returncode == 0 and "6 done" in done.stderr
+    # but what somebody else has put there since stays
+    save(np.zeros(SHAPE, np.uint8), tmp_path / "out3.nii.gz")
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "reach=20", "--resume")
+    rows = status_of(log)
+    assert done.returncode == 72 and rows["p3"]["exit_code"] == "72"
+    assert not load(tmp_path / "out3.nii.gz").any()
+
+
+def test_skip_existing_is_a_state(tmp_path):
+    cohort(tmp_path, 2)
+    good("run", "steps.recipe", "image=raw/i0.nii.gz", "seeds=raw/s0.nii.gz", "out=out0.nii.gz", cwd=tmp_path)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--skip-existing", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [row["state"] for row in status_of(tmp_path / "scans.batch").values()] == ["skipped", "done"]
+
+
+def is_whole(path):
+    nibabel.load(path).get_fdata()
+    return True
+
+
+def test_killed_at_any_moment_it_goes_on(tmp_path):
+    """Nothing is damaged, nothing is missing, and only scans in flight are done twice."""
+    kills, count, jobs = int(os.environ.get("LOBULE_BATCH_KILLS", "4")), 40, 3
+    cohort(tmp_path, count)
+    log = tmp_path / "scans.batch"
+    rng = random.Random(7)
+    arguments = [PROGRAM, "batch", "steps.recipe", "scans.tsv", "--resume", "--jobs", str(jobs)]
+    begun = {}
+    for _ in range(kills):
+        running = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.01, 0.25))
+        running.kill()
+        running.wait()
+        if not (log / "status.tsv").exists():
+            continue
+        lines = (log / "status.tsv").read_text().split("\n")
+        states = {}
+        for line in lines[1:-1]:
+            scan, state = line.split("\t")[:2]
+            states.setdefault(scan, []).append(state)
+        for scan, found in states.items():
+            # done once is done for good
+            assert found.count("done") <= 1 and (found[-1] == "done" or "done" not in found), (scan, found)
+            begun[scan] = found
+        for path in tmp_path.glob("out*.nii.gz"):
+            assert is_whole(path)
+    twice = sum(found.count("started") > 1 for found in begun.values())
+    assert twice <= kills * jobs
+    done = lobule(*arguments[1:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [row["state"] for row in table_of(log / "status.tsv")] == ["done"] * count
+    assert len(outputs(tmp_path)) == count
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    shutil.copytree(tmp_path / "raw", alone / "raw")
+    for name in ("steps.recipe", "scans.tsv"):
+        shutil.copy(tmp_path / name, alone)
+    assert batch(alone, "steps.recipe", "scans.tsv").returncode == 0
+    assert outputs(alone) == outputs(tmp_path)
+    left = [k for k in contents(tmp_path) if not k.startswith(("raw/", "alone/", "scans.", "out", "steps"))]
+    assert left == []  # no temporary file
+
+
+def test_an_unfinished_line_is_none(tmp_path):
+    cohort(tmp_path, 3)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    whole = (log / "status.tsv").read_bytes()
+    (log / "status.tsv").write_bytes(whole[:-40])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume", "--force")
+    assert done.returncode == 0 and "1 done, 2 done before" in done.stderr
+    (log / "status.tsv").write_bytes(whole.replace(b"\tdone\t", b"\tdune\t", 1))
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert_one_line(done, 65, "status.tsv", "damaged")
+
+
+def test_interrupt_leaves_a_table_to_go_on_from(tmp_path):
+    cohort(tmp_path, 60)
+    log = tmp_path / "scans.batch"
+    running = subprocess.Popen([PROGRAM, "batch", "steps.recipe", "scans.tsv"], cwd=tmp_path, stderr=subprocess.PIPE)
+    for _ in range(500):
+        time.sleep(0.01)
+        if (log / "status.tsv").exists() and (log / "status.tsv").read_text().count("\tdone\t") > 2:
+            break
+    running.send_signal(signal.SIGINT)
+    _, stderr = running.communicate(timeout=60)
+    assert running.returncode == -signal.SIGINT, stderr
+    rows = status_of(log)
+    done = {k for k, v in rows.items() if v["state"] == "done"}
+    assert 2 < len(done) < 60
+    assert {v["state"] for v in rows.values()} <= {"done", "cancelled"}
+    assert len(outputs(tmp_path)) == len(done)
+    assert (log / "summary.json").exists()
+    again = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert again.returncode == 0 and f"{len(done)} done before" in again.stderr
+
+
+# ---- shards ----
+
+
+def test_shards_are_disjoint_cover_all_and_merge(tmp_path):
+    lines = cohort(tmp_path, 11)
+    for i in (4, 5):
+        big = np.random.default_rng(i).integers(0, 999, (40, 40, 40)).astype(np.int16)
+        save(big, tmp_path / f"raw/i{i}.nii.gz")
+        seeds = np.zeros((40, 40, 40), np.uint8)
+        seeds[5, 5, 5], seeds[30, 30, 30] = 1, 2
+        save(seeds, tmp_path / f"raw/s{i}.nii.gz")
+    log = tmp_path / "scans.batch"
+    whole = tmp_path / "whole"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv", "--log", whole).returncode == 0
+    want = outputs(tmp_path)
+    for name in want:
+        (tmp_path / name).unlink()
+    slurm = {**os.environ, "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "5"}
+    for i in (1, 2):
+        assert batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", f"{i}/3").returncode == 0
+    assert_one_line(batch(tmp_path, "--merge", log), 66, "shard-3-of-3", "run this shard")
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", env={**slurm, "SLURM_ARRAY_TASK_ID": "7"})
+    assert done.returncode == 0, done.stderr
+    shards = [set(status_of(log / f"shard-{i}-of-3")) for i in (1, 2, 3)]
+    assert sum(map(len, shards)) == 11 and set.union(*shards) == {f"p{i}" for i in range(11)}
+    assert not any({"p4", "p5"} <= shard for shard in shards)  # the two large ones are apart
+    division = {row["scan"]: (int(row["shard"]), int(row["bytes"])) for row in table_of(log / "shards-of-3.tsv")}
+    loads = [sum(b + 4096 for s, b in division.values() if s == i) for i in (1, 2, 3)]
+    assert max(loads) - min(loads) <= max(b + 4096 for _, b in division.values())
+    merged = batch(tmp_path, "--merge", log)
+    assert merged.returncode == 0, merged.stderr
+    assert outputs(tmp_path) == want
+    stable = lambda row: {k: row[k] for k in ("scan", "state", "exit_code", "voxels", "labels", "key")}  # noqa: E731
+    assert [stable(r) for r in table_of(log / "status.tsv")] == [stable(r) for r in table_of(whole / "status.tsv")]
+    assert (log / "regions.tsv").read_text() == (whole / "regions.tsv").read_text()
+    for row in table_of(log / "status.tsv"):
+        assert (log / row["report"]).exists()
+    # a shard keeps to the division, whatever the files' sizes are by now, but not for other scans
+    write_manifest(tmp_path, lines[:-1])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", "2/3", "--resume")
+    assert_one_line(done, 65, "shards-of-3.tsv", "other scans")
+
+
+def test_a_merge_says_what_failed_and_what_is_left(tmp_path):
+    cohort(tmp_path, 4)
+    (tmp_path / "raw/i2.nii.gz").unlink()
+    codes = [batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", f"{i}/2").returncode for i in (1, 2)]
+    assert sorted(codes) == [0, 66]
+    merged = batch(tmp_path, "--merge", "scans.batch")
+    assert merged.returncode == 66 and "1 failed" in merged.stderr
+    table = tmp_path / "scans.batch/shard-1-of-2/status.tsv"
+    table.write_text("".join(table.read_text().splitlines(True)[:-1]))
+    done = batch(tmp_path, "--merge", "scans.batch")
+    assert done.returncode in (66, 75) and "not begun" in done.stderr
+
+
+def test_gaps_in_an_array_are_refused(tmp_path):
+    cohort(tmp_path, 2)
+    env = {**os.environ, "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_ID": "7"}
+    assert_one_line(batch(tmp_path, "steps.recipe", "scans.tsv", env=env), 64, "--array=1-3")
+
+
+# ---- memory, many rows, what is said ----
+
+
+@pytest.mark.skipif("LOBULE_SANITIZED" in os.environ, reason="sanitizers take memory of their own")
+def test_memory_stays_below_its_limit(tmp_path):
+    """Several at a time as long as they fit, fewer where they do not; large ones wait for others."""
+    rng = np.random.default_rng(3)
+    limit = 56 << 20
+    lines = ["image\tout"]
+    for i in range(8):
+        side = 96 if i % 4 == 3 else 64
+        save(rng.integers(0, 99, (side, side, side)).astype(np.int16), tmp_path / f"i{i}.nii.gz")
+        lines.append(f"i{i}.nii.gz\tout{i}.nii.gz")
+    write_manifest(tmp_path, lines)
+    line = ["--", "supervoxels", "{image}", "-o", "{out}", "--size", "8vox", "--iterations", "1"]
+    done = batch(tmp_path, "scans.tsv", "--max-memory", limit, "--jobs", 4, *line)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads((tmp_path / "scans.batch/summary.json").read_text())
+    assert summary["peak_memory_bytes"] <= limit
+    assert summary["stage_s"]["wait"] > 0
+    for i in (0, 3):
+        words = [w.format(image=f"i{i}.nii.gz", out="one.nii.gz") for w in line[1:]]
+        good(*words, "--force", cwd=tmp_path)
+        assert (tmp_path / f"out{i}.nii.gz").read_bytes() == (tmp_path / "one.nii.gz").read_bytes()
+
+
+def test_many_rows_cost_little(tmp_path):
+    rows = int(os.environ.get("LOBULE_BATCH_ROWS", "150"))
+    save(np.eye(8, dtype=np.uint8).reshape(8, 8, 1), tmp_path / "i.nii")
+    write_manifest(tmp_path, ["scan\timage\tout", *(f"s{i}\ti.nii\tout{i}.nii" for i in range(rows))])
+    start = time.monotonic()
+    done = batch(tmp_path, "scans.tsv", "--", "components", "{image}", "-o", "{out}", timeout=600)
+    each = (time.monotonic() - start) / rows
+    assert done.returncode == 0, done.stderr
+    assert len(table_of(tmp_path / "scans.batch/status.tsv")) == rows
+    assert len(outputs(tmp_path)) == rows
+    print(f"{1000 * each:.2f} ms a scan")
+    assert each < 1.0
+
+
+def test_what_is_said(tmp_path):
+    cohort(tmp_path, 3)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv")
+    assert re.search(r"3 scans: 3 done; [\d.]+ s, \d+ an hour, at most [\d.]+ MiB of memory\n", done.stderr)
+    assert re.search(r"busy: .*; the bottleneck is \w+\n", done.stderr) and done.stdout == ""
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--force", "--quiet")
+    assert (done.stdout, done.stderr) == ("", "")
+    import pty
+
+    main, other = pty.openpty()
+    running = subprocess.Popen([PROGRAM, "batch", "steps.recipe", "scans.tsv", "--force"], cwd=tmp_path, stderr=other)
+    os.close(other)
+    shown = b""
+    try:
+        while piece := os.read(main, 4096):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(main)
+    assert running.wait() == 0
+    assert b"3 done" in shown
+
+
+def test_differing_volumes_are_no_failure(tmp_path):
+    cohort(tmp_path, 2)
+    save(scan_array(seed=0), tmp_path / "same.nii")
+    write_manifest(tmp_path, ["scan\ta", "x\traw/i0.nii.gz", "y\traw/i1.nii.gz"])
+    done = batch(tmp_path, "scans.tsv", "--", "compare", "{a}", "same.nii", "--values", "--strict")
+    assert done.returncode == 1, done.stderr
+    assert [row["exit_code"] for row in table_of(tmp_path / "scans.batch/status.tsv")] == ["0", "1"]
+    assert done.stdout == ""

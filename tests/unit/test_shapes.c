@@ -1,0 +1,127 @@
+/* Shapes of regions: failing allocations, cancelling, threads, and volumes of one voxel. What comes
+ * of the counts is compared with other programs by tests/command/test_shapes.py. */
+#include "kernels/regions/shapes.h"
+#include "tests/reference/random.h"
+#include "tests/unit/alloc_fail.h"
+#include "tests/unit/cmocka_test.h"
+#include "tests/unit/progress_listener.h"
+#include "tests/unit/volume_of.h"
+
+enum { NX = 13, NY = 11, NZ = 7, N = NX * NY * NZ, LABELS = 6 };
+
+/* Everything that is measured of a volume. */
+typedef struct {
+    lob_region regions[LABELS];
+    lob_region_moments moments[LABELS];
+    lob_region_border border[LABELS];
+    lob_region_slices slices[LABELS];
+    lob_region_hull hulls[LABELS];
+    double percentiles[LABELS * LOB_PERCENTILES];
+} results;
+
+/* Scattered voxels, a box and a label without voxels. */
+static void fill(uint8_t *labels, float *image)
+{
+    uint64_t random = 7;
+    for (int i = 0; i < N; i++) {
+        labels[i] = i % NX > 5 && i / NX % NY > 6 ? 5 : (uint8_t)random_below(&random, 5);
+        image[i] = random_below(&random, 9) ? (float)random_below(&random, 1000) : NAN;
+    }
+}
+
+typedef struct {
+    lob_context context;
+    results *out;
+} job;
+
+static lob_status measure(void *user)
+{
+    static uint8_t labels[N];
+    static float image[N];
+    const job *const j = user;
+    results *const r = j->out;
+    const lob_dims dims = {NX, NY, NZ};
+    const double mm[] = {1, 2, 0.5};
+    fill(labels, image);
+    const lob_volume volume = volume_of(image, LOB_F32, dims, mm);
+    const lob_regions_input in = {labels, LOB_U8, LABELS, dims, &volume};
+    const lob_regions_input alone = {labels, LOB_U8, LABELS, dims, NULL};
+    const lob_shape_frame frame = lob_shape_frame_of(&volume.geometry, dims);
+    memset(r, 0, sizeof *r);
+    LOB_TRY(lob_regions_cpu(r->regions, NULL, NULL, &alone, &(lob_context){.threads = 1}, NULL));
+    LOB_TRY(lob_regions_moments(r->moments, r->regions, &in, &j->context, NULL));
+    LOB_TRY(lob_regions_border(r->border, &in, &j->context, NULL));
+    LOB_TRY(lob_regions_slices(r->slices, r->regions, &in, &j->context, NULL));
+    LOB_TRY(lob_regions_hulls(r->hulls, r->regions, &in, &frame, &j->context, NULL));
+    return lob_regions_percentiles(r->percentiles, r->regions, &in, &j->context, NULL);
+}
+
+TEST(allocations_may_fail)
+{
+    for (int threads = 1; threads < 4; threads++) {
+        results out;
+        job j = {{.threads = threads}, &out};
+        assert_true(alloc_fail_sweep("shapes", measure, &j) >= 14);
+    }
+}
+
+TEST(threads_do_not_matter)
+{
+    results one, more;
+    job j = {{.threads = 1}, &one};
+    assert_ok(measure(&j));
+    assert_true(one.border[0].crossings[0] > 0 && one.hulls[4].voxels == 7 * 4 * 7);
+    assert_true(one.border[4].euler == 1 && isnan(one.hulls[5].voxels));
+    for (int threads = 2; threads < 6; threads++) {
+        job k = {{.threads = threads}, &more};
+        assert_ok(measure(&k));
+        assert_memory_equal(&one, &more, sizeof one);
+    }
+}
+
+TEST(may_be_cancelled)
+{
+    results out;
+    progress_log stop = {.stop_at = 0};
+    job j = {
+        {.threads = 1, .progress = listen, .user = &stop},
+        &out
+    };
+    assert_int_equal(measure(&j), LOB_ECANCEL);
+}
+
+TEST(one_voxel)
+{
+    uint8_t label = 1;
+    lob_region region;
+    lob_region_border border;
+    lob_region_hull hull;
+    const lob_dims dims = {1, 1, 1};
+    const lob_geometry g = lob_geometry_of_spacing((double[3]){1, 1, 1});
+    const lob_regions_input in = {&label, LOB_U8, 1, dims, NULL};
+    const lob_context context = {.threads = 2};
+    const lob_shape_frame frame = lob_shape_frame_of(&g, dims);
+    assert_ok(lob_regions_cpu(&region, NULL, NULL, &in, &context, NULL));
+    assert_ok(lob_regions_border(&border, &in, &context, NULL));
+    assert_ok(lob_regions_hulls(&hull, &region, &in, &frame, &context, NULL));
+    for (int d = 0; d < LOB_BORDER_DIRECTIONS; d++) assert_int_equal(border.crossings[d], 2);
+    assert_true(border.euler == 1 && hull.voxels == 1.0 && hull.feret_mm == 1.0);
+}
+
+TEST(a_region_too_large)
+{
+    uint8_t label = 1;
+    lob_region_moments moments;
+    const lob_region region = {
+        .voxels = INT64_C(1) << 40, .high = {1 << 20, 1, 1}
+    };
+    const lob_regions_input in = {
+        &label, LOB_U8, 1, {1, 1, 1},
+           NULL
+    };
+    lob_error error = {.text = ""};
+    assert_int_equal(
+        lob_regions_moments(&moments, &region, &in, &(lob_context){.threads = 1}, &error),
+        LOB_EDATA);
+    assert_non_null(strstr(error.text, "too large"));
+}
