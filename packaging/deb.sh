@@ -18,7 +18,7 @@ command -v mmdebstrap >/dev/null || {
 }
 release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 # shellcheck disable=SC2016  # mmdebstrap fills in the folder
-in_root() { printf 'chroot "$1" %s' "$*"; }
+in_root() { printf 'chroot "$1" env -u LOBULE_LIBRARY -u LOBULE_PROGRAM %s' "$*"; }
 mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
     --customize-hook="copy-in $(echo "$out"/*.deb) /root" \
     --customize-hook="$(in_root "sh -c 'apt-get install -y -qq /root/*.deb >/dev/null'")" \

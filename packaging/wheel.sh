@@ -19,6 +19,7 @@ packaging/libraries.sh build/libraries
 
 export CMAKE_ARGS="-DCMAKE_PREFIX_PATH=$PWD/build/libraries -DHDF5_ROOT=$PWD/build/libraries -DHDF5_USE_STATIC_LIBRARIES=ON
     -DTIFF_LIBRARY=$PWD/build/libraries/lib/libtiff.a -DTIFF_INCLUDE_DIR=$PWD/build/libraries/include -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON
+    '-DCMAKE_C_STANDARD_LIBRARIES=-ldl -lpthread'
     -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--gc-sections -DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections $*"
 "$out/tools/bin/python" -m build --wheel --outdir "$out/raw" .
 PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out" "$out"/raw/*.whl
@@ -37,7 +38,7 @@ done
 if [ -n "${LOBULE_PYTHON:-}" ]; then
     env=$out/env-tests
     "$LOBULE_PYTHON" -m venv "$env"
-    "$LOBULE_PYTHON" -c 'import site; print("\n".join(site.getsitepackages()))' \
+    "$LOBULE_PYTHON" -c 'import sys; print("\n".join(p for p in sys.path if p.endswith("-packages")))' \
         >"$(echo "$env"/lib/python*/site-packages)/shared.pth"
     "$env/bin/pip" install -q --no-deps "$wheel"
     program=$("$env/bin/python" -c 'import lobule; print(lobule.program())')

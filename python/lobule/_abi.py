@@ -1117,12 +1117,30 @@ class lob_region_border(Structure):
     ]
 
 
+class lob_region_slices(Structure):
+    _fields_ = [
+        ("slices", c_int64),
+        ("largest", c_int64),
+        ("where", c_int64),
+    ]
+
+
+LOB_PERCENTILES = 5
+
+
 class lob_shape_frame(Structure):
     _fields_ = [
         ("geometry", POINTER(lob_geometry)),
         ("flat", c_int),
         ("cell_mm", c_double),
         ("weight_mm", c_double * LOB_BORDER_DIRECTIONS),
+    ]
+
+
+class lob_region_hull(Structure):
+    _fields_ = [
+        ("voxels", c_double),
+        ("feret_mm", c_double),
     ]
 
 
@@ -1184,6 +1202,7 @@ FUNCTIONS = {
     "lob_labels_dense": (c_int, [POINTER(lob_volume), POINTER(lob_label_set), c_char_p, POINTER(lob_error)]),
     "lob_labels_restore": (c_int, [POINTER(lob_volume), POINTER(lob_label_set)]),
     "lob_labels_pack": (c_int, [POINTER(lob_volume), c_int32]),
+    "lob_label_set_find": (c_int32, [POINTER(lob_label_set), c_int32]),
     "lob_label_set_free": (None, [POINTER(lob_label_set)]),
     "lob_turn_onto": (c_bool, [POINTER(lob_turn), POINTER(lob_volume), POINTER(lob_volume)]),
     "lob_turned_geometry": (lob_geometry, [POINTER(lob_geometry), lob_dims, POINTER(lob_turn)]),
@@ -1313,6 +1332,9 @@ FUNCTIONS = {
     "lob_phantom": (c_int, [POINTER(lob_volume), POINTER(lob_volume), POINTER(lob_volume), POINTER(lob_phantom_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_moments": (c_int, [POINTER(lob_region_moments), POINTER(lob_region), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_border": (c_int, [POINTER(lob_region_border), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_regions_slices": (c_int, [POINTER(lob_region_slices), POINTER(lob_region), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_regions_percentiles": (c_int, [c_void_p, POINTER(lob_region), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
     "lob_shape_frame_of": (lob_shape_frame, [POINTER(lob_geometry), lob_dims]),
+    "lob_regions_hulls": (c_int, [POINTER(lob_region_hull), POINTER(lob_region), POINTER(lob_regions_input), POINTER(lob_shape_frame), POINTER(lob_context), POINTER(lob_error)]),
     "lob_region_shape_of": (lob_region_shape, [POINTER(lob_shape_frame), POINTER(lob_region), POINTER(lob_region_moments), POINTER(lob_region_border)]),
 }
