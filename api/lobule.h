@@ -83,6 +83,7 @@
 #include "kernels/threshold/threshold_cuda.h"
 
 /* Algorithms of the CPU alone. */
+#include "kernels/basins/basins.h"
 #include "kernels/contacts/contacts.h"
 #include "kernels/histogram/histogram.h"
 #include "kernels/maxima/maxima.h"

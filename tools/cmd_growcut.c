@@ -35,8 +35,13 @@ static lob_status check_settings(lob_session *s, settings *set)
     lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
     if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
     if (st != LOB_OK) return st;
-    if (set->penalty > 0.0 && set->rule != LOB_RULE_DISTANCE)
-        return lob_fail(&s->error, LOB_EARG, "--penalty belongs to --rule distance");
+    const bool flood = set->rule == LOB_RULE_FLOOD;
+    if (set->penalty > 0.0 && (set->rule == LOB_RULE_STRENGTH || flood))
+        return lob_fail(&s->error, LOB_EARG,
+                        "--penalty belongs to --rule distance, value and square");
+    if (flood && (set->rounds > 0 || set->seed_strength))
+        return lob_fail(&s->error, LOB_EARG, "--%s does not go with --rule flood",
+                        set->rounds > 0 ? "rounds" : "seed-strength");
     if (strcmp(set->image, set->seeds) == 0 || lob_same_file(set->image, set->seeds))
         return lob_fail(&s->error, LOB_EARG,
                         "%s: named for IMAGE and for SEEDS; name the scan and then its seeds",
@@ -469,16 +474,18 @@ static int run(const lob_command *self, int argc, char **argv)
                       .required = true),
         OPT_OUTPUT("output", &set.labels, LOB_FILE_LABELS, "label volume to write", .letter = 'o',
                    .required = true),
-        OPT_CHOICE("rule", &set.rule, "strength|distance",
-                   "what a step costs: strength is the original automaton, distance adds "
-                   "differences up as 3D Slicer does"),
+        OPT_CHOICE("rule", &set.rule, "strength|distance|flood|value|square",
+                   "what a path costs: strength is the original automaton, distance adds "
+                   "differences up as 3D Slicer does; flood takes the largest value on the path, "
+                   "as a watershed does, value and square add up the values, or their squares, "
+                   "that are entered"),
         OPT_CHOICE("norm", &set.norm, "l2|l1|linf|alphamax", "distance over several channels"),
         OPT_INT_OF("neighbours", &set.neighbours, "4|6|8|18|26",
                    "neighbours of a voxel; left out: 26, with --slices 8"),
         OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,
                    "treat every slice as an image of its own; x, y, z are voxel axes"),
         OPT_REAL("penalty", &set.penalty, "P", 0, 1e9,
-                 "image units that a mm costs, with --rule distance"),
+                 "image units that a mm costs, with --rule distance, value or square"),
         OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
                   "label only where this volume is not 0, and do not cross what is outside"),
         OPT_PAIR("range", &set.range, -INFINITY, INFINITY,
@@ -519,6 +526,10 @@ const lob_command lob_command_growcut = {
         "differences of intensity is what costs. Of equal costs the smallest label wins, so the "
         "result is the same on every machine and device. What a limit keeps from being reached "
         "stays 0. NaN and infinite voxels are never labelled or crossed.\n"
+        "Where bright walls part the regions (membranes, or a distance turned upside down), what "
+        "is entered has to cost, not the change: --rule flood is the watershed by flooding from "
+        "the seeds, on plateaus by the number of steps; value and square count every bright voxel "
+        "that a path enters. Values count from the least of the data.\n"
         "With --rounds N it is the automaton as the papers run it: in a round every voxel looks "
         "at its neighbours, and after N the labels stay as they are. The report says whether the "
         "fixed point, the exact result, had been reached.\n"

@@ -6,6 +6,7 @@
 
 extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_batch;
+extern const lob_command lob_command_cells;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;
 extern const lob_command lob_command_components;
@@ -18,6 +19,7 @@ extern const lob_command lob_command_growcut;
 extern const lob_command lob_command_info;
 extern const lob_command lob_command_labels;
 extern const lob_command lob_command_maxima;
+extern const lob_command lob_command_merge;
 extern const lob_command lob_command_phantom;
 extern const lob_command lob_command_preview;
 extern const lob_command lob_command_refine;

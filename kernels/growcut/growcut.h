@@ -17,14 +17,36 @@
  *                                        1 - d / dmax
  *   distance  d levels + penalty * mm    "fast GrowCut" of 3D Slicer and ITK
  *
- * where d is the distance of the two voxels' levels and dmax the largest distance that the image's
- * range of levels allows. In the strength rule a step with d = dmax cannot be taken. Costs are held
- * in fixed point: with 64 units per level, or fewer where a step would exceed 2^30 units; the
- * distance rule without a penalty and with whole distances is exact.
+ *   value     v levels + penalty * mm         what is bright is dear to enter
+ *   square    v * v / dmax levels + penalty * mm
+ *
+ * where d is the distance of the two voxels' levels, v the level of q, which is entered, counted
+ * from the least of the data, and dmax the largest distance that the image's range of levels
+ * allows. In the strength rule a step with d = dmax cannot be taken. Costs are held in fixed point:
+ * with 64 units per level, or fewer where a step would exceed 2^30 units; distance and value
+ * without a penalty and with whole distances are exact, and square where levels stay below 2^15.
+ *
+ *   flood     a path costs its largest level, that of the seed's own voxel among them; of two paths
+ *             with the same, the one with fewer steps since it was first reached. So water rises
+ *             from the seeds, and where it has risen to a plateau it spreads evenly: watershed by
+ *             flooding (Meyer, "Topographic distance and watershed lines", Signal Processing 38,
+ *             1994; as a path cost: Lotufo and Falcao, "The ordered queue and the optimality of the
+ *             watershed approaches", ISMM 2000)
+ *
+ * value, square and flood read one channel.
  *
  * Labels. A voxel takes the label of the seed from which a path to it costs least; of equal costs,
- * the smallest label wins. A seed starts at cost 0 and keeps its label; one with a strength t below
- * 1 starts at -ln t times dmax levels, so a cheaper path may overgrow it.
+ * the smallest label wins. In a flood that is not enough, as paths of different costs cost the same
+ * behind a wall that is higher than both: there the path wins whose beginning costs less, so that a
+ * voxel has the label of the neighbour by which the water first comes to it. A seed starts at cost
+ * 0 (flood: at its level) and keeps its label; one with a strength t below 1 starts at -ln t times
+ * dmax levels, so a cheaper path may overgrow it. The flood knows no such seeds.
+ *
+ * The flood against others'. scikit-image's watershed and ITK's morphological one take voxels from
+ * a queue in the order of their levels and, of one level, of their arrival. Where no two voxels are
+ * of one level, all give the same labels. On plateaus theirs depend on the order in which
+ * neighbours are looked at; here steps decide, and then the smaller label, so that a flipped or
+ * turned image gives flipped or turned labels.
  *
  * The automaton itself can be had too, stopped after n rounds (Dakkak, "Evaluation: segmentation on
  * GPUs"): a voxel then takes the seed from which a path of at most n steps costs least, and what
@@ -42,7 +64,13 @@
 
 LOB_BEGIN_DECLS
 
-typedef enum { LOB_RULE_STRENGTH, LOB_RULE_DISTANCE } lob_growcut_kind;
+typedef enum {
+    LOB_RULE_STRENGTH,
+    LOB_RULE_DISTANCE,
+    LOB_RULE_FLOOD,
+    LOB_RULE_VALUE,
+    LOB_RULE_SQUARE
+} lob_growcut_kind;
 
 /* Distance over channels, from the absolute differences e_c of the levels. With several channels L2
  * is rounded to 1/64 level or coarser; the others are exact. */
@@ -58,12 +86,13 @@ typedef struct {
     lob_norm norm;
     int neighbours;      /* 6, 18 or 26; 4 or 8 when slice_axis >= 0 */
     int slice_axis;      /* -1: in 3D; 0, 1, 2: every slice across x, y, z on its own */
-    double penalty;      /* distance rule: image units per mm of path, >= 0 */
+    double penalty;      /* distance, value, square: image units per mm of path, >= 0 */
     double range[2];     /* lowest and highest value that is data; -INFINITY, INFINITY: all */
     double min_strength; /* voxels below this strength are not reached; [0, 1], 0: no limit */
-    double max_cost;     /* no path costs more, in image units; INFINITY: no limit */
+    double max_cost;     /* no path costs more, in image units; INFINITY: no limit. flood: the
+                            largest level above the least of the data, steps not counted */
     int rounds;          /* of the automaton, hence the most steps of a path; 0: to the fixed point.
-                            Takes more memory and time */
+                            Takes more memory and time. Not with flood */
     int tile;            /* CPU: the most voxels along a tile's side, 4..256; 0: chosen */
     int key_bits;        /* a path's cost and label take 32 or 64; 0: 32, and 64 where needed */
 } lob_growcut_options;
@@ -78,7 +107,8 @@ typedef struct {
     const lob_volume *seeds;    /* LOB_U8, LOB_I16 or LOB_I32: labels, 0 for unknown */
     int32_t labels;             /* the largest label, >= 1; lob_labels_dense makes it small */
     const uint8_t *mask;        /* nx*ny*nz; 0: not data. May be NULL */
-    const float *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not read elsewhere. May be NULL: 1 */
+    const float *seed_strength; /* nx*ny*nz, (0, 1] at seeds, not read elsewhere. May be NULL: 1.
+                                   NULL with flood */
 } lob_growcut_input;
 
 typedef struct {
@@ -118,8 +148,9 @@ typedef struct {
  * Same bytes and statistics (except working_bytes) on every backend, thread count and tile size.
  *
  * On the CPU, working memory is about 12 bytes per voxel with one channel and 32-bit keys, and up
- * to 2 MiB per thread, which matters where the image is small. With options.rounds a voxel has a
- * second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices are grown at once.
+ * to 2 MiB per thread, which matters where the image is small. With options.rounds or the rule
+ * flood a voxel has a second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices
+ * are grown at once.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no seed on data; dims or types
  * that do not fit; the message says which), LOB_ENOMEM or LOB_ECANCEL.

@@ -39,6 +39,9 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     if (wide) {
         next_pass(&pass, section, share);
         LOB_TRY(lob_growcut_tiles_64(&pass, false, &result, error));
+        if (result.overflow && section->rule.kind == LOB_RULE_FLOOD)
+            return lob_fail(error, LOB_EDATA, "plateaus are too wide for a flood of %d labels",
+                            (int)section->in->labels);
     }
     if (section->out->tie) {
         next_pass(&pass, section, 1.0);

@@ -5,6 +5,7 @@
  */
 #include "kernels/device/arena.cuh"
 #include "kernels/growcut/gpu/section_batch_cuda.cuh"
+#include "kernels/growcut/growcut_voxel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +71,8 @@ static int64_t table_bytes(const section_batch *batch, int key_bits)
     const bool fractions = batch->image.channels > 1 &&
                            (options->norm == LOB_NORM_L2 || options->norm == LOB_NORM_ALPHAMAX);
     const int64_t max_span = type == LOB_U8 || type == LOB_I8 ? 255 : 65535;
-    if (!strength && options->penalty == 0 && !fractions) return 0;
+    const bool square = options->rule == LOB_RULE_SQUARE;
+    if (!strength && !square && options->penalty == 0 && !fractions) return 0;
     int64_t entries = max_span * batch->image.channels + 1;
     if (fractions) entries = 2 * entries + LOB_GROWCUT_TABLE_ENTRIES;
     return batch->sections * entries * (key_bits / 8) +
@@ -171,6 +173,17 @@ static lob_status attempt(growcut_call *c, const section_tables *t, batch_result
 /* Part of the progress given to the 32-bit attempt. Few calls need the 64-bit one after it. */
 static const double FIRST_ATTEMPT = 0.9;
 
+/* Do 32-bit keys leave bits enough for the steps of a flood, in every section? */
+static bool has_step_bits(const section_batch *batch)
+{
+    int label_bits = 0;
+    while (batch->in->labels >> label_bits) label_bits++;
+    for (int64_t i = 0; i < batch->sections && batch->options->rule == LOB_RULE_FLOOD; i++)
+        if (lob_growcut_step_bits(batch->rule[i].dmax, label_bits, 32) < LOB_GROWCUT_STEP_BITS)
+            return false;
+    return true;
+}
+
 /* Grow with the keys asked for, or with 32 bits and, if these overflow, again with 64. */
 static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
 {
@@ -179,7 +192,7 @@ static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
     const double share = batch->progress_share;
     batch_result result = {};
     int bits = 64;
-    if (asked != 64 && lob_growcut_try_32_bits(batch->in->labels)) {
+    if (asked != 64 && lob_growcut_try_32_bits(batch->in->labels) && has_step_bits(batch)) {
         batch->progress_share = asked == 32 ? share : share * FIRST_ATTEMPT;
         LOB_TRY(attempt<uint32_t>(c, t, &result));
         if (!result.overflow) bits = 32;
@@ -189,6 +202,9 @@ static lob_status grow_with_keys(growcut_call *c, const section_tables *t)
     if (asked == 32 && bits == 64)
         return lob_fail(c->error, LOB_EARG, "path costs do not fit 32-bit keys");
     if (bits == 64) LOB_TRY(attempt<u64>(c, t, &result));
+    if (bits == 64 && result.overflow && batch->options->rule == LOB_RULE_FLOOD)
+        return lob_fail(c->error, LOB_EDATA, "plateaus are too wide for a flood of %d labels",
+                        (int)batch->in->labels);
     result.stats.key_bits = bits;
     add_result(c, t, result.stats);
     return LOB_OK;

@@ -43,10 +43,12 @@ static void list_neighbours(lob_growcut_rule *rule, int neighbours)
 }
 
 /* Units per level: as fine as keeps the largest cost of a step, in levels, within 30 bits. */
-static double unit_of(const lob_growcut_options *options, int fraction, double max_levels)
+static double unit_of(const lob_growcut_options *options, const lob_growcut_rule *rule,
+                      double max_levels)
 {
-    const bool whole = options->rule == LOB_RULE_DISTANCE && options->penalty == 0 && fraction == 0;
-    double unit = whole ? 1.0 : 64.0;
+    const bool whole =
+        options->rule != LOB_RULE_STRENGTH && options->penalty == 0 && rule->fraction == 0;
+    double unit = options->rule == LOB_RULE_SQUARE ? rule->dmax : whole ? 1.0 : 64.0;
     while (unit * max_levels >= 1 << 30) unit /= 2;
     return unit;
 }
@@ -107,15 +109,16 @@ lob_growcut_rule lob_growcut_rule_of(const lob_growcut_options *options, const l
     const double max_per_mm = DBL_MAX / 64 / (1 + longest);
     const double per_mm =
         options->penalty > 0 ? fmin(options->penalty / levels->level_step, max_per_mm) : 0;
-    rule.unit = unit_of(options, rule.fraction, max_step_levels(options, &rule) + per_mm * longest);
+    rule.unit = unit_of(options, &rule, max_step_levels(options, &rule) + per_mm * longest);
     rule.e_folding = ldexp(rule.dmax, -rule.fraction) * rule.unit;
-    const bool adds = rule.kind == LOB_RULE_DISTANCE;
+    const bool adds = rule.kind != LOB_RULE_STRENGTH;
     rule.scale = adds ? ldexp(rule.unit, -rule.fraction) : rule.e_folding;
+    if (rule.kind == LOB_RULE_SQUARE) rule.scale = rule.unit / rule.dmax;
     for (int k = 0; k < rule.neighbours; k++) {
         rule.extra[k] = lob_growcut_units(per_mm * mm[k] * rule.unit);
         if (rule.extra[k] > rule.max_step) rule.max_step = rule.extra[k];
     }
-    rule.max_step += lob_growcut_units((adds ? rule.dmax : log(rule.dmax)) * rule.scale);
+    rule.max_step += lob_growcut_units(adds ? rule.e_folding : log(rule.dmax) * rule.scale);
     rule.limit = limit_of(&rule, options, levels);
     return rule;
 }
@@ -185,8 +188,14 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
                         flat ? "slice by slice it is 4 or 8" : "in 3D it is 6, 18 or 26");
     if (!(options->penalty >= 0 && options->penalty < INFINITY))
         return lob_fail(error, LOB_EARG, "the penalty must be finite and at least 0");
-    if (options->penalty > 0 && options->rule != LOB_RULE_DISTANCE)
-        return lob_fail(error, LOB_EARG, "a penalty per mm needs the distance rule");
+    if (options->penalty > 0 &&
+        (options->rule == LOB_RULE_STRENGTH || options->rule == LOB_RULE_FLOOD))
+        return lob_fail(error, LOB_EARG,
+                        "a penalty per mm needs the rule distance, value or square");
+    if (options->rounds > 0 && options->rule == LOB_RULE_FLOOD)
+        return lob_fail(error, LOB_EARG, "rounds are the automaton's; a flood has none");
+    if (in->seed_strength && options->rule == LOB_RULE_FLOOD)
+        return lob_fail(error, LOB_EARG, "seeds of a flood have no strengths");
     if (!(options->min_strength >= 0 && options->min_strength <= 1))
         return lob_fail(error, LOB_EARG, "the minimum strength must lie in 0..1");
     if (!(options->max_cost >= 0))
@@ -202,6 +211,9 @@ lob_status lob_growcut_check(const lob_growcut_input *in, const lob_growcut_opti
     if (image->channels < 1 || image->channels > LOB_GROWCUT_MAX_CHANNELS)
         return lob_fail(error, LOB_EDATA, "the image has %d channels; GrowCut takes up to %d",
                         image->channels, LOB_GROWCUT_MAX_CHANNELS);
+    if (lob_growcut_reads_values(options->rule) && image->channels > 1)
+        return lob_fail(error, LOB_EDATA, "the image has %d channels; this rule reads one",
+                        image->channels);
     if (memcmp(&image->dims, &seeds->dims, sizeof image->dims) != 0)
         return lob_fail(error, LOB_EDATA, "image and seeds have different sides");
     if (seeds->type != LOB_U8 && seeds->type != LOB_I16 && seeds->type != LOB_I32)

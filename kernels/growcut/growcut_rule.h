@@ -2,10 +2,12 @@
  * A GrowCut rule in fixed point: what a step costs, on either backend.
  *
  * A cost is a whole number of units, and a difference of one level costs `unit` units (exactly in
- * the distance rule, approximately in the strength rule). `unit` is a power of two. In the strength
- * rule a step costs round(-ln(1 - d/dmax) * D * unit), D being dmax in levels; unit is 64 where
- * these costs then fit 30 bits, so that a path of n steps is rounded by less than n/128 levels. In
- * the distance rule unit is 1, or 64 with a penalty or with distances that are no whole levels.
+ * the distance rule, approximately in the strength rule). `unit` is a power of two, but for square.
+ * In the strength rule a step costs round(-ln(1 - d/dmax) * D * unit), D being dmax in levels; unit
+ * is 64 where these costs then fit 30 bits, so that a path of n steps is rounded by less than n/128
+ * levels. In the distance and value rules unit is 1, or 64 with a penalty or with distances that
+ * are no whole levels. In the square rule it is dmax over the least power of two with which a step
+ * fits 30 bits. In the flood it is 1: steps are counted in bits of a key below those of its cost.
  */
 #ifndef LOB_GROWCUT_RULE_H
 #define LOB_GROWCUT_RULE_H
@@ -28,7 +30,7 @@ typedef struct {
     double scale;      /* lob_growcut_cost's */
     int neighbours;
     int8_t offset[26][3]; /* neighbour k lies at x + offset[k][0], ... of the view */
-    uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d] */
+    uint32_t extra[26];   /* units that a step to neighbour k costs beyond cost[d]; flood: 0 */
     uint64_t limit;       /* no path may cost more units; UINT64_MAX: no limit */
 } lob_growcut_rule;
 
@@ -48,7 +50,8 @@ void lob_growcut_logarithms(double *ln, uint32_t last, int threads);
 /* lob_growcut_cost of every distance: dmax + 1, to be freed; NULL when out of memory. */
 uint32_t *lob_growcut_costs(const lob_growcut_rule *rule);
 
-/* Are 32-bit keys worth an attempt? With more labels they leave 8 bits or fewer for the cost. */
+/* Are 32-bit keys worth an attempt? With more labels they leave 8 bits or fewer for the cost. A
+ * flood also needs some for its steps. */
 static inline bool lob_growcut_try_32_bits(int32_t labels)
 {
     return labels < 1 << 24;

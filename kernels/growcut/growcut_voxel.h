@@ -10,6 +10,11 @@
 
 #include <math.h>
 
+/* A flood takes keys that leave fewer bits for its steps to be too short: they would hardly ever
+ * do.
+ */
+enum { LOB_GROWCUT_STEP_BITS = 6 };
+
 /* Cost of a step that cannot be taken. */
 #define LOB_NO_PASSAGE UINT32_MAX
 
@@ -57,6 +62,44 @@ LOB_BOTH uint32_t lob_growcut_distance(const uint16_t *p, const uint16_t *q, int
     return sum << fraction;
 }
 
+/* Does a step cost what the level costs that it enters? Else what the difference of two does. */
+LOB_BOTH bool lob_growcut_reads_values(lob_growcut_kind rule)
+{
+    return rule == LOB_RULE_FLOOD || rule == LOB_RULE_VALUE || rule == LOB_RULE_SQUARE;
+}
+
+/*
+ * The key of a path that goes one step further: a key is cost << n | label, and of two keys the
+ * smaller is the better path.
+ *
+ *   flood   in  the largest counts. A cost is level << bits | steps since that level was reached
+ *   key     in  of the path so far
+ *   weight  in  what the step's levels cost, shifted like a key's cost; flood: the level entered
+ *   extra   in  what the step's length costs, likewise; flood: one step
+ *   labels  in  the bits of a key that hold the label
+ *
+ * A level entered that is higher than the path's sets steps back to 0; else the path's own level
+ * stays, and the path has one step more, as level << bits <= cost < cost + 1.
+ */
+LOB_BOTH uint64_t lob_growcut_extend(bool flood, uint64_t key, uint64_t weight, uint64_t extra,
+                                     uint64_t labels)
+{
+    const uint64_t onward = key + extra, risen = weight | (key & labels);
+    if (!flood) return onward + weight;
+    return onward > risen ? onward : risen;
+}
+
+/*
+ * How many bits of a key of 32 or 64 bits are left for the steps of a flood, whose levels are
+ * 0..dmax; fewer than 1: none. Two levels more than dmax must fit below the keys' end.
+ */
+LOB_BOTH int lob_growcut_step_bits(uint32_t dmax, int label_bits, int key_bits)
+{
+    int left = (key_bits == 32 ? 32 : 62) - label_bits;
+    for (uint32_t levels = dmax + 2; levels; levels >>= 1) left--;
+    return left;
+}
+
 /* A cost rounded to whole units; LOB_NO_PASSAGE where 32 bits do not hold it. */
 LOB_BOTH uint32_t lob_growcut_units(double units)
 {
@@ -64,18 +107,20 @@ LOB_BOTH uint32_t lob_growcut_units(double units)
 }
 
 /*
- * What a step of distance d, 0..dmax, costs, in units; LOB_NO_PASSAGE when it cannot be taken.
+ * What a step of distance d, or into level d, 0..dmax, costs, in units; LOB_NO_PASSAGE when it
+ * cannot be taken.
  *
- *   scale  in  distance rule: units of a distance of 1; strength rule: units over which a strength
- *              falls by a factor of e
+ *   scale  in  strength rule: units over which a strength falls by a factor of e; square: units of
+ *              a level of 1; else: units of a distance or level of 1
  *   ln     in  strength rule: ln[k] is ln(k), k = 1..dmax, from the host's log, because machines
  *              differ in its last bit. As -ln(1 - d/dmax) is ln(dmax) - ln(dmax - d), one table
- *              serves every dmax. Distance rule: not read
+ *              serves every dmax. Other rules: not read
  */
 LOB_BOTH uint32_t lob_growcut_cost(lob_growcut_kind rule, uint32_t d, uint32_t dmax, double scale,
                                    const double *ln)
 {
-    if (rule == LOB_RULE_DISTANCE) return lob_growcut_units(d * scale);
+    if (rule == LOB_RULE_SQUARE) return lob_growcut_units((double)d * d * scale);
+    if (rule != LOB_RULE_STRENGTH) return lob_growcut_units(d * scale);
     return d < dmax ? lob_growcut_units((ln[dmax] - ln[dmax - d]) * scale) : LOB_NO_PASSAGE;
 }
 

@@ -481,6 +481,9 @@ class lob_filter_output(Structure):
 
 LOB_RULE_STRENGTH = 0
 LOB_RULE_DISTANCE = LOB_RULE_STRENGTH + 1
+LOB_RULE_FLOOD = LOB_RULE_DISTANCE + 1
+LOB_RULE_VALUE = LOB_RULE_FLOOD + 1
+LOB_RULE_SQUARE = LOB_RULE_VALUE + 1
 LOB_NORM_L2 = 0
 LOB_NORM_L1 = LOB_NORM_L2 + 1
 LOB_NORM_LINF = LOB_NORM_L1 + 1
@@ -901,6 +904,23 @@ class lob_contact(Structure):
     ]
 
 
+class lob_basins_options(Structure):
+    _fields_ = [
+        ("height", c_double),
+        ("share", c_double),
+        ("level", c_double),
+    ]
+
+
+class lob_basins_stats(Structure):
+    _fields_ = [
+        ("basins", c_int64),
+        ("left", c_int64),
+        ("contacts", c_int64),
+        ("working_bytes", c_int64),
+    ]
+
+
 class lob_histogram_input(Structure):
     _fields_ = [
         ("image", POINTER(lob_volume)),
@@ -1316,6 +1336,7 @@ FUNCTIONS = {
     "lob_contacts": (c_int, [POINTER(POINTER(lob_contact)), c_void_p, POINTER(lob_label_grid), POINTER(lob_geometry), c_void_p, c_int, c_int, POINTER(lob_context), POINTER(lob_error)]),
     "lob_paint_boundaries": (None, [c_void_p, POINTER(lob_label_grid), c_int, c_int]),
     "lob_paint_means": (None, [POINTER(lob_volume), POINTER(lob_label_grid), c_void_p, c_int]),
+    "lob_basins_join": (c_int, [c_void_p, POINTER(lob_basins_stats), POINTER(lob_label_grid), POINTER(lob_volume), POINTER(lob_basins_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_histogram_middle": (c_double, [POINTER(lob_histogram_bins), c_int]),
     "lob_histogram_cpu": (c_int, [POINTER(lob_histogram_bins), c_void_p, POINTER(lob_histogram_input), POINTER(lob_context), POINTER(lob_error)]),
     "lob_percentiles_cpu": (c_int, [c_void_p, c_void_p, c_int, c_void_p, POINTER(lob_histogram_input), POINTER(lob_context), POINTER(lob_error)]),

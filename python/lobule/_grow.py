@@ -105,12 +105,14 @@ def growcut(
 
     image          (z, y, x) or (y, x), any kind; with channel_axis several channels
     seeds          the image's shape, whole numbers: labels from 1, 0 is unknown
-    rule           "strength": the automaton of GrowCut, exact; "distance": sums of differences
+    rule           "strength": the automaton of GrowCut, exact; "distance": sums of differences;
+                   "flood": the largest value on the path, a watershed; "value", "square": sums of
+                   values, or of squares, entered
     norm           over channels: "l2", "l1", "linf", "alphamax"
     neighbours     6, 18 or 26; with slices 4 or 8. None: the most
     slices         grow in each slice alone: an axis of the array, or "axial", "coronal",
                    "sagittal", "x", "y", "z"
-    penalty        distance rule: image units per mm of path
+    penalty        rules distance, value, square: image units per mm of path
     range          (low, high): only these values are data; None leaves an end open
     mask           the image's shape; where it is 0 nothing grows
     seed_strength  the image's shape, in (0, 1] at seeds
@@ -164,7 +166,7 @@ def _growcut_options(
     max_cost: float, rounds: int,
 ) -> _abi.lob_growcut_options:  # fmt: skip
     chosen: _abi.lob_growcut_options = library.lob_growcut_defaults()
-    chosen.rule = choice("rule", rule, ("strength", "distance"))
+    chosen.rule = choice("rule", rule, ("strength", "distance", "flood", "value", "square"))
     chosen.norm = choice("norm", norm, ("l2", "l1", "linf", "alphamax"))
     chosen.neighbours, chosen.slice_axis = neighbours_of(neighbours, axis), axis
     chosen.penalty, chosen.min_strength, chosen.max_cost, chosen.rounds = penalty, min_strength, max_cost, rounds

@@ -202,15 +202,15 @@ static void print_head(const char *title)
            "exp/vox");
 }
 
-static const char *const rule_name[] = {"strength", "distance"};
+static const char *const rule_name[] = {"strength", "distance", "flood"};
 
-/* Both rules over a volume; returns how many differ. */
-static int both_rules(bench *b, int slice_axis, int times)
+/* Three rules over a volume; returns how many differ. */
+static int three_rules(bench *b, int slice_axis, int times)
 {
     int failures = 0;
-    for (int rule = 0; rule < 2; rule++) {
+    for (int rule = LOB_RULE_STRENGTH; rule <= LOB_RULE_FLOOD; rule++) {
         lob_growcut_options o = lob_growcut_defaults();
-        o.rule = rule ? LOB_RULE_DISTANCE : LOB_RULE_STRENGTH;
+        o.rule = (lob_growcut_kind)rule;
         o.slice_axis = slice_axis;
         o.neighbours = slice_axis < 0 ? 26 : 8;
         if (!on_cpu(b, &o)) return 1;
@@ -251,7 +251,7 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
         if (rows[i].slice_axis >= 0) seed_slices(&b);
         if (rows[i].change) rows[i].change(&b.image);
         send(&b);
-        failures += both_rules(&b, rows[i].slice_axis, o->times);
+        failures += three_rules(&b, rows[i].slice_axis, o->times);
         bench_free(&b);
     }
     return failures;

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAM, ROOT, good
 
-PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("liver", "batch")}
+PAGES = {name: (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("liver", "batch", "cells")}
 LINES = [(name, line) for name, page in PAGES.items()
          for line in re.findall(r"^ {4}(?=\S)(.+)$", re.sub(r" *\\\n +", " ", page), re.M)]
 # Lines whose page says that they end otherwise than with 0.
@@ -69,6 +69,15 @@ def test_picture_is_what_the_command_draws(pages):
     assert (ROOT / "docs/liver.png").stat().st_size < 400_000
     sheet = pages["liver"][0] / "sheet.png"
     assert good("compare", "--values", ROOT / "docs/liver.png", sheet).stdout.endswith("\nequal\n")
+
+
+# ---- cells ----
+
+
+def test_cells_found_are_those_that_the_page_says(pages):
+    truths, found = re.search(r"Of (\d+) cells, (\d+) are found", PAGES["cells"]).groups()
+    said = pages["cells"][1]["lobule compare --instances true_cells.nii.gz labels.nii.gz"].stdout
+    assert f"truths\t{truths}\n" in said and f"\n0.50\t{found}\t" in said
 
 
 # ---- a batch ----

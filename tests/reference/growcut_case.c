@@ -134,22 +134,24 @@ static void make_options(growcut_case *c, uint64_t *state, growcut_variety varie
     lob_growcut_options *o = &c->options;
     *o = lob_growcut_defaults();
     c->wants_strength = c->wants_tie = true;
-    o->rule = (lob_growcut_kind)random_below(state, 2);
+    const bool any_rule = variety > GROWCUT_PLAIN && c->image.channels == 1;
+    o->rule = (lob_growcut_kind)random_below(state, any_rule ? 5 : 2);
+    const bool flood = o->rule == LOB_RULE_FLOOD;
     o->norm = (lob_norm)random_below(state, 4);
     o->neighbours = solid[random_below(state, 3)];
-    if (o->rule == LOB_RULE_DISTANCE && random_chance(state, 50))
+    if (o->rule != LOB_RULE_STRENGTH && !flood && random_chance(state, 50))
         o->penalty = random_double(state) * 20;
     if (random_chance(state, 25)) make_mask(c, state);
     if (random_chance(state, 20)) {
         o->range[0] = -100 + 150 * random_double(state);
         o->range[1] = o->range[0] + 5000 * random_double(state);
     }
-    if (random_chance(state, 25)) make_strengths(c, state, variety > GROWCUT_PLAIN);
+    if (!flood && random_chance(state, 25)) make_strengths(c, state, variety > GROWCUT_PLAIN);
     if (variety == GROWCUT_PLAIN) return;
     if (o->penalty > 0 && random_chance(state, 20)) o->penalty *= 5e4;
     if (random_chance(state, 20)) o->min_strength = random_double(state);
     if (random_chance(state, 20)) o->max_cost = random_double(state) * 300;
-    if (random_chance(state, 25)) o->rounds = 1 + (int)random_below(state, 12);
+    if (!flood && random_chance(state, 25)) o->rounds = 1 + (int)random_below(state, 12);
     if (variety == GROWCUT_ANY_3D) return;
     if (random_chance(state, 35)) {
         o->slice_axis = (int)random_below(state, 3);
@@ -161,6 +163,8 @@ static void make_options(growcut_case *c, uint64_t *state, growcut_variety varie
     c->wants_tie = random_chance(state, 40);
 }
 
+static const char *const rule_names[] = {"strength", "distance", "flood", "value", "square"};
+
 static void describe(growcut_case *c, int pattern)
 {
     const lob_growcut_options *o = &c->options;
@@ -170,11 +174,10 @@ static void describe(growcut_case *c, int pattern)
              (unsigned long long)c->number, (long long)c->image.dims.nx,
              (long long)c->image.dims.ny, (long long)c->image.dims.nz,
              lob_type_of(c->image.type)->name, pattern_names[pattern], c->image.channels,
-             c->in.labels, o->rule == LOB_RULE_STRENGTH ? "strength" : "distance", (int)o->norm,
-             o->neighbours, o->slice_axis, o->penalty, o->min_strength, o->max_cost, o->rounds,
-             o->range[0], o->range[1], o->key_bits, c->mask ? ", mask" : "",
-             c->seed_strength ? ", soft seeds" : "", c->wants_strength ? ", with strength" : "",
-             c->wants_tie ? ", with ties" : "");
+             c->in.labels, rule_names[o->rule], (int)o->norm, o->neighbours, o->slice_axis,
+             o->penalty, o->min_strength, o->max_cost, o->rounds, o->range[0], o->range[1],
+             o->key_bits, c->mask ? ", mask" : "", c->seed_strength ? ", soft seeds" : "",
+             c->wants_strength ? ", with strength" : "", c->wants_tie ? ", with ties" : "");
 }
 
 void growcut_case_make(growcut_case *c, uint64_t number, growcut_variety variety, int64_t max_side)

@@ -1,5 +1,5 @@
 /* Rounds of Bellman-Ford over (cost, label) pairs, with the smallest and the largest label of a
- * cost. */
+ * cost; for a flood, the least cost first. */
 #include "tests/reference/growcut_naive.h"
 
 #include "kernels/growcut/growcut_rule.h"
@@ -20,7 +20,8 @@ typedef struct {
     lob_dims dims;
     int64_t n;
     uint16_t *levels;
-    uint8_t *is_data, *is_fixed;
+    uint8_t *is_data, *is_fixed, *is_done;
+    uint64_t *first; /* of a flood: the cost from which a voxel was flooded */
     lob_norm norm;
 } world;
 
@@ -46,8 +47,11 @@ static state relaxed(const world *w, const state *s, int64_t v)
                       r = z - w->rule.offset[k][2];
         if (p < 0 || p >= dims.nx || q < 0 || q >= dims.ny || r < 0 || r >= dims.nz) continue;
         const int64_t u = p + dims.nx * (q + dims.ny * r);
-        const uint32_t d = lob_growcut_distance(
-            w->levels + u, w->levels + v, w->in->image->channels, w->n, w->norm, w->rule.fraction);
+        const uint32_t d =
+            lob_growcut_reads_values(w->rule.kind)
+                ? w->levels[v]
+                : lob_growcut_distance(w->levels + u, w->levels + v, w->in->image->channels, w->n,
+                                       w->norm, w->rule.fraction);
         if (s[u].cost == UINT64_MAX || !w->is_data[u]) continue;
         if (w->cost[d] == LOB_NO_PASSAGE || w->rule.extra[k] == LOB_NO_PASSAGE) continue;
         const uint64_t offer = s[u].cost + w->cost[d] + w->rule.extra[k];
@@ -75,6 +79,51 @@ static int run_round(const world *w, state *next, const state *now)
     return changed;
 }
 
+/* The neighbour of a voxel in a direction; -1 outside. */
+static int64_t neighbour_of(const world *w, int64_t v, int k)
+{
+    const lob_dims dims = w->dims;
+    const int64_t x = v % dims.nx + w->rule.offset[k][0];
+    const int64_t y = v / dims.nx % dims.ny + w->rule.offset[k][1];
+    const int64_t z = v / dims.nx / dims.ny + w->rule.offset[k][2];
+    const bool inside = x >= 0 && x < dims.nx && y >= 0 && y < dims.ny && z >= 0 && z < dims.nz;
+    return inside ? x + dims.nx * (y + dims.ny * z) : -1;
+}
+
+/* Priority flood: of the voxels that water has reached, the one of the least cost, level << 32 |
+ * steps, floods its neighbours; every one is done once, and every step costs more than nothing. A
+ * voxel's labels are those of the first ones, of one cost, by which it is flooded. */
+static void flood(const world *w, state *s)
+{
+    uint8_t *done = w->is_done;
+    for (int64_t v = 0; v < w->n; v++) {
+        if (w->is_fixed[v]) s[v].cost = (uint64_t)w->levels[v] << 32;
+        done[v] = s[v].cost == UINT64_MAX ? false : w->levels[v] > w->rule.limit;
+    }
+    for (int64_t u = 0; u >= 0;) {
+        u = -1;
+        for (int64_t v = 0; v < w->n; v++)
+            if (!done[v] && s[v].cost != UINT64_MAX && (u < 0 || s[v].cost < s[u].cost)) u = v;
+        for (int k = 0; u >= 0 && k < w->rule.neighbours; k++) {
+            const int64_t v = neighbour_of(w, u, k);
+            if (v < 0 || !w->is_data[v] || w->is_fixed[v] || done[v]) continue;
+            const bool rises = w->levels[v] > s[u].cost >> 32;
+            const uint64_t offer = rises ? (uint64_t)w->levels[v] << 32 : s[u].cost + 1;
+            if (offer > s[v].cost || offer >> 32 > w->rule.limit) continue;
+            if (offer < s[v].cost) {
+                s[v] = (state){offer, s[u].lowest, s[u].highest};
+                w->first[v] = s[u].cost;
+            }
+            if (s[u].cost > w->first[v]) continue;
+            if (s[u].lowest < s[v].lowest) s[v].lowest = s[u].lowest;
+            if (s[u].highest > s[v].highest) s[v].highest = s[u].highest;
+        }
+        if (u >= 0) done[u] = true;
+    }
+    for (int64_t v = 0; v < w->n; v++)
+        if (s[v].cost != UINT64_MAX) s[v].cost = w->is_fixed[v] ? 0 : s[v].cost >> 32;
+}
+
 static void put(const world *w, const lob_growcut_output *out, int64_t v, const state *s)
 {
     const int32_t label = s->cost == UINT64_MAX ? 0 : s->lowest;
@@ -97,6 +146,8 @@ int64_t growcut_naive(const lob_growcut_output *out, bool *fixed_point, const lo
     w.levels = malloc((size_t)(w.n * image->channels) * sizeof *w.levels);
     w.is_data = malloc((size_t)w.n);
     w.is_fixed = calloc((size_t)w.n, 1);
+    w.is_done = calloc((size_t)w.n, 1);
+    w.first = malloc((size_t)w.n * sizeof *w.first);
     state *s = malloc((size_t)w.n * sizeof *s), *next = malloc((size_t)w.n * sizeof *s);
 
     lob_levels_scan(&levels, span, &data, &view, 1);
@@ -112,7 +163,8 @@ int64_t growcut_naive(const lob_growcut_output *out, bool *fixed_point, const lo
     for (int64_t v = 0; v < w.n; v++) s[v] = first_state(&w, v);
     int64_t changing = 0;
     *fixed_point = true;
-    for (int64_t round = 1;; round++) {
+    if (options->rule == LOB_RULE_FLOOD) flood(&w, s);
+    for (int64_t round = 1; options->rule != LOB_RULE_FLOOD; round++) {
         const int changed = run_round(&w, next, s);
         const bool over = options->rounds && round > options->rounds;
         if (over) *fixed_point = !(changed & COST_OR_LABEL);
@@ -128,6 +180,8 @@ int64_t growcut_naive(const lob_growcut_output *out, bool *fixed_point, const lo
     free(w.levels);
     free(w.is_data);
     free(w.is_fixed);
+    free(w.is_done);
+    free(w.first);
     free(s);
     free(next);
     return changing;

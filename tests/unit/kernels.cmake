@@ -22,3 +22,5 @@ target_link_libraries(test_growcut_properties PRIVATE growcut_reference)
 
 lobule_unit_test(test_measures_alloc test_measures_alloc.c)
 lobule_alloc_fail(test_measures_alloc)
+
+lobule_unit_test(test_basins test_basins.c ../reference/basins_naive.c)

@@ -120,11 +120,11 @@ ON_CASES(labels_renamed, 7400)
 
 /*
  * A voxel that its label reached without cost may as well have been a seed, where nothing ties and
- * no path ends early: from a seed it would come farther.
+ * no path ends early (from a seed it would come farther) and steps do not count.
  */
 ON_CASES(redundant_seed, 7600)
 {
-    if (c->seed_strength || c->options.rounds) return;
+    if (c->seed_strength || c->options.rounds || c->options.rule == LOB_RULE_FLOOD) return;
     lob_growcut_output again = growcut_output_make(c);
     for (int64_t v = 0; v < c->n; v++)
         if (out->tie[v]) {

@@ -43,7 +43,7 @@ static bool begin_visit(const engine *e, tile *of, worker *w, path_key base)
     for (size_t i = 0; i < posted.n; i++) {
         const queued_cell post = posted.items[i];
         path_key *key = &of->keys[post.cell];
-        if (post.key >= *key) continue;
+        if ((post.key | e->ignored) >= *key) continue;
         w->reached += *key == e->unreached;
         *key = post.key;
         ok = ok && enqueue(e, of, w, base, post.cell, post.key);
@@ -69,13 +69,18 @@ static inline level_vector difference(level_vector near, uint16_t own)
 }
 
 /*
- * Which neighbours might take a path through a cell: bit k for neighbour k. Under either rule and
- * every norm, a step costs at least the largest channel's difference times the unit, which needs no
- * table. A sum that wraps only adds a candidate, whose exact offer then fails.
+ * Which neighbours might take a path through a cell: bit k for neighbour k. Under every rule and
+ * norm but the squares, which level_mask takes out, a step costs at least the largest channel's
+ * difference, or the level entered, times the unit, which needs no table. A sum that wraps only
+ * adds a candidate, whose exact offer then fails.
  */
-static inline uint32_t candidates(const engine *e, const path_key *keys, const uint16_t *levels,
-                                  int channels, path_key key)
+static inline __attribute__((always_inline)) uint32_t candidates(const engine *e, bool flood,
+                                                                 const path_key *keys,
+                                                                 const uint16_t *levels,
+                                                                 int channels, path_key key)
 {
+    const uint16_t own = e->reads_values ? 0 : levels[0];
+    const path_key label = key & e->labels;
     key_vector hit = {0};
     for (int r = 0; r < e->rows; r++) {
         const neighbour_row *row = &e->row[r];
@@ -83,7 +88,7 @@ static inline uint32_t candidates(const engine *e, const path_key *keys, const u
         level_vector near;
         memcpy(&theirs, keys + row->step, sizeof theirs);
         memcpy(&near, levels + row->step, sizeof near);
-        level_vector differ = difference(near, levels[0]);
+        level_vector differ = difference(near, own);
         for (int c = 1; c < channels; c++) {
             memcpy(&near, levels + c * e->cells + row->step, sizeof near);
             near = difference(near, levels[c * e->cells]);
@@ -91,31 +96,44 @@ static inline uint32_t candidates(const engine *e, const path_key *keys, const u
             differ = (near & more) | (differ & ~more);
         }
         const key_vector by = __builtin_convertvector(differ & e->level_mask, key_vector);
-        const key_vector offer = (by << e->level_shift) + row->extra + key;
+        key_vector offer = row->extra + key;
+        if (flood) {
+            const key_vector risen = by << e->level_shift | label;
+            const key_vector rises = (key_vector)(risen > offer);
+            offer = (risen & rises) | (offer & ~rises) | e->labels;
+        } else {
+            offer += by << e->level_shift;
+        }
         hit |= (key_vector)(offer < theirs) & row->bit;
     }
     return (uint32_t)(hit[0] | hit[1] | hit[2]);
 }
 
 /* Offer a path through one cell to all its neighbours. */
-static bool grow_cell(const engine *e, tile *of, worker *w, path_key base, queued_cell from)
+static inline __attribute__((always_inline)) bool grow_cell(const engine *e, bool flood, tile *of,
+                                                            worker *w, path_key base,
+                                                            queued_cell from)
 {
     const path_key *keys = of->keys + from.cell;
     const uint16_t *levels = of->levels + from.cell;
     const int channels = e->section->data.image->channels;
     bool ok = true;
-    for (uint32_t left = candidates(e, keys, levels, channels, from.key); left; left &= left - 1) {
+    for (uint32_t left = candidates(e, flood, keys, levels, channels, from.key); left;
+         left &= left - 1) {
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
-        const uint32_t d = lob_growcut_distance(levels, levels + step, channels, e->cells, e->norm,
-                                                e->section->rule.fraction);
-        const uint64_t offer = (uint64_t)from.key + e->weight[d] + e->extra[k];
-        if (offer < keys[step]) ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
+        const uint32_t d = step_distance(e, of, from.cell, from.cell + step);
+        const uint64_t offer =
+            lob_growcut_extend(flood, from.key, e->weight[d], e->extra[k], e->labels);
+        if ((offer | e->ignored) < keys[step])
+            ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
     }
     return ok;
 }
 
-static bool grow_buckets(const engine *e, tile *of, worker *w, path_key base)
+/* Flood is e->flood, known when this is compiled. */
+static inline __attribute__((always_inline)) bool grow_buckets(const engine *e, bool flood,
+                                                               tile *of, worker *w, path_key base)
 {
     bool ok = true;
     for (int b = 0; b < BUCKETS; b++) {
@@ -123,7 +141,7 @@ static bool grow_buckets(const engine *e, tile *of, worker *w, path_key base)
         for (size_t i = 0; i < bucket->n; i++) { /* it may grow meanwhile */
             const queued_cell from = bucket->items[i];
             const path_key now = of->keys[from.cell];
-            if (now == from.key || now == 0) ok &= grow_cell(e, of, w, base, from);
+            if (now == from.key || now == 0) ok &= grow_cell(e, flood, of, w, base, from);
         }
         bucket->n = 0;
     }
@@ -161,7 +179,9 @@ static bool end_visit(engine *e, int64_t t, worker *w)
 static void visit(engine *e, int64_t t, worker *w, path_key base)
 {
     tile *of = &e->tile[t];
-    const bool ok = begin_visit(e, of, w, base) && grow_buckets(e, of, w, base);
+    bool ok = begin_visit(e, of, w, base);
+    if (ok)
+        ok = e->flood ? grow_buckets(e, true, of, w, base) : grow_buckets(e, false, of, w, base);
     if (!end_visit(e, t, w) || !ok) w->failed = true;
     if (of->later.n == 0) list_free(&of->later);
 }
@@ -188,14 +208,15 @@ static void choose_cost_window(engine *e)
             const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + c + 1,
                                                     e->section->data.image->channels, e->cells,
                                                     LOB_NORM_LINF, e->section->rule.fraction);
-            if (e->weight[d] < KEY_NO_PASSAGE) sum += (double)(e->weight[d] >> e->label_bits), n++;
+            if (e->weight[d] < KEY_NO_PASSAGE) sum += (double)(e->weight[d] >> e->cost_shift), n++;
         }
     }
     const double mean = n ? sum / (double)n : 0;
     const double width = window_steps * mean + BUCKETS;
-    e->bucket_shift = e->label_bits;
-    while ((double)(BUCKETS << (e->bucket_shift - e->label_bits)) < width &&
-           e->bucket_shift < KEY_BITS - 10)
+    const int last = KEY_BITS - 10;
+    e->bucket_shift = e->cost_shift < last ? e->cost_shift : last;
+    while (e->bucket_shift < last &&
+           (double)((path_key)BUCKETS << (e->bucket_shift - e->cost_shift)) < width)
         e->bucket_shift++;
     e->window = (path_key)BUCKETS << e->bucket_shift;
 }

@@ -36,8 +36,7 @@ static void take_from_seeds(const engine *e, int64_t t)
             for (int k = 0; is_data[i] && k < e->neighbours; k++) {
                 const int64_t n = c + e->step[k]; /* past the halo's end a row starts with halo */
                 if (n < 0 || n >= e->cells || e->is_halo[n] || of->next[n] == 0) continue;
-                const uint64_t offer = (uint64_t)key_of(e, 0, seed) +
-                                       e->weight[cell_distance(e, of, c, n)] + e->extra[k];
+                const uint64_t offer = offer_of(e, of, c, n, seed_key(e, of, c, seed), k);
                 if (offer < of->next[n]) of->next[n] = (path_key)offer;
             }
         }
@@ -52,7 +51,7 @@ static path_key cheapest_offer(const engine *e, const tile *of, int64_t c)
         const int64_t n = c + e->step[k];
         const path_key from = of->keys[n];
         if (from == 0 || from >= best) continue;
-        const uint64_t offer = (uint64_t)from + e->weight[cell_distance(e, of, c, n)] + e->extra[k];
+        const uint64_t offer = offer_of(e, of, n, c, from, k);
         if (offer < best) best = (path_key)offer;
     }
     return best;
@@ -72,20 +71,6 @@ static bool take_offers(const engine *e, int64_t t, bool first, worker *w)
         changed = true;
     }
     return changed;
-}
-
-/* Did a key change in a tile or one beside it? */
-static bool changed_nearby(const engine *e, const uint8_t *changed, int64_t t)
-{
-    const int64_t x = t % e->tiles[0], y = t / e->tiles[0] % e->tiles[1],
-                  z = t / e->tiles[0] / e->tiles[1];
-    for (int side = 0; side < SIDES; side++) {
-        const int64_t p = x + side % 3 - 1, q = y + side / 3 % 3 - 1, r = z + side / 9 - 1;
-        const bool inside =
-            p >= 0 && p < e->tiles[0] && q >= 0 && q < e->tiles[1] && r >= 0 && r < e->tiles[2];
-        if (inside && changed[p + e->tiles[0] * (q + e->tiles[1] * r)]) return true;
-    }
-    return false;
 }
 
 /* A round of the tiles that are active; true when a key changed. */

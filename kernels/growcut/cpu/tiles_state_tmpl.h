@@ -59,7 +59,7 @@ typedef struct {
 
 typedef struct {
     path_key *keys;
-    path_key *next;   /* keys of the round under way; NULL without rounds */
+    path_key *next;   /* keys of the round under way, or of a flood whose labels are put right */
     uint16_t *levels; /* channel after channel */
     list later;       /* queued cells beyond the last cost window */
     path_key later_min;
@@ -93,9 +93,15 @@ typedef struct {
     int rows;
     neighbour_row row[9]; /* the same neighbours, row by row */
     path_key *weight;     /* dmax + 1, shifted like a key */
-    uint16_t level_mask;  /* weight[d] >= (d & level_mask) << level_shift */
+    bool flood;           /* the rule's: lob_growcut_extend */
+    bool reads_values;
+    uint16_t level_mask; /* weight[d] >= (d & level_mask) << level_shift */
     int level_shift;
     int label_bits;
+    int step_bits;      /* of a flood's steps, else 0 */
+    int cost_shift;     /* of a cost in units: label_bits, and those of a flood's steps */
+    path_key labels;    /* the bits of a key that hold the label */
+    path_key ignored;   /* bits by which no offer is better: a flood's labels come later */
     path_key unreached; /* key of data without a path: above all that are allowed */
     bool reversed;      /* of equal costs, the largest label wins */
     path_key window;    /* width of the cost window, shifted like a key */
@@ -133,12 +139,12 @@ static int64_t list_bytes(const list *later)
 static path_key key_of(const engine *e, uint64_t units, int32_t label)
 {
     const int32_t rank = e->reversed ? e->section->in->labels + 1 - label : label;
-    return (path_key)(units << e->label_bits) | (path_key)rank;
+    return (path_key)(units << e->cost_shift) | (path_key)rank;
 }
 
 static int32_t label_of(const engine *e, path_key key)
 {
-    const int32_t rank = (int32_t)(key & (((path_key)1 << e->label_bits) - 1));
+    const int32_t rank = (int32_t)(key & e->labels);
     return e->reversed ? e->section->in->labels + 1 - rank : rank;
 }
 
@@ -206,6 +212,20 @@ static tile *tile_beside(const engine *e, int64_t t, int side)
                     (side / 9 - 1) * e->tiles[0] * e->tiles[1]];
 }
 
+/* Did a key change in a tile or one beside it? */
+static bool changed_nearby(const engine *e, const uint8_t *changed, int64_t t)
+{
+    const int64_t x = t % e->tiles[0], y = t / e->tiles[0] % e->tiles[1],
+                  z = t / e->tiles[0] / e->tiles[1];
+    for (int side = 0; side < SIDES; side++) {
+        const int64_t p = x + side % 3 - 1, q = y + side / 3 % 3 - 1, r = z + side / 9 - 1;
+        const bool inside =
+            p >= 0 && p < e->tiles[0] && q >= 0 && q < e->tiles[1] && r >= 0 && r < e->tiles[2];
+        if (inside && changed[p + e->tiles[0] * (q + e->tiles[1] * r)]) return true;
+    }
+    return false;
+}
+
 /*
  * Copy the halo's keys from the tiles that own them. Until then a copy holds only what this tile
  * has offered, which is enough to grow. Key 0 never changes.
@@ -221,11 +241,26 @@ static void refresh_halo(const engine *e, int64_t t)
     }
 }
 
-/* Distance of two cells of a tile. */
-static inline uint32_t cell_distance(const engine *e, const tile *of, int64_t p, int64_t q)
+/* What a step from one cell of a tile to another costs by: their distance, or the level entered. */
+static inline uint32_t step_distance(const engine *e, const tile *of, int64_t p, int64_t q)
 {
+    if (e->reads_values) return of->levels[q];
     return lob_growcut_distance(of->levels + p, of->levels + q, e->section->data.image->channels,
                                 e->cells, e->norm, e->section->rule.fraction);
+}
+
+/* The key at which a seed of strength 1 makes its offers; a flood's starts at its own level. */
+static inline path_key seed_key(const engine *e, const tile *of, int64_t cell, int32_t label)
+{
+    return key_of(e, e->flood ? of->levels[cell] : 0, label);
+}
+
+/* The key that cell q would have by the path of a key to its neighbour p; k is the direction. */
+static inline uint64_t offer_of(const engine *e, const tile *of, int64_t p, int64_t q, path_key key,
+                                int k)
+{
+    return lob_growcut_extend(e->flood, key, e->weight[step_distance(e, of, p, q)], e->extra[k],
+                              e->labels);
 }
 
 /* ---- keys and steps ---- */
@@ -242,7 +277,10 @@ static void list_steps(engine *e)
         }
         if (!inside) continue; /* along an axis of one voxel there are no neighbours */
         const uint64_t weight = (uint64_t)rule->extra[k] << e->label_bits;
-        const path_key extra = weight < KEY_NO_PASSAGE ? (path_key)weight : KEY_NO_PASSAGE;
+        const path_key one_step = (path_key)1 << e->label_bits;
+        const path_key extra = e->flood                  ? one_step
+                               : weight < KEY_NO_PASSAGE ? (path_key)weight
+                                                         : KEY_NO_PASSAGE;
         const int lane = rule->offset[k][0] + 1;
         if (e->rows == 0 || e->row[e->rows - 1].step != step - lane)
             e->row[e->rows++] = (neighbour_row){.step = step - lane};
@@ -253,33 +291,48 @@ static void list_steps(engine *e)
     }
 }
 
-/* How many bits a label needs, and what costs the other bits hold. */
-static void choose_keys(engine *e)
+/* How many bits a label needs, and what costs the other bits hold. Returns whether these keys will
+ * do for a flood's steps. */
+static bool choose_keys(engine *e)
 {
     const lob_growcut_rule *rule = &e->section->rule;
+    e->flood = rule->kind == LOB_RULE_FLOOD;
+    e->reads_values = lob_growcut_reads_values(rule->kind);
     while (e->section->in->labels >> e->label_bits) e->label_bits++;
-    const uint64_t capacity = (KEY_END >> e->label_bits) - 2;
+    e->labels = ((path_key)1 << e->label_bits) - 1;
+    e->ignored = e->flood ? e->labels : 0;
+    e->step_bits = e->flood ? lob_growcut_step_bits(rule->dmax, e->label_bits, KEY_BITS) : 0;
+    if (e->flood && e->step_bits < LOB_GROWCUT_STEP_BITS) return false;
+    e->cost_shift = e->label_bits + e->step_bits;
+    const uint64_t capacity = (KEY_END >> e->cost_shift) - 2;
     const uint64_t limit = rule->limit < capacity ? rule->limit : capacity;
-    e->unreached = (path_key)(limit + 1) << e->label_bits;
-    const int shift = e->label_bits + ilogb(rule->unit);
-    if (rule->unit >= 1) {
+    e->unreached = (path_key)(limit + 1) << e->cost_shift;
+    const int shift = e->cost_shift + ilogb(rule->unit);
+    if (rule->unit >= 1 && rule->kind != LOB_RULE_SQUARE) {
         e->level_mask = UINT16_MAX;
         e->level_shift = shift < KEY_BITS ? shift : KEY_BITS - 1;
     }
     for (uint32_t d = 0; d <= rule->dmax; d++) {
-        const uint64_t weight = (uint64_t)e->section->cost[d] << e->label_bits;
+        const uint64_t weight = (uint64_t)e->section->cost[d] << e->cost_shift;
         e->weight[d] = e->section->cost[d] != LOB_NO_PASSAGE && weight < KEY_NO_PASSAGE
                            ? (path_key)weight
                            : KEY_NO_PASSAGE;
     }
+    return true;
 }
 
 /* ---- memory ---- */
 
-/* Bytes per cell: its key, a second key for rounds, its levels. */
+/* Do rounds or a flood need a second key for each cell? */
+static bool has_next(const engine *e)
+{
+    return e->section->rounds > 0 || e->section->rule.kind == LOB_RULE_FLOOD;
+}
+
+/* Bytes per cell: its key, a second one, its levels. */
 static int64_t cell_bytes(const engine *e)
 {
-    const int64_t keys = e->section->rounds ? 2 : 1;
+    const int64_t keys = has_next(e) ? 2 : 1;
     return keys * (int64_t)sizeof(path_key) + 2 * e->section->data.image->channels;
 }
 
@@ -336,14 +389,13 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
     e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);
-    if (e->section->rounds)
-        e->next_store = malloc((size_t)(e->count * e->cells) * sizeof *e->next_store);
+    if (has_next(e)) e->next_store = malloc((size_t)(e->count * e->cells) * sizeof *e->next_store);
     e->level_store =
         malloc((size_t)(e->count * e->cells * channels + 2 * SLACK) * sizeof *e->level_store);
     e->is_halo = malloc((size_t)e->cells);
     e->weight = malloc(((size_t)e->section->rule.dmax + 1) * sizeof *e->weight);
     if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight ||
-        (e->section->rounds && !e->next_store))
+        (has_next(e) && !e->next_store))
         return LOB_ENOMEM;
     for (; e->made < e->count; e->made++) {
         tile *t = &e->tile[e->made];

@@ -34,7 +34,9 @@ static lob_status run_pass(grow_state<K> *state, bool reversed, double from, dou
                             error));
     LOB_TRY(launch(state, fill_kernel<K, S>, "filling tiles", g->cells, *g));
     LOB_TRY((put_soft_seeds<K, S>(state)));
-    LOB_TRY((state->batch->options->rounds ? grow_rounds<K, S>(state) : grow_tiles<K, S>(state)));
+    LOB_TRY((g->flood                        ? flood_tiles<K, S>(state)
+             : state->batch->options->rounds ? grow_rounds<K, S>(state)
+                                             : grow_tiles<K, S>(state)));
     LOB_TRY(launch(state, write_kernel<K, S>, "writing labels", g->cells, *g));
     LOB_TRY(lob_device_download(device, state->counters, counters, counters_bytes(state->batch),
                                 error));
@@ -59,7 +61,10 @@ template <typename K, typename S> static lob_status run_passes(grow_state<K> *st
     result->stats.fixed_point = asked ? changing <= asked : batch->tuning->max_sweeps == 0;
     result->stats.rounds = changing < asked ? changing : asked;
     memcpy(result->largest, state->largest, (size_t)batch->sections * sizeof *state->largest);
-    if (sizeof(K) == 4) LOB_TRY((find_overflow<K, S>(state)));
+    if (state->g.flood)
+        LOB_TRY((find_long_plateaus<K, S>(state)));
+    else if (sizeof(K) == 4)
+        LOB_TRY((find_overflow<K, S>(state)));
     if (result->overflow) return LOB_OK;
     if (batch->arrays->strength) LOB_TRY((write_strengths<K, S>(state)));
     if (!batch->arrays->tie) return LOB_OK;
@@ -84,6 +89,9 @@ template <typename K> static void describe(grow_state<K> *state)
     g->norm = batch->options->norm;
     g->largest_label = batch->in->labels;
     while (batch->in->labels >> g->label_bits) g->label_bits++;
+    g->label_mask = ((K)1 << g->label_bits) - 1;
+    g->flood = batch->options->rule == LOB_RULE_FLOOD;
+    g->reads_values = lob_growcut_reads_values(batch->options->rule);
     g->soft = batch->in->seed_strength != NULL;
     g->penalty = batch->options->penalty > 0;
     g->mailbox = batch->context->progress ? lob_device_mailbox_of(batch->device) : NULL;

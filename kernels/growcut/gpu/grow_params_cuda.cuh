@@ -60,9 +60,10 @@ static_assert((int)volume_tile::cells == (int)slice_tile::cells, "set_grid count
  */
 typedef struct {
     lob_device_levels levels;
-    int has_table;     /* weights come from the table; else a level costs 1 << level_shift */
-    int strength_rule; /* then a step over dmax cannot be taken */
-    int fraction;      /* bits of a distance after the point */
+    int has_table; /* weights come from the table; else a level costs 1 << level_shift */
+    lob_growcut_kind kind;
+    int cost_shift; /* of a cost in units in a key: label_bits, and those of a flood's steps */
+    int fraction;   /* bits of a distance after the point */
     uint32_t dmax;
     double scale;         /* lob_growcut_cost's */
     uint32_t level_shift; /* where there is no table */
@@ -71,7 +72,7 @@ typedef struct {
     double unit;
     u64 unreached;         /* key of data that no path has reached */
     u64 limit;             /* no path may cost more units */
-    u64 extra[DIRECTIONS]; /* weight beyond that of the levels */
+    u64 extra[DIRECTIONS]; /* weight beyond that of the levels; flood: one step */
 } section_rule;
 
 /* What blocks report to one another and to the host. Arrays of 3 serve the sweeps in turn. */
@@ -100,8 +101,12 @@ template <typename K> struct grow_params {
     lob_norm norm;
     int32_t largest_label;
     int label_bits;
+    K label_mask;      /* the bits of a key that hold the label */
+    const K *first;    /* of a flood's labels: forget_kernel's; NULL while costs are grown */
     bool reversed;     /* of equal costs, the largest label wins */
     bool penalty;      /* steps cost more than their levels' weight */
+    bool flood;        /* the rule's: lob_growcut_extend */
+    bool reads_values; /* steps cost by the level entered, not by the difference of two */
     bool soft;         /* seeds have strengths; soft_seed_kernel puts them in */
     bool levels_known; /* the pass before has made them */
     int neighbours;
@@ -131,9 +136,9 @@ template <typename K> struct grow_params {
 /* ---- keys ---- */
 
 /*
- * A key is (cost << label_bits) | rank. The rank is the label or, in the pass with ties reversed,
- * largest_label + 1 - label. Key 0 never changes; unreached is one unit above the largest cost
- * allowed, with rank 0.
+ * A key is (cost << label_bits) | rank, where a flood's cost is level << step bits | steps. The
+ * rank is the label or, in the pass with ties reversed, largest_label + 1 - label. Key 0 never
+ * changes; unreached is one unit above the largest cost allowed, with rank 0.
  */
 
 template <typename K>
@@ -145,7 +150,7 @@ static __device__ inline K key_of(const grow_params<K> &g, u64 units, int32_t la
 
 template <typename K> static __device__ inline int32_t label_of(const grow_params<K> &g, K key)
 {
-    const int32_t rank = (int32_t)(key & (((K)1 << g.label_bits) - 1));
+    const int32_t rank = (int32_t)(key & g.label_mask);
     return g.reversed ? g.largest_label + 1 - rank : rank;
 }
 
@@ -235,15 +240,29 @@ static __device__ inline u64 weight_of(const grow_params<K> &g, const section_ru
                               : (u64)d << section->level_shift;
 }
 
-/* The key that cell `to` would have by a step from cell `from`, whose key (for a hard seed: its
- * rank, at cost 0) is own_key. */
+/* The key at which a hard seed makes its offers: its rank, at cost 0, or at a flood's level. While
+ * a flood's costs are grown, no label goes with them. */
+template <typename K>
+static __device__ inline K seed_key(const grow_params<K> &g, const section_rule *section,
+                                    int64_t cell, int32_t label)
+{
+    if (!g.flood) return key_of(g, 0, label);
+    const K cost = (K)g.level[cell] << section->level_shift;
+    return g.first ? cost | key_of(g, 0, label) : cost;
+}
+
+/* The key that cell `to` would have by a step from cell `from`, whose key (for a hard seed:
+ * seed_key) is own_key. */
 template <typename K>
 static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section,
                                         K own_key, int64_t from, int64_t to, int direction)
 {
-    const uint32_t d = lob_growcut_distance(g.level + from, g.level + to, g.image.channels, g.cells,
-                                            g.norm, section->fraction);
-    return own_key + weight_of(g, section, d) + section->extra[direction];
+    const uint32_t d = g.reads_values
+                           ? g.level[to]
+                           : lob_growcut_distance(g.level + from, g.level + to, g.image.channels,
+                                                  g.cells, g.norm, section->fraction);
+    return lob_growcut_extend(g.flood, own_key, weight_of(g, section, d), section->extra[direction],
+                              g.label_mask);
 }
 
 /* ---- loops over tiles: every kernel but grow_kernel, which has its own schedule ---- */

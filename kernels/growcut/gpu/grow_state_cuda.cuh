@@ -31,7 +31,8 @@ template <typename K> struct grow_state {
     u64 *largest;
     uint32_t *overflow;
     /* In device memory: */
-    K *other_key; /* of the automaton's rounds, which read one array and write the other */
+    K *other_key; /* of the automaton's rounds, which read one array and write the other; a flood's
+                     grow_params.first */
     void *staging;
     int64_t *section_first; /* of each section, where its strengths start in the staged table */
     K *table;
@@ -84,7 +85,8 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     const bool staged = batch->in->seed_strength || batch->arrays->strength;
     set_grid(g, &batch->view);
     g->key = memory.take<K>(g->cells);
-    state->other_key = memory.take<K>(batch->options->rounds ? g->cells : 0);
+    const bool two = batch->options->rounds > 0 || batch->options->rule == LOB_RULE_FLOOD;
+    state->other_key = memory.take<K>(two ? g->cells : 0);
     g->level = memory.take<uint16_t>(g->cells * batch->image.channels);
     g->pending = memory.take<uint32_t>(g->cells / WARP);
     g->priority = memory.take<K>(g->tiles);
@@ -105,7 +107,8 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
 static bool has_table(const section_batch *batch, int64_t p)
 {
     const lob_growcut_rule *rule = &batch->rule[p];
-    return batch->options->rule == LOB_RULE_STRENGTH || rule->unit < 1 || rule->fraction > 0;
+    return rule->kind == LOB_RULE_STRENGTH || rule->kind == LOB_RULE_SQUARE || rule->unit < 1 ||
+           rule->fraction > 0;
 }
 
 static int direction_of(const int8_t offset[3])
@@ -133,23 +136,28 @@ static section_rule section_rule_of(const section_batch *batch, int64_t index, i
                                     int label_bits)
 {
     const lob_growcut_rule *rule = &batch->rule[index];
-    const u64 capacity = (u64)(keys<K>::end >> label_bits) - 2;
-    const int shift = label_bits + ilogb(rule->unit), max_shift = sizeof(K) == 4 ? 31 : 61;
+    const bool flood = rule->kind == LOB_RULE_FLOOD, bounded = rule->kind != LOB_RULE_SQUARE;
+    const int steps = flood ? lob_growcut_step_bits(rule->dmax, label_bits, 8 * sizeof(K)) : 0;
+    const int cost_shift = label_bits + steps;
+    const u64 capacity = (u64)(keys<K>::end >> cost_shift) - 2;
+    const int shift = cost_shift + ilogb(rule->unit), max_shift = sizeof(K) == 4 ? 31 : 61;
     section_rule to = {};
     to.levels = lob_device_levels_of(batch->levels[index]);
     to.has_table = has_table(batch, index);
     to.table = table;
-    to.strength_rule = batch->options->rule == LOB_RULE_STRENGTH;
+    to.kind = rule->kind;
+    to.cost_shift = cost_shift;
     to.dmax = rule->dmax;
     to.fraction = rule->fraction;
     to.scale = rule->scale;
     to.level_shift = rule->unit >= 1 ? (uint32_t)shift : 0;
-    to.bound = rule->unit >= 1 ? (u64)1 << (shift < max_shift ? shift : max_shift) : 0;
+    to.bound = rule->unit >= 1 && bounded ? (u64)1 << (shift < max_shift ? shift : max_shift) : 0;
     to.unit = rule->unit;
     to.limit = rule->limit;
-    to.unreached = ((rule->limit < capacity ? rule->limit : capacity) + 1) << label_bits;
+    to.unreached = ((rule->limit < capacity ? rule->limit : capacity) + 1) << cost_shift;
     for (int k = 0; k < rule->neighbours; k++)
-        to.extra[direction_of(rule->offset[k])] = weight_from<K>(rule->extra[k], label_bits);
+        to.extra[direction_of(rule->offset[k])] =
+            flood ? (u64)1 << label_bits : weight_from<K>(rule->extra[k], label_bits);
     return to;
 }
 

@@ -78,12 +78,14 @@ template <typename K> static __device__ K window_width(const grow_params<K> &g)
     const double n = (double)__ldcg(&g.counters->step_samples);
     const double mean = n > 0 ? (double)__ldcg(&g.counters->step_sum) / n : 0;
     const double units = g.window_steps * mean + g.window_levels * g.sections[0].unit;
-    const double max_units = (double)(keys<K>::end >> 6 >> g.label_bits);
+    const int shift = g.sections[0].cost_shift;
+    const double max_units = (double)(keys<K>::end >> 6 >> shift);
     const K whole = (K)(units < max_units ? units : max_units);
-    return (whole > 0 ? whole : 1) << g.label_bits;
+    const u64 width = (u64)(whole > 0 ? whole : 1) << shift, most = keys<K>::end >> 6;
+    return (K)(width < most ? width : most); /* a flood's level may be wider */
 }
 
-template <typename K, typename S, int N, bool MANY>
+template <typename K, typename S, int N, bool MANY, bool FLOOD>
 static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     grow_kernel(const __grid_constant__ grow_params<K> g)
 {
@@ -120,7 +122,7 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
              i = __shfl_sync(ALL_LANES, then, 0)) {
             then = lane == 0 ? warps + atomicAdd(&counters->taken[slot], 1u)
                              : 0; /* ready when the visit ends */
-            visit<K, S, N, MANY>(g, b, table, w, __ldcg(&g.tile_list[i]), end, lane, &mine);
+            visit<K, S, N, MANY, FLOOD>(g, b, table, w, __ldcg(&g.tile_list[i]), end, lane, &mine);
         }
         if (first && g.mailbox) {
             g.mailbox->done = *(volatile u64 *)&counters->reached;
@@ -143,20 +145,23 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
 enum { TABLE_SHARED = 4096 }; /* weights that fit shared memory: distances of 12 bits */
 
 template <typename K, typename S, int N>
-static void (*grow_kernel_of(bool many))(const grow_params<K>)
+static void (*grow_kernel_of(bool many, bool flood))(const grow_params<K>)
 {
-    return many ? grow_kernel<K, S, N, true> : grow_kernel<K, S, N, false>;
+    return flood  ? grow_kernel<K, S, N, false, true>
+           : many ? grow_kernel<K, S, N, true, false>
+                  : grow_kernel<K, S, N, false, false>;
 }
 
 template <typename K, typename S>
-static void (*grow_kernel_of(int neighbours, bool many))(const grow_params<K>)
+static void (*grow_kernel_of(int neighbours, bool many, bool flood))(const grow_params<K>)
 {
     if constexpr (S::flat)
-        return neighbours == 4 ? grow_kernel_of<K, S, 4>(many) : grow_kernel_of<K, S, 8>(many);
+        return neighbours == 4 ? grow_kernel_of<K, S, 4>(many, flood)
+                               : grow_kernel_of<K, S, 8>(many, flood);
     else
-        return neighbours == 6    ? grow_kernel_of<K, S, 6>(many)
-               : neighbours == 18 ? grow_kernel_of<K, S, 18>(many)
-                                  : grow_kernel_of<K, S, 26>(many);
+        return neighbours == 6    ? grow_kernel_of<K, S, 6>(many, flood)
+               : neighbours == 18 ? grow_kernel_of<K, S, 18>(many, flood)
+                                  : grow_kernel_of<K, S, 26>(many, flood);
 }
 
 /*
@@ -221,7 +226,7 @@ template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *st
     grow_params<K> *g = &state->g;
     lob_device_mailbox *mailbox = lob_device_mailbox_of(device);
     void (*kernel)(const grow_params<K>) =
-        grow_kernel_of<K, S>(g->neighbours, batch->image.channels > 1);
+        grow_kernel_of<K, S>(g->neighbours, batch->image.channels > 1, g->flood);
     size_t shared = 0;
     LOB_TRY(launch(state, hard_seed_kernel<K, S>, "seeds", g->cells, *g));
     LOB_TRY(launch(state, sample_kernel<K, S>, "sampling steps", g->cells / SAMPLED, *g));
@@ -241,6 +246,20 @@ template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *st
     LOB_TRY(
         lob_launch_cooperative(device, kernel, "growing", blocks, warps * WARP, shared, *g, error));
     return wait_for_kernel(state);
+}
+
+/* A flood grows twice: costs, and then labels, as forget_kernel says. */
+template <typename K, typename S> static lob_status flood_tiles(grow_state<K> *state)
+{
+    grow_params<K> *g = &state->g;
+    state->pass_share /= 2;
+    g->first = NULL;
+    LOB_TRY((grow_tiles<K, S>(state)));
+    const forget_params<K> labels = {*g, state->other_key};
+    LOB_TRY(launch(state, forget_kernel<K, S>, "labels of a flood", g->cells, labels));
+    g->first = state->other_key;
+    state->pass_from += state->pass_share;
+    return grow_tiles<K, S>(state);
 }
 
 } /* namespace lob::growcut */

@@ -52,7 +52,8 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             if (key == 0 && label && lob_voxel_state(&g.image, v) != LOB_VOXEL_DATA) label = 0;
             lob_label_put(g.labels, g.label_type, v, label);
             labelled += label != 0;
-            if (grown && (u64)(key >> g.label_bits) > largest) largest = key >> g.label_bits;
+            const u64 units = key >> g.sections[here].cost_shift;
+            if (grown && units > largest) largest = units;
         }
     }
     largest = warp_max(largest);
@@ -80,7 +81,7 @@ static __device__ u64 cost_at(const grow_params<K> &g, int64_t i, int64_t *voxel
     *voxel = voxel_of(g, p);
     *section = section_of(g, p) - g.sections;
     if (lob_label_at(g.labels, g.label_type, *voxel) == 0) return ~0ull;
-    return g.key[neighbour_of<S>(g, p, CENTRE)] >> g.label_bits;
+    return g.key[neighbour_of<S>(g, p, CENTRE)] >> g.sections[*section].cost_shift;
 }
 
 /* Strengths from the host's table. */
@@ -224,7 +225,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
                 const uint32_t d =
                     lob_growcut_distance(g.level + from, g.level + to, g.image.channels, g.cells,
                                          g.norm, section->fraction);
-                if (!section->strength_rule || d < section->dmax)
+                if (section->kind != LOB_RULE_STRENGTH || d < section->dmax)
                     g.overflow[section - g.sections] = 1;
             }
         }
@@ -255,6 +256,43 @@ template <typename K, typename S> static lob_status find_overflow(grow_state<K> 
                                 sections * (int64_t)sizeof *state->overflow, state->error));
     for (int64_t i = 0; i < sections; i++)
         *overflow |= may_overflow(state, i) && state->overflow[i];
+    return LOB_OK;
+}
+
+/* In which sections was a step of a flood carried into the level? As the CPU's steps_overflowed. */
+template <typename K, typename S>
+static __global__ void __launch_bounds__(BLOCK_THREADS)
+    long_plateau_kernel(const __grid_constant__ grow_params<K> g)
+{
+    FOR_TILES(g)
+    {
+        const position corner = corner_of<S>(g, tile);
+        const section_rule *section = section_of(g, corner);
+        const int shift = section->cost_shift;
+        const K full = ((K)1 << shift) - ((K)1 << g.label_bits);
+        for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
+            const int64_t from = (int64_t)tile * S::cells + cell;
+            const position p = position_in<S>(g, corner, cell);
+            const K key = g.key[from];
+            if (!p.inside || key == 0 || (key & full) != full) continue;
+            for (int k = 0; k < g.neighbours; k++) {
+                const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
+                if (to < 0 || g.key[to] == 0 || g.level[to] > key >> shift) continue;
+                if (g.key[to] >> shift > key >> shift) g.overflow[section - g.sections] = 1;
+            }
+        }
+    }
+}
+
+/* Does a flood need longer keys for its steps? */
+template <typename K, typename S> static lob_status find_long_plateaus(grow_state<K> *state)
+{
+    const int64_t sections = state->batch->sections;
+    LOB_TRY(
+        launch(state, long_plateau_kernel<K, S>, "looking for overflow", state->g.cells, state->g));
+    LOB_TRY(lob_device_download(state->batch->device, state->overflow, state->g.overflow,
+                                sections * (int64_t)sizeof *state->overflow, state->error));
+    for (int64_t i = 0; i < sections; i++) state->result->overflow |= state->overflow[i] != 0;
     return LOB_OK;
 }
 

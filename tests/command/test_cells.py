@@ -1,0 +1,155 @@
+"""lobule cells: every cell its label, by a recipe that anyone can run, change and check."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from conftest import assert_one_line, contents, good, load, lobule, save
+from scipy import ndimage
+
+UM = np.diag([0.0005, 0.0005, 0.001, 1])  # mm
+SHAPE = (64, 60, 20)
+MIDDLES = [(14, 14, 9), (14, 30, 10), (40, 14, 6), (42, 40, 10), (20, 46, 13), (52, 26, 14)]
+
+
+def nuclei(noise=4, seed=1):
+    """Balls of 8 um; the first two touch, and brightness differs threefold."""
+    truth = np.zeros(SHAPE, np.uint8)
+    image = np.full(SHAPE, 20.0)
+    at = np.indices(SHAPE) * np.array([0.5, 0.5, 1])[:, None, None, None]
+    for k, (x, y, z) in enumerate(MIDDLES):
+        ball = sum((a - c) ** 2 for a, c in zip(at, (x * 0.5, y * 0.5, z))) <= 4**2
+        ball &= truth == 0
+        truth[ball] = k + 1
+        image[ball] = 20 + 40 * (1 + k % 3)
+    image = ndimage.gaussian_filter(image, 0.7) + np.random.default_rng(seed).normal(0, noise, SHAPE)
+    return image.clip(0, 255).astype(np.uint8), truth
+
+
+def foam():
+    """Cells around points of a grid that is not quite regular, dark, with bright walls."""
+    random = np.random.default_rng(4)
+    points = np.indices((4, 4, 2)).reshape(3, -1).T * [16, 15, 10] + [8, 7.5, 5] + random.uniform(-2, 2, (32, 3))
+    at = np.indices(SHAPE).reshape(3, -1).T
+    near = np.sqrt((((at[:, None] - points) * [0.5, 0.5, 1]) ** 2).sum(2))
+    truth = near.argmin(1).reshape(SHAPE) + 1
+    near.sort(1)
+    wall = (near[:, 1] - near[:, 0] < 1.2).reshape(SHAPE)
+    image = ndimage.gaussian_filter(np.where(wall, 180.0, 40.0), [1, 1, 0.5])
+    return (image + random.normal(0, 4, SHAPE)).clip(0, 255).astype(np.uint8), truth
+
+
+def matches(truth, labels):
+    """How many objects have an intersection over union above one half."""
+    found = 0
+    for k in np.unique(truth[truth > 0]):
+        inside = truth == k
+        label = np.bincount(labels[inside]).argmax()
+        found += label > 0 and (inside & (labels == label)).sum() > 0.5 * (inside | (labels == label)).sum()
+    return found
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cells")
+    image, truth = nuclei()
+    save(image, folder / "nuclei.nii.gz", UM)
+    good("cells", "nuclei.nii.gz", "-o", "labels.nii.gz", "--size", "8um", "--table", "cells.tsv", "--report", "r.json",
+         cwd=folder)  # fmt: skip
+    return folder, truth
+
+
+def test_every_nucleus_is_found(case):
+    labels = load(case[0] / "labels.nii.gz")
+    assert labels.max() == len(MIDDLES) and matches(case[1], labels) == len(MIDDLES)
+    results = json.loads((case[0] / "r.json").read_text())["results"]
+    assert results["chosen"]["cells_are"] == "bodies" and not results["chosen"]["size_estimated"]
+    assert results["chosen"]["size_mm"] == pytest.approx(0.008)
+
+
+def test_table(case):
+    with open(case[0] / "cells.tsv", newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    labels = load(case[0] / "labels.nii.gz")
+    assert [int(row["voxels"]) for row in rows] == np.bincount(labels.ravel())[1:].tolist()
+    assert all(0.8 < float(row["sphericity"]) < 1.2 and 1 <= float(row["elongation"]) < 2 for row in rows)
+    assert all(float(row["volume_um3"]) == pytest.approx(int(row["voxels"]) * 0.25, rel=1e-5) for row in rows)
+
+
+def test_size_is_estimated_and_reported(case):
+    good("cells", "nuclei.nii.gz", "-o", "unasked.nii.gz", "--report", "r2.json", cwd=case[0])
+    chosen = json.loads((case[0] / "r2.json").read_text())["results"]["chosen"]
+    assert chosen["size_estimated"] and 0.006 < chosen["size_mm"] < 0.010
+    assert matches(case[1], load(case[0] / "unasked.nii.gz")) == len(MIDDLES)
+
+
+def test_walls(tmp_path):
+    image, truth = foam()
+    save(image, tmp_path / "walls.nii.gz", UM)
+    for options in (["--size", "8um"], []):
+        good("cells", "walls.nii.gz", "-o", "cells.nii.gz", "--walls", "--force", *options, cwd=tmp_path)
+        labels = load(tmp_path / "cells.nii.gz")
+        assert (labels > 0).all() and matches(truth, labels) >= 30 and labels.max() <= 34, options
+
+
+@pytest.mark.parametrize("walls", [[], ["--walls"]])
+def test_printed_recipe_gives_the_same_bytes(case, tmp_path, walls):
+    (tmp_path / "nuclei.nii.gz").write_bytes((case[0] / "nuclei.nii.gz").read_bytes())
+    options = ["nuclei.nii.gz", "-o", "out.nii.gz", "--size", "8um", "--table", "t.tsv", *walls]
+    text = good("cells", *options, "--print-recipe", cwd=tmp_path).stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nuclei.nii.gz"]
+    (tmp_path / "own.recipe").write_text(text)
+    good("run", "own.recipe", cwd=tmp_path)
+    by_recipe = contents(tmp_path)
+    good("cells", *options, "--force", cwd=tmp_path)
+    after = contents(tmp_path)
+    assert after["t.tsv"] == by_recipe["t.tsv"]
+    (tmp_path / "by.nii.gz").write_bytes(by_recipe["out.nii.gz"])
+    assert np.array_equal(load(tmp_path / "by.nii.gz"), load(tmp_path / "out.nii.gz"))
+
+
+def test_channel_and_frame(case, tmp_path):
+    image = load(case[0] / "nuclei.nii.gz")
+    series = np.stack([np.zeros_like(image), image], -1)
+    save(series, tmp_path / "series.nii.gz", UM)
+    assert_one_line(lobule("cells", "series.nii.gz", "-o", "o.nii.gz", cwd=tmp_path), 65, "--frame")
+    good("cells", "series.nii.gz", "-o", "o.nii.gz", "--frame", "1", "--size", "8um", cwd=tmp_path)
+    assert np.array_equal(load(tmp_path / "o.nii.gz"), load(case[0] / "labels.nii.gz"))
+
+
+def test_one_slice(tmp_path):
+    image, truth = nuclei()
+    save(np.ascontiguousarray(image[:, :, 9:10]), tmp_path / "slice.nii.gz", UM)
+    good("cells", "slice.nii.gz", "-o", "o.nii.gz", "--size", "7um", cwd=tmp_path)
+    labels = load(tmp_path / "o.nii.gz")
+    assert matches(truth[:, :, 9:10], labels) >= 4
+
+
+def test_same_bytes_at_any_thread_count(case):
+    for threads in ("1", "3"):
+        good("cells", "nuclei.nii.gz", "-o", "again.nii.gz", "--size", "8um", "--threads", threads, "--force",
+             cwd=case[0])  # fmt: skip
+        assert np.array_equal(load(case[0] / "again.nii.gz"), load(case[0] / "labels.nii.gz"))
+
+
+@pytest.mark.parametrize("options, code, part", [
+    (["--size", "0.5um"], 64, "3 voxels"),
+    (["--size", "0mm"], 64, "size"),
+    (["--size", "8mm"], 64, "resample"),
+    (["--seeds", "0.1"], 64, "--seeds belongs to --walls"),
+    (["--walls", "--around", "2"], 64, "--around does not go with --walls"),
+    (["--wall", "2"], 64, "wall"),
+    (["--channel", "3"], 65, "channel"),
+])  # fmt: skip
+def test_what_is_refused(case, tmp_path, options, code, part):
+    (tmp_path / "nuclei.nii.gz").write_bytes((case[0] / "nuclei.nii.gz").read_bytes())
+    before = contents(tmp_path)
+    assert_one_line(lobule("cells", "nuclei.nii.gz", "-o", "o.nii.gz", *options, cwd=tmp_path), code, part)
+    assert contents(tmp_path) == before
+
+
+def test_image_without_contrast(tmp_path):
+    save(np.full((20, 20, 20), 5, np.uint8), tmp_path / "flat.nii.gz", UM)
+    for options in ([], ["--size", "4um"], ["--walls"]):
+        assert_one_line(lobule("cells", "flat.nii.gz", "-o", "o.nii.gz", *options, cwd=tmp_path), 65, "flat.nii.gz")

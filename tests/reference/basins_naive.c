@@ -1,0 +1,87 @@
+/* Of all pairs of basins that have not been looked at, the one with the lowest saddle comes next.
+ */
+#include "tests/reference/basins_naive.h"
+
+#include "volumes/labels.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+typedef struct {
+    const lob_label_grid *grid;
+    const lob_volume *image;
+    int64_t labels; /* and 0 */
+} world;
+
+static double value_at(const world *w, int64_t v)
+{
+    double value;
+    lob_values(&value, w->image->data, w->image->type, v, 1);
+    return w->image->slope * value + w->image->inter;
+}
+
+/* The lowest pass between two labels; INFINITY: none. */
+static double saddle_of(const world *w, int32_t a, int32_t b)
+{
+    const lob_dims d = w->grid->dims;
+    const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
+    double lowest = INFINITY;
+    for (int64_t v = 0; v < d.nx * d.ny * d.nz; v++) {
+        const int64_t at[3] = {v % d.nx, v / d.nx % d.ny, v / d.nx / d.ny};
+        for (int k = 0; k < 3; k++) {
+            if (at[k] + 1 == lob_side(d, k)) continue;
+            const int32_t p = lob_label_at(w->grid->labels, w->grid->type, v);
+            const int32_t q = lob_label_at(w->grid->labels, w->grid->type, v + stride[k]);
+            const double x = value_at(w, v), y = value_at(w, v + stride[k]);
+            const bool pair = (p == a && q == b) || (p == b && q == a);
+            if (pair && isfinite(x) && isfinite(y)) lowest = fmin(lowest, fmax(x, y));
+        }
+    }
+    return lowest;
+}
+
+/* The lowest value of all labels that have become one. */
+static double bottom_of(const world *w, const int32_t *to, int32_t one)
+{
+    double lowest = INFINITY;
+    for (int64_t v = 0; v < lob_voxels(w->image); v++) {
+        const int32_t label = lob_label_at(w->grid->labels, w->grid->type, v);
+        if (label && to[label] == one && isfinite(value_at(w, v)))
+            lowest = fmin(lowest, value_at(w, v));
+    }
+    return lowest;
+}
+
+static void meet(const world *w, int32_t *to, int32_t a, int32_t b, double saddle,
+                 const lob_basins_options *o)
+{
+    const int32_t p = to[a], q = to[b];
+    const double upper = fmax(bottom_of(w, to, p), bottom_of(w, to, q));
+    const double share = o->share > 0 ? o->share * (o->level - upper) : 0;
+    if (p == q || !(saddle - upper < fmax(o->height, share))) return;
+    for (int64_t i = 1; i < w->labels; i++)
+        if (to[i] == p || to[i] == q) to[i] = p < q ? p : q;
+}
+
+void basins_naive(int32_t *to, const lob_label_grid *grid, const lob_volume *image,
+                  const lob_basins_options *options)
+{
+    const world w = {grid, image, grid->count + 1};
+    const int32_t n = (int32_t)w.labels;
+    double *saddle = malloc((size_t)(n * n) * sizeof *saddle);
+    for (int32_t a = 0; a < n; a++) {
+        to[a] = a;
+        for (int32_t b = 0; b < n; b++)
+            saddle[a * n + b] = a > 0 && a < b ? saddle_of(&w, a, b) : INFINITY;
+    }
+    for (;;) {
+        int32_t next = 0;
+        for (int32_t i = 1; i < n * n; i++)
+            if (saddle[i] < saddle[next]) next = i;
+        if (saddle[next] == INFINITY) break;
+        meet(&w, to, next / n, next % n, saddle[next], options);
+        saddle[next] = INFINITY;
+    }
+    free(saddle);
+}
