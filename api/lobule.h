@@ -44,7 +44,7 @@
 /* Files: whole volumes, and volumes larger than memory. */
 #include "io/io.h"
 #include "io/label_table.h"
-#include "io/nifti.h"
+#include "io/nifti/nifti.h"
 #include "io/planes.h"
 
 /* Where to compute. */

@@ -77,8 +77,8 @@ typedef struct {
 lob_status lob_list(lob_data_set **sets, int *count, int *more, const char *path, lob_error *error);
 
 typedef struct {
-    bool force;            /* replace an existing file */
-    bool labels;           /* a label volume: see the list of changed header fields in io/nifti.h */
+    bool force;  /* replace an existing file */
+    bool labels; /* a label volume: see the list of changed header fields in io/nifti/nifti.h */
     bool strip_extensions; /* leave the header's extensions out, ours too */
     const char *comment;   /* how the volume was made: NIfTI has it as an extension, the others not
                               at all; NULL: nothing is said */

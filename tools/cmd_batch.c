@@ -1,11 +1,11 @@
 /* lobule batch: a recipe over many scans, in one process or in shards. */
 #include "io/file.h"
-#include "tools/batch_merge.h"
-#include "tools/batch_page.h"
-#include "tools/batch_text.h"
-#include "tools/batch_work.h"
+#include "tools/batch/batch_merge.h"
+#include "tools/batch/batch_page.h"
+#include "tools/batch/batch_text.h"
+#include "tools/batch/batch_work.h"
 #include "tools/commands.h"
-#include "tools/recipe_book.h"
+#include "tools/recipe/recipe_book.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

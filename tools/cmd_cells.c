@@ -1,8 +1,8 @@
 /* lobule cells: from an image of cells or nuclei to a label for each, by a recipe made for it. */
-#include "tools/cells_plan.h"
+#include "tools/cells/cells_plan.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/recipe_job.h"
+#include "tools/recipe/recipe_job.h"
 
 #include <math.h>
 #include <stdlib.h>

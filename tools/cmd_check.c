@@ -1,8 +1,8 @@
 /* lobule check: is a file sound, and what will other programs make of it? */
 #include "tools/commands.h"
-#include "tools/json_text.h"
 #include "tools/nifti_readers.h"
-#include "tools/report.h"
+#include "tools/session/report.h"
+#include "tools/table/json_text.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,14 +1,14 @@
 /* lobule compare: how alike two volumes are, label by label or value by value. */
 #include "kernels/levels/levels.h"
 #include "tools/commands.h"
-#include "tools/compare_instances.h"
-#include "tools/compare_labels.h"
-#include "tools/compare_supervoxels.h"
-#include "tools/compare_values.h"
+#include "tools/compare/compare_instances.h"
+#include "tools/compare/compare_labels.h"
+#include "tools/compare/compare_supervoxels.h"
+#include "tools/compare/compare_values.h"
 #include "tools/grid.h"
-#include "tools/label_list.h"
-#include "tools/report.h"
-#include "tools/table_file.h"
+#include "tools/session/report.h"
+#include "tools/table/label_list.h"
+#include "tools/table/table_file.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "tools/commands.h"
 #include "tools/components_work.h"
 #include "tools/grid.h"
-#include "tools/region_columns.h"
-#include "tools/table_file.h"
+#include "tools/table/region_columns.h"
+#include "tools/table/table_file.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* lobule convert: the same volume in another format or voxel type. */
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/label_names_option.h"
-#include "tools/session_line.h"
+#include "tools/session/session_line.h"
+#include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
 #include <float.h>

@@ -2,9 +2,9 @@
 #include "io/libraries.h"
 #include "tools/commands.h"
 #include "tools/doctor_cases.h"
-#include "tools/json_text.h"
-#include "tools/recipe_book.h"
-#include "tools/report.h"
+#include "tools/recipe/recipe_book.h"
+#include "tools/session/report.h"
+#include "tools/table/json_text.h"
 #include "volumes/version.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
 #include "kernels/distance/distance.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/label_names_option.h"
 #include "tools/level_use.h"
+#include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* lobule info: what a file's header says, as text or JSON, without decoding the voxels. */
 #include "tools/commands.h"
-#include "tools/json_text.h"
-#include "tools/report.h"
+#include "tools/session/report.h"
+#include "tools/table/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* lobule labels: a chain of steps on a label volume. */
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/label_names_option.h"
 #include "tools/labels_steps.h"
+#include "tools/table/label_names_option.h"
 #include "volumes/labels.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "kernels/maxima/maxima.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/table_file.h"
+#include "tools/table/table_file.h"
 #include "volumes/labels.h"
 
 #include <float.h>

@@ -2,8 +2,8 @@
 #include "io/png.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/label_list.h"
-#include "tools/preview_picture.h"
+#include "tools/picture/preview_picture.h"
+#include "tools/table/label_list.h"
 
 #include <inttypes.h>
 #include <math.h>

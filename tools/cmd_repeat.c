@@ -1,14 +1,14 @@
 /* lobule repeat: what a report says, done again. */
 #include "io/file.h"
 #include "io/io.h"
-#include "tools/batch_table.h"
+#include "tools/batch/batch_table.h"
 #include "tools/commands.h"
-#include "tools/methods.h"
-#include "tools/moved_outputs.h"
-#include "tools/past_report.h"
-#include "tools/recipe_job.h"
-#include "tools/session_outputs.h"
-#include "tools/session_sums.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/repeat/methods.h"
+#include "tools/repeat/moved_outputs.h"
+#include "tools/repeat/past_report.h"
+#include "tools/session/session_outputs.h"
+#include "tools/session/session_sums.h"
 #include "volumes/version.h"
 
 #include <errno.h>

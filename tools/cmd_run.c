@@ -2,10 +2,10 @@
 #include "tools/cmd_run.h"
 
 #include "tools/commands.h"
-#include "tools/recipe_book.h"
-#include "tools/recipe_job.h"
-#include "tools/report.h"
-#include "tools/session_sums.h"
+#include "tools/recipe/recipe_book.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/session/report.h"
+#include "tools/session/session_sums.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef LOB_CMD_RUN_H
 #define LOB_CMD_RUN_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 typedef struct {
     const char *recipe;

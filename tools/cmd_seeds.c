@@ -2,7 +2,7 @@
 #include "kernels/morphology/morphology.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/point_file.h"
+#include "tools/table/point_file.h"
 #include "volumes/labels.h"
 
 #include <math.h>

@@ -3,12 +3,12 @@
 #include "io/png.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/mosaic.h"
-#include "tools/recipe_job.h"
-#include "tools/segment_after.h"
-#include "tools/segment_plan.h"
-#include "tools/segment_sheet.h"
-#include "tools/stdout.h"
+#include "tools/picture/mosaic.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/segment/segment_after.h"
+#include "tools/segment/segment_plan.h"
+#include "tools/segment/segment_sheet.h"
+#include "tools/session/stdout.h"
 #include "volumes/crop.h"
 
 #include <math.h>

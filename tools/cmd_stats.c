@@ -1,8 +1,8 @@
 /* lobule stats: the table of a label volume's regions, with the intensities of an image. */
 #include "tools/commands.h"
 #include "tools/grid.h"
-#include "tools/region_table.h"
-#include "tools/table_file.h"
+#include "tools/table/region_table.h"
+#include "tools/table/table_file.h"
 
 #include <stdlib.h>
 

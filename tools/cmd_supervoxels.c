@@ -4,8 +4,8 @@
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "tools/level_use.h"
-#include "tools/region_table.h"
-#include "tools/table_file.h"
+#include "tools/table/region_table.h"
+#include "tools/table/table_file.h"
 #include "volumes/labels.h"
 
 #include <math.h>

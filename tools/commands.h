@@ -2,7 +2,7 @@
 #ifndef LOB_COMMANDS_H
 #define LOB_COMMANDS_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_batch;

@@ -2,7 +2,7 @@
 #include "tools/components_work.h"
 
 #include "tools/grid.h"
-#include "tools/region_table.h"
+#include "tools/table/region_table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef LOB_COMPONENTS_WORK_H
 #define LOB_COMPONENTS_WORK_H
 
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 typedef struct {
     const char *image, *labels, *mask, *intensities, *table, *name, *columns;

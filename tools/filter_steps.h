@@ -3,7 +3,7 @@
 #define LOB_FILTER_STEPS_H
 
 #include "kernels/filters/filters.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* A step as it was typed; lengths become voxels once the image is known. */
 typedef struct {

@@ -2,7 +2,7 @@
 #include "tools/grid.h"
 
 #include "io/png.h"
-#include "tools/session_line.h"
+#include "tools/session/session_line.h"
 #include "volumes/crop.h"
 #include "volumes/reorient.h"
 

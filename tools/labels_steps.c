@@ -1,8 +1,8 @@
 /* The steps of lobule labels: one row for each option. */
 #include "tools/labels_steps.h"
 
-#include "tools/label_list.h"
-#include "tools/label_map.h"
+#include "tools/table/label_list.h"
+#include "tools/table/label_map.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #define LOB_LABELS_STEPS_H
 
 #include "kernels/labels/label_steps.h"
-#include "tools/session.h"
+#include "tools/session/session.h"
 
 /* Steps as they were typed. */
 typedef struct {

@@ -1,7 +1,7 @@
 /* Choosing a transform as ITK, nibabel and MRtrix do. */
 #include "tools/nifti_readers.h"
 
-#include "io/nifti_header.h"
+#include "io/nifti/nifti_header.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "tools/program.h"
 
 #include "tools/commands.h"
-#include "tools/manual.h"
+#include "tools/options/manual.h"
 #include "volumes/version.h"
 
 static const char summary[] = "cut medical volumes into labelled regions";

@@ -24,14 +24,14 @@ MM = {0: 1, 1: 1000, 2: 1, 3: 0.001}
 
 
 def texts(name):
-    """The fields of a list of io/nifti.h with what it says of each."""
-    body = (ROOT / "io/nifti.h").read_text().split(f"LOB_NIFTI_{name}_FIELDS(X)")[1].split("\n\n")[0]
+    """The fields of a list of io/nifti/nifti.h with what it says of each."""
+    body = (ROOT / "io/nifti/nifti.h").read_text().split(f"LOB_NIFTI_{name}_FIELDS(X)")[1].split("\n\n")[0]
     rows = re.findall(r'X\((\w+),\s*"((?:[^"\\]|\\.)*)"\)', body.replace("\\\n", "\n"))
     return {field: text.replace('\\"', '"') for field, text in rows}
 
 
 def test_the_page_says_what_the_writer_does():
-    every = (ROOT / "io/nifti_header.h").read_text().split("#define LOB_NIFTI_FIELD_LIST(X)")[1].split("\n\n")[0]
+    every = (ROOT / "io/nifti/nifti_header.h").read_text().split("#define LOB_NIFTI_FIELD_LIST(X)")[1].split("\n\n")[0]
     fields = [m[0] for m in re.findall(r"X\((\w+), (\w+), \d+, (\w+), ", every)]
     rows = {m[0]: m[1:] for m in re.findall(r"^\| `(\w+)` \| ([^|]*) \| [^|]* \| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", PAGE, re.M)}
     assert list(rows) == fields and len(fields) > 40

@@ -1,5 +1,5 @@
 """Every NIfTI file of the conformance folder and every real scan, against nibabel and nifti_tool:
-voxels as they are stored, and the header field by field against the list in io/nifti.h."""
+voxels as they are stored, and the header field by field against the list in io/nifti/nifti.h."""
 
 import gzip
 import re
@@ -16,7 +16,7 @@ LABEL = 1002  # NIFTI_INTENT_LABEL
 
 
 def listed(name):
-    """The fields that a list of io/nifti.h names."""
+    """The fields that a list of io/nifti/nifti.h names."""
     text = (ROOT / "io" / "nifti.h").read_text()
     body = text.split(f"#define {name}(X)")[1].split("\n\n")[0]
     return set(re.findall(r"X\((\w+),", body))

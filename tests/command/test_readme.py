@@ -98,7 +98,7 @@ def test_files_that_the_page_links_to_exist():
 
 
 def test_header_fields_are_those_of_the_writer():
-    listed = (ROOT / "io/nifti.h").read_text(encoding="utf-8")
+    listed = (ROOT / "io/nifti/nifti.h").read_text(encoding="utf-8")
     listed = listed.split("LOB_NIFTI_LABEL_FIELDS(X)")[1].split("#define")[0]
     rows = re.findall(r'X\((\w+), "((?:[^"\\]|\\.)*)"\)', listed)
     assert len(rows) > 10

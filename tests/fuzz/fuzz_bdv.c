@@ -1,7 +1,7 @@
 /* Fuzz target: what is taken from the XML beside a BigDataViewer file. */
 #include "tests/fuzz/fuzz.h"
 
-#include "io/bdv_xml.h"
+#include "io/hdf5/bdv_xml.h"
 
 #include <math.h>
 #include <stdlib.h>

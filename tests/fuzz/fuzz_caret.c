@@ -2,7 +2,7 @@
  * same. */
 #include "tests/fuzz/fuzz.h"
 
-#include "io/caret_labels.h"
+#include "io/nifti/caret_labels.h"
 
 #include <stdlib.h>
 #include <string.h>

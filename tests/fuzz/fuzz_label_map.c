@@ -1,7 +1,7 @@
 /* Fuzz target: tables of labels and what they become. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/label_map.h"
+#include "tools/table/label_map.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Fuzz target: the manifests of batch, tables whose first line names their columns. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/batch_plan.h"
+#include "tools/batch/batch_plan.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "io/format.h"
-#include "io/nifti_extensions.h"
+#include "io/nifti/nifti_extensions.h"
 #include "tests/unit/nifti_made.h"
 
 #include <stdio.h>

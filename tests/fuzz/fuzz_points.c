@@ -1,7 +1,7 @@
 /* Fuzz target: files of points, of each kind; what is accepted is finite and within its ranges. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/point_file.h"
+#include "tools/table/point_file.h"
 
 #include <math.h>
 #include <string.h>

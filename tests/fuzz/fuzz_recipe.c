@@ -1,7 +1,7 @@
 /* Fuzz target: the parser of recipes; what it accepts, quoted for a shell, parses to the same. */
 #include "tests/fuzz/fuzz.h"
 
-#include "tools/recipe.h"
+#include "tools/recipe/recipe.h"
 
 #include <stdlib.h>
 #include <string.h>

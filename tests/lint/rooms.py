@@ -24,13 +24,13 @@ KNOWS = {
 
 # (what, headers of it, files that may include them); tests may look inside everything.
 FENCED = [
-    ("niftilib", r"(nifti/)?(nifti|znz)\w*\.h", r"io/nifti\w*\.[ch]"),
-    ("HDF5", r"(hdf5|H5)\w*\.h", r"io/hdf5\w*\.[ch]"),
-    ("libtiff", r"tiff(io|vers)?\.h", r"io/tiff\w*\.[ch]"),
+    ("niftilib", r"(nifti/)?(nifti|znz)\w*\.h", r"io/nifti/\w+\.[ch]"),
+    ("HDF5", r"(hdf5|H5)\w*\.h", r"io/hdf5/\w+\.[ch]"),
+    ("libtiff", r"tiff(io|vers)?\.h", r"io/tiff/\w+\.[ch]"),
     ("libpng", r"png\w*\.h", r"io/png\w*\.[ch]"),
-    ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/\w+\.[ch]"),
+    ("libdeflate or zlib", r"(libdeflate|zlib)\.h", r"io/[\w/]+\.[ch]"),
     ("libcrypto", r"openssl/.*", r"io/sha256\.c"),
-    ("cJSON", r"cjson/.*", r"(io|tools)/\w+\.[ch]"),
+    ("cJSON", r"cjson/.*", r"(io|tools)/[\w/]+\.[ch]"),
     (
         "CUDA",
         r"(cuda|cub|thrust|cooperative_groups|curand|device_launch|nvtx)[\w/]*(\.\w+)?",

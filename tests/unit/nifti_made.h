@@ -2,7 +2,7 @@
 #ifndef LOB_NIFTI_MADE_H
 #define LOB_NIFTI_MADE_H
 
-#include "io/nifti_header.h"
+#include "io/nifti/nifti_header.h"
 #include "tests/unit/io_scratch.h"
 
 #include <math.h>

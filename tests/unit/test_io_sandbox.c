@@ -1,5 +1,5 @@
 /* The child process: what it sends arrives, and every way to end is told apart. */
-#include "io/sandbox.h"
+#include "io/hdf5/sandbox.h"
 
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"

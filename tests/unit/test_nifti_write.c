@@ -1,6 +1,6 @@
 /* Writing NIfTI: what a converted scan and a label volume keep of their input, and new headers. */
 #include "io/io.h"
-#include "io/nifti.h"
+#include "io/nifti/nifti.h"
 #include "io/passing.h"
 #include "tests/unit/cmocka_test.h"
 #include "tests/unit/io_scratch.h"

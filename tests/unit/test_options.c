@@ -1,6 +1,6 @@
 /* The option table's parser: what it takes, what it refuses, and what help makes of it. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/manual.h"
+#include "tools/options/manual.h"
 
 /* One variable of each kind, its text after parsing tells what came of the arguments. */
 typedef struct {

@@ -1,7 +1,7 @@
 /* Files of points: what is read from each kind, and what is refused and where. */
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/point_file.h"
+#include "tools/table/point_file.h"
 
 static lob_status parse(lob_points *all, const char *name, const char *text, lob_error *error)
 {

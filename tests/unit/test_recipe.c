@@ -1,6 +1,6 @@
 /* The parser of recipes: what words come out, what is refused and where. */
 #include "tests/unit/cmocka_test.h"
-#include "tools/recipe.h"
+#include "tools/recipe/recipe.h"
 
 /* Parse a text, give every placeholder the value "V", and join all words: "a|b|c" with '\n' after
  * each line; a refusal is its text. */

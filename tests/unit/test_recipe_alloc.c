@@ -2,8 +2,8 @@
 #include "io/passing.h"
 #include "tests/unit/alloc_fail.h"
 #include "tests/unit/cmocka_test.h"
-#include "tools/recipe.h"
-#include "tools/store.h"
+#include "tools/recipe/recipe.h"
+#include "tools/recipe/store.h"
 
 static lob_status parse_once(void *user)
 {

@@ -1,0 +1,332 @@
+/* Finding the volume in an HDF5 file, without following anything that leads out of it. */
+#include "io/hdf5/hdf5_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 /* in a message */ };
+
+bool lob_hdf5_has(hid_t group, const char *name)
+{
+    H5L_info_t link;
+    return H5Lexists(group, name, H5P_DEFAULT) > 0 &&
+           H5Lget_info(group, name, &link, H5P_DEFAULT) >= 0 && link.type == H5L_TYPE_HARD;
+}
+
+static bool is_number(hid_t type)
+{
+    const H5T_class_t kind = H5Tget_class(type);
+    return kind == H5T_INTEGER || kind == H5T_FLOAT || kind == H5T_ENUM;
+}
+
+bool lob_hdf5_is_volume(hid_t object)
+{
+    if (H5Iget_type(object) != H5I_DATASET) return false;
+    const hid_t type = H5Dget_type(object), space = H5Dget_space(object);
+    bool ok = type >= 0 && space >= 0 && is_number(type) && H5Sis_simple(space) > 0;
+    const int rank = ok ? H5Sget_simple_extent_ndims(space) : 0;
+    ok = rank >= 2 && rank <= LOB_HDF5_MAX_AXES;
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+/* What a link that is not hard is called in a message. */
+static const char *link_kind(H5L_type_t type)
+{
+    return type == H5L_TYPE_SOFT ? "a soft link" : "a link to another file";
+}
+
+/* Newer releases can write what older ones cannot read, where they are told to. */
+lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lob_error *error)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    return lob_fail(error, LOB_EDATA,
+                    "%s: damaged HDF5 file: cannot open %s; or it is of a newer format than HDF5 "
+                    "%u.%u.%u reads, as h5py's libver='latest' writes it",
+                    where->path, path, major, minor, release);
+}
+
+/* One step down from a group; -1 with a message when there is no such step, or it leaves the file.
+ */
+static hid_t step(hid_t group, const char *name, const lob_location *where, lob_error *error)
+{
+    H5L_info_t link;
+    if (H5Iget_type(group) == H5I_DATASET || H5Lexists(group, name, H5P_DEFAULT) <= 0 ||
+        H5Lget_info(group, name, &link, H5P_DEFAULT) < 0) {
+        lob_fail(error, LOB_EDATA,
+                 "%s: the file holds nothing named %s; `h5ls -r` lists what it holds", where->path,
+                 name);
+        return -1;
+    }
+    if (link.type != H5L_TYPE_HARD) {
+        lob_fail(error, LOB_EDATA,
+                 "%s: %s is %s, which is not followed; name the data set itself, or copy it with "
+                 "h5repack",
+                 where->path, name, link_kind(link.type));
+        return -1;
+    }
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) lob_hdf5_fail_to_open(name, where, error);
+    return object;
+}
+
+/* Follow a path of hard links from the root; -1 with a message when it leads nowhere. */
+static hid_t open_path(hid_t file, const char *path, const lob_location *where, lob_error *error)
+{
+    hid_t at = H5Oopen(file, "/", H5P_DEFAULT);
+    if (at < 0)
+        lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: it has no root group", where->path);
+    while (at >= 0) {
+        path += strspn(path, "/");
+        const size_t n = strcspn(path, "/");
+        if (n == 0) return at;
+        char name[256];
+        if (n >= sizeof name) {
+            lob_fail(error, LOB_EDATA, "%s: a name inside the file is longer than 255 bytes",
+                     where->path);
+            H5Oclose(at);
+            return -1;
+        }
+        memcpy(name, path, n);
+        name[n] = '\0';
+        path += n;
+        const hid_t next = step(at, name, where, error);
+        H5Oclose(at);
+        at = next;
+    }
+    return at;
+}
+
+hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path)
+{
+    return open_path(in->file, path, in->where, NULL);
+}
+
+hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path)
+{
+    return open_path(in->file, path, in->where, in->error);
+}
+
+hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
+{
+    const hid_t set = lob_hdf5_demand(in, path);
+    if (set < 0) return -1;
+    if (H5Iget_type(set) == H5I_DATASET) {
+        if (lob_hdf5_guard(set, path, in->where, in->error) == LOB_OK) return set;
+    } else {
+        lob_fail(in->error, LOB_EDATA, "%s: %s is not a data set", in->where->path, path);
+    }
+    H5Oclose(set);
+    return -1;
+}
+
+/* ---- paths ---- */
+
+lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in)
+{
+    /* One slash before each part and none at the end, so that layouts can compare. */
+    const char *at = in->where->inside ? in->where->inside : "/";
+    size_t used = 0;
+    for (;;) {
+        at += strspn(at, "/");
+        const size_t n = strcspn(at, "/");
+        if (n == 0) break;
+        if (n + 2 > LOB_HDF5_PATH - used)
+            return lob_fail(in->error, LOB_EDATA, "%s: the path inside the file is too long",
+                            in->where->path);
+        path[used++] = '/';
+        memcpy(path + used, at, n);
+        used += n;
+        at += n;
+    }
+    if (used == 0) path[used++] = '/';
+    path[used] = '\0';
+    return LOB_OK;
+}
+
+bool lob_hdf5_is_above(const char *path, const char *below)
+{
+    const size_t n = strcmp(path, "/") == 0 ? 0 : strlen(path);
+    return strncmp(path, below, n) == 0 && (below[n] == '/' || below[n] == '\0');
+}
+
+bool lob_hdf5_parent(char parent[LOB_HDF5_PATH], const char *path, const char *last)
+{
+    const size_t n = strlen(path), m = strlen(last);
+    if (n < m + 1 || n >= LOB_HDF5_PATH || strcmp(path + n - m, last) != 0 ||
+        path[n - m - 1] != '/')
+        return false;
+    memmove(parent, path, n - m);
+    parent[n - m > 1 ? n - m - 1 : 1] = '\0';
+    return true;
+}
+
+/* ---- collecting ---- */
+
+typedef struct {
+    bool (*wanted)(hid_t object);
+    int depth, objects;
+    haddr_t seen[MAX_OBJECTS];
+    char path[LOB_HDF5_PATH]; /* of the group being walked */
+    lob_hdf5_found found;
+} walk;
+
+/* "32 x 128 x 128"; the rank. */
+static int shape_text(char *text, size_t size, hid_t set)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    const hid_t space = H5Dget_space(set);
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    H5Sclose(space);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? " x " : "",
+                                 (unsigned long long)extent[i]);
+    return rank;
+}
+
+/* Fill in a row of the list; the rank, 0 of a group. */
+static int describe(lob_data_set *row, const char *path, hid_t object)
+{
+    *row = (lob_data_set){.path = ""};
+    strcpy(row->path, path);
+    if (H5Iget_type(object) != H5I_DATASET) return 0;
+    const hid_t stored = H5Dget_type(object);
+    const lob_type type = lob_hdf5_voxel_type(stored);
+    H5Tclose(stored);
+    strcpy(row->type, type == LOB_TYPES ? "" : lob_type_of(type)->name);
+    return shape_text(row->shape, sizeof row->shape, object);
+}
+
+static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *user)
+{
+    walk *w = user;
+    lob_hdf5_found *f = &w->found;
+    if (link->type != H5L_TYPE_HARD) return 0;
+    const size_t parent = strlen(w->path);
+    if (parent + strlen(name) + 2 > sizeof w->path || w->depth >= MAX_DEPTH) return 0;
+    const hid_t object = H5Oopen(group, name, H5P_DEFAULT);
+    if (object < 0) {
+        if (!f->closed[0]) snprintf(f->closed, sizeof f->closed, "%s/%.255s", w->path, name);
+        return 0;
+    }
+
+    H5O_info_t info;
+    bool fresh = H5Oget_info(object, &info) >= 0 && w->objects < MAX_OBJECTS;
+    for (int i = 0; fresh && i < w->objects; i++) fresh = w->seen[i] != info.addr;
+    if (fresh) {
+        w->seen[w->objects++] = info.addr;
+        snprintf(w->path + parent, sizeof w->path - parent, "/%s", name);
+        if (w->wanted(object)) {
+            if (f->found < LOB_HDF5_MAX_SETS && describe(&f->sets[f->found], w->path, object) > 2)
+                if (f->solid++ == 0) f->first_solid = f->found;
+            f->found++;
+        } else if (H5Iget_type(object) == H5I_GROUP) {
+            w->depth++;
+            H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, w);
+            w->depth--;
+        }
+        w->path[parent] = '\0';
+    }
+    H5Oclose(object);
+    return 0;
+}
+
+const lob_hdf5_found *lob_hdf5_collect(const lob_hdf5_reading *in, const char *under,
+                                       bool (*wanted)(hid_t object))
+{
+    static const walk nothing;
+    static walk w; /* large, and the child has one thread */
+    w = nothing;
+    w.wanted = wanted;
+    if (strcmp(under, "/") != 0) strcpy(w.path, under);
+    const hid_t group = lob_hdf5_open(in, under);
+    H5O_info_t start;
+    if (group >= 0 && H5Iget_type(group) == H5I_GROUP) {
+        if (H5Oget_info(group, &start) >= 0) w.seen[w.objects++] = start.addr;
+        H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, &w);
+    }
+    if (group >= 0) H5Oclose(group);
+    return &w.found;
+}
+
+lob_status lob_hdf5_fail_to_choose(const lob_hdf5_reading *in, const lob_hdf5_found *found)
+{
+    char list[800] = "";
+    size_t used = 0;
+    const lob_data_set *set = found->sets;
+    const int named = found->found < MAX_NAMED ? found->found : MAX_NAMED;
+    for (int i = 0; i < named && used < sizeof list; i++, set++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.100s%s%s%s", i ? ", " : "",
+                                 set->path, set->shape[0] ? " (" : "", set->shape,
+                                 set->shape[0] ? ")" : "");
+    return lob_fail_hint(in->error, LOB_EDATA, LOB_HINT_CHOOSE_SET,
+                         "%s: holds %d data sets: %s%s; choose one, as in %s:%s", in->where->path,
+                         found->found, list, found->found > named ? ", ..." : "", in->where->file,
+                         found->sets[0].path);
+}
+
+/* ---- what may be read ---- */
+
+static lob_status guard_filters(hid_t plist, const char *name, const lob_location *where,
+                                lob_error *error)
+{
+    static const H5Z_filter_t own[] = {H5Z_FILTER_DEFLATE,    H5Z_FILTER_SHUFFLE,
+                                       H5Z_FILTER_FLETCHER32, H5Z_FILTER_SZIP,
+                                       H5Z_FILTER_NBIT,       H5Z_FILTER_SCALEOFFSET};
+    const int n = H5Pget_nfilters(plist);
+    for (int i = 0; i < n; i++) {
+        char text[64] = "";
+        size_t values = 0;
+        unsigned flags, config;
+        const H5Z_filter_t id =
+            H5Pget_filter2(plist, (unsigned)i, &flags, &values, NULL, sizeof text, text, &config);
+        bool known = false;
+        for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) known |= id == own[k];
+        if (known && H5Zfilter_avail(id) > 0) continue;
+        text[sizeof text - 1] = '\0';
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: %s is compressed by the filter %d (%s), which HDF5 does not bring itself; "
+            "save it again with compression='gzip' in h5py",
+            where->path, name, (int)id, text[0] ? text : "no name");
+    }
+    return n < 0 ? lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: filters of %s", where->path,
+                            name)
+                 : LOB_OK;
+}
+
+lob_status lob_hdf5_guard(hid_t set, const char *name, const lob_location *where, lob_error *error)
+{
+    const hid_t plist = H5Dget_create_plist(set);
+    if (plist < 0)
+        return lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+    lob_status st = LOB_OK;
+    switch (H5Pget_layout(plist)) {
+    case H5D_COMPACT:
+    case H5D_CONTIGUOUS:
+    case H5D_CHUNKED:
+        break;
+    case H5D_VIRTUAL:
+        st = lob_fail(
+            error, LOB_EDATA,
+            "%s: %s is a virtual data set, put together from other files, which are not opened; "
+            "copy it into a file of its own",
+            where->path, name);
+        break;
+    default:
+        st = lob_fail(error, LOB_EDATA, "%s: damaged HDF5 file: layout of %s", where->path, name);
+    }
+    if (st == LOB_OK && H5Pget_external_count(plist) != 0)
+        st = lob_fail(
+            error, LOB_EDATA,
+            "%s: %s keeps its data in another file, which is not opened; copy it into a file "
+            "of its own",
+            where->path, name);
+    if (st == LOB_OK) st = guard_filters(plist, name, where, error);
+    H5Pclose(plist);
+    return st;
+}

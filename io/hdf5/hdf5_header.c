@@ -1,0 +1,176 @@
+/* What of an HDF5 file is carried to outputs: a text in JSON, and a NIfTI header that it keeps. */
+#include "io/hdf5/hdf5_parts.h"
+
+#include "io/nifti/nifti_header.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- in the child ---- */
+
+static void warn_dropped(int dropped, const lob_hdf5_view *view, const char *what,
+                         const char *kinds, const lob_hdf5_reading *in)
+{
+    if (dropped > 0)
+        lob_warn(in->info,
+                 "%s: %d of its %s are left out: too large, too many or of another kind than %s",
+                 view->path, dropped, what, kinds);
+}
+
+static void add_metadata(cJSON *root, const lob_hdf5_view *view, const lob_hdf5_reading *in)
+{
+    char path[LOB_HDF5_PATH];
+    if (!lob_hdf5_parent(path, view->path, "VoxelData") || strlen(path) + 10 > sizeof path) return;
+    strcat(path, "/MetaData");
+    const hid_t group = lob_hdf5_open(in, path);
+    if (group >= 0 && H5Iget_type(group) == H5I_GROUP) {
+        cJSON *entries = cJSON_AddArrayToObject(root, "metadata");
+        warn_dropped(lob_hdf5_metadata_read(entries, group), view, "metadata entries", "ITK's", in);
+    }
+    if (group >= 0) H5Oclose(group);
+}
+
+static bool is_same_object(hid_t a, hid_t b)
+{
+    H5O_info_t about_a, about_b;
+    return H5Oget_info(a, &about_a) >= 0 && H5Oget_info(b, &about_b) >= 0 &&
+           about_a.addr == about_b.addr;
+}
+
+/* The second name of a data set of ours, malloc'ed; NULL when it has none. */
+static char *second_name(const lob_hdf5_view *view, const lob_hdf5_reading *in)
+{
+    char *path = lob_hdf5_text(view->set, LOB_HDF5_BESIDE, "");
+    const hid_t other = path ? lob_hdf5_open(in, path) : -1;
+    const bool is = other >= 0 && is_same_object(other, view->set);
+    if (other >= 0) H5Oclose(other);
+    if (is) return path;
+    free(path);
+    return NULL;
+}
+
+static void add_attributes(cJSON *root, const lob_hdf5_view *view, const char *beside,
+                           const lob_hdf5_reading *in)
+{
+    cJSON_AddStringToObject(root, "beside", beside);
+    cJSON *entries = cJSON_AddArrayToObject(root, "attributes");
+    warn_dropped(lob_hdf5_attributes_read(entries, view->set), view, "attributes",
+                 "numbers and strings", in);
+}
+
+char *lob_hdf5_header_text(const lob_hdf5_view *view, const lob_hdf5_layout *layout,
+                           const lob_hdf5_reading *in)
+{
+    const bool itk = layout == &lob_hdf5_itk;
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddStringToObject(root, "layout", layout->name);
+    cJSON_AddStringToObject(root, "dataset", view->path);
+    if (itk) add_metadata(root, view, in);
+    char *other = itk ? second_name(view, in) : NULL;
+    if (other || layout == &lob_hdf5_plain)
+        add_attributes(root, view, other ? other : view->path, in);
+    free(other);
+    char *text = cJSON_PrintUnformatted(root);
+    cJSON_Delete(root);
+    return text;
+}
+
+unsigned char *lob_hdf5_nifti(int64_t *bytes, const lob_hdf5_reading *in)
+{
+    static const char path[] = "/" LOB_HDF5_NIFTI_GROUP "/" LOB_HDF5_NIFTI_SET;
+    *bytes = 0;
+    const hid_t set = lob_hdf5_open(in, path);
+    unsigned char *nifti = NULL;
+    if (set < 0) return NULL;
+    if (H5Iget_type(set) == H5I_DATASET && lob_hdf5_guard(set, path, in->where, NULL) == LOB_OK) {
+        const hid_t space = H5Dget_space(set), type = H5Dget_type(set);
+        const hssize_t n = H5Sget_simple_extent_npoints(space);
+        if (H5Tequal(type, H5T_NATIVE_UINT8) > 0 && n >= LOB_NIFTI1_BYTES &&
+            n <= LOB_HDF5_MAX_NIFTI)
+            nifti = malloc((size_t)n);
+        if (nifti && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, nifti) >= 0) *bytes = n;
+        H5Tclose(type);
+        H5Sclose(space);
+    }
+    H5Oclose(set);
+    if (*bytes) return nifti;
+    free(nifti);
+    return NULL;
+}
+
+/* ---- in the parent ---- */
+
+static bool same_dims(lob_dims a, lob_dims b)
+{
+    return a.nx == b.nx && a.ny == b.ny && a.nz == b.nz;
+}
+
+/*
+ * Take the NIfTI header if it is one and speaks of this grid. Where it says exactly the same place,
+ * but for the rounding of directions, its own numbers are taken, so that a NIfTI output keeps them.
+ */
+static bool take_nifti(lob_volume *out, const unsigned char *bytes, size_t n,
+                       const lob_location *where)
+{
+    lob_volume v = lob_volume_empty();
+    const lob_input file = {.bytes = (unsigned char *)bytes, .size = n};
+    const lob_read_options reading = {.threads = 1, .header_only = true};
+    if (!lob_nifti_looks(bytes, n) ||
+        lob_format_nifti.read(&v, where, &file, &reading, NULL, NULL) != LOB_OK ||
+        !same_dims(v.dims, out->dims)) {
+        lob_volume_free(&v);
+        return false;
+    }
+    const double *size = out->geometry.spacing_mm;
+    const double smallest_mm = fmin(fmin(size[0], size[1]), size[2]);
+    const double apart_mm = lob_corners_apart_mm(&v.geometry, &out->geometry, out->dims);
+    const bool near = apart_mm <= 1e-3 * smallest_mm;
+    if (apart_mm <= 1e-6 * smallest_mm) out->geometry = v.geometry;
+    if (near) {
+        out->header = v.header;
+        v.header = (lob_header){0};
+        out->names = v.names;
+        v.names = (lob_label_names){0};
+        out->frame_step_s = v.frame_step_s;
+    }
+    lob_volume_free(&v);
+    return near;
+}
+
+void lob_hdf5_take_header(lob_volume *out, char *text, size_t text_bytes, unsigned char *nifti,
+                          size_t nifti_bytes, const lob_location *where)
+{
+    if (nifti && take_nifti(out, nifti, nifti_bytes, where))
+        free(text);
+    else
+        out->header = (lob_header){
+            .format = lob_format_hdf5.name, .bytes = (unsigned char *)text, .size = text_bytes};
+    free(nifti);
+}
+
+void lob_hdf5_fields(const lob_header *header, lob_field_fn *field, void *user)
+{
+    cJSON *root = cJSON_ParseWithLength((const char *)header->bytes, header->size);
+    static const char *const names[] = {"layout", "dataset"}, *const lists[] = {"metadata",
+                                                                                "attributes"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, names[i]));
+        if (text) field(user, names[i], text);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        const cJSON *entry;
+        cJSON_ArrayForEach(entry, cJSON_GetObjectItemCaseSensitive(root, lists[i]))
+        {
+            const char *name =
+                cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(entry, "name"));
+            const cJSON *value = cJSON_GetObjectItemCaseSensitive(entry, "value");
+            const char *only = cJSON_GetStringValue(cJSON_GetArrayItem(value, 0));
+            char *list = cJSON_GetArraySize(value) > 1 ? cJSON_PrintUnformatted(value) : NULL;
+            if (name && (list || only)) field(user, name, list ? list : only);
+            cJSON_free(list);
+        }
+    }
+    cJSON_Delete(root);
+}

@@ -1,0 +1,328 @@
+/* Reading NIfTI files: voxels into place; the format's row. */
+#include "io/format.h"
+#include "io/gzip.h"
+#include "io/nifti/nifti_files.h"
+#include "io/nifti/nifti_pair.h"
+#include "io/nifti/nifti_voxels.h"
+#include "volumes/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the voxels ---- */
+
+/* Where component v of the frame begins in the file. */
+static uint64_t component_at(const lob_nifti *h, int64_t frame, int64_t v)
+{
+    return h->vox_offset + (uint64_t)(v * h->frames + frame) * (uint64_t)h->frame_bytes;
+}
+
+/* Where the voxels of all frames end, and those of one. */
+static uint64_t voxels_end(const lob_nifti *h)
+{
+    return h->vox_offset + (uint64_t)h->total_bytes;
+}
+
+static uint64_t frame_end(const lob_nifti *h, int64_t frame)
+{
+    return component_at(h, frame, h->vectors - 1) + (uint64_t)h->frame_bytes;
+}
+
+/* Move the components of a frame to the front of a buffer that begins like the file. */
+static void gather(unsigned char *buffer, const unsigned char *file, const lob_nifti *h,
+                   int64_t frame)
+{
+    const size_t bytes = (size_t)h->frame_bytes;
+    for (int64_t v = 0; v < h->vectors; v++)
+        memmove(buffer + (size_t)v * bytes, file + component_at(h, frame, v), bytes);
+}
+
+static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                                lob_gzip_rest *rest, const lob_input *image, const char *path,
+                                lob_error *error)
+{
+    const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
+    unsigned char *buffer = lob_voxel_memory(size);
+    if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
+    const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
+    if (st != LOB_OK) {
+        free(buffer);
+        return st;
+    }
+    if (h->frames == 1) /* one move, though the components are counted apart */
+        memmove(buffer, buffer + h->vox_offset, (size_t)h->total_bytes);
+    else
+        gather(buffer, buffer, h, frame);
+    unsigned char *fitted = realloc(buffer, (size_t)(h->frame_bytes * h->vectors));
+    *raw = fitted ? fitted : buffer;
+    return LOB_OK;
+}
+
+static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                                lob_gzip_rest *rest, const lob_input *image, const char *path,
+                                lob_error *error)
+{
+    lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
+    *raw = lob_voxel_memory((size_t)(h->frame_bytes * h->vectors));
+    lob_status st = LOB_ENOMEM;
+    if (parts && *raw) {
+        for (int64_t v = 0; v < h->vectors; v++)
+            parts[v] = (lob_gzip_part){component_at(h, frame, v), (size_t)h->frame_bytes,
+                                       *raw + v * h->frame_bytes};
+        st = lob_gunzip_parts(parts, (int)h->vectors, rest, image->bytes, image->size, path, error);
+    } else {
+        lob_fail(error, st, "%s: no memory for its voxels", path);
+    }
+    free(parts);
+    if (st != LOB_OK) {
+        free(*raw);
+        *raw = NULL;
+    }
+    return st;
+}
+
+/* What follows the bytes that were read, up to read_to, of a gzip file. */
+static lob_status check_rest(const lob_nifti *h, const lob_gzip_rest *rest, uint64_t read_to,
+                             const char *path, lob_file_info *info, lob_error *error)
+{
+    const uint64_t after = voxels_end(h), end = read_to + rest->surplus;
+    if (end < after)
+        return lob_fail(error, LOB_EDATA, "%s: damaged: it ends before its last frame", path);
+    if (end > after)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(end - after));
+    if (rest->trailing > 0)
+        lob_warn(info, "%s: %zu bytes after the gzip data are not read", path, rest->trailing);
+    return LOB_OK;
+}
+
+/* The stored voxels of one frame, component after component, malloc'ed. */
+static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
+                        const lob_input *image, const char *path, const lob_read_options *options,
+                        lob_file_info *info, lob_error *error)
+{
+    const int64_t bytes = h->frame_bytes * h->vectors;
+    const bool converts = h->type->channels > 1 || h->type->word == 16;
+    lob_status st =
+        lob_memory_allows(converts ? lob_product(bytes, 2, 1, 1) : bytes, path, options, error);
+    if (st != LOB_OK) return st;
+    if (lob_is_gzip(image->bytes, image->size)) {
+        lob_gzip_rest rest;
+        /* All frames at once is several times as fast, where memory holds them. */
+        const bool whole =
+            h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
+        st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, image, path, error);
+        const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
+        if (st == LOB_OK) st = check_rest(h, &rest, read_to, path, info, error);
+        if (st != LOB_OK) {
+            free(*raw);
+            *raw = NULL;
+        }
+        return st;
+    }
+    *raw = lob_voxel_memory((size_t)bytes);
+    if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    if (h->frames == 1)
+        memcpy(*raw, image->bytes + h->vox_offset, (size_t)bytes);
+    else
+        gather(*raw, image->bytes, h, frame);
+    return LOB_OK;
+}
+
+/* Interleaved colours to planes. */
+static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
+{
+    unsigned char *planes = lob_voxel_memory((size_t)voxels * (size_t)channels);
+    if (planes) lob_nifti_split(planes, raw, voxels, channels);
+    return planes;
+}
+
+/* Stored voxels to voxels in memory; takes raw over. */
+static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *h, const char *path,
+                          lob_error *error)
+{
+    const int64_t voxels = lob_voxels(out);
+    const size_t bytes = (size_t)(h->frame_bytes * h->vectors);
+    out->data = raw;
+    if (h->type->word == 16) {
+        lob_nifti_narrow_extended(raw, voxels * h->vectors, h->swapped);
+        void *fitted = realloc(raw, bytes / 2);
+        if (fitted) out->data = fitted;
+    } else if (h->swapped) {
+        lob_nifti_swap_words(raw, bytes, h->type->word);
+    }
+    if (h->type->channels > 1) {
+        out->data = planes_of(raw, voxels * h->vectors, h->type->channels);
+        free(raw);
+        if (!out->data) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    }
+    return LOB_OK;
+}
+
+/* ---- reading ---- */
+
+static lob_status read_voxels(lob_volume *out, const lob_nifti *h, const lob_nifti_files *from,
+                              const lob_read_options *options, lob_file_info *info,
+                              lob_error *error)
+{
+    unsigned char *raw = NULL;
+    const double start_s = lob_clock_s();
+    lob_status st = fetch(&raw, h, out->frame, from->image, from->image_path, options, info, error);
+    if (info && lob_is_gzip(from->image->bytes, from->image->size))
+        info->inflate_s += lob_clock_s() - start_s;
+    if (st == LOB_OK) st = convert(out, raw, h, from->image_path, error);
+    return st;
+}
+
+static lob_status nifti_read(lob_volume *out, const lob_location *where, const lob_input *file,
+                             const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    lob_nifti_files from;
+    lob_nifti h;
+    lob_status st = lob_nifti_open(&from, &h, out, where, file, options, info, error);
+    if (st == LOB_OK && !options->header_only)
+        st = read_voxels(out, &h, &from, options, info, error);
+    lob_nifti_close(&from);
+    return st;
+}
+
+/* ---- reading planes ---- */
+
+enum { MAX_READERS = 64 };
+
+typedef struct {
+    lob_nifti_files from;
+    lob_nifti h;
+    int64_t frame, plane; /* plane: voxels */
+    lob_file_info *info;
+    bool outgrows; /* the image's file, memory */
+    bool checked;  /* the whole file */
+    /* of components, which lie apart: number v has reader v modulo their count; 0: no gzip */
+    lob_gzip_reader *readers[MAX_READERS];
+    int64_t reader_count;
+    unsigned char *stored; /* planes that do not lie in memory as they lie in the file */
+    size_t stored_bytes;
+} planes;
+
+static void planes_close(void *state)
+{
+    planes *p = state;
+    for (int64_t i = 0; i < p->reader_count; i++) lob_gzip_reader_free(p->readers[i]);
+    free(p->stored);
+    lob_nifti_close(&p->from);
+    free(p);
+}
+
+/* Room for stored planes: where they go at once, unless they need work. */
+static unsigned char *buffer_for(planes *p, unsigned char *out, size_t bytes)
+{
+    if (p->h.type->channels == 1 && p->h.type->word != 16) return out;
+    if (bytes > p->stored_bytes) {
+        free(p->stored);
+        p->stored = malloc(bytes);
+        p->stored_bytes = p->stored ? bytes : 0;
+    }
+    return p->stored;
+}
+
+/* n stored bytes of component v from a place in its frame on. */
+static lob_status fetch_stored(planes *p, unsigned char *out, int64_t v, uint64_t at, size_t n,
+                               lob_error *error)
+{
+    const uint64_t from = component_at(&p->h, p->frame, v) + at;
+    lob_gzip_rest rest;
+    if (p->reader_count == 0) {
+        memcpy(out, p->from.image->bytes + from, n);
+        return LOB_OK;
+    }
+    const double start_s = lob_clock_s();
+    lob_gzip_reader *reader = p->readers[v % p->reader_count];
+    const uint64_t end = frame_end(&p->h, p->frame);
+    const bool whole = lob_gzip_reader_get(reader, out, from, n);
+    lob_status st = LOB_OK;
+    if (!whole || (from + n == end && !p->checked)) {
+        st = lob_gzip_reader_end(reader, end, &rest, error);
+        if (st == LOB_OK) st = check_rest(&p->h, &rest, end, p->from.image_path, p->info, error);
+        p->checked = true;
+    }
+    if (p->info) p->info->inflate_s += lob_clock_s() - start_s;
+    return st;
+}
+
+static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t n,
+                             lob_error *error)
+{
+    planes *p = state;
+    const lob_nifti_type *type = p->h.type;
+    const int64_t voxels = n * p->plane;
+    const size_t bytes = (size_t)voxels * type->bytes;
+    const size_t made = (size_t)(voxels * type->channels) * lob_type_of(type->type)->bytes;
+    for (int64_t v = 0; v < p->h.vectors; v++, out += made) {
+        unsigned char *raw = buffer_for(p, out, bytes);
+        if (!raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory", p->from.image_path);
+        const uint64_t at = (uint64_t)(z * p->plane) * type->bytes;
+        const lob_status st = fetch_stored(p, raw, v, at, bytes, error);
+        if (st != LOB_OK) return st;
+        if (type->word == 16) {
+            lob_nifti_narrow_extended(raw, voxels, p->h.swapped);
+            memcpy(out, raw, made);
+        } else if (p->h.swapped) {
+            lob_nifti_swap_words(raw, bytes, type->word);
+        }
+        if (type->channels > 1) lob_nifti_split(out, raw, voxels, type->channels);
+        if (p->outgrows) lob_input_unload(p->from.image);
+    }
+    return LOB_OK;
+}
+
+static lob_status nifti_open_planes(lob_plane_source *source, lob_volume *out,
+                                    const lob_location *where, const lob_input *file,
+                                    const lob_read_options *options, lob_file_info *info,
+                                    lob_error *error)
+{
+    planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    lob_status st = lob_nifti_open(&p->from, &p->h, out, where, file, options, info, error);
+    p->frame = out->frame;
+    p->plane = out->dims.nx * out->dims.ny;
+    p->info = info;
+    const lob_input *image = p->from.image;
+    p->outgrows = st == LOB_OK && lob_outgrows_memory(image, options);
+    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size))
+        p->reader_count = p->h.vectors < MAX_READERS ? p->h.vectors : MAX_READERS;
+    for (int64_t i = 0; st == LOB_OK && i < p->reader_count; i++) {
+        p->readers[i] = lob_gzip_reader_new(image->bytes, image->size, p->from.image_path);
+        if (!p->readers[i])
+            st = lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", where->path);
+    }
+    if (st == LOB_OK)
+        *source = (lob_plane_source){p, planes_get, planes_close};
+    else
+        planes_close(p);
+    return st;
+}
+
+static const char *const suffixes[] = {".nii.gz", ".nii",    ".hdr", ".hdr.gz",
+                                       ".img",    ".img.gz", NULL};
+
+/* All files do, in an extension of the header. */
+static bool any_name(const char *file)
+{
+    (void)file;
+    return true;
+}
+
+const lob_format lob_format_nifti = {
+    .name = lob_nifti_name,
+    .suffixes = suffixes,
+    .sniff = lob_nifti_sniff,
+    .all_frames = true,
+    .keeps_names = any_name,
+    .read = nifti_read,
+    .write = lob_nifti_write,
+    .open_planes = nifti_open_planes,
+    .begin_planes = lob_nifti_begin_planes,
+    .check = lob_nifti_check,
+    .second_file = lob_nifti_second_file,
+    .fields = lob_nifti_list,
+};

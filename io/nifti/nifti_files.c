@@ -1,0 +1,298 @@
+/* The files of a NIfTI volume: the two halves of a pair, the header, its extensions, sizes. */
+#include "io/nifti/nifti_files.h"
+
+#include "io/gzip.h"
+#include "io/nifti/nifti_extensions.h"
+#include "io/nifti/nifti_pair.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = LOB_NIFTI_MAX_BYTES + LOB_NIFTI_EXTENDER };
+#define MAX_EXTENSION_BYTES ((uint64_t)64 << 20)
+
+/* ---- pairs ---- */
+
+/* Open the other half, compressed like this one if there is such a file, else the other way. */
+static lob_status open_other_half(lob_input *in, char **name, const char *path, lob_error *error)
+{
+    const bool gz = lob_has_suffix(path, ".gz");
+    for (int attempt = 0; attempt < 2; attempt++) {
+        char *other = lob_pair_other(path, attempt == 0 ? gz : !gz);
+        if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+        lob_error why = {.text = ""}; /* of no interest when the other spelling is there */
+        const lob_status st = lob_input_open(in, other, &why);
+        if (st != LOB_ENOINPUT) {
+            *name = other;
+            return st == LOB_OK ? st : lob_fail(error, st, "%s", why.text);
+        }
+        free(other);
+    }
+    char *plain = lob_pair_other(path, false);
+    const lob_status st =
+        lob_fail(error, LOB_ENOINPUT, "%s: its other half, %s (or the same with .gz), is missing",
+                 path, plain ? plain : "of the pair");
+    free(plain);
+    return st;
+}
+
+/* ---- the header ---- */
+
+/* The first n bytes of a file, inflated if need be: a pointer into it or into scratch. */
+static const unsigned char *head_of(const lob_input *file, unsigned char *scratch, size_t n,
+                                    size_t *got)
+{
+    if (lob_is_gzip(file->bytes, file->size)) {
+        *got = lob_gunzip_head(scratch, n, file->bytes, file->size);
+        return scratch;
+    }
+    *got = file->size < n ? file->size : n;
+    return file->bytes;
+}
+
+/* Is this the image of a pair, whose bytes say nothing of what it is? */
+static bool has_header_beside(const char *path)
+{
+    bool there = false;
+    for (int gz = 0; lob_pair_image(path) && !there && gz < 2; gz++) {
+        char *header = lob_pair_other(path, gz);
+        there = header && access(header, F_OK) == 0;
+        free(header);
+    }
+    return there;
+}
+
+bool lob_nifti_sniff(const lob_location *where, const lob_input *file)
+{
+    unsigned char scratch[4];
+    size_t got;
+    const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
+    return lob_nifti_looks(head, got) || has_header_beside(where->file);
+}
+
+/*
+ * Keep the extender and the extensions, up to end in the header's file. Fewer bytes may be there: a
+ * bare header has not even an extender.
+ */
+static lob_status keep_extensions(lob_header *out, const lob_nifti *h, const lob_input *file,
+                                  const char *path, lob_file_info *info, lob_error *error)
+{
+    unsigned char scratch[HEAD_BYTES];
+    size_t got;
+    const bool gz = lob_is_gzip(file->bytes, file->size);
+    const unsigned char *head = head_of(file, scratch, h->size + LOB_NIFTI_EXTENDER, &got);
+    if (got < h->size + LOB_NIFTI_EXTENDER) return LOB_OK;
+    const bool present = head[h->size] != 0;
+    uint64_t end = h->size + LOB_NIFTI_EXTENDER;
+    if (present && !h->pair) end = h->vox_offset;
+    if (present && h->pair) end = gz ? end + MAX_EXTENSION_BYTES : file->size;
+    if (end - h->size > LOB_NIFTI_EXTENDER + MAX_EXTENSION_BYTES)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: its header extensions take %llu bytes; more than 64 MiB are not read",
+                        path, (unsigned long long)(end - h->size));
+    if (gz && !lob_gzip_justifies(end, file->size)) end = (uint64_t)file->size * LOB_GZIP_MAX_RATIO;
+
+    unsigned char *bytes = malloc((size_t)end);
+    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its extensions", path);
+    head = head_of(file, bytes, (size_t)end, &got);
+    if (got > end) got = (size_t)end;
+    if (got <= h->size) { /* not twice the same answer from one file: it is changing */
+        free(bytes);
+        return lob_fail(error, LOB_EDATA, "%s: damaged: cut short in its header", path);
+    }
+    out->extensions_size = got - h->size;
+    memmove(bytes, head + h->size, out->extensions_size);
+    unsigned char *fitted = realloc(bytes, out->extensions_size);
+    out->extensions = fitted ? fitted : bytes;
+    lob_nifti_order_extensions(out->extensions, out->extensions_size, h->swapped, path, info);
+    return LOB_OK;
+}
+
+static lob_status keep_header(lob_header *out, const lob_nifti *h, const lob_nifti_files *from,
+                              lob_file_info *info, lob_error *error)
+{
+    out->format = lob_nifti_name;
+    out->size = h->size;
+    out->bytes = malloc(h->size);
+    if (!out->bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory", from->header_path);
+    memcpy(out->bytes, h->bytes, h->size);
+    return keep_extensions(out, h, from->header, from->header_path, info, error);
+}
+
+/* ---- sizes ---- */
+
+/* Could the file hold what its header asks for? Asked before any memory is. */
+static lob_status check_size(const lob_nifti *h, const lob_input *image, const char *path,
+                             lob_file_info *info, lob_error *error)
+{
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes; /* each is below 2^63 */
+    if (lob_is_gzip(image->bytes, image->size)) {
+        if (lob_gzip_justifies(end, image->size)) return LOB_OK;
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: damaged: its header asks for %llu bytes, more than its %zu compressed ones "
+            "can hold; copy it again from its source",
+            path, (unsigned long long)end, image->size);
+    }
+    if (end > image->size)
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: cut short: its header asks for %llu bytes, but there are %zu; copy it again "
+            "from its source",
+            path, (unsigned long long)end, image->size);
+    if (end < image->size)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(image->size - end));
+    return LOB_OK;
+}
+
+/* The voxels of a file whose header alone is read: a warning where they are not all there. */
+static void note_missing(const lob_nifti *h, const lob_input *image, const char *path,
+                         lob_file_info *info)
+{
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
+    lob_error why;
+    lob_gzip_rest rest;
+    lob_status st = check_size(h, image, path, info, &why);
+    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size) &&
+        !lob_gzip_ends_at(end, image->bytes, image->size)) {
+        lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
+        if (!reader) return;
+        st = lob_gzip_reader_end(reader, end, &rest, &why);
+        lob_gzip_reader_free(reader);
+    }
+    if (st != LOB_OK) lob_warn(info, "%s", why.text);
+}
+
+/* ---- all of it ---- */
+
+/* Find the header: in this file, or beside it when this one is the image of a pair. */
+static lob_status find_header(lob_nifti_files *from, const lob_location *where,
+                              const lob_input *file, lob_error *error)
+{
+    *from = (lob_nifti_files){file, file, where->file, where->file, {0}, NULL};
+    if (!lob_pair_image(where->file)) return LOB_OK;
+    const lob_status st = open_other_half(&from->opened, &from->opened_path, where->file, error);
+    if (st == LOB_OK) {
+        from->header = &from->opened;
+        from->header_path = from->opened_path;
+    } else if (st == LOB_ENOINPUT) { /* a single file that has got the wrong suffix? */
+        unsigned char scratch[4];
+        size_t got;
+        const unsigned char *head = head_of(file, scratch, sizeof scratch, &got);
+        if (lob_nifti_looks(head, got)) return LOB_OK;
+    }
+    return st;
+}
+
+/* Find the voxels: in the header's file or in the other half of the pair. */
+static lob_status find_image(lob_nifti_files *from, const lob_nifti *h, lob_error *error)
+{
+    if (!h->pair) {
+        from->image = from->header;
+        from->image_path = from->header_path;
+        return LOB_OK;
+    }
+    if (from->image != from->header) return LOB_OK;
+    if (!lob_pair_header(from->header_path))
+        return lob_fail(
+            error, LOB_EDATA,
+            "%s: is the header of a .hdr/.img pair; give it the suffix .hdr beside its .img",
+            from->header_path);
+    const lob_status st =
+        open_other_half(&from->opened, &from->opened_path, from->header_path, error);
+    from->image = &from->opened;
+    from->image_path = from->opened_path;
+    return st;
+}
+
+static void describe(lob_volume *out, const lob_nifti *h, int64_t frame)
+{
+    out->type = h->type->type;
+    out->dims = h->dims;
+    out->channels = (int)h->vectors * h->type->channels;
+    out->slope = h->slope;
+    out->inter = h->inter;
+    out->frames = h->frames;
+    out->frame = frame;
+    out->frame_step_s = lob_nifti_frame_step_s(h);
+}
+
+/* Every frame of every component becomes a component, which lie in the file in this order. */
+static lob_status take_all_frames(lob_nifti *h, const char *path, lob_error *error)
+{
+    const int64_t all = lob_product(h->vectors, h->frames, h->type->channels, 1);
+    if (all < 0 || all > INT_MAX)
+        return lob_fail(error, LOB_EDATA, "%s: has too many frames to be read together", path);
+    h->vectors *= h->frames;
+    h->frames = 1;
+    return LOB_OK;
+}
+
+lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
+                          const lob_location *where, const lob_input *file,
+                          const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    unsigned char scratch[LOB_NIFTI_MAX_BYTES];
+    size_t got = 0;
+    int64_t frame = 0;
+    lob_status st = find_header(from, where, file, error);
+    if (st != LOB_OK) return st;
+    const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
+    st = lob_nifti_parse(h, head, got, from->header_path, info, error);
+    if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
+    if (st != LOB_OK) return st;
+    if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
+
+    if (options->header_only) {
+        lob_error why; /* there may be a header alone */
+        if (find_image(from, h, &why) == LOB_OK)
+            note_missing(h, from->image, from->image_path, info);
+        else
+            lob_warn(info, "%s", why.text);
+    } else {
+        st = check_size(h, from->image, from->image_path, info, error);
+        if (st == LOB_OK) st = lob_choose_frame(&frame, h->frames, where->path, options, error);
+        if (st != LOB_OK) return st;
+    }
+    const int64_t frames = h->frames;
+    if (options->frame == LOB_FRAME_ALL && frames > 1 && !options->header_only)
+        st = take_all_frames(h, where->path, error);
+    if (st != LOB_OK) return st;
+    describe(out, h, frame);
+    if (h->frames != frames) {
+        out->frames = frames;
+        out->frame = LOB_FRAME_ALL;
+    }
+    lob_nifti_geometry(&out->geometry, h, from->header_path, info);
+    st = keep_header(&out->header, h, from, info, error);
+    /* names are those of whole numbers in one channel; a scan keeps what it carries */
+    if (st == LOB_OK && lob_type_of(out->type)->is_integer && h->type->channels == 1 &&
+        lob_nifti_names(&out->names, &out->header) != LOB_OK)
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels' names", where->path);
+    if (st != LOB_OK) return st;
+    lob_info_add_file(info, from->header);
+    if (from->image != from->header && !options->header_only) lob_info_add_file(info, from->image);
+    return LOB_OK;
+}
+
+void lob_nifti_close(lob_nifti_files *from)
+{
+    lob_input_close(&from->opened);
+    free(from->opened_path);
+}
+
+lob_status lob_nifti_second_file(char **second, const char *file, bool reading)
+{
+    *second = NULL;
+    if (!lob_pair_header(file) && !lob_pair_image(file)) return LOB_OK;
+    const bool gz = lob_has_suffix(file, ".gz");
+    *second = lob_pair_other(file, gz);
+    if (*second && reading && access(*second, F_OK) != 0) {
+        free(*second);
+        *second = lob_pair_other(file, !gz);
+    }
+    return *second ? LOB_OK : LOB_ENOMEM;
+}

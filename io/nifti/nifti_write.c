@@ -1,0 +1,286 @@
+/* Writing NIfTI files: one, or two that appear together. */
+#include "io/gzip.h"
+#include "io/nifti/nifti_extensions.h"
+#include "io/nifti/nifti_header.h"
+#include "io/nifti/nifti_pair.h"
+#include "io/passing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 20 };
+
+/* The bytes of an output file: a head, then voxels; either may be absent. */
+typedef struct {
+    const unsigned char *head;
+    uint64_t head_bytes;
+    const unsigned char *voxels;
+    uint64_t voxel_bytes;
+    uint64_t plane; /* bytes between the colours of a voxel; 0: stored as they lie in memory */
+    unsigned colours;
+} content;
+
+static void content_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    const content *c = user;
+    if (offset < c->head_bytes) {
+        const uint64_t left = c->head_bytes - offset;
+        const size_t some = left < n ? (size_t)left : n;
+        memcpy(out, c->head + offset, some);
+        out += some;
+        n -= some;
+        offset += some;
+    }
+    if (n == 0) return;
+    offset -= c->head_bytes;
+    if (c->plane == 0) {
+        memcpy(out, c->voxels + offset, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, offset++)
+        out[i] = c->voxels[offset % c->colours * c->plane + offset / c->colours];
+}
+
+static lob_status write_content(lob_output *out, content *c, bool gz,
+                                const lob_write_options *options, lob_error *error)
+{
+    const uint64_t size = c->head_bytes + c->voxel_bytes;
+    if (gz)
+        return lob_gzip_write(out, content_bytes, c, size, options->level, options->threads,
+                              options->compress_s, error);
+    unsigned char *chunk = malloc(CHUNK);
+    if (!chunk) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", out->path);
+    lob_status st = LOB_OK;
+    for (uint64_t at = 0; st == LOB_OK && at < size; at += CHUNK) {
+        const size_t n = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        content_bytes(c, at, n, chunk);
+        st = lob_output_write(out, chunk, n, error);
+    }
+    free(chunk);
+    return st;
+}
+
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+                             lob_error *error)
+{
+    if (!lob_type_of(v->type)->is_integer || v->channels != 1)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: labels are whole numbers in one channel, not %s in %d", path,
+                        lob_type_of(v->type)->name, v->channels);
+    double values[1024], max = 0;
+    const int64_t voxels = lob_voxels(v);
+    for (int64_t i = 0; i < voxels; i += 1024) {
+        const int64_t n = voxels - i < 1024 ? voxels - i : 1024;
+        lob_values(values, v->data, v->type, i, n);
+        for (int64_t k = 0; k < n; k++) max = values[k] > max ? values[k] : max;
+    }
+    *largest = max < 0x1p53 ? (int64_t)max : (int64_t)1 << 53;
+    return LOB_OK;
+}
+
+unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
+                                   const lob_volume *volume, int64_t largest, bool pair,
+                                   const lob_write_options *options)
+{
+    unsigned char header[LOB_NIFTI_MAX_BYTES], *extensions;
+    size_t after;
+    if (lob_nifti_extensions(&extensions, &after, volume, options) != LOB_OK) return NULL;
+    const lob_nifti_plan plan = {volume, options->labels, pair, largest,
+                                 after - LOB_NIFTI_EXTENDER};
+    const size_t size = lob_nifti_make(header, type, &plan);
+    *bytes = size + after;
+    unsigned char *const head = malloc(*bytes);
+    if (head) {
+        memcpy(head, header, size);
+        memcpy(head + size, extensions, after);
+    }
+    free(extensions);
+    return head;
+}
+
+/* The file or files that a volume is written to, and what comes before the voxels. */
+typedef struct {
+    lob_output header, whole; /* header: of a pair, complete; whole: where the voxels go */
+    bool pair, gz;
+    const lob_nifti_type *type;
+    unsigned char *head; /* for the file with the voxels; empty in a pair */
+    size_t head_bytes;
+} target;
+
+static void close_target(target *t)
+{
+    lob_output_abort(&t->header);
+    lob_output_abort(&t->whole);
+    free(t->head);
+    t->head = NULL;
+}
+
+/* Make the head, and create the files; on failure t holds nothing. */
+static lob_status open_target(target *t, const lob_volume *volume, int64_t largest,
+                              const lob_location *where, const lob_write_options *options,
+                              lob_error *error)
+{
+    const char *path = where->file;
+    const bool is_image = lob_pair_image(path);
+    *t = (target){.header = {.fd = -1}, .whole = {.fd = -1}};
+    t->pair = is_image || lob_pair_header(path);
+    t->gz = lob_has_suffix(path, ".gz");
+    lob_status st = LOB_OK;
+    t->head = lob_nifti_make_head(&t->head_bytes, &t->type, volume, largest, t->pair, options);
+    char *other = t->pair ? lob_pair_other(path, t->gz) : NULL;
+    if (!t->head || (t->pair && !other))
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", path);
+    if (st == LOB_OK && t->pair) {
+        content only_head = {.head = t->head, .head_bytes = t->head_bytes};
+        t->head_bytes = 0;
+        st = lob_output_begin(&t->header, is_image ? other : path, options->force, error);
+        if (st == LOB_OK) st = write_content(&t->header, &only_head, t->gz, options, error);
+    }
+    if (st == LOB_OK)
+        st =
+            lob_output_begin(&t->whole, t->pair && !is_image ? other : path, options->force, error);
+    if (st != LOB_OK) close_target(t);
+    free(other);
+    return st;
+}
+
+static lob_status commit_target(target *t, lob_error *error)
+{
+    return t->pair ? lob_output_commit_pair(&t->header, &t->whole, error)
+                   : lob_output_commit(&t->whole, error);
+}
+
+lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
+                           const lob_write_options *options, lob_error *error)
+{
+    int64_t largest = 0;
+    target t;
+    lob_status st = LOB_OK;
+    if (options->labels) st = lob_nifti_largest(&largest, volume, where->path, error);
+    if (st == LOB_OK) st = open_target(&t, volume, largest, where, options, error);
+    if (st != LOB_OK) return st;
+    const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
+    content all = {t.head,
+                   t.head_bytes,
+                   volume->data,
+                   voxels * lob_type_of(volume->type)->bytes,
+                   t.type->channels > 1 ? voxels / (uint64_t)t.type->channels : 0,
+                   (unsigned)t.type->channels};
+    st = write_content(&t.whole, &all, t.gz, options, error);
+    if (st == LOB_OK) st = commit_target(&t, error);
+    close_target(&t);
+    return st;
+}
+
+/* ---- writing planes ---- */
+
+typedef struct {
+    target target;
+    lob_gzip_writer *gzip; /* NULL: not compressed */
+} planes;
+
+static void planes_abort(void *state)
+{
+    planes *p = state;
+    lob_gzip_writer_free(p->gzip);
+    close_target(&p->target);
+    free(p);
+}
+
+static lob_status planes_put(void *state, const void *bytes, size_t n, lob_error *error)
+{
+    planes *p = state;
+    return p->gzip ? lob_gzip_writer_put(p->gzip, bytes, n, error)
+                   : lob_output_write(&p->target.whole, bytes, n, error);
+}
+
+static lob_status planes_commit(void *state, lob_error *error)
+{
+    planes *p = state;
+    const lob_status st = commit_target(&p->target, error);
+    planes_abort(p);
+    return st;
+}
+
+lob_status lob_nifti_begin_planes(lob_plane_sink *sink, const lob_volume *volume, int64_t largest,
+                                  const lob_location *where, const lob_write_options *options,
+                                  lob_error *error)
+{
+    planes *p = calloc(1, sizeof *p);
+    if (!p) return lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    target *t = &p->target;
+    lob_status st = open_target(t, volume, largest, where, options, error);
+    const uint64_t bytes = (uint64_t)lob_voxels(volume) * lob_type_of(volume->type)->bytes;
+    if (st == LOB_OK && t->gz)
+        st = lob_gzip_writer_begin(&p->gzip, &t->whole, t->head_bytes + bytes, options->level,
+                                   options->threads, options->compress_s, error);
+    if (st == LOB_OK) st = planes_put(p, t->head, t->head_bytes, error);
+    if (st == LOB_OK)
+        *sink = (lob_plane_sink){p, planes_put, planes_commit, planes_abort};
+    else
+        planes_abort(p);
+    return st;
+}
+
+/* Both halves of a pair must be free to create. */
+lob_status lob_nifti_check(const lob_location *where, bool force, lob_error *error)
+{
+    const char *path = where->file;
+    lob_status st = lob_output_check(path, force, error);
+    if (st != LOB_OK || !(lob_pair_header(path) || lob_pair_image(path))) return st;
+    char *other = lob_pair_other(path, lob_has_suffix(path, ".gz"));
+    if (!other) return lob_fail(error, LOB_ENOMEM, "%s: no memory", path);
+    st = lob_output_check(other, force, error);
+    free(other);
+    return st;
+}
+
+/* ---- handing on without a file ---- */
+
+static bool is_same_kind(const lob_volume *a, const lob_volume *b)
+{
+    return a->type == b->type && a->channels == b->channels && a->dims.nx == b->dims.nx &&
+           a->dims.ny == b->dims.ny && a->dims.nz == b->dims.nz;
+}
+
+lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
+                    const lob_write_options *options, lob_error *error)
+{
+    const int64_t voxels = lob_dims_voxels(volume->dims);
+    int64_t largest = 0;
+    lob_status st = LOB_OK;
+    *out = lob_volume_empty();
+    if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
+        return lob_fail(error, LOB_EARG, "%s: there is no volume to write", name);
+    if (options->labels) st = lob_nifti_largest(&largest, volume, name, error);
+    if (st != LOB_OK) return st;
+
+    const lob_nifti_type *type;
+    lob_input file = {.size = 0};
+    char *const same = strdup(name);
+    unsigned char *const head =
+        lob_nifti_make_head(&file.size, &type, volume, largest, false, options);
+    file.bytes = head;
+    if (same && head) {
+        const lob_location where = {name, same, NULL};
+        const lob_read_options reading = {.threads = 1, .header_only = true};
+        st = lob_format_nifti.read(out, &where, &file, &reading, NULL, error);
+    } else {
+        st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    }
+    if (st == LOB_OK && volume->frame == LOB_FRAME_ALL && out->frames > 1) {
+        out->frame = LOB_FRAME_ALL;
+        out->channels *= (int)out->frames;
+    }
+    if (st == LOB_OK && !is_same_kind(out, volume))
+        st = lob_fail(error, LOB_EINTERNAL, "%s: its header reads other than it was made", name);
+    free(head);
+    free(same);
+    if (st != LOB_OK) {
+        lob_volume_free(out);
+        return st;
+    }
+    out->data = volume->data;
+    volume->data = NULL;
+    return st;
+}

@@ -1,0 +1,389 @@
+/*
+ * MetaImage: .mha, and .mhd with one file of voxels in its own folder, read and written.
+ *
+ * itk.org/Wiki/ITK/MetaIO/Documentation. The world is left-posterior-superior in mm; the rows of
+ * TransformMatrix are the directions of the axes. Voxels are plain or a zlib stream; several
+ * channels lie voxel by voxel. Written: .mha, compressed.
+ */
+#include "io/nrrd/raw_image.h"
+#include "volumes/clock.h"
+
+#include <libdeflate.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char meta_name[] = "MetaImage";
+static const char *const suffixes[] = {".mha", ".mhd", NULL};
+
+enum { AXES = 4, MAX_HEADER = 1 << 20, LINES = 256 };
+
+typedef struct {
+    char *text; /* the header's lines, cut apart; malloc'ed */
+    size_t header_bytes;
+    const char *key[LINES], *value[LINES];
+    int lines;
+    const char *path;
+    lob_error *error;
+} header;
+
+/* Types as MetaIO and as NRRD name them in writing. */
+static const struct {
+    const char *name;
+    lob_type type;
+} types[] = {
+    {"MET_UCHAR",      LOB_U8 },
+    {"MET_CHAR",       LOB_I8 },
+    {"MET_USHORT",     LOB_U16},
+    {"MET_SHORT",      LOB_I16},
+    {"MET_UINT",       LOB_U32},
+    {"MET_INT",        LOB_I32},
+    {"MET_ULONG",      LOB_U32},
+    {"MET_LONG",       LOB_I32},
+    {"MET_ULONG_LONG", LOB_U64},
+    {"MET_LONG_LONG",  LOB_I64},
+    {"MET_FLOAT",      LOB_F32},
+    {"MET_DOUBLE",     LOB_F64},
+};
+
+/* ---- the header ---- */
+
+/* Cut the lines "key = value" apart, up to and with that of ElementDataFile. */
+static lob_status take_lines(header *h, const unsigned char *bytes, size_t size)
+{
+    const size_t most = size < MAX_HEADER ? size : MAX_HEADER;
+    h->text = calloc(most + 1, 1);
+    if (!h->text) return lob_fail(h->error, LOB_ENOMEM, "%s: no memory for its header", h->path);
+    memcpy(h->text, bytes, most);
+    for (char *line = h->text; *line;) {
+        char *stop = line + strcspn(line, "\n"), *gap = memchr(line, '=', (size_t)(stop - line));
+        const bool ended = *stop == '\n';
+        *stop = '\0';
+        char *end = stop;
+        while (end > line && (end[-1] == '\r' || end[-1] == ' ' || end[-1] == '\t')) *--end = '\0';
+        if (h->lines == LINES)
+            return lob_fail(h->error, LOB_EDATA, "%s: has more than %d lines in its header",
+                            h->path, LINES);
+        if (gap) {
+            char *last = gap;
+            while (last > line && last[-1] == ' ') last--;
+            *last = '\0';
+            h->key[h->lines] = line;
+            h->value[h->lines++] = gap + 1 + strspn(gap + 1, " \t");
+        }
+        h->header_bytes = (size_t)(stop - h->text) + ended;
+        if (gap && strcmp(line, "ElementDataFile") == 0) return LOB_OK;
+        if (!ended) break;
+        line = stop + 1;
+    }
+    return lob_fail(h->error, LOB_EDATA, "%s: its header has no line ElementDataFile", h->path);
+}
+
+/* The value of a key, under either of two names; NULL where it is missing. */
+static const char *value_of(const header *h, const char *key, const char *other)
+{
+    for (int i = 0; i < h->lines; i++)
+        if (strcmp(h->key[i], key) == 0 || (other && strcmp(h->key[i], other) == 0))
+            return h->value[i];
+    return NULL;
+}
+
+static lob_status bad(const header *h, const char *key, const char *what)
+{
+    const char *value = value_of(h, key, NULL);
+    return lob_fail(h->error, LOB_EDATA, "%s: its line %s is '%.100s', %s", h->path, key,
+                    value ? value : "missing", what);
+}
+
+static bool is_true(const char *value)
+{
+    return value && (value[0] == 'T' || value[0] == 't' || value[0] == '1');
+}
+
+/* n numbers; false where there are fewer. */
+static bool numbers(double *out, int n, const char *text)
+{
+    for (int i = 0; text && i < n; i++) {
+        char *end;
+        out[i] = strtod(text, &end);
+        if (end == text || !isfinite(out[i])) return false;
+        text = end;
+    }
+    return text != NULL;
+}
+
+static lob_status find_axes(const header *h, lob_raw_image *image, int *dimension)
+{
+    double side[AXES], count;
+    if (!numbers(&count, 1, value_of(h, "NDims", NULL)) || count < 2 || count > AXES ||
+        count != floor(count))
+        return bad(h, "NDims", "not 2, 3 or 4");
+    *dimension = (int)count;
+    if (!numbers(side, *dimension, value_of(h, "DimSize", NULL)))
+        return bad(h, "DimSize", "not a number for each axis");
+    double channels = 1;
+    const char *text = value_of(h, "ElementNumberOfChannels", NULL);
+    if (text && (!numbers(&channels, 1, text) || channels < 1 || channels > 1e6 ||
+                 channels != floor(channels)))
+        return bad(h, "ElementNumberOfChannels", "no number of channels");
+    static const int part[AXES] = {LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_FRAME};
+    for (int i = 0; i < LOB_RAW_AXES; i++) image->side[i] = image->stride[i] = 1;
+    image->side[LOB_RAW_CHANNEL] = (int64_t)channels;
+    int64_t stride = (int64_t)channels;
+    for (int i = 0; i < *dimension; i++) {
+        if (!(side[i] >= 1 && side[i] < 0x1p40 && side[i] == floor(side[i])))
+            return bad(h, "DimSize", "with a side that is no whole number from 1");
+        image->side[part[i]] = (int64_t)side[i];
+        image->stride[part[i]] = stride;
+        stride = lob_product(stride, image->side[part[i]], 1, 1);
+        if (stride < 0) return bad(h, "DimSize", "too many voxels");
+    }
+    return LOB_OK;
+}
+
+static lob_status find_storage(const header *h, lob_raw_image *image)
+{
+    const char *type = value_of(h, "ElementType", NULL);
+    size_t i = 0;
+    while (i < sizeof types / sizeof types[0] && (!type || strcmp(type, types[i].name) != 0)) i++;
+    if (i == sizeof types / sizeof types[0])
+        return bad(h, "ElementType", "no type of voxels that is read");
+    const char *binary = value_of(h, "BinaryData", NULL);
+    if (binary && !is_true(binary)) return bad(h, "BinaryData", "and numbers as text are not read");
+    image->type = types[i].type;
+    image->compressed = is_true(value_of(h, "CompressedData", NULL));
+    image->swapped = is_true(value_of(h, "BinaryDataByteOrderMSB", "ElementByteOrderMSB")) ==
+                     lob_little_endian();
+    return LOB_OK;
+}
+
+static lob_status find_geometry(const header *h, lob_geometry *geometry, double *frame_step_s,
+                                int dimension)
+{
+    const int n = dimension < 3 ? dimension : 3;
+    double matrix[AXES * AXES] = {0}, offset[AXES] = {0}, spacing[AXES] = {1, 1, 1, 1};
+    double affine[3][4] = {{0}};
+    for (int i = 0; i < dimension; i++) matrix[i * dimension + i] = 1;
+    const char *turn = value_of(h, "TransformMatrix", "Orientation");
+    const char *place = value_of(h, "Offset", "Position");
+    const char *sides = value_of(h, "ElementSpacing", "ElementSize");
+    if (!place) place = value_of(h, "Origin", NULL);
+    if (turn && !numbers(matrix, dimension * dimension, turn))
+        return bad(h, "TransformMatrix", "not a direction for each axis");
+    if (place && !numbers(offset, dimension, place)) return bad(h, "Offset", "no position");
+    if (sides && !numbers(spacing, dimension, sides))
+        return bad(h, "ElementSpacing", "not a number for each axis");
+    if (sides && dimension == AXES) *frame_step_s = fabs(spacing[AXES - 1]);
+    affine[2][2] = 1;
+    for (int r = 0; r < n; r++) {
+        const double sign = r < 2 ? -1.0 : 1.0;
+        for (int c = 0; c < n; c++)
+            affine[r][c] = sign * matrix[c * dimension + r] * fabs(spacing[c]) + 0.0;
+        affine[r][3] = sign * offset[r] + 0.0;
+    }
+    if (lob_geometry_of_affine(geometry, affine)) return LOB_OK;
+    return lob_fail(h->error, LOB_EDATA, "%s: its directions and spacings span no space", h->path);
+}
+
+static lob_status parse(header *h, lob_raw_image *image, lob_volume *out,
+                        const unsigned char *bytes, size_t size)
+{
+    int dimension = 0;
+    *image = (lob_raw_image){.type = LOB_U8};
+    LOB_TRY(take_lines(h, bytes, size));
+    LOB_TRY(find_axes(h, image, &dimension));
+    LOB_TRY(find_storage(h, image));
+    return find_geometry(h, &out->geometry, &out->frame_step_s, dimension);
+}
+
+/* ---- reading ---- */
+
+static bool sniff(const lob_location *where, const lob_input *file)
+{
+    static const char *const first[] = {"ObjectType", "NDims", "Comment", "ObjectSubType"};
+    for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
+        const size_t n = strlen(first[i]);
+        if (file->size > n && memcmp(file->bytes, first[i], n) == 0)
+            return lob_has_suffix(where->file, ".mha") || lob_has_suffix(where->file, ".mhd");
+    }
+    return false;
+}
+
+/* Do the voxels follow the header? */
+static bool is_local(const char *name)
+{
+    return strcmp(name, "LOCAL") == 0 || strcmp(name, "Local") == 0;
+}
+
+/* Do they lie in several files? */
+static bool is_list(const char *name)
+{
+    return strncmp(name, "LIST", 4) == 0 && (name[4] == '\0' || name[4] == ' ');
+}
+
+static lob_status read_voxels(lob_volume *out, const header *h, const lob_raw_image *image,
+                              const lob_location *where, const lob_input *file,
+                              const lob_read_options *options, lob_file_info *info,
+                              lob_error *error)
+{
+    const char *name = value_of(h, "ElementDataFile", NULL);
+    double skip = 0;
+    if (value_of(h, "HeaderSize", NULL) &&
+        (!numbers(&skip, 1, value_of(h, "HeaderSize", NULL)) || skip < -1 || skip > 0x1p50))
+        return bad(h, "HeaderSize", "no number of bytes");
+    if (is_local(name))
+        return lob_raw_read(out, image, file->bytes + h->header_bytes, file->size - h->header_bytes,
+                            where->path, options, info, error);
+    lob_input voxels;
+    if (is_list(name))
+        return bad(h, "ElementDataFile", "several files; save the volume in 3D Slicer as one");
+    LOB_TRY(lob_raw_open(&voxels, where->file, name, error));
+    lob_info_add_file(info, &voxels);
+    const int64_t bytes =
+        lob_product(lob_raw_numbers(image), (int64_t)lob_type_of(image->type)->bytes, 1, 1);
+    size_t from = skip > 0 ? (size_t)skip : 0;
+    if (skip < 0 && bytes >= 0 && (uint64_t)bytes <= voxels.size)
+        from = voxels.size - (size_t)bytes;
+    if (from > voxels.size) from = voxels.size;
+    const lob_status st = lob_raw_read(out, image, voxels.bytes + from, voxels.size - from,
+                                       where->path, options, info, error);
+    lob_input_close(&voxels);
+    return st;
+}
+
+static lob_status read_meta(lob_volume *out, const lob_location *where, const lob_input *file,
+                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    header h = {.path = where->path, .error = error};
+    lob_raw_image image;
+    if (info) info->format = meta_name;
+    lob_info_add_file(info, file);
+    lob_status st = parse(&h, &image, out, file->bytes, file->size);
+    if (st == LOB_OK) st = read_voxels(out, &h, &image, where, file, options, info, error);
+    free(h.text);
+    return st;
+}
+
+/* ---- writing ---- */
+
+/* A row of the matrix, of three numbers, and one for time where there is time. */
+static void print_row(FILE *f, const char *key, const double row[3], const double *time)
+{
+    fprintf(f, "%s %.17g %.17g %.17g", key, row[0] + 0.0, row[1] + 0.0, row[2] + 0.0);
+    if (time) fprintf(f, " %.17g", *time);
+}
+
+static void print_header(FILE *f, const lob_volume *v, size_t compressed)
+{
+    const lob_geometry *const g = &v->geometry;
+    const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
+    const double none = 0, step = v->frame_step_s > 0 ? v->frame_step_s : 1;
+    const double *const no_time = frames > 1 ? &none : NULL;
+    const double *const time = frames > 1 ? &step : NULL;
+    const double origin[3] = {-g->affine[0][3], -g->affine[1][3], g->affine[2][3]};
+    static const double zero[3] = {0, 0, 0};
+    size_t type = 0;
+    while (types[type].type != v->type) type++;
+    fprintf(f, "ObjectType = Image\nNDims = %d\nBinaryData = True\n", frames > 1 ? 4 : 3);
+    fprintf(f, "BinaryDataByteOrderMSB = %s\nCompressedData = True\nCompressedDataSize = %zu\n",
+            lob_little_endian() ? "False" : "True", compressed);
+    for (int c = 0; c < 3; c++) {
+        const double column[3] = {-g->affine[0][c] / g->spacing_mm[c],
+                                  -g->affine[1][c] / g->spacing_mm[c],
+                                  g->affine[2][c] / g->spacing_mm[c]};
+        print_row(f, c == 0 ? "TransformMatrix =" : "", column, no_time);
+    }
+    if (frames > 1) fputs(" 0 0 0 1", f);
+    print_row(f, "\nOffset =", origin, no_time);
+    print_row(f, "\nCenterOfRotation =", zero, no_time);
+    print_row(f, "\nElementSpacing =", g->spacing_mm, time);
+    fprintf(f, "\nDimSize = %lld %lld %lld", (long long)v->dims.nx, (long long)v->dims.ny,
+            (long long)v->dims.nz);
+    if (frames > 1) fprintf(f, " %lld", (long long)frames);
+    if (channels > 1) fprintf(f, "\nElementNumberOfChannels = %lld", (long long)channels);
+    fprintf(f, "\nElementType = %s\nElementDataFile = LOCAL\n", types[type].name);
+}
+
+/* The voxels as a zlib stream, malloc'ed. */
+static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int level)
+{
+    const size_t bytes = (size_t)lob_raw_voxel_size(v);
+    const bool mixes = v->channels > lob_frames_held(v);
+    struct libdeflate_compressor *deflater = libdeflate_alloc_compressor(level);
+    unsigned char *mixed = mixes ? malloc(bytes) : NULL, *out = NULL;
+    if (deflater && (mixed || !mixes)) {
+        if (mixed) lob_raw_voxel_bytes((void *)(uintptr_t)v, 0, bytes, mixed);
+        const size_t most = libdeflate_zlib_compress_bound(deflater, bytes);
+        out = malloc(most);
+        *size =
+            out ? libdeflate_zlib_compress(deflater, mixed ? mixed : v->data, bytes, out, most) : 0;
+    }
+    free(mixed);
+    if (deflater) libdeflate_free_compressor(deflater);
+    return out;
+}
+
+static lob_status check_name(const lob_location *where, bool force, lob_error *error)
+{
+    return lob_raw_check_name(where, force, ".mhd", ".mha", error);
+}
+
+static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
+{
+    return lob_raw_holds(volume, where, meta_name, error);
+}
+
+static lob_status write_meta(const lob_volume *volume, const lob_location *where,
+                             const lob_write_options *options, lob_error *error)
+{
+    LOB_TRY(check_name(where, options->force, error));
+    LOB_TRY(holds(volume, where, error));
+    const double start_s = lob_clock_s();
+    size_t compressed = 0, bytes = 0;
+    unsigned char *voxels = compress_voxels(&compressed, volume, options->level);
+    *options->compress_s += lob_clock_s() - start_s;
+    char *text = NULL;
+    FILE *f = voxels ? open_memstream(&text, &bytes) : NULL;
+    if (f) print_header(f, volume, compressed);
+    const bool complete = f && fclose(f) == 0;
+    const lob_output_part parts[] = {
+        {text,   bytes     },
+        {voxels, compressed}
+    };
+    const lob_status st =
+        complete ? lob_output_whole(where->file, options->force, parts, 2, error)
+                 : lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    free(text);
+    free(voxels);
+    return st;
+}
+
+static char *name_of_voxels(const lob_input *in, const char *path)
+{
+    lob_error ignored;
+    header h = {.path = path, .error = &ignored};
+    const bool complete = take_lines(&h, in->bytes, in->size) == LOB_OK;
+    const char *const name = complete ? value_of(&h, "ElementDataFile", NULL) : NULL;
+    const bool apart = name && !is_local(name) && !is_list(name);
+    char *const copy = apart ? strdup(name) : NULL;
+    free(h.text);
+    return copy;
+}
+
+static lob_status second_file(char **second, const char *file, bool reading)
+{
+    return lob_raw_second_file(second, file, reading, name_of_voxels);
+}
+
+const lob_format lob_format_meta = {
+    .name = meta_name,
+    .suffixes = suffixes,
+    .sniff = sniff,
+    .read = read_meta,
+    .all_frames = true,
+    .write = write_meta,
+    .holds = holds,
+    .check = check_name,
+    .second_file = second_file,
+};

@@ -1,0 +1,306 @@
+/* Reading NRRD files and segmentations; the format's row. */
+#include "io/nrrd/nrrd.h"
+
+#include "io/nrrd/nrrd_header.h"
+#include "io/nrrd/nrrd_write.h"
+#include "volumes/labels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char nrrd_name[] = "NRRD";
+static const char *const suffixes[] = {".nrrd", ".nhdr", NULL};
+
+bool lob_is_segmentation_name(const char *path)
+{
+    return lob_has_suffix(path, ".seg.nrrd");
+}
+
+static bool sniff(const lob_location *where, const lob_input *file)
+{
+    (void)where;
+    return lob_nrrd_looks(file->bytes, file->size);
+}
+
+/* ---- segments ---- */
+
+static lob_rgba colour_of(const char *text, int32_t label)
+{
+    double part[3];
+    unsigned char byte[3];
+    if (!text || sscanf(text, "%lf %lf %lf", &part[0], &part[1], &part[2]) != 3)
+        return lob_label_default_colour(label);
+    for (int i = 0; i < 3; i++) {
+        const double share = part[i] > 0.0 ? part[i] < 1.0 ? part[i] : 1.0 : 0.0;
+        byte[i] = (unsigned char)(share * 255.0 + 0.5);
+    }
+    return (lob_rgba){byte[0], byte[1], byte[2], 255};
+}
+
+static lob_status take_names(lob_volume *out, const lob_nrrd *n, bool layered, const char *path,
+                             lob_error *error)
+{
+    for (int i = 0; i < n->segment_count; i++) {
+        const lob_nrrd_segment *s = &n->segments[i];
+        const int64_t label = layered ? i + 1 : s->value;
+        if (label < 1 || label > INT32_MAX)
+            return lob_fail(error, LOB_EDATA,
+                            "%s: segment %d has label %lld, not from 1 to 2^31 - 1", path, i,
+                            (long long)label);
+        const lob_rgba colour = colour_of(s->colour, (int32_t)label);
+        char *terminology = lob_nrrd_terminology(s);
+        const lob_status st =
+            lob_label_names_add(&out->names, (int32_t)label, s->name, &colour, terminology);
+        free(terminology);
+        if (st != LOB_OK) return lob_fail(error, st, "%s: no memory for its segments", path);
+    }
+    if (lob_label_names_settle(&out->names) == LOB_OK) return LOB_OK;
+    return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+}
+
+/* Where a segment lies. */
+typedef struct {
+    int64_t layer; /* INT64_MAX: none that there is */
+    double value;
+    int segment;
+    bool shared; /* it is the first of several there */
+} place;
+
+/* By layer, value and segment. */
+static int compare_places(const void *a, const void *b)
+{
+    const place *p = a, *q = b;
+    if (p->layer != q->layer) return p->layer < q->layer ? -1 : 1;
+    if (p->value != q->value) return p->value < q->value ? -1 : 1;
+    return p->segment < q->segment ? -1 : p->segment > q->segment;
+}
+
+/* The places of all segments, those in no layer at the end; malloc'ed, or NULL. */
+static place *sorted_places(const lob_nrrd *n)
+{
+    place *places = malloc((size_t)n->segment_count * sizeof *places);
+    for (int i = 0; places && i < n->segment_count; i++) {
+        const lob_nrrd_segment *s = &n->segments[i];
+        places[i] = (place){s->layer < 0 ? INT64_MAX : s->layer, (double)s->value, i, false};
+    }
+    if (places) qsort(places, (size_t)n->segment_count, sizeof *places, compare_places);
+    for (int i = 1; places && i < n->segment_count; i++)
+        places[i - 1].shared =
+            places[i].layer == places[i - 1].layer && places[i].value == places[i - 1].value;
+    return places;
+}
+
+/* Label a voxel of a layer by the segment that its value stands for, of those of the layer. Returns
+ * whether it lies in others too. */
+static bool put_segment(void *labels, lob_type type, int64_t voxel, double value,
+                        const place *places, int count)
+{
+    int low = 0, high = count;
+    if (value == 0.0 && places[0].value > 0.0) return false; /* most voxels */
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (places[middle].value < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || places[low].value != value) return false;
+    const int64_t label = places[low].segment + 1, before = lob_label_at(labels, type, voxel);
+    if (before == 0 || label < before) lob_label_put(labels, type, voxel, label);
+    return places[low].shared || before != 0;
+}
+
+/* One volume of labels out of layers, each a channel of whole numbers. */
+static lob_status merge_layers(lob_volume *out, const lob_nrrd *n, const char *path,
+                               const lob_read_options *options, lob_file_info *info,
+                               lob_error *error)
+{
+    enum { BLOCK = 4096 };
+    const int64_t voxels = lob_voxels(out);
+    const lob_type type = lob_label_type(n->segment_count);
+    LOB_TRY(lob_memory_allows(lob_product(voxels, (int64_t)lob_type_of(type)->bytes, 1, 1), path,
+                              options, error));
+    void *labels = calloc((size_t)voxels, lob_type_of(type)->bytes);
+    if (!labels) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its labels", path);
+    place *places = sorted_places(n);
+    int64_t overlaps = 0;
+    int from = 0;
+    for (int64_t layer = 0; places && layer < out->channels; layer++) {
+        int to = from;
+        while (to < n->segment_count && places[to].layer == layer) to++;
+        for (int64_t first = 0; to > from && first < voxels; first += BLOCK) {
+            double values[BLOCK];
+            const int64_t count = voxels - first < BLOCK ? voxels - first : BLOCK;
+            lob_values(values, out->data, out->type, layer * voxels + first, count);
+            for (int64_t k = 0; k < count; k++)
+                overlaps +=
+                    put_segment(labels, type, first + k, values[k], places + from, to - from);
+        }
+        from = to;
+    }
+    free(places);
+    if (!places) {
+        free(labels);
+        return lob_fail(error, LOB_ENOMEM, "%s: no memory for its segments", path);
+    }
+    if (overlaps > 0)
+        lob_warn(info,
+                 "%s: its segments overlap in %lld voxels; the segment that comes first counts",
+                 path, (long long)overlaps);
+    free(out->data);
+    out->data = labels;
+    out->type = type;
+    return LOB_OK;
+}
+
+static lob_status take_segments(lob_volume *out, const lob_nrrd *n, const char *path,
+                                const lob_read_options *options, lob_file_info *info,
+                                lob_error *error)
+{
+    if (n->segment_count == 0) return LOB_OK;
+    const bool layered = out->channels > 1;
+    LOB_TRY(take_names(out, n, layered, path, error));
+    if (!layered) return LOB_OK;
+    if (!lob_type_of(out->type)->is_integer)
+        return lob_fail(error, LOB_EDATA, "%s: its layers hold %s, not labels", path,
+                        lob_type_of(out->type)->name);
+    if (out->data) LOB_TRY(merge_layers(out, n, path, options, info, error));
+    if (!out->data) out->type = lob_label_type(n->segment_count);
+    out->channels = 1;
+    return LOB_OK;
+}
+
+/* ---- reading ---- */
+
+/* Where the voxels begin in the file that holds them. */
+static lob_status find_voxels(const unsigned char **bytes, size_t *size, const lob_nrrd *n,
+                              const lob_input *file, size_t from, const char *path,
+                              lob_error *error)
+{
+    const unsigned char *at = file->bytes + from, *end = file->bytes + file->size;
+    for (int64_t line = 0; line < n->line_skip && at; line++) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        if (at) at++;
+    }
+    if (!at) return lob_fail(error, LOB_EDATA, "%s: ends before the lines to be skipped do", path);
+    const int64_t left = end - at;
+    const int64_t needed =
+        lob_product(lob_raw_numbers(&n->image), (int64_t)lob_type_of(n->image.type)->bytes, 1, 1);
+    int64_t skip = n->skip;
+    if (n->image.compressed) skip = 0; /* it counts inflated bytes, which we refuse below */
+    if (n->image.compressed && n->skip != 0)
+        return lob_fail(error, LOB_EDATA, "%s: a byte skip in compressed voxels is not read", path);
+    if (skip < 0) skip = needed >= 0 && needed <= left ? left - needed : 0;
+    if (skip > left)
+        return lob_fail(error, LOB_EDATA, "%s: ends before the bytes to be skipped do", path);
+    *bytes = at + skip;
+    *size = (size_t)(left - skip);
+    return LOB_OK;
+}
+
+/* Keep the header's text, for its keys. */
+static lob_status keep_header(lob_header *out, const lob_nrrd *n, const lob_input *file,
+                              const char *path, lob_error *error)
+{
+    out->bytes = malloc(n->header_bytes);
+    if (!out->bytes) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its header", path);
+    memcpy(out->bytes, file->bytes, n->header_bytes);
+    out->size = n->header_bytes;
+    out->format = nrrd_name;
+    return LOB_OK;
+}
+
+static lob_status read_parsed(lob_volume *out, const lob_nrrd *n, const lob_location *where,
+                              const lob_input *file, const lob_read_options *options,
+                              lob_file_info *info, lob_error *error)
+{
+    lob_input other = {0};
+    const lob_input *voxels = file;
+    lob_read_options chosen = *options;
+    /* labels are of one frame */
+    if (n->segment_count > 0 && chosen.frame == LOB_FRAME_ALL) chosen.frame = LOB_FRAME_UNSAID;
+    const unsigned char *bytes = NULL;
+    size_t size = 0;
+    if (n->data_file) {
+        LOB_TRY(lob_raw_open(&other, where->file, n->data_file, error));
+        lob_info_add_file(info, &other);
+        voxels = &other;
+    }
+    lob_status st = find_voxels(&bytes, &size, n, voxels, n->data_file ? 0 : n->header_bytes,
+                                where->path, error);
+    if (st == LOB_OK)
+        st = lob_raw_read(out, &n->image, bytes, size, where->path, &chosen, info, error);
+    lob_input_close(&other);
+    out->geometry = n->geometry;
+    out->frame_step_s = n->frame_step_s;
+    if (st == LOB_OK) st = keep_header(&out->header, n, file, where->path, error);
+    if (st == LOB_OK) st = take_segments(out, n, where->path, &chosen, info, error);
+    return st;
+}
+
+static lob_status read_nrrd(lob_volume *out, const lob_location *where, const lob_input *file,
+                            const lob_read_options *options, lob_file_info *info, lob_error *error)
+{
+    lob_nrrd n;
+    if (info) info->format = nrrd_name;
+    lob_info_add_file(info, file);
+    lob_status st = lob_nrrd_parse(&n, file->bytes, file->size, where->path, info, error);
+    if (st == LOB_OK) st = read_parsed(out, &n, where, file, options, info, error);
+    lob_nrrd_free(&n);
+    return st;
+}
+
+/* ---- the row ---- */
+
+/* Hand over the keys of a header. */
+static void list_keys(const lob_header *header, lob_field_fn *field, void *user)
+{
+    lob_nrrd n;
+    lob_error ignored;
+    if (lob_nrrd_parse(&n, header->bytes, header->size, "", NULL, &ignored) == LOB_OK)
+        for (int i = 0; i < n.key_count; i++) field(user, n.keys[i], n.values[i]);
+    lob_nrrd_free(&n);
+}
+
+static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
+{
+    if (!lob_is_segmentation_name(where->file))
+        return lob_raw_holds(volume, where, nrrd_name, error);
+    if (volume->channels == 1 && lob_type_of(volume->type)->is_integer && volume->slope == 1.0 &&
+        volume->inter == 0.0)
+        return LOB_OK;
+    return lob_fail(error, LOB_EDATA,
+                    "%s: a segmentation holds labels, whole numbers in one channel; write an "
+                    "image as .nrrd",
+                    where->path);
+}
+
+static char *name_of_voxels(const lob_input *header, const char *path)
+{
+    lob_nrrd n;
+    lob_error ignored;
+    const lob_status st = lob_nrrd_parse(&n, header->bytes, header->size, path, NULL, &ignored);
+    char *const name = st == LOB_OK && n.data_file ? strdup(n.data_file) : NULL;
+    lob_nrrd_free(&n);
+    return name;
+}
+
+static lob_status second_file(char **second, const char *file, bool reading)
+{
+    return lob_raw_second_file(second, file, reading, name_of_voxels);
+}
+
+const lob_format lob_format_nrrd = {
+    .name = nrrd_name,
+    .suffixes = suffixes,
+    .sniff = sniff,
+    .read = read_nrrd,
+    .all_frames = true,
+    .keeps_names = lob_is_segmentation_name,
+    .write = lob_nrrd_write,
+    .holds = holds,
+    .check = lob_nrrd_check,
+    .second_file = second_file,
+    .fields = list_keys,
+};

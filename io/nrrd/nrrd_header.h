@@ -1,0 +1,65 @@
+/*
+ * The header of a NRRD file, and the segments that 3D Slicer writes into it.
+ *
+ * teem.sourceforge.net/nrrd/format.html; slicer.readthedocs.io, "Segmentations: file format".
+ */
+#ifndef LOB_NRRD_HEADER_H
+#define LOB_NRRD_HEADER_H
+
+#include "io/nrrd/raw_image.h"
+#include "volumes/label_names.h"
+
+LOB_BEGIN_DECLS
+
+/* One segment of a segmentation. */
+typedef struct {
+    int64_t layer;      /* the volume along the axis of layers that it lies in */
+    int64_t value;      /* its number there */
+    const char *name;   /* in the text of lob_nrrd, or NULL; likewise the next two */
+    const char *colour; /* "r g b", 0..1 */
+    const char *tags;
+} lob_nrrd_segment;
+
+typedef struct {
+    char *text; /* the header, its lines cut apart; what is below points into it. malloc'ed */
+    size_t header_bytes;
+    lob_raw_image image;
+    lob_geometry geometry;
+    double frame_step_s; /* 0: not given */
+    int64_t skip;        /* bytes before the voxels; -1: the voxels are the file's last bytes */
+    int64_t line_skip;
+    const char *data_file; /* NULL: the voxels follow the header */
+    char **keys;           /* key_count of them, "key" of "key:=value", malloc'ed */
+    char **values;
+    int key_count;
+    lob_nrrd_segment *segments; /* malloc'ed */
+    int segment_count;          /* 0: no segmentation */
+} lob_nrrd;
+
+/* Do the bytes begin as a NRRD does? */
+bool lob_nrrd_looks(const unsigned char *bytes, size_t size);
+
+/*
+ * Read a header: a pure function of the bytes.
+ *
+ *   out    out  free with lob_nrrd_free, also on failure
+ *   bytes  in   size of them, from the file's first on; they may be anything
+ *   path   in   for messages
+ *   info   out  warnings; may be NULL
+ *
+ * Returns LOB_OK, LOB_EDATA (the field and what is wrong with it) or LOB_ENOMEM.
+ */
+lob_status lob_nrrd_parse(lob_nrrd *out, const unsigned char *bytes, size_t size, const char *path,
+                          lob_file_info *info, lob_error *error);
+
+void lob_nrrd_free(lob_nrrd *nrrd);
+
+/* The value of a key, or NULL. */
+const char *lob_nrrd_value(const lob_nrrd *nrrd, const char *key);
+
+/* The terminology in a segment's tags, malloc'ed; NULL where there is none, or no memory. */
+char *lob_nrrd_terminology(const lob_nrrd_segment *segment);
+
+LOB_END_DECLS
+
+#endif

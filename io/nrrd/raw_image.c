@@ -1,0 +1,280 @@
+/* Blocks of numbers: into planes in memory, and from them. */
+#include "io/nrrd/raw_image.h"
+
+#include "io/gzip.h"
+#include "io/nifti/nifti_voxels.h"
+#include "volumes/clock.h"
+
+#include <libdeflate.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool lob_little_endian(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one == 1;
+}
+
+int64_t lob_raw_numbers(const lob_raw_image *image)
+{
+    const int64_t *n = image->side;
+    return lob_product(lob_product(n[0], n[1], n[2], n[3]), n[4], 1, 1);
+}
+
+/* ---- reading ---- */
+
+/* Inflate a zlib stream, as MetaImage has it. */
+static lob_status inflate_zlib(unsigned char *out, size_t n, const unsigned char *bytes,
+                               size_t size, const char *path, lob_error *error)
+{
+    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+    if (!inflater) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    const enum libdeflate_result result =
+        libdeflate_zlib_decompress_ex(inflater, bytes, size, out, n, NULL, NULL);
+    libdeflate_free_decompressor(inflater);
+    if (result == LIBDEFLATE_SUCCESS) return LOB_OK;
+    return lob_fail(error, LOB_EDATA,
+                    "%s: damaged: its compressed voxels do not inflate to what its header says",
+                    path);
+}
+
+/* All numbers of a compressed block, malloc'ed. */
+static lob_status inflate_block(unsigned char **block, size_t n, const unsigned char *bytes,
+                                size_t size, const char *path, lob_file_info *info,
+                                lob_error *error)
+{
+    *block = lob_voxel_memory(n);
+    if (!*block) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+    const double start_s = lob_clock_s();
+    lob_gzip_rest rest = {0};
+    const lob_status st = lob_is_gzip(bytes, size)
+                              ? lob_gunzip(*block, n, &rest, bytes, size, path, error)
+                              : inflate_zlib(*block, n, bytes, size, path, error);
+    if (info) info->inflate_s += lob_clock_s() - start_s;
+    if (st == LOB_OK && rest.surplus + rest.trailing > 0)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(rest.surplus + rest.trailing));
+    if (st != LOB_OK) {
+        free(*block);
+        *block = NULL;
+    }
+    return st;
+}
+
+/* Could so many bytes hold the block? */
+static lob_status check_size(const lob_raw_image *image, int64_t total, size_t size,
+                             const char *path, lob_file_info *info, lob_error *error)
+{
+    if (total < 0) return lob_fail(error, LOB_EDATA, "%s: claims too many voxels", path);
+    if (image->compressed) {
+        if (lob_gzip_justifies((uint64_t)total, size)) return LOB_OK;
+        return lob_fail(error, LOB_EDATA,
+                        "%s: damaged: its header asks for %lld bytes, more than its %zu compressed "
+                        "ones can hold",
+                        path, (long long)total, size);
+    }
+    if ((uint64_t)total > size)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: cut short: its header asks for %lld bytes of voxels, but there are "
+                        "%zu; copy it again from its source",
+                        path, (long long)total, size);
+    if ((uint64_t)total < size)
+        lob_warn(info, "%s: %llu bytes after the voxels are not read", path,
+                 (unsigned long long)(size - (uint64_t)total));
+    return LOB_OK;
+}
+
+/* Do all numbers lie in the block as they shall lie in memory? */
+static bool lies_so(const lob_raw_image *image)
+{
+    static const int order[LOB_RAW_AXES] = {LOB_RAW_X, LOB_RAW_Y, LOB_RAW_Z, LOB_RAW_FRAME,
+                                            LOB_RAW_CHANNEL};
+    int64_t stride = 1;
+    for (int i = 0; i < LOB_RAW_AXES; i++) {
+        const int64_t side = image->side[order[i]];
+        if (side > 1 && image->stride[order[i]] != stride) return false;
+        stride *= side;
+    }
+    return true;
+}
+
+/* Rows of one frame of one channel out of the block; returns where the next ones go. */
+static unsigned char *gather(unsigned char *to, const unsigned char *block,
+                             const lob_raw_image *image)
+{
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    const int64_t *side = image->side, *stride = image->stride;
+    const size_t step = (size_t)stride[LOB_RAW_X] * bytes;
+    for (int64_t z = 0; z < side[LOB_RAW_Z]; z++)
+        for (int64_t y = 0; y < side[LOB_RAW_Y]; y++) {
+            const int64_t first = z * stride[LOB_RAW_Z] + y * stride[LOB_RAW_Y];
+            const unsigned char *from = block + (size_t)first * bytes;
+            if (stride[LOB_RAW_X] == 1) {
+                memcpy(to, from, (size_t)side[LOB_RAW_X] * bytes);
+                to += (size_t)side[LOB_RAW_X] * bytes;
+                continue;
+            }
+            for (int64_t x = 0; x < side[LOB_RAW_X]; x++, to += bytes, from += step)
+                memcpy(to, from, bytes);
+        }
+    return to;
+}
+
+/* So many frames from the first on, of each channel one after the other. */
+static void gather_frames(unsigned char *to, const unsigned char *block, const lob_raw_image *image,
+                          int64_t first, int64_t frames)
+{
+    const size_t bytes = lob_type_of(image->type)->bytes;
+    for (int64_t c = 0; c < image->side[LOB_RAW_CHANNEL]; c++)
+        for (int64_t f = first; f < first + frames; f++) {
+            const int64_t at =
+                c * image->stride[LOB_RAW_CHANNEL] + f * image->stride[LOB_RAW_FRAME];
+            to = gather(to, block + (size_t)at * bytes, image);
+        }
+}
+
+/* What the volume is, and which of its frames to read: the first, and how many. */
+static lob_status describe(lob_volume *out, int64_t *frames, const lob_raw_image *image,
+                           const char *path, const lob_read_options *options, lob_error *error)
+{
+    const int64_t *side = image->side;
+    const bool all = options->frame == LOB_FRAME_ALL && side[LOB_RAW_FRAME] > 1;
+    *frames = all ? side[LOB_RAW_FRAME] : 1;
+    if (lob_product(side[LOB_RAW_CHANNEL], *frames, 1, 1) > INT32_MAX)
+        return lob_fail(error, LOB_EDATA, "%s: claims too many channels", path);
+    out->type = image->type;
+    out->dims = (lob_dims){side[LOB_RAW_X], side[LOB_RAW_Y], side[LOB_RAW_Z]};
+    out->channels = (int)side[LOB_RAW_CHANNEL];
+    out->frames = side[LOB_RAW_FRAME];
+    if (options->header_only) return LOB_OK;
+    if (!all) return lob_choose_frame(&out->frame, out->frames, path, options, error);
+    out->channels *= (int)*frames;
+    out->frame = LOB_FRAME_ALL;
+    return LOB_OK;
+}
+
+lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsigned char *bytes,
+                        size_t size, const char *path, const lob_read_options *options,
+                        lob_file_info *info, lob_error *error)
+{
+    const int64_t word = (int64_t)lob_type_of(image->type)->bytes;
+    const int64_t total = lob_product(lob_raw_numbers(image), word, 1, 1);
+    int64_t frames;
+    LOB_TRY(check_size(image, total, size, path, info, error));
+    LOB_TRY(describe(out, &frames, image, path, options, error));
+    if (options->header_only) return LOB_OK;
+
+    const int64_t wanted = total / image->side[LOB_RAW_FRAME] * frames;
+    const bool in_place = image->compressed && wanted == total && lies_so(image);
+    const int64_t block_bytes = image->compressed && !in_place ? total : 0;
+    LOB_TRY(lob_memory_allows(wanted > INT64_MAX - block_bytes ? -1 : wanted + block_bytes, path,
+                              options, error));
+    unsigned char *block = NULL;
+    if (image->compressed)
+        LOB_TRY(inflate_block(&block, (size_t)total, bytes, size, path, info, error));
+    out->data = in_place ? block : lob_voxel_memory((size_t)wanted);
+    if (out->data && !in_place) {
+        const int64_t first = frames == 1 ? out->frame : 0;
+        gather_frames(out->data, block ? block : bytes, image, first, frames);
+    }
+    if (out->data && image->swapped) lob_nifti_swap_words(out->data, (size_t)wanted, (size_t)word);
+    if (!in_place) free(block);
+    return out->data ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
+}
+
+/* ---- headers apart from their voxels ---- */
+
+/* The path of a file in the header's folder, malloc'ed; NULL where there is no memory. */
+static char *path_beside(const char *header_path, const char *name)
+{
+    const char *slash = strrchr(header_path, '/');
+    const size_t folder = slash ? (size_t)(slash - header_path) + 1 : 0;
+    char *path = calloc(folder + strlen(name) + 1, 1);
+    if (!path) return NULL;
+    memcpy(path, header_path, folder);
+    strcpy(path + folder, name);
+    return path;
+}
+
+/* Is this the name of a file in the header's own folder? */
+static bool is_plain(const char *name)
+{
+    return *name && !strpbrk(name, "/% ") && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+lob_status lob_raw_second_file(char **second, const char *file, bool reading,
+                               lob_raw_name_fn *name_of)
+{
+    lob_input in;
+    lob_error ignored;
+    *second = NULL;
+    if (!reading || lob_input_open(&in, file, &ignored) != LOB_OK) return LOB_OK;
+    char *const name = name_of(&in, file);
+    lob_input_close(&in);
+    const bool apart = name && is_plain(name);
+    if (apart) *second = path_beside(file, name);
+    free(name);
+    return apart && !*second ? LOB_ENOMEM : LOB_OK;
+}
+
+lob_status lob_raw_check_name(const lob_location *where, bool force, const char *apart,
+                              const char *whole, lob_error *error)
+{
+    if (!lob_has_suffix(where->file, apart)) return lob_output_check(where->file, force, error);
+    return lob_fail(error, LOB_EARG,
+                    "%s: a header apart from its voxels is read, not written; name a %s",
+                    where->path, whole);
+}
+
+lob_status lob_raw_open(lob_input *out, const char *header_path, const char *name, lob_error *error)
+{
+    *out = (lob_input){0};
+    if (!is_plain(name))
+        return lob_fail(error, LOB_EDATA,
+                        "%s: names '%.200s' as the file of its voxels; only a single file in its "
+                        "own folder is read",
+                        header_path, name);
+    char *path = path_beside(header_path, name);
+    if (!path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", header_path);
+    lob_error why = {.text = ""};
+    lob_status st = lob_input_open(out, path, &why);
+    if (st != LOB_OK)
+        lob_fail(error, st, "%s: the file of its voxels: %.800s", header_path, why.text);
+    free(path);
+    return st;
+}
+
+/* ---- writing ---- */
+
+lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, const char *format,
+                         lob_error *error)
+{
+    if (volume->slope == 1.0 && volume->inter == 0.0) return LOB_OK;
+    return lob_fail(error, LOB_EDATA,
+                    "%s: %s has no scale, and this volume's values are %.7g * stored + %.7g; "
+                    "convert it to float32 first",
+                    where->path, format, volume->slope, volume->inter);
+}
+
+uint64_t lob_raw_voxel_size(const lob_volume *volume)
+{
+    return (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels *
+           lob_type_of(volume->type)->bytes;
+}
+
+void lob_raw_voxel_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    const lob_volume *const v = user;
+    const unsigned char *const data = v->data;
+    const uint64_t word = lob_type_of(v->type)->bytes, frames = (uint64_t)lob_frames_held(v);
+    const uint64_t channels = (uint64_t)v->channels / frames;
+    const uint64_t channel = (uint64_t)lob_voxels(v) * frames * word;
+    if (channels == 1) {
+        memcpy(out, data + offset, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++, offset++) {
+        const uint64_t number = offset / word;
+        out[i] = data[number % channels * channel + number / channels * word + offset % word];
+    }
+}

@@ -1,0 +1,420 @@
+/* The text in a TIFF's first page: ImageJ's lines and OME-XML. */
+#include "io/tiff/tiff_text.h"
+
+#include "volumes/version.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { VALUE = 64, LETTERS = 3 };
+
+/* ---- units ---- */
+
+static const struct {
+    const char *name;
+    double mm;
+} units[] = {
+    {"um",          1e-3},
+    {"\302\265m",   1e-3}, /* the micro sign in UTF-8, */
+    {"\316\274m",   1e-3}, /* the Greek letter, */
+    {"\265m",       1e-3}, /* the sign in Latin-1, */
+    {"\\u00B5m",    1e-3}, /* as ImageJ writes it, */
+    {"&#181;m",     1e-3}, /* and as XML may */
+    {"&#xB5;m",     1e-3},
+    {"micron",      1e-3},
+    {"microns",     1e-3},
+    {"micrometer",  1e-3},
+    {"micrometers", 1e-3},
+    {"nm",          1e-6},
+    {"nanometer",   1e-6},
+    {"pm",          1e-9},
+    {"\303\205",    1e-7}, /* angstrom */
+    {"mm",          1   },
+    {"millimeter",  1   },
+    {"cm",          10  },
+    {"centimeter",  10  },
+    {"dm",          100 },
+    {"m",           1e3 },
+    {"meter",       1e3 },
+    {"inch",        25.4},
+    {"in",          25.4},
+    {"\"",          25.4},
+};
+
+/* mm of a unit; 0 for pixels and what is not known. */
+static double unit_mm(const char *name)
+{
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcasecmp(name, units[i].name) == 0) return units[i].mm;
+    return 0.0;
+}
+
+double lob_tiff_text_unit_mm(const lob_geometry *geometry)
+{
+    return lob_shows_micrometres(geometry) ? 1e-3 : 1.0;
+}
+
+/* A length above 0; else 0. */
+static double length_of(const char *text)
+{
+    const double value = fabs(strtod(text, NULL));
+    return isfinite(value) ? value : 0.0;
+}
+
+/* A whole number from 0 to below 2^53; else -1. */
+static int64_t count_of(const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    return end != text && value >= 0 && value < 0x1p53 && value == floor(value) ? (int64_t)value
+                                                                                : -1;
+}
+
+/* ---- ImageJ ---- */
+
+/* The value of "key=value" on a line of its own; false: there is none. */
+static bool line_value(char value[VALUE], const char *text, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, n) != 0 || line[n] != '=') continue;
+        const size_t length = strcspn(line + n + 1, "\r\n");
+        if (length >= VALUE) return false;
+        memcpy(value, line + n + 1, length);
+        value[length] = '\0';
+        return true;
+    }
+    return false;
+}
+
+static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t pages, const char *path,
+                              lob_error *error)
+{
+    const struct {
+        const char *key;
+        int64_t *count;
+    } counts[] = {
+        {"channels", &out->channels},
+        {"slices",   &out->slices  },
+        {"frames",   &out->frames  },
+    };
+    char value[VALUE];
+    int64_t planes = pages;
+    out->kind = LOB_TIFF_IMAGEJ;
+    if (pages == 1 && line_value(value, text, "images")) planes = count_of(value);
+    out->slices = 1;
+    bool said = false;
+    for (size_t i = 0; i < LETTERS; i++) {
+        if (!line_value(value, text, counts[i].key)) continue;
+        *counts[i].count = count_of(value);
+        said = true;
+    }
+    if (!said) out->slices = planes;
+    if (planes < 1 || lob_product(out->channels, out->slices, out->frames, 1) != planes)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: ImageJ's lines tell of %lld channels, %lld slices and %lld frames, "
+                        "but there are %lld planes; open it in Fiji and save it anew",
+                        path, (long long)out->channels, (long long)out->slices,
+                        (long long)out->frames, (long long)planes);
+    if (line_value(value, text, "unit")) out->unit_mm = unit_mm(value);
+    const double unit = out->unit_mm > 0 ? out->unit_mm : 1.0;
+    out->micrometres = unit < 0.01;
+    out->spacing_mm[2] = unit; /* ImageJ's own default */
+    if (line_value(value, text, "spacing") && length_of(value) > 0)
+        out->spacing_mm[2] = length_of(value) * unit;
+    if (line_value(value, text, "cf") && count_of(value) == 0) { /* a straight line */
+        if (line_value(value, text, "c0")) out->inter = strtod(value, NULL);
+        if (line_value(value, text, "c1")) out->slope = strtod(value, NULL);
+    }
+    if (!isfinite(out->inter) || !isfinite(out->slope) || out->slope == 0.0) {
+        out->slope = 1.0;
+        out->inter = 0.0;
+    }
+    return LOB_OK;
+}
+
+/* ---- OME ---- */
+
+/* The next start tag of this name, whatever its prefix, from `text` to before `end`; NULL: none. */
+static const char *next_tag(const char *text, const char *end, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = text; (at = memchr(at, '<', (size_t)(end - at))); at++) {
+        const char *word = at + 1;
+        const size_t prefix = strcspn(word, ":<> \t\r\n/");
+        if (word[prefix] == ':') word += prefix + 1;
+        if (strncmp(word, name, n) == 0 && strchr(" \t\r\n/>", word[n])) return at;
+    }
+    return NULL;
+}
+
+/* The value of an attribute of a start tag; false: there is none. */
+static bool attribute(char value[VALUE], const char *tag, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = tag; *at && *at != '>';) {
+        const size_t gap = strspn(at, " \t\r\n");
+        const bool here = gap > 0 && strncmp(at + gap, name, n) == 0;
+        at += gap;
+        const char *word = at;
+        at += strcspn(at, "= \t\r\n>\"'");
+        if (at == word && *at != '=') at += *at != '\0' && *at != '>';
+        if (*at != '=') continue;
+        const char quote = at[1];
+        if (quote != '"' && quote != '\'') {
+            at++;
+            continue;
+        }
+        const char *const from = at + 2, *const to = strchr(from, quote);
+        if (!to) return false;
+        if (here && (size_t)(at - word) == n) {
+            if (to - from >= VALUE) return false;
+            memcpy(value, from, (size_t)(to - from));
+            value[to - from] = '\0';
+            return true;
+        }
+        at = to + 1;
+    }
+    return false;
+}
+
+static int64_t count_attribute(const char *tag, const char *name, int64_t missing)
+{
+    char value[VALUE];
+    return attribute(value, tag, name) ? count_of(value) : missing;
+}
+
+/* Sides by letter, and the place of each letter in the order of pages. */
+typedef struct {
+    int64_t count[LETTERS]; /* of C, Z, T */
+    int letter[LETTERS];    /* index into count: the fastest first */
+    int samples;            /* channels of a page */
+    int64_t unplaced;       /* planes for which no TiffData has been seen yet */
+} plane_order;
+
+static const char letters[LETTERS + 1] = "CZT";
+
+static bool read_order(plane_order *order, const char *text)
+{
+    bool seen[LETTERS] = {false};
+    if (strncmp(text, "XY", 2) != 0 || strlen(text) != 2 + LETTERS) return false;
+    for (int i = 0; i < LETTERS; i++) {
+        const char *const at = strchr(letters, text[2 + i]);
+        if (!at || seen[at - letters]) return false;
+        order->letter[i] = (int)(at - letters);
+        seen[at - letters] = true;
+    }
+    return true;
+}
+
+/* The plane, channels fastest, at a place of the file's order, and back. */
+static int64_t plane_at(const plane_order *order, int64_t place)
+{
+    int64_t index[LETTERS];
+    for (int i = 0; i < LETTERS; i++) {
+        index[order->letter[i]] = place % order->count[order->letter[i]];
+        place /= order->count[order->letter[i]];
+    }
+    return index[0] + order->count[0] * (index[1] + order->count[1] * index[2]);
+}
+
+static int64_t place_of(const plane_order *order, const int64_t index[LETTERS])
+{
+    int64_t place = 0;
+    for (int i = LETTERS - 1; i >= 0; i--)
+        place = place * order->count[order->letter[i]] + index[order->letter[i]];
+    return place;
+}
+
+/* Set the pages of one TiffData element. */
+static lob_status place_pages(lob_tiff_text *out, plane_order *order, const char *tag,
+                              int64_t pages, const char *path, lob_error *error)
+{
+    static const char *const first[LETTERS] = {"FirstC", "FirstZ", "FirstT"};
+    const int64_t planes = out->channels * out->slices * out->frames;
+    const int64_t named = count_attribute(tag, "IFD", -2), from = named == -2 ? 0 : named;
+    int64_t index[LETTERS];
+    bool sound = from >= 0;
+    for (int i = 0; i < LETTERS; i++) {
+        index[i] = count_attribute(tag, first[i], 0);
+        if (i == 0 && index[i] > 0) index[i] /= order->samples;
+        sound = sound && index[i] >= 0 && index[i] < order->count[i];
+    }
+    if (!sound)
+        return lob_fail(error, LOB_EDATA, "%s: its OME text places a page beyond its sizes", path);
+    const int64_t place = place_of(order, index);
+    int64_t count = count_attribute(tag, "PlaneCount", named == -2 ? planes - place : 1);
+    if (count > planes - place) count = planes - place;
+    order->unplaced -= count;
+    if (order->unplaced < 0)
+        return lob_fail(error, LOB_EDATA, "%s: its OME text places planes twice", path);
+    for (int64_t i = 0; i < count && from + i < pages; i++)
+        out->page[plane_at(order, place + i)] = from + i;
+    return LOB_OK;
+}
+
+static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const char *pixels,
+                                  const char *end, int64_t pages, const char *path,
+                                  lob_error *error)
+{
+    const int64_t planes = order->unplaced = out->channels * out->slices * out->frames;
+    const char *tag = next_tag(pixels, end, "TiffData");
+    char file[VALUE], other[VALUE];
+    bool several = false, named = false;
+    for (const char *uuid = pixels; (uuid = next_tag(uuid + 1, end, "UUID"));) {
+        if (!attribute(other, uuid, "FileName")) continue;
+        several = several || (named && strcmp(file, other) != 0);
+        memcpy(file, other, VALUE);
+        named = true;
+    }
+    if (several || planes > pages)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: its OME text tells of %lld planes%s, but it has %lld pages; save it "
+                        "as one file with Bio-Formats",
+                        path, (long long)planes, several ? " in several files" : "",
+                        (long long)pages);
+    out->page = malloc((size_t)planes * sizeof *out->page);
+    if (!out->page) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
+    for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
+    for (; tag; tag = next_tag(tag + 1, end, "TiffData"))
+        LOB_TRY(place_pages(out, order, tag, pages, path, error));
+    for (int64_t i = 0; i < planes; i++)
+        if (out->page[i] < 0)
+            return lob_fail(error, LOB_EDATA,
+                            "%s: its OME text gives no page for plane %lld of %lld", path,
+                            (long long)i, (long long)planes);
+    return LOB_OK;
+}
+
+static void read_physical_sizes(lob_tiff_text *out, const char *pixels)
+{
+    static const char *const names[3] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
+    static const char *const unit_names[3] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit",
+                                              "PhysicalSizeZUnit"};
+    char value[VALUE], unit[VALUE];
+    for (int a = 0; a < 3; a++) {
+        if (!attribute(value, pixels, names[a])) continue;
+        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(unit) : 1e-3;
+        out->spacing_mm[a] = length_of(value) * mm;
+        if (a == 0) out->micrometres = mm > 0 && mm < 0.01;
+    }
+}
+
+static lob_status read_ome(lob_tiff_text *out, const char *text, int64_t pages, int samples,
+                           const char *path, lob_error *error)
+{
+    static const char *const sizes[LETTERS] = {"SizeC", "SizeZ", "SizeT"};
+    const char *end = text + strlen(text), *const pixels = next_tag(text, end, "Pixels");
+    char value[VALUE];
+    plane_order order = {.samples = samples};
+    out->kind = LOB_TIFF_OME;
+    if (!pixels)
+        return lob_fail(error, LOB_EDATA,
+                        "%s: its OME text describes no pixels (they may be described in another "
+                        "file); save it as one file with Bio-Formats",
+                        path);
+    const char *const close = strstr(pixels + 1, "Pixels>");
+    if (close) end = close;
+    if (!attribute(value, pixels, "DimensionOrder") || !read_order(&order, value))
+        return lob_fail(error, LOB_EDATA, "%s: its OME text has no order of dimensions", path);
+    for (int i = 0; i < LETTERS; i++) order.count[i] = count_attribute(pixels, sizes[i], 1);
+    if (order.count[0] > 0 && order.count[0] % samples == 0) order.count[0] /= samples;
+    if (lob_product(order.count[0], order.count[1], order.count[2], 1) < 1)
+        return lob_fail(error, LOB_EDATA, "%s: its OME text has sizes that are no sizes", path);
+    out->channels = order.count[0];
+    out->slices = order.count[1];
+    out->frames = order.count[2];
+    read_physical_sizes(out, pixels);
+    return place_all_pages(out, &order, pixels, end, pages, path, error);
+}
+
+lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, int64_t pages, int samples,
+                              const char *path, lob_error *error)
+{
+    *out = (lob_tiff_text){.channels = 1, .slices = pages, .frames = 1, .slope = 1.0};
+    if (text && strncmp(text, "ImageJ=", 7) == 0) return read_imagej(out, text, pages, path, error);
+    if (text && text[0] == '<' && next_tag(text, text + strlen(text), "OME"))
+        return read_ome(out, text, pages, samples, path, error);
+    return LOB_OK;
+}
+
+/* ---- making ---- */
+
+static const struct {
+    lob_type type;
+    const char *name;
+} ome_types[] = {
+    {LOB_U8,  "uint8" },
+    {LOB_I8,  "int8"  },
+    {LOB_U16, "uint16"},
+    {LOB_I16, "int16" },
+    {LOB_U32, "uint32"},
+    {LOB_I32, "int32" },
+    {LOB_F32, "float" },
+    {LOB_F64, "double"},
+};
+
+const char *lob_tiff_text_type(lob_type type)
+{
+    for (size_t i = 0; i < sizeof ome_types / sizeof ome_types[0]; i++)
+        if (ome_types[i].type == type) return ome_types[i].name;
+    return NULL;
+}
+
+static void print_imagej(FILE *f, const lob_volume *v)
+{
+    const double unit = lob_tiff_text_unit_mm(&v->geometry);
+    const long long planes = (long long)v->dims.nz * v->channels;
+    fprintf(f, "ImageJ=1.11a\nimages=%lld\n", planes);
+    if (v->channels > 1) fprintf(f, "channels=%d\n", v->channels);
+    if (v->dims.nz > 1) fprintf(f, "slices=%lld\n", (long long)v->dims.nz);
+    if (planes > 1)
+        fprintf(f, "hyperstack=true\nmode=%s\n", v->channels > 1 ? "composite" : "grayscale");
+    fprintf(f, "unit=%s\nspacing=%.15g\nloop=false\n", unit < 1 ? "micron" : "mm",
+            v->geometry.spacing_mm[2] / unit);
+}
+
+static void print_ome(FILE *f, const lob_volume *v, lob_type type)
+{
+    const double unit = lob_tiff_text_unit_mm(&v->geometry);
+    fprintf(f,
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><OME "
+            "xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\" "
+            "xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" "
+            "xsi:schemaLocation=\"http://www.openmicroscopy.org/Schemas/OME/2016-06 "
+            "http://www.openmicroscopy.org/Schemas/OME/2016-06/ome.xsd\" Creator=\"Lobule %s\">"
+            "<Image ID=\"Image:0\"><Pixels ID=\"Pixels:0\" DimensionOrder=\"XYCZT\" Type=\"%s\" "
+            "SizeX=\"%lld\" SizeY=\"%lld\" SizeC=\"%d\" SizeZ=\"%lld\" SizeT=\"1\"",
+            LOB_VERSION, lob_tiff_text_type(type), (long long)v->dims.nx, (long long)v->dims.ny,
+            v->channels, (long long)v->dims.nz);
+    for (int a = 0; a < 3; a++) {
+        fprintf(f, " PhysicalSize%c=\"%.15g\"", "XYZ"[a], v -> geometry.spacing_mm[a] / unit);
+        if (unit == 1.0) fprintf(f, " PhysicalSize%cUnit=\"mm\"", "XYZ"[a]); /* else micrometres */
+    }
+    fputs(">", f);
+    for (int c = 0; c < v->channels; c++)
+        fprintf(f, "<Channel ID=\"Channel:0:%d\" SamplesPerPixel=\"1\"/>", c);
+    fprintf(f, "<TiffData IFD=\"0\" PlaneCount=\"%lld\"/></Pixels></Image></OME>",
+            (long long)v->dims.nz * v->channels);
+}
+
+char *lob_tiff_text_make(const lob_volume *volume, lob_type type, lob_tiff_kind kind)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *const f = open_memstream(&text, &size);
+    if (!f) return NULL;
+    if (kind == LOB_TIFF_OME)
+        print_ome(f, volume, type);
+    else
+        print_imagej(f, volume);
+    const bool whole = !ferror(f);
+    if (fclose(f) == 0 && whole) return text;
+    free(text);
+    return NULL;
+}

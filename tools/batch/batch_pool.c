@@ -1,0 +1,171 @@
+/* The devices of a batch: opening, choosing, sharing. */
+#include "tools/batch/batch_pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- opening ---- */
+
+static lob_pool_device *add_device(lob_pool *pool, const char *why)
+{
+    lob_pool_device *const device = &pool->devices[pool->count++];
+    *device = (lob_pool_device){.lease = -1, .lanes = 1};
+    pthread_mutex_init(&device->at_work, NULL);
+    snprintf(device->why, sizeof device->why, "%s", why);
+    return device;
+}
+
+static void add_cpu(lob_pool *pool, int lanes, const char *why)
+{
+    lob_pool_device *const device = add_device(pool, why);
+    device->backend = lob_backends[0];
+    device->lanes = lanes;
+    snprintf(device->name, sizeof device->name, "%s", device->backend->name);
+}
+
+/* Lease a GPU and open it. Returns LOB_OK, LOB_EBUSY (others have it) or what is wrong with it. */
+static lob_status add_gpu(lob_pool *pool, int number, lob_error *error)
+{
+    char identity[LOB_DEVICE_IDENTITY], choice[24];
+    int lease;
+    lob_device *opened;
+    lob_device_identity(identity, number);
+    if (identity[0] == '\0') snprintf(identity, sizeof identity, "gpu-%d", number);
+    snprintf(choice, sizeof choice, "cuda:%d", number);
+    LOB_TRY(lob_lease_take(&lease, identity, error));
+    const lob_status st = lob_device_open(&opened, choice, error);
+    if (st != LOB_OK) {
+        close(lease);
+        return st;
+    }
+    lob_pool_device *const device = add_device(pool, "it was free");
+    device->backend = lob_backend_named("cuda");
+    device->device = opened;
+    device->lease = lease;
+    snprintf(device->name, sizeof device->name, "%s %s", choice, lob_device_name(opened));
+    return LOB_OK;
+}
+
+/*
+ * Open one GPU that is free, or all of them.
+ *
+ *   first, last  in  the numbers that will do
+ *
+ * Returns LOB_OK when one is open; LOB_EBUSY when others have all that work.
+ */
+static lob_status add_gpus(lob_pool *pool, int first, int last, bool all, lob_error *error)
+{
+    lob_status worst = LOB_EDEVICE;
+    for (int n = first; n <= last && (all || pool->count == 0); n++) {
+        const lob_status st = add_gpu(pool, n, error);
+        if (st != LOB_OK && worst != LOB_EBUSY) worst = st;
+    }
+    return pool->count > 0 ? LOB_OK : worst;
+}
+
+/* One round of opening what was asked for. */
+static lob_status open_gpus(lob_pool *pool, const char *backend, int index, lob_error *error)
+{
+    const bool any = strcmp(backend, "auto") == 0 || strcmp(backend, "all") == 0;
+    const bool all = index == LOB_ALL_DEVICES;
+    const int count = lob_device_count();
+    lob_device *none;
+    if (count == 0) /* it says why */
+        return lob_device_open(&none, any ? "auto" : "cuda", error);
+    if (any || all) return add_gpus(pool, 0, count - 1, all, error);
+    if (index < count) return add_gpus(pool, index, index, false, error);
+    return lob_fail(error, LOB_EDEVICE, "no GPU %d: this machine has %d, numbered from 0", index,
+                    count);
+}
+
+lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lanes,
+                         bool (*wait)(void *user), void *user, lob_error *error)
+{
+    const bool any = strcmp(backend, "auto") == 0, all = strcmp(backend, "all") == 0;
+    lob_error reason = {.text = "there is no other"};
+    lob_status st = LOB_OK;
+    *pool = (lob_pool){.devices = calloc((size_t)lob_device_count() + 1, sizeof *pool->devices)};
+    if (!pool->devices) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    pthread_mutex_init(&pool->lock, NULL);
+    const bool gpus = strcmp(backend, lob_backends[0]->name) != 0 && lob_backends[1];
+    if (gpus) {
+        /* with the CPU at hand nobody waits for a GPU */
+        while ((st = open_gpus(pool, backend, index, &reason)) == LOB_EBUSY && !all && wait(user))
+            usleep(200000);
+        if (st != LOB_OK && !any && !all) {
+            *error = reason;
+            return st;
+        }
+        if (st == LOB_EBUSY && any) {
+            *error = reason;
+            return st;
+        }
+    }
+    if (pool->count == 0 || all) {
+        char why[400];
+        snprintf(why, sizeof why, "%s%.350s",
+                 !gpus          ? ""
+                 : st == LOB_OK ? "all: "
+                                : "auto: ",
+                 !gpus ? (any || all ? "auto: there is no other" : "asked for")
+                       : (st == LOB_OK ? "beside GPUs" : reason.text));
+        add_cpu(pool, lanes, why);
+    }
+    return LOB_OK;
+}
+
+void lob_pool_close(lob_pool *pool)
+{
+    for (int i = 0; i < pool->count; i++) {
+        lob_device_close(pool->devices[i].device);
+        if (pool->devices[i].lease >= 0) close(pool->devices[i].lease);
+        pthread_mutex_destroy(&pool->devices[i].at_work);
+    }
+    if (pool->devices) pthread_mutex_destroy(&pool->lock);
+    free(pool->devices);
+    *pool = (lob_pool){NULL};
+}
+
+/* ---- sharing ---- */
+
+/* When a device would be done with one more scan. One that has not been measured is expected to be
+ * quick while nobody waits for it, so that it is measured, and slow after that. */
+static double expected_s(const lob_pool_device *device)
+{
+    if (device->scans == 0) return device->waiting == 0 ? 0.0 : 1e9 * device->waiting;
+    const double each = device->worked_s / (double)device->scans;
+    return each * (double)(device->waiting / device->lanes + 1);
+}
+
+lob_pool_device *lob_pool_choose(lob_pool *pool)
+{
+    lob_pool_device *chosen = &pool->devices[0];
+    pthread_mutex_lock(&pool->lock);
+    for (int i = 1; i < pool->count; i++)
+        if (expected_s(&pool->devices[i]) < expected_s(chosen)) chosen = &pool->devices[i];
+    chosen->waiting++;
+    pthread_mutex_unlock(&pool->lock);
+    return chosen;
+}
+
+void lob_pool_leave(lob_pool *pool, lob_pool_device *device)
+{
+    pthread_mutex_lock(&pool->lock);
+    device->waiting--;
+    device->scans++;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void lob_pool_lock(lob_pool_device *device)
+{
+    if (device->device) pthread_mutex_lock(&device->at_work);
+}
+
+void lob_pool_unlock(lob_pool *pool, lob_pool_device *device, double worked_s)
+{
+    if (device->device) pthread_mutex_unlock(&device->at_work);
+    pthread_mutex_lock(&pool->lock);
+    device->worked_s += worked_s;
+    pthread_mutex_unlock(&pool->lock);
+}

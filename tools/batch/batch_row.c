@@ -1,0 +1,227 @@
+/* The row of a scan, from its lines and its report. */
+#include "tools/batch/batch_row.h"
+
+#include "io/io.h"
+#include "io/sha256.h"
+#include "tools/batch/batch_text.h"
+#include "tools/session/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- files ---- */
+
+void lob_batch_files_free(lob_batch_files *files)
+{
+    for (int i = 0; i < files->count; i++) {
+        free(files->file[i].role);
+        free(files->file[i].path);
+    }
+    free(files->file);
+    *files = (lob_batch_files){NULL};
+}
+
+static bool is_volume(const lob_line_file *file)
+{
+    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
+}
+
+/* Size and time of a file; left as they are where there is none. */
+static void measure(lob_batch_file *file, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0) return;
+    file->bytes = (int64_t)about.st_size;
+    file->mtime_ns = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+}
+
+static lob_status add_file(lob_batch_files *out, char content, int line, const lob_line_file *named,
+                           const char *path, const char *file)
+{
+    for (int i = 0; i < out->count; i++)
+        if (strcmp(out->file[i].path, path) == 0) return LOB_OK;
+    lob_batch_file *const files = realloc(out->file, ((size_t)out->count + 1) * sizeof *out->file);
+    if (!files) return LOB_ENOMEM;
+    out->file = files;
+    lob_batch_file *const to = &files[out->count];
+    *to = (lob_batch_file){.content = content, .path = strdup(path)};
+    if (asprintf(&to->role, "%d:%s%s", line + 1, named->is_output ? "--" : "", named->option) < 0)
+        to->role = NULL;
+    if (!to->role || !to->path) {
+        free(to->role);
+        free(to->path);
+        return LOB_ENOMEM;
+    }
+    out->count++;
+    measure(to, file);
+    return LOB_OK;
+}
+
+/* A volume may stand for two files; the second has a row of its own. */
+static lob_status add_named(lob_batch_files *out, int line, const lob_line_file *named)
+{
+    static const char contents[] = {[LOB_FILE_OTHER] = 'o',
+                                    [LOB_FILE_IMAGE] = 'i',
+                                    [LOB_FILE_LABELS] = 'l',
+                                    [LOB_FILE_TABLE] = 't'};
+    const char content = contents[named->content];
+    char *files[2] = {NULL, NULL};
+    if (!is_volume(named)) return add_file(out, content, line, named, named->path, named->path);
+    LOB_TRY(lob_files_of(files, named->path, !named->is_output));
+    lob_status st = add_file(out, content, line, named, named->path, files[0]);
+    if (st == LOB_OK && files[1]) st = add_file(out, 'o', line, named, files[1], files[1]);
+    lob_files_free(files);
+    return st;
+}
+
+/* Does a line before this one make it? */
+static bool is_made(const lob_recipe_job *job, int line, const char *path)
+{
+    for (int i = 0; i < line; i++)
+        for (int f = 0; f < job->lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            if (file->is_output && strcmp(file->path, path) == 0) return true;
+        }
+    return false;
+}
+
+lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, bool outputs)
+{
+    lob_status st = LOB_OK;
+    lob_batch_files_free(out);
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            if (file->is_output != outputs || lob_is_stored_name(file->path) ||
+                strcmp(file->path, "-") == 0 || (!outputs && is_made(job, i, file->path)))
+                continue;
+            st = add_named(out, i, file);
+        }
+    return st;
+}
+
+/* ---- the report ---- */
+
+static const char *text_in(const cJSON *object, const char *name)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static void take_sums(lob_batch_files *files, const cJSON *list)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, list)
+    {
+        const cJSON *const second = cJSON_GetObjectItemCaseSensitive(one, "second_file");
+        for (int i = 0; i < files->count; i++)
+            for (int k = 0; k < 2; k++) {
+                const cJSON *const from = k ? second : one;
+                const char *const sum = text_in(from, "sha256");
+                if (strcmp(text_in(from, "path"), files->file[i].path) == 0 &&
+                    strlen(sum) == LOB_SHA256_TEXT - 1)
+                    memcpy(files->file[i].sha256, sum, LOB_SHA256_TEXT);
+            }
+    }
+}
+
+/* Voxels of the first volume that a line has read; -1: none has. */
+static int64_t voxels_in(const cJSON *lines)
+{
+    const cJSON *line, *input;
+    cJSON_ArrayForEach(line, lines)
+    {
+        cJSON_ArrayForEach(input, cJSON_GetObjectItemCaseSensitive(line, "inputs"))
+        {
+            const cJSON *const dims = cJSON_GetObjectItemCaseSensitive(input, "dims");
+            double voxels = 1;
+            for (int a = 0; a < cJSON_GetArraySize(dims); a++)
+                voxels *= cJSON_GetArrayItem(dims, a)->valuedouble;
+            if (cJSON_GetArraySize(dims) == 3) return (int64_t)voxels;
+        }
+    }
+    return -1;
+}
+
+/* The number of labels that the last line tells; -1: none does. */
+static int64_t labels_in(const cJSON *lines)
+{
+    static const char *const names[] = {"labels", "components", "supervoxels", "maxima", "seeds"};
+    int64_t labels = -1;
+    const cJSON *line;
+    cJSON_ArrayForEach(line, lines)
+    {
+        const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
+        for (size_t i = 0; i < LOB_COUNT(names); i++) {
+            const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, names[i]);
+            if (cJSON_IsNumber(found)) labels = (int64_t)found->valuedouble;
+            if (cJSON_IsArray(found)) labels = cJSON_GetArraySize(found);
+            if (found) break;
+        }
+    }
+    return labels;
+}
+
+/* The most working memory that a line tells. */
+static int64_t working_bytes_in(const cJSON *lines)
+{
+    static const char *const names[] = {"working_memory_bytes", "working_bytes"};
+    double most = 0;
+    const cJSON *line;
+    cJSON_ArrayForEach(line, lines)
+    {
+        const cJSON *const results = cJSON_GetObjectItemCaseSensitive(line, "results");
+        for (size_t i = 0; i < LOB_COUNT(names); i++) {
+            const cJSON *const found = cJSON_GetObjectItemCaseSensitive(results, names[i]);
+            if (cJSON_IsNumber(found) && found->valuedouble > most) most = found->valuedouble;
+        }
+    }
+    return (int64_t)most;
+}
+
+static void take_stages(lob_batch_row *row, const lob_session *s)
+{
+    const lob_seconds whole = lob_session_seconds(s);
+    row->total_s += whole.total;
+    row->stage_s[LOB_STAGE_OTHER] += whole.other;
+    for (int i = 0; i < s->stages; i++) {
+        int stage = 0;
+        while (stage < LOB_STAGE_OTHER &&
+               strcmp(lob_batch_stage_text((lob_batch_stage)stage), s->stage[i].name) != 0)
+            stage++;
+        if (stage == LOB_STAGE_OTHER) stage = LOB_STAGE_COMPUTE; /* smooth, level and the like */
+        row->stage_s[stage] += s->stage[i].seconds;
+    }
+}
+
+void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *report)
+{
+    const cJSON *const lines = cJSON_GetObjectItemCaseSensitive(s->results, "lines");
+    take_stages(row, s);
+    row->voxels = voxels_in(lines);
+    row->labels = labels_in(lines);
+    row->memory = s->most_held + working_bytes_in(lines);
+    if (!report) return;
+    take_sums(&row->inputs, cJSON_GetObjectItemCaseSensitive(report, "inputs"));
+    take_sums(&row->outputs, cJSON_GetObjectItemCaseSensitive(report, "outputs"));
+}
+
+/* ---- the key ---- */
+
+bool lob_batch_key(char key[LOB_SHA256_TEXT], const lob_recipe *recipe, const char *const *values)
+{
+    lob_text text = {NULL};
+    for (int i = 0; i < recipe->line_count; i++) {
+        int count = 0;
+        char **const words = lob_recipe_fill(&count, recipe, i, values);
+        for (int w = 0; words && w < count; w++)
+            lob_text_add(&text, words[w], strlen(words[w]) + 1); /* no word holds a NUL */
+        lob_text_add(&text, "\n", 1);
+        text.failed = text.failed || !words;
+        free(words);
+    }
+    const bool made = !text.failed && lob_sha256_of(key, text.bytes, text.size);
+    lob_text_free(&text);
+    return made;
+}

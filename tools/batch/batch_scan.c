@@ -1,0 +1,306 @@
+/* A scan of a batch from its values to its row. */
+#include "tools/batch/batch_scan.h"
+
+#include "tools/batch/batch_row.h"
+#include "tools/batch/batch_text.h"
+#include "tools/commands.h"
+#include "tools/session/session_outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- claims ---- */
+
+void lob_claims_free(lob_claims *claims)
+{
+    for (size_t i = 0; i < claims->room; i++) free(claims->at[i].path);
+    free(claims->at);
+    *claims = (lob_claims){NULL};
+}
+
+/* Where a path is, or goes. */
+static struct lob_claim *claim_of(const lob_claims *claims, const char *path)
+{
+    size_t h = 5381;
+    for (const char *c = path; *c; c++) h = h * 33 + (unsigned char)*c;
+    size_t slot = (h ^ h >> 19) & (claims->room - 1);
+    while (claims->at[slot].path && strcmp(claims->at[slot].path, path) != 0)
+        slot = (slot + 1) & (claims->room - 1);
+    return &claims->at[slot];
+}
+
+static bool make_room(lob_claims *claims)
+{
+    if (2 * (claims->count + 1) <= claims->room) return true;
+    lob_claims larger = {.count = claims->count, .room = claims->room ? 2 * claims->room : 256};
+    larger.at = calloc(larger.room, sizeof *larger.at);
+    if (!larger.at) return false;
+    for (size_t i = 0; i < claims->room; i++)
+        if (claims->at[i].path) *claim_of(&larger, claims->at[i].path) = claims->at[i];
+    free(claims->at);
+    *claims = larger;
+    return true;
+}
+
+/* Claim a path for a scan. Returns LOB_OK, LOB_EARG (another scan has it) or LOB_ENOMEM. */
+static lob_status claim(lob_claims *claims, const char *path, const char *scan, lob_error *error)
+{
+    while (strncmp(path, "./", 2) == 0) path += 2;
+    if (!make_room(claims)) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    struct lob_claim *const at = claim_of(claims, path);
+    if (at->path)
+        return strcmp(at->scan, scan) == 0
+                   ? LOB_OK
+                   : lob_fail(error, LOB_EARG,
+                              "%s: scan %s writes it; each scan needs outputs of its own", path,
+                              at->scan);
+    *at = (struct lob_claim){strdup(path), scan};
+    if (!at->path) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+    claims->count++;
+    return LOB_OK;
+}
+
+static lob_status claim_outputs(lob_scan *scan)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < scan->job.line_count; i++)
+        for (int f = 0; f < scan->job.lines[i].line.file_count && st == LOB_OK; f++) {
+            const lob_line_file *const file = &scan->job.lines[i].line.files[f];
+            if (file->is_output && !lob_is_stored_name(file->path))
+                st =
+                    claim(&scan->batch->claims, file->path, scan->plan->name, &scan->session.error);
+        }
+    return st;
+}
+
+/* ---- beginning ---- */
+
+static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
+{
+    free(scan->row.message);
+    scan->row.message = strdup(message);
+    scan->row.exit_code = lob_status_exit_code(status);
+    scan->row.state = status == LOB_ECANCEL ? LOB_SCAN_CANCELLED : LOB_SCAN_FAILED;
+    scan->status = status;
+    return LOB_TURN_OVER;
+}
+
+static void begin_row(lob_scan *scan, const char *report)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    scan->row = (lob_batch_row){.state = LOB_SCAN_STARTED,
+                                .exit_code = -1,
+                                .voxels = -1,
+                                .labels = -1,
+                                .memory = -1,
+                                .scan = strdup(scan->plan->name),
+                                .message = strdup(""),
+                                .device = strdup(""),
+                                .report = strdup(report)};
+    if (gmtime_r(&now, &utc))
+        strftime(scan->row.started, sizeof scan->row.started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
+/*
+ * The arguments of `lobule run` that do the same: the recipe, its values, the options that hold for
+ * all scans. The words are in one block with their array.
+ */
+static char **make_words(const lob_scan *scan, const char *report, bool force, int *count)
+{
+    const lob_batch *const batch = scan->batch;
+    const lob_recipe *const recipe = &batch->plan.recipe;
+    const lob_session *const s = batch->session;
+    const size_t most = (size_t)recipe->value_count + 8;
+    size_t bytes = most * sizeof(char *) + strlen(batch->plan.recipe_path) + strlen(report) + 256;
+    for (int v = 0; v < recipe->value_count; v++)
+        bytes += strlen(recipe->values[v].name) + strlen(scan->plan->values[v]) + 2;
+    char **const words = malloc(bytes);
+    if (!words) return NULL;
+    char *to = (char *)(words + most);
+    int n = 0;
+    words[n++] = to;
+    to = stpcpy(to, batch->plan.recipe_path) + 1;
+    for (int v = 0; v < recipe->value_count; v++) {
+        words[n++] = to;
+        to = stpcpy(stpcpy(stpcpy(to, recipe->values[v].name), "="), scan->plan->values[v]) + 1;
+    }
+    words[n++] = to;
+    to = stpcpy(stpcpy(to, "--report="), report) + 1;
+    if (s->device.index != LOB_ALL_DEVICES && strcmp(s->device.backend, "auto") != 0) {
+        words[n++] = to;
+        to += sprintf(to, s->device.index > 0 ? "--device=%s:%d" : "--device=%s", s->device.backend,
+                      s->device.index) +
+              1;
+    }
+    words[n] = to;
+    if (force) stpcpy(words[n++], "--force");
+    if (!force && s->skip_existing) stpcpy(words[n++], "--skip-existing");
+    words[n] = NULL;
+    *count = n;
+    return words;
+}
+
+static void on_end(void *user, lob_session *s, lob_status status, const cJSON *report)
+{
+    lob_scan *const scan = user;
+    const bool failed = status != LOB_OK && status != LOB_EDIFFER;
+    scan->status = status;
+    lob_batch_row *const row = &scan->row;
+    if (!failed && row->state == LOB_SCAN_STARTED) {
+        row->state = LOB_SCAN_DONE;
+        row->exit_code = lob_status_exit_code(status);
+        lob_batch_files_of(&row->outputs, &scan->job, true);
+    }
+    if (failed) give_up(scan, status, s->error.text);
+    if (scan->part.at) {
+        free(row->device);
+        row->device = strdup(scan->part.at->name);
+    }
+    lob_batch_row_fill(row, s, report);
+}
+
+/* Tables for standard output get a file: all of them would come out at once. */
+static lob_status give_tables_files(lob_scan *scan)
+{
+    bool changed = false;
+    for (int i = 0; i < scan->job.line_count; i++) {
+        lob_job_line *const l = &scan->job.lines[i];
+        char end[16];
+        for (int f = 0; f < l->line.file_count; f++)
+            if (l->line.files[f].is_output && strcmp(l->line.files[f].path, "-") == 0) {
+                snprintf(end, sizeof end, ".%d.tsv", i + 1);
+                char *const path =
+                    lob_batch_file_of(scan->batch->folder, "tables", scan->plan->name, end);
+                if (!path || !lob_make_folders(path) || !lob_job_line_replace(l, "-", path)) {
+                    free(path);
+                    return lob_fail(&scan->session.error, LOB_ENOMEM, "out of memory");
+                }
+                free(path);
+                changed = true;
+                break;
+            }
+    }
+    bool skip;
+    return changed ? lob_recipe_job_check_options(&scan->job, &skip) : LOB_OK;
+}
+
+/* The folders of outputs under --out are made; others have to be there. */
+static void make_output_folders(const lob_scan *scan)
+{
+    const lob_batch_plan *const plan = &scan->batch->plan;
+    const size_t n = plan->out ? strlen(plan->out) : 0;
+    for (int v = 0; n > 0 && v < plan->recipe.value_count; v++) {
+        const char *const value = scan->plan->values[v];
+        if (strncmp(value, plan->out, n) == 0 && (value[n] == '/' || plan->out[n - 1] == '/'))
+            lob_make_folders(value);
+    }
+}
+
+static lob_status prepare(lob_scan *scan, bool *skip)
+{
+    lob_session *const s = &scan->session;
+    const lob_batch_plan *const plan = &scan->batch->plan;
+    const char *const *const values = (const char *const *)scan->plan->values;
+    lob_session_describe(s, plan->recipe_path, "RECIPE");
+    cJSON *const object = cJSON_AddObjectToObject(s->results, "values");
+    for (int v = 0; v < plan->recipe.value_count; v++)
+        cJSON_AddStringToObject(object, plan->recipe.values[v].name, values[v]);
+    LOB_TRY(lob_recipe_job_make(&scan->job, s, &plan->recipe, plan->recipe_path, values));
+    const lob_status st = lob_recipe_job_check_options(&scan->job, skip);
+    if (*skip) return LOB_OK;
+    /* of an output that is there, it tells more that another scan of this batch has made it */
+    if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
+    if (st != LOB_OK) return st;
+    LOB_TRY(give_tables_files(scan));
+    LOB_TRY(claim_outputs(scan));
+    if (lob_batch_files_of(&scan->row.inputs, &scan->job, false) != LOB_OK)
+        return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    return LOB_OK;
+}
+
+/*
+ * May outputs that are there be replaced? With --force; where an earlier run of this batch had
+ * begun with the scan, or has left them as they are; and where this is another attempt.
+ */
+static bool may_replace(const lob_scan *scan, const lob_batch_row *before)
+{
+    if (scan->batch->session->force || scan->retried) return true;
+    if (!before) return false;
+    return before->state == LOB_SCAN_STARTED ||
+           (before->state == LOB_SCAN_DONE && lob_batch_outputs_hold(before));
+}
+
+static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool force)
+{
+    int count = 0;
+    bool skip = false;
+    scan->words = make_words(scan, report, force, &count);
+    if (!scan->words || !scan->row.scan || !scan->row.report || !lob_make_folders(report))
+        return give_up(scan, LOB_ECREATE, "the folder of reports cannot be made");
+    make_output_folders(scan);
+    scan->part.scan = scan->plan->name;
+    scan->part.verbose = scan->batch->session->verbose;
+    scan->part.pool = &scan->batch->pool;
+    scan->part.ended = on_end;
+    scan->part.user = scan;
+    scan->command = lob_command_run;
+    scan->command.part = &scan->part;
+    if (!lob_run_begin(&scan->session, &scan->options, &scan->command, count, scan->words)) {
+        give_up(scan, LOB_EARG, scan->session.error.text);
+        scan->row.exit_code = scan->session.exit_code;
+        return LOB_TURN_OVER;
+    }
+    const lob_status st = prepare(scan, &skip);
+    if (st == LOB_OK && !skip) return LOB_TURN_RUN;
+    if (skip) {
+        scan->row.state = LOB_SCAN_SKIPPED;
+        scan->row.exit_code = 0;
+        free(scan->row.message);
+        scan->row.message = strdup(scan->session.error.text);
+    }
+    lob_session_end(&scan->session, st);
+    return LOB_TURN_OVER;
+}
+
+lob_scan_turn lob_scan_begin(lob_scan *scan)
+{
+    lob_batch *const batch = scan->batch;
+    char *const report = lob_batch_file_of(batch->folder, "reports", scan->plan->name, ".json");
+    begin_row(scan, report ? report + strlen(batch->folder) + 1 : "");
+    if (!report || !lob_batch_key(scan->row.key, &batch->plan.recipe,
+                                  (const char *const *)scan->plan->values)) {
+        free(report);
+        return give_up(scan, LOB_ENOMEM, "out of memory");
+    }
+    const lob_batch_row *const before =
+        batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+    lob_scan_turn turn = LOB_TURN_KEEP;
+    if (!before || scan->retried || !lob_batch_row_holds(before, scan->row.key))
+        turn = begin_session(scan, report, may_replace(scan, before));
+    else
+        for (int i = 0; i < before->outputs.count; i++)
+            claim(&batch->claims, before->outputs.file[i].path, scan->plan->name, NULL);
+    free(report);
+    return turn;
+}
+
+/* ---- running ---- */
+
+void lob_scan_run(lob_scan *scan)
+{
+    lob_session *const s = &scan->session;
+    lob_status st = lob_recipe_job_check_files(&scan->job);
+    if (st == LOB_OK && !scan->retried)
+        st = lob_batch_log_add(&scan->batch->log, &scan->row, &s->error);
+    if (st == LOB_OK) st = lob_recipe_job_run(&scan->job);
+    lob_session_end(s, st);
+}
+
+void lob_scan_free(lob_scan *scan)
+{
+    lob_recipe_job_free(&scan->job);
+    free(scan->words);
+    lob_batch_row_free(&scan->row);
+}

@@ -1,0 +1,77 @@
+/* One scan of a batch: what `lobule run` would do with its values, and the row that comes of it. */
+#ifndef LOB_BATCH_SCAN_H
+#define LOB_BATCH_SCAN_H
+
+#include "tools/batch/batch_log.h"
+#include "tools/batch/batch_plan.h"
+#include "tools/cmd_run.h"
+#include "tools/recipe/recipe_job.h"
+#include "tools/session/session_part.h"
+
+/* Paths that scans of a batch have claimed for their outputs. */
+typedef struct {
+    struct lob_claim {
+        char *path;
+        const char *scan;
+    } * at;
+    size_t count, room; /* room is 0 or a power of 2 */
+} lob_claims;
+
+void lob_claims_free(lob_claims *claims);
+
+/* What all scans of a batch share. */
+typedef struct {
+    lob_session *session; /* of lobule batch; its common options hold for all scans */
+    lob_batch_plan plan;
+    const char *folder; /* of --log */
+    bool resume;
+    lob_pool pool;
+    lob_batch_log log;
+    const lob_batch_row **before; /* of each scan, what log.before has; NULL: nothing */
+    lob_claims claims;
+} lob_batch;
+
+typedef enum {
+    LOB_TURN_RUN,  /* lob_scan_run is to be called */
+    LOB_TURN_KEEP, /* it was done before, and nothing has changed */
+    LOB_TURN_OVER, /* its row says why it is not run */
+} lob_scan_turn;
+
+/* A scan at work. */
+typedef struct {
+    lob_batch *batch;
+    const lob_plan_scan *plan;
+    lob_part part;     /* threads and memory are set by the caller */
+    lob_batch_row row; /* what there is to say so far */
+    lob_status status; /* of the run */
+    bool retried;      /* another attempt, with more memory */
+
+    char **words; /* arguments of lobule run */
+    lob_command command;
+    lob_run_options options;
+    lob_session session;
+    lob_recipe_job job;
+    double start_s;
+} lob_scan;
+
+/*
+ * Begin a scan: fill in its values, check options and names of outputs. Scans of a batch come here
+ * one after another, in their order, so that of two that write one file the first gets it.
+ *
+ *   scan  in/out  batch, plan, part.threads, part.max_memory and retried are set, the rest is zero;
+ *                 to be freed by lob_scan_free whatever is returned
+ */
+lob_scan_turn lob_scan_begin(lob_scan *scan);
+
+/* Check its files and do the work; the row is complete afterwards. Scans may run side by side. */
+void lob_scan_run(lob_scan *scan);
+
+void lob_scan_free(lob_scan *scan);
+
+/* Has a scan that was done before, by this row, nothing new: the same key, inputs and outputs? */
+bool lob_batch_row_holds(const lob_batch_row *row, const char *key);
+
+/* Are the outputs of a row, those that are still there, as it has left them? */
+bool lob_batch_outputs_hold(const lob_batch_row *row);
+
+#endif

@@ -1,0 +1,98 @@
+/* What there is to say about a batch in the end. */
+#include "tools/batch/batch_table.h"
+#include "tools/session/report.h"
+#include "volumes/bytes.h"
+#include "volumes/version.h"
+
+void lob_batch_summary_finish(lob_batch_summary *summary, double wall_s)
+{
+    const double all = wall_s * summary->jobs;
+    summary->wall_s = wall_s;
+    summary->scans_per_hour =
+        wall_s > 0 ? (double)summary->state[LOB_SCAN_DONE] / wall_s * 3600 : 0;
+    summary->peak_memory_bytes = (int64_t)lob_peak_memory_bytes();
+    summary->bottleneck = LOB_STAGE_READ;
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) {
+        const bool is_work = i != LOB_STAGE_WAIT && i != LOB_STAGE_OTHER;
+        summary->busy[i] = all > 0 ? summary->stage_s[i] / all : 0;
+        if (is_work && summary->stage_s[i] > summary->stage_s[summary->bottleneck])
+            summary->bottleneck = (lob_batch_stage)i;
+    }
+}
+
+char *lob_batch_summary_json(const lob_batch_summary *summary)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {
+        {"scans",             (double)summary->scans            },
+        {"resumed",           (double)summary->resumed          },
+        {"left",              (double)summary->left             },
+        {"jobs",              summary->jobs                     },
+        {"threads",           summary->threads                  },
+        {"devices",           summary->devices                  },
+        {"wall_s",            summary->wall_s                   },
+        {"scans_per_hour",    summary->scans_per_hour           },
+        {"peak_memory_bytes", (double)summary->peak_memory_bytes},
+        {"max_memory",        (double)summary->max_memory       },
+    };
+    cJSON *const json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "tool", "lobule");
+    cJSON_AddStringToObject(json, "version", LOB_VERSION);
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        cJSON_AddNumberToObject(json, rows[i].name, rows[i].value);
+    cJSON *const states = cJSON_AddObjectToObject(json, "states");
+    for (int i = 0; i < LOB_SCAN_STATES; i++)
+        cJSON_AddNumberToObject(states, lob_scan_state_text((lob_scan_state)i),
+                                (double)summary->state[i]);
+    cJSON *const seconds = cJSON_AddObjectToObject(json, "stage_s");
+    cJSON *const busy = cJSON_AddObjectToObject(json, "busy");
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) {
+        const char *const name = lob_batch_stage_text((lob_batch_stage)i);
+        cJSON_AddNumberToObject(seconds, name, summary->stage_s[i]);
+        cJSON_AddNumberToObject(busy, name, summary->busy[i]);
+    }
+    cJSON_AddStringToObject(json, "bottleneck", lob_batch_stage_text(summary->bottleneck));
+    char *const text = lob_json_print(json);
+    cJSON_Delete(json);
+    return text;
+}
+
+/* Parts of a percent of one stage would be noise. */
+static void print_stages(const lob_batch_summary *summary, FILE *to)
+{
+    const char *gap = "lobule batch: busy:";
+    for (int i = 0; i < LOB_BATCH_STAGES; i++)
+        if (summary->busy[i] >= 0.005) {
+            fprintf(to, "%s %s %.0f %%", gap, lob_batch_stage_text((lob_batch_stage)i),
+                    summary->busy[i] * 100);
+            gap = ",";
+        }
+    if (gap[0] == ',')
+        fprintf(to, "; the bottleneck is %s\n", lob_batch_stage_text(summary->bottleneck));
+}
+
+void lob_batch_summary_print(const lob_batch_summary *summary, FILE *to)
+{
+    char peak[LOB_BYTES_TEXT];
+    const struct {
+        int64_t count;
+        const char *what;
+    } rows[] = {
+        {summary->state[LOB_SCAN_DONE],      "done"       },
+        {summary->resumed,                   "done before"},
+        {summary->state[LOB_SCAN_SKIPPED],   "skipped"    },
+        {summary->state[LOB_SCAN_FAILED],    "failed"     },
+        {summary->state[LOB_SCAN_CANCELLED], "cancelled"  },
+        {summary->left,                      "not begun"  },
+    };
+    lob_bytes_text(peak, summary->peak_memory_bytes);
+    fprintf(to, "lobule batch: %lld scans", (long long)summary->scans);
+    for (size_t i = 0; i < LOB_COUNT(rows); i++)
+        if (rows[i].count > 0)
+            fprintf(to, "%s %lld %s", i == 0 ? ":" : ",", (long long)rows[i].count, rows[i].what);
+    fprintf(to, "; %.1f s, %.0f an hour, at most %s of memory\n", summary->wall_s,
+            summary->scans_per_hour, peak);
+    if (summary->state[LOB_SCAN_DONE] > 0) print_stages(summary, to);
+}

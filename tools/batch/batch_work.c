@@ -1,0 +1,285 @@
+/* Threads that do the scans of a batch, and who may begin when. */
+#include "tools/batch/batch_work.h"
+
+#include "tools/batch/batch_progress.h"
+#include "tools/session/session.h"
+#include "volumes/clock.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The parts of memory and cores are counted in units, one for each of the jobs. */
+typedef struct {
+    lob_batch *batch;
+    const lob_work_plan *plan;
+    pthread_mutex_t lock; /* of all that follows, and of beginning a scan */
+    pthread_cond_t changed;
+    int64_t next;   /* scan that begins next */
+    int free_units; /* that no scan has */
+    int wanting;    /* threads that wait for more than one: nobody else begins */
+    int64_t large;  /* scans with as many bytes begin with large_units */
+    int large_units;
+    int running; /* threads that have not ended */
+    bool over;   /* no scan begins any more */
+    lob_progress progress;
+    lob_batch_summary *summary;
+    int64_t worst_at[2]; /* the first scan that failed: with another code than 75, with it */
+    lob_status worst[2];
+    bool differ;
+    lob_status status; /* of the status table */
+    lob_error error;
+} work;
+
+/* ---- who may begin ---- */
+
+/* Wait for so many units, which is at most all of them; false: nothing begins any more. */
+static bool take_units(work *w, int units)
+{
+    w->wanting++;
+    while (w->free_units < units && !w->over) pthread_cond_wait(&w->changed, &w->lock);
+    w->wanting--;
+    if (w->over) return false;
+    w->free_units -= units;
+    pthread_cond_broadcast(&w->changed); /* those that wait for nobody to be wanting */
+    return true;
+}
+
+static void give_units(work *w, int units)
+{
+    pthread_mutex_lock(&w->lock);
+    w->free_units += units;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* The next scan of this process, or NULL. */
+static const lob_plan_scan *next_scan(work *w)
+{
+    const lob_batch_plan *const plan = &w->batch->plan;
+    while (w->wanting > 0 && !w->over) pthread_cond_wait(&w->changed, &w->lock);
+    while (w->next < plan->count && plan->scans[w->next].elsewhere) w->next++;
+    return w->over || w->next >= plan->count ? NULL : &plan->scans[w->next++];
+}
+
+/* Memory and threads of a scan that has so many units. */
+static void set_part(const work *w, lob_part *part, int units)
+{
+    const lob_work_plan *const plan = w->plan;
+    const int64_t left = w->batch->plan.count - w->next + w->running;
+    const int sharers = left < plan->jobs ? (int)left : plan->jobs;
+    const int threads = plan->threads * units / (sharers < 1 ? 1 : sharers);
+    part->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
+    part->max_memory = plan->memory / plan->jobs * units;
+}
+
+/* ---- a scan ---- */
+
+static void note_failure(work *w, const lob_scan *scan)
+{
+    const int64_t at = scan->plan - w->batch->plan.scans;
+    const int again = scan->row.exit_code == lob_status_exit_code(LOB_ENOMEM);
+    if (w->worst_at[again] >= 0 && w->worst_at[again] < at) return;
+    w->worst_at[again] = at;
+    w->worst[again] = scan->status == LOB_OK ? LOB_EINTERNAL : scan->status;
+}
+
+/* Add a scan that has ended to the table and to what there is to say; the lock is held. */
+static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
+{
+    lob_batch_summary *const sum = w->summary;
+    const lob_batch_row *const row = &scan->row;
+    lob_progress_count(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
+    if (turn == LOB_TURN_KEEP) {
+        sum->resumed++;
+        return;
+    }
+    sum->state[row->state]++;
+    for (int i = 0; i < LOB_BATCH_STAGES; i++) sum->stage_s[i] += row->stage_s[i];
+    w->differ = w->differ || scan->status == LOB_EDIFFER;
+    if (row->state != LOB_SCAN_FAILED) return;
+    note_failure(w, scan);
+    lob_progress_failed(&w->progress, row->scan, row->message);
+    w->over = w->over || w->plan->fail_fast;
+}
+
+static void end_scan(work *w, lob_scan *scan, lob_scan_turn turn)
+{
+    lob_error error = {.text = ""};
+    lob_status st = LOB_OK;
+    if (turn != LOB_TURN_KEEP) st = lob_batch_log_add(&w->batch->log, &scan->row, &error);
+    pthread_mutex_lock(&w->lock);
+    count_scan(w, scan, turn);
+    if (st != LOB_OK && w->status == LOB_OK) {
+        w->status = st;
+        w->error = error;
+        w->over = true;
+    }
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void begin_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, bool retried)
+{
+    *scan = (lob_scan){.batch = w->batch, .plan = plan, .retried = retried};
+}
+
+/* Again with more memory, as long as there is any to be had; the row is that of the last attempt.
+ */
+static int try_larger(work *w, lob_scan *scan, int units)
+{
+    const lob_plan_scan *const plan = scan->plan;
+    while (scan->status == LOB_ENOMEM && units < w->plan->jobs && w->plan->memory > 0) {
+        const double start_s = lob_clock_s();
+        const int wanted = 2 * units < w->plan->jobs ? 2 * units : w->plan->jobs;
+        give_units(w, units);
+        pthread_mutex_lock(&w->lock);
+        if (w->large == 0 || plan->bytes < w->large) {
+            w->large = plan->bytes;
+            w->large_units = wanted;
+        }
+        if (!take_units(w, wanted)) {
+            pthread_mutex_unlock(&w->lock);
+            return 0;
+        }
+        units = wanted;
+        lob_scan_free(scan);
+        begin_scan(w, scan, plan, true);
+        set_part(w, &scan->part, units);
+        const lob_scan_turn turn = lob_scan_begin(scan);
+        pthread_mutex_unlock(&w->lock);
+        scan->row.stage_s[LOB_STAGE_WAIT] += lob_clock_s() - start_s;
+        if (turn == LOB_TURN_RUN) lob_scan_run(scan);
+    }
+    return units;
+}
+
+static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+{
+    begin_scan(w, scan, plan, false);
+    set_part(w, &scan->part, units);
+    const lob_scan_turn turn = lob_scan_begin(scan);
+    pthread_mutex_unlock(&w->lock);
+    scan->row.stage_s[LOB_STAGE_WAIT] += waited_s;
+    if (turn == LOB_TURN_RUN) {
+        lob_scan_run(scan);
+        units = try_larger(w, scan, units);
+    }
+    if (units > 0) give_units(w, units);
+    end_scan(w, scan, turn);
+    lob_scan_free(scan);
+}
+
+static void *do_scans(void *user)
+{
+    work *const w = user;
+    lob_scan *const scan = malloc(sizeof *scan);
+    while (scan) {
+        pthread_mutex_lock(&w->lock);
+        const double start_s = lob_clock_s();
+        const lob_plan_scan *const plan = next_scan(w);
+        const int units = plan && w->large > 0 && plan->bytes >= w->large ? w->large_units : 1;
+        if (!plan || !take_units(w, units)) break;
+        do_scan(w, scan, plan, units, lob_clock_s() - start_s);
+    }
+    if (!scan) pthread_mutex_lock(&w->lock);
+    w->running--;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    free(scan);
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* Show progress, and look for signals, until all threads have ended. */
+static void watch(work *w)
+{
+    pthread_mutex_lock(&w->lock);
+    while (w->running > 0) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000;
+        if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+        pthread_cond_timedwait(&w->changed, &w->lock, &until);
+        if (lob_session_cancelled(w->batch->session) != LOB_OK && !w->over) {
+            w->over = true;
+            pthread_cond_broadcast(&w->changed);
+        }
+        lob_progress_show(&w->progress, false);
+    }
+    pthread_mutex_unlock(&w->lock);
+}
+
+static int64_t scans_here(const lob_batch_plan *plan, int64_t *bytes)
+{
+    int64_t scans = 0;
+    *bytes = 0;
+    for (int64_t i = 0; i < plan->count; i++) {
+        scans += !plan->scans[i].elsewhere;
+        *bytes += plan->scans[i].elsewhere ? 0 : plan->scans[i].bytes;
+    }
+    return scans;
+}
+
+static int start_threads(work *w, pthread_t *threads)
+{
+    int started = 0;
+    pthread_mutex_lock(&w->lock);
+    while (started < w->plan->jobs && pthread_create(&threads[started], NULL, do_scans, w) == 0)
+        started++;
+    w->running = started;
+    pthread_mutex_unlock(&w->lock);
+    return started;
+}
+
+static void finish_summary(work *w, double wall_s)
+{
+    lob_batch_summary *const sum = w->summary;
+    int64_t ended = sum->resumed;
+    for (int i = 0; i < LOB_SCAN_STATES; i++) ended += sum->state[i];
+    sum->left = sum->scans - ended;
+    sum->jobs = w->plan->jobs;
+    sum->threads = w->plan->threads;
+    sum->devices = w->batch->pool.count;
+    sum->max_memory = w->batch->session->max_memory;
+    lob_batch_summary_finish(sum, wall_s);
+}
+
+lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_summary *summary,
+                        lob_status *worst, lob_error *error)
+{
+    int64_t bytes;
+    const double start_s = lob_clock_s();
+    *summary = (lob_batch_summary){.scans = scans_here(&batch->plan, &bytes)};
+    work w = {
+        .batch = batch,
+        .plan = plan,
+        .free_units = plan->jobs,
+        .summary = summary,
+        .worst_at = {-1, -1}
+    };
+    pthread_t *const threads = calloc((size_t)plan->jobs, sizeof *threads);
+    if (!threads) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_cond_init(&w.changed, NULL);
+    lob_progress_begin(&w.progress, summary->scans, bytes, batch->session->quiet);
+    const int started = start_threads(&w, threads);
+    if (started == 0) w.status = lob_fail(&w.error, LOB_ENOMEM, "no thread can be started");
+    watch(&w);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+    lob_progress_show(&w.progress, true);
+    finish_summary(&w, lob_clock_s() - start_s);
+    *worst = w.differ ? LOB_EDIFFER : LOB_OK;
+    for (int again = 1; again >= 0; again--)
+        if (w.worst_at[again] >= 0) *worst = w.worst[again];
+    pthread_cond_destroy(&w.changed);
+    pthread_mutex_destroy(&w.lock);
+    free(threads);
+    if (w.status != LOB_OK) {
+        *error = w.error;
+        return w.status;
+    }
+    return lob_session_cancelled(batch->session);
+}

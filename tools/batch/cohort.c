@@ -1,0 +1,319 @@
+/* Volumes of a batch's structures, and what is far from them. */
+#include "tools/batch/cohort.h"
+
+#include "io/file.h"
+#include "tools/batch/batch_text.h"
+#include "tools/repeat/past_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Robust standard deviations, of logarithms, are taken for at least these. */
+static const double volume_floor = 0.02, doubt_floor = 0.1;
+
+/* ---- spread ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of sorted values. */
+static double middle(const double *values, int64_t n)
+{
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+lob_spread lob_spread_of(double *values, int64_t count, double floor)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (isfinite(values[i]) && values[i] > 0) values[n++] = log(values[i]);
+    if (n == 0) return (lob_spread){.median = NAN, .spread = floor};
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    const double median = middle(values, n);
+    for (int64_t i = 0; i < n; i++) values[i] = fabs(values[i] - median);
+    qsort(values, (size_t)n, sizeof *values, by_value);
+    return (lob_spread){exp(median), fmax(1.4826 * middle(values, n), floor), n};
+}
+
+double lob_spread_distance(const lob_spread *spread, double value)
+{
+    if (spread->count < LOB_COHORT_LEAST || !isfinite(value) || !(value > 0)) return 0;
+    return (log(value) - log(spread->median)) / spread->spread;
+}
+
+/* The spread of values, which stay; NaN without memory. */
+static bool spread_of_copy(lob_spread *out, const double *values, int64_t n, double floor)
+{
+    double *const copy = malloc((size_t)(n + 1) * sizeof *copy);
+    if (!copy) return false;
+    memcpy(copy, values, (size_t)n * sizeof *copy);
+    *out = lob_spread_of(copy, n, floor);
+    free(copy);
+    return true;
+}
+
+/* ---- regions ---- */
+
+/* Where the columns that are of use lie; -1: there is none. */
+enum { SCAN, TABLE, LABEL, NAME, ML, UM3, VOXELS, USEFUL };
+static const char *const useful[USEFUL] = {"scan",      "table",      "label", "name",
+                                           "volume_ml", "volume_um3", "voxels"};
+enum { MAX_COLUMNS = 512 };
+
+typedef struct {
+    lob_cohort *out;
+    const lob_batch_table *table;
+    const char *name;
+    lob_error *error;
+    int column[USEFUL];
+    int64_t row;   /* in the status table, of the last line */
+    int structure; /* of the last line */
+} parser;
+
+static lob_status no_memory(const parser *p)
+{
+    return lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->name);
+}
+
+static double *new_values(int64_t rows)
+{
+    double *const values = malloc((size_t)(rows + 1) * sizeof *values);
+    for (int64_t i = 0; values && i < rows; i++) values[i] = NAN;
+    return values;
+}
+
+/* The row of a scan: lines follow each other as rows do. -1: there is none. */
+static int64_t find_row(parser *p, const char *scan)
+{
+    for (int64_t i = 0; i < p->table->count; i++) {
+        const int64_t row = (p->row + i) % p->table->count;
+        if (strcmp(p->table->rows[row].scan, scan) != 0) continue;
+        p->row = row;
+        return row;
+    }
+    return -1;
+}
+
+/* The structure of a line, which is mostly the one after that of the line before; NULL: there is no
+ * room for it, or (*st) no memory. */
+static lob_structure *find_structure(parser *p, char *const cells[USEFUL], lob_status *st)
+{
+    lob_cohort *const out = p->out;
+    for (int i = 1; i <= out->count; i++) {
+        const int at = (p->structure + i) % out->count;
+        lob_structure *const s = &out->structures[at];
+        if (strcmp(s->label, cells[LABEL]) != 0 || strcmp(s->table, cells[TABLE]) != 0) continue;
+        p->structure = at;
+        return s;
+    }
+    if (out->count == LOB_COHORT_STRUCTURES) {
+        out->has_more = true;
+        return NULL;
+    }
+    const bool is_named = cells[NAME] && strcmp(cells[NAME], "n/a") != 0;
+    lob_structure *const s = &out->structures[out->count];
+    *s = (lob_structure){.table = strdup(cells[TABLE]),
+                         .label = strdup(cells[LABEL]),
+                         .name = strdup(is_named ? cells[NAME] : ""),
+                         .value = new_values(out->rows)};
+    p->structure = out->count++;
+    if (!s->table || !s->label || !s->name || !s->value) *st = no_memory(p);
+    return *st == LOB_OK ? s : NULL;
+}
+
+/* Add a line's volume to that of its label: several lines may share one. */
+static lob_status take_line(parser *p, char *line)
+{
+    static const char *const units[] = {[ML] = "ml", [UM3] = "um3", [VOXELS] = "voxels"};
+    char *all[MAX_COLUMNS], *cells[USEFUL] = {NULL};
+    const int n = lob_cells_split(all, MAX_COLUMNS, line);
+    lob_status st = LOB_OK;
+    for (int i = 0; i < USEFUL; i++) {
+        if (p->column[i] >= 0 && p->column[i] < n) cells[i] = all[p->column[i]];
+        if (cells[i]) lob_cell_decode(cells[i]);
+    }
+    if (!cells[SCAN] || !cells[TABLE] || !cells[LABEL])
+        return lob_fail(p->error, LOB_EDATA,
+                        "%s: a line is damaged; run the batch again with "
+                        "--resume, which makes it anew",
+                        p->name);
+    const int64_t row = find_row(p, cells[SCAN]);
+    lob_structure *const s = row >= 0 ? find_structure(p, cells, &st) : NULL;
+    for (int i = ML; s && i < USEFUL; i++) {
+        char *end;
+        const double value = cells[i] ? strtod(cells[i], &end) : NAN;
+        if (!cells[i] || end == cells[i] || *end || !isfinite(value)) continue;
+        if (s->unit && strcmp(s->unit, units[i]) != 0) continue;
+        s->unit = units[i];
+        s->value[row] = (isnan(s->value[row]) ? 0 : s->value[row]) + value;
+        break;
+    }
+    return st;
+}
+
+static lob_status take_header(parser *p, char *line)
+{
+    char *names[MAX_COLUMNS];
+    const int split = lob_cells_split(names, MAX_COLUMNS, line);
+    const int n = split < MAX_COLUMNS ? split : MAX_COLUMNS;
+    for (int i = 0; i < USEFUL; i++) {
+        p->column[i] = -1;
+        for (int c = n - 1; c >= 0; c--)
+            if (strcmp(names[c], useful[i]) == 0) p->column[i] = c;
+    }
+    if (p->column[SCAN] >= 0 && p->column[TABLE] >= 0 && p->column[LABEL] >= 0) return LOB_OK;
+    return lob_fail(p->error, LOB_EDATA,
+                    "%s: has no columns scan, table and label, so it is no table of regions of a "
+                    "batch",
+                    p->name);
+}
+
+static lob_status take_text(parser *p, char *text)
+{
+    lob_status st = LOB_OK;
+    bool is_first = true;
+    for (char *end; st == LOB_OK && (end = lob_line_end_of(text)); text = end + 1) {
+        *end = '\0';
+        st = is_first ? take_header(p, text) : take_line(p, text);
+        is_first = false;
+    }
+    return st;
+}
+
+lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, char *text,
+                            const char *name, lob_error *error)
+{
+    parser p = {.out = out, .table = table, .name = name, .error = error, .structure = -1};
+    *out = (lob_cohort){.rows = table->count,
+                        .structures = calloc(LOB_COHORT_STRUCTURES, sizeof(lob_structure)),
+                        .doubt = new_values(table->count)};
+    lob_status st = out->structures && out->doubt ? LOB_OK : no_memory(&p);
+    for (int64_t i = 0; i < table->count; i++) out->done += table->rows[i].state == LOB_SCAN_DONE;
+    if (st == LOB_OK && text) st = take_text(&p, text);
+    for (int i = 0; i < out->count && st == LOB_OK; i++) {
+        lob_structure *const s = &out->structures[i];
+        if (!s->unit) s->unit = "voxels";
+        if (!spread_of_copy(&s->spread, s->value, out->rows, volume_floor)) st = no_memory(&p);
+        s->is_common = 2 * s->spread.count >= out->done;
+    }
+    out->doubt_spread = (lob_spread){.median = NAN, .spread = doubt_floor};
+    if (st != LOB_OK) lob_cohort_free(out);
+    return st;
+}
+
+void lob_cohort_free(lob_cohort *cohort)
+{
+    for (int i = 0; i < cohort->count; i++) {
+        free(cohort->structures[i].table);
+        free(cohort->structures[i].label);
+        free(cohort->structures[i].name);
+        free(cohort->structures[i].value);
+    }
+    free(cohort->structures);
+    free(cohort->doubt);
+    *cohort = (lob_cohort){.rows = 0};
+}
+
+/* ---- reports ---- */
+
+/* Voxels that a command could as well have labelled otherwise; NaN: it does not say. */
+static double doubtful_voxels(const cJSON *report)
+{
+    static const char *const names[] = {"uncertain_voxels", "tie_voxels"};
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report, "results");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const cJSON *const voxels = cJSON_GetObjectItemCaseSensitive(results, names[i]);
+        if (cJSON_IsNumber(voxels)) return voxels->valuedouble;
+    }
+    return NAN;
+}
+
+/* Of a report and the lines of its recipe, the last that says it. */
+static double doubt_of(const lob_past_report *report)
+{
+    const cJSON *const results = cJSON_GetObjectItemCaseSensitive(report->json, "results"), *line;
+    double voxels = doubtful_voxels(report->json);
+    cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(results, "lines"))
+    {
+        const double here = doubtful_voxels(line);
+        if (!isnan(here)) voxels = here;
+    }
+    return voxels;
+}
+
+static lob_status read_doubt(lob_cohort *out, const char *folder, const lob_batch_table *table,
+                             lob_error *error)
+{
+    for (int64_t i = 0; i < table->count; i++) {
+        const lob_batch_row *const row = &table->rows[i];
+        lob_past_report report;
+        if (row->state != LOB_SCAN_DONE || !row->report[0] || row->voxels < 1) continue;
+        char *const path =
+            row->report[0] == '/' ? strdup(row->report) : lob_path_in(folder, row->report);
+        const lob_status st = path ? lob_past_report_read(&report, path, NULL) : LOB_ENOMEM;
+        free(path);
+        if (st == LOB_ENOMEM) return lob_fail(error, st, "%s: out of memory", folder);
+        if (st != LOB_OK) continue;
+        out->doubt[i] = doubt_of(&report) / (double)row->voxels;
+        lob_past_report_free(&report);
+    }
+    return spread_of_copy(&out->doubt_spread, out->doubt, out->rows, doubt_floor)
+               ? LOB_OK
+               : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+}
+
+/* The text of FOLDER/regions.tsv for free(); NULL, with LOB_OK, where there is none. */
+static lob_status read_regions(char **text, const char *path, lob_error *error)
+{
+    lob_input file;
+    lob_error ignored;
+    *text = NULL;
+    const lob_status st = lob_input_open(&file, path, &ignored);
+    if (st == LOB_ENOINPUT) return LOB_OK;
+    if (st != LOB_OK) return lob_fail(error, st, "%s", ignored.text);
+    *text = strndup((const char *)file.bytes, file.size);
+    lob_input_close(&file);
+    return *text ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
+}
+
+lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
+                           lob_error *error)
+{
+    char *const path = lob_path_in(folder, LOB_BATCH_REGIONS_FILE), *text = NULL;
+    *out = (lob_cohort){.rows = 0};
+    lob_status st = path ? read_regions(&text, path, error)
+                         : lob_fail(error, LOB_ENOMEM, "%s: out of memory", folder);
+    if (st == LOB_OK) st = lob_cohort_parse(out, table, text, path, error);
+    if (st == LOB_OK) {
+        st = read_doubt(out, folder, table, error);
+        if (st != LOB_OK) lob_cohort_free(out);
+    }
+    free(text);
+    free(path);
+    return st;
+}
+
+/* ---- what is far ---- */
+
+bool lob_cohort_is_far(const lob_structure *structure, int64_t row)
+{
+    return structure->is_common &&
+           fabs(lob_spread_distance(&structure->spread, structure->value[row])) > LOB_COHORT_FAR;
+}
+
+bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
+                           const lob_batch_row *row, int64_t number)
+{
+    const bool has = isfinite(structure->value[number]) && structure->value[number] > 0;
+    return row->state == LOB_SCAN_DONE && !has && cohort->done > LOB_COHORT_LEAST &&
+           5 * structure->spread.count >= 4 * (cohort->done - 1);
+}
+
+bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row)
+{
+    return lob_spread_distance(&cohort->doubt_spread, cohort->doubt[row]) > LOB_COHORT_FAR;
+}

@@ -1,0 +1,87 @@
+/*
+ * What the scans of a batch have in common: the volume of each labelled structure, how doubtful
+ * labels are, and which scans lie far from the others.
+ *
+ * Far is what lies more than LOB_COHORT_FAR robust standard deviations from the median (Iglewicz
+ * and Hoaglin, "How to detect and handle outliers", 1993): 1.4826 times the median of the absolute
+ * deviations from the median. Volumes and shares spread by factors, so that all this is said of
+ * their logarithms. With fewer scans than LOB_COHORT_LEAST nothing is far.
+ */
+#ifndef LOB_COHORT_H
+#define LOB_COHORT_H
+
+#include "tools/batch/batch_table.h"
+
+#define LOB_COHORT_FAR 3.5
+
+enum { LOB_COHORT_LEAST = 5, LOB_COHORT_STRUCTURES = 256 };
+
+/* Median and robust standard deviation of logarithms. */
+typedef struct {
+    double median; /* of the values themselves; NaN without any */
+    double spread; /* at least a floor that its user gives */
+    int64_t count; /* of values */
+} lob_spread;
+
+/*
+ *   values  in/out  sorted; those that are not above 0, or not finite, count in nothing
+ *   floor   in      > 0: scans that are as good as equal do not make others far
+ */
+lob_spread lob_spread_of(double *values, int64_t count, double floor);
+
+/* How many robust standard deviations a value lies above the median, below 0 under it; 0 where
+ * there are too few values to say, or it is not above 0. */
+double lob_spread_distance(const lob_spread *spread, double value);
+
+/* A label of the region tables. */
+typedef struct {
+    char *table, *label, *name; /* the role of the table; the name may be "" */
+    const char *unit;           /* "ml", "um3" or "voxels" */
+    double *value;              /* by row of the status table; NaN: the scan does not have it */
+    lob_spread spread;
+    bool is_common; /* at least half of the scans that are done have it */
+} lob_structure;
+
+typedef struct {
+    int64_t rows; /* of the status table */
+    int64_t done; /* of them */
+    lob_structure *structures;
+    int count;     /* at most LOB_COHORT_STRUCTURES; */
+    bool has_more; /* there are others */
+    double *doubt; /* by row: tied or uncertain voxels, a share of the scan's; NaN: not known */
+    lob_spread doubt_spread;
+} lob_cohort;
+
+/*
+ * Read FOLDER's region table and the reports of the scans that are done.
+ *
+ *   out  out  overwritten, so it must hold nothing; empty on failure
+ *
+ * Returns LOB_OK, also where there is no region table or a report cannot be read; LOB_EDATA (it is
+ * no table), LOB_EIO or LOB_ENOMEM.
+ */
+lob_status lob_cohort_make(lob_cohort *out, const char *folder, const lob_batch_table *table,
+                           lob_error *error);
+
+/*
+ * lob_cohort_make from the text of a region table, without reports.
+ *
+ *   text  in/out  ends with a NUL; changed; NULL: there is none
+ *   name  in      of its file, for messages
+ */
+lob_status lob_cohort_parse(lob_cohort *out, const lob_batch_table *table, char *text,
+                            const char *name, lob_error *error);
+
+void lob_cohort_free(lob_cohort *cohort);
+
+/* Is the structure's volume in this row far from the others? */
+bool lob_cohort_is_far(const lob_structure *structure, int64_t row);
+
+/* Has a scan that is done no such label, where at least four fifths of the others have it? */
+bool lob_cohort_is_missing(const lob_cohort *cohort, const lob_structure *structure,
+                           const lob_batch_row *row, int64_t number);
+
+/* Is more in doubt than in the other scans? */
+bool lob_cohort_is_doubtful(const lob_cohort *cohort, int64_t row);
+
+#endif

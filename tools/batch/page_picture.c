@@ -1,0 +1,109 @@
+/* Reading, drawing and encoding the pictures of a page. */
+#include "tools/batch/page_picture.h"
+
+#include "io/io.h"
+#include "io/png.h"
+#include "tools/picture/preview_picture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 288, SHADES = 16, STEP = 256 / SHADES };
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static char *base64_of(const unsigned char *bytes, size_t n)
+{
+    char *const text = malloc(4 * ((n + 2) / 3) + 1), *to = text;
+    for (size_t i = 0; text && i < n; i += 3) {
+        const unsigned b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
+        const unsigned word = (unsigned)bytes[i] << 16 | b << 8 | c;
+        *to++ = digits[word >> 18];
+        *to++ = digits[word >> 12 & 63];
+        *to++ = i + 1 < n ? digits[word >> 6 & 63] : '=';
+        *to++ = i + 2 < n ? digits[word & 63] : '=';
+    }
+    if (text) *to = '\0';
+    return text;
+}
+
+/* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
+static void drop_shades(lob_canvas *canvas)
+{
+    const size_t n = 3 * (size_t)canvas->width * (size_t)canvas->height;
+    for (size_t i = 0; i < n; i++) {
+        const int shade = (canvas->rgb[i] + STEP / 2) / STEP * STEP;
+        canvas->rgb[i] = (unsigned char)(shade < 255 ? shade : 255);
+    }
+}
+
+static lob_status read_both(lob_preview_content *c, const lob_page_scan *scan, int64_t max_memory)
+{
+    lob_read_options options = lob_read_defaults();
+    options.frame = 0;
+    options.max_memory = max_memory / 2;
+    lob_status st = lob_read(&c->image, scan->image, &options, NULL, NULL);
+    if (st == LOB_OK) st = lob_read(&c->labels, scan->labels, &options, NULL, NULL);
+    return st == LOB_OK ? lob_same_grid(&c->labels, "", &c->image, "", NULL) : st;
+}
+
+static char *picture(const lob_page_scan *scan, int64_t max_memory)
+{
+    lob_preview_content c = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
+    lob_preview look = lob_preview_defaults();
+    lob_preview_layout *const layout = malloc(sizeof *layout);
+    lob_canvas canvas = {.rgb = NULL};
+    unsigned char *png = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    look.size = SIZE;
+    look.image = scan->image;
+    look.labels = scan->labels;
+    lob_status st = layout ? read_both(&c, scan, max_memory) : LOB_ENOMEM;
+    if (st == LOB_OK) st = lob_preview_look(&c, &look, NULL);
+    if (st == LOB_OK) st = lob_preview_lay_out(layout, &look, &c, NULL);
+    if (st == LOB_OK) st = lob_preview_draw(&canvas, &look, &c, layout);
+    if (st == LOB_OK) {
+        drop_shades(&canvas);
+        st = lob_png_encode_rgb(&png, &size, canvas.rgb, canvas.width, canvas.height, NULL);
+    }
+    if (st == LOB_OK) text = base64_of(png, size);
+    free(png);
+    free(canvas.rgb);
+    free(layout);
+    lob_preview_content_free(&c);
+    return text;
+}
+
+/* Is it HDF5, or a name that leads into a file? */
+static bool may_be_hdf5(const char *path)
+{
+    static const char signature[4] = {'\x89', 'H', 'D', 'F'};
+    char start[4] = "";
+    FILE *const file = fopen(path, "re");
+    if (!file) return true;
+    const size_t n = fread(start, 1, sizeof start, file);
+    fclose(file);
+    return n == sizeof start && memcmp(start, signature, sizeof start) == 0;
+}
+
+void lob_page_pictures(char **out, const lob_page_scan *scans, int count, int threads,
+                       int64_t max_memory)
+{
+    const int64_t each = max_memory > 0 ? max_memory / threads + 1 : 0;
+    for (int i = 0; i < count; i++) out[i] = NULL;
+        /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
+         * files come last, on this thread alone. */
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int i = 0; i < count; i++) {
+        const lob_page_scan *const scan = &scans[i];
+        if (!scan->image || !scan->labels) continue;
+        if (may_be_hdf5(scan->image) || may_be_hdf5(scan->labels)) continue;
+        out[i] = picture(scan, each);
+    }
+    for (int i = 0; i < count; i++)
+        if (!out[i] && scans[i].image && scans[i].labels &&
+            (may_be_hdf5(scans[i].image) || may_be_hdf5(scans[i].labels)))
+            out[i] = picture(&scans[i], each);
+}

@@ -1,0 +1,234 @@
+/* The parser of option tables. */
+#include "tools/options/options.h"
+
+#include <string.h>
+
+typedef struct {
+    const lob_option_table *tables;
+    size_t count;
+    lob_error *error;
+} parser;
+
+static bool same_character(char a, char b)
+{
+    return (a == '_' ? '-' : a) == (b == '_' ? '-' : b);
+}
+
+/* Is name (its first length characters) the row's name? */
+static bool is_named(const lob_option *row, const char *name, size_t length)
+{
+    if (row->operand || strlen(row->name) != length) return false;
+    for (size_t i = 0; i < length; i++)
+        if (!same_character(row->name[i], name[i])) return false;
+    return true;
+}
+
+static const lob_option *find(const parser *p, const char *name, size_t length, char letter)
+{
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++) {
+            const lob_option *row = &p->tables[t].rows[i];
+            if (letter ? row->letter == letter : is_named(row, name, length)) return row;
+        }
+    return NULL;
+}
+
+/* The operand that comes after the first taken ones, or NULL. */
+static const lob_option *find_operand(const parser *p, size_t taken)
+{
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++)
+            if (p->tables[t].rows[i].operand &&
+                (taken-- == 0 || p->tables[t].rows[i].kind == LOB_OPT_WORDS))
+                return &p->tables[t].rows[i];
+    return NULL;
+}
+
+int lob_word_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 40 };
+    const size_t m = strlen(a), n = strlen(b);
+    if (m > LONGEST || n > LONGEST) return LONGEST;
+
+    int d[LONGEST + 1][LONGEST + 1];
+    for (size_t i = 0; i <= m; i++) d[i][0] = (int)i;
+    for (size_t j = 0; j <= n; j++) d[0][j] = (int)j;
+    for (size_t i = 1; i <= m; i++)
+        for (size_t j = 1; j <= n; j++) {
+            int best = d[i - 1][j - 1] + !same_character(a[i - 1], b[j - 1]);
+            if (d[i - 1][j] + 1 < best) best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best) best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[m][n];
+}
+
+const char *lob_nearest_option(const lob_option_table *tables, size_t count, const char *name)
+{
+    const char *nearest = NULL;
+    int min = strlen(name) > 5 ? 3 : 2; /* one more than the edits that are forgiven */
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < tables[t].count; i++) {
+            const lob_option *row = &tables[t].rows[i];
+            const size_t length = strlen(name);
+            if (row->operand) continue;
+            int distance = lob_word_distance(row->name, name);
+            /* The beginning of a name is as good a guess as a slip of one key. */
+            if (length >= 3 && strncmp(row->name, name, length) == 0) distance = 1;
+            if (distance < min) {
+                min = distance;
+                nearest = row->name;
+            }
+        }
+    return nearest;
+}
+
+const char *lob_option_path(const lob_option *row, int k)
+{
+    const lob_words *const files = row->target;
+    if (row->kind == LOB_OPT_INPUTS) return k < files->count ? files->word[k] : NULL;
+    const bool one = row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_OUTPUT;
+    return one && k == 0 ? *(const char *const *)row->target : NULL;
+}
+
+bool lob_option_reads(const lob_option *row)
+{
+    return row->kind == LOB_OPT_INPUT || row->kind == LOB_OPT_INPUTS;
+}
+
+bool lob_option_repeats(const lob_option *row)
+{
+    return row->kind == LOB_OPT_INPUTS || row->kind == LOB_OPT_STEP;
+}
+
+bool lob_option_has_value(const lob_option *row)
+{
+    return row->kind != LOB_OPT_FLAG && (row->kind != LOB_OPT_STEP || row->unit);
+}
+
+static lob_status unknown(const parser *p, const char *argument, const char *name, size_t length)
+{
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
+    const char *nearest = lob_nearest_option(p->tables, p->count, word);
+    const int shown = (int)(name - argument + (ptrdiff_t)length);
+    if (nearest)
+        return lob_fail(p->error, LOB_EARG, "unknown option %.*s; did you mean --%s?", shown,
+                        argument, nearest);
+    return lob_fail(p->error, LOB_EARG, "unknown option %.*s; --help lists the options", shown,
+                    argument);
+}
+
+/* An option's value: what is joined to it, or (NULL) the next argument, which raises *used. */
+static lob_status take_value(const parser *p, const lob_option *row, const char *joined,
+                             const char *next, int *used)
+{
+    if (joined) return lob_option_take(row, joined, p->error);
+    if (!next || strncmp(next, "--", 2) == 0)
+        return lob_fail(p->error, LOB_EARG, "--%s needs a value: --%s %s", row->name, row->name,
+                        row->unit);
+    ++*used;
+    return lob_option_take(row, next, p->error);
+}
+
+/* --name, --name=VALUE, or --name and the next argument. */
+static lob_status take_long(const parser *p, const char *argument, const char *next, int *used)
+{
+    const char *name = argument + 2;
+    const size_t length = strcspn(name, "=");
+    const lob_option *row = find(p, name, length, '\0');
+    if (!row) return unknown(p, argument, name, length);
+    const char *joined = name[length] ? name + length + 1 : NULL;
+    if (lob_option_has_value(row)) return take_value(p, row, joined, next, used);
+    if (joined) return lob_fail(p->error, LOB_EARG, "--%s takes no value", row->name);
+    return lob_option_take(row, NULL, p->error);
+}
+
+/* -q, -qv, -oVALUE, -qoVALUE: flags, then perhaps an option that takes the rest as its value. */
+static lob_status take_letters(const parser *p, const char *argument, const char *next, int *used)
+{
+    for (const char *at = argument + 1; *at; at++) {
+        const lob_option *row = find(p, at, 1, *at);
+        if (!row) return unknown(p, argument, at, 1);
+        if (lob_option_has_value(row)) return take_value(p, row, at[1] ? at + 1 : NULL, next, used);
+        const lob_status st = lob_option_take(row, NULL, p->error);
+        if (st != LOB_OK) return st;
+    }
+    return LOB_OK;
+}
+
+static bool is_given(const lob_option *row)
+{
+    char text[2];
+    lob_option_text(text, sizeof text, row);
+    return text[0] != '\0';
+}
+
+static lob_status check_required(const parser *p, size_t operands_taken)
+{
+    size_t operand = 0;
+    for (size_t t = 0; t < p->count; t++)
+        for (size_t i = 0; i < p->tables[t].count; i++) {
+            const lob_option *row = &p->tables[t].rows[i];
+            if (row->operand && operand++ < operands_taken) continue;
+            if (!row->required || (!row->operand && is_given(row))) continue;
+            if (row->operand)
+                return lob_fail(p->error, LOB_EARG, "%s is missing; --help shows the usage",
+                                row->name);
+            return lob_fail(p->error, LOB_EARG, "--%s %s is missing; --help shows the usage",
+                            row->name, row->unit);
+        }
+    return LOB_OK;
+}
+
+lob_status lob_parse(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                     int count, lob_error *error)
+{
+    const parser p = {tables, table_count, error};
+    size_t operands = 0;
+    bool only_operands = false;
+    for (int i = 0; i < count; i++) {
+        const char *argument = arguments[i];
+        lob_status st;
+        if (!only_operands && strcmp(argument, "--") == 0) {
+            only_operands = true;
+            continue;
+        }
+        if (!only_operands && argument[0] == '-' && argument[1] != '\0') {
+            const char *next = i + 1 < count ? arguments[i + 1] : NULL;
+            st = argument[1] == '-' ? take_long(&p, argument, next, &i)
+                                    : take_letters(&p, argument, next, &i);
+        } else {
+            const lob_option *row = find_operand(&p, operands++);
+            if (!row)
+                return lob_fail(error, LOB_EARG,
+                                "'%s' is one operand too many; --help shows the usage", argument);
+            st = lob_option_take(row, argument, error);
+        }
+        if (st != LOB_OK) return st;
+    }
+    return check_required(&p, operands);
+}
+
+bool lob_asks_for(const lob_option_table *tables, size_t table_count, char *const *arguments,
+                  int count, const char *name)
+{
+    const parser p = {tables, table_count, NULL};
+    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        const char *a = arguments[i];
+        if (a[0] != '-') continue;
+        if (a[1] == '-') {
+            if (strcmp(a + 2, name) == 0) return true;
+            continue;
+        }
+        for (a++; *a; a++) {
+            const lob_option *row = find(&p, a, 1, *a);
+            if (!row || row->kind != LOB_OPT_FLAG) break;
+            if (strcmp(row->name, name) == 0) return true;
+        }
+    }
+    return false;
+}

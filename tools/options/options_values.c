@@ -1,0 +1,393 @@
+/* The values of options: from text into their variables, and back. */
+#include "tools/options/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "--max-cost" or "IMAGE", for messages. */
+static const char *dashes(const lob_option *row)
+{
+    return row->operand ? "" : "--";
+}
+
+static lob_status refuse(lob_error *error, const lob_option *row, const char *value,
+                         const char *what)
+{
+    return lob_fail(error, LOB_EARG, "%s%s: '%s' %s", dashes(row), row->name, value, what);
+}
+
+/* One number at the start of text; *end is where it stops. false when there is none. */
+static bool scan_real(const char *text, double *value, char **end)
+{
+    if (*text == '\0' || *text == ' ' || (*text >= '\t' && *text <= '\r')) return false;
+    *value = strtod(text, end);
+    return *end != text && !isnan(*value);
+}
+
+static lob_status check_range(lob_error *error, const lob_option *row, const char *text, double v)
+{
+    char what[128];
+    if (row->above_low ? !(v > row->low) : !(v >= row->low))
+        snprintf(what, sizeof what, "must be %s %.15g", row->above_low ? "above" : "at least",
+                 row->low);
+    else if (!(v <= row->high))
+        snprintf(what, sizeof what, "must be at most %.15g", row->high);
+    else
+        return LOB_OK;
+    return refuse(error, row, text, what);
+}
+
+/* The index of a word in "this|that|other", or -1. */
+static int choice_index(const char *choices, const char *word)
+{
+    const size_t length = strlen(word);
+    for (int index = 0;; index++) {
+        const size_t n = strcspn(choices, "|");
+        if (n == length && strncmp(choices, word, n) == 0) return index;
+        if (choices[n] == '\0') return -1;
+        choices += n + 1;
+    }
+}
+
+static lob_status refuse_choice(lob_error *error, const lob_option *row, const char *text)
+{
+    char what[256];
+    snprintf(what, sizeof what, "is not one of %s", row->choices);
+    return refuse(error, row, text, what);
+}
+
+static lob_status take_flag(lob_error *error, const lob_option *row, const char *text)
+{
+    (void)error, (void)text;
+    *(bool *)row->target = true;
+    return LOB_OK;
+}
+
+static lob_status take_int(lob_error *error, const lob_option *row, const char *text)
+{
+    char *end;
+    double unused;
+    errno = 0;
+    if (!scan_real(text, &unused, &end)) return refuse(error, row, text, "is not a number");
+    const long long v = strtoll(text, &end, 10);
+    if (end == text || *end != '\0') return refuse(error, row, text, "is not a whole number");
+    if (row->choices && choice_index(row->choices, text) < 0)
+        return refuse_choice(error, row, text);
+    if (errno == ERANGE || v < INT32_MIN || v > INT32_MAX)
+        return refuse(error, row, text, "is too large a number");
+    const lob_status st = check_range(error, row, text, (double)v);
+    if (st == LOB_OK) *(int *)row->target = (int)v;
+    return st;
+}
+
+static lob_status take_real(lob_error *error, const lob_option *row, const char *text)
+{
+    char *end;
+    double v;
+    if (!scan_real(text, &v, &end) || *end != '\0')
+        return refuse(error, row, text, "is not a number");
+    const lob_status st = check_range(error, row, text, v);
+    if (st == LOB_OK) *(double *)row->target = v;
+    return st;
+}
+
+static lob_status take_text(lob_error *error, const lob_option *row, const char *text)
+{
+    if (*text == '\0') return refuse(error, row, text, "must not be empty");
+    *(const char **)row->target = text;
+    return LOB_OK;
+}
+
+static lob_status take_choice(lob_error *error, const lob_option *row, const char *text)
+{
+    const int index = choice_index(row->choices, text);
+    if (index < 0) return refuse_choice(error, row, text);
+    *(int *)row->target = index;
+    return LOB_OK;
+}
+
+/* n numbers separated by commas */
+static lob_status take_numbers(lob_error *error, const lob_option *row, const char *text, int n)
+{
+    double v[3] = {0};
+    const char *at = text;
+    for (int i = 0; i < n; i++) {
+        char *end;
+        if (!scan_real(at, &v[i], &end) || *end != (i + 1 < n ? ',' : '\0')) {
+            char what[64];
+            snprintf(what, sizeof what, "is not %d numbers %s", n, row->unit);
+            return refuse(error, row, text, what);
+        }
+        const lob_status st = check_range(error, row, text, v[i]);
+        if (st != LOB_OK) return st;
+        at = end + 1;
+    }
+    memcpy(row->target, v, (size_t)n * sizeof v[0]);
+    return LOB_OK;
+}
+
+static lob_status take_pair(lob_error *error, const lob_option *row, const char *text)
+{
+    double *const v = row->target;
+    const double before[2] = {v[0], v[1]};
+    const lob_status st = take_numbers(error, row, text, 2);
+    if (st != LOB_OK || v[0] <= v[1]) return st;
+    memcpy(v, before, sizeof before);
+    return refuse(error, row, text,
+                  "has its numbers the wrong way round: write the lower one first");
+}
+
+static lob_status take_triple(lob_error *error, const lob_option *row, const char *text)
+{
+    return take_numbers(error, row, text, 3);
+}
+
+/* Units of lengths and extents, micro in ASCII, as the micro sign and as the Greek letter. A value
+ * times / per is in mm or mm3. */
+static const struct {
+    const char *name;
+    bool extent;
+    double times, per;
+} size_units[] = {
+    {"mm",         false, 1,   1  },
+    {"um",         false, 1,   1e3},
+    {"\xc2\xb5m",  false, 1,   1e3},
+    {"\xce\xbcm",  false, 1,   1e3},
+    {"mm3",        true,  1,   1  },
+    {"cm3",        true,  1e3, 1  },
+    {"ml",         true,  1e3, 1  },
+    {"mL",         true,  1e3, 1  },
+    {"um3",        true,  1,   1e9},
+    {"\xc2\xb5m3", true,  1,   1e9},
+    {"\xce\xbcm3", true,  1,   1e9},
+};
+
+/* A length, or an extent. */
+static lob_status take_size(lob_error *error, const lob_option *row, const char *text)
+{
+    const size_t units = sizeof size_units / sizeof size_units[0];
+    const bool extent = row->kind == LOB_OPT_EXTENT;
+    char *end;
+    lob_size size = {0};
+    if (!scan_real(text, &size.value, &end))
+        return refuse(error, row, text, extent ? "is not an extent" : "is not a length");
+    const char *unit = *end ? end : extent ? "vox" : "mm";
+    size.voxels = strcmp(unit, "vox") == 0;
+    size_t i = 0;
+    while (i < units && (size_units[i].extent != extent || strcmp(size_units[i].name, unit) != 0))
+        i++;
+    if (i == units && !size.voxels)
+        return refuse(error, row, text,
+                      extent ? "has an unknown unit: write 100vox, 50mm3, 5ml, 5cm3 or 5um3"
+                             : "has an unknown unit: write 8mm, 5um or 20vox");
+    if (!size.voxels) size.value = size.value * size_units[i].times / size_units[i].per;
+    const lob_status st = check_range(error, row, text, size.value);
+    if (st == LOB_OK) *(lob_size *)row->target = size;
+    return st;
+}
+
+static lob_status take_bytes(lob_error *error, const lob_option *row, const char *text)
+{
+    static const struct {
+        const char *name;
+        double bytes;
+    } units[] = {
+        {"",    1     },
+        {"B",   1     },
+        {"K",   0x1p10},
+        {"KiB", 0x1p10},
+        {"kB",  1e3   },
+        {"M",   0x1p20},
+        {"MiB", 0x1p20},
+        {"MB",  1e6   },
+        {"G",   0x1p30},
+        {"GiB", 0x1p30},
+        {"GB",  1e9   },
+        {"T",   0x1p40},
+        {"TiB", 0x1p40},
+        {"TB",  1e12  },
+    };
+    char *end;
+    double v;
+    if (!scan_real(text, &v, &end)) return refuse(error, row, text, "is not a size");
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (strcmp(end, units[i].name) == 0) {
+            const lob_status st = check_range(error, row, text, v * units[i].bytes);
+            if (st == LOB_OK) *(int64_t *)row->target = (int64_t)(v * units[i].bytes);
+            return st;
+        }
+    return refuse(error, row, text, "has an unknown unit: write 512MiB or 4GiB");
+}
+
+static lob_status take_device(lob_error *error, const lob_option *row, const char *text)
+{
+    lob_device_choice device = {.index = 0};
+    const size_t n = strcspn(text, ":");
+    const bool numbered = text[n] == ':';
+    const bool known = (n == 4 && !numbered && strncmp(text, "auto", n) == 0) ||
+                       (n == 3 && !numbered && strncmp(text, "cpu", n) == 0) ||
+                       (n == 3 && !numbered && strncmp(text, "all", n) == 0) ||
+                       (n == 4 && strncmp(text, "cuda", n) == 0);
+    if (!known) return refuse(error, row, text, "is not one of auto, cpu, cuda, cuda:N");
+    memcpy(device.backend, text, n);
+    if (strcmp(text, "all") == 0 || strcmp(text, "cuda:all") == 0) {
+        device.index = LOB_ALL_DEVICES;
+    } else if (numbered) {
+        const char *digits = text + n + 1;
+        const size_t length = strspn(digits, "0123456789");
+        if (length == 0 || length > 4 || digits[length] != '\0')
+            return refuse(error, row, text, "has no device number after the colon: write cuda:0");
+        device.index = atoi(digits);
+    }
+    *(lob_device_choice *)row->target = device;
+    return LOB_OK;
+}
+
+static lob_status take_word(lob_error *error, const lob_option *row, const char *text)
+{
+    lob_words *const words = row->target;
+    if (words->count == LOB_WORDS) return refuse(error, row, text, "is one too many");
+    words->word[words->count++] = text;
+    return LOB_OK;
+}
+
+static lob_status take_step(lob_error *error, const lob_option *row, const char *text)
+{
+    lob_steps *const steps = row->target;
+    if (steps->count == LOB_STEPS)
+        return lob_fail(error, LOB_EARG, "--%s: more than %d steps", row->name, LOB_STEPS);
+    steps->step[steps->count++] = (lob_step){row->name, text};
+    return LOB_OK;
+}
+
+lob_status lob_option_take(const lob_option *row, const char *text, lob_error *error)
+{
+    static lob_status (*const takes[])(lob_error *, const lob_option *, const char *) = {
+        [LOB_OPT_FLAG] = take_flag,     [LOB_OPT_INT] = take_int,
+        [LOB_OPT_REAL] = take_real,     [LOB_OPT_TEXT] = take_text,
+        [LOB_OPT_INPUT] = take_text,    [LOB_OPT_OUTPUT] = take_text,
+        [LOB_OPT_CHOICE] = take_choice, [LOB_OPT_PAIR] = take_pair,
+        [LOB_OPT_TRIPLE] = take_triple, [LOB_OPT_LENGTH] = take_size,
+        [LOB_OPT_EXTENT] = take_size,   [LOB_OPT_BYTES] = take_bytes,
+        [LOB_OPT_DEVICE] = take_device, [LOB_OPT_WORDS] = take_word,
+        [LOB_OPT_INPUTS] = take_word,   [LOB_OPT_STEP] = take_step,
+    };
+    return takes[row->kind](error, row, text);
+}
+
+static bool in_range(const lob_option *row, double v)
+{
+    return isfinite(v) && v <= row->high && (row->above_low ? v > row->low : v >= row->low);
+}
+
+static void numbers_text(char *text, size_t size, const lob_option *row, int n)
+{
+    const double *v = row->target;
+    bool set = false;
+    for (int i = 0; i < n; i++) set = set || in_range(row, v[i]);
+    if (!set) return;
+    if (n == 2) snprintf(text, size, "%.15g,%.15g", v[0], v[1]);
+    if (n == 3) snprintf(text, size, "%.15g,%.15g,%.15g", v[0], v[1], v[2]);
+}
+
+static void choice_text(char *text, size_t size, const lob_option *row)
+{
+    const int index = *(const int *)row->target;
+    const char *word = row->choices;
+    if (index < 0) return;
+    for (int i = 0; i < index; i++) word += strcspn(word, "|") + 1;
+    snprintf(text, size, "%.*s", (int)strcspn(word, "|"), word);
+}
+
+static void bytes_text(char *text, size_t size, const lob_option *row)
+{
+    static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
+    int64_t v = *(const int64_t *)row->target;
+    size_t unit = 0;
+    if (!in_range(row, (double)v)) return;
+    for (; unit < 4 && v % 1024 == 0; unit++) v /= 1024;
+    snprintf(text, size, "%lld%s", (long long)v, units[unit]);
+}
+
+/* The values of the steps of this name, "1mm; 2mm". */
+static void steps_text(char *text, size_t size, const lob_option *row)
+{
+    const lob_steps *const steps = row->target;
+    for (int i = 0; i < steps->count; i++) {
+        const size_t used = strlen(text);
+        const lob_step *const step = &steps->step[i];
+        if (step->name != row->name) continue;
+        snprintf(text + used, size - used, "%s%s", used ? "; " : "",
+                 step->text ? step->text : "true");
+    }
+}
+
+void lob_option_text(char *text, size_t size, const lob_option *row)
+{
+    assert(size > 0);
+    text[0] = '\0';
+    switch (row->kind) {
+    case LOB_OPT_FLAG:
+        if (*(const bool *)row->target) snprintf(text, size, "true");
+        break;
+    case LOB_OPT_INT:
+        if (in_range(row, *(const int *)row->target))
+            snprintf(text, size, "%d", *(const int *)row->target);
+        break;
+    case LOB_OPT_REAL:
+        if (in_range(row, *(const double *)row->target))
+            snprintf(text, size, "%.15g", *(const double *)row->target);
+        break;
+    case LOB_OPT_TEXT:
+    case LOB_OPT_INPUT:
+    case LOB_OPT_OUTPUT:
+        if (*(const char *const *)row->target)
+            snprintf(text, size, "%s", *(const char *const *)row->target);
+        break;
+    case LOB_OPT_CHOICE:
+        choice_text(text, size, row);
+        break;
+    case LOB_OPT_PAIR:
+        numbers_text(text, size, row, 2);
+        break;
+    case LOB_OPT_TRIPLE:
+        numbers_text(text, size, row, 3);
+        break;
+    case LOB_OPT_LENGTH:
+    case LOB_OPT_EXTENT: {
+        const lob_size *length = row->target;
+        const char *mm = row->kind == LOB_OPT_EXTENT ? "mm3" : "mm";
+        if (in_range(row, length->value))
+            snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : mm);
+        break;
+    }
+    case LOB_OPT_BYTES:
+        bytes_text(text, size, row);
+        break;
+    case LOB_OPT_WORDS:
+    case LOB_OPT_INPUTS: {
+        const lob_words *const words = row->target;
+        for (int i = 0; i < words->count; i++) {
+            const size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s%s", i ? " " : "", words->word[i]);
+        }
+        break;
+    }
+    case LOB_OPT_STEP:
+        steps_text(text, size, row);
+        break;
+    case LOB_OPT_DEVICE: {
+        const lob_device_choice *device = row->target;
+        if (device->index > 0)
+            snprintf(text, size, "%s:%d", device->backend, device->index);
+        else if (device->index < 0 && strcmp(device->backend, "all") != 0)
+            snprintf(text, size, "%s:all", device->backend);
+        else
+            snprintf(text, size, "%s", device->backend);
+        break;
+    }
+    }
+}

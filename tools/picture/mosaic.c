@@ -1,0 +1,324 @@
+/* Slices of a volume as pictures. */
+#include "tools/picture/mosaic.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
+
+const char *lob_plane_name(lob_anatomical_plane plane)
+{
+    return plane == LOB_AXIAL ? "axial" : plane == LOB_CORONAL ? "coronal" : "sagittal";
+}
+
+static char opposite(char direction)
+{
+    static const char pairs[] = "RLAPSI";
+    for (int i = 0; pairs[i]; i++)
+        if (pairs[i] == direction) return pairs[i ^ 1];
+    return '?';
+}
+
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological)
+{
+    const lob_geometry *const g = &volume->geometry;
+    const int x = lob_anatomical_axis(g, LOB_SAGITTAL), y = lob_anatomical_axis(g, LOB_CORONAL);
+    const int z = lob_anatomical_axis(g, LOB_AXIAL);
+    lob_slice v = {.plane = plane, .slice = slice};
+    v.across = plane == LOB_AXIAL ? z : plane == LOB_CORONAL ? y : x;
+    v.right = plane == LOB_SAGITTAL ? y : x;
+    v.down = plane == LOB_AXIAL ? y : z;
+
+    char code[4];
+    lob_orientation(code, g);
+    const char at_left =
+        plane == LOB_SAGITTAL ? (neurological ? 'P' : 'A') : (neurological ? 'L' : 'R');
+    const char at_top = plane == LOB_AXIAL ? 'A' : 'S';
+    v.mm[0] = (double)lob_side(volume->dims, v.right) * g->spacing_mm[v.right];
+    v.mm[1] = (double)lob_side(volume->dims, v.down) * g->spacing_mm[v.down];
+    if (g->unoriented) return v;             /* the first row on top, as in a photograph */
+    v.flip_right = code[v.right] == at_left; /* voxel 0 lies at the far side from its direction */
+    v.flip_down = code[v.down] == at_top;
+    v.side[0] = at_left;
+    v.side[1] = opposite(at_left);
+    v.side[2] = at_top;
+    v.side[3] = opposite(at_top);
+    return v;
+}
+
+void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm)
+{
+    for (int a = 0; a < 2; a++) {
+        const double n = floor(view->mm[a] * pixels_per_mm + 0.5);
+        pixels[a] = n < 1 ? 1 : n > 32767 ? 32767 : (int)n;
+    }
+}
+
+/* One axis of a picture and of the slice under it. */
+typedef struct {
+    int pixels;
+    int64_t voxels, stride; /* stride in the volume */
+    bool flip;
+    int samples; /* per pixel */
+} ruler;
+
+static ruler ruler_of(const lob_volume *v, int axis, bool flip, int pixels)
+{
+    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
+    const int64_t n = lob_side(v->dims, axis);
+    const double per_pixel = ceil((double)n / pixels);
+    return (ruler){.pixels = pixels,
+                   .voxels = n,
+                   .stride = strides[axis],
+                   .flip = flip,
+                   .samples = per_pixel > MAX_SAMPLES ? MAX_SAMPLES : (int)per_pixel};
+}
+
+/* Voxel position under a point of the picture, in pixels from its edge. */
+static double voxel_under(const ruler *r, double at)
+{
+    const double v = at / r->pixels * (double)r->voxels - 0.5;
+    return r->flip ? (double)(r->voxels - 1) - v : v;
+}
+
+static int64_t nearest_voxel(const ruler *r, double at)
+{
+    const int64_t v = (int64_t)floor(voxel_under(r, at) + 0.5);
+    return v < 0 ? 0 : v >= r->voxels ? r->voxels - 1 : v;
+}
+
+/* Between two voxels: which, and the share of the second. */
+typedef struct {
+    int64_t low, high;
+    double share;
+} between;
+
+static between between_voxels(const ruler *r, double at)
+{
+    double v = voxel_under(r, at);
+    const double last = (double)(r->voxels - 1);
+    v = v < 0 ? 0 : v > last ? last : v;
+    const int64_t low = (int64_t)v;
+    return (between){low, low + 1 < r->voxels ? low + 1 : low, v - (double)low};
+}
+
+/* The slice's values in [0, 1] under the window; what is not finite is black. */
+static void window_slice(float *out, const lob_overlay *overlay, const lob_slice *view,
+                         const ruler *right, const ruler *down, int channel)
+{
+    const lob_volume *const v = overlay->image;
+    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
+    const int64_t first = channel * lob_voxels(v) + view->slice * strides[view->across];
+    const double lo = overlay->window[0], wide = overlay->window[1] - lo;
+    for (int64_t j = 0; j < down->voxels; j++)
+        for (int64_t i = 0; i < right->voxels; i++) {
+            double value;
+            lob_values(&value, v->data, v->type, first + i * right->stride + j * down->stride, 1);
+            const double share = (v->slope * value + v->inter - lo) / wide;
+            out[j * right->voxels + i] = share > 0 ? (share < 1 ? (float)share : 1.0f) : 0.0f;
+        }
+}
+
+/* A pixel's brightness: linear between voxels, averaged over samples where voxels are small. */
+static double pixel_value(const float *slice, const ruler *right, const ruler *down, int x, int y)
+{
+    double sum = 0.0;
+    for (int j = 0; j < down->samples; j++) {
+        const between b = between_voxels(down, y + (j + 0.5) / down->samples);
+        const float *const low = slice + b.low * right->voxels;
+        const float *const high = slice + b.high * right->voxels;
+        for (int i = 0; i < right->samples; i++) {
+            const between a = between_voxels(right, x + (i + 0.5) / right->samples);
+            const double above = (double)low[a.low] * (1 - a.share) + (double)low[a.high] * a.share;
+            const double below =
+                (double)high[a.low] * (1 - a.share) + (double)high[a.high] * a.share;
+            sum += above * (1 - b.share) + below * b.share;
+        }
+    }
+    return sum / (right->samples * down->samples);
+}
+
+/* Does another label begin within `reach` pixels? */
+static bool on_contour(const int32_t *map, int width, int height, int x, int y, int reach)
+{
+    const int32_t own = map[(size_t)y * (size_t)width + (size_t)x];
+    for (int j = -reach; j <= reach; j++)
+        for (int i = -reach; i <= reach; i++) {
+            const int u = x + i, v = y + j;
+            if (i * i + j * j > reach * reach || u < 0 || v < 0 || u >= width || v >= height)
+                continue;
+            if (map[(size_t)v * (size_t)width + (size_t)u] != own) return true;
+        }
+    return false;
+}
+
+static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_overlay *overlay,
+                              const lob_slice *view, const ruler *right, const ruler *down)
+{
+    const lob_volume *const v = overlay->labels;
+    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
+    const int64_t first = view->slice * strides[view->across];
+    const int width = right->pixels, height = down->pixels;
+    int32_t *const map = malloc((size_t)width * (size_t)height * sizeof *map);
+    if (!map) return LOB_ENOMEM;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int32_t label =
+                lob_label_at(v->data, v->type,
+                             first + nearest_voxel(right, x + 0.5) * right->stride +
+                                 nearest_voxel(down, y + 0.5) * down->stride);
+            map[(size_t)y * (size_t)width + (size_t)x] = overlay->shown[label] ? label : 0;
+        }
+    const int reach = width >= 400 && height >= 300 ? 2 : 1;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int32_t label = map[(size_t)y * (size_t)width + (size_t)x];
+            if (label == 0) continue;
+            const bool edge = on_contour(map, width, height, x, y, reach);
+            lob_canvas_blend(canvas, x0 + x, y0 + y, overlay->colour[label],
+                             edge ? 0.92 : overlay->alpha);
+        }
+    free(map);
+    return LOB_OK;
+}
+
+lob_status lob_draw_slice(lob_canvas *canvas, int x0, int y0, double pixels_per_mm,
+                          const lob_overlay *overlay, const lob_slice *view)
+{
+    int pixels[2];
+    lob_slice_pixels(pixels, view, pixels_per_mm);
+    const lob_volume *const v = overlay->image;
+    const ruler right = ruler_of(v, view->right, view->flip_right, pixels[0]);
+    const ruler down = ruler_of(v, view->down, view->flip_down, pixels[1]);
+    const int channels = v->channels == 3 ? 3 : 1;
+
+    float *const slice = malloc((size_t)right.voxels * (size_t)down.voxels * sizeof *slice);
+    if (!slice) return LOB_ENOMEM;
+    for (int c = 0; c < channels; c++) {
+        window_slice(slice, overlay, view, &right, &down, c);
+        for (int y = 0; y < pixels[1]; y++)
+            for (int x = 0; x < pixels[0]; x++) {
+                const int u = x0 + x, w = y0 + y;
+                if (u < 0 || w < 0 || u >= canvas->width || w >= canvas->height) continue;
+                unsigned char *const p =
+                    canvas->rgb + 3 * ((size_t)w * (size_t)canvas->width + (size_t)u);
+                p[c] = (unsigned char)(255 * pixel_value(slice, &right, &down, x, y) + 0.5);
+                if (channels == 1) p[1] = p[2] = p[0];
+            }
+    }
+    free(slice);
+    return overlay->labels ? draw_labels(canvas, x0, y0, overlay, view, &right, &down) : LOB_OK;
+}
+
+void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
+                        int text_scale)
+{
+    static const double steps[] = {5, 2, 1};
+    const lob_colour white = {255, 255, 255}, dark = {0, 0, 0};
+    double power = 1e9, length = 0;
+    for (int digit = 0; length == 0 && digit < 18; digit++) {
+        for (size_t i = 0; length == 0 && i < sizeof steps / sizeof *steps; i++)
+            if (steps[i] * power * pixels_per_mm <= max) length = steps[i] * power;
+        power /= 10;
+    }
+    if (length * pixels_per_mm < 1) return;
+
+    const int pixels = (int)(length * pixels_per_mm + 0.5), thick = 2 * text_scale;
+    char text[32];
+    if (length >= 1)
+        snprintf(text, sizeof text, "%g mm", length);
+    else
+        snprintf(text, sizeof text, "%g um", length * 1000);
+    lob_canvas_box(canvas, x - 1, y - thick - 1, pixels + 2, thick + 2, dark, 0.55);
+    lob_canvas_box(canvas, x, y - thick, pixels, thick, white, 1.0);
+    lob_canvas_text(canvas, x, y - thick - 2 - LOB_GLYPH_HEIGHT * text_scale, text_scale, white,
+                    text);
+}
+
+void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
+                    const lob_slice *view, const int64_t at[3])
+{
+    const lob_colour blue = {150, 200, 255};
+    const ruler right = ruler_of(volume, view->right, view->flip_right, pixels[0]);
+    const ruler down = ruler_of(volume, view->down, view->flip_down, pixels[1]);
+    const int64_t i = right.flip ? right.voxels - 1 - at[view->right] : at[view->right];
+    const int64_t j = down.flip ? down.voxels - 1 - at[view->down] : at[view->down];
+    const int u = (int)(((double)i + 0.5) / (double)right.voxels * pixels[0]);
+    const int v = (int)(((double)j + 0.5) / (double)down.voxels * pixels[1]);
+    lob_canvas_box(canvas, x + u, y, 1, pixels[1], blue, 0.3);
+    lob_canvas_box(canvas, x, y + v, pixels[0], 1, blue, 0.3);
+}
+
+void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
+                    int text_scale)
+{
+    const lob_colour gold = {255, 214, 102};
+    const int glyph = 5 * text_scale, tall = 7 * text_scale, rim = 3 * text_scale;
+    const int middle[2] = {x + (pixels[0] - glyph) / 2, y + (pixels[1] - tall) / 2};
+    const int at[4][2] = {
+        {x + rim,                     middle[1]                 },
+        {x + pixels[0] - rim - glyph, middle[1]                 },
+        {middle[0],                   y + rim                   },
+        {middle[0],                   y + pixels[1] - rim - tall}
+    };
+    for (int s = 0; s < 4; s++) {
+        const char text[2] = {view->side[s], '\0'};
+        lob_canvas_text(canvas, at[s][0], at[s][1], text_scale, gold, text);
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The k-th smallest of n values, which change places: by halves around a pivot and, where that does
+ * not get on, by sorting. */
+static double kth_value(double *v, int64_t n, int64_t k)
+{
+    int64_t low = 0, high = n - 1;
+    for (int round = 0; low < high && round < 64; round++) {
+        const double pivot = v[low + (high - low) / 2];
+        int64_t i = low, j = high;
+        while (i <= j) {
+            while (v[i] < pivot) i++;
+            while (v[j] > pivot) j--;
+            if (i > j) break;
+            const double swapped = v[i];
+            v[i++] = v[j];
+            v[j--] = swapped;
+        }
+        if (k > j && k < i) return v[k];
+        if (k <= j)
+            high = j;
+        else
+            low = i;
+    }
+    if (low < high) qsort(v + low, (size_t)(high - low + 1), sizeof *v, by_value);
+    return v[k];
+}
+
+lob_status lob_percentile_window(double window[2], const lob_volume *image, double low, double high)
+{
+    enum { MAX = 1 << 20 };
+    const int64_t n = lob_voxels(image) * (image->channels == 3 ? 3 : 1);
+    const int64_t step = n / MAX + 1;
+    double *const sample = malloc((size_t)(n / step + 1) * sizeof *sample);
+    if (!sample) return LOB_ENOMEM;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i += step) {
+        double v;
+        lob_values(&v, image->data, image->type, i, 1);
+        v = image->slope * v + image->inter;
+        if (isfinite(v)) sample[count++] = v;
+    }
+    const double last = (double)(count - 1);
+    window[0] = count ? kth_value(sample, count, (int64_t)(low / 100.0 * last)) : 0.0;
+    window[1] = count ? kth_value(sample, count, (int64_t)ceil(high / 100.0 * last)) : 1.0;
+    if (!(window[0] < window[1])) window[1] = window[0] + 1.0;
+    free(sample);
+    return LOB_OK;
+}

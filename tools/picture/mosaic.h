@@ -1,0 +1,77 @@
+/* Slices of a volume as pictures: turned as radiologists hold them, mm square, labels laid over. */
+#ifndef LOB_MOSAIC_H
+#define LOB_MOSAIC_H
+
+#include "tools/picture/canvas.h"
+#include "volumes/labels.h"
+
+#include <stdbool.h>
+
+/* What is drawn. */
+typedef struct {
+    const lob_volume *image;  /* three channels are drawn as red, green, blue, else the first */
+    double window[2];         /* values drawn black and white */
+    const lob_volume *labels; /* dense; NULL: none */
+    const lob_colour *colour; /* by dense label */
+    const bool *shown;        /* by dense label; shown[0] is false */
+    double alpha;             /* how much a label covers the image */
+} lob_overlay;
+
+/* One slice and how it lies in its picture. */
+typedef struct {
+    lob_anatomical_plane plane;
+    int across, right, down; /* voxel axes: across the slice, along picture rows, along columns */
+    bool flip_right, flip_down; /* the axis runs against the picture */
+    char side[4];               /* world direction at the left, right, top, bottom of the picture */
+    int64_t slice;              /* along across */
+    double mm[2];               /* width, height */
+} lob_slice;
+
+/*
+ * The slice of a plane. Axial has anterior at the top, coronal and sagittal superior. By the
+ * radiological convention the patient's right is at the left, and in sagittal slices anterior; the
+ * neurological one turns both around. A volume whose file does not say how it lies, such as a PNG,
+ * is drawn with its first row at the top, without letters (side is then empty).
+ */
+lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
+                       bool neurological);
+
+/* "axial", "coronal", "sagittal" */
+const char *lob_plane_name(lob_anatomical_plane plane);
+
+/*
+ * Draw a slice with its upper left corner at (x, y): round(mm * scale) pixels either way, at
+ * least 1.
+ *
+ *   pixels_per_mm  in  > 0
+ *
+ * Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_draw_slice(lob_canvas *canvas, int x, int y, double pixels_per_mm,
+                          const lob_overlay *overlay, const lob_slice *view);
+
+/* Pixels that it takes at a scale. */
+void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm);
+
+/*
+ * A bar of a round length (1, 2 or 5 times a power of ten) that is at most `most` pixels long, with
+ * its length above it; (x, y) is the lower left corner.
+ */
+void lob_draw_scale_bar(lob_canvas *canvas, int x, int y, int max, double pixels_per_mm,
+                        int text_scale);
+
+/* Thin lines where the planes through voxel `at` cut this slice. */
+void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_volume *volume,
+                    const lob_slice *view, const int64_t at[3]);
+
+/* The letters of a slice's sides, in the middle of each. */
+void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
+                    int text_scale);
+
+/* Values of the low and high percentile of a volume's finite voxels (of a part of them, evenly
+ * spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or LOB_ENOMEM.
+ */
+lob_status lob_percentile_window(double window[2], const lob_volume *image, double low,
+                                 double high);
+
+#endif

@@ -1,0 +1,431 @@
+/* The parser of recipes: a function of a buffer. */
+#include "tools/recipe/recipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    lob_recipe *out;
+    const char *bytes, *name;
+    size_t size, at;
+    int line;      /* at which `at` is, from 1 */
+    int begun;     /* the line at which the present command begins */
+    char *free;    /* where the next text goes in out->text */
+    char *literal; /* the piece that stands for itself and is being written; NULL: none */
+    lob_error *error;
+    lob_status status;
+} parser;
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+static const char letters_and_digits[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
+
+/* ---- arrays that grow ---- */
+
+/* Room for one more element; capacities are powers of 2. */
+static bool grow(parser *p, void **array, int count, size_t each)
+{
+    if (count > 0 && (count & (count - 1)) != 0) return true;
+    void *const larger = realloc(*array, each * (count > 0 ? 2 * (size_t)count : 1));
+    if (!larger) {
+        p->status = lob_fail(p->error, LOB_ENOMEM, "%s: out of memory", p->name);
+        return false;
+    }
+    *array = larger;
+    return true;
+}
+
+/* ---- characters ---- */
+
+/* The character after the next n ones; '\0' at the end, where no NUL gets by. */
+static char peek(const parser *p, size_t n)
+{
+    return p->at + n < p->size ? p->bytes[p->at + n] : '\0';
+}
+
+/* Bytes of the line's end at this place: 1, 2 for "\r\n", or 0. */
+static size_t line_end(const parser *p, size_t n)
+{
+    if (peek(p, n) == '\n') return 1;
+    return peek(p, n) == '\r' && peek(p, n + 1) == '\n' ? 2 : 0;
+}
+
+static void next_line(parser *p, size_t bytes)
+{
+    p->at += bytes;
+    p->line++;
+}
+
+static void refuse(parser *p, const char *what, const char *advice)
+{
+    if (p->status == LOB_OK)
+        p->status = lob_fail(p->error, LOB_EDATA, "%s:%d: %s; %s", p->name, p->line, what, advice);
+}
+
+/* What no word can hold, wherever it stands. */
+static bool is_control(char c)
+{
+    const unsigned char u = (unsigned char)c;
+    return (u < ' ' && u != '\t') || u == 127;
+}
+
+/* ---- pieces ---- */
+
+static void end_literal(parser *p)
+{
+    if (!p->literal) return;
+    *p->free++ = '\0';
+    p->literal = NULL;
+}
+
+static void add_piece(parser *p, const char *text, int value)
+{
+    lob_recipe *const r = p->out;
+    if (!grow(p, (void **)&r->pieces, r->piece_count, sizeof *r->pieces)) return;
+    r->pieces[r->piece_count++] = (lob_recipe_piece){text, value};
+    r->words[r->word_count - 1].count++;
+}
+
+static void begin_literal(parser *p)
+{
+    if (p->literal) return;
+    p->literal = p->free;
+    add_piece(p, p->literal, -1);
+}
+
+/* A character that stands for itself. */
+static void put(parser *p, char c)
+{
+    if (p->status != LOB_OK) return;
+    if (is_control(c) || p->at >= p->size) {
+        refuse(p, "a control character", "recipes are text");
+        return;
+    }
+    begin_literal(p);
+    *p->free++ = c;
+    p->at++;
+}
+
+/* Copy n bytes from the present place; the text is in out->text. */
+static const char *keep(parser *p, size_t n)
+{
+    char *const text = p->free;
+    memcpy(text, p->bytes + p->at, n);
+    text[n] = '\0';
+    p->free += n + 1;
+    p->at += n;
+    return text;
+}
+
+/* The placeholder of this name, added if it is new; -1 without memory. */
+static int value_of(parser *p, const char *name)
+{
+    lob_recipe *const r = p->out;
+    for (int i = 0; i < r->value_count; i++)
+        if (strcmp(r->values[i].name, name) == 0) return i;
+    if (!grow(p, (void **)&r->values, r->value_count, sizeof *r->values)) return -1;
+    r->values[r->value_count] = (lob_recipe_value){.name = name, .line = p->line};
+    return r->value_count++;
+}
+
+static size_t span(const parser *p, const char *accepted)
+{
+    size_t n = 0;
+    while (peek(p, n) != '\0' && strchr(accepted, peek(p, n))) n++;
+    return n;
+}
+
+/* What stands between '=' and '}'; NULL when the '}' is missing. */
+static const char *take_initial(parser *p)
+{
+    size_t n = 0;
+    while (p->at + n < p->size && peek(p, n) != '}' && peek(p, n) != '{' && !is_control(peek(p, n)))
+        n++;
+    return peek(p, n) == '}' ? keep(p, n) : NULL;
+}
+
+/* {name} or {name=text}; at is behind the brace. */
+static void take_value(parser *p)
+{
+    static const char what[] = "'{' begins no {name} or {name=default}";
+    static const char advice[] = "a brace that stands for itself is '{', in single quotes";
+    end_literal(p);
+    const size_t n = span(p, letters_and_digits);
+    if (n == 0 || !strchr(letters, peek(p, 0))) {
+        refuse(p, what, advice);
+        return;
+    }
+    const char *const name = keep(p, n), *initial = NULL;
+    if (peek(p, 0) == '=') {
+        p->at++;
+        initial = take_initial(p);
+    }
+    if (peek(p, 0) != '}') {
+        refuse(p, what, advice);
+        return;
+    }
+    p->at++;
+    const int value = value_of(p, name);
+    if (value < 0) return;
+    lob_recipe_value *const row = &p->out->values[value];
+    if (initial && row->initial && strcmp(initial, row->initial) != 0) {
+        p->status = lob_fail(p->error, LOB_EDATA,
+                             "%s:%d: {%s} has the default '%s' here, and '%s' before; give it one",
+                             p->name, p->line, name, initial, row->initial);
+        return;
+    }
+    if (initial) row->initial = initial;
+    add_piece(p, name, value);
+}
+
+/* ---- words ---- */
+
+static void take_single_quotes(parser *p)
+{
+    begin_literal(p);
+    p->at++;
+    while (p->status == LOB_OK && peek(p, 0) != '\'' && p->at < p->size && !line_end(p, 0))
+        put(p, peek(p, 0));
+    if (p->status == LOB_OK && peek(p, 0) != '\'')
+        refuse(p, "a single quote is not closed", "close it in the line in which it begins");
+    p->at++;
+}
+
+static void take_double_quotes(parser *p)
+{
+    p->at++;
+    begin_literal(p);
+    while (p->status == LOB_OK && peek(p, 0) != '"' && p->at < p->size) {
+        const size_t joined = peek(p, 0) == '\\' ? line_end(p, 1) : 0;
+        if (joined) {
+            next_line(p, 1 + joined);
+            continue;
+        }
+        if (line_end(p, 0)) break;
+        if (peek(p, 0) == '\\' && peek(p, 1) != '\0' && strchr("$`\"\\", peek(p, 1))) {
+            p->at++;
+            put(p, peek(p, 0));
+        } else if (peek(p, 0) == '{') {
+            p->at++;
+            take_value(p);
+        } else if (peek(p, 0) == '$' || peek(p, 0) == '`') {
+            refuse(p, "'$' or '`' in double quotes means something to a shell, and nothing here",
+                   "put it in single quotes, or give a value as {name}");
+        } else {
+            put(p, peek(p, 0));
+        }
+    }
+    if (p->status == LOB_OK && peek(p, 0) != '"')
+        refuse(p, "a double quote is not closed", "close it in the line in which it begins");
+    p->at++;
+}
+
+static void take_backslash(parser *p)
+{
+    p->at++;
+    const size_t joined = line_end(p, 0);
+    if (joined)
+        next_line(p, joined);
+    else if (p->at >= p->size)
+        refuse(p, "it ends in a backslash", "the line that it joins is missing");
+    else
+        put(p, peek(p, 0));
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* A word, up to a blank or the line's end. */
+static void take_word(parser *p)
+{
+    lob_recipe *const r = p->out;
+    if (!grow(p, (void **)&r->words, r->word_count, sizeof *r->words)) return;
+    r->words[r->word_count++] = (lob_recipe_word){r->piece_count, 0};
+    r->lines[r->line_count - 1].count++;
+    for (bool first = true; p->status == LOB_OK && p->at < p->size; first = false) {
+        const char c = peek(p, 0);
+        if (is_blank(c) || line_end(p, 0)) break;
+        if (c == '\\')
+            take_backslash(p);
+        else if (c == '\'')
+            take_single_quotes(p);
+        else if (c == '"')
+            take_double_quotes(p);
+        else if (c == '{')
+            p->at++, take_value(p);
+        else if (c != '\0' && (strchr("|&;<>()$`*?[", c) || (c == '~' && first)))
+            p->status = lob_fail(p->error, LOB_EDATA,
+                                 "%s:%d: '%c' means something to a shell, and nothing here; put it "
+                                 "in single quotes if it stands for itself",
+                                 p->name, p->line, c);
+        else
+            put(p, c);
+    }
+    end_literal(p);
+}
+
+/* ---- lines ---- */
+
+/* The first comment is the summary, if no command has come before. */
+static void take_comment(parser *p)
+{
+    size_t n = 0;
+    while (peek(p, 0) == '#' || is_blank(peek(p, 0))) p->at++;
+    while (p->at + n < p->size && !line_end(p, n)) n++;
+    size_t length = n;
+    while (length > 0 && is_blank(peek(p, length - 1))) length--;
+    const bool wanted = p->out->line_count == 0 && p->out->summary[0] == '\0';
+    for (size_t i = 0; i < length; i++)
+        if (is_control(peek(p, i))) {
+            refuse(p, "a control character", "recipes are text");
+            return;
+        }
+    n -= length;
+    if (wanted)
+        p->out->summary = keep(p, length);
+    else
+        p->at += length;
+    p->at += n;
+}
+
+/* The program's name may stand before a command, which must be there. */
+static void end_command(parser *p)
+{
+    lob_recipe *const r = p->out;
+    if (p->begun == 0 || p->status != LOB_OK) return;
+    lob_recipe_line *const line = &r->lines[r->line_count - 1];
+    p->begun = 0;
+    for (int i = 0; i < 2 && line->count > 0; i++) {
+        const lob_recipe_word *const word = &r->words[line->first];
+        const lob_recipe_piece *const piece = &r->pieces[word->first];
+        if (word->count != 1 || piece->value >= 0) {
+            p->status = lob_fail(p->error, LOB_EDATA,
+                                 "%s:%d: begins with no command; a command's name is plain text",
+                                 p->name, line->number);
+            return;
+        }
+        if (i > 0 || strcmp(piece->text, "lobule") != 0) return;
+        line->first++;
+        line->count--;
+    }
+    p->status =
+        lob_fail(p->error, LOB_EDATA, "%s:%d: lobule without a command", p->name, line->number);
+}
+
+static void take_first(parser *p)
+{
+    lob_recipe *const r = p->out;
+    if (p->begun > 0) return;
+    if (!grow(p, (void **)&r->lines, r->line_count, sizeof *r->lines)) return;
+    p->begun = p->line;
+    r->lines[r->line_count++] = (lob_recipe_line){.number = p->line, .first = r->word_count};
+}
+
+static void take_all(parser *p)
+{
+    while (p->status == LOB_OK && p->at < p->size) {
+        const size_t end = line_end(p, 0);
+        const size_t joined = peek(p, 0) == '\\' ? line_end(p, 1) : 0;
+        if (end) {
+            end_command(p);
+            next_line(p, end);
+        } else if (joined) {
+            next_line(p, 1 + joined);
+        } else if (is_blank(peek(p, 0))) {
+            p->at++;
+        } else if (peek(p, 0) == '#') {
+            take_comment(p);
+        } else {
+            take_first(p);
+            if (p->status == LOB_OK) take_word(p);
+        }
+    }
+    end_command(p);
+}
+
+lob_status lob_recipe_parse(lob_recipe *out, const char *bytes, size_t size, const char *name,
+                            lob_error *error)
+{
+    *out = (lob_recipe){.summary = ""};
+    if (size > LOB_RECIPE_MAX_BYTES)
+        return lob_fail(error, LOB_EDATA, "%s: is no recipe: it is larger than 1 MiB", name);
+    /* A piece takes at least one byte of the file, and a NUL. A name that is kept twice has braces.
+     */
+    out->text = malloc(2 * size + 2);
+    if (!out->text) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", name);
+    parser p = {.out = out,
+                .bytes = bytes,
+                .name = name,
+                .size = size,
+                .line = 1,
+                .free = out->text,
+                .error = error};
+    take_all(&p);
+    if (p.status == LOB_OK && out->line_count == 0)
+        p.status = lob_fail(error, LOB_EDATA, "%s: has no command", name);
+    if (p.status != LOB_OK) lob_recipe_free(out);
+    return p.status;
+}
+
+void lob_recipe_free(lob_recipe *recipe)
+{
+    free(recipe->text);
+    free(recipe->pieces);
+    free(recipe->words);
+    free(recipe->lines);
+    free(recipe->values);
+    *recipe = (lob_recipe){.summary = ""};
+}
+
+/* ---- filling in ---- */
+
+static const char *text_of(const lob_recipe_piece *piece, const char *const *values)
+{
+    return piece->value < 0 ? piece->text : values[piece->value];
+}
+
+char **lob_recipe_fill(int *count, const lob_recipe *recipe, int line, const char *const *values)
+{
+    const lob_recipe_line *const l = &recipe->lines[line];
+    size_t bytes = ((size_t)l->count + 1) * sizeof(char *);
+    for (int w = l->first; w < l->first + l->count; w++) {
+        const lob_recipe_word *const word = &recipe->words[w];
+        bytes++;
+        for (int i = word->first; i < word->first + word->count; i++)
+            bytes += strlen(text_of(&recipe->pieces[i], values));
+    }
+    char **const words = malloc(bytes);
+    if (!words) return NULL;
+    char *to = (char *)(words + l->count + 1);
+    for (int w = 0; w < l->count; w++) {
+        const lob_recipe_word *const word = &recipe->words[l->first + w];
+        words[w] = to;
+        *to = '\0';
+        for (int i = word->first; i < word->first + word->count; i++)
+            to = stpcpy(to, text_of(&recipe->pieces[i], values));
+        to++;
+    }
+    words[l->count] = NULL;
+    *count = l->count;
+    return words;
+}
+
+char *lob_recipe_quoted(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=.,:/@%";
+    const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
+    char *const text = malloc(4 * strlen(word) + 3), *to = text;
+    if (!text) return NULL;
+    if (quoted) *to++ = '\'';
+    for (; *word; word++)
+        if (*word == '\'')
+            to = stpcpy(to, "'\\''");
+        else
+            *to++ = *word;
+    if (quoted) *to++ = '\'';
+    *to = '\0';
+    return text;
+}

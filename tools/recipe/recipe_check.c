@@ -1,0 +1,257 @@
+/* The check of a recipe as a whole, before any of its lines does work. */
+#include "tools/recipe/recipe_job.h"
+
+#include "io/file.h"
+#include "tools/session/session_outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_volume(const lob_line_file *file)
+{
+    return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
+}
+
+static bool is_stdout(const lob_line_file *file)
+{
+    return file->is_output && file->content == LOB_FILE_TABLE && strcmp(file->path, "-") == 0;
+}
+
+/* Begin the error of a line with its place and command. Returns st, which may be LOB_OK. */
+static lob_status at_line(lob_recipe_job *job, const lob_job_line *l, lob_status st)
+{
+    lob_error *const error = &job->run->error;
+    const lob_error reason = *error;
+    if (st == LOB_OK) return st;
+    return lob_fail_hint(error, st, reason.hint, "%s: %s: %.800s", l->place, l->command.name,
+                         reason.text);
+}
+
+/* ---- volumes in memory ---- */
+
+static lob_status check_stored_input(lob_recipe_job *job, int i, const char *name)
+{
+    lob_error *const error = &job->run->error;
+    lob_stored *const row = lob_store_find(&job->store, name);
+    if (row) {
+        row->last = i;
+        return LOB_OK;
+    }
+    for (int k = i; k < job->line_count; k++)
+        for (int f = 0; f < job->lines[k].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[k].line.files[f];
+            if (file->is_output && strcmp(file->path, name) == 0)
+                return lob_fail(error, LOB_EARG, "%s: is read before %s makes it", name,
+                                k == i ? "this line" : job->lines[k].place);
+        }
+    return lob_fail(error, LOB_EARG, "%s: no line makes it; one before this has to write it", name);
+}
+
+static lob_status check_stored_output(lob_recipe_job *job, int i, const char *name)
+{
+    lob_error *const error = &job->run->error;
+    const lob_stored *const row = lob_store_find(&job->store, name);
+    if (row)
+        return lob_fail(error, LOB_EARG, "%s: %s makes it already; give it another name", name,
+                        job->lines[row->made].place);
+    return lob_store_add(&job->store, name, i) ? LOB_OK
+                                               : lob_fail(error, LOB_ENOMEM, "out of memory");
+}
+
+/* ---- files ---- */
+
+static lob_status files_touch(bool *touch, const lob_line_file *a, const lob_line_file *b)
+{
+    *touch = false;
+    if (lob_is_stored_name(a->path) || lob_is_stored_name(b->path)) return LOB_OK;
+    if (is_stdout(a) || is_stdout(b)) return LOB_OK;
+    return lob_paths_touch(touch, a->path, is_volume(a), b->path, is_volume(b), !b->is_output);
+}
+
+/* Can an input be read that no line makes? Of a volume, the header is. */
+static lob_status check_is_there(lob_recipe_job *job, const lob_line_file *file)
+{
+    lob_error *const error = &job->run->error;
+    if (!is_volume(file)) {
+        lob_input in;
+        const lob_status st = lob_input_open(&in, file->path, error);
+        if (st == LOB_OK) lob_input_close(&in);
+        return st;
+    }
+    const lob_read_options options = {.header_only = true, .threads = 1};
+    lob_volume header;
+    const lob_status st = lob_read(&header, file->path, &options, NULL, error);
+    if (st == LOB_OK) lob_volume_free(&header);
+    /* some commands take a file with several data sets, and the others say so */
+    return st != LOB_OK && error->hint == LOB_HINT_CHOOSE_SET ? LOB_OK : st;
+}
+
+static lob_status check_file_input(lob_recipe_job *job, int i, const lob_line_file *file)
+{
+    for (int k = 0; k < i; k++)
+        for (int f = 0; f < job->lines[k].line.file_count; f++) {
+            const lob_line_file *const made = &job->lines[k].line.files[f];
+            bool touch = false;
+            if (made->is_output && files_touch(&touch, made, file) != LOB_OK)
+                return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+            if (touch) return LOB_OK;
+        }
+    return check_is_there(job, file);
+}
+
+/* No line before writes it or reads it. */
+static lob_status check_file_output(lob_recipe_job *job, int i, const lob_line_file *file)
+{
+    for (int k = 0; k < i; k++)
+        for (int f = 0; f < job->lines[k].line.file_count; f++) {
+            const lob_line_file *const other = &job->lines[k].line.files[f];
+            bool touch;
+            if (files_touch(&touch, file, other) != LOB_OK)
+                return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+            if (touch)
+                return lob_fail(&job->run->error, LOB_EARG,
+                                "%s: %s %s it already; give the output a name of its own",
+                                file->path, job->lines[k].place,
+                                other->is_output ? "writes" : "reads");
+        }
+    return LOB_OK;
+}
+
+/* The recipe and its report are files too. */
+static lob_status check_own_files(lob_recipe_job *job, const lob_line_file *file)
+{
+    const lob_line_file own[] = {
+        {(char *)job->name,             "RECIPE", LOB_FILE_OTHER, false, false, NULL},
+        {(char *)job->run->report_path, "report", LOB_FILE_OTHER, true,  false, NULL},
+    };
+    for (size_t k = 0; k < LOB_COUNT(own); k++) {
+        bool touch = false;
+        if (!own[k].path || (!file->is_output && !own[k].is_output)) continue;
+        if (files_touch(&touch, &own[k], file) != LOB_OK)
+            return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+        if (touch)
+            return lob_fail(&job->run->error, LOB_EARG,
+                            "%s: is the %s of this run; give the other file a name of its own",
+                            file->path, own[k].is_output ? "report" : "recipe");
+    }
+    return LOB_OK;
+}
+
+static lob_status check_name(lob_recipe_job *job, int i, const lob_line_file *file)
+{
+    const bool stored = lob_is_stored_name(file->path);
+    if (is_stdout(file)) return LOB_OK;
+    if (stored)
+        return (file->is_output ? check_stored_output : check_stored_input)(job, i, file->path);
+    const lob_status st = check_own_files(job, file);
+    if (st != LOB_OK) return st;
+    return (file->is_output ? check_file_output : check_file_input)(job, i, file);
+}
+
+/* ---- all of it ---- */
+
+/* The line's command, up to its work. */
+static lob_status check_options(lob_job_line *l)
+{
+    lob_line_free(&l->line);
+    l->line.checking = true;
+    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    return l->line.status;
+}
+
+/* For --skip-existing: are all outputs that stay there? */
+static lob_status find_existing(lob_recipe_job *job, bool *skip)
+{
+    const char *found = NULL, *missing = NULL;
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count; f++) {
+            const lob_line_file *const file = &job->lines[i].line.files[f];
+            char *files[2] = {NULL, NULL};
+            if (!file->is_output || lob_is_stored_name(file->path) || is_stdout(file)) continue;
+            if (lob_files_of(files, file->path, false) != LOB_OK)
+                return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+            bool there = true;
+            for (int k = 0; k < 2; k++)
+                if (files[k] && access(files[k], F_OK) != 0) there = false;
+            lob_files_free(files);
+            if (there && !found) found = file->path;
+            if (!there && !missing) missing = file->path;
+        }
+    *skip = found && !missing;
+    if (*skip) lob_fail(&job->run->error, LOB_OK, "%s: exists; nothing was done", found);
+    if (!found || !missing) return LOB_OK;
+    return lob_fail(&job->run->error, LOB_EEXIST,
+                    "%s: exists, but %s does not, so that nothing was skipped; use --force to make "
+                    "both again",
+                    found, missing);
+}
+
+/* Give the file of an input a row in the store, if this is not the first time that it is read. */
+static lob_status note_second_read(lob_recipe_job *job, int i, int f)
+{
+    const lob_line_file *const file = &job->lines[i].line.files[f];
+    lob_stored *row = lob_store_find(&job->store, file->path);
+    bool again = false;
+    if (file->is_output || !is_volume(file) || lob_is_stored_name(file->path)) return LOB_OK;
+    for (int k = 0; k <= i && !row; k++)
+        for (int g = 0; g < (k < i ? job->lines[k].line.file_count : f); g++) {
+            const lob_line_file *const other = &job->lines[k].line.files[g];
+            if (!other->is_output && strcmp(other->path, file->path) == 0) again = true;
+        }
+    if (!row && again) {
+        row = lob_store_add(&job->store, file->path, -1);
+        if (!row) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+    }
+    if (row) row->last = i;
+    return LOB_OK;
+}
+
+static lob_status note_second_reads(lob_recipe_job *job)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < job->line_count; i++)
+        for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++)
+            st = note_second_read(job, i, f);
+    return st;
+}
+
+static lob_status check_names(lob_recipe_job *job)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
+        const lob_job_line *const l = &job->lines[i];
+        for (int output = 0; output < 2; output++)
+            for (int f = 0; f < l->line.file_count && st == LOB_OK; f++)
+                if (l->line.files[f].is_output == (output == 1))
+                    st = at_line(job, l, check_name(job, i, &l->line.files[f]));
+    }
+    return st;
+}
+
+lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
+{
+    lob_status st = LOB_OK;
+    *skip = false;
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) st = check_options(&job->lines[i]);
+    return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
+}
+
+lob_status lob_recipe_job_check_files(lob_recipe_job *job)
+{
+    lob_status st = check_names(job);
+    if (st == LOB_OK) st = note_second_reads(job);
+    for (int i = 0; i < job->store.count && st == LOB_OK; i++) {
+        const lob_stored *const row = &job->store.rows[i];
+        if (row->last < 0 && row->name[1] != '_')
+            lob_session_note(job->run, "%s: makes %s, which no line reads",
+                             job->lines[row->made].place, row->name);
+    }
+    return st;
+}
+
+lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
+{
+    const lob_status st = lob_recipe_job_check_options(job, skip);
+    return st == LOB_OK && !*skip ? lob_recipe_job_check_files(job) : st;
+}

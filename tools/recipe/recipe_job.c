@@ -1,0 +1,192 @@
+/* Filling in, running and printing the lines of a recipe; recipe_check.c checks them. */
+#include "tools/recipe/recipe_job.h"
+
+#include "tools/commands.h"
+#include "tools/session/session_outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+static lob_status no_memory(lob_recipe_job *job)
+{
+    return lob_fail(&job->run->error, LOB_ENOMEM, "%s: out of memory", job->name);
+}
+
+/* The command of a line, in a row of its own. */
+static lob_status find_command(lob_recipe_job *job, lob_job_line *l)
+{
+    const char *const name = l->words[0];
+    const lob_command *const command = lob_find_command(name);
+    if (!command) {
+        const char *const nearest = lob_nearest_command(name);
+        return lob_fail(&job->run->error, LOB_EARG, "%s: unknown command '%s'; %s%s%s", l->place,
+                        name, nearest ? "did you mean " : "lobule --help lists them",
+                        nearest ? nearest : "", nearest ? "?" : "");
+    }
+    if (command->runs_others && !command->nests)
+        return lob_fail(&job->run->error, LOB_EARG,
+                        "%s: %s: a recipe calls no other recipe; write its lines here", l->place,
+                        name);
+    l->command = *command;
+    l->command.line = &l->line;
+    return LOB_OK;
+}
+
+static lob_status make_line(lob_recipe_job *job, int i, const lob_recipe *recipe,
+                            const char *const *values)
+{
+    lob_job_line *const l = &job->lines[i];
+    l->words = lob_recipe_fill(&l->word_count, recipe, i, values);
+    if (!l->words || asprintf(&l->place, "%s:%d", job->name, recipe->lines[i].number) < 0) {
+        l->place = NULL;
+        return no_memory(job);
+    }
+    l->line = (lob_line){.run = job->run,
+                         .store = &job->store,
+                         .place = l->place,
+                         .index = i,
+                         .count = recipe->line_count};
+    return find_command(job, l);
+}
+
+lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_recipe *recipe,
+                               const char *name, const char *const *values)
+{
+    *out = (lob_recipe_job){.name = name, .run = run};
+    out->lines = calloc((size_t)recipe->line_count, sizeof *out->lines);
+    if (!out->lines) return no_memory(out);
+    out->line_count = recipe->line_count;
+    lob_status st = LOB_OK;
+    for (int i = 0; i < recipe->line_count && st == LOB_OK; i++)
+        st = make_line(out, i, recipe, values);
+    return st;
+}
+
+/* Bytes of a word that stay before `word`; -1: it is another. */
+static int bytes_before(const char *text, const char *word)
+{
+    const size_t n = strlen(text), end = strlen(word);
+    if (n < end || strcmp(text + n - end, word) != 0) return -1;
+    return n == end || text[n - end - 1] == '=' ? (int)(n - end) : -1;
+}
+
+bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
+{
+    size_t bytes = ((size_t)line->word_count + 1) * sizeof(char *);
+    for (int w = 0; w < line->word_count; w++) bytes += strlen(line->words[w]) + strlen(by) + 1;
+    char **const words = malloc(bytes);
+    if (!words) return false;
+    char *to = (char *)(words + line->word_count + 1);
+    for (int w = 0; w < line->word_count; w++) {
+        const int before = bytes_before(line->words[w], word);
+        words[w] = to;
+        to = stpcpy(to, line->words[w]) + 1;
+        if (before >= 0) to = stpcpy(words[w] + before, by) + 1;
+    }
+    words[line->word_count] = NULL;
+    free(line->words);
+    line->words = words;
+    return true;
+}
+
+void lob_recipe_job_free(lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++) {
+        lob_line_free(&job->lines[i].line);
+        free(job->lines[i].words);
+        free(job->lines[i].place);
+    }
+    free(job->lines);
+    lob_store_free(&job->store);
+    *job = (lob_recipe_job){.name = NULL};
+}
+
+/* ---- running ---- */
+
+static void say_line(const lob_recipe_job *job, const lob_job_line *l)
+{
+    char text[700] = "";
+    for (int w = 0; w < l->word_count; w++) {
+        char *const word = lob_recipe_quoted(l->words[w]);
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, " %s", word ? word : "");
+        free(word);
+    }
+    lob_session_say(job->run, "%s:%s", l->place, text);
+}
+
+/* The reports of the lines so far, in that of the recipe. */
+static void report_line(const lob_recipe_job *job, lob_job_line *l)
+{
+    cJSON *const lines = cJSON_GetObjectItemCaseSensitive(job->run->results, "lines");
+    cJSON *const report = l->line.report;
+    if (!lines || !report) return;
+    cJSON_AddStringToObject(report, "place", l->place);
+    cJSON_AddItemToArray(lines, report);
+    l->line.report = NULL;
+}
+
+static lob_status run_line(lob_recipe_job *job, int i)
+{
+    lob_job_line *const l = &job->lines[i];
+    lob_line_free(&l->line); /* what the check has left */
+    l->line.checking = false;
+    say_line(job, l);
+    l->command.run(&l->command, l->word_count - 1, l->words + 1);
+    report_line(job, l);
+    for (int k = 0; k < job->store.count; k++)
+        if (job->store.rows[k].last <= i && job->store.rows[k].made <= i)
+            lob_store_drop(&job->store, &job->store.rows[k]);
+    return l->line.status;
+}
+
+static lob_status run_lines(lob_recipe_job *job)
+{
+    lob_status st = lob_session_cancelled(job->run);
+    bool differ = false;
+    cJSON_AddArrayToObject(job->run->results, "lines");
+    for (int i = 0; i < job->line_count && st == LOB_OK; i++) {
+        st = run_line(job, i);
+        differ = differ || st == LOB_EDIFFER;
+        if (st == LOB_EDIFFER) st = LOB_OK;
+    }
+    return st == LOB_OK && differ ? LOB_EDIFFER : st;
+}
+
+lob_status lob_recipe_job_run(lob_recipe_job *job)
+{
+    lob_session *const run = job->run;
+    const int notes = cJSON_GetArraySize(run->notes);
+    /* a device that is missing is found before any work */
+    lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
+    if (st == LOB_OK) st = run_lines(job);
+    if (st != LOB_ENOMEM || !job->store.has_kept) return st;
+
+    lob_outputs_forget(run);
+    for (int k = 0; k < job->store.count; k++) lob_store_drop(&job->store, &job->store.rows[k]);
+    while (cJSON_GetArraySize(run->notes) > notes) cJSON_DeleteItemFromArray(run->notes, notes);
+    cJSON_DeleteItemFromObjectCaseSensitive(run->results, "lines");
+    run->error = (lob_error){.text = ""};
+    job->store.keeps_no_files = true;
+    return run_lines(job);
+}
+
+/* ---- printing ---- */
+
+lob_status lob_recipe_job_print(const lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++) {
+        const lob_job_line *const l = &job->lines[i];
+        fputs("lobule", stdout);
+        for (int w = 0; w < l->word_count; w++) {
+            char *const word = lob_recipe_quoted(l->words[w]);
+            if (!word) return lob_fail(&job->run->error, LOB_ENOMEM, "out of memory");
+            printf(" %s", word);
+            free(word);
+        }
+        putchar('\n');
+    }
+    return LOB_OK;
+}

@@ -1,0 +1,134 @@
+/* Volumes in memory under names. */
+#include "tools/recipe/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t bytes_of(const lob_volume *v)
+{
+    return lob_product(lob_voxels(v), v->channels, (int64_t)lob_type_of(v->type)->bytes, 1);
+}
+
+bool lob_is_stored_name(const char *path)
+{
+    return path && path[0] == '@';
+}
+
+bool lob_is_sound_name(const char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    static const char others[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
+    return path[0] == '@' && path[1] != '\0' && strchr(letters, path[1]) &&
+           path[1 + strspn(path + 1, others)] == '\0';
+}
+
+bool lob_is_kept_file(const lob_stored *row)
+{
+    return !lob_is_stored_name(row->name);
+}
+
+lob_stored *lob_store_find(const lob_store *store, const char *name)
+{
+    for (int i = 0; i < store->count; i++)
+        if (strcmp(store->rows[i].name, name) == 0) return &store->rows[i];
+    return NULL;
+}
+
+lob_stored *lob_store_add(lob_store *store, const char *name, int made)
+{
+    char *const copy = strdup(name);
+    lob_stored *const rows =
+        copy ? realloc(store->rows, ((size_t)store->count + 1) * sizeof *rows) : NULL;
+    if (!rows) {
+        free(copy);
+        return NULL;
+    }
+    store->rows = rows;
+    lob_stored *const row = &rows[store->count++];
+    *row = (lob_stored){.name = copy, .made = made, .last = -1, .volume = lob_volume_empty()};
+    return row;
+}
+
+void lob_store_put(lob_store *store, lob_stored *row, lob_volume *volume)
+{
+    lob_store_drop(store, row);
+    row->volume = *volume;
+    row->there = true;
+    *volume = lob_volume_empty();
+    store->bytes += bytes_of(&row->volume);
+    if (lob_is_kept_file(row)) store->kept += bytes_of(&row->volume);
+}
+
+void lob_store_take(lob_store *store, lob_stored *row, lob_volume *out)
+{
+    *out = row->volume;
+    store->bytes -= bytes_of(out);
+    if (lob_is_kept_file(row)) store->kept -= bytes_of(out);
+    row->volume = lob_volume_empty();
+    row->there = false;
+}
+
+/* One core does not use up the memory's bandwidth. */
+static void copy_bytes(unsigned char *to, const unsigned char *from, int64_t bytes, int threads)
+{
+    const int64_t block = (int64_t)4 << 20, blocks = (bytes + block - 1) / block;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < blocks; i++) {
+        const int64_t n = bytes - i * block < block ? bytes - i * block : block;
+        memcpy(to + i * block, from + i * block, (size_t)n);
+    }
+}
+
+int64_t lob_store_frames(const lob_stored *row)
+{
+    return lob_frames_held(&row->volume);
+}
+
+lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame, bool voxels,
+                          int threads)
+{
+    const lob_volume *const v = &row->volume;
+    const int64_t frames = lob_store_frames(row), taken = frame == LOB_FRAME_ALL ? frames : 1;
+    const int64_t parts = v->channels / frames; /* channels of a frame */
+    const int64_t each = bytes_of(v) / v->channels, part = each * taken;
+    unsigned char *copy = voxels ? malloc((size_t)(part * parts)) : NULL;
+    void *data = copy;
+    *out = lob_volume_empty();
+    if (voxels && !data) return LOB_ENOMEM;
+    for (int64_t c = 0; voxels && c < parts; c++)
+        copy_bytes(copy + c * part,
+                   (unsigned char *)v->data + (c * frames + (frame > 0 ? frame : 0)) * each, part,
+                   threads);
+    const lob_status st = lob_volume_adopt(out, v, &data, v->type, (int)(parts * taken));
+    free(data);
+    if (st != LOB_OK) return st;
+    out->slope = v->slope;
+    out->inter = v->inter;
+    out->frames = v->frames;
+    out->frame = frames > 1 ? frame : 0;
+    return st;
+}
+
+void lob_store_drop(lob_store *store, lob_stored *row)
+{
+    lob_volume volume;
+    if (!row->there) return;
+    lob_store_take(store, row, &volume);
+    lob_volume_free(&volume);
+}
+
+void lob_store_drop_files(lob_store *store)
+{
+    for (int i = 0; i < store->count; i++)
+        if (lob_is_kept_file(&store->rows[i])) lob_store_drop(store, &store->rows[i]);
+}
+
+void lob_store_free(lob_store *store)
+{
+    for (int i = 0; i < store->count; i++) {
+        lob_store_drop(store, &store->rows[i]);
+        free(store->rows[i].name);
+    }
+    free(store->rows);
+    *store = (lob_store){0};
+}

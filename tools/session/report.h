@@ -1,0 +1,42 @@
+/* The JSON report of a session, for session*.c alone. */
+#ifndef LOB_REPORT_H
+#define LOB_REPORT_H
+
+#include "tools/session/session_state.h"
+
+/*
+ * A JSON value as text, which the caller frees; NULL where there is no memory. Strings of files, as
+ * their names, may hold bytes that are not UTF-8: byte 0xHH is written as \udcHH, which no text in
+ * UTF-8 is, so that it can be told back (Python does so in os.fsencode).
+ */
+char *lob_json_print(const cJSON *value);
+
+/* The wall time of the command so far, and what of it no stage claims. */
+typedef struct {
+    double other, total;
+} lob_seconds;
+
+lob_seconds lob_session_seconds(const lob_session *s);
+
+/* The largest resident size of the process so far. */
+double lob_peak_memory_bytes(void);
+
+/* Describe a file that was read, under the name of the option or operand that holds its path. */
+void lob_report_input(lob_session *s, const lob_volume *volume, const char *path,
+                      const lob_file_info *info);
+
+/* Describe a volume that was written. */
+void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
+
+/* Is there anyone who reads a report? */
+bool lob_report_wanted(const lob_session *s);
+
+/* The report, which refers to the session's inputs, outputs, results and notes; NULL without
+ * memory. */
+cJSON *lob_report_make(lob_session *s, lob_status outcome, const char *message);
+
+/* Write a report, if --report is given, over an older one. Returns LOB_OK, LOB_ECREATE, LOB_EIO or
+ * LOB_ENOMEM. */
+lob_status lob_report_write(lob_session *s, const cJSON *report, lob_error *error);
+
+#endif

@@ -1,0 +1,210 @@
+/* What a session's outputs may be, and what becomes of them when it fails. */
+#include "tools/session/session_outputs.h"
+
+#include "io/file.h"
+#include "tools/session/session_line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The i-th row over both tables, or NULL. */
+static const lob_option *row_at(const lob_session *s, size_t i)
+{
+    if (i < s->table[0].count) return &s->table[0].rows[i];
+    i -= s->table[0].count;
+    return i < s->table[1].count ? &s->table[1].rows[i] : NULL;
+}
+
+static const char *path_of(const lob_option *row)
+{
+    return *(const char *const *)row->target;
+}
+
+static bool is_volume(const lob_option *row)
+{
+    return row->content == LOB_FILE_IMAGE || row->content == LOB_FILE_LABELS;
+}
+
+/* Does an output have a name, that of a file or of a volume in memory? */
+static bool is_named(const lob_option *row)
+{
+    if (row->kind != LOB_OPT_OUTPUT || !path_of(row)) return false;
+    return row->content != LOB_FILE_TABLE || strcmp(path_of(row), "-") != 0;
+}
+
+static bool makes_file(const lob_session *s, const lob_option *row)
+{
+    return is_named(row) && !lob_session_is_stored(s, path_of(row));
+}
+
+/* The files that a path stands for. */
+static lob_status files_of(char *files[2], const char *path, bool of_volume, bool reading)
+{
+    files[1] = NULL;
+    if (of_volume) return lob_files_of(files, path, reading);
+    files[0] = strdup(path);
+    return files[0] ? LOB_OK : LOB_ENOMEM;
+}
+
+lob_status lob_paths_touch(bool *touch, const char *path, bool is_of_volume, const char *used,
+                           bool used_is_of_volume, bool reading)
+{
+    char *made[2] = {NULL, NULL}, *there[2] = {NULL, NULL};
+    lob_status st = files_of(made, path, is_of_volume, false);
+    if (st == LOB_OK) st = files_of(there, used, used_is_of_volume, reading);
+    *touch = false;
+    for (int i = 0; i < 4 && st == LOB_OK; i++)
+        if (made[i / 2] && there[i % 2] && lob_same_file(made[i / 2], there[i % 2])) *touch = true;
+    lob_files_free(made);
+    lob_files_free(there);
+    return st;
+}
+
+/* A name of its own: no input, and no output before the i-th row, goes by it. */
+static lob_status check_name(lob_session *s, size_t i)
+{
+    const lob_option *const row = row_at(s, i), *other;
+    for (size_t j = 0; (other = row_at(s, j)); j++) {
+        const bool is_input = lob_option_reads(other);
+        if (!is_input && j >= i) continue;
+        const char *path;
+        for (int k = 0; (path = lob_option_path(other, k)); k++) {
+            bool touches;
+            if (lob_paths_touch(&touches, path_of(row), is_volume(row), path, is_volume(other),
+                                is_input) != LOB_OK)
+                return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+            if (!touches) continue;
+            return lob_fail(&s->error, LOB_EARG,
+                            "%s: named for %s and for %s; give the output a name of its own",
+                            path_of(row), other->name, row->name);
+        }
+    }
+    return LOB_OK;
+}
+
+/* Is it a file that is empty, or a report of ours? */
+static bool is_replaceable_report(const char *path)
+{
+    static const char start[] = "{\n\t\"tool\":\t\"lobule\"";
+    char text[sizeof start] = "";
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    FILE *const file = fopen(path, "re");
+    if (!file) return false;
+    const size_t n = fread(text, 1, sizeof start - 1, file);
+    fclose(file);
+    return n == 0 || strcmp(text, start) == 0;
+}
+
+/* Check all of an output but its name that can be checked before the work. */
+static lob_status check_file(lob_session *s, const lob_option *row)
+{
+    const char *const path = path_of(row);
+    if (is_volume(row)) return lob_check_output(path, s->force, &s->error);
+    if (row->target != &s->report_path) return lob_output_check(path, s->force, &s->error);
+
+    const lob_status st =
+        lob_output_check(path, s->force || is_replaceable_report(path), &s->error);
+    if (st != LOB_EEXIST) return st;
+    return lob_fail(&s->error, st,
+                    "%s: exists and is no report of lobule; use --force to replace it", path);
+}
+
+/* Are all files of an output there? */
+static lob_status is_there(bool *there, const lob_option *row)
+{
+    char *files[2];
+    const lob_status st = files_of(files, path_of(row), is_volume(row), false);
+    *there = st == LOB_OK;
+    for (int k = 0; k < 2 && st == LOB_OK; k++)
+        if (files[k] && access(files[k], F_OK) != 0) *there = false;
+    if (st == LOB_OK) lob_files_free(files);
+    return st;
+}
+
+/*
+ * For --skip-existing: are all outputs but the report there? Some without the others are an error,
+ * because they cannot be of one run.
+ */
+static lob_status find_existing(lob_session *s, bool *skip)
+{
+    const lob_option *row;
+    const char *found = NULL, *missing = NULL;
+    if (s->force)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--skip-existing keeps outputs that exist and --force replaces them; give "
+                        "one of the two");
+    for (size_t i = 0; (row = row_at(s, i)); i++) {
+        bool there;
+        if (!makes_file(s, row) || row->target == &s->report_path) continue;
+        if (is_there(&there, row) != LOB_OK)
+            return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+        if (there && !found) found = path_of(row);
+        if (!there && !missing) missing = path_of(row);
+    }
+    *skip = found && !missing;
+    if (*skip) lob_fail(&s->error, LOB_OK, "%s: exists; nothing was done", found);
+    if (!found || !missing) return LOB_OK;
+    return lob_fail(&s->error, LOB_EEXIST,
+                    "%s: exists, but %s does not, so that nothing was skipped; use --force to make "
+                    "both again",
+                    found, missing);
+}
+
+lob_status lob_outputs_check(lob_session *s, bool *skip)
+{
+    const lob_option *row;
+    lob_status st = LOB_OK;
+    *skip = false;
+    for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
+        if (is_named(row)) st = check_name(s, i);
+    if (st == LOB_OK && s->skip_existing) st = find_existing(s, skip);
+    if (*skip) return st;
+    for (size_t i = 0; (row = row_at(s, i)) && st == LOB_OK; i++)
+        if (makes_file(s, row)) st = check_file(s, row);
+    return st;
+}
+
+lob_status lob_session_reserve_output(lob_session *s)
+{
+    lob_session_output *const written =
+        realloc(s->written, ((size_t)s->outputs_written + 1) * sizeof *written);
+    if (!written) return lob_fail(&s->error, LOB_ENOMEM, "out of memory");
+    s->written = written;
+    return LOB_OK;
+}
+
+/* Take the entry of a file that is gone out of the report. */
+static void forget_output(lob_session *s, const char *path)
+{
+    if (!path) return; /* there was no memory for it */
+    for (int i = cJSON_GetArraySize(s->outputs) - 1; i >= 0; i--) {
+        const cJSON *const file = cJSON_GetArrayItem(s->outputs, i);
+        const char *const named = cJSON_GetObjectItemCaseSensitive(file, "path")->valuestring;
+        if (strcmp(named, path) == 0) cJSON_DeleteItemFromArray(s->outputs, i);
+    }
+}
+
+void lob_outputs_remove(lob_session *s)
+{
+    for (int i = s->outputs_written - 1; i >= 0; i--) {
+        if (!s->written[i].is_new) continue;
+        for (int k = 0; k < 2; k++)
+            if (s->written[i].files[k]) unlink(s->written[i].files[k]);
+        forget_output(s, s->written[i].path);
+    }
+}
+
+void lob_outputs_forget(lob_session *s)
+{
+    lob_outputs_remove(s);
+    for (int i = 0; i < s->outputs_written; i++) {
+        forget_output(s, s->written[i].path);
+        lob_files_free(s->written[i].files);
+        free(s->written[i].path);
+    }
+    s->outputs_written = 0;
+}

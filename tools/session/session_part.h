@@ -1,0 +1,45 @@
+/*
+ * The session of `lobule run` where it is one of several at a time in a process: a scan of a batch.
+ * It prints nothing but what --verbose asks for, catches no signals and raises none, takes threads
+ * and memory from its part of them, and computes on a device that it shares.
+ */
+#ifndef LOB_SESSION_PART_H
+#define LOB_SESSION_PART_H
+
+#include "tools/batch/batch_pool.h"
+#include "tools/session/session_state.h"
+
+/* lob_command.part leads the session here. */
+struct lob_part {
+    const char *scan; /* its name, for messages */
+    int threads;
+    int64_t max_memory; /* 0: no limit */
+    bool verbose;
+    lob_pool *pool;
+
+    /* The session is over: called before what it holds is freed. report may be NULL. */
+    void (*ended)(void *user, lob_session *s, lob_status status, const cJSON *report);
+    void *user;
+
+    lob_pool_device *at; /* where it computes; NULL: nowhere yet */
+    bool locked;         /* that device is at work for it, */
+    double locked_s;     /* since then */
+};
+
+/* The part that a session, or the recipe of a line's session, is; NULL: it has the process. */
+lob_part *lob_session_part(const lob_session *s);
+
+/* What the session of a part begins with. */
+void lob_part_begin(lob_session *s);
+
+/* lob_session_device for a part: the device that will be free first. */
+lob_status lob_part_device(lob_session *s);
+
+/* Wait for the device that the session computes on, and let others have it. Do nothing outside of
+ * batches, and on the CPU. */
+void lob_part_lock(lob_session *s);
+void lob_part_unlock(lob_session *s);
+
+void lob_part_end(lob_session *s, lob_status status, const cJSON *report);
+
+#endif

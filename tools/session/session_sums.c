@@ -1,0 +1,92 @@
+/* Checksums of inputs and outputs: files are opened when they are used, and read at the end. */
+#include "tools/session/session_sums.h"
+
+#include "tools/session/report.h"
+#include "tools/session/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void lob_sums_begin(lob_session *s, const char *path, bool is_volume, bool is_input)
+{
+    const bool wanted = lob_report_wanted(s) || (s->provenance && is_input);
+    if (!wanted || s->sums >= LOB_SESSION_SUMS) return;
+    lob_session_sum *const sum = &s->sum[s->sums];
+    *sum = (lob_session_sum){.path = path};
+    if (is_volume && lob_files_of(sum->files, path, is_input) != LOB_OK) return;
+    if (!is_volume && !(sum->files[0] = strdup(path))) return;
+    for (int k = 0; k < 2; k++)
+        if (sum->files[k]) sum->of[k] = lob_sha256_begin(sum->files[k]);
+    s->sums++;
+}
+
+void lob_sums_belong(lob_session *s, const char *path, cJSON *file)
+{
+    for (int i = s->sums - 1; i >= 0; i--) {
+        if (s->sum[i].path != path) continue;
+        s->sum[i].file = file;
+        return;
+    }
+}
+
+static bool is_in(const cJSON *array, const cJSON *item)
+{
+    const cJSON *one;
+    cJSON_ArrayForEach(one, array)
+    {
+        if (one == item) return true;
+    }
+    return false;
+}
+
+static void compute(lob_session *s, lob_session_sum *sum)
+{
+    const double start_s = lob_clock_s();
+    if (sum->ended) return;
+    for (int k = 0; k < 2; k++) {
+        lob_sha256_end(sum->of[k], sum->text[k]);
+        sum->of[k] = NULL;
+    }
+    sum->ended = true;
+    lob_session_stage(s, "checksum", start_s);
+}
+
+static void add_sum(cJSON *file, const char *text)
+{
+    if (*text) cJSON_AddStringToObject(file, "sha256", text);
+}
+
+void lob_sums_end(lob_session *s)
+{
+    for (int i = 0; i < s->sums; i++) {
+        lob_session_sum *const sum = &s->sum[i];
+        if (!is_in(s->inputs, sum->file) && !is_in(s->outputs, sum->file)) continue;
+        compute(s, sum);
+        add_sum(sum->file, sum->text[0]);
+        if (!sum->files[1]) continue;
+        cJSON *const second = cJSON_AddObjectToObject(sum->file, "second_file");
+        cJSON_AddStringToObject(second, "path", sum->files[1]);
+        add_sum(second, sum->text[1]);
+    }
+    lob_sums_drop(s);
+}
+
+void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user)
+{
+    for (int i = 0; i < s->sums; i++) {
+        lob_session_sum *const sum = &s->sum[i];
+        if (is_in(s->outputs, sum->file)) continue;
+        compute(s, sum);
+        for (int k = 0; k < 2; k++)
+            if (*sum->text[k]) take(user, sum->files[k], sum->text[k]);
+    }
+}
+
+void lob_sums_drop(lob_session *s)
+{
+    for (int i = 0; i < s->sums; i++) {
+        for (int k = 0; k < 2; k++) lob_sha256_end(s->sum[i].of[k], NULL);
+        lob_files_free(s->sum[i].files);
+    }
+    s->sums = 0;
+}

@@ -1,0 +1,73 @@
+/* Reading tables of labels and what they become. */
+#include "tools/table/label_map.h"
+
+#include "io/file.h"
+#include "io/text_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Put a rule at the end; the room doubles at powers of two. */
+static bool add_rule(lob_labels_rule **rules, int64_t *count, int32_t from, int32_t to)
+{
+    if ((*count & (*count - 1)) == 0) {
+        const size_t room = *count ? 2 * (size_t)*count : 1;
+        lob_labels_rule *const more = realloc(*rules, room * sizeof *more);
+        if (!more) return false;
+        *rules = more;
+    }
+    (*rules)[(*count)++] = (lob_labels_rule){.first = from, .last = from, .to = to};
+    return true;
+}
+
+static lob_status take_line(lob_labels_rule **rules, int64_t *count, const lob_rows *text,
+                            char *line)
+{
+    lob_fields fields;
+    int32_t from, to;
+    if (*line == '\0' || *line == '#') return LOB_OK;
+    lob_fields_cut(&fields, line, strchr(line, '\t') ? '\t' : ',');
+    const char *const first = fields.field[0] + strspn(fields.field[0], " ");
+    if (text->line == 1 && (*first < '0' || *first > '9')) return LOB_OK; /* a header */
+    if (!lob_field_whole(&from, &fields, 0, 1, INT32_MAX))
+        return lob_rows_bad(text, "holds no label, from 1, in its first column; a line is FROM,TO");
+    if (!lob_field_whole(&to, &fields, 1, 0, INT32_MAX))
+        return lob_rows_bad(text,
+                            "holds no label, from 0, in its second column; a line is FROM,TO");
+    if (add_rule(rules, count, from, to)) return LOB_OK;
+    return lob_fail(text->error, LOB_ENOMEM, "%s: out of memory", text->name);
+}
+
+lob_status lob_label_map_parse(lob_labels_rule **rules, int64_t *count, const char *text,
+                               size_t size, const char *name, lob_error *error)
+{
+    lob_rows lines;
+    *rules = NULL;
+    *count = 0;
+    LOB_TRY(lob_rows_begin(&lines, text, size, name, error));
+    lob_status st = LOB_OK;
+    for (char *line; st == LOB_OK && (line = lob_rows_next(&lines));)
+        st = take_line(rules, count, &lines, line);
+    lob_rows_end(&lines);
+    if (st == LOB_OK && *count == 0)
+        st = lob_fail(error, LOB_EDATA, "%s: holds no line FROM,TO", name);
+    if (st != LOB_OK) {
+        free(*rules);
+        *rules = NULL;
+        *count = 0;
+    }
+    return st;
+}
+
+lob_status lob_label_map_read(lob_labels_rule **rules, int64_t *count, const char *path,
+                              lob_error *error)
+{
+    lob_input in;
+    *rules = NULL;
+    *count = 0;
+    LOB_TRY(lob_input_open(&in, path, error));
+    const lob_status st =
+        lob_label_map_parse(rules, count, (const char *)in.bytes, in.size, path, error);
+    lob_input_close(&in);
+    return st;
+}

@@ -1,0 +1,60 @@
+/* The columns of a region table: which there are, what they need, how --columns names them. */
+#ifndef LOB_REGION_COLUMNS_H
+#define LOB_REGION_COLUMNS_H
+
+#include "kernels/regions/shapes.h"
+#include "tools/session/session.h"
+
+/* What has to be measured for a column beyond sums; bits. */
+enum {
+    LOB_COLUMN_MOMENTS = 1,
+    LOB_COLUMN_BORDER = 2,
+    LOB_COLUMN_SLICES = 4,
+    LOB_COLUMN_PERCENTILES = 8,
+    LOB_COLUMN_NEIGHBOURS = 16,
+    LOB_COLUMN_HULL = 32
+};
+
+/* Everything that a row can show; NaN for what was not measured. */
+typedef struct {
+    double voxels, volume_mm3, volume_ml, box[6], centroid[3], centroid_mm[3];
+    double lowest, mean, highest, deviation;
+    lob_region_shape shape;
+    double slices, slice_largest_mm2, slice_mean_mm2, slice_where;
+    double percentile[LOB_PERCENTILES];
+    double neighbours;
+    double feret_mm, hull_mm3, solidity;
+} lob_region_row;
+
+typedef struct {
+    const char *word;           /* of --columns; several columns may share it */
+    const char *name, *name_um; /* in mm and in micrometres; NULL: the same */
+    size_t offset;              /* of a double in lob_region_row */
+    int power;                  /* of the length in its unit */
+    int needs;                  /* bits */
+    int dimensions;             /* 2: of pictures alone, 3: of volumes alone, 0: of both */
+    bool basic;                 /* where --columns is left out */
+} lob_region_column;
+
+enum { LOB_REGION_MAX_COLUMNS = 128 };
+
+/* The option of commands that write region tables. */
+#define OPT_REGION_COLUMNS(pointer)                                                            \
+    OPT_TEXT("columns", pointer, "LIST",                                                       \
+             "columns of the table, as volume,surface,sphericity; basic, shape and all stand " \
+             "for several; `lobule stats --help` lists them; left out: basic")
+
+/* Is every word of the list known? NULL is fine. Returns LOB_OK or LOB_EARG, with all words. */
+lob_status lob_region_columns_check(lob_session *s, const char *list);
+
+/*
+ * The columns of a list that has been checked, in its order, none twice.
+ *
+ *   out   out  at most LOB_REGION_MAX_COLUMNS
+ *   flat  in   of a picture
+ *
+ * Returns how many.
+ */
+int lob_region_columns_of(const lob_region_column **out, const char *list, bool flat);
+
+#endif

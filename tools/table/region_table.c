@@ -1,0 +1,278 @@
+/* The table of regions: its columns, and how a row comes from what was added up. */
+#include "tools/table/region_table.h"
+
+#include "kernels/contacts/contacts.h"
+#include "tools/table/table_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Where there is one channel its column is "value", else they are "value_0", "value_1", ... */
+typedef char value_name[24];
+
+static int64_t rows_of(const lob_region_table *t)
+{
+    return t->frames > 0 ? t->count * t->frames : t->count;
+}
+
+/* A table being written: its columns, and what was measured for them. */
+typedef struct {
+    const lob_region_table *table;
+    const lob_region_column *columns[LOB_REGION_MAX_COLUMNS];
+    int count, needs;
+    bool um;
+    lob_shape_frame frame;
+    lob_region_moments *moments; /* of each region; NULL: not needed, as those that follow */
+    lob_region_border *border;
+    lob_region_slices *slices;
+    lob_region_hull *hulls;
+    double *percentiles; /* of each frame one after the other */
+    int64_t *neighbours;
+} writing;
+
+/* ---- what columns need ---- */
+
+static lob_status count_neighbours(lob_session *s, int64_t *neighbours, const lob_region_table *t)
+{
+    const lob_label_grid grid = {t->in->labels, t->in->type, t->in->count, t->in->dims};
+    lob_contact *contacts;
+    int64_t count;
+    LOB_TRY(
+        lob_contacts(&contacts, &count, &grid, t->geometry, NULL, 0, -1, &s->context, &s->error));
+    for (int64_t i = 0; i < count; i++) {
+        neighbours[contacts[i].a - 1]++;
+        neighbours[contacts[i].b - 1]++;
+    }
+    free(contacts);
+    return LOB_OK;
+}
+
+static lob_status measure_percentiles(lob_session *s, double *out, const lob_region_table *t)
+{
+    const size_t bytes = (size_t)lob_dims_voxels(t->dims) * lob_type_of(t->in->image->type)->bytes;
+    lob_volume one = *t->in->image;
+    lob_regions_input in = *t->in;
+    in.image = &one;
+    one.channels = 1;
+    for (int64_t f = 0; f < rows_of(t) / t->count; f++) {
+        one.data = (unsigned char *)t->in->image->data + (size_t)f * bytes;
+        LOB_TRY(lob_regions_percentiles(out + f * t->count * LOB_PERCENTILES, t->regions, &in,
+                                        &s->context, &s->error));
+    }
+    return LOB_OK;
+}
+
+static lob_status measure_need(lob_session *s, writing *w, int need)
+{
+    const lob_region_table *const t = w->table;
+    const lob_context *const context = &s->context;
+    lob_error *const error = &s->error;
+    switch (need) {
+    case LOB_COLUMN_MOMENTS:
+        return lob_regions_moments(w->moments, t->regions, t->in, context, error);
+    case LOB_COLUMN_BORDER:
+        return lob_regions_border(w->border, t->in, context, error);
+    case LOB_COLUMN_SLICES:
+        return lob_regions_slices(w->slices, t->regions, t->in, context, error);
+    case LOB_COLUMN_HULL:
+        return lob_regions_hulls(w->hulls, t->regions, t->in, &w->frame, context, error);
+    case LOB_COLUMN_PERCENTILES:
+        return measure_percentiles(s, w->percentiles, t);
+    default:
+        return count_neighbours(s, w->neighbours, t);
+    }
+}
+
+static lob_status measure_needs(lob_session *s, writing *w, const char *path)
+{
+    const struct {
+        int need;
+        void **array;
+        size_t bytes;
+    } rows[] = {
+        {LOB_COLUMN_MOMENTS,     (void **)&w->moments,     sizeof *w->moments   },
+        {LOB_COLUMN_BORDER,      (void **)&w->border,      sizeof *w->border    },
+        {LOB_COLUMN_SLICES,      (void **)&w->slices,      sizeof *w->slices    },
+        {LOB_COLUMN_HULL,        (void **)&w->hulls,       sizeof *w->hulls     },
+        {LOB_COLUMN_PERCENTILES, (void **)&w->percentiles,
+         LOB_PERCENTILES * sizeof *w->percentiles                               },
+        {LOB_COLUMN_NEIGHBOURS,  (void **)&w->neighbours,  sizeof *w->neighbours},
+    };
+    const int64_t count = w->table->count;
+    const bool image = w->table->in && w->table->in->image;
+    if (w->needs && !w->table->in)
+        return lob_fail(&s->error, LOB_EDATA,
+                        "%s: these columns need the labels in memory; write the labels, and the "
+                        "table by `lobule stats`",
+                        path);
+    lob_session_compute(s, "measuring shapes");
+    for (size_t i = 0; i < LOB_COUNT(rows) && count > 0; i++) {
+        if (!(w->needs & rows[i].need) || (rows[i].need == LOB_COLUMN_PERCENTILES && !image))
+            continue;
+        const int64_t n = rows[i].need == LOB_COLUMN_PERCENTILES ? rows_of(w->table) : count;
+        LOB_TRY(lob_session_take(s, n * (int64_t)rows[i].bytes, path));
+        *rows[i].array = calloc((size_t)n, rows[i].bytes);
+        if (!*rows[i].array) return lob_session_no_memory(s, path);
+        LOB_TRY(lob_session_name(s, measure_need(s, w, rows[i].need), path, NULL));
+    }
+    lob_session_computed(s);
+    return LOB_OK;
+}
+
+static void free_needs(writing *w)
+{
+    free(w->moments);
+    free(w->border);
+    free(w->slices);
+    free(w->hulls);
+    free(w->percentiles);
+    free(w->neighbours);
+}
+
+/* ---- rows ---- */
+
+static void fill_basic(lob_region_row *row, const lob_region *r, const lob_region_measures *m,
+                       bool um)
+{
+    row->voxels = (double)r->voxels;
+    row->volume_mm3 = m->mm3;
+    row->volume_ml = um ? m->mm3 : m->mm3 / 1000;
+    for (int a = 0; a < 3; a++) {
+        row->box[a] = (double)r->low[a];
+        row->box[3 + a] = (double)r->high[a];
+        row->centroid[a] = m->centroid[a];
+        row->centroid_mm[a] = m->centroid_mm[a];
+    }
+    row->lowest = m->lowest;
+    row->mean = m->mean;
+    row->highest = m->highest;
+    row->deviation = m->deviation;
+}
+
+/* Fields of what was not measured are not shown. at: the row, where frames have their own. */
+static void fill_shape(lob_region_row *row, const writing *w, int64_t i, int64_t at)
+{
+    const lob_region_table *const t = w->table;
+    const lob_region *const r = &t->regions[i];
+    row->shape = lob_region_shape_of(&w->frame, r, w->moments ? &w->moments[i] : NULL,
+                                     w->border ? &w->border[i] : NULL);
+    if (w->slices) {
+        const double mm2 = lob_face_mm2(t->geometry, 2);
+        row->slices = (double)w->slices[i].slices;
+        row->slice_largest_mm2 = (double)w->slices[i].largest * mm2;
+        row->slice_mean_mm2 = (double)r->voxels / row->slices * mm2;
+        row->slice_where = (double)w->slices[i].where;
+    }
+    if (w->hulls) {
+        row->feret_mm = w->hulls[i].feret_mm;
+        row->hull_mm3 = w->hulls[i].voxels * w->frame.cell_mm;
+        row->solidity = row->voxels / w->hulls[i].voxels;
+    }
+    for (int p = 0; p < LOB_PERCENTILES; p++) {
+        const int k = t->slope < 0 ? LOB_PERCENTILES - 1 - p : p;
+        row->percentile[p] = w->percentiles
+                                 ? t->slope * w->percentiles[at * LOB_PERCENTILES + k] + t->inter
+                                 : (double)NAN;
+    }
+    row->neighbours = w->neighbours ? (double)w->neighbours[i] : (double)NAN;
+}
+
+static bool fill_row(double *out, int64_t i, const void *user)
+{
+    static const double factors[] = {1, 1e3, 1e6, 1e9};
+    const writing *const w = user;
+    const lob_region_table *t = w->table;
+    const int64_t frame = i / t->count, at = i;
+    i %= t->count;
+    const lob_region *r = &t->regions[i];
+    if (r->voxels == 0) return false;
+    *out++ = t->labels ? t->labels[i] : (double)(i + 1);
+    if (t->frames > 0) *out++ = (double)frame;
+    for (int c = 0; t->values && c < t->channels; c++) *out++ = t->values[i * t->channels + c];
+
+    const lob_region_measures m =
+        lob_region_measure(r, t->intensities ? &t->intensities[at] : NULL, t->geometry,
+                           t->intensities ? &t->fine[frame] : NULL, t->slope, t->inter);
+    lob_region_row row;
+    fill_basic(&row, r, &m, w->um);
+    if (t->columns) fill_shape(&row, w, i, at);
+    for (int c = 0; c < w->count; c++) {
+        const lob_region_column *const column = w->columns[c];
+        const double value = *(const double *)((const char *)&row + column->offset);
+        *out++ = w->um ? value * factors[column->power] : value;
+    }
+    return true;
+}
+
+/* Say so where the image's range is so wide that regions lie within a few of its fine levels. */
+static void note_coarse(lob_session *s, const lob_region_table *t)
+{
+    enum { LEVELS = 16 };
+    int64_t rows = 0;
+    double per_unit = INFINITY;
+    for (int64_t i = 0; t->intensities && i < rows_of(t); i++) {
+        const lob_region_values *v = &t->intensities[i];
+        const lob_fine_levels *fine = &t->fine[i / t->count];
+        const double width = v->highest - v->lowest;
+        if (fine->exact || v->data == 0 || !(width > 0) || width * fine->per_unit >= LEVELS)
+            continue;
+        rows++;
+        per_unit = fmin(per_unit, fine->per_unit);
+    }
+    if (rows > 0)
+        lob_session_note(s,
+                         "the image's range is so wide that the table's mean and sd are good to "
+                         "%.3g, too coarse for %lld rows; set extreme voxels to NaN or clip them",
+                         fabs(t->slope) / per_unit, (long long)rows);
+}
+
+/* The names of all columns, to be freed with *value_names; NULL where there is no memory. */
+static const char **column_names(value_name **value_names, const writing *w, int keys, int values)
+{
+    const char **names = malloc((size_t)(keys + w->count) * sizeof *names);
+    *value_names = malloc(((size_t)values + 1) * sizeof **value_names);
+    if (!names || !*value_names) {
+        free(names);
+        return NULL;
+    }
+    names[0] = "label";
+    if (w->table->frames > 0) names[1] = "frame";
+    for (int c = 0; c < values; c++) {
+        snprintf((*value_names)[c], sizeof **value_names, values > 1 ? "value_%d" : "value", c);
+        names[keys - values + c] = (*value_names)[c];
+    }
+    for (int c = 0; c < w->count; c++) {
+        const lob_region_column *const column = w->columns[c];
+        names[keys + c] = w->um && column->name_um ? column->name_um : column->name;
+    }
+    return names;
+}
+
+lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path)
+{
+    const int values = table->values ? table->channels : 0;
+    const int keys = 1 + (table->frames > 0) + values;
+    writing w = {.table = table, .um = lob_shows_micrometres(table->geometry)};
+    value_name *value_names = NULL;
+    if (table->columns) w.frame = lob_shape_frame_of(table->geometry, table->dims);
+    w.count = lob_region_columns_of(w.columns, table->columns, table->columns && w.frame.flat >= 0);
+    for (int c = 0; c < w.count; c++) w.needs |= w.columns[c]->needs;
+    lob_status st = w.needs ? measure_needs(s, &w, path) : LOB_OK;
+    const char **names = st == LOB_OK ? column_names(&value_names, &w, keys, values) : NULL;
+    if (st == LOB_OK && !names) st = lob_fail(&s->error, LOB_ENOMEM, "%s: out of memory", path);
+    if (st == LOB_OK) {
+        const lob_table file = {.names = names,
+                                .columns = keys + w.count,
+                                .keys = keys,
+                                .scan = table->scan,
+                                .rows = rows_of(table),
+                                .row = fill_row,
+                                .user = &w};
+        note_coarse(s, table);
+        st = lob_table_write(s, &file, path);
+    }
+    free(value_names);
+    free(names);
+    free_needs(&w);
+    return st;
+}

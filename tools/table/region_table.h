@@ -1,0 +1,53 @@
+/*
+ * The table of regions as a file: one row a label, in the manner of tools/table/table_file.h. The
+ * columns:
+ *
+ *   scan                                  the name that the user gives, where one is given
+ *   label                                 the region's number in the label volume
+ *   frame                                 time frame of the image, from 0, where all are measured
+ *   value                                 image value that the region's voxels share, where asked
+ *                                         for; value_0, value_1, ... with several channels
+ *   voxels                                number of voxels
+ *   volume_mm3, volume_ml                 mm3, ml
+ *   bbox_x_min, bbox_y_min, bbox_z_min    bounding box in voxels from 0, both ends inside
+ *   bbox_x_max, bbox_y_max, bbox_z_max
+ *   centroid_x, centroid_y, centroid_z    voxels from 0
+ *   centroid_x_mm, ..._y_mm, ..._z_mm     mm in the image's world, RAS+ as NIfTI has it
+ *                                         where micrometres are shown (lob_shows_micrometres):
+ *                                         volume_um3, volume_mm3 and centroid_x_um, ... instead
+ *   min, mean, max, sd                    image units, over the region's finite voxels; sd divides
+ *                                         by their number. Of real values, mean and sd are good to
+ *                                         a 2^32nd of the image's range
+ *
+ * These are the basic columns; --columns chooses among all of region_columns.c.
+ */
+#ifndef LOB_REGION_TABLE_H
+#define LOB_REGION_TABLE_H
+
+#include "tools/table/region_columns.h"
+
+typedef struct {
+    const lob_region *regions;            /* count; those without voxels get no row */
+    const lob_region_values *intensities; /* count, of each frame one after the other; NULL: none */
+    int64_t count;
+    int64_t frames;        /* 0: one, and no such column */
+    const char *scan;      /* NULL: no such column */
+    const int32_t *labels; /* count; NULL: 1..count */
+    const double *values;  /* count rows of `channels` image values; NULL: no such column */
+    int channels;
+    const lob_geometry *geometry;
+    lob_dims dims;               /* of the labels; read with columns alone */
+    const lob_fine_levels *fine; /* of each frame; NULL without intensities */
+    double slope, inter;         /* of the intensities' image */
+    const char *columns;         /* a list that has been checked; NULL: the basic ones */
+    const lob_regions_input *in; /* what the regions were measured of, for columns that need voxels,
+                                    with the image of the first frame before the others; NULL: it is
+                                    gone, and such columns are refused */
+} lob_region_table;
+
+/* Measure what the columns need, and write the table, as its name says, with a note where the
+ * image's range makes mean and sd too coarse. Returns LOB_OK, LOB_EDATA, LOB_EEXIST, LOB_ECREATE,
+ * LOB_EIO, LOB_ENOMEM or LOB_ECANCEL. */
+lob_status lob_region_table_write(lob_session *s, const lob_region_table *table, const char *path);
+
+#endif

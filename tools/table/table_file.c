@@ -1,0 +1,196 @@
+/* Tables of numbers as TSV, CSV and JSON, a piece of text at a time. */
+#include "tools/table/table_file.h"
+
+#include "io/file.h"
+#include "tools/session/report.h"
+#include "tools/session/stdout.h"
+#include "tools/table/number_text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A table being written, through a buffer. */
+typedef struct {
+    const lob_table *table;
+    enum { TSV, CSV, JSON } form;
+    char *scan;       /* as it is written before each row; NULL: nothing is */
+    lob_output *file; /* NULL: standard output */
+    bool unread;      /* its reader has gone */
+    double *values;   /* a row */
+    char text[1 << 16];
+    size_t used;
+    lob_status status;
+    lob_session *session;
+} printer;
+
+static void flush(printer *p)
+{
+    lob_error *error = &p->session->error;
+    if (p->status == LOB_OK) p->status = lob_session_cancelled(p->session);
+    if (p->status == LOB_OK && p->file)
+        p->status = lob_output_write(p->file, p->text, p->used, error);
+    if (p->status == LOB_OK && !p->file && fwrite(p->text, 1, p->used, stdout) != p->used) {
+        const int reason = errno; /* a signal that stops us may be it */
+        p->status = lob_session_cancelled(p->session);
+        p->unread = lob_stdout_closed();
+        if (p->status == LOB_OK && !p->unread)
+            p->status = lob_fail(error, LOB_EIO, "standard output: %s", strerror(reason));
+    }
+    p->used = 0;
+}
+
+static void put(printer *p, const char *text)
+{
+    for (size_t n = strlen(text); n > 0;) {
+        if (p->used == sizeof p->text) flush(p);
+        const size_t room = sizeof p->text - p->used, some = n < room ? n : room;
+        memcpy(p->text + p->used, text, some);
+        p->used += some;
+        text += some;
+        n -= some;
+    }
+}
+
+/* Between and instead of values. */
+static const struct {
+    const char *gap, *missing;
+} signs[] = {
+    [TSV] = {"\t", "n/a" },
+    [CSV] = {",",  ""    },
+    [JSON] = {", ", "null"},
+};
+
+/* The scan's name with what stands around it, malloc'ed. */
+static char *scan_text(const printer *p, const char *scan)
+{
+    if (p->form == JSON) {
+        cJSON *json = cJSON_CreateString(scan);
+        char *text = json ? lob_json_print(json) : NULL;
+        cJSON_Delete(json);
+        return text;
+    }
+    const bool quoted = p->form == CSV && strpbrk(scan, ",\"") != NULL;
+    char *text = malloc(2 * strlen(scan) + 3), *to = text;
+    if (!text) return NULL;
+    if (quoted) *to++ = '"';
+    for (; *scan; scan++) {
+        if (*scan == '"' && quoted) *to++ = '"';
+        *to++ = *scan;
+    }
+    if (quoted) *to++ = '"';
+    *to = '\0';
+    return text;
+}
+
+static void put_names(printer *p)
+{
+    if (p->scan) put(p, "scan");
+    for (int c = 0; c < p->table->columns; c++) {
+        put(p, c || p->scan ? signs[p->form].gap : "");
+        put(p, p->table->names[c]);
+    }
+    put(p, "\n");
+}
+
+static void put_values(printer *p)
+{
+    const bool json = p->form == JSON;
+    if (p->scan && json) put(p, "\"scan\": ");
+    if (p->scan) put(p, p->scan);
+    for (int c = 0; c < p->table->columns; c++) {
+        char number[32];
+        (json || c < p->table->keys ? lob_number_text : lob_number_brief)(number, p->values[c]);
+        put(p, c || p->scan ? signs[p->form].gap : "");
+        if (json) {
+            put(p, "\"");
+            put(p, p->table->names[c]);
+            put(p, "\": ");
+        }
+        put(p, number[0] ? number : signs[p->form].missing);
+    }
+}
+
+static void put_table(printer *p)
+{
+    bool first = true;
+    const bool json = p->form == JSON;
+    if (json)
+        put(p, "[");
+    else
+        put_names(p);
+    for (int64_t i = 0; i < p->table->rows && p->status == LOB_OK && !p->unread; i++) {
+        if (!p->table->row(p->values, i, p->table->user)) continue;
+        if (json) put(p, first ? "\n{" : ",\n{");
+        put_values(p);
+        put(p, json ? "}" : "\n");
+        first = false;
+    }
+    if (json) put(p, "\n]\n");
+    flush(p);
+}
+
+static lob_status make_table(lob_session *s, const char *path, void *user)
+{
+    printer *p = user;
+    lob_output out;
+    const double start_s = lob_clock_s();
+    lob_status st = lob_output_begin(&out, path, s->force, &s->error);
+    if (st != LOB_OK) return st;
+    p->file = &out;
+    put_table(p);
+    p->status = lob_output_end(&out, p->status, &s->error);
+    lob_session_stage(s, "write", start_s);
+    return p->status;
+}
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), n = strlen(suffix);
+    return length > n && strcmp(path + length - n, suffix) == 0;
+}
+
+lob_status lob_table_check(lob_session *s, const char *path, const char *scan)
+{
+    for (const char *c = scan; c && *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return lob_fail(&s->error, LOB_EARG,
+                            "--name: a tab or a line end does not fit in a table");
+    if (!path || strcmp(path, "-") == 0 || ends_in(path, ".tsv") || ends_in(path, ".csv") ||
+        ends_in(path, ".json"))
+        return LOB_OK;
+    return lob_fail(&s->error, LOB_EARG,
+                    "%s: a table is written as .tsv, .csv or .json, or as TSV to standard output "
+                    "(-)",
+                    path);
+}
+
+lob_status lob_table_write(lob_session *s, const lob_table *table, const char *path)
+{
+    lob_status st = LOB_ENOMEM;
+    printer *p = calloc(1, sizeof *p);
+    double *values = calloc((size_t)table->columns, sizeof *values);
+    if (!p || !values) {
+        lob_fail(&s->error, st, "%s: out of memory", path);
+        goto out;
+    }
+    *p = (printer){.table = table, .values = values, .session = s};
+    p->form = ends_in(path, ".json") ? JSON : ends_in(path, ".csv") ? CSV : TSV;
+    if (table->scan && !(p->scan = scan_text(p, table->scan))) {
+        lob_fail(&s->error, st, "%s: out of memory", path);
+        goto out;
+    }
+    if (strcmp(path, "-") == 0) {
+        lob_session_doing(s, "printing"); /* the bar leaves the terminal to the table */
+        put_table(p);
+        st = p->status;
+    } else {
+        st = lob_session_make(s, NULL, path, make_table, p);
+    }
+out:
+    if (p) free(p->scan);
+    free(values);
+    free(p);
+    return st;
+}
