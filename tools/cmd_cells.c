@@ -58,28 +58,16 @@ static lob_status choose(lob_session *s, settings *set)
     return st;
 }
 
-/* The text of the placeholder of this name. */
-static const char *value_of(const settings *set, const char *name)
-{
-    if (strcmp(name, "image") == 0) return set->image;
-    return strcmp(name, "out") == 0 ? set->out : set->table;
-}
-
 static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
 {
-    enum { VALUES = 8 };
-    static const char name[] = "step";
-    const char *values[VALUES];
-    lob_recipe recipe;
+    const lob_recipe_given given[] = {
+        {"image", set->image},
+        {"out",   set->out  },
+        {"table", set->table},
+    };
     char *const text = lob_cells_recipe(&set->plan);
-    if (!text) return lob_session_no_memory(s, set->image);
-    lob_status st = lob_recipe_parse(&recipe, text, strlen(text), name, &s->error);
+    const lob_status st = lob_recipe_job_compose(job, s, text, given, LOB_COUNT(given));
     free(text);
-    if (st != LOB_OK) return st;
-    for (int i = 0; i < recipe.value_count && i < VALUES; i++)
-        values[i] = value_of(set, recipe.values[i].name);
-    st = lob_recipe_job_make(job, s, &recipe, name, values);
-    lob_recipe_free(&recipe);
     return st;
 }
 

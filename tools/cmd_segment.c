@@ -124,37 +124,17 @@ static lob_status read_previous(lob_session *s, const settings *set, work *w)
 
 /* ---- the recipe ---- */
 
-/* The text of the placeholder of this name. */
-static const char *value_of(const settings *set, const char *name)
+static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
 {
-    const struct {
-        const char *name, *text;
-    } rows[] = {
+    const lob_recipe_given given[] = {
         {"image",    set->image   },
         {"seeds",    set->seeds   },
         {"out",      set->out     },
         {"strength", set->strength},
     };
-    for (size_t i = 0; i < LOB_COUNT(rows); i++)
-        if (strcmp(rows[i].name, name) == 0) return rows[i].text;
-    return NULL;
-}
-
-static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
-{
-    enum { VALUES = 8 };
-    static const char name[] = "step";
-    const char *values[VALUES];
-    lob_recipe recipe;
     char *const text = lob_segment_recipe(&set->plan);
-    if (!text) return lob_session_no_memory(s, set->image);
-    lob_status st = lob_recipe_parse(&recipe, text, strlen(text), name, &s->error);
+    const lob_status st = lob_recipe_job_compose(job, s, text, given, LOB_COUNT(given));
     free(text);
-    if (st != LOB_OK) return st;
-    for (int i = 0; i < recipe.value_count && i < VALUES; i++)
-        values[i] = value_of(set, recipe.values[i].name);
-    st = lob_recipe_job_make(job, s, &recipe, name, values);
-    lob_recipe_free(&recipe);
     return st;
 }
 

@@ -91,6 +91,31 @@ bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by)
     return true;
 }
 
+static const char *text_of(const lob_recipe_given *given, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(given[i].name, name) == 0) return given[i].text;
+    return NULL;
+}
+
+lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const char *text,
+                                  const lob_recipe_given *given, size_t count)
+{
+    static const char name[] = "step";
+    lob_recipe recipe;
+    *out = (lob_recipe_job){.name = name, .run = run};
+    if (!text) return no_memory(out);
+    lob_status st = lob_recipe_parse(&recipe, text, strlen(text), name, &run->error);
+    if (st != LOB_OK) return st;
+    const char **const values = calloc((size_t)recipe.value_count + 1, sizeof *values);
+    for (int i = 0; values && i < recipe.value_count; i++)
+        values[i] = text_of(given, count, recipe.values[i].name);
+    st = values ? lob_recipe_job_make(out, run, &recipe, name, values) : no_memory(out);
+    free(values);
+    lob_recipe_free(&recipe);
+    return st;
+}
+
 void lob_recipe_job_free(lob_recipe_job *job)
 {
     for (int i = 0; i < job->line_count; i++) {

@@ -40,6 +40,23 @@ typedef struct {
 lob_status lob_recipe_job_make(lob_recipe_job *out, lob_session *run, const lob_recipe *recipe,
                                const char *name, const char *const *values);
 
+/* A placeholder of a recipe that a command has composed, and what stands for it. */
+typedef struct {
+    const char *name, *text;
+} lob_recipe_given;
+
+/*
+ * lob_recipe_job_make from the text of a recipe that a command has composed. Its lines are named
+ * "step:1" and so on.
+ *
+ *   text   in  NULL: there was no memory for it
+ *   given  in  count placeholders, among them all that the text has
+ *
+ * Returns what lob_recipe_parse and lob_recipe_job_make do; LOB_ENOMEM.
+ */
+lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const char *text,
+                                  const lob_recipe_given *given, size_t count);
+
 /*
  * Check all of it before any work: the options of every line; that inputs are there, or made by a
  * line before; that outputs may be made; that no two lines write one name; that volumes in memory
