@@ -185,4 +185,5 @@ const lob_command lob_command_cells = {
     .result_text = "labels",
     .run = run,
     .runs_others = true,
+    .nests = true,
 };

@@ -127,6 +127,7 @@ static const char *name_end(const char *name)
 static double distance_mm(const double a[3], const double b[3])
 {
     const double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    if (isnan(x) || isnan(y) || isnan(z)) return NAN;
     const double most = fmax(fabs(x), fmax(fabs(y), fabs(z)));
     if (!(most > 0.0) || isinf(most)) return most;
     /* Divided by the largest, no square overflows. hypot would, in several versions of the C

@@ -109,6 +109,14 @@ def test_printed_recipe_gives_the_same_bytes(case, tmp_path, walls):
     assert np.array_equal(load(tmp_path / "by.nii.gz"), load(tmp_path / "out.nii.gz"))
 
 
+def test_it_is_a_line_of_a_batch(case, tmp_path):
+    image = case[0] / "nuclei.nii.gz"
+    (tmp_path / "scans.tsv").write_text(f"scan\timage\tout\na\t{image}\t{tmp_path / 'out.nii.gz'}\n")
+    good("batch", "scans.tsv", "--log", "log", "--", "cells", "{image}", "-o", "{out}", cwd=tmp_path)
+    good("cells", image, "-o", tmp_path / "alone.nii.gz")
+    assert (tmp_path / "out.nii.gz").read_bytes() == (tmp_path / "alone.nii.gz").read_bytes()
+
+
 def test_channel_and_frame(case, tmp_path):
     image = load(case[0] / "nuclei.nii.gz")
     series = np.stack([np.zeros_like(image), image], -1)

@@ -17,7 +17,7 @@ LABEL = 1002  # NIFTI_INTENT_LABEL
 
 def listed(name):
     """The fields that a list of io/nifti/nifti.h names."""
-    text = (ROOT / "io" / "nifti.h").read_text()
+    text = (ROOT / "io/nifti/nifti.h").read_text()
     body = text.split(f"#define {name}(X)")[1].split("\n\n")[0]
     return set(re.findall(r"X\((\w+),", body))
 

@@ -476,9 +476,13 @@ def test_one_file_twice(copy):
     assert_one_line(done, 64, "named for IMAGE and for SEEDS")
 
 
-def test_it_cannot_stand_in_a_recipe(copy):
-    (copy / "x.recipe").write_text("segment scan.nii.gz strokes.nii.gz -o out.nii.gz\n", encoding="utf-8")
-    assert_one_line(lobule("run", "x.recipe", cwd=copy), 64, "x.recipe:1")
+def test_it_is_a_line_of_a_recipe_too(copy):
+    (copy / "x.recipe").write_text(
+        "segment scan.nii.gz strokes.nii.gz -o out.nii.gz\nlabels out.nii.gz -o kept.nii.gz --largest 1\n", encoding="utf-8"
+    )
+    good("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "alone.nii.gz", cwd=copy)
+    good("run", "x.recipe", cwd=copy)
+    assert (copy / "out.nii.gz").read_bytes() == (copy / "alone.nii.gz").read_bytes()
 
 
 def test_too_little_memory(copy):
