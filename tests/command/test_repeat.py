@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 from conftest import assert_one_line, contents, good, load, lobule, save, scan_array
+from test_cells import UM, nuclei
+from test_segment import bodies, strokes
 
 RECIPE = """growcut {image} {seeds} -o @grown
 labels @grown -o {out}.nii.gz --keep 2
@@ -23,8 +25,22 @@ COMMANDS = {
     "inside a file": ["components", "image.nii.gz", "-o", "out.h5", "--above", "400", "--table", "out.tsv"],
     "a picture": ["preview", "image.nii.gz", "seeds.nii.gz", "-o", "out.png"],
     "no input": ["phantom", "abdomen", "-o", "out.nii.gz", "--seeds", "s.nii.gz", "--size", "20,20,20"],
+    "a recipe of its own": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--strength", "s.nii.gz"],
+    "more than that recipe": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--uncertain",
+                              "u.nii.gz", "--sheet", "out.png"],
+    "cells": ["cells", "nuclei.nii.gz", "-o", "out.nii.gz", "--size", "8um", "--table", "out.tsv"],
     "one name": ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "a/out.nii.gz", "--tie", "b/out.nii.gz"],
 }
+
+
+def add_inputs(folder, command):
+    """The inputs of a command that the folder's would not do for."""
+    if command == "segment":
+        image, truth = bodies()
+        save(image, folder / "scan.nii.gz")
+        save(strokes(truth, (3, 6, 8)), folder / "strokes.nii.gz")
+    if command == "cells":
+        save(nuclei()[0], folder / "nuclei.nii.gz", UM)
 
 
 @pytest.fixture
@@ -44,6 +60,7 @@ def outputs(report):
 def test_a_command_is_repeated(folder, name):
     for sub in "ab":
         (folder / sub).mkdir()
+    add_inputs(folder, COMMANDS[name][0])
     good(*COMMANDS[name], "--report", "report.json", cwd=folder)
     before = contents(folder)
     done = good("repeat", "report.json", cwd=folder)
