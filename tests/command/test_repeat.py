@@ -257,6 +257,17 @@ METHODS = [
     (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule", "distance", "--max-mm=30"],
      ["Labels were grown from seeds by GrowCut", "[1, 2, 3]", "at most 30mm from the nearest seed",
       "the distance rule", "26 neighbours", "[1] Vezhnevets", "[2] Kauffmann", "[3] Zhu"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule", "flood", "--neighbours", "6"],
+     ["a watershed by flooding", "[1, 2]", "6 neighbours", "[1] Meyer F.", "[2] Lotufo R"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule=value", "--penalty", "2"],
+     ["on which the sum of values is least (the value rule, a penalty of 2 per mm"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule=square"], ["sum of squared values"]),
+    (["merge", "seeds.nii.gz", "image.nii.gz", "-o", "o.nii.gz", "--height", "12"],
+     ["Basins of a flood were joined", "height 12", "[1] Grimaud M."]),
+    (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um"],
+     ["maxima of the distance", "size 0.008mm", "[1] Felzenszwalb P", "[2] Meyer F.", "[4] Grimaud"]),
+    (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um", "--walls"], ["between walls", "[1] Meyer F."]),
+    (["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "o.nii.gz"], ["from brush strokes", "[1] Vezhnevets"]),
     (["threshold", "image.nii.gz", "-o", "o.nii.gz", "--otsu", "3"], ["3 classes", "[1] Otsu N."]),
     (["threshold", "image.nii.gz", "-o", "o.nii.gz", "--above", "3"], ["values above 3"]),
     (["supervoxels", "image.nii.gz", "-o", "o.nii.gz", "--method", "lsc", "--size", "5mm"],
@@ -273,15 +284,25 @@ METHODS = [
 @pytest.mark.parametrize("row", range(len(METHODS)))
 def test_methods(folder, row):
     command, parts = METHODS[row]
+    add_inputs(folder, command[0])
     good(*command, "--report", "report.json", cwd=folder)
     before = contents(folder)
     text = good("repeat", "report.json", "--methods", cwd=folder).stdout
     for part in ["Lobule " + good("--version").stdout.split()[1], *parts]:
         assert part in text, f"'{part}' is not in: {text}"
     assert ".nii" not in text and ".tsv" not in text
+    assert ("GrowCut" in text) == ("Vezhnevets" in parts[-1] or "Zhu" in parts[-1])
     cited = {int(n) for group in re.findall(r"\[([\d, ]+)\]", text.split("References")[0]) for n in group.split(",")}
     assert cited == {int(n) for n in re.findall(r"^\[(\d+)\]", text, re.M)} == set(range(1, len(cited) + 1))
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("command", re.findall(r"^  (\w+)  ", good("--help").stdout, re.M))
+def test_methods_know_every_command(reported, command):
+    patch(reported / "report.json", lambda r: r["results"].update(
+        lines=[{"command": command, "arguments": [], "options": {}}]))
+    text = good("repeat", "report.json", "--methods", cwd=reported).stdout
+    assert ("was run" in text) == (command in ("run", "batch", "repeat", "doctor")), text
 
 
 def test_methods_of_a_recipe_name_every_step(reported):
