@@ -31,6 +31,7 @@ from ._errors import (
     NoInputError,
     OutOfMemory,
     OutputExists,
+    TryAgain,
 )  # fmt: skip
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
@@ -39,7 +40,7 @@ from ._program import Segmented, command, program, run, segment
 
 __all__ = [
     "Cancelled", "DeviceError", "Error", "FileError", "GrowCut", "InputError", "InternalError", "NoInputError",
-    "OutOfMemory", "OutputExists", "Segmented", "__version__", "box", "command", "compare", "compare_supervoxels",
+    "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "command", "compare", "compare_supervoxels",
     "components", "contacts", "denoise", "distance", "filter", "gaussian", "growcut", "labels", "lsc", "maxima",
     "means", "median", "nearest", "phantom", "program", "resample", "run", "segment", "slic", "slico", "stats",
     "supervoxels", "threshold",

@@ -25,6 +25,11 @@ class OutOfMemory(Error, MemoryError):
     """More memory was needed than there is, or than max_memory allows."""
 
 
+class TryAgain(OutOfMemory, DeviceError):
+    """The command ended with 75, which says that another time it may be done: not enough memory, or
+    a GPU or a folder in which somebody else is at work. Its line says which."""
+
+
 class OutputExists(Error, FileExistsError):
     """An output exists and is kept."""
 
@@ -56,4 +61,4 @@ KINDS = [
     (_abi.LOB_ECANCEL, 130, Cancelled),
 ]
 BY_STATUS = {status: kind for status, _, kind in KINDS}
-BY_EXIT_CODE = {code: kind for _, code, kind in KINDS}
+BY_EXIT_CODE = {**{code: kind for _, code, kind in KINDS}, 75: TryAgain}

@@ -213,6 +213,7 @@ def test_planes_and_channels():
 # ---- errors, progress, stopping ----
 
 VOLUME = np.zeros((4, 5, 6), np.int16)
+STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +230,7 @@ VOLUME = np.zeros((4, 5, 6), np.int16)
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
         (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
+        (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "100.0 KiB"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
     ],
