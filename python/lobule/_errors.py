@@ -30,6 +30,15 @@ class TryAgain(OutOfMemory, DeviceError):
     a GPU or a folder in which somebody else is at work. Its line says which."""
 
 
+class Different(Error):
+    """A comparison that was to end with 1 where it finds a difference, as `compare --strict`, found
+    one; nothing failed. `printed` is what the command printed."""
+
+    def __init__(self, text: str, printed: str = ""):
+        super().__init__(text)
+        self.printed = printed
+
+
 class OutputExists(Error, FileExistsError):
     """An output exists and is kept."""
 

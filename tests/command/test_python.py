@@ -139,6 +139,20 @@ def test_a_recipe_gives_back_what_it_writes(case, tmp_path):
     assert found[".tsv"]["label"].size == np.unique(wanted.dataobj).size - 1
 
 
+def test_a_difference_is_no_fault(case, tmp_path):
+    words = "compare", case / "truth.nii.gz", case / "seeds.nii.gz"
+    with pytest.raises(lobule.Different, match="different") as differs:
+        lobule.command(*words, "--strict")
+    assert differs.value.printed == lobule.command(*words)
+    assert differs.value.printed.endswith("different\n")
+    recipe, told = tmp_path / "both.recipe", {}
+    recipe.write_text("compare {a} {b} --strict\nlabels {a} -o {out}.nii --keep 2\n")
+    _, seeds, truth = images(case)
+    found = lobule.run(recipe, a=truth, b=seeds, report=told)
+    assert np.array_equal(found[".nii"].dataobj, 2 * (np.asarray(truth.dataobj) == 2))
+    assert [line["outcome"]["exit_code"] for line in told["lines"]] == [1, 0]
+
+
 # ---- kinds of images ----
 
 
