@@ -23,7 +23,7 @@ import numpy as np
 from . import _abi
 from ._errors import BY_EXIT_CODE, Different, InternalError
 from ._library import HERE, check, library
-from ._volumes import DTYPES, Source, companion, memory, source, volume
+from ._volumes import DTYPES, Nibabel, Source, companion, memory, source, volume
 
 T = TypeVar("T")
 
@@ -73,8 +73,8 @@ def _is_image(value: Any) -> bool:
 
 
 def _save(of: Source, path: Path) -> None:
-    if hasattr(of.image, "to_filename"):  # nibabel keeps its header
-        of.image.to_filename(path)
+    if isinstance(of, Nibabel):
+        of.nifti().to_filename(path)
         return
     written = volume(of)
     error = _abi.lob_error()

@@ -209,6 +209,45 @@ def test_scaled_voxels_are_seen_through_their_scale(tmp_path):
     assert np.allclose(lobule.gaussian(loaded, 1).dataobj, lobule.gaussian(loaded_values, 1, axes="xyz"), atol=1e-4)
 
 
+SAVED = [
+    (nibabel.Nifti1Image, ".nii.gz"), (nibabel.Nifti1Pair, ".img"), (nibabel.Nifti2Image, ".nii"),
+    (nibabel.MGHImage, ".mgz"), (nibabel.AnalyzeImage, ".img"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "ending"), SAVED, ids=[kind.__name__ for kind, _ in SAVED])
+def test_files_for_the_command_hold_what_is_stored(tmp_path, kind, ending):
+    from lobule._program import _save
+    from lobule._volumes import source
+
+    stored = np.random.default_rng(2).integers(-900, 900, (5, 6, 7), dtype=np.int16)
+    affine = np.array([[-2.0, 0, 0, 9], [0, 3, 0, -4], [0, 0, 4, 6], [0, 0, 0, 1]])
+    made = kind(stored, affine)
+    scaled = isinstance(made, nibabel.Nifti1Pair)
+    if scaled:
+        made.header.set_slope_inter(0.25, -3)
+        made.header["descrip"] = b"kept"
+    made.to_filename(tmp_path / f"scan{ending}")
+    image = nibabel.load(tmp_path / f"scan{ending}")
+    _save(source(image), tmp_path / "for.nii")
+    found = nibabel.load(tmp_path / "for.nii")
+    assert found.get_data_dtype() == np.int16
+    assert np.array_equal(found.dataobj.get_unscaled(), stored)
+    assert (found.dataobj.slope, found.dataobj.inter) == ((0.25, -3) if scaled else (1, 0))
+    assert np.allclose(found.affine, image.affine)
+    assert not scaled or found.header["descrip"] == b"kept"
+    assert isinstance(found, nibabel.Nifti2Image) == (kind is nibabel.Nifti2Image)
+
+
+def test_segment_takes_what_is_no_nifti(case):
+    scan, seeds, _ = images(case)
+    wanted = lobule.segment(scan, seeds, passes=1)
+    others = [nibabel.MGHImage(np.asarray(x.dataobj).astype(np.int16), x.affine) for x in (scan, seeds)]
+    found = lobule.segment(*others, passes=1)
+    assert isinstance(found, nibabel.MGHImage)
+    assert np.array_equal(found.dataobj, wanted.dataobj)
+
+
 def test_planes_and_channels():
     rng = np.random.default_rng(3)
     photo = rng.integers(0, 255, (30, 40, 3), dtype=np.uint8)
