@@ -403,12 +403,12 @@ def test_the_table_of_calls(tmp_path):
 class Fake:
     """An array that lies on "a GPU", as a package with DLPack and the array API has them."""
 
-    def __init__(self, array, versioned=True):
-        self.array, self.versioned, self.streams = array, versioned, []
-        self.device = "cuda:3"
+    def __init__(self, array, versioned=True, number=3):
+        self.array, self.versioned, self.streams, self.number = array, versioned, [], number
+        self.device = f"cuda:{number}"
 
     def __dlpack_device__(self):
-        return (2, 3)
+        return (2, self.number)
 
     def __dlpack__(self, *, stream=None, **more):
         self.streams.append(stream)
@@ -466,6 +466,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(_library, "backend", lambda choice: opened.append(choice) or Opened)
     library = _device.library
     monkeypatch.setattr(library, "lob_device_stream", lambda device: 0x77)
+    monkeypatch.setattr(library, "lob_device_number", lambda device: 3)
     monkeypatch.setattr(library, "lob_device_wait_stream", lambda device, stream, error: waited.append(stream) or 0)
 
     def masked(given, arrays):
@@ -541,6 +542,42 @@ def test_arrays_on_a_gpu_by_their_interface(gpu):
         lobule.threshold(Interface(image.transpose(1, 0, 2)))
     with pytest.raises(lobule.InputError, match="shape"):
         lobule.threshold(Interface(image), mask=Interface(image[1:].astype(np.uint8)))
+
+
+def test_seeds_of_a_package_without_a_maximum(gpu, monkeypatch):
+    """As Numba's arrays: nothing but the interface."""
+    import ctypes
+
+    from lobule import _device
+
+    def download(device, to, address, size, error):
+        ctypes.memmove(to, address, size)
+        return 0
+
+    monkeypatch.setattr(_device.library, "lob_device_download", download)
+    image, _, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
+    found = lobule.growcut(Interface(image), Interface(seeds), spacing=9)
+    assert np.array_equal(found.array, lobule.growcut(image, seeds, spacing=9))
+
+
+def test_arrays_on_several_gpus(gpu, monkeypatch):
+    from lobule import _device
+
+    image, truth, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
+    for call, name in (
+        (lambda: lobule.growcut(Fake(image), Fake(seeds, number=1)), "seeds"),
+        (lambda: lobule.threshold(Fake(image), mask=Fake(truth, number=0)), "mask"),
+        (lambda: lobule.threshold(Fake(image, number=0), device="cuda:3"), "image"),
+    ):
+        with pytest.raises(lobule.InputError, match=rf"{name}: is in the memory of GPU \d, and the call is on GPU 3"):
+            call()
+    where = {image.ctypes.data: 3, truth.ctypes.data: 2}
+    monkeypatch.setattr(_device, "_driver_s_gpu", where.get)
+    gpu["opened"].clear()
+    lobule.threshold(Interface(image), above=3)
+    assert gpu["opened"] == ["cuda:3"], "the GPU that has the image"
+    with pytest.raises(lobule.InputError, match="mask: is in the memory of GPU 2"):
+        lobule.threshold(Interface(image), mask=Interface(truth))
 
 
 def test_a_dlpack_capsule_gives_its_memory_back(gpu):
