@@ -41,8 +41,8 @@ from ._program import Segmented, command, program, run, segment
 
 __all__ = [
     "Cancelled", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",
-    "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "command", "compare", "compare_supervoxels",
-    "components", "contacts", "denoise", "distance", "filter", "gaussian", "growcut", "labels", "lsc", "maxima",
-    "means", "median", "nearest", "phantom", "program", "resample", "run", "segment", "slic", "slico", "stats",
-    "supervoxels", "threshold",
+    "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "command",
+    "compare", "compare_supervoxels", "components", "contacts", "denoise", "distance", "filter", "gaussian",
+    "growcut", "labels", "lsc", "maxima", "means", "median", "nearest", "phantom", "program", "resample", "run",
+    "segment", "slic", "slico", "stats", "supervoxels", "threshold",
 ]  # fmt: skip
