@@ -85,7 +85,7 @@ static lob_status split(lob_session *s, uint8_t *above, double *threshold, const
     lob_threshold_stats stats;
     const lob_status st =
         s->backend->threshold(above, &stats, &in, &options, &s->context, &s->error);
-    *threshold = stats.threshold[0];
+    if (st == LOB_OK) *threshold = stats.threshold[0];
     return lob_session_name(s, st, path, NULL);
 }
 
