@@ -15,7 +15,8 @@ typedef struct {
     int64_t count;
 } job;
 
-/* What a thread found: the bottom of each label, and the saddle of each contact; INFINITY: none. */
+/* What a thread found: the bottom of each label, and the saddle of each contact; INFINITY: none.
+ * NaN: a label that was not met; fmin takes the other number. */
 typedef struct {
     double *bottom, *saddle;
 } heights;
@@ -68,7 +69,8 @@ static void see_row(const job *j, heights *h, double *values, int64_t row, int64
     values_of_row(j, values, row);
     for (int64_t x = 0; x < d.nx; x++) {
         const int32_t label = lob_label_at(j->grid->labels, j->grid->type, first + x);
-        if (isfinite(values[x]) && values[x] < h->bottom[label]) h->bottom[label] = values[x];
+        const double value = isfinite(values[x]) ? values[x] : INFINITY;
+        if (!(h->bottom[label] <= value)) h->bottom[label] = value;
     }
     if (j->count == 0) return;
     see_faces(j, h, first, 1, d.nx - 1, values, values + 1, pair);
@@ -89,7 +91,7 @@ static void see_rows(const job *j, heights *h, double *values, int threads)
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         int64_t pair = 0;
-        for (int64_t i = 0; i < labels; i++) h[t].bottom[i] = INFINITY;
+        for (int64_t i = 0; i < labels; i++) h[t].bottom[i] = NAN;
         for (int64_t i = 0; i < j->count; i++) h[t].saddle[i] = INFINITY;
         for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++)
             see_row(j, &h[t], values + 2 * t * j->grid->dims.nx, row, &pair);
@@ -195,7 +197,7 @@ lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label
     qsort(passes, (size_t)j.count, sizeof *passes, by_saddle);
     for (int64_t i = 0; i <= grid->count; i++) to[i] = (int32_t)i;
     lob_basins_stats s = {.contacts = j.count};
-    for (int64_t i = 1; i <= grid->count; i++) s.basins += h[0].bottom[i] < INFINITY;
+    for (int64_t i = 1; i <= grid->count; i++) s.basins += !isnan(h[0].bottom[i]);
     join(to, h[0].bottom, passes, j.count, options);
     s.left = s.basins;
     for (int32_t i = 1; i <= grid->count; i++) {

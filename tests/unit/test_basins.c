@@ -89,19 +89,36 @@ TEST(as_defined_at_every_thread_count)
     for (uint64_t number = 0; number < CASES(400); number++) {
         basins_case c = make_case(number);
         int32_t want[MAX + 1], got[MAX + 1];
-        lob_basins_stats stats;
-        basins_naive(want, &c.grid, &c.image, &c.options);
+        lob_basins_stats counted, stats;
+        basins_naive(want, &counted, &c.grid, &c.image, &c.options);
         for (int threads = 1; threads <= 5; threads += 2) {
             assert_ok(lob_basins_join(got, &stats, &c.grid, &c.image, &c.options, THREADS(threads),
                                       NULL));
             if (memcmp(want, got, (size_t)(c.grid.count + 1) * sizeof *got) != 0)
                 fail_msg("case %d, %d threads", (int)number, threads);
+            if (stats.basins != counted.basins || stats.left != counted.left ||
+                stats.contacts != counted.contacts)
+                fail_msg("case %d, %d threads: counts", (int)number, threads);
         }
         joined += stats.left < stats.basins;
         free((void *)c.grid.labels);
         lob_volume_free(&c.image);
     }
     assert_true(joined > CASES(100));
+}
+
+TEST(labels_without_a_value_count)
+{
+    float image[4] = {1, NAN, NAN, 2};
+    const uint8_t labels[4] = {1, 2, 2, 3};
+    int32_t to[4];
+    lob_basins_stats stats;
+    const lob_volume im = volume_of(image, LOB_F32, (lob_dims){4, 1, 1}, NULL);
+    const lob_label_grid grid = {labels, LOB_U8, 3, im.dims};
+    const lob_basins_options options = {.height = 9};
+    assert_ok(lob_basins_join(to, &stats, &grid, &im, &options, THREADS(1), NULL));
+    assert_int_equal(stats.basins, 3);
+    assert_int_equal(stats.left, 3);
 }
 
 TEST(bad_options)
