@@ -121,6 +121,45 @@ TEST(labels_without_a_value_count)
     assert_int_equal(stats.left, 3);
 }
 
+/* Three labels with large numbers: four further tables are within a byte for each voxel. */
+TEST(tables_of_threads_stay_small)
+{
+    enum { SIDE = 64, VOXELS = SIDE * SIDE * SIDE, LARGEST = 8000 };
+    static const int64_t tables[] = {1, 2, 4}; /* that fit the limit */
+    uint8_t *const image = malloc(VOXELS);
+    int32_t *const labels = malloc(VOXELS * sizeof *labels);
+    int32_t *const want = malloc((LARGEST + 1) * sizeof *want);
+    int32_t *const got = malloc((LARGEST + 1) * sizeof *got);
+    for (int v = 0; v < VOXELS; v++) {
+        image[v] = (uint8_t)(v * 7 % 101);
+        labels[v] = v % SIDE < 20 ? 3 : v % SIDE < 40 ? 4000 : LARGEST;
+    }
+    const lob_volume im = volume_of(image, LOB_U8, (lob_dims){SIDE, SIDE, SIDE}, NULL);
+    const lob_label_grid grid = {labels, LOB_I32, LARGEST, im.dims};
+    const lob_basins_options options = {.height = 30};
+    const int64_t table = (LARGEST + 1 + 2 + 2 * SIDE) * 8;
+    lob_basins_stats one, many;
+    assert_ok(lob_basins_join(want, &one, &grid, &im, &options, THREADS(1), NULL));
+    assert_int_equal(one.working_bytes, table + 2 * (int64_t)sizeof(lob_contact) + 5 * 16);
+    assert_ok(lob_basins_join(got, &many, &grid, &im, &options, THREADS(64), NULL));
+    assert_int_equal(many.working_bytes, one.working_bytes + 4 * table);
+    assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        const int64_t limit = one.working_bytes + (tables[i] - 1) * table;
+        const lob_context context = {.threads = 3, .max_memory = limit};
+        const int64_t used = tables[i] < 3 ? tables[i] : 3;
+        assert_ok(lob_basins_join(got, &many, &grid, &im, &options, &context, NULL));
+        assert_int_equal(many.working_bytes, one.working_bytes + (used - 1) * table);
+        assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
+    }
+    const lob_context less = {.threads = 3, .max_memory = one.working_bytes - 1};
+    assert_int_equal(lob_basins_join(got, NULL, &grid, &im, &options, &less, NULL), LOB_ENOMEM);
+    free(image);
+    free(labels);
+    free(want);
+    free(got);
+}
+
 TEST(bad_options)
 {
     static const lob_basins_options bad[] = {
