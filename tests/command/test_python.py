@@ -227,7 +227,7 @@ VOLUME = np.zeros((4, 5, 6), np.int16)
         (lobule.InputError, ValueError, lambda: lobule.threshold(VOLUME, spacing=-1), "spacing"),
         (lobule.InputError, ValueError, lambda: lobule.labels(VOLUME - 1, largest=1), "labels"),
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
-        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA"),
+        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
