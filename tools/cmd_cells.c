@@ -94,19 +94,30 @@ static lob_status cells(lob_session *s, settings *set)
     return st;
 }
 
+static lob_cells_choices not_given(void)
+{
+    return (lob_cells_choices){.size = {.value = INFINITY},
+                               .smooth = NAN,
+                               .around = NAN,
+                               .bright = NAN,
+                               .apart = NAN,
+                               .seeds = NAN,
+                               .wall = NAN,
+                               .least = NAN};
+}
+
+/* A recipe can be printed for labels that are there. */
+static void allow_outputs_to_print(lob_option *rows, size_t count, int argc, char **argv)
+{
+    const lob_option_table table = {"Options", rows, count};
+    if (!lob_asks_for(&table, 1, argv, argc, "print-recipe")) return;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].kind == LOB_OPT_OUTPUT) rows[i].kind = LOB_OPT_TEXT;
+}
+
 static int run(const lob_command *self, int argc, char **argv)
 {
-    settings set = {
-        .given = {.size = {.value = INFINITY},
-                  .smooth = NAN,
-                  .around = NAN,
-                  .bright = NAN,
-                  .apart = NAN,
-                  .seeds = NAN,
-                  .wall = NAN,
-                  .least = NAN},
-        .plan = {.frame = -1,               .channel = -1 }
-    };
+    settings set = {.given = not_given(), .plan.frame = -1, .plan.channel = -1};
     lob_cells_choices *const g = &set.given;
     lob_option rows[] = {
         OPERAND_INPUT("IMAGE", &set.image, LOB_FILE_IMAGE, "scan, or FILE.h5:/dataset",
@@ -151,11 +162,7 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_FLAG("print-recipe", &set.print,
                  "print the lines of the recipe that gives the same bytes, and do nothing else"),
     };
-    /* A recipe can be printed for labels that are there. */
-    const lob_option_table table = {"Options", rows, LOB_COUNT(rows)};
-    if (lob_asks_for(&table, 1, argv, argc, "print-recipe"))
-        for (size_t i = 0; i < LOB_COUNT(rows); i++)
-            if (rows[i].kind == LOB_OPT_OUTPUT) rows[i].kind = LOB_OPT_TEXT;
+    allow_outputs_to_print(rows, LOB_COUNT(rows), argc, argv);
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
     return lob_session_end(&s, cells(&s, &set));

@@ -185,7 +185,8 @@ const lob_command lob_command_stats = {
         "hull_volume_mm3 of the voxels as boxes, and volume over it; slices: slices across z that "
         "hold the region, their mean and largest area, and the largest one's z; neighbours: labels "
         "that share a face; percentiles: p5, p25, median, p75, p95. In a volume with a side of one "
-        "voxel areas take the place of volumes: perimeter_mm, circularity, hull_area_mm2.\n"
+        "voxel areas take the place of volumes: perimeter_mm, circularity, hull_area_mm2. "
+        "All of these are counted on the CPU.\n"
         "Sums are exact, so the table is the same on every machine and device.",
     .examples = "lobule stats scan.nii.gz labels.nii.gz\n"
                 "lobule stats scan.nii.gz labels.nii.gz --table regions.json\n"

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST = 64 }; /* threads */
+
 typedef struct {
     const lob_label_grid *grid;
     const lob_volume *image;
@@ -15,7 +17,8 @@ typedef struct {
     int64_t count;
 } job;
 
-/* What a thread found: the bottom of each label, and the saddle of each contact; INFINITY: none. */
+/* What a thread found: the bottom of each label, and the saddle of each contact; INFINITY: none.
+ * NaN: a label that was not met; fmin takes the other number. */
 typedef struct {
     double *bottom, *saddle;
 } heights;
@@ -68,7 +71,8 @@ static void see_row(const job *j, heights *h, double *values, int64_t row, int64
     values_of_row(j, values, row);
     for (int64_t x = 0; x < d.nx; x++) {
         const int32_t label = lob_label_at(j->grid->labels, j->grid->type, first + x);
-        if (isfinite(values[x]) && values[x] < h->bottom[label]) h->bottom[label] = values[x];
+        const double value = isfinite(values[x]) ? values[x] : INFINITY;
+        if (!(h->bottom[label] <= value)) h->bottom[label] = value;
     }
     if (j->count == 0) return;
     see_faces(j, h, first, 1, d.nx - 1, values, values + 1, pair);
@@ -89,7 +93,7 @@ static void see_rows(const job *j, heights *h, double *values, int threads)
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         int64_t pair = 0;
-        for (int64_t i = 0; i < labels; i++) h[t].bottom[i] = INFINITY;
+        for (int64_t i = 0; i < labels; i++) h[t].bottom[i] = NAN;
         for (int64_t i = 0; i < j->count; i++) h[t].saddle[i] = INFINITY;
         for (int64_t row = rows * t / threads; row < rows * (t + 1) / threads; row++)
             see_row(j, &h[t], values + 2 * t * j->grid->dims.nx, row, &pair);
@@ -153,28 +157,52 @@ static lob_status check(const lob_label_grid *grid, const lob_volume *image,
     return LOB_OK;
 }
 
+/* Numbers of a thread: bottoms and saddles, and two rows of values. */
+static int64_t numbers_of(const job *j)
+{
+    return j->grid->count + 1 + j->count + 2 * j->grid->dims.nx;
+}
+
+/* At most as many as have work, and fit what is left of the limit; beyond the first, all of their
+ * numbers take at most a byte for each voxel. */
+static int threads_for(const job *j, int asked, const lob_budget *budget)
+{
+    const int64_t bytes = numbers_of(j) * (int64_t)sizeof(double);
+    const int64_t rows = j->grid->dims.ny * j->grid->dims.nz;
+    const int64_t room = budget->limit > 0 ? (budget->limit - budget->held) / bytes : MOST;
+    int64_t most = 1 + lob_dims_voxels(j->grid->dims) / bytes;
+    if (most > room) most = room;
+    if (most > rows) most = rows;
+    if (most > MOST) most = MOST;
+    if (most > asked) most = asked;
+    return most < 1 ? 1 : (int)most;
+}
+
 /* Bottoms, saddles and rows of values of all threads in one block, which is returned. */
 static lob_status take_heights(heights *h, double **values, const job *j, int threads,
                                lob_budget *budget, lob_error *error)
 {
-    const int64_t labels = j->grid->count + 1, rows = 2 * j->grid->dims.nx;
-    const int64_t each = labels + j->count;
+    const int64_t rows = 2 * j->grid->dims.nx, each = numbers_of(j) - rows;
     LOB_TRY(lob_budget_alloc(budget, values, threads * (each + rows), sizeof **values, error));
     for (int t = 0; t < threads; t++) {
         h[t].bottom = *values + threads * rows + t * each;
-        h[t].saddle = h[t].bottom + labels;
+        h[t].saddle = h[t].bottom + j->grid->count + 1;
     }
     return LOB_OK;
+}
+
+/* The list of passes, and what qsort may take to sort it. */
+static lob_status take_passes(pass **passes, const job *j, lob_budget *budget, lob_error *error)
+{
+    const int64_t bytes = j->count * (int64_t)sizeof **passes;
+    LOB_TRY(lob_budget_alloc(budget, passes, j->count + 1, sizeof **passes, error));
+    return lob_budget_hold(budget, bytes, error);
 }
 
 lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
                            const lob_volume *image, const lob_basins_options *options,
                            const lob_context *context, lob_error *error)
 {
-    enum { MOST = 64 };
-    const int64_t slices = grid->dims.ny * grid->dims.nz;
-    int threads = context->threads < 1 ? 1 : context->threads > MOST ? MOST : context->threads;
-    if (threads > slices) threads = (int)slices;
     lob_budget budget = {.who = "basins", .limit = context->max_memory};
     lob_contact *contacts = NULL;
     double *values = NULL;
@@ -186,8 +214,9 @@ lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label
         lob_contacts(&contacts, &j.count, grid, &image->geometry, NULL, 0, -1, context, error);
     j.contacts = contacts;
     if (st == LOB_OK) st = lob_budget_hold(&budget, j.count * (int64_t)sizeof *contacts, error);
+    if (st == LOB_OK) st = take_passes(&passes, &j, &budget, error);
+    const int threads = threads_for(&j, context->threads, &budget);
     if (st == LOB_OK) st = take_heights(h, &values, &j, threads, &budget, error);
-    if (st == LOB_OK) st = lob_budget_alloc(&budget, &passes, j.count + 1, sizeof *passes, error);
     if (st != LOB_OK) goto out;
     see_rows(&j, h, values, threads);
     for (int64_t i = 0; i < j.count; i++)
@@ -195,7 +224,7 @@ lob_status lob_basins_join(int32_t *to, lob_basins_stats *stats, const lob_label
     qsort(passes, (size_t)j.count, sizeof *passes, by_saddle);
     for (int64_t i = 0; i <= grid->count; i++) to[i] = (int32_t)i;
     lob_basins_stats s = {.contacts = j.count};
-    for (int64_t i = 1; i <= grid->count; i++) s.basins += h[0].bottom[i] < INFINITY;
+    for (int64_t i = 1; i <= grid->count; i++) s.basins += !isnan(h[0].bottom[i]);
     join(to, h[0].bottom, passes, j.count, options);
     s.left = s.basins;
     for (int32_t i = 1; i <= grid->count; i++) {

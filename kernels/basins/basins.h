@@ -33,7 +33,7 @@ typedef struct {
     int64_t basins;        /* labels that occur */
     int64_t left;          /* of these, after joining */
     int64_t contacts;      /* pairs of basins that share faces */
-    int64_t working_bytes; /* peak of working memory */
+    int64_t working_bytes; /* peak of working memory, once lob_contacts has returned */
 } lob_basins_stats;
 
 /*
@@ -46,8 +46,11 @@ typedef struct {
  *   image    in   on the grid, of any type, one channel; voxels that are NaN or infinite are
  *                 neither bottoms nor parts of saddles
  *   options  in   see above
- *   context  in   threads, and max_memory as a limit of working memory, which is that of
- *                 lob_contacts and 8 bytes for each thread and label or contact
+ *   context  in   threads, and max_memory as a limit of working memory
+ *
+ * Working memory is first that of lob_contacts; then sizeof(lob_contact) + 32 bytes per contact,
+ * and for each of at most 64 threads 8 bytes per label and per contact and 16 * nx. Fewer threads
+ * work where beyond the first they would take more than a byte per voxel, or the limit asks for it.
  *
  * Same bytes at any thread count. Returns LOB_OK, LOB_EARG (an option outside its range, several
  * channels), LOB_EDATA (dims that differ), LOB_ENOMEM or LOB_ECANCEL; on error `to` is unspecified.

@@ -1,7 +1,7 @@
 /*
  * Shapes of regions: what is counted of each label's voxels beyond lob_region, and the lengths,
  * areas and directions that come of it. All counts are integers, so they are the same at any number
- * of threads; one host computes what comes of them.
+ * of threads; one host computes what comes of them. There is the CPU's way alone.
  *
  * Where a side of the volume is one voxel it is a picture: areas take the place of volumes,
  * perimeters that of surfaces.

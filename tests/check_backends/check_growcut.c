@@ -6,8 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Every LIMITED-th case is also run with too little memory. */
-enum { MAX_SIDE = 41, LIMITED = 4 };
+/* Every LIMITED-th case is also run with too little memory. MANY cases hold every rule. */
+enum { MAX_SIDE = 41, LIMITED = 4, MANY = 200 };
+
+static const char *const rules[] = {
+    [LOB_RULE_STRENGTH] = "strength", [LOB_RULE_DISTANCE] = "distance", [LOB_RULE_FLOOD] = "flood",
+    [LOB_RULE_VALUE] = "value",       [LOB_RULE_SQUARE] = "square",
+};
+enum { RULES = sizeof rules / sizeof *rules };
 
 /* One run. */
 typedef struct {
@@ -51,7 +57,7 @@ static const char *differ(const growcut_case *c, const outcome *a, const outcome
 
 /* How many cases were grown, and what happened to those that were given too little memory. */
 typedef struct {
-    int grown, refused, in_parts;
+    int grown, refused, in_parts, by_rule[RULES]; /* the last of those grown */
 } tally;
 
 /*
@@ -91,6 +97,7 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
     outcome want = run(lob_backends[0], &c, ON_CPU(context)), got = run(backend, &c, context);
     const char *what = differ(&c, &want, &got);
     sum->grown += want.status == LOB_OK;
+    sum->by_rule[c.options.rule] += want.status == LOB_OK;
     if (what)
         printf("growcut: %s: %s differ (cpu: %s %s; %s: %s %s)\n", c.shape, what,
                lob_status_text(want.status), want.error.text, backend->name,
@@ -104,6 +111,19 @@ static int check_case(const lob_backend *backend, const lob_context *context, ui
     return failures;
 }
 
+/* Say how many cases each rule had. Returns the number of rules that were left out of many. */
+static int check_rules(const tally *sum, uint64_t cases)
+{
+    int left_out = 0;
+    printf("growcut: grown by rule:");
+    for (int i = 0; i < RULES; i++) {
+        printf(" %s %d%s", rules[i], sum->by_rule[i], i + 1 < RULES ? "," : "\n");
+        left_out += cases >= MANY && sum->by_rule[i] == 0;
+    }
+    if (left_out) printf("growcut: %d rules had no case\n", left_out);
+    return left_out;
+}
+
 int check_growcut_cases(const lob_backend *backend, const lob_context *context, uint64_t first,
                         uint64_t n)
 {
@@ -113,7 +133,7 @@ int check_growcut_cases(const lob_backend *backend, const lob_context *context, 
     printf("growcut: %llu cases, %d of them grown; with half the memory %d refused and %d grown in "
            "parts; %d failed\n",
            (unsigned long long)n, sum.grown, sum.refused, sum.in_parts, failures);
-    return failures;
+    return failures + check_rules(&sum, n);
 }
 
 int check_growcut_repeats(const lob_backend *backend, const lob_context *context, int repeats)

@@ -93,6 +93,20 @@ def test_walls(tmp_path):
         assert (labels > 0).all() and matches(truth, labels) >= 30 and labels.max() <= 34, options
 
 
+@pytest.mark.parametrize("made, options", [(nuclei, []), (foam, ["--walls"])])
+def test_size_does_not_count_gaps(tmp_path, made, options):
+    """A margin that is NaN is as the end of the volume, and so nearly is a voxel here and there."""
+    image = made()[0].astype(np.float32)
+    dotted = image.copy()
+    dotted[np.random.default_rng(2).random(SHAPE) < 0.001] = np.nan
+    sizes = []
+    for values in (image, np.pad(image, ((9, 7), (0, 12), (3, 4)), constant_values=np.nan), dotted):
+        save(values, tmp_path / "gaps.nii.gz", UM)
+        good("cells", "gaps.nii.gz", "-o", "o.nii.gz", "--report", "r.json", "--force", *options, cwd=tmp_path)
+        sizes.append(json.loads((tmp_path / "r.json").read_text())["results"]["chosen"]["size_mm"])
+    assert sizes[1:] == pytest.approx([sizes[0]] * 2, rel=0.01), sizes
+
+
 @pytest.mark.parametrize("walls", [[], ["--walls"]])
 def test_printed_recipe_gives_the_same_bytes(case, tmp_path, walls):
     (tmp_path / "nuclei.nii.gz").write_bytes((case[0] / "nuclei.nii.gz").read_bytes())

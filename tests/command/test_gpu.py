@@ -27,11 +27,36 @@ def grow(folder, name, *options):
     return (folder / f"{name}.nii.gz").read_bytes(), json.loads((folder / f"{name}.json").read_text())
 
 
-@pytest.mark.parametrize("options", [(), ("--rule", "distance"), ("--slices", "axial")])
+@pytest.mark.parametrize("options", [(), ("--rule", "distance"), ("--rule", "flood"), ("--slices", "axial")])
 def test_same_bytes(scan_folder, options):
     want, _ = grow(scan_folder, "cpu", "--device", "cpu", *options)
     got, report = grow(scan_folder, "gpu", "--device", "cuda", *options)
     assert report["device"]["backend"] == "cuda"
+    assert got == want
+
+
+def on_both(folder, command, *operands):
+    """The labels that a command makes on the CPU and on a GPU."""
+    made = []
+    for device in ("cpu", "cuda"):
+        good(command, *operands, "-o", "both.nii.gz", "--device", device, "--force", "--report", "both.json",
+             cwd=folder)  # fmt: skip
+        assert json.loads((folder / "both.json").read_text())["device"]["backend"] == device
+        made.append((folder / "both.nii.gz").read_bytes())
+    return made
+
+
+@pytest.mark.parametrize("walls", [(), ("--walls",)])
+def test_cells(scan_folder, walls):
+    want, got = on_both(scan_folder, "cells", "image.nii.gz", "--size", "12vox", *walls)
+    assert got == want
+
+
+def test_merge_of_basins(scan_folder):
+    good("maxima", "image.nii.gz", "-o", "peaks.nii.gz", "--distance", "4vox", "--force", cwd=scan_folder)
+    good("growcut", "image.nii.gz", "peaks.nii.gz", "-o", "basins.nii.gz", "--rule", "flood", "--device", "cuda",
+         "--force", cwd=scan_folder)  # fmt: skip
+    want, got = on_both(scan_folder, "merge", "basins.nii.gz", "image.nii.gz", "--height", "5")
     assert got == want
 
 

@@ -21,8 +21,8 @@ static double value_at(const world *w, int64_t v)
     return w->image->slope * value + w->image->inter;
 }
 
-/* The lowest pass between two labels; INFINITY: none. */
-static double saddle_of(const world *w, int32_t a, int32_t b)
+/* The lowest pass between two labels; INFINITY: none. Also, do they share a face at all? */
+static double saddle_of(const world *w, int32_t a, int32_t b, bool *touch)
 {
     const lob_dims d = w->grid->dims;
     const int64_t stride[3] = {1, d.nx, d.nx * d.ny};
@@ -35,6 +35,7 @@ static double saddle_of(const world *w, int32_t a, int32_t b)
             const int32_t q = lob_label_at(w->grid->labels, w->grid->type, v + stride[k]);
             const double x = value_at(w, v), y = value_at(w, v + stride[k]);
             const bool pair = (p == a && q == b) || (p == b && q == a);
+            *touch = *touch || pair;
             if (pair && isfinite(x) && isfinite(y)) lowest = fmin(lowest, fmax(x, y));
         }
     }
@@ -64,16 +65,40 @@ static void meet(const world *w, int32_t *to, int32_t a, int32_t b, double saddl
         if (to[i] == p || to[i] == q) to[i] = p < q ? p : q;
 }
 
-void basins_naive(int32_t *to, const lob_label_grid *grid, const lob_volume *image,
-                  const lob_basins_options *options)
+static bool occurs(const world *w, int32_t label)
+{
+    for (int64_t v = 0; v < lob_voxels(w->image); v++)
+        if (lob_label_at(w->grid->labels, w->grid->type, v) == label) return true;
+    return false;
+}
+
+/* Labels that occur, and what is left of them. */
+static void count(lob_basins_stats *stats, const world *w, const int32_t *to)
+{
+    for (int32_t a = 1; a < w->labels; a++) {
+        bool left = false;
+        for (int32_t b = 1; b < w->labels; b++) {
+            left = left || (to[b] == a && occurs(w, b));
+        }
+        stats->basins += occurs(w, a);
+        stats->left += left;
+    }
+}
+
+void basins_naive(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                  const lob_volume *image, const lob_basins_options *options)
 {
     const world w = {grid, image, grid->count + 1};
     const int32_t n = (int32_t)w.labels;
     double *saddle = malloc((size_t)(n * n) * sizeof *saddle);
+    *stats = (lob_basins_stats){.basins = 0};
     for (int32_t a = 0; a < n; a++) {
         to[a] = a;
-        for (int32_t b = 0; b < n; b++)
-            saddle[a * n + b] = a > 0 && a < b ? saddle_of(&w, a, b) : INFINITY;
+        for (int32_t b = 0; b < n; b++) {
+            bool touch = false;
+            saddle[a * n + b] = a > 0 && a < b ? saddle_of(&w, a, b, &touch) : INFINITY;
+            stats->contacts += touch;
+        }
     }
     for (;;) {
         int32_t next = 0;
@@ -84,4 +109,5 @@ void basins_naive(int32_t *to, const lob_label_grid *grid, const lob_volume *ima
         saddle[next] = INFINITY;
     }
     free(saddle);
+    count(stats, &w, to);
 }

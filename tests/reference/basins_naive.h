@@ -7,8 +7,8 @@
 
 #include "kernels/basins/basins.h"
 
-/* As lob_basins_join, of labels and options that it takes. */
-void basins_naive(int32_t *to, const lob_label_grid *grid, const lob_volume *image,
-                  const lob_basins_options *options);
+/* As lob_basins_join, of labels and options that it takes; stats are those of the result. */
+void basins_naive(int32_t *to, lob_basins_stats *stats, const lob_label_grid *grid,
+                  const lob_volume *image, const lob_basins_options *options);
 
 #endif

@@ -89,19 +89,75 @@ TEST(as_defined_at_every_thread_count)
     for (uint64_t number = 0; number < CASES(400); number++) {
         basins_case c = make_case(number);
         int32_t want[MAX + 1], got[MAX + 1];
-        lob_basins_stats stats;
-        basins_naive(want, &c.grid, &c.image, &c.options);
+        lob_basins_stats counted, stats;
+        basins_naive(want, &counted, &c.grid, &c.image, &c.options);
         for (int threads = 1; threads <= 5; threads += 2) {
             assert_ok(lob_basins_join(got, &stats, &c.grid, &c.image, &c.options, THREADS(threads),
                                       NULL));
             if (memcmp(want, got, (size_t)(c.grid.count + 1) * sizeof *got) != 0)
                 fail_msg("case %d, %d threads", (int)number, threads);
+            if (stats.basins != counted.basins || stats.left != counted.left ||
+                stats.contacts != counted.contacts)
+                fail_msg("case %d, %d threads: counts", (int)number, threads);
         }
         joined += stats.left < stats.basins;
         free((void *)c.grid.labels);
         lob_volume_free(&c.image);
     }
     assert_true(joined > CASES(100));
+}
+
+TEST(labels_without_a_value_count)
+{
+    float image[4] = {1, NAN, NAN, 2};
+    const uint8_t labels[4] = {1, 2, 2, 3};
+    int32_t to[4];
+    lob_basins_stats stats;
+    const lob_volume im = volume_of(image, LOB_F32, (lob_dims){4, 1, 1}, NULL);
+    const lob_label_grid grid = {labels, LOB_U8, 3, im.dims};
+    const lob_basins_options options = {.height = 9};
+    assert_ok(lob_basins_join(to, &stats, &grid, &im, &options, THREADS(1), NULL));
+    assert_int_equal(stats.basins, 3);
+    assert_int_equal(stats.left, 3);
+}
+
+/* Three labels with large numbers: four further tables are within a byte for each voxel. */
+TEST(tables_of_threads_stay_small)
+{
+    enum { SIDE = 64, VOXELS = SIDE * SIDE * SIDE, LARGEST = 8000 };
+    static const int64_t tables[] = {1, 2, 4}; /* that fit the limit */
+    uint8_t *const image = malloc(VOXELS);
+    int32_t *const labels = malloc(VOXELS * sizeof *labels);
+    int32_t *const want = malloc((LARGEST + 1) * sizeof *want);
+    int32_t *const got = malloc((LARGEST + 1) * sizeof *got);
+    for (int v = 0; v < VOXELS; v++) {
+        image[v] = (uint8_t)(v * 7 % 101);
+        labels[v] = v % SIDE < 20 ? 3 : v % SIDE < 40 ? 4000 : LARGEST;
+    }
+    const lob_volume im = volume_of(image, LOB_U8, (lob_dims){SIDE, SIDE, SIDE}, NULL);
+    const lob_label_grid grid = {labels, LOB_I32, LARGEST, im.dims};
+    const lob_basins_options options = {.height = 30};
+    const int64_t table = (LARGEST + 1 + 2 + 2 * SIDE) * 8;
+    lob_basins_stats one, many;
+    assert_ok(lob_basins_join(want, &one, &grid, &im, &options, THREADS(1), NULL));
+    assert_int_equal(one.working_bytes, table + 2 * (int64_t)sizeof(lob_contact) + 5 * 16);
+    assert_ok(lob_basins_join(got, &many, &grid, &im, &options, THREADS(64), NULL));
+    assert_int_equal(many.working_bytes, one.working_bytes + 4 * table);
+    assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        const int64_t limit = one.working_bytes + (tables[i] - 1) * table;
+        const lob_context context = {.threads = 3, .max_memory = limit};
+        const int64_t used = tables[i] < 3 ? tables[i] : 3;
+        assert_ok(lob_basins_join(got, &many, &grid, &im, &options, &context, NULL));
+        assert_int_equal(many.working_bytes, one.working_bytes + (used - 1) * table);
+        assert_memory_equal(got, want, (LARGEST + 1) * sizeof *got);
+    }
+    const lob_context less = {.threads = 3, .max_memory = one.working_bytes - 1};
+    assert_int_equal(lob_basins_join(got, NULL, &grid, &im, &options, &less, NULL), LOB_ENOMEM);
+    free(image);
+    free(labels);
+    free(want);
+    free(got);
 }
 
 TEST(bad_options)

@@ -81,6 +81,37 @@ TEST(progress_rises_in_random_cases)
     }
 }
 
+/* Flood a row of n voxels of one level, with the highest at its end, from the first on. */
+static lob_status flood_plateau(int64_t n, lob_error *line)
+{
+    uint16_t *const image = calloc((size_t)n + 1, sizeof *image);
+    int32_t *const seeds = calloc((size_t)n + 1, sizeof *seeds);
+    int32_t *const labels = malloc(((size_t)n + 1) * sizeof *labels);
+    image[n] = UINT16_MAX;
+    seeds[0] = INT32_MAX;
+    const lob_volume values = volume_of(image, LOB_U16, (lob_dims){n + 1, 1, 1}, NULL);
+    const lob_volume strokes = volume_of(seeds, LOB_I32, (lob_dims){n + 1, 1, 1}, NULL);
+    const lob_growcut_input in = {&values, &strokes, INT32_MAX, NULL, NULL};
+    const lob_growcut_output out = {labels, NULL, NULL};
+    lob_growcut_options options = lob_growcut_defaults();
+    options.rule = LOB_RULE_FLOOD;
+    const lob_status st = lob_growcut_cpu(&out, NULL, &in, &options, THREADS(1), line);
+    if (st == LOB_OK) assert_int_equal(labels[n], INT32_MAX);
+    free(image);
+    free(seeds);
+    free(labels);
+    return st;
+}
+
+TEST(flood_refuses_a_plateau_that_its_keys_do_not_hold)
+{
+    const int64_t most = (1 << 14) - 1; /* 62 bits, less 31 of labels, less 17 of levels */
+    lob_error line = {.text = ""};
+    assert_ok(flood_plateau(most + 1, &line));
+    assert_int_equal(flood_plateau(most + 2, &line), LOB_EDATA);
+    assert_non_null(strstr(line.text, "plateaus"));
+}
+
 /* A cube that one seed in a corner takes: what a call does is easy to tell. */
 typedef struct {
     uint8_t *image, *seeds, *labels;

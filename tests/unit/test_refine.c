@@ -1,5 +1,7 @@
 /* Refining: small cases by hand, threads, and what it refuses. */
+#include "kernels/refine/refine_job.h"
 #include "tests/reference/appearance_case.h"
+#include "tests/reference/random.h"
 #include "tests/unit/cmocka_test.h"
 #include "volumes/labels.h"
 
@@ -37,6 +39,111 @@ TEST(threads_give_the_same)
         free(many);
         appearance_case_free(&c);
     }
+}
+
+/* ---- a part of the volume, against the whole ---- */
+
+enum { MOST_VOXELS = 40 * 40 * 40 };
+
+typedef struct {
+    float image[2 * MOST_VOXELS];
+    uint8_t labels[MOST_VOXELS], seeds[MOST_VOXELS];
+    lob_volume volume;
+    lob_refine_input in;
+    lob_refine_options options;
+} small_part;
+
+/* Labels and strokes in a box of at most 9 voxels a side, strokes of background everywhere. */
+static void small_part_make(small_part *p, uint64_t number)
+{
+    uint64_t state = number * 6271 + 11;
+    int64_t side[3], first[3], size[3];
+    double spacing[3];
+    for (int a = 0; a < 3; a++) {
+        side[a] = a == 2 && random_chance(&state, 20) ? 1 : 14 + random_below(&state, 27);
+        size[a] = 1 + random_below(&state, side[a] < 9 ? side[a] : 9);
+        first[a] = random_below(&state, side[a] - size[a] + 1);
+        spacing[a] = 0.5 + random_double(&state);
+    }
+    p->volume = lob_volume_empty();
+    p->volume.data = p->image;
+    p->volume.type = LOB_F32;
+    p->volume.channels = 1 + (int)random_below(&state, 2);
+    p->volume.dims = (lob_dims){side[0], side[1], side[2]};
+    p->volume.geometry = lob_geometry_of_spacing(spacing);
+    const int64_t n = lob_voxels(&p->volume);
+    const int32_t count = 2 + (int32_t)random_below(&state, 3);
+    const int32_t background = 1 + (int32_t)random_below(&state, count);
+    const int gaps = random_chance(&state, 50) ? 0 : 1; /* percent */
+    for (int64_t i = 0; i < n * p->volume.channels; i++)
+        p->image[i] = random_chance(&state, gaps) ? NAN : (float)random_double(&state);
+    if (random_chance(&state, 50)) p->image[random_below(&state, n)] = NAN;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at[3] = {i % side[0], i / side[0] % side[1], i / side[0] / side[1]};
+        bool inside = true;
+        for (int a = 0; a < 3; a++)
+            inside = inside && at[a] >= first[a] && at[a] < first[a] + size[a];
+        const bool again = inside && i > 0 && random_chance(&state, 70);
+        const int32_t any = (int32_t)random_below(&state, count + 1);
+        p->labels[i] = inside ? again ? p->labels[i - 1] : (uint8_t)any : 0;
+        p->seeds[i] = 0;
+        if (random_chance(&state, 2)) p->seeds[i] = (uint8_t)(inside ? any : background);
+        if (p->seeds[i]) p->labels[i] = p->seeds[i];
+    }
+    p->in = (lob_refine_input){&p->volume, p->labels, LOB_U8, p->seeds, LOB_U8, count, background};
+    p->options.smooth_mm = random_chance(&state, 30) ? 0 : 6 * random_double(&state);
+    p->options.edge = random_chance(&state, 40) ? 0 : random_chance(&state, 60) ? 1 : 0.7;
+    p->options.edge_mm = 0.3 + 1.7 * random_double(&state);
+    p->options.edge_smooth_mm = random_chance(&state, 30) ? 0 : random_double(&state);
+}
+
+/* The steps on the whole volume. Returns whether lob_refine would take a part. */
+static bool refine_whole(uint8_t *out, lob_refine_stats *stats, const small_part *p)
+{
+    lob_refine_job j = {
+        .in = &p->in,
+        .options = &p->options,
+        .backend = lob_backends[0],
+        .context = &two_threads,
+        .budget = {.who = "refining"},
+        .stats = stats,
+        .voxels = lob_voxels(&p->volume),
+        .labels = out,
+        .type = LOB_U8,
+    };
+    lob_box box;
+    *stats = (lob_refine_stats){0};
+    for (int64_t i = 0; i < j.voxels; i++)
+        out[i] = p->labels[i] ? p->labels[i] : (uint8_t)p->in.background;
+    const bool part = lob_refine_part_of(&box, &j);
+    if (p->options.smooth_mm > 0) assert_ok(lob_refine_smooth(&j, NULL));
+    assert_ok(lob_refine_tidy(&j, NULL));
+    if (p->options.edge > 0) {
+        assert_ok(lob_refine_edge(&j, NULL));
+        assert_ok(lob_refine_tidy(&j, NULL));
+    }
+    return part;
+}
+
+TEST(a_part_gives_the_same_as_the_whole)
+{
+    static small_part p;
+    static uint8_t want[MOST_VOXELS], got[MOST_VOXELS];
+    uint64_t parts = 0, changed = 0;
+    for (uint64_t number = 0; number < CASES(40); number++) {
+        lob_refine_stats whole, stats;
+        lob_error error = {.text = ""};
+        small_part_make(&p, number);
+        parts += refine_whole(want, &whole, &p);
+        assert_int_equal(
+            lob_refine(got, &stats, &p.in, &p.options, lob_backends[0], &two_threads, &error),
+            LOB_OK);
+        if (memcmp(want, got, (size_t)lob_voxels(&p.volume)) != 0 || whole.pieces != stats.pieces ||
+            whole.filled != stats.filled)
+            fail_msg("case %d: the part differs", (int)number);
+        changed += stats.changed > 0;
+    }
+    assert_true(parts > CASES(24) && changed > CASES(24));
 }
 
 /* ---- by hand: 2D pictures of one digit a voxel ---- */

@@ -45,6 +45,21 @@ static double least_mm3(const lob_cells_plan *plan)
 
 /* ---- measuring ---- */
 
+/* Write a value of some bytes over those of data where an image is NaN or infinite. */
+static void put_at_gaps(void *data, const lob_volume *image, const void *value, size_t bytes)
+{
+    enum { PIECE = 512 };
+    const int64_t n = lob_voxels(image);
+    for (int64_t first = 0; first < n; first += PIECE) {
+        double values[PIECE];
+        const int64_t count = n - first < PIECE ? n - first : PIECE;
+        lob_values(values, image->data, image->type, first, count);
+        for (int64_t i = 0; i < count; i++)
+            if (!isfinite(image->slope * values[i] + image->inter))
+                memcpy((char *)data + (size_t)(first + i) * bytes, value, bytes);
+    }
+}
+
 /* Run steps on an image; out becomes a float32 volume. */
 static lob_status filter(lob_session *s, lob_volume *out, const lob_volume *image,
                          const lob_filter_step *steps, int count, const char *path)
@@ -85,7 +100,7 @@ static lob_status split(lob_session *s, uint8_t *above, double *threshold, const
     lob_threshold_stats stats;
     const lob_status st =
         s->backend->threshold(above, &stats, &in, &options, &s->context, &s->error);
-    *threshold = stats.threshold[0];
+    if (st == LOB_OK) *threshold = stats.threshold[0];
     return lob_session_name(s, st, path, NULL);
 }
 
@@ -93,7 +108,8 @@ static lob_status split(lob_session *s, uint8_t *above, double *threshold, const
  * The diameter of a usual cell, from the mean depth of all cells' voxels below the surfaces. Of
  * balls, or discs, of one size that depth, times 2 (n + 1) in n dimensions, is their diameter.
  * Large cells have more voxels: where diameters vary by a fifth, as exp(normal), the mean over
- * voxels is exp(3 / 25) times the usual one.
+ * voxels is exp(3 / 25) times the usual one. Gaps of the image end no cell and are not measured, as
+ * what is beyond the volume.
  */
 static lob_status diameter(lob_session *s, double *mm, uint8_t *inside, const lob_cells_plan *plan,
                            const lob_volume *image, const char *path)
@@ -106,7 +122,9 @@ static lob_status diameter(lob_session *s, double *mm, uint8_t *inside, const lo
     const lob_distance_output out = {.distance = depth};
     options.kind = LOB_DISTANCE_TO_OTHER;
     memcpy(in.spacing, image->geometry.spacing_mm, sizeof in.spacing);
+    put_at_gaps(inside, image, &(uint8_t){1}, 1);
     const lob_status st = s->backend->distance(&out, &in, &options, &s->context, &s->error);
+    put_at_gaps(inside, image, &(uint8_t){0}, 1);
     double sum = 0;
     int64_t count = 0;
     for (int64_t i = 0; i < n && st == LOB_OK; i++)
@@ -157,7 +175,7 @@ static lob_status measure_walls(lob_session *s, lob_cells_plan *plan, uint8_t *a
     return LOB_OK;
 }
 
-/* Smooth an image by a Gaussian and find what is bright. */
+/* Smooth an image by a Gaussian, which fills no gaps here, and find what is bright. */
 static lob_status measure(lob_session *s, lob_cells_plan *plan, uint8_t *above,
                           const lob_volume *image, double sigma_mm, bool as_bodies,
                           const char *path)
@@ -165,6 +183,7 @@ static lob_status measure(lob_session *s, lob_cells_plan *plan, uint8_t *above,
     const lob_filter_step step = step_of(LOB_FILTER_GAUSSIAN, image, sigma_mm);
     lob_volume smooth = lob_volume_empty();
     lob_status st = filter(s, &smooth, image, &step, 1, path);
+    if (st == LOB_OK) put_at_gaps(smooth.data, image, &(float){NAN}, sizeof(float));
     if (st == LOB_OK)
         st = (as_bodies ? measure_bodies : measure_walls)(s, plan, above, &smooth, path);
     lob_volume_free(&smooth);

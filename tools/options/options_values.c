@@ -325,6 +325,34 @@ static void steps_text(char *text, size_t size, const lob_option *row)
     }
 }
 
+static void size_text(char *text, size_t size, const lob_option *row)
+{
+    const lob_size *const length = row->target;
+    const char *const mm = row->kind == LOB_OPT_EXTENT ? "mm3" : "mm";
+    if (in_range(row, length->value))
+        snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : mm);
+}
+
+static void words_text(char *text, size_t size, const lob_option *row)
+{
+    const lob_words *const words = row->target;
+    for (int i = 0; i < words->count; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? " " : "", words->word[i]);
+    }
+}
+
+static void device_text(char *text, size_t size, const lob_option *row)
+{
+    const lob_device_choice *const device = row->target;
+    if (device->index > 0)
+        snprintf(text, size, "%s:%d", device->backend, device->index);
+    else if (device->index < 0 && strcmp(device->backend, "all") != 0)
+        snprintf(text, size, "%s:all", device->backend);
+    else
+        snprintf(text, size, "%s", device->backend);
+}
+
 void lob_option_text(char *text, size_t size, const lob_option *row)
 {
     assert(size > 0);
@@ -357,37 +385,21 @@ void lob_option_text(char *text, size_t size, const lob_option *row)
         numbers_text(text, size, row, 3);
         break;
     case LOB_OPT_LENGTH:
-    case LOB_OPT_EXTENT: {
-        const lob_size *length = row->target;
-        const char *mm = row->kind == LOB_OPT_EXTENT ? "mm3" : "mm";
-        if (in_range(row, length->value))
-            snprintf(text, size, "%.15g%s", length->value, length->voxels ? "vox" : mm);
+    case LOB_OPT_EXTENT:
+        size_text(text, size, row);
         break;
-    }
     case LOB_OPT_BYTES:
         bytes_text(text, size, row);
         break;
     case LOB_OPT_WORDS:
-    case LOB_OPT_INPUTS: {
-        const lob_words *const words = row->target;
-        for (int i = 0; i < words->count; i++) {
-            const size_t used = strlen(text);
-            snprintf(text + used, size - used, "%s%s", i ? " " : "", words->word[i]);
-        }
+    case LOB_OPT_INPUTS:
+        words_text(text, size, row);
         break;
-    }
     case LOB_OPT_STEP:
         steps_text(text, size, row);
         break;
-    case LOB_OPT_DEVICE: {
-        const lob_device_choice *device = row->target;
-        if (device->index > 0)
-            snprintf(text, size, "%s:%d", device->backend, device->index);
-        else if (device->index < 0 && strcmp(device->backend, "all") != 0)
-            snprintf(text, size, "%s:all", device->backend);
-        else
-            snprintf(text, size, "%s", device->backend);
+    case LOB_OPT_DEVICE:
+        device_text(text, size, row);
         break;
-    }
     }
 }
