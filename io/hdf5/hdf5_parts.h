@@ -59,6 +59,7 @@ typedef struct {
     double slope, inter;               /* of all voxels, for the volume to carry */
     lob_hdf5_scale scale;              /* or of each, to be done here */
     lob_geometry geometry;
+    double frame_step_s;      /* 0: not known */
     char path[LOB_HDF5_PATH]; /* of the set at hand */
 
     /* Channels and frames in data sets of their own: paths, frame after frame of a channel. */
@@ -75,6 +76,7 @@ typedef struct {
     int channels;
     double slope, inter;
     int64_t frames, frame;
+    double frame_step_s;
     double affine[3][4];
     int unoriented, micrometres; /* 0 or not */
     int64_t slab, batch;         /* slices and frames that come at a time */
