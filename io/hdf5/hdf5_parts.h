@@ -167,8 +167,12 @@ char *lob_hdf5_text(hid_t object, const char *name, const char *separator);
 /* One string of a data set, malloc'ed; NULL when it is none or of more than 64 KiB. */
 char *lob_hdf5_set_text(hid_t set);
 
-/* Millimetres in a unit of length; otherwise_mm when there is none or it is not known. */
-double lob_hdf5_unit_mm(const char *unit, double otherwise_mm);
+/*
+ * Millimetres in a unit of length. When there is none (NULL or "") otherwise_mm: 1 or 1e-3; and
+ * when it is not known, with a warning.
+ */
+double lob_hdf5_unit_mm(const char *unit, double otherwise_mm, const lob_hdf5_view *view,
+                        const lob_hdf5_reading *in);
 
 /* hdf5_view.c: a data set as a volume, whatever its layout. */
 

@@ -355,10 +355,14 @@ static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
     out->geometry = lob_geometry_of_spacing(mm);
     out->geometry.unoriented = true;
     out->geometry.micrometres = text->micrometres && told;
-    if (!told)
-        lob_warn(info, "%s: does not say how large its voxels are; %s", t->path,
-                 mm[0] == 1.0 && mm[1] == 1.0 && mm[2] == 1.0 ? "1 mm is taken"
-                                                              : "its numbers are taken for mm");
+    const char *const taken = mm[0] == 1.0 && mm[1] == 1.0 && mm[2] == 1.0
+                                  ? "1 mm is taken"
+                                  : "its numbers are taken for mm";
+    if (text->unknown_unit[0])
+        lob_warn(info, "%s: '%s' is not known as a unit of length; %s", t->path, text->unknown_unit,
+                 told ? "what else it says of its voxels is taken" : taken);
+    else if (!told)
+        lob_warn(info, "%s: does not say how large its voxels are; %s", t->path, taken);
     else if (text->kind == LOB_TIFF_PLAIN && t->pages.count > 1)
         lob_warn(info, "%s: does not say how far apart its pages are; %.6g mm is taken, as along x",
                  t->path, mm[2]);

@@ -1,6 +1,7 @@
 /* The text in a TIFF's first page: ImageJ's lines and OME-XML. */
 #include "io/tiff/tiff_text.h"
 
+#include "io/length_units.h"
 #include "volumes/version.h"
 
 #include <math.h>
@@ -14,43 +15,13 @@ enum { VALUE = 64, LETTERS = 3 };
 
 /* ---- units ---- */
 
-static const struct {
-    const char *name;
-    double mm;
-} units[] = {
-    {"um",          1e-3},
-    {"\302\265m",   1e-3}, /* the micro sign in UTF-8, */
-    {"\316\274m",   1e-3}, /* the Greek letter, */
-    {"\265m",       1e-3}, /* the sign in Latin-1, */
-    {"\\u00B5m",    1e-3}, /* as ImageJ writes it, */
-    {"&#181;m",     1e-3}, /* and as XML may */
-    {"&#xB5;m",     1e-3},
-    {"micron",      1e-3},
-    {"microns",     1e-3},
-    {"micrometer",  1e-3},
-    {"micrometers", 1e-3},
-    {"nm",          1e-6},
-    {"nanometer",   1e-6},
-    {"pm",          1e-9},
-    {"\303\205",    1e-7}, /* angstrom */
-    {"mm",          1   },
-    {"millimeter",  1   },
-    {"cm",          10  },
-    {"centimeter",  10  },
-    {"dm",          100 },
-    {"m",           1e3 },
-    {"meter",       1e3 },
-    {"inch",        25.4},
-    {"in",          25.4},
-    {"\"",          25.4},
-};
-
-/* mm of a unit; 0 for pixels and what is not known. */
-static double unit_mm(const char *name)
+/* mm of a unit; 0 for pixels and for what is not known, which is then kept for a warning. */
+static double unit_mm(lob_tiff_text *out, const char *name)
 {
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcasecmp(name, units[i].name) == 0) return units[i].mm;
-    return 0.0;
+    const double mm = lob_length_unit_mm(name);
+    const bool pixels = strncasecmp(name, "pixel", 5) == 0 || !*name;
+    if (!(mm > 0) && !pixels) snprintf(out->unknown_unit, sizeof out->unknown_unit, "%s", name);
+    return mm;
 }
 
 double lob_tiff_text_unit_mm(const lob_geometry *geometry)
@@ -121,7 +92,7 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
                         "but there are %lld planes; open it in Fiji and save it anew",
                         path, (long long)out->channels, (long long)out->slices,
                         (long long)out->frames, (long long)planes);
-    if (line_value(value, text, "unit")) out->unit_mm = unit_mm(value);
+    if (line_value(value, text, "unit")) out->unit_mm = unit_mm(out, value);
     const double unit = out->unit_mm > 0 ? out->unit_mm : 1.0;
     out->micrometres = unit < 0.01;
     out->spacing_mm[2] = unit; /* ImageJ's own default */
@@ -299,7 +270,7 @@ static void read_physical_sizes(lob_tiff_text *out, const char *pixels)
     char value[VALUE], unit[VALUE];
     for (int a = 0; a < 3; a++) {
         if (!attribute(value, pixels, names[a])) continue;
-        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(unit) : 1e-3;
+        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(out, unit) : 1e-3;
         out->spacing_mm[a] = length_of(value) * mm;
         if (a == 0) out->micrometres = mm > 0 && mm < 0.01;
     }

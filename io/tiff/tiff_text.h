@@ -17,12 +17,13 @@ typedef enum { LOB_TIFF_PLAIN, LOB_TIFF_IMAGEJ, LOB_TIFF_OME } lob_tiff_kind;
 typedef struct {
     lob_tiff_kind kind;
     int64_t channels, slices, frames; /* of pages; their product is the number of planes */
-    int64_t *page;        /* channels * slices * frames, channels fastest: the page of each plane;
-                             malloc'ed. NULL: they are in the order that the three say */
-    double spacing_mm[3]; /* 0: not said */
-    double unit_mm;       /* ImageJ: the unit of the resolution, in mm; 0: not said */
-    bool micrometres;     /* lengths are in micrometres or smaller units */
-    double slope, inter;  /* ImageJ: of values */
+    int64_t *page;         /* channels * slices * frames, channels fastest: the page of each plane;
+                              malloc'ed. NULL: they are in the order that the three say */
+    double spacing_mm[3];  /* 0: not said */
+    double unit_mm;        /* ImageJ: the unit of the resolution, in mm; 0: not said */
+    bool micrometres;      /* lengths are in micrometres or smaller units */
+    double slope, inter;   /* ImageJ: of values */
+    char unknown_unit[64]; /* a unit of length that is named but not known; "": there is none */
 } lob_tiff_text;
 
 /*

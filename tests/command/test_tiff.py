@@ -115,7 +115,8 @@ def test_thumbnails_are_no_slices(tmp_path):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
-UNITS = [("um", 1e-3), ("\\u00B5m", 1e-3), ("micron", 1e-3), ("nm", 1e-6), ("mm", 1), ("cm", 10), ("inch", 25.4), ("pixel", 1)]
+UNITS = [("um", 1e-3), ("\\u00B5m", 1e-3), ("micron", 1e-3), ("nm", 1e-6), ("mm", 1), ("cm", 10), ("inch", 25.4),
+         ("micrometres", 1e-3), ("angstrom", 1e-7), ("pixel", 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit, mm", UNITS, ids=[row[0] for row in UNITS])
@@ -127,6 +128,12 @@ def test_imagej_spacing(tmp_path, unit, mm):
     assert np.array_equal(got, voxels)
     assert spacing == pytest.approx([0.1625 * mm, 0.33 * mm, 0.5 * mm], rel=1e-6)
     assert ("its numbers are taken for mm" in notes) == (unit == "pixel")
+
+
+def test_a_unit_that_is_not_known_is_told_of(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", stack((4, 7, 9)), imagej=True, resolution=(2, 2), metadata={"spacing": 0.5, "unit": "furlong"})
+    _, spacing, notes = read(tmp_path, "a.tif")
+    assert spacing == pytest.approx([0.5, 0.5, 0.5]) and "'furlong' is not known as a unit of length; its numbers are taken for mm" in notes
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
