@@ -240,7 +240,7 @@ static lob_status read_head(stack *t)
     if (st == LOB_OK) {
         TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text);
         read_resolution(t, tif);
-        st = lob_tiff_text_read(&t->text, text, t->pages.count, t->layout.colours, t->path,
+        st = lob_tiff_text_read(&t->text, text, t->pages.count, t->layout.samples, t->path,
                                 t->error);
     }
     if (st == LOB_OK) st = justify(t);

@@ -33,7 +33,7 @@ typedef struct {
  *   text     in   NULL: there is none, and every page is a slice
  *   pages    in   pages that the file has; with ImageJ's text, one may stand for planes that follow
  *                 one another behind its voxels
- *   samples  in   numbers of a pixel, which OME counts as channels
+ *   samples  in   numbers of a pixel, alpha included, which OME counts as channels
  *   path     in   for messages
  *
  * Takes time and memory in proportion to the text and the pages. Returns LOB_OK, LOB_EDATA or

@@ -92,11 +92,12 @@ def test_samples(tmp_path, planar):
     assert np.array_equal(got, np.moveaxis(voxels, -1, 0) if planar == "contig" else np.moveaxis(voxels, 1, 0))
 
 
-def test_alpha_is_left_out(tmp_path):
-    voxels = stack((9, 8, 4), np.uint8)
-    tifffile.imwrite(tmp_path / "a.tif", voxels, photometric="rgb", extrasamples=["unassalpha"])
-    got, _, notes = read(tmp_path, "a.tif")
-    assert np.array_equal(got[:, 0], np.moveaxis(voxels[..., :3], -1, 0)) and "alpha channel is left out" in notes
+@pytest.mark.parametrize("name", ["a.tif", "a.ome.tif"])
+def test_alpha_is_left_out(tmp_path, name):
+    voxels = stack((5, 9, 8, 4), np.uint8)
+    tifffile.imwrite(tmp_path / name, voxels, photometric="rgb", extrasamples=["unassalpha"], metadata={"axes": "ZYXS"})
+    got, _, notes = read(tmp_path, name)
+    assert np.array_equal(got, np.moveaxis(voxels[..., :3], -1, 0)) and "alpha channel is left out" in notes
 
 
 def test_palette_is_labels(tmp_path):
