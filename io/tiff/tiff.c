@@ -160,7 +160,7 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
     for (int64_t i = 0; i < t->pages.count; i++) {
         page_layout layout;
         uint32_t kind = 0;
-        if (!TIFFSetSubDirectory(tif, t->pages.offset[i])) return damaged(t, s->message);
+        if (!TIFFSetSubDirectory(tif, t->pages.page[i].offset)) return damaged(t, s->message);
         TIFFGetField(tif, TIFFTAG_SUBFILETYPE, &kind);
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) continue;
         read_layout(&layout, tif);
@@ -171,7 +171,7 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
                                         "%s: its pages differ in size or type from page %lld on; "
                                         "save one image as a stack of its own",
                                         t->path, (long long)i + 1);
-        t->pages.offset[kept++] = t->pages.offset[i];
+        t->pages.page[kept++] = t->pages.page[i];
     }
     t->pages.count = kept;
     return kept > 0 ? LOB_OK : damaged(t, "it has no full page");
@@ -236,12 +236,12 @@ static lob_status read_head(stack *t)
     LOB_TRY(open_stack(&tif, &s, t));
     lob_status st = keep_pages(t, tif, &s);
     if (st == LOB_OK) st = check_layout(t);
-    if (st == LOB_OK && !TIFFSetSubDirectory(tif, t->pages.offset[0])) st = damaged(t, s.message);
+    if (st == LOB_OK && !TIFFSetSubDirectory(tif, t->pages.page[0].offset))
+        st = damaged(t, s.message);
     if (st == LOB_OK) {
         TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text);
         read_resolution(t, tif);
-        st = lob_tiff_text_read(&t->text, text, t->pages.count, t->layout.samples, t->path,
-                                t->error);
+        st = lob_tiff_text_read(&t->text, text, &t->pages, t->layout.samples, t->path, t->error);
     }
     if (st == LOB_OK) st = justify(t);
     if (st == LOB_OK) st = find_planes_behind(t, tif);
@@ -387,7 +387,7 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     page_layout p;
     page_blocks b;
     s->message[0] = '\0';
-    if (!TIFFSetSubDirectory(tif, t->pages.offset[page])) return damaged(t, s->message);
+    if (!TIFFSetSubDirectory(tif, t->pages.page[page].offset)) return damaged(t, s->message);
     read_layout(&p, tif);
     LOB_TRY(cut_page(&b, t, tif, &p));
     unsigned char *const memory = malloc((size_t)b.bytes);
@@ -486,7 +486,7 @@ static lob_status read_tiff(lob_volume *out, const lob_location *where, const lo
         info->inflate_s += lob_clock_s() - start_s;
     }
     free(t.text.page);
-    free(t.pages.offset);
+    free(t.pages.page);
     return st;
 }
 

@@ -73,11 +73,12 @@ lob_status lob_tiff_list_pages(lob_tiff_pages *out, const lob_input *file, const
                             path, inside ? "runs in a circle" : "leaves the file");
         if (out->count == room) {
             room = room ? 2 * room : 64;
-            uint64_t *const more = realloc(out->offset, (size_t)room * sizeof *more);
+            lob_tiff_page *const more = realloc(out->page, (size_t)room * sizeof *more);
             if (!more) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
-            out->offset = more;
+            out->page = more;
         }
-        out->offset[out->count++] = at;
+        out->page[out->count] = (lob_tiff_page){at, out->count};
+        out->count++;
         at = number_at(&f, at + bytes - (uint64_t)word, word);
     }
     if (out->count > 0) return LOB_OK;

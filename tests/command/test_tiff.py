@@ -224,6 +224,20 @@ def test_ome_pages_in_no_order(tmp_path):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["each page named", "in their order"])
+def test_ome_pages_are_numbered_with_thumbnails(tmp_path, named):
+    """IFD counts every page of the file, thumbnails among them."""
+    voxels = stack((4, 30, 20))
+    data = "".join(f'<TiffData FirstZ="{z}" IFD="{2 * z + 1}"/>' for z in range(4)) if named else '<TiffData PlaneCount="4"/>'
+    text = ('<OME><Image><Pixels SizeX="20" SizeY="30" SizeZ="4" SizeC="1" SizeT="1" DimensionOrder="XYCZT" Type="uint16">'
+            f"{data}</Pixels></Image></OME>")  # fmt: skip
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page in voxels:
+            out.write(page[::4, ::4], subfiletype=1, photometric="minisblack", metadata=None, description=text)
+            out.write(page, photometric="minisblack", metadata=None, description=text)
+    assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
+
+
 @pytest.mark.parametrize("unit, mm", [("INCH", 25.4), ("CENTIMETER", 10)])
 def test_plain_resolution(tmp_path, unit, mm):
     tifffile.imwrite(tmp_path / "a.tif", stack((3, 7, 9)), resolution=(100, 200), resolutionunit=unit, metadata=None,
