@@ -99,6 +99,7 @@ typedef struct {
     const lob_input *file;
     lob_tiff_pages pages;
     page_layout layout;
+    int ratio; /* the largest of the pages' compressions */
     lob_tiff_text text;
     double unit_mm;       /* of the resolution; 0: not said */
     double resolution[2]; /* pixels per unit along x and y; 0: not said */
@@ -171,6 +172,8 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
                                         "%s: its pages differ in size or type from page %lld on; "
                                         "save one image as a stack of its own",
                                         t->path, (long long)i + 1);
+        const int ratio = ratio_of(layout.compression);
+        if (ratio > t->ratio) t->ratio = ratio;
         t->pages.page[kept++] = t->pages.page[i];
     }
     t->pages.count = kept;
@@ -200,8 +203,7 @@ static lob_status justify(const stack *t)
     const int64_t planes = t->text.channels * t->text.slices * t->text.frames;
     const int64_t row = lob_product(p->width, p->samples, p->bits / 8, 1);
     const int64_t bytes = lob_product(row, p->height, planes, 1);
-    if (bytes >= 0 && (uint64_t)bytes / (uint64_t)ratio_of(p->compression) <= t->file->size)
-        return LOB_OK;
+    if (bytes >= 0 && (uint64_t)bytes / (uint64_t)t->ratio <= t->file->size) return LOB_OK;
     return lob_fail(
         t->error, LOB_EDATA,
         "%s: cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "

@@ -83,6 +83,16 @@ def test_storage_of_pillow(tmp_path, compression, predictor):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
+def test_pages_compressed_in_different_ways(tmp_path):
+    voxels = np.zeros((6, 90, 80), np.uint16)
+    voxels[:, 20:30, 20:40] = np.arange(1, 7)[:, None, None]
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page, method in zip(voxels, [None, *["deflate"] * 5]):
+            out.write(page, photometric="minisblack", metadata=None, compression=method)
+    assert (tmp_path / "a.tif").stat().st_size < voxels.nbytes
+    assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
+
+
 @pytest.mark.parametrize("planar", ["contig", "separate"])
 def test_samples(tmp_path, planar):
     """Numbers of a pixel are channels, whether they lie together or apart."""
