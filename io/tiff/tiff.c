@@ -24,7 +24,7 @@ typedef struct {
     uint32_t width, height;
     uint16_t bits, samples, format;
     uint16_t photometric, compression, planar, colours; /* colours: samples but alpha */
-    uint16_t bit_order;
+    uint16_t bit_order, orientation;
     bool tiled;
 } page_layout;
 
@@ -40,6 +40,7 @@ static void read_layout(page_layout *out, TIFF *tif)
     TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &out->compression);
     TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &out->planar);
     TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &out->bit_order);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_ORIENTATION, &out->orientation);
     TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &out->photometric);
     if (out->format == SAMPLEFORMAT_VOID) out->format = SAMPLEFORMAT_UINT;
     if (out->samples == 1) out->planar = PLANARCONFIG_CONTIG;
@@ -132,6 +133,8 @@ static lob_status check_layout(const stack *t)
         what = "a compression that is not read; save it with deflate, LZW or none";
     else if (p->bit_order != FILLORDER_MSB2LSB)
         what = "bits in reverse order; save it anew";
+    else if (p->orientation > ORIENTATION_BOTLEFT)
+        what = "rows that stand for columns (its field Orientation); turn it upright and save it";
     else if (p->photometric != PHOTOMETRIC_MINISBLACK && p->photometric != PHOTOMETRIC_MINISWHITE &&
              p->photometric != PHOTOMETRIC_RGB && p->photometric != PHOTOMETRIC_PALETTE)
         what = "colours of a kind that is not read; save it as grey or RGB";
@@ -151,7 +154,8 @@ static bool is_stored_well(const page_layout *p)
 static bool same_pixels(const page_layout *a, const page_layout *b)
 {
     return a->width == b->width && a->height == b->height && a->bits == b->bits &&
-           a->samples == b->samples && a->format == b->format && a->colours == b->colours;
+           a->samples == b->samples && a->format == b->format && a->colours == b->colours &&
+           a->orientation == b->orientation;
 }
 
 /* Keep the pages that hold the stack: not thumbnails and masks, which other pages go with. */
@@ -167,11 +171,13 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
         read_layout(&layout, tif);
         if (kept == 0) t->layout = layout;
         if (!same_pixels(&layout, &t->layout) || !is_stored_well(&layout))
-            return kept == 0 ? check_layout(t)
-                             : lob_fail(t->error, LOB_EDATA,
-                                        "%s: its pages differ in size or type from page %lld on; "
-                                        "save one image as a stack of its own",
-                                        t->path, (long long)i + 1);
+            return kept == 0
+                       ? check_layout(t)
+                       : lob_fail(
+                             t->error, LOB_EDATA,
+                             "%s: its pages differ in size, type or orientation from page %lld on; "
+                             "save one image as a stack of its own",
+                             t->path, (long long)i + 1);
         const int ratio = ratio_of(layout.compression);
         if (ratio > t->ratio) t->ratio = ratio;
         t->pages.page[kept++] = t->pages.page[i];
@@ -399,6 +405,30 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     return st;
 }
 
+static void swap_numbers(unsigned char *a, unsigned char *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+/* Bring a plane whose first pixel is not the top left one, as check_layout lets pass, upright. */
+static void turn_upright(unsigned char *plane, const page_layout *p)
+{
+    const size_t word = p->bits / 8, row = p->width * word;
+    const bool right =
+        p->orientation == ORIENTATION_TOPRIGHT || p->orientation == ORIENTATION_BOTRIGHT;
+    const bool bottom =
+        p->orientation == ORIENTATION_BOTLEFT || p->orientation == ORIENTATION_BOTRIGHT;
+    for (size_t y = 0; right && y < p->height; y++)
+        for (size_t x = 0; x < p->width / 2; x++)
+            swap_numbers(plane + y * row + x * word, plane + (y + 1) * row - (x + 1) * word, word);
+    for (size_t y = 0; bottom && y < p->height / 2; y++)
+        swap_numbers(plane + y * row, plane + (p->height - 1 - y) * row, row);
+}
+
 /* Plane number i of the frame: slice i / channels of channel i % channels. */
 static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, lob_tiff_session *s,
                              int64_t i)
@@ -410,9 +440,14 @@ static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, l
     const page_target to = {(unsigned char *)out->data +
                                 (size_t)(c * t->layout.colours * out->dims.nz + z) * bytes,
                             (size_t)out->dims.nz * bytes};
-    if (!t->behind) return read_page(&to, t, tif, s, text->page ? text->page[plane] : plane);
-    memcpy(to.first, t->file->bytes + t->behind + (uint64_t)plane * bytes, bytes);
-    if (t->swapped) lob_nifti_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
+    if (t->behind) {
+        memcpy(to.first, t->file->bytes + t->behind + (uint64_t)plane * bytes, bytes);
+        if (t->swapped) lob_nifti_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
+    } else {
+        LOB_TRY(read_page(&to, t, tif, s, text->page ? text->page[plane] : plane));
+    }
+    for (int k = 0; k < t->layout.colours; k++)
+        turn_upright(to.first + (size_t)k * to.step, &t->layout);
     return LOB_OK;
 }
 

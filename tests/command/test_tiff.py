@@ -93,6 +93,26 @@ def test_pages_compressed_in_different_ways(tmp_path):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
+UPRIGHT = {1: np.s_[:, :], 2: np.s_[:, ::-1], 3: np.s_[::-1, ::-1], 4: np.s_[::-1, :]}
+
+
+@pytest.mark.parametrize("colours", [1, 3])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation(tmp_path, orientation, colours):
+    """Where the first pixel of a page lies: top left 1, top right 2, bottom right 3, bottom left 4."""
+    voxels = stack((3, 7, 9, colours))
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page in voxels:
+            out.write(page if colours > 1 else page[..., 0], photometric="rgb" if colours > 1 else "minisblack", metadata=None,
+                      extratags=[(274, 3, 1, orientation, True)])  # fmt: skip
+    if orientation > 4:
+        assert_one_line(lobule("convert", "a.tif", "no.nii", cwd=tmp_path), 65, "a.tif", "Orientation", "turn it upright")
+        return
+    got = read(tmp_path, "a.tif")[0].reshape(colours, 3, 7, 9)
+    want = np.moveaxis(voxels, -1, 0)
+    assert np.array_equal(got, want[(slice(None), slice(None), *UPRIGHT[orientation])])
+
+
 @pytest.mark.parametrize("planar", ["contig", "separate"])
 def test_samples(tmp_path, planar):
     """Numbers of a pixel are channels, whether they lie together or apart."""
