@@ -1,4 +1,4 @@
-/* The version of Lobule. The build reads it from here; nothing else repeats it. */
+/* The version of Lobule. The build reads it from here; a test compares what repeats it. */
 #ifndef LOB_VERSION_H
 #define LOB_VERSION_H
 

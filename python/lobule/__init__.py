@@ -24,6 +24,7 @@ from ._abi import VERSION as __version__
 from ._errors import (
     Cancelled,
     DeviceError,
+    Different,
     Error,
     FileError,
     InputError,
@@ -31,6 +32,7 @@ from ._errors import (
     NoInputError,
     OutOfMemory,
     OutputExists,
+    TryAgain,
 )  # fmt: skip
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
@@ -38,9 +40,9 @@ from ._measure import compare, compare_supervoxels, contacts, distance, labels, 
 from ._program import Segmented, command, program, run, segment
 
 __all__ = [
-    "Cancelled", "DeviceError", "Error", "FileError", "GrowCut", "InputError", "InternalError", "NoInputError",
-    "OutOfMemory", "OutputExists", "Segmented", "__version__", "box", "command", "compare", "compare_supervoxels",
-    "components", "contacts", "denoise", "distance", "filter", "gaussian", "growcut", "labels", "lsc", "maxima",
-    "means", "median", "nearest", "phantom", "program", "resample", "run", "segment", "slic", "slico", "stats",
-    "supervoxels", "threshold",
+    "Cancelled", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",
+    "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "command",
+    "compare", "compare_supervoxels", "components", "contacts", "denoise", "distance", "filter", "gaussian",
+    "growcut", "labels", "lsc", "maxima", "means", "median", "nearest", "phantom", "program", "resample", "run",
+    "segment", "slic", "slico", "stats", "supervoxels", "threshold",
 ]  # fmt: skip

@@ -29,6 +29,28 @@ def is_on_gpu(array: Any) -> bool:
     return hasattr(array, "__cuda_array_interface__")
 
 
+DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+
+
+def _driver_s_gpu(address: int) -> int | None:
+    """The GPU in whose memory an address lies, as CUDA's driver knows it; None: it does not."""
+    number = ctypes.c_int(-1)
+    try:
+        ask = ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute
+    except (OSError, AttributeError):
+        return None
+    failed = ask(byref(number), ctypes.c_int(DEVICE_ORDINAL), ctypes.c_uint64(address))
+    return None if failed or number.value < 0 else number.value
+
+
+def gpu_of(array: Any) -> int | None:
+    """The number of the GPU in whose memory an array is; None: unknown, or memory that all share."""
+    if hasattr(array, "__dlpack_device__"):
+        kind, number = array.__dlpack_device__()
+        return int(number) if int(kind) == CUDA else None
+    return _driver_s_gpu(array.__cuda_array_interface__["data"][0])
+
+
 # ---- DLPack ----
 
 
@@ -60,6 +82,9 @@ class Array:
 
     def __init__(self, array: Any, name: str, call: Call):
         self.name, device = name, call.context.device
+        own, computing = gpu_of(array), library.lob_device_number(device)
+        if own not in (None, computing):
+            raise InputError(f"{name}: is in the memory of GPU {own}, and the call is on GPU {computing}; copy it there")
         if hasattr(array, "__dlpack__"):
             self._by_dlpack(array, library.lob_device_stream(device) or 1)
         else:
@@ -125,6 +150,7 @@ class GpuImage(Source):
 
     def __init__(self, image: Any, call: Call, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None):
         self.array = Array(image, "image", call)
+        self.gpu = library.lob_device_number(call.context.device)
         shape, self.kept = self.array.shape, image
         if not (self.array.c if axes == "zyx" else self.array.fortran and channel_axis is None):
             raise InputError(
@@ -155,19 +181,20 @@ class GpuImage(Source):
         spatial = self.array.shape[1:] if self.channel_axis == 0 else self.array.shape
         shape = ((channels,) if channels else ()) + spatial
         package = type(self.kept).__module__.split(".")[0]
-        if self.xyz:
-            if package != "cupy":
-                raise InputError("axes='xyz' on a GPU is for CuPy; give (z, y, x)")
-            return sys.modules["cupy"].empty(shape, dtype, order="F")
+        if self.xyz and package != "cupy":
+            raise InputError("axes='xyz' on a GPU is for CuPy; give (z, y, x)")
         if package == "torch":
             torch = sys.modules["torch"]
             return torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.kept.device)
         if package == "numba":
             from numba import cuda
 
-            return cuda.device_array(shape, dtype)
+            with cuda.gpus[self.gpu]:
+                return cuda.device_array(shape, dtype)
         if package == "cupy":
-            return sys.modules["cupy"].empty(shape, dtype)
+            cupy = sys.modules["cupy"]
+            with cupy.cuda.Device(self.gpu):
+                return cupy.empty(shape, dtype, order="F" if self.xyz else "C")
         space = self.kept.__array_namespace__()
         return space.empty(shape, dtype=getattr(space, dtype.name), device=self.kept.device)
 
@@ -175,8 +202,7 @@ class GpuImage(Source):
 def _begin(image: Any, options: dict[str, Any]) -> tuple[Call, GpuImage]:
     about = {name: options.pop(name) for name in ("spacing", "axes", "channel_axis") if name in options}
     if options.get("device", "auto") == "auto":
-        number = int(image.__dlpack_device__()[1]) if hasattr(image, "__dlpack_device__") else 0
-        options["device"] = f"cuda:{number}"
+        options["device"] = f"cuda:{gpu_of(image) or 0}"
     call = Call(**options)
     if not call.context.device:
         raise InputError("the array is in a GPU's memory; device must be that GPU")
@@ -189,6 +215,16 @@ def _other(array: Any, of: GpuImage, name: str, call: Call) -> Array:
     if taken.shape != spatial or not (taken.fortran if of.xyz else taken.c):
         raise InputError(f"{name}: is not of the image's shape {spatial} and order in memory")
     return taken
+
+
+def _largest(array: Any, taken: Array, call: Call) -> int:
+    """The largest value; an array of a package without a maximum, as Numba's, is looked at here."""
+    if hasattr(array, "max"):
+        return int(array.max())
+    here = np.empty(taken.shape, taken.dtype)
+    copied = library.lob_device_download(call.context.device, here.ctypes.data, taken.address, here.nbytes, byref(call.error))
+    check(copied, call.error)
+    return int(here.max())
 
 
 def _mask(mask: Any, of: GpuImage, call: Call) -> Array | None:
@@ -232,7 +268,7 @@ def growcut(
     tie, tie_at = _room(of, np.uint8, call) if full else (None, None)
     seen, marks = of.described(), of.described()
     marks.type, marks.channels = TYPES[drawn.dtype], 1
-    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), int(seeds.max()))
+    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), _largest(seeds, drawn, call))
     arrays = _abi.lob_growcut_arrays(
         of.array.address, drawn.address, _at(covered), at.address, _at(strength_at), _at(tie_at)
     )

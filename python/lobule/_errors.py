@@ -25,6 +25,20 @@ class OutOfMemory(Error, MemoryError):
     """More memory was needed than there is, or than max_memory allows."""
 
 
+class TryAgain(OutOfMemory, DeviceError):
+    """The command ended with 75, which says that another time it may be done: not enough memory, or
+    a GPU or a folder in which somebody else is at work. Its line says which."""
+
+
+class Different(Error):
+    """A comparison that was to end with 1 where it finds a difference, as `compare --strict`, found
+    one; nothing failed. `printed` is what the command printed."""
+
+    def __init__(self, text: str, printed: str = ""):
+        super().__init__(text)
+        self.printed = printed
+
+
 class OutputExists(Error, FileExistsError):
     """An output exists and is kept."""
 
@@ -56,4 +70,4 @@ KINDS = [
     (_abi.LOB_ECANCEL, 130, Cancelled),
 ]
 BY_STATUS = {status: kind for status, _, kind in KINDS}
-BY_EXIT_CODE = {code: kind for _, code, kind in KINDS}
+BY_EXIT_CODE = {**{code: kind for _, code, kind in KINDS}, 75: TryAgain}

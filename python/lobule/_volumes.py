@@ -163,7 +163,7 @@ class Nibabel(World):
     def __init__(self, image: Any):
         self.image, self.xyz, self.channel_axis = image, True, None
         proxy = image.dataobj
-        raw = hasattr(proxy, "get_unscaled")
+        raw = all(hasattr(proxy, name) for name in ("get_unscaled", "slope", "inter"))
         array = np.asanyarray(proxy.get_unscaled() if raw else proxy)
         self.slope, self.inter = (float(proxy.slope), float(proxy.inter)) if raw else (1.0, 0.0)
         while array.ndim > 3 and array.shape[-1] == 1:
@@ -172,6 +172,21 @@ class Nibabel(World):
             raise InputError(f"an image of shape {array.shape} has several frames; choose one, as image.slicer[..., 0]")
         self.set_array(array, False)
         self.set_affine(np.asarray(image.affine if image.affine is not None else np.eye(4)))
+
+    def nifti(self) -> Any:
+        """As NIfTI with the voxels and the scale that are stored: nibabel would make up another
+        scale when it saves values, and saves other kinds of images under names of their own only."""
+        import nibabel
+
+        header = self.image.header.copy()
+        kind = nibabel.Nifti2Image if isinstance(header, nibabel.Nifti2Header) else nibabel.Nifti1Image
+        if not isinstance(header, nibabel.Nifti1Header):
+            header = kind.header_class()
+            header.set_xyzt_units("mm")
+        header.set_data_dtype(self.voxels.dtype)
+        out = kind(self.as_came(self.voxels[0]), self.image.affine, header)
+        out.header.set_slope_inter(self.slope, self.inter)
+        return out
 
     def give(self, voxels: np.ndarray, labels: bool, geometry: _abi.lob_geometry | None = None) -> Any:
         header = self.image.header.copy()

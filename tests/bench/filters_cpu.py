@@ -10,101 +10,44 @@ Edges of filters are reflected; distances have the peer's edges (none); balls ar
 structuring element run in one thread, edt in as many as Lobule.
 """
 import ctypes
+import os
 import sys
 import time
+from ctypes import byref
 from pathlib import Path
 
 import numpy as np
 from harness import ROOT, commit, machine, median, options, table
 from scipy import ndimage
 
-GAUSSIAN, BOX, MEDIAN = 0, 3, 4
-REFLECT = 2
-DILATE, ERODE = 0, 1
-
-
-class Dims(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_int64) for name in ("nx", "ny", "nz")]
-
-
-class Context(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_int), ("max_memory", ctypes.c_int64), ("device", ctypes.c_void_p),
-                ("progress", ctypes.c_void_p), ("user", ctypes.c_void_p)]
-
-
-class Volume(ctypes.Structure):
-    """The fields that are set here; the rest of the real one is shorter than what follows."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("type", ctypes.c_int), ("dims", Dims), ("channels", ctypes.c_int),
-                ("slope", ctypes.c_double), ("inter", ctypes.c_double), ("rest", ctypes.c_char * 4096)]
-
-
-class FilterStep(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_int), ("along", ctypes.c_double * 3), ("low", ctypes.c_double),
-                ("high", ctypes.c_double), ("percent", ctypes.c_bool), ("factor", ctypes.c_double),
-                ("offset", ctypes.c_double), ("amount", ctypes.c_double), ("noise", ctypes.c_double),
-                ("type", ctypes.c_int)]
-
-
-class FilterOptions(ctypes.Structure):
-    _fields_ = [("edge", ctypes.c_int), ("edge_value", ctypes.c_double), ("exact", ctypes.c_bool)]
-
-
-class FilterInput(ctypes.Structure):
-    _fields_ = [("image", ctypes.POINTER(Volume)), ("mask", ctypes.c_void_p),
-                ("steps", ctypes.POINTER(FilterStep)), ("step_count", ctypes.c_int)]
-
-
-class FilterOutput(ctypes.Structure):
-    """As Volume."""
-
-    _fields_ = [("data", ctypes.c_void_p), ("rest", ctypes.c_char * 4096)]
-
-
-class DistanceInput(ctypes.Structure):
-    _fields_ = [("labels", ctypes.c_void_p), ("type", ctypes.c_int), ("dims", Dims),
-                ("spacing", ctypes.c_double * 3), ("only", ctypes.c_uint32)]
-
-
-class DistanceOptions(ctypes.Structure):
-    _fields_ = [("kind", ctypes.c_int), ("max", ctypes.c_double), ("squared", ctypes.c_bool)]
-
-
-class DistanceOutput(ctypes.Structure):
-    _fields_ = [("distance", ctypes.c_void_p), ("feature", ctypes.c_void_p)]
-
-
-class MorphologyInput(ctypes.Structure):
-    _fields_ = [("labels", ctypes.c_void_p), ("type", ctypes.c_int), ("dims", Dims),
-                ("spacing", ctypes.c_double * 3)]
-
-
 class Lobule:
-    """The library's calls on numpy arrays whose last axis is x."""
+    """The library's calls on numpy arrays whose last axis is x, by the structures of the Python package."""
 
     def __init__(self, path, threads):
-        self.library = ctypes.CDLL(str(path))
-        self.library.lob_volume_empty.restype = Volume
-        self.library.lob_distance_defaults.restype = DistanceOptions
-        self.context = Context(threads=threads)
-        self.error = ctypes.create_string_buffer(4096)  # a lob_error is shorter
-        self.types = {name: self.library.lob_type_named(name.encode())
-                      for name in ("uint8", "int16", "int32", "float32")}
+        os.environ["LOBULE_LIBRARY"] = str(path)
+        sys.path.insert(0, str(ROOT / "python"))
+        from lobule import _abi, _library, _volumes
 
-    def _call(self, name, *arguments):
-        function = getattr(self.library, name)
-        if function(*(ctypes.byref(a) if isinstance(a, ctypes.Structure) else a for a in arguments)):
-            raise RuntimeError(f"{name}: {self.error.value.decode()}")
+        self.abi, self.library, self.check, self.types = _abi, _library.library, _library.check, _volumes.TYPES
+        self.context = _abi.lob_context(threads=threads)
+        self.error = _abi.lob_error()
+
+    def _call(self, function, *arguments):
+        self.check(function(*arguments, byref(self.context), byref(self.error)), self.error)
+
+    def _labels(self, kind, labels, spacing):
+        return kind(labels.ctypes.data, self.types[labels.dtype], self.abi.lob_dims(*labels.shape[::-1]),
+                    (ctypes.c_double * 3)(*spacing[::-1]))
 
     def filter(self, image, kind, along):
         """A filter's result, which filtered() turns into an array."""
         volume = self.library.lob_volume_empty()
-        volume.data, volume.type = image.ctypes.data, self.types[image.dtype.name]
-        volume.dims = Dims(*image.shape[::-1])
-        step = FilterStep(kind=kind, along=(ctypes.c_double * 3)(*[along] * 3))
-        given = FilterInput(ctypes.pointer(volume), None, ctypes.pointer(step), 1)
-        found = FilterOutput()
-        self._call("lob_filter_cpu", found, given, FilterOptions(edge=REFLECT), self.context, self.error)
+        volume.data, volume.type = image.ctypes.data, self.types[image.dtype]
+        volume.dims = self.abi.lob_dims(*image.shape[::-1])
+        step = self.abi.lob_filter_step(getattr(self.abi, f"LOB_FILTER_{kind}"), (ctypes.c_double * 3)(*[along] * 3))
+        given = self.abi.lob_filter_input(ctypes.pointer(volume), None, ctypes.pointer(step), 1)
+        found, chosen = self.abi.lob_filter_output(), self.abi.lob_filter_options(self.abi.LOB_EDGE_REFLECT)
+        self._call(self.library.lob_filter_cpu, byref(found), byref(given), byref(chosen))
         return found
 
     def filtered(self, found, like):
@@ -113,22 +56,20 @@ class Lobule:
         if like is not None:
             array = np.frombuffer((ctypes.c_char * like.nbytes).from_address(found.data), like.dtype)
             array = array.reshape(like.shape).copy()
-        self.library.lob_filter_output_free(ctypes.byref(found))
+        self.library.lob_filter_output_free(byref(found))
         return array
 
     def distance(self, out, labels, spacing):
         """Distances to labels, in the unit of spacing, of z, y, x."""
-        given = DistanceInput(labels.ctypes.data, self.types[labels.dtype.name], Dims(*labels.shape[::-1]),
-                              (ctypes.c_double * 3)(*spacing[::-1]), 0)
-        self._call("lob_distance_cpu", DistanceOutput(out.ctypes.data, None), given,
-                   self.library.lob_distance_defaults(), self.context, self.error)
+        given, chosen = self._labels(self.abi.lob_distance_input, labels, spacing), self.library.lob_distance_defaults()
+        found = self.abi.lob_distance_output(out.ctypes.data)
+        self._call(self.library.lob_distance_cpu, byref(found), byref(given), byref(chosen))
         return out
 
     def morphology(self, out, labels, how, radius, spacing):
-        given = MorphologyInput(labels.ctypes.data, self.types[labels.dtype.name], Dims(*labels.shape[::-1]),
-                                (ctypes.c_double * 3)(*spacing[::-1]))
-        self._call("lob_morphology_cpu", out.ctypes.data_as(ctypes.c_void_p), given, how,
-                   ctypes.c_double(radius), self.context, self.error)
+        given = self._labels(self.abi.lob_morphology_input, labels, spacing)
+        self._call(self.library.lob_morphology_cpu, out.ctypes.data, byref(given), getattr(self.abi, f"LOB_MORPHOLOGY_{how}"),
+                   radius)
         return out
 
 
@@ -176,10 +117,10 @@ def filter_cases(lobule, image):
     """Filters: name, peer, Lobule's call, the peer's call, the largest difference allowed."""
     spread = float(np.ptp(image))
     rows = [
-        ("Gaussian, sigma 2", GAUSSIAN, 2, lambda a: ndimage.gaussian_filter(a, 2), 1e-5),
-        ("box, radius 3", BOX, 3, lambda a: ndimage.uniform_filter(a, 7), 1e-4),
-        ("box, radius 10", BOX, 10, lambda a: ndimage.uniform_filter(a, 21), 1e-4),
-        ("median 3x3x3", MEDIAN, 1, lambda a: ndimage.median_filter(a, 3), 0),
+        ("Gaussian, sigma 2", "GAUSSIAN", 2, lambda a: ndimage.gaussian_filter(a, 2), 1e-5),
+        ("box, radius 3", "BOX", 3, lambda a: ndimage.uniform_filter(a, 7), 1e-4),
+        ("box, radius 10", "BOX", 10, lambda a: ndimage.uniform_filter(a, 21), 1e-4),
+        ("median 3x3x3", "MEDIAN", 1, lambda a: ndimage.median_filter(a, 3), 0),
     ]
     for name, kind, along, peer, error in rows:
         def mine(keep=False, kind=kind, along=along):
@@ -209,12 +150,12 @@ def shape_cases(lobule, side, threads):
         if name == "hollow ball":
             continue
         changed = np.empty_like(labels)
-        for word, how, call in (("dilation", DILATE, ndimage.binary_dilation), ("erosion", ERODE, ndimage.binary_erosion)):
+        for word, how, call in (("dilation", "DILATE", ndimage.binary_dilation), ("erosion", "ERODE", ndimage.binary_erosion)):
             def mine(keep=False, labels=labels, changed=changed, how=how):
                 return lobule.morphology(changed, labels, how, 5, (1, 1, 1))
 
             def scipys(keep=False, labels=labels, how=how, call=call):
-                return call(labels, ball(5, (1, 1, 1)), border_value=how == ERODE)
+                return call(labels, ball(5, (1, 1, 1)), border_value=how == "ERODE")
 
             yield f"{word}, {name}", "scipy", mine, scipys, 0
 

@@ -123,10 +123,13 @@ def browse(page, script, tmp_path, clock="--virtual-time-budget=20000"):
              "pre.textContent = JSON.stringify(out); document.body.append(pre); });</script></body>")
     copy = tmp_path / "probe.html"
     copy.write_text(page.replace("</body>", probe), encoding="utf-8")
-    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
-                           f"--user-data-dir={tmp_path / 'profile'}", clock, "--dump-dom",
-                           copy.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=False)
-    found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
+    for attempt in range(4):  # a busy machine may end the browser before the page has loaded
+        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
+                               f"--user-data-dir={tmp_path / f'profile{attempt}'}", clock, "--dump-dom",
+                               copy.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=False)
+        found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
+        if found:
+            break
     assert found, done.stderr[-2000:]
     out = json.loads(html.unescape(found[1]))
     assert "error" not in out, out["error"]

@@ -88,6 +88,15 @@ def table(path):
     return [dict(zip(lines[0], line)) for line in lines[1:]]
 
 
+@pytest.mark.parametrize(("name", "pattern"), [("packaging/conda/recipe.yaml", r"^  version: ([\d.]+)$"),
+                                               ("docs/python.md", r"lobule-([\d.]+)-py3"),
+                                               ("volumes/version.h", r'LOB_VERSION +"(.+)"')])
+def test_the_version_is_that_of_the_program(name, pattern):
+    """The build reads it from the header; these two files cannot."""
+    found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M)
+    assert found == [good("--version").stdout.split()[1]]
+
+
 def test_files_that_a_batch_leaves(pages):
     folder = pages["batch"][0]
     said = set(re.findall(r"^\| `([^`]+)` \|", PAGES["batch"], re.M))

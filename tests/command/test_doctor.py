@@ -43,4 +43,6 @@ def test_a_wrong_result_is_noticed(tmp_path):
 
 
 def test_a_gpu_that_is_not_there():
-    assert_one_line(lobule("doctor", "--device", "cuda:99"), 69, "cuda")
+    done = lobule("doctor", "--device", "cuda:99")
+    assert_one_line(done, 69, "lobule doctor: ")
+    assert "cuda" in done.stderr or "NVIDIA" in done.stderr

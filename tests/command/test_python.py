@@ -139,6 +139,20 @@ def test_a_recipe_gives_back_what_it_writes(case, tmp_path):
     assert found[".tsv"]["label"].size == np.unique(wanted.dataobj).size - 1
 
 
+def test_a_difference_is_no_fault(case, tmp_path):
+    words = "compare", case / "truth.nii.gz", case / "seeds.nii.gz"
+    with pytest.raises(lobule.Different, match="different") as differs:
+        lobule.command(*words, "--strict")
+    assert differs.value.printed == lobule.command(*words)
+    assert differs.value.printed.endswith("different\n")
+    recipe, told = tmp_path / "both.recipe", {}
+    recipe.write_text("compare {a} {b} --strict\nlabels {a} -o {out}.nii --keep 2\n")
+    _, seeds, truth = images(case)
+    found = lobule.run(recipe, a=truth, b=seeds, report=told)
+    assert np.array_equal(found[".nii"].dataobj, 2 * (np.asarray(truth.dataobj) == 2))
+    assert [line["outcome"]["exit_code"] for line in told["lines"]] == [1, 0]
+
+
 # ---- kinds of images ----
 
 
@@ -195,6 +209,45 @@ def test_scaled_voxels_are_seen_through_their_scale(tmp_path):
     assert np.allclose(lobule.gaussian(loaded, 1).dataobj, lobule.gaussian(loaded_values, 1, axes="xyz"), atol=1e-4)
 
 
+SAVED = [
+    (nibabel.Nifti1Image, ".nii.gz"), (nibabel.Nifti1Pair, ".img"), (nibabel.Nifti2Image, ".nii"),
+    (nibabel.MGHImage, ".mgz"), (nibabel.AnalyzeImage, ".img"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "ending"), SAVED, ids=[kind.__name__ for kind, _ in SAVED])
+def test_files_for_the_command_hold_what_is_stored(tmp_path, kind, ending):
+    from lobule._program import _save
+    from lobule._volumes import source
+
+    stored = np.random.default_rng(2).integers(-900, 900, (5, 6, 7), dtype=np.int16)
+    affine = np.array([[-2.0, 0, 0, 9], [0, 3, 0, -4], [0, 0, 4, 6], [0, 0, 0, 1]])
+    made = kind(stored, affine)
+    scaled = isinstance(made, nibabel.Nifti1Pair)
+    if scaled:
+        made.header.set_slope_inter(0.25, -3)
+        made.header["descrip"] = b"kept"
+    made.to_filename(tmp_path / f"scan{ending}")
+    image = nibabel.load(tmp_path / f"scan{ending}")
+    _save(source(image), tmp_path / "for.nii")
+    found = nibabel.load(tmp_path / "for.nii")
+    assert found.get_data_dtype() == np.int16
+    assert np.array_equal(found.dataobj.get_unscaled(), stored)
+    assert (found.dataobj.slope, found.dataobj.inter) == ((0.25, -3) if scaled else (1, 0))
+    assert np.allclose(found.affine, image.affine)
+    assert not scaled or found.header["descrip"] == b"kept"
+    assert isinstance(found, nibabel.Nifti2Image) == (kind is nibabel.Nifti2Image)
+
+
+def test_segment_takes_what_is_no_nifti(case):
+    scan, seeds, _ = images(case)
+    wanted = lobule.segment(scan, seeds, passes=1)
+    others = [nibabel.MGHImage(np.asarray(x.dataobj).astype(np.int16), x.affine) for x in (scan, seeds)]
+    found = lobule.segment(*others, passes=1)
+    assert isinstance(found, nibabel.MGHImage)
+    assert np.array_equal(found.dataobj, wanted.dataobj)
+
+
 def test_planes_and_channels():
     rng = np.random.default_rng(3)
     photo = rng.integers(0, 255, (30, 40, 3), dtype=np.uint8)
@@ -213,6 +266,7 @@ def test_planes_and_channels():
 # ---- errors, progress, stopping ----
 
 VOLUME = np.zeros((4, 5, 6), np.int16)
+STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +281,9 @@ VOLUME = np.zeros((4, 5, 6), np.int16)
         (lobule.InputError, ValueError, lambda: lobule.threshold(VOLUME, spacing=-1), "spacing"),
         (lobule.InputError, ValueError, lambda: lobule.labels(VOLUME - 1, largest=1), "labels"),
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
-        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA"),
+        (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
         (lobule.OutOfMemory, MemoryError, lambda: lobule.slic(np.zeros((64, 64, 64)), size=4, max_memory=10), "memory"),
+        (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "100.0 KiB"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
     ],
@@ -348,12 +403,12 @@ def test_the_table_of_calls(tmp_path):
 class Fake:
     """An array that lies on "a GPU", as a package with DLPack and the array API has them."""
 
-    def __init__(self, array, versioned=True):
-        self.array, self.versioned, self.streams = array, versioned, []
-        self.device = "cuda:3"
+    def __init__(self, array, versioned=True, number=3):
+        self.array, self.versioned, self.streams, self.number = array, versioned, [], number
+        self.device = f"cuda:{number}"
 
     def __dlpack_device__(self):
-        return (2, 3)
+        return (2, self.number)
 
     def __dlpack__(self, *, stream=None, **more):
         self.streams.append(stream)
@@ -411,6 +466,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr(_library, "backend", lambda choice: opened.append(choice) or Opened)
     library = _device.library
     monkeypatch.setattr(library, "lob_device_stream", lambda device: 0x77)
+    monkeypatch.setattr(library, "lob_device_number", lambda device: 3)
     monkeypatch.setattr(library, "lob_device_wait_stream", lambda device, stream, error: waited.append(stream) or 0)
 
     def masked(given, arrays):
@@ -486,6 +542,42 @@ def test_arrays_on_a_gpu_by_their_interface(gpu):
         lobule.threshold(Interface(image.transpose(1, 0, 2)))
     with pytest.raises(lobule.InputError, match="shape"):
         lobule.threshold(Interface(image), mask=Interface(image[1:].astype(np.uint8)))
+
+
+def test_seeds_of_a_package_without_a_maximum(gpu, monkeypatch):
+    """As Numba's arrays: nothing but the interface."""
+    import ctypes
+
+    from lobule import _device
+
+    def download(device, to, address, size, error):
+        ctypes.memmove(to, address, size)
+        return 0
+
+    monkeypatch.setattr(_device.library, "lob_device_download", download)
+    image, _, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
+    found = lobule.growcut(Interface(image), Interface(seeds), spacing=9)
+    assert np.array_equal(found.array, lobule.growcut(image, seeds, spacing=9))
+
+
+def test_arrays_on_several_gpus(gpu, monkeypatch):
+    from lobule import _device
+
+    image, truth, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
+    for call, name in (
+        (lambda: lobule.growcut(Fake(image), Fake(seeds, number=1)), "seeds"),
+        (lambda: lobule.threshold(Fake(image), mask=Fake(truth, number=0)), "mask"),
+        (lambda: lobule.threshold(Fake(image, number=0), device="cuda:3"), "image"),
+    ):
+        with pytest.raises(lobule.InputError, match=rf"{name}: is in the memory of GPU \d, and the call is on GPU 3"):
+            call()
+    where = {image.ctypes.data: 3, truth.ctypes.data: 2}
+    monkeypatch.setattr(_device, "_driver_s_gpu", where.get)
+    gpu["opened"].clear()
+    lobule.threshold(Interface(image), above=3)
+    assert gpu["opened"] == ["cuda:3"], "the GPU that has the image"
+    with pytest.raises(lobule.InputError, match="mask: is in the memory of GPU 2"):
+        lobule.threshold(Interface(image), mask=Interface(truth))
 
 
 def test_a_dlpack_capsule_gives_its_memory_back(gpu):

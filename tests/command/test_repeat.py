@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 from conftest import assert_one_line, contents, good, load, lobule, save, scan_array
+from test_cells import UM, nuclei
+from test_segment import bodies, strokes
 
 RECIPE = """growcut {image} {seeds} -o @grown
 labels @grown -o {out}.nii.gz --keep 2
@@ -23,8 +25,22 @@ COMMANDS = {
     "inside a file": ["components", "image.nii.gz", "-o", "out.h5", "--above", "400", "--table", "out.tsv"],
     "a picture": ["preview", "image.nii.gz", "seeds.nii.gz", "-o", "out.png"],
     "no input": ["phantom", "abdomen", "-o", "out.nii.gz", "--seeds", "s.nii.gz", "--size", "20,20,20"],
+    "a recipe of its own": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--strength", "s.nii.gz"],
+    "more than that recipe": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--uncertain",
+                              "u.nii.gz", "--sheet", "out.png"],
+    "cells": ["cells", "nuclei.nii.gz", "-o", "out.nii.gz", "--size", "8um", "--table", "out.tsv"],
     "one name": ["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "a/out.nii.gz", "--tie", "b/out.nii.gz"],
 }
+
+
+def add_inputs(folder, command):
+    """The inputs of a command that the folder's would not do for."""
+    if command == "segment":
+        image, truth = bodies()
+        save(image, folder / "scan.nii.gz")
+        save(strokes(truth, (3, 6, 8)), folder / "strokes.nii.gz")
+    if command == "cells":
+        save(nuclei()[0], folder / "nuclei.nii.gz", UM)
 
 
 @pytest.fixture
@@ -44,6 +60,7 @@ def outputs(report):
 def test_a_command_is_repeated(folder, name):
     for sub in "ab":
         (folder / sub).mkdir()
+    add_inputs(folder, COMMANDS[name][0])
     good(*COMMANDS[name], "--report", "report.json", cwd=folder)
     before = contents(folder)
     done = good("repeat", "report.json", cwd=folder)
@@ -240,6 +257,17 @@ METHODS = [
     (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule", "distance", "--max-mm=30"],
      ["Labels were grown from seeds by GrowCut", "[1, 2, 3]", "at most 30mm from the nearest seed",
       "the distance rule", "26 neighbours", "[1] Vezhnevets", "[2] Kauffmann", "[3] Zhu"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule", "flood", "--neighbours", "6"],
+     ["a watershed by flooding", "[1, 2]", "6 neighbours", "[1] Meyer F.", "[2] Lotufo R"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule=value", "--penalty", "2"],
+     ["on which the sum of values is least (the value rule, a penalty of 2 per mm"]),
+    (["growcut", "image.nii.gz", "seeds.nii.gz", "-o", "o.nii.gz", "--rule=square"], ["sum of squared values"]),
+    (["merge", "seeds.nii.gz", "image.nii.gz", "-o", "o.nii.gz", "--height", "12"],
+     ["Basins of a flood were joined", "height 12", "[1] Grimaud M."]),
+    (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um"],
+     ["maxima of the distance", "size 0.008mm", "[1] Felzenszwalb P", "[2] Meyer F.", "[4] Grimaud"]),
+    (["cells", "nuclei.nii.gz", "-o", "o.nii.gz", "--size", "8um", "--walls"], ["between walls", "[1] Meyer F."]),
+    (["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "o.nii.gz"], ["from brush strokes", "[1] Vezhnevets"]),
     (["threshold", "image.nii.gz", "-o", "o.nii.gz", "--otsu", "3"], ["3 classes", "[1] Otsu N."]),
     (["threshold", "image.nii.gz", "-o", "o.nii.gz", "--above", "3"], ["values above 3"]),
     (["supervoxels", "image.nii.gz", "-o", "o.nii.gz", "--method", "lsc", "--size", "5mm"],
@@ -256,15 +284,26 @@ METHODS = [
 @pytest.mark.parametrize("row", range(len(METHODS)))
 def test_methods(folder, row):
     command, parts = METHODS[row]
+    add_inputs(folder, command[0])
     good(*command, "--report", "report.json", cwd=folder)
     before = contents(folder)
     text = good("repeat", "report.json", "--methods", cwd=folder).stdout
     for part in ["Lobule " + good("--version").stdout.split()[1], *parts]:
         assert part in text, f"'{part}' is not in: {text}"
     assert ".nii" not in text and ".tsv" not in text
+    assert ("GrowCut" in text) == ("Vezhnevets" in parts[-1] or "Zhu" in parts[-1])
     cited = {int(n) for group in re.findall(r"\[([\d, ]+)\]", text.split("References")[0]) for n in group.split(",")}
     assert cited == {int(n) for n in re.findall(r"^\[(\d+)\]", text, re.M)} == set(range(1, len(cited) + 1))
     assert contents(folder) == before
+
+
+def test_methods_know_every_command(reported):
+    commands = re.findall(r"^  (\w+)  ", good("--help").stdout, re.M)
+    patch(reported / "report.json", lambda r: r["results"].update(
+        lines=[{"command": command, "arguments": [], "options": {}} for command in commands]))
+    text = good("repeat", "report.json", "--methods", cwd=reported).stdout
+    unknown = re.findall(r"The command (\w+) was run", text)
+    assert sorted(unknown) == ["batch", "doctor", "repeat", "run"] and len(commands) > 20
 
 
 def test_methods_of_a_recipe_name_every_step(reported):

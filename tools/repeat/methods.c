@@ -10,47 +10,49 @@
 
 /* ---- tables ---- */
 
-#define PAPERS_LIST(X)                                                                             \
-    X(GROWCUT, "Vezhnevets V, Konouchine V. GrowCut: interactive multi-label N-D image "           \
-               "segmentation by cellular automata. Proceedings of Graphicon, 2005.")               \
-    X(GROWCUT_PATHS, "Kauffmann C, Piché N. Seeded ND medical image segmentation by cellular "    \
-                     "automaton on GPU. International Journal of Computer Assisted Radiology and " \
-                     "Surgery 5, 2010.")                                                           \
-    X(FAST_GROWCUT, "Zhu L, Kolesov I, Gao Y, Kikinis R, Tannenbaum A. An effective interactive "  \
-                    "medical image segmentation method using fast GrowCut. MICCAI Workshop on "    \
-                    "Interactive Medical Image Computing, 2014.")                                  \
-    X(COMPONENTS, "Rosenfeld A, Pfaltz JL. Sequential operations in digital picture processing. "  \
-                  "Journal of the ACM 13, 1966.")                                                  \
-    X(SLIC, "Achanta R, Shaji A, Smith K, Lucchi A, Fua P, Süsstrunk S. SLIC superpixels "        \
-            "compared to state-of-the-art superpixel methods. IEEE Transactions on Pattern "       \
-            "Analysis and Machine Intelligence 34, 2012.")                                         \
-    X(LSC, "Li Z, Chen J. Superpixel segmentation using linear spectral clustering. IEEE "         \
-           "Conference on Computer Vision and Pattern Recognition, 2015.")                         \
-    X(GLSC, "Ban Z, Liu J, Fouriaux J. GLSC: LSC superpixels at over 130 FPS. Journal of "         \
-            "Real-Time Image Processing, 2016.")                                                   \
-    X(OTSU, "Otsu N. A threshold selection method from gray-level histograms. IEEE "               \
-            "Transactions on Systems, Man, and Cybernetics 9, 1979.")                              \
-    X(MULTI_OTSU, "Liao P-S, Chen T-S, Chung P-C. A fast algorithm for multilevel thresholding. "  \
-                  "Journal of Information Science and Engineering 17, 2001.")                      \
-    X(CANNY, "Canny J. A computational approach to edge detection. IEEE Transactions on Pattern "  \
-             "Analysis and Machine Intelligence 8, 1986.")                                         \
-    X(DISTANCE_LINES, "Saito T, Toriwaki J. New algorithms for Euclidean distance "                \
-                      "transformation of an n-dimensional digitized picture with applications. "   \
-                      "Pattern Recognition 27, 1994.")                                             \
-    X(DISTANCE, "Felzenszwalb P, Huttenlocher D. Distance transforms of sampled functions. "       \
-                "Theory of Computing 8, 2012.")                                                    \
-    X(NON_LOCAL, "Buades A, Coll B, Morel J-M. A non-local algorithm for image denoising. IEEE "   \
-                 "Conference on Computer Vision and Pattern Recognition, 2005.")                   \
-    X(NORMALISED, "Knutsson H, Westin C-F. Normalized and differential convolution. IEEE "         \
-                  "Conference on Computer Vision and Pattern Recognition, 1993.")                  \
-    X(MAXIMA, "Soille P. Morphological Image Analysis. Springer, 2003.")                           \
-    X(FLOODING, "Vincent L, Soille P. Watersheds in digital spaces: an efficient algorithm based " \
-                "on immersion simulations. IEEE Transactions on Pattern Analysis and Machine "     \
-                "Intelligence 13, 1991.")                                                          \
-    X(DICE, "Dice LR. Measures of the amount of ecologic association between species. Ecology "    \
-            "26, 1945.")                                                                           \
-    X(HAUSDORFF, "Huttenlocher DP, Klanderman GA, Rucklidge WJ. Comparing images using the "       \
-                 "Hausdorff distance. IEEE Transactions on Pattern Analysis and Machine "          \
+#define PAPERS_LIST(X)                                                                              \
+    X(GROWCUT, "Vezhnevets V, Konouchine V. GrowCut: interactive multi-label N-D image "            \
+               "segmentation by cellular automata. Proceedings of Graphicon, 2005.")                \
+    X(GROWCUT_PATHS, "Kauffmann C, Piché N. Seeded ND medical image segmentation by cellular "     \
+                     "automaton on GPU. International Journal of Computer Assisted Radiology and "  \
+                     "Surgery 5, 2010.")                                                            \
+    X(FAST_GROWCUT, "Zhu L, Kolesov I, Gao Y, Kikinis R, Tannenbaum A. An effective interactive "   \
+                    "medical image segmentation method using fast GrowCut. MICCAI Workshop on "     \
+                    "Interactive Medical Image Computing, 2014.")                                   \
+    X(COMPONENTS, "Rosenfeld A, Pfaltz JL. Sequential operations in digital picture processing. "   \
+                  "Journal of the ACM 13, 1966.")                                                   \
+    X(SLIC, "Achanta R, Shaji A, Smith K, Lucchi A, Fua P, Süsstrunk S. SLIC superpixels "         \
+            "compared to state-of-the-art superpixel methods. IEEE Transactions on Pattern "        \
+            "Analysis and Machine Intelligence 34, 2012.")                                          \
+    X(LSC, "Li Z, Chen J. Superpixel segmentation using linear spectral clustering. IEEE "          \
+           "Conference on Computer Vision and Pattern Recognition, 2015.")                          \
+    X(GLSC, "Ban Z, Liu J, Fouriaux J. GLSC: LSC superpixels at over 130 FPS. Journal of "          \
+            "Real-Time Image Processing, 2016.")                                                    \
+    X(OTSU, "Otsu N. A threshold selection method from gray-level histograms. IEEE "                \
+            "Transactions on Systems, Man, and Cybernetics 9, 1979.")                               \
+    X(MULTI_OTSU, "Liao P-S, Chen T-S, Chung P-C. A fast algorithm for multilevel thresholding. "   \
+                  "Journal of Information Science and Engineering 17, 2001.")                       \
+    X(CANNY, "Canny J. A computational approach to edge detection. IEEE Transactions on Pattern "   \
+             "Analysis and Machine Intelligence 8, 1986.")                                          \
+    X(DISTANCE_LINES, "Saito T, Toriwaki J. New algorithms for Euclidean distance "                 \
+                      "transformation of an n-dimensional digitized picture with applications. "    \
+                      "Pattern Recognition 27, 1994.")                                              \
+    X(DISTANCE, "Felzenszwalb P, Huttenlocher D. Distance transforms of sampled functions. "        \
+                "Theory of Computing 8, 2012.")                                                     \
+    X(NON_LOCAL, "Buades A, Coll B, Morel J-M. A non-local algorithm for image denoising. IEEE "    \
+                 "Conference on Computer Vision and Pattern Recognition, 2005.")                    \
+    X(NORMALISED, "Knutsson H, Westin C-F. Normalized and differential convolution. IEEE "          \
+                  "Conference on Computer Vision and Pattern Recognition, 1993.")                   \
+    X(MAXIMA, "Soille P. Morphological Image Analysis. Springer, 2003.")                            \
+    X(FLOODING, "Meyer F. Topographic distance and watershed lines. Signal Processing 38, 1994.")   \
+    X(FLOODING_PATHS, "Lotufo R, Falcão A. The ordered queue and the optimality of the watershed " \
+                      "approaches. International Symposium on Mathematical Morphology, 2000.")      \
+    X(DYNAMICS, "Grimaud M. A new measure of contrast: the dynamics. Proceedings of SPIE 1769, "    \
+                "1992.")                                                                            \
+    X(DICE, "Dice LR. Measures of the amount of ecologic association between species. Ecology "     \
+            "26, 1945.")                                                                            \
+    X(HAUSDORFF, "Huttenlocher DP, Klanderman GA, Rucklidge WJ. Comparing images using the "        \
+                 "Hausdorff distance. IEEE Transactions on Pattern Analysis and Machine "           \
                  "Intelligence 15, 1993.")
 
 enum {
@@ -67,74 +69,101 @@ static const char *const papers[] = {
 #undef PAPER_TEXT
 };
 
-/* A command in words, and the options that are told even where they were left out. */
+/* To which commands a row belongs: to all of a name; with an option, where it was given; with a
+ * value too, where the option has that one. */
+enum { COMMAND, OPTION, VALUE, CONDITIONS };
+
+/* A command in words, and the options that are told even where they were left out. Of several rows
+ * that apply the first counts. */
 static const struct {
-    const char *command;
+    const char *when[CONDITIONS];
     const char *sentence; /* NULL: nothing that a paper has to tell */
     const char *deciding[4];
 } sentences[] = {
-    {"appearance",  "How likely each voxel is each label was learnt from brush strokes",        {NULL}                                   },
-    {"cells",
-     "Cells were found from maxima of the distance inside of the foreground and separated by "
-     "flooding from them",                                                                      {NULL}                                   },
-    {"check",       NULL,                                                                       {NULL}                                   },
-    {"compare",     "Label volumes were compared by overlap and by distances between surfaces", {NULL}                                   },
-    {"components",  "Connected components were labelled exactly",                               {"neighbours", "order"}                  },
-    {"convert",     "Volumes were converted",                                                   {NULL}                                   },
-    {"crop",        "The volume was cut to a box",                                              {NULL}                                   },
-    {"distance",    "Exact Euclidean distances to the labelled voxels were computed",           {"to"}                                   },
-    {"filter",      "The image was filtered, in this order",                                    {NULL}                                   },
-    {"growcut",
-     "Labels were grown from seeds by GrowCut, each voxel along its cheapest path",             {"rule", "norm", "neighbours", "penalty"}},
-    {"info",        NULL,                                                                       {NULL}                                   },
-    {"labels",      "Labels were cleaned, in this order",                                       {NULL}                                   },
-    {"maxima",      "Regional maxima were found",                                               {"height"}                               },
-    {"phantom",     "A phantom was drawn",                                                      {NULL}                                   },
-    {"preview",     NULL,                                                                       {NULL}                                   },
-    {"refine",
-     "Labels were smoothed and their borders moved to where the image changes",                 {"smooth", "edge"}                       },
-    {"resample",    "The volume was resampled",                                                 {"method"}                               },
-    {"seeds",       "Seeds were made",                                                          {"conflict"}                             },
-    {"segment",
+    {{"appearance"},                "How likely each voxel is each label was learnt from brush strokes", {NULL}                                   },
+    {{"cells", "walls", "yes"},
+     "Cells were flooded from the darkest places between walls, and joined where no wall parts "
+     "them",                                                                                             {NULL}                                   },
+    {{"cells"},
+     "Cells were found from maxima of the distance inside of the foreground, separated by flooding "
+     "from them, and joined where no neck parts them",                                                   {NULL}                                   },
+    {{"check"},                     NULL,                                                                {NULL}                                   },
+    {{"compare"},
+     "Label volumes were compared by overlap and by distances between surfaces",                         {NULL}                                   },
+    {{"components"},                "Connected components were labelled exactly",                        {"neighbours", "order"}                  },
+    {{"convert"},                   "Volumes were converted",                                            {NULL}                                   },
+    {{"crop"},                      "The volume was cut to a box",                                       {NULL}                                   },
+    {{"distance"},                  "Exact Euclidean distances to the labelled voxels were computed",    {"to"}                                   },
+    {{"filter"},                    "The image was filtered, in this order",                             {NULL}                                   },
+    {{"growcut", "rule", "flood"},
+     "Labels were grown from seeds by a watershed by flooding, each voxel along the path whose "
+     "highest value is lowest",                                                                          {"neighbours"}                           },
+    {{"growcut", "rule", "value"},
+     "Labels were grown from seeds, each voxel along the path on which the sum of values is least",      {"neighbours", "penalty"}                },
+    {{"growcut", "rule", "square"},
+     "Labels were grown from seeds, each voxel along the path on which the sum of squared values "
+     "is least",                                                                                         {"neighbours", "penalty"}                },
+    {{"growcut"},
+     "Labels were grown from seeds by GrowCut, each voxel along its cheapest path",                      {"rule", "norm", "neighbours", "penalty"}},
+    {{"info"},                      NULL,                                                                {NULL}                                   },
+    {{"labels"},                    "Labels were cleaned, in this order",                                {NULL}                                   },
+    {{"maxima"},                    "Regional maxima were found",                                        {"height"}                               },
+    {{"merge"},
+     "Basins of a flood were joined where the wall between two is too low",                              {"height", "share", "level"}             },
+    {{"phantom"},                   "A phantom was drawn",                                               {NULL}                                   },
+    {{"preview"},                   NULL,                                                                {NULL}                                   },
+    {{"refine"},
+     "Labels were smoothed and their borders moved to where the image changes",                          {"smooth", "edge"}                       },
+    {{"resample"},                  "The volume was resampled",                                          {"method"}                               },
+    {{"seeds"},                     "Seeds were made",                                                   {"conflict"}                             },
+    {{"segment"},
      "Labels were segmented from brush strokes: by two growths of GrowCut over what was learnt "
-     "from the strokes' grey values, and refined borders",                                      {NULL}                                   },
-    {"stats",       "Volumes, boxes and intensities of the labels were measured",               {NULL}                                   },
-    {"supervoxels", "The image was cut into supervoxels, each connected",                       {"method", "iterations"}                 },
-    {"threshold",   "The image was thresholded",                                                {NULL}                                   },
+     "from the strokes' grey values, and refined borders",                                               {NULL}                                   },
+    {{"stats"},                     "Volumes, boxes and intensities of the labels were measured",        {NULL}                                   },
+    {{"supervoxels"},
+     "The image was cut into supervoxels, each connected",                                               {"method", "iterations"}                 },
+    {{"threshold"},                 "The image was thresholded",                                         {NULL}                                   },
 };
 
-/* Which paper goes with a command: always, where an option has a value, or was given. */
+/* Which papers go with a command. */
 static const struct {
-    const char *command, *option, *value;
+    const char *when[CONDITIONS];
     int paper;
 } citations[] = {
-    {"growcut",     NULL,         NULL,       GROWCUT       },
-    {"growcut",     NULL,         NULL,       GROWCUT_PATHS },
-    {"growcut",     "rule",       "distance", FAST_GROWCUT  },
-    {"segment",     NULL,         NULL,       GROWCUT       },
-    {"segment",     NULL,         NULL,       GROWCUT_PATHS },
-    {"components",  NULL,         NULL,       COMPONENTS    },
-    {"supervoxels", "method",     "slic",     SLIC          },
-    {"supervoxels", "method",     "slico",    SLIC          },
-    {"supervoxels", "method",     "lsc",      LSC           },
-    {"supervoxels", "method",     "lsc",      GLSC          },
-    {"threshold",   "otsu",       NULL,       OTSU          },
-    {"threshold",   "otsu",       NULL,       MULTI_OTSU    },
-    {"threshold",   "hysteresis", NULL,       CANNY         },
-    {"distance",    NULL,         NULL,       DISTANCE_LINES},
-    {"distance",    NULL,         NULL,       DISTANCE      },
-    {"filter",      "denoise",    NULL,       NON_LOCAL     },
-    {"filter",      "mask",       NULL,       NORMALISED    },
-    {"labels",      "erode",      NULL,       DISTANCE      },
-    {"labels",      "dilate",     NULL,       DISTANCE      },
-    {"labels",      "expand",     NULL,       DISTANCE      },
-    {"labels",      "open",       NULL,       DISTANCE      },
-    {"labels",      "close",      NULL,       DISTANCE      },
-    {"maxima",      NULL,         NULL,       MAXIMA        },
-    {"cells",       NULL,         NULL,       DISTANCE      },
-    {"cells",       NULL,         NULL,       FLOODING      },
-    {"compare",     NULL,         NULL,       DICE          },
-    {"compare",     NULL,         NULL,       HAUSDORFF     },
+    {{"growcut", "rule", "strength"},    GROWCUT       },
+    {{"growcut", "rule", "strength"},    GROWCUT_PATHS },
+    {{"growcut", "rule", "distance"},    GROWCUT       },
+    {{"growcut", "rule", "distance"},    GROWCUT_PATHS },
+    {{"growcut", "rule", "distance"},    FAST_GROWCUT  },
+    {{"growcut", "rule", "flood"},       FLOODING      },
+    {{"growcut", "rule", "flood"},       FLOODING_PATHS},
+    {{"segment"},                        GROWCUT       },
+    {{"segment"},                        GROWCUT_PATHS },
+    {{"components"},                     COMPONENTS    },
+    {{"supervoxels", "method", "slic"},  SLIC          },
+    {{"supervoxels", "method", "slico"}, SLIC          },
+    {{"supervoxels", "method", "lsc"},   LSC           },
+    {{"supervoxels", "method", "lsc"},   GLSC          },
+    {{"threshold", "otsu"},              OTSU          },
+    {{"threshold", "otsu"},              MULTI_OTSU    },
+    {{"threshold", "hysteresis"},        CANNY         },
+    {{"distance"},                       DISTANCE_LINES},
+    {{"distance"},                       DISTANCE      },
+    {{"filter", "denoise"},              NON_LOCAL     },
+    {{"filter", "mask"},                 NORMALISED    },
+    {{"labels", "erode"},                DISTANCE      },
+    {{"labels", "dilate"},               DISTANCE      },
+    {{"labels", "expand"},               DISTANCE      },
+    {{"labels", "open"},                 DISTANCE      },
+    {{"labels", "close"},                DISTANCE      },
+    {{"maxima"},                         MAXIMA        },
+    {{"merge"},                          DYNAMICS      },
+    {{"cells", "walls", "no"},           DISTANCE      },
+    {{"cells"},                          FLOODING      },
+    {{"cells"},                          FLOODING_PATHS},
+    {{"cells"},                          DYNAMICS      },
+    {{"compare"},                        DICE          },
+    {{"compare"},                        HAUSDORFF     },
 };
 
 /* Options in words; one that is not here is told by its name and value. "": not told. */
@@ -283,12 +312,13 @@ static void tell_option(const teller *t, int *told, const char *key, const char 
     if (value) fputc(' ', t->to), put(t->to, value);
 }
 
-/* A value as the report has it. */
+/* A value as the report has it; of a flag whether it was given. */
 static void value_text(char *text, size_t size, const cJSON *value)
 {
     text[0] = '\0';
     if (cJSON_IsString(value)) snprintf(text, size, "%s", value->valuestring);
     if (cJSON_IsNumber(value)) snprintf(text, size, "%.10g", value->valuedouble);
+    if (cJSON_IsBool(value)) snprintf(text, size, "%s", cJSON_IsTrue(value) ? "yes" : "no");
 }
 
 static const cJSON *value_of(const lob_past_line *line, const char *key)
@@ -325,14 +355,14 @@ static void tell_options(const teller *t, const lob_past_line *line, const char 
     if (told) fputc(')', t->to);
 }
 
-/* Does a row of citations hold for this line? */
-static bool applies(const lob_past_line *line, const char *option, const char *value)
+static bool applies(const char *const when[CONDITIONS], const lob_past_line *line)
 {
     char text[200];
-    if (!option) return true;
-    if (!value) return is_given(line, option);
-    value_text(text, sizeof text, value_of(line, option));
-    return strcmp(text, value) == 0;
+    if (strcmp(when[COMMAND], line->command) != 0) return false;
+    if (!when[OPTION]) return true;
+    if (!when[VALUE]) return is_given(line, when[OPTION]);
+    value_text(text, sizeof text, value_of(line, when[OPTION]));
+    return strcmp(text, when[VALUE]) == 0;
 }
 
 static void cite(teller *t, const lob_past_line *line)
@@ -340,8 +370,7 @@ static void cite(teller *t, const lob_past_line *line)
     int cited = 0;
     for (size_t i = 0; i < COUNT(citations); i++) {
         const int paper = citations[i].paper;
-        if (strcmp(citations[i].command, line->command) != 0) continue;
-        if (!applies(line, citations[i].option, citations[i].value)) continue;
+        if (!applies(citations[i].when, line)) continue;
         if (t->number[paper] == 0) t->number[paper] = ++t->cited;
         fprintf(t->to, "%s%d", cited++ ? ", " : " [", t->number[paper]);
     }
@@ -352,7 +381,7 @@ static void tell_line(teller *t, const lob_past_line *line)
 {
     static const char *const none[4] = {NULL};
     size_t i = 0;
-    while (i < COUNT(sentences) && strcmp(sentences[i].command, line->command) != 0) i++;
+    while (i < COUNT(sentences) && !applies(sentences[i].when, line)) i++;
     const bool known = i < COUNT(sentences);
     if (known && !sentences[i].sentence) return;
     fputc(' ', t->to);
