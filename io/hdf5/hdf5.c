@@ -105,6 +105,7 @@ static void describe(lob_hdf5_reply *reply, const lob_hdf5_view *view, const req
                              lob_hdf5_side(view, LOB_AXIS_Z)};
     reply->channels = (int)lob_hdf5_side(view, LOB_AXIS_C);
     reply->frames = lob_hdf5_side(view, LOB_AXIS_T);
+    reply->frame_step_s = view->frame_step_s;
     reply->slope = view->slope;
     reply->inter = view->inter;
     memcpy(reply->affine, view->geometry.affine, sizeof reply->affine);
@@ -216,6 +217,7 @@ static bool is_sane(const lob_hdf5_reply *reply, const lob_geometry *geometry)
            (reply->frame >= 0 || reply->frame == LOB_FRAME_ALL) && reply->slab >= 1 &&
            reply->slab <= reply->dims.nz && reply->batch >= 1 && reply->batch <= reply->frames &&
            isfinite(reply->slope) && isfinite(reply->inter) && reply->slope != 0.0 &&
+           isfinite(reply->frame_step_s) && reply->frame_step_s >= 0.0 &&
            reply->header_bytes >= 0 && reply->header_bytes <= LOB_HDF5_MAX_HEADER &&
            reply->nifti_bytes >= 0 && reply->nifti_bytes <= LOB_HDF5_MAX_NIFTI &&
            lob_product(reply->channels, frames_held(reply), 1, 1) <= INT32_MAX &&
@@ -306,6 +308,7 @@ static lob_status receive_header(lob_volume *out, int64_t *slab, int64_t *batch,
     out->channels = reply.channels * (int)frames_held(&reply);
     out->frames = reply.frames;
     out->frame = reply.frame;
+    out->frame_step_s = reply.frame_step_s;
     out->slope = reply.slope;
     out->inter = reply.inter;
     *slab = reply.slab;

@@ -172,7 +172,7 @@ static void take_place(lob_hdf5_view *view, const choice *c, const double factor
     lob_bdv_place place = {.unit = ""};
     if (in->beside) lob_bdv_read(&place, in->beside, c->setup, c->time_point);
     const bool sized = place.size[0] > 0.0 && place.size[1] > 0.0 && place.size[2] > 0.0;
-    const double mm = place.placed || sized ? lob_hdf5_unit_mm(place.unit, 1e-3) : 1.0;
+    const double mm = place.placed || sized ? lob_hdf5_unit_mm(place.unit, 1e-3, view, in) : 1.0;
     if (!place.placed)
         for (int a = 0; a < 3; a++) place.affine[a][a] = sized ? place.size[a] : 1.0;
     if (!place.placed && !sized)

@@ -121,7 +121,7 @@ static void take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
     double spacing_mm[3] = {1, 1, 1}, origin_mm[3] = {0, 0, 0};
     const hid_t image = lob_hdf5_open(in, "/DataSetInfo/Image");
     char *unit = lob_hdf5_text(image, "Unit", "");
-    const double mm = lob_hdf5_unit_mm(unit, 1e-3);
+    const double mm = lob_hdf5_unit_mm(unit, 1e-3, view, in);
     bool ok = true;
     for (int a = 0; a < 3; a++) {
         char low_name[16], high_name[16];

@@ -2,10 +2,11 @@
  * ITK's image layout: a group, by habit /ITKImage/0, with VoxelData, Dimension, Origin, Spacing and
  * Directions. VoxelData is in C order; the others name x first. Row i of Directions is the
  * direction of axis i, in LPS. A component axis, last in VoxelData, becomes channels; a fourth
- * dimension becomes frames. From itkHDF5ImageIO.cxx.
+ * dimension becomes frames, its spacing being seconds. From itkHDF5ImageIO.cxx.
  */
 #include "io/hdf5/hdf5_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,6 +93,7 @@ static lob_status itk_view(lob_hdf5_view *view, const char *group, const lob_hdf
     for (int a = 0; a < space; a++)
         for (int r = 0; r < space; r++) column[a][r] = directions[a * n + r] * spacing[a];
     if (n == 2) origin[2] = 0.0;
+    if (n == MAX_COUNT && isfinite(spacing[3])) view->frame_step_s = fabs(spacing[3]);
     lob_hdf5_take_lps(view, (const double(*)[3])column, origin, in);
     /* What we made of a plain data set says no more of its place than that did. */
     view->geometry.unoriented = H5Aexists(view->set, LOB_HDF5_BESIDE) > 0;

@@ -72,7 +72,8 @@ typedef struct {
     double start, step, cosine[3];
 } dimension;
 
-static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_reading *in)
+static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_view *view,
+                                 const lob_hdf5_reading *in)
 {
     char path[64];
     *out = (dimension){.step = 1.0};
@@ -87,7 +88,7 @@ static lob_status read_dimension(dimension *out, int axis, const lob_hdf5_readin
         memcpy(out->cosine, cosine, sizeof cosine);
     char *units = lob_hdf5_text(object, "units", ""),
          *spacing = lob_hdf5_text(object, "spacing", "");
-    const double mm = lob_hdf5_unit_mm(units, 1.0);
+    const double mm = lob_hdf5_unit_mm(units, 1.0, view, in);
     const bool irregular = spacing && strncmp(spacing, "irregular", 9) == 0;
     out->start *= mm;
     out->step *= mm;
@@ -106,7 +107,7 @@ static lob_status take_place(lob_hdf5_view *view, const lob_hdf5_reading *in)
     double affine[3][4] = {{0}};
     for (int a = 0; a < 3; a++) {
         dimension d;
-        const lob_status st = read_dimension(&d, a, in);
+        const lob_status st = read_dimension(&d, a, view, in);
         if (st != LOB_OK) return st;
         for (int r = 0; r < 3; r++) {
             affine[r][a] = d.cosine[r] * d.step;

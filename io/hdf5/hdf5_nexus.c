@@ -139,7 +139,8 @@ static bool read_places(double *first, double *step, hid_t set, hsize_t n)
 
 /* What a spatial axis says; false when it says nothing that can be used. */
 static bool read_axis(double *first_mm, double *step_mm, double *unit_mm, const char *group,
-                      const char *name, hsize_t n, const lob_hdf5_reading *in)
+                      const char *name, const lob_hdf5_view *view, hsize_t n,
+                      const lob_hdf5_reading *in)
 {
     char path[LOB_HDF5_PATH + 260];
     snprintf(path, sizeof path, "%s/%s", group, name);
@@ -149,11 +150,11 @@ static bool read_axis(double *first_mm, double *step_mm, double *unit_mm, const 
     const bool ok = H5Iget_type(set) == H5I_DATASET &&
                     lob_hdf5_guard(set, path, in->where, NULL) == LOB_OK &&
                     read_places(&first, &step, set, n);
-    char *units = lob_hdf5_text(set, "units", "");
-    *unit_mm = lob_hdf5_unit_mm(units, 1.0);
-    free(units);
+    char *units = ok ? lob_hdf5_text(set, "units", "") : NULL;
     H5Oclose(set);
     if (!ok) return false;
+    *unit_mm = lob_hdf5_unit_mm(units, 1.0, view, in);
+    free(units);
     *first_mm = first * *unit_mm;
     *step_mm = step * *unit_mm;
     return true;
@@ -162,20 +163,22 @@ static bool read_axis(double *first_mm, double *step_mm, double *unit_mm, const 
 static void take_place(lob_hdf5_view *view, const char *group, const char *names,
                        const lob_hdf5_reading *in)
 {
-    double first_mm[3] = {0, 0, 0}, step_mm[3] = {1, 1, 1}, unit_mm = 1.0;
+    double first_mm[3] = {0, 0, 0}, step_mm[3] = {1, 1, 1}, largest_mm = 0.0;
     bool known = true;
     for (int a = 0; a < 3; a++) {
         char name[256];
+        double unit_mm = 0.0;
         if (view->at[a] < 0) continue;
         known = name_at(name, names, view->at[a]) &&
-                read_axis(&first_mm[a], &step_mm[a], &unit_mm, group, name,
+                read_axis(&first_mm[a], &step_mm[a], &unit_mm, group, name, view,
                           view->extent[view->at[a]], in) &&
                 known;
+        largest_mm = fmax(largest_mm, unit_mm);
     }
     if (!known)
         lob_warn(in->info, "%s: not all of its axes say evenly where samples are; 1 mm for those",
                  view->path);
-    lob_hdf5_take_box(view, step_mm, first_mm, unit_mm <= 1e-3, in);
+    lob_hdf5_take_box(view, step_mm, first_mm, largest_mm > 0.0 && largest_mm <= 1e-3, in);
 }
 
 static lob_status nexus_view(lob_hdf5_view *view, const char *path, const lob_hdf5_reading *in)

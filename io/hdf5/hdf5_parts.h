@@ -59,6 +59,7 @@ typedef struct {
     double slope, inter;               /* of all voxels, for the volume to carry */
     lob_hdf5_scale scale;              /* or of each, to be done here */
     lob_geometry geometry;
+    double frame_step_s;      /* 0: not known */
     char path[LOB_HDF5_PATH]; /* of the set at hand */
 
     /* Channels and frames in data sets of their own: paths, frame after frame of a channel. */
@@ -75,6 +76,7 @@ typedef struct {
     int channels;
     double slope, inter;
     int64_t frames, frame;
+    double frame_step_s;
     double affine[3][4];
     int unoriented, micrometres; /* 0 or not */
     int64_t slab, batch;         /* slices and frames that come at a time */
@@ -165,8 +167,12 @@ char *lob_hdf5_text(hid_t object, const char *name, const char *separator);
 /* One string of a data set, malloc'ed; NULL when it is none or of more than 64 KiB. */
 char *lob_hdf5_set_text(hid_t set);
 
-/* Millimetres in a unit of length; otherwise_mm when there is none or it is not known. */
-double lob_hdf5_unit_mm(const char *unit, double otherwise_mm);
+/*
+ * Millimetres in a unit of length. When there is none (NULL or "") otherwise_mm: 1 or 1e-3; and
+ * when it is not known, with a warning.
+ */
+double lob_hdf5_unit_mm(const char *unit, double otherwise_mm, const lob_hdf5_view *view,
+                        const lob_hdf5_reading *in);
 
 /* hdf5_view.c: a data set as a volume, whatever its layout. */
 

@@ -81,11 +81,9 @@ static bool take_axistags(lob_hdf5_view *view, double spacing_mm[3], const lob_h
         ok = key && key[0] && !key[1];
         if (!ok) break;
         letters[i] = key[0];
-        if (cJSON_IsNumber(step))
-            resolution[i] =
-                step->valuedouble *
-                lob_hdf5_unit_mm(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, key)),
-                                 1e-3);
+        const char *unit = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(units, key));
+        if (cJSON_IsNumber(step) && step->valuedouble > 0.0 && strchr("xyz", key[0]))
+            resolution[i] = step->valuedouble * lob_hdf5_unit_mm(unit, 1e-3, view, in);
     }
     ok = ok && lob_hdf5_take_letters(view, letters);
     for (int a = 0; ok && a < 3; a++)

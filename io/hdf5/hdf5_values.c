@@ -1,6 +1,8 @@
 /* Numbers and texts of an HDF5 file that are small: those of attributes and of short data sets. */
 #include "io/hdf5/hdf5_parts.h"
 
+#include "io/length_units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,32 +131,13 @@ char *lob_hdf5_set_text(hid_t set)
     return text;
 }
 
-double lob_hdf5_unit_mm(const char *unit, double otherwise_mm)
+double lob_hdf5_unit_mm(const char *unit, double otherwise_mm, const lob_hdf5_view *view,
+                        const lob_hdf5_reading *in)
 {
-    static const struct {
-        const char *name;
-        double mm;
-    } units[] = {
-        {"nm",         1e-6  },
-        {"nanometer",  1e-6  },
-        {"nanometre",  1e-6  },
-        {"um",         1e-3  },
-        {"\xc2\xb5m",  1e-3  },
-        {"\xce\xbcm",  1e-3  },
-        {"micron",     1e-3  },
-        {"micrometer", 1e-3  },
-        {"micrometre", 1e-3  },
-        {"mm",         1.0   },
-        {"millimeter", 1.0   },
-        {"millimetre", 1.0   },
-        {"cm",         10.0  },
-        {"centimeter", 10.0  },
-        {"centimetre", 10.0  },
-        {"m",          1000.0},
-        {"meter",      1000.0},
-        {"metre",      1000.0},
-    };
-    for (size_t i = 0; unit && i < sizeof units / sizeof units[0]; i++)
-        if (strcmp(unit, units[i].name) == 0) return units[i].mm;
+    const double mm = lob_length_unit_mm(unit);
+    if (mm > 0.0) return mm;
+    if (unit && *unit)
+        lob_warn(in->info, "%s: '%.40s' is not known as a unit of length; %s are taken", view->path,
+                 unit, otherwise_mm < 1.0 ? "micrometres" : "millimetres");
     return otherwise_mm;
 }

@@ -74,13 +74,13 @@ static bool write_numbers(hid_t group, const char *name, hid_t type, const void 
 static void frame_times(double *start, double *step, const lob_hdf5_target *t)
 {
     *start = 0.0;
-    *step = 1.0;
+    *step = t->volume->frame_step_s > 0.0 ? t->volume->frame_step_s : 1.0;
     if (!t->nifti) return;
     const int64_t unit = lob_nifti_int(t->nifti, LOB_NIFTI_xyzt_units, 0) & 0x38;
     const double second = unit == 16 ? 1e-3 : unit == 24 ? 1e-6 : 1.0; /* ms, us */
     const double tr = lob_nifti_real(t->nifti, LOB_NIFTI_pixdim, 4) * second;
     const double offset = lob_nifti_real(t->nifti, LOB_NIFTI_toffset, 0) * second;
-    if (isfinite(tr) && tr > 0.0) *step = tr;
+    if (!(t->volume->frame_step_s > 0.0) && isfinite(tr) && tr > 0.0) *step = tr;
     if (isfinite(offset)) *start = offset;
 }
 

@@ -248,7 +248,8 @@ static lob_status find_storage(parser *p)
     if (p->byte_skip && (!scan_whole(&p->out->skip, p->byte_skip) || p->out->skip < -1))
         return bad(p, "byte skip", p->byte_skip, "no number of bytes");
     p->out->data_file = p->data_file;
-    if (p->data_file && strncasecmp(p->data_file, "LIST", 4) == 0)
+    const bool list = p->data_file && strncasecmp(p->data_file, "LIST", 4) == 0;
+    if (list && (p->data_file[4] == '\0' || p->data_file[4] == ' '))
         return bad(p, "data file", p->data_file,
                    "several files; save the volume in 3D Slicer as one");
     return LOB_OK;

@@ -8,6 +8,7 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool lob_little_endian(void)
 {
@@ -199,7 +200,7 @@ static char *path_beside(const char *header_path, const char *name)
 /* Is this the name of a file in the header's own folder? */
 static bool is_plain(const char *name)
 {
-    return *name && !strpbrk(name, "/% ") && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
 lob_status lob_raw_second_file(char **second, const char *file, bool reading,
@@ -231,14 +232,19 @@ lob_status lob_raw_open(lob_input *out, const char *header_path, const char *nam
     *out = (lob_input){0};
     if (!is_plain(name))
         return lob_fail(error, LOB_EDATA,
-                        "%s: names '%.200s' as the file of its voxels; only a single file in its "
-                        "own folder is read",
+                        "%s: names '%.200s' as the file of its voxels; only a file in its own "
+                        "folder is read",
                         header_path, name);
     char *path = path_beside(header_path, name);
     if (!path) return lob_fail(error, LOB_ENOMEM, "%s: no memory", header_path);
     lob_error why = {.text = ""};
     lob_status st = lob_input_open(out, path, &why);
-    if (st != LOB_OK)
+    if (st != LOB_OK && strchr(name, '%') && access(path, F_OK) != 0)
+        st = lob_fail(error, LOB_EDATA,
+                      "%s: names its voxels by '%.200s', a pattern of several files; save the "
+                      "volume as one",
+                      header_path, name);
+    else if (st != LOB_OK)
         lob_fail(error, st, "%s: the file of its voxels: %.800s", header_path, why.text);
     free(path);
     return st;

@@ -1,11 +1,10 @@
 /*
- * TIFF and BigTIFF stacks as a row of the formats: ImageJ's, OME's and plain ones. tiff_session.c
- * shows libtiff the file, tiff_text.c understands the first page's text, tiff_write.c writes.
- *
- * A file is not trusted to have the pages that it chains: they are walked here first, so that
- * neither cycles nor pages that overlap cost more than the file's size.
+ * TIFF and BigTIFF stacks as a row of the formats: ImageJ's, OME's and plain ones. tiff_pages.c
+ * follows the chain of pages, tiff_session.c shows libtiff the file, tiff_text.c understands the
+ * first page's text, tiff_write.c writes.
  */
 #include "io/nifti/nifti_voxels.h"
+#include "io/tiff/tiff_pages.h"
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
 #include "io/tiff/tiff_write.h"
@@ -18,90 +17,6 @@
 
 static const char *const suffixes[] = {".tif", ".tiff", ".btf", NULL};
 
-/* ---- the chain of pages ---- */
-
-typedef struct {
-    uint64_t *offset; /* count: where each page's directory is; malloc'ed */
-    int64_t count;
-} page_list;
-
-/* Numbers of a file, in its byte order; 0 outside it. */
-typedef struct {
-    const lob_input *file;
-    bool big_endian, wide; /* wide: BigTIFF */
-} numbers;
-
-static uint64_t number_at(const numbers *f, uint64_t at, int bytes)
-{
-    uint64_t value = 0;
-    if (at > f->file->size || (uint64_t)bytes > f->file->size - at) return 0;
-    for (int i = 0; i < bytes; i++) {
-        const uint64_t byte = f->file->bytes[at + (uint64_t)i];
-        value |= byte << 8 * (f->big_endian ? bytes - 1 - i : i);
-    }
-    return value;
-}
-
-/* Bytes of the values that the entries of a directory keep elsewhere. */
-static double bytes_elsewhere(const numbers *f, uint64_t entries, uint64_t count)
-{
-    static const unsigned char size[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
-    const int entry = f->wide ? 20 : 12, word = f->wide ? 8 : 4;
-    double sum = 0.0;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t type = number_at(f, entries + i * (uint64_t)entry + 2, 2);
-        const double n = (double)number_at(f, entries + i * (uint64_t)entry + 4, word);
-        const double bytes = type < sizeof size ? n * size[type] : 0.0;
-        /* A count beyond the file is refused by libtiff, or cut. */
-        if (bytes > word) sum += fmin(bytes, (double)f->file->size);
-    }
-    return sum;
-}
-
-/*
- * Follow the chain. Directories of a sound file do not overlap, so all of them together are no
- * larger than the file, nor can the chain be a cycle; and what they point to is read once or, where
- * pages share it, a few times.
- */
-static lob_status list_pages(page_list *out, const lob_input *file, const char *path,
-                             lob_error *error)
-{
-    enum { SHARED = 64 }; /* times that all of a file may be pointed to */
-    const numbers f = {file, file->bytes[0] == 'M',
-                       file->bytes[file->bytes[0] == 'M' ? 3 : 2] == 43};
-    const int head = f.wide ? 8 : 2, word = f.wide ? 8 : 4;
-    const uint64_t entry = f.wide ? 20 : 12;
-    uint64_t at = number_at(&f, f.wide ? 8 : 4, word), used = 0;
-    double elsewhere = 0.0;
-    int64_t room = 0;
-    while (at) {
-        const uint64_t entries = number_at(&f, at, head);
-        const uint64_t bytes = (uint64_t)head + entries * entry + (uint64_t)word;
-        const bool inside =
-            entries > 0 && entries < 65536 && at <= file->size && bytes <= file->size - at;
-        if (!inside && out->count > 0 && entries == 0)
-            return lob_fail(error, LOB_EDATA, "%s: cut short after page %lld", path,
-                            (long long)out->count);
-        used += bytes;
-        if (inside) elsewhere += bytes_elsewhere(&f, at + (uint64_t)head, entries);
-        if (!inside || used > file->size || elsewhere > SHARED * (double)file->size)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: damaged TIFF: the chain of its pages %s; copy it again from its "
-                            "source",
-                            path, inside ? "runs in a circle" : "leaves the file");
-        if (out->count == room) {
-            room = room ? 2 * room : 64;
-            uint64_t *const more = realloc(out->offset, (size_t)room * sizeof *more);
-            if (!more) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
-            out->offset = more;
-        }
-        out->offset[out->count++] = at;
-        at = number_at(&f, at + bytes - (uint64_t)word, word);
-    }
-    if (out->count > 0) return LOB_OK;
-    return lob_fail(error, LOB_EDATA, "%s: a TIFF without pages", path);
-}
-
 /* ---- pages ---- */
 
 /* What pages of a stack have in common, and how one is stored. */
@@ -109,7 +24,7 @@ typedef struct {
     uint32_t width, height;
     uint16_t bits, samples, format;
     uint16_t photometric, compression, planar, colours; /* colours: samples but alpha */
-    uint16_t bit_order;
+    uint16_t bit_order, orientation;
     bool tiled;
 } page_layout;
 
@@ -125,6 +40,7 @@ static void read_layout(page_layout *out, TIFF *tif)
     TIFFGetFieldDefaulted(tif, TIFFTAG_COMPRESSION, &out->compression);
     TIFFGetFieldDefaulted(tif, TIFFTAG_PLANARCONFIG, &out->planar);
     TIFFGetFieldDefaulted(tif, TIFFTAG_FILLORDER, &out->bit_order);
+    TIFFGetFieldDefaulted(tif, TIFFTAG_ORIENTATION, &out->orientation);
     TIFFGetField(tif, TIFFTAG_PHOTOMETRIC, &out->photometric);
     if (out->format == SAMPLEFORMAT_VOID) out->format = SAMPLEFORMAT_UINT;
     if (out->samples == 1) out->planar = PLANARCONFIG_CONTIG;
@@ -182,8 +98,9 @@ static int ratio_of(uint16_t compression)
 typedef struct {
     const char *path;
     const lob_input *file;
-    page_list pages;
+    lob_tiff_pages pages;
     page_layout layout;
+    int ratio; /* the largest of the pages' compressions */
     lob_tiff_text text;
     double unit_mm;       /* of the resolution; 0: not said */
     double resolution[2]; /* pixels per unit along x and y; 0: not said */
@@ -216,6 +133,8 @@ static lob_status check_layout(const stack *t)
         what = "a compression that is not read; save it with deflate, LZW or none";
     else if (p->bit_order != FILLORDER_MSB2LSB)
         what = "bits in reverse order; save it anew";
+    else if (p->orientation > ORIENTATION_BOTLEFT)
+        what = "rows that stand for columns (its field Orientation); turn it upright and save it";
     else if (p->photometric != PHOTOMETRIC_MINISBLACK && p->photometric != PHOTOMETRIC_MINISWHITE &&
              p->photometric != PHOTOMETRIC_RGB && p->photometric != PHOTOMETRIC_PALETTE)
         what = "colours of a kind that is not read; save it as grey or RGB";
@@ -235,7 +154,8 @@ static bool is_stored_well(const page_layout *p)
 static bool same_pixels(const page_layout *a, const page_layout *b)
 {
     return a->width == b->width && a->height == b->height && a->bits == b->bits &&
-           a->samples == b->samples && a->format == b->format && a->colours == b->colours;
+           a->samples == b->samples && a->format == b->format && a->colours == b->colours &&
+           a->orientation == b->orientation;
 }
 
 /* Keep the pages that hold the stack: not thumbnails and masks, which other pages go with. */
@@ -245,18 +165,22 @@ static lob_status keep_pages(stack *t, TIFF *tif, const lob_tiff_session *s)
     for (int64_t i = 0; i < t->pages.count; i++) {
         page_layout layout;
         uint32_t kind = 0;
-        if (!TIFFSetSubDirectory(tif, t->pages.offset[i])) return damaged(t, s->message);
+        if (!TIFFSetSubDirectory(tif, t->pages.page[i].offset)) return damaged(t, s->message);
         TIFFGetField(tif, TIFFTAG_SUBFILETYPE, &kind);
         if (kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK)) continue;
         read_layout(&layout, tif);
         if (kept == 0) t->layout = layout;
         if (!same_pixels(&layout, &t->layout) || !is_stored_well(&layout))
-            return kept == 0 ? check_layout(t)
-                             : lob_fail(t->error, LOB_EDATA,
-                                        "%s: its pages differ in size or type from page %lld on; "
-                                        "save one image as a stack of its own",
-                                        t->path, (long long)i + 1);
-        t->pages.offset[kept++] = t->pages.offset[i];
+            return kept == 0
+                       ? check_layout(t)
+                       : lob_fail(
+                             t->error, LOB_EDATA,
+                             "%s: its pages differ in size, type or orientation from page %lld on; "
+                             "save one image as a stack of its own",
+                             t->path, (long long)i + 1);
+        const int ratio = ratio_of(layout.compression);
+        if (ratio > t->ratio) t->ratio = ratio;
+        t->pages.page[kept++] = t->pages.page[i];
     }
     t->pages.count = kept;
     return kept > 0 ? LOB_OK : damaged(t, "it has no full page");
@@ -285,8 +209,7 @@ static lob_status justify(const stack *t)
     const int64_t planes = t->text.channels * t->text.slices * t->text.frames;
     const int64_t row = lob_product(p->width, p->samples, p->bits / 8, 1);
     const int64_t bytes = lob_product(row, p->height, planes, 1);
-    if (bytes >= 0 && (uint64_t)bytes / (uint64_t)ratio_of(p->compression) <= t->file->size)
-        return LOB_OK;
+    if (bytes >= 0 && (uint64_t)bytes / (uint64_t)t->ratio <= t->file->size) return LOB_OK;
     return lob_fail(
         t->error, LOB_EDATA,
         "%s: cut short or damaged: it asks for %lld planes of %u x %u pixels, more than "
@@ -317,16 +240,16 @@ static lob_status read_head(stack *t)
     lob_tiff_session s;
     TIFF *tif;
     char *text = NULL;
-    LOB_TRY(list_pages(&t->pages, t->file, t->path, t->error));
+    LOB_TRY(lob_tiff_list_pages(&t->pages, t->file, t->path, t->error));
     LOB_TRY(open_stack(&tif, &s, t));
     lob_status st = keep_pages(t, tif, &s);
     if (st == LOB_OK) st = check_layout(t);
-    if (st == LOB_OK && !TIFFSetSubDirectory(tif, t->pages.offset[0])) st = damaged(t, s.message);
+    if (st == LOB_OK && !TIFFSetSubDirectory(tif, t->pages.page[0].offset))
+        st = damaged(t, s.message);
     if (st == LOB_OK) {
         TIFFGetField(tif, TIFFTAG_IMAGEDESCRIPTION, &text);
         read_resolution(t, tif);
-        st = lob_tiff_text_read(&t->text, text, t->pages.count, t->layout.colours, t->path,
-                                t->error);
+        st = lob_tiff_text_read(&t->text, text, &t->pages, t->layout.samples, t->path, t->error);
     }
     if (st == LOB_OK) st = justify(t);
     if (st == LOB_OK) st = find_planes_behind(t, tif);
@@ -355,10 +278,14 @@ static void find_geometry(lob_volume *out, const stack *t, lob_file_info *info)
     out->geometry = lob_geometry_of_spacing(mm);
     out->geometry.unoriented = true;
     out->geometry.micrometres = text->micrometres && told;
-    if (!told)
-        lob_warn(info, "%s: does not say how large its voxels are; %s", t->path,
-                 mm[0] == 1.0 && mm[1] == 1.0 && mm[2] == 1.0 ? "1 mm is taken"
-                                                              : "its numbers are taken for mm");
+    const char *const taken = mm[0] == 1.0 && mm[1] == 1.0 && mm[2] == 1.0
+                                  ? "1 mm is taken"
+                                  : "its numbers are taken for mm";
+    if (text->unknown_unit[0])
+        lob_warn(info, "%s: '%s' is not known as a unit of length; %s", t->path, text->unknown_unit,
+                 told ? "what else it says of its voxels is taken" : taken);
+    else if (!told)
+        lob_warn(info, "%s: does not say how large its voxels are; %s", t->path, taken);
     else if (text->kind == LOB_TIFF_PLAIN && t->pages.count > 1)
         lob_warn(info, "%s: does not say how far apart its pages are; %.6g mm is taken, as along x",
                  t->path, mm[2]);
@@ -468,7 +395,7 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     page_layout p;
     page_blocks b;
     s->message[0] = '\0';
-    if (!TIFFSetSubDirectory(tif, t->pages.offset[page])) return damaged(t, s->message);
+    if (!TIFFSetSubDirectory(tif, t->pages.page[page].offset)) return damaged(t, s->message);
     read_layout(&p, tif);
     LOB_TRY(cut_page(&b, t, tif, &p));
     unsigned char *const memory = malloc((size_t)b.bytes);
@@ -476,6 +403,30 @@ static lob_status read_page(const page_target *to, const stack *t, TIFF *tif, lo
     const lob_status st = decode_blocks(to, t, tif, s, &p, &b, memory);
     free(memory);
     return st;
+}
+
+static void swap_numbers(unsigned char *a, unsigned char *b, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const unsigned char kept = a[i];
+        a[i] = b[i];
+        b[i] = kept;
+    }
+}
+
+/* Bring a plane whose first pixel is not the top left one, as check_layout lets pass, upright. */
+static void turn_upright(unsigned char *plane, const page_layout *p)
+{
+    const size_t word = p->bits / 8, row = p->width * word;
+    const bool right =
+        p->orientation == ORIENTATION_TOPRIGHT || p->orientation == ORIENTATION_BOTRIGHT;
+    const bool bottom =
+        p->orientation == ORIENTATION_BOTLEFT || p->orientation == ORIENTATION_BOTRIGHT;
+    for (size_t y = 0; right && y < p->height; y++)
+        for (size_t x = 0; x < p->width / 2; x++)
+            swap_numbers(plane + y * row + x * word, plane + (y + 1) * row - (x + 1) * word, word);
+    for (size_t y = 0; bottom && y < p->height / 2; y++)
+        swap_numbers(plane + y * row, plane + (p->height - 1 - y) * row, row);
 }
 
 /* Plane number i of the frame: slice i / channels of channel i % channels. */
@@ -489,9 +440,14 @@ static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, l
     const page_target to = {(unsigned char *)out->data +
                                 (size_t)(c * t->layout.colours * out->dims.nz + z) * bytes,
                             (size_t)out->dims.nz * bytes};
-    if (!t->behind) return read_page(&to, t, tif, s, text->page ? text->page[plane] : plane);
-    memcpy(to.first, t->file->bytes + t->behind + (uint64_t)plane * bytes, bytes);
-    if (t->swapped) lob_nifti_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
+    if (t->behind) {
+        memcpy(to.first, t->file->bytes + t->behind + (uint64_t)plane * bytes, bytes);
+        if (t->swapped) lob_nifti_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
+    } else {
+        LOB_TRY(read_page(&to, t, tif, s, text->page ? text->page[plane] : plane));
+    }
+    for (int k = 0; k < t->layout.colours; k++)
+        turn_upright(to.first + (size_t)k * to.step, &t->layout);
     return LOB_OK;
 }
 
@@ -567,7 +523,7 @@ static lob_status read_tiff(lob_volume *out, const lob_location *where, const lo
         info->inflate_s += lob_clock_s() - start_s;
     }
     free(t.text.page);
-    free(t.pages.offset);
+    free(t.pages.page);
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* The text in a TIFF's first page: ImageJ's lines and OME-XML. */
 #include "io/tiff/tiff_text.h"
 
+#include "io/length_units.h"
 #include "volumes/version.h"
 
 #include <math.h>
@@ -14,43 +15,13 @@ enum { VALUE = 64, LETTERS = 3 };
 
 /* ---- units ---- */
 
-static const struct {
-    const char *name;
-    double mm;
-} units[] = {
-    {"um",          1e-3},
-    {"\302\265m",   1e-3}, /* the micro sign in UTF-8, */
-    {"\316\274m",   1e-3}, /* the Greek letter, */
-    {"\265m",       1e-3}, /* the sign in Latin-1, */
-    {"\\u00B5m",    1e-3}, /* as ImageJ writes it, */
-    {"&#181;m",     1e-3}, /* and as XML may */
-    {"&#xB5;m",     1e-3},
-    {"micron",      1e-3},
-    {"microns",     1e-3},
-    {"micrometer",  1e-3},
-    {"micrometers", 1e-3},
-    {"nm",          1e-6},
-    {"nanometer",   1e-6},
-    {"pm",          1e-9},
-    {"\303\205",    1e-7}, /* angstrom */
-    {"mm",          1   },
-    {"millimeter",  1   },
-    {"cm",          10  },
-    {"centimeter",  10  },
-    {"dm",          100 },
-    {"m",           1e3 },
-    {"meter",       1e3 },
-    {"inch",        25.4},
-    {"in",          25.4},
-    {"\"",          25.4},
-};
-
-/* mm of a unit; 0 for pixels and what is not known. */
-static double unit_mm(const char *name)
+/* mm of a unit; 0 for pixels and for what is not known, which is then kept for a warning. */
+static double unit_mm(lob_tiff_text *out, const char *name)
 {
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (strcasecmp(name, units[i].name) == 0) return units[i].mm;
-    return 0.0;
+    const double mm = lob_length_unit_mm(name);
+    const bool pixels = strncasecmp(name, "pixel", 5) == 0 || !*name;
+    if (!(mm > 0) && !pixels) snprintf(out->unknown_unit, sizeof out->unknown_unit, "%s", name);
+    return mm;
 }
 
 double lob_tiff_text_unit_mm(const lob_geometry *geometry)
@@ -121,7 +92,7 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
                         "but there are %lld planes; open it in Fiji and save it anew",
                         path, (long long)out->channels, (long long)out->slices,
                         (long long)out->frames, (long long)planes);
-    if (line_value(value, text, "unit")) out->unit_mm = unit_mm(value);
+    if (line_value(value, text, "unit")) out->unit_mm = unit_mm(out, value);
     const double unit = out->unit_mm > 0 ? out->unit_mm : 1.0;
     out->micrometres = unit < 0.01;
     out->spacing_mm[2] = unit; /* ImageJ's own default */
@@ -231,15 +202,30 @@ static int64_t place_of(const plane_order *order, const int64_t index[LETTERS])
     return place;
 }
 
+static int compare_numbers(const void *number, const void *page)
+{
+    const int64_t a = *(const int64_t *)number, b = ((const lob_tiff_page *)page)->number;
+    return (a > b) - (a < b);
+}
+
+/* The index in pages of a page of the file; their count where it is none of them. */
+static int64_t index_of(int64_t number, const lob_tiff_pages *pages)
+{
+    const lob_tiff_page *const at =
+        bsearch(&number, pages->page, (size_t)pages->count, sizeof *pages->page, compare_numbers);
+    return at ? at - pages->page : pages->count;
+}
+
 /* Set the pages of one TiffData element. */
 static lob_status place_pages(lob_tiff_text *out, plane_order *order, const char *tag,
-                              int64_t pages, const char *path, lob_error *error)
+                              const lob_tiff_pages *pages, const char *path, lob_error *error)
 {
     static const char *const first[LETTERS] = {"FirstC", "FirstZ", "FirstT"};
     const int64_t planes = out->channels * out->slices * out->frames;
-    const int64_t named = count_attribute(tag, "IFD", -2), from = named == -2 ? 0 : named;
+    const int64_t named = count_attribute(tag, "IFD", -2);
+    const int64_t from = named == -2 ? 0 : index_of(named, pages);
     int64_t index[LETTERS];
-    bool sound = from >= 0;
+    bool sound = named != -1;
     for (int i = 0; i < LETTERS; i++) {
         index[i] = count_attribute(tag, first[i], 0);
         if (i == 0 && index[i] > 0) index[i] /= order->samples;
@@ -253,13 +239,13 @@ static lob_status place_pages(lob_tiff_text *out, plane_order *order, const char
     order->unplaced -= count;
     if (order->unplaced < 0)
         return lob_fail(error, LOB_EDATA, "%s: its OME text places planes twice", path);
-    for (int64_t i = 0; i < count && from + i < pages; i++)
+    for (int64_t i = 0; i < count && from + i < pages->count; i++)
         out->page[plane_at(order, place + i)] = from + i;
     return LOB_OK;
 }
 
 static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const char *pixels,
-                                  const char *end, int64_t pages, const char *path,
+                                  const char *end, const lob_tiff_pages *pages, const char *path,
                                   lob_error *error)
 {
     const int64_t planes = order->unplaced = out->channels * out->slices * out->frames;
@@ -272,12 +258,12 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
         memcpy(file, other, VALUE);
         named = true;
     }
-    if (several || planes > pages)
+    if (several || planes > pages->count)
         return lob_fail(error, LOB_EDATA,
                         "%s: its OME text tells of %lld planes%s, but it has %lld pages; save it "
                         "as one file with Bio-Formats",
                         path, (long long)planes, several ? " in several files" : "",
-                        (long long)pages);
+                        (long long)pages->count);
     out->page = malloc((size_t)planes * sizeof *out->page);
     if (!out->page) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
     for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
@@ -299,14 +285,14 @@ static void read_physical_sizes(lob_tiff_text *out, const char *pixels)
     char value[VALUE], unit[VALUE];
     for (int a = 0; a < 3; a++) {
         if (!attribute(value, pixels, names[a])) continue;
-        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(unit) : 1e-3;
+        const double mm = attribute(unit, pixels, unit_names[a]) ? unit_mm(out, unit) : 1e-3;
         out->spacing_mm[a] = length_of(value) * mm;
         if (a == 0) out->micrometres = mm > 0 && mm < 0.01;
     }
 }
 
-static lob_status read_ome(lob_tiff_text *out, const char *text, int64_t pages, int samples,
-                           const char *path, lob_error *error)
+static lob_status read_ome(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
+                           int samples, const char *path, lob_error *error)
 {
     static const char *const sizes[LETTERS] = {"SizeC", "SizeZ", "SizeT"};
     const char *end = text + strlen(text), *const pixels = next_tag(text, end, "Pixels");
@@ -333,11 +319,12 @@ static lob_status read_ome(lob_tiff_text *out, const char *text, int64_t pages, 
     return place_all_pages(out, &order, pixels, end, pages, path, error);
 }
 
-lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, int64_t pages, int samples,
-                              const char *path, lob_error *error)
+lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
+                              int samples, const char *path, lob_error *error)
 {
-    *out = (lob_tiff_text){.channels = 1, .slices = pages, .frames = 1, .slope = 1.0};
-    if (text && strncmp(text, "ImageJ=", 7) == 0) return read_imagej(out, text, pages, path, error);
+    *out = (lob_tiff_text){.channels = 1, .slices = pages->count, .frames = 1, .slope = 1.0};
+    if (text && strncmp(text, "ImageJ=", 7) == 0)
+        return read_imagej(out, text, pages->count, path, error);
     if (text && text[0] == '<' && next_tag(text, text + strlen(text), "OME"))
         return read_ome(out, text, pages, samples, path, error);
     return LOB_OK;

@@ -8,6 +8,7 @@
 #ifndef LOB_TIFF_TEXT_H
 #define LOB_TIFF_TEXT_H
 
+#include "io/tiff/tiff_pages.h"
 #include "volumes/volume.h"
 
 LOB_BEGIN_DECLS
@@ -17,12 +18,13 @@ typedef enum { LOB_TIFF_PLAIN, LOB_TIFF_IMAGEJ, LOB_TIFF_OME } lob_tiff_kind;
 typedef struct {
     lob_tiff_kind kind;
     int64_t channels, slices, frames; /* of pages; their product is the number of planes */
-    int64_t *page;        /* channels * slices * frames, channels fastest: the page of each plane;
-                             malloc'ed. NULL: they are in the order that the three say */
-    double spacing_mm[3]; /* 0: not said */
-    double unit_mm;       /* ImageJ: the unit of the resolution, in mm; 0: not said */
-    bool micrometres;     /* lengths are in micrometres or smaller units */
-    double slope, inter;  /* ImageJ: of values */
+    int64_t *page; /* channels * slices * frames, channels fastest: the index in pages of each
+                      plane; malloc'ed. NULL: they are in the order that the three say */
+    double spacing_mm[3];  /* 0: not said */
+    double unit_mm;        /* ImageJ: the unit of the resolution, in mm; 0: not said */
+    bool micrometres;      /* lengths are in micrometres or smaller units */
+    double slope, inter;   /* ImageJ: of values */
+    char unknown_unit[64]; /* a unit of length that is named but not known; "": there is none */
 } lob_tiff_text;
 
 /*
@@ -30,16 +32,17 @@ typedef struct {
  *
  *   out      out  its page is to be freed, whatever is returned
  *   text     in   NULL: there is none, and every page is a slice
- *   pages    in   pages that the file has; with ImageJ's text, one may stand for planes that follow
- *                 one another behind its voxels
- *   samples  in   numbers of a pixel, which OME counts as channels
+ *   pages    in   pages that hold the stack: OME's text speaks of them by their numbers in the
+ *                 file; with ImageJ's, one may stand for planes that follow one another behind its
+ *                 voxels
+ *   samples  in   numbers of a pixel, alpha included, which OME counts as channels
  *   path     in   for messages
  *
- * Takes time and memory in proportion to the text and the pages. Returns LOB_OK, LOB_EDATA or
- * LOB_ENOMEM.
+ * Takes memory in proportion to the text and the pages, and little more time. Returns LOB_OK,
+ * LOB_EDATA or LOB_ENOMEM.
  */
-lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, int64_t pages, int samples,
-                              const char *path, lob_error *error);
+lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
+                              int samples, const char *path, lob_error *error);
 
 /* Make the text of a volume whose pages count channels, then slices; malloc'ed, NULL where there is
  * no memory. */

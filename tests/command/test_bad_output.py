@@ -205,6 +205,8 @@ FULL = [
     ("gzip", "out.nii.gz", []),
     ("a pair, whose voxels are written first", "out.img", []),
     ("HDF5", "out.h5", []),
+    ("TIFF", "out.tif", []),
+    ("OME-TIFF", "out.ome.tif", []),
     ("an old file stays", "old.nii", ["--force"]),
 ]
 

@@ -5,6 +5,7 @@ import nibabel
 import numpy as np
 import pytest
 import SimpleITK as sitk
+import tifffile
 from conftest import SHARED, assert_one_line, good, lobule
 
 RNG = np.random.default_rng(7)
@@ -347,10 +348,11 @@ def nexus(path, default=True, order=("z", "y", "x"), steps=(2.0, -0.5, 0.25), un
         group["errors"] = np.zeros(sides, "f4")
         if default:
             file.attrs["default"], entry.attrs["default"] = "entry", "scan"
-        for name, n, step in zip(order, sides, steps):
+        units = [units] * 3 if isinstance(units, str) else units
+        for name, n, step, unit in zip(order, sides, steps, units):
             if name != ".":
                 group[name] = 10 + step * np.arange(n)
-                group[name].attrs["units"] = units
+                group[name].attrs["units"] = unit
     return data
 
 
@@ -377,6 +379,46 @@ def test_nexus_with_odd_axes(tmp_path):
     with h5py.File(tmp_path / "scan.nxs", "r+") as file:
         file["entry/scan/x"][...] = np.arange(11.0) ** 2
     assert "1 mm for those" in ours(tmp_path / "scan.nxs", tmp_path)[2]
+
+
+UNITS = {"um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3, "Micrometres": 1e-3, "nm": 1e-6, "nanometer": 1e-6,
+         "pm": 1e-9, "angstrom": 1e-7, "Å": 1e-7, "mm": 1, "millimetre": 1, "cm": 10, "dm": 100, "m": 1e3, "meters": 1e3,
+         "in": 25.4, "inch": 25.4, "inches": 25.4, "": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit(tmp_path, unit):
+    nexus(tmp_path / "scan.nxs", units=unit)
+    _, affine, said = ours(tmp_path / "scan.nxs", tmp_path)
+    assert np.allclose(np.diag(affine)[:3], np.array([0.25, -0.5, 2]) * UNITS[unit], rtol=1e-6, atol=0) and said == ""
+
+
+def test_units_differ_from_axis_to_axis(tmp_path):
+    nexus(tmp_path / "scan.nxs", units=["mm", "um", "nm"])
+    _, affine, said = ours(tmp_path / "scan.nxs", tmp_path)
+    assert np.allclose(np.diag(affine)[:3], [0.25e-6, -0.5e-3, 2], rtol=1e-6, atol=0) and said == ""
+    shown = []
+    for units in (["mm", "um", "um"], ["um", "um", "mm"], ["um", "nm", "um"]):
+        steps = [0.2 / UNITS[unit] for unit in units]
+        nexus(tmp_path / "scan.nxs", units=units, steps=steps)
+        good("convert", tmp_path / "scan.nxs", tmp_path / "out.tif", "--force")
+        shown.append(tifffile.TiffFile(tmp_path / "out.tif").imagej_metadata["unit"])
+    assert shown == ["mm", "mm", "micron"]
+
+
+def test_a_unit_that_is_not_known_is_told_of(tmp_path):
+    nexus(tmp_path / "scan.nxs", units=["mm", "mm", "furlong"])
+    _, affine, said = ours(tmp_path / "scan.nxs", tmp_path)
+    assert np.allclose(np.diag(affine)[:3], [0.25, -0.5, 2]) and "'furlong' is not known" in said and "millimetres" in said
+    bdv(tmp_path / "stack.h5", xml=XML.replace(">um<", ">ell<"))
+    assert "'ell' is not known as a unit of length; micrometres are taken" in ours(tmp_path / "stack.h5", tmp_path)[2]
+    tags = '{"axes": [{"key": "z", "resolution": 4}, {"key": "y", "resolution": 3}, {"key": "x", "resolution": 2}]}'
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["raw"] = np.zeros((3, 4, 5), "u1")
+        file["raw"].attrs["axistags"] = tags
+        file["raw"].attrs["axis_units"] = '{"x": "parsec", "y": "nm"}'
+    _, affine, said = ours(tmp_path / "plain.h5", tmp_path)
+    assert np.allclose(np.diag(affine)[:3], [2e-3, 3e-6, 4e-3], rtol=1e-6, atol=0) and "'parsec' is not known" in said
 
 
 def test_nexus_without_a_default_lists_its_groups(tmp_path):

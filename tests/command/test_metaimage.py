@@ -71,6 +71,28 @@ def test_bad_files(tmp_path, what):
     assert contents(tmp_path) == before
 
 
+NAMES = ["my scan.raw", "50%.raw", "scan%d.raw 1 3 1", "list.raw", "two  spaces .raw"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("suffix", [".mhd", ".nhdr"])
+def test_names_of_voxel_files(tmp_path, suffix, name):
+    """What exists under exactly that name is read; what is a pattern is said to be one."""
+    head = GOOD[: GOOD.index(b"LOCAL")].decode() + name
+    if suffix == ".nhdr":
+        head = f"NRRD0004\ntype: uint8\ndimension: 3\nsizes: 4 3 2\nencoding: raw\ndata file: {name}"
+    (tmp_path / ("scan" + suffix)).write_text(head + "\n")
+    missing = lobule("convert", "scan" + suffix, "out.nii", cwd=tmp_path)
+    if "%" in name:
+        assert_one_line(missing, 65, "scan" + suffix, "several files")
+    else:
+        assert_one_line(missing, 66, "scan" + suffix, name)
+    (tmp_path / name).write_bytes(bytes(range(24)))
+    good("convert", "scan" + suffix, "out.nii", "--report", "r.json", cwd=tmp_path)
+    assert np.array_equal(np.asanyarray(nibabel.load(tmp_path / "out.nii").dataobj).ravel("F"), np.arange(24))
+    assert json.loads((tmp_path / "r.json").read_text())["inputs"][0]["second_file"]["path"].endswith(name)
+
+
 @pytest.mark.parametrize("header, voxels", [("scan.mhd", "scan.raw"), ("scan.nhdr", "scan.raw.gz")])
 def test_voxels_apart_from_their_header_are_an_input_too(tmp_path, header, voxels):
     save(scan_array(), tmp_path / "in.nii")

@@ -2,6 +2,7 @@
 
 import gzip
 
+import h5py
 import nibabel
 import nrrd
 import numpy as np
@@ -32,7 +33,7 @@ def read(path):
 
 
 @pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".img"])
+@pytest.mark.parametrize("suffix", [".nii.gz", ".nrrd", ".mha", ".img", ".h5"])
 def test_there_and_back(tmp_path, suffix, channels):
     array = series(channels)
     write(tmp_path / "in.nii", array, 2500, "msec")
@@ -48,6 +49,21 @@ def test_there_and_back(tmp_path, suffix, channels):
         assert np.array_equal(one, array[..., frame, :])
     good("convert", "there" + suffix, "last.nii", "--channel", channels - 1, cwd=tmp_path)
     assert np.array_equal(read(tmp_path / "last.nii")[0], array[..., channels - 1])
+
+
+@pytest.mark.parametrize("start", [".nrrd", ".mha"])
+def test_the_time_between_frames_does_without_a_nifti_header(tmp_path, start):
+    """What comes from another format has its time in HDF5's own fields."""
+    array = series()
+    write(tmp_path / "in.nii", array)
+    good("convert", "in.nii", "a" + start, cwd=tmp_path)
+    for source, target in (("a" + start, "b.h5"), ("b.h5", "c.nrrd"), ("b.h5", "d.h5"), ("d.h5", "e.nii")):
+        good("convert", source, target, "--strip-extensions", cwd=tmp_path)
+    for name in "bd":
+        with h5py.File(tmp_path / (name + ".h5")) as file:
+            assert file["ITKImage/0/Spacing"][3] == 2.5
+    assert_itk_reads(tmp_path / "c.nrrd", array)
+    assert read(tmp_path / "e.nii")[1].header["pixdim"][4] == 2.5
 
 
 def assert_itk_reads(path, array):

@@ -83,6 +83,36 @@ def test_storage_of_pillow(tmp_path, compression, predictor):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
+def test_pages_compressed_in_different_ways(tmp_path):
+    voxels = np.zeros((6, 90, 80), np.uint16)
+    voxels[:, 20:30, 20:40] = np.arange(1, 7)[:, None, None]
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page, method in zip(voxels, [None, *["deflate"] * 5]):
+            out.write(page, photometric="minisblack", metadata=None, compression=method)
+    assert (tmp_path / "a.tif").stat().st_size < voxels.nbytes
+    assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
+
+
+UPRIGHT = {1: np.s_[:, :], 2: np.s_[:, ::-1], 3: np.s_[::-1, ::-1], 4: np.s_[::-1, :]}
+
+
+@pytest.mark.parametrize("colours", [1, 3])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_orientation(tmp_path, orientation, colours):
+    """Where the first pixel of a page lies: top left 1, top right 2, bottom right 3, bottom left 4."""
+    voxels = stack((3, 7, 9, colours))
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page in voxels:
+            out.write(page if colours > 1 else page[..., 0], photometric="rgb" if colours > 1 else "minisblack", metadata=None,
+                      extratags=[(274, 3, 1, orientation, True)])  # fmt: skip
+    if orientation > 4:
+        assert_one_line(lobule("convert", "a.tif", "no.nii", cwd=tmp_path), 65, "a.tif", "Orientation", "turn it upright")
+        return
+    got = read(tmp_path, "a.tif")[0].reshape(colours, 3, 7, 9)
+    want = np.moveaxis(voxels, -1, 0)
+    assert np.array_equal(got, want[(slice(None), slice(None), *UPRIGHT[orientation])])
+
+
 @pytest.mark.parametrize("planar", ["contig", "separate"])
 def test_samples(tmp_path, planar):
     """Numbers of a pixel are channels, whether they lie together or apart."""
@@ -92,11 +122,12 @@ def test_samples(tmp_path, planar):
     assert np.array_equal(got, np.moveaxis(voxels, -1, 0) if planar == "contig" else np.moveaxis(voxels, 1, 0))
 
 
-def test_alpha_is_left_out(tmp_path):
-    voxels = stack((9, 8, 4), np.uint8)
-    tifffile.imwrite(tmp_path / "a.tif", voxels, photometric="rgb", extrasamples=["unassalpha"])
-    got, _, notes = read(tmp_path, "a.tif")
-    assert np.array_equal(got[:, 0], np.moveaxis(voxels[..., :3], -1, 0)) and "alpha channel is left out" in notes
+@pytest.mark.parametrize("name", ["a.tif", "a.ome.tif"])
+def test_alpha_is_left_out(tmp_path, name):
+    voxels = stack((5, 9, 8, 4), np.uint8)
+    tifffile.imwrite(tmp_path / name, voxels, photometric="rgb", extrasamples=["unassalpha"], metadata={"axes": "ZYXS"})
+    got, _, notes = read(tmp_path, name)
+    assert np.array_equal(got, np.moveaxis(voxels[..., :3], -1, 0)) and "alpha channel is left out" in notes
 
 
 def test_palette_is_labels(tmp_path):
@@ -115,7 +146,8 @@ def test_thumbnails_are_no_slices(tmp_path):
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
-UNITS = [("um", 1e-3), ("\\u00B5m", 1e-3), ("micron", 1e-3), ("nm", 1e-6), ("mm", 1), ("cm", 10), ("inch", 25.4), ("pixel", 1)]
+UNITS = [("um", 1e-3), ("\\u00B5m", 1e-3), ("micron", 1e-3), ("nm", 1e-6), ("mm", 1), ("cm", 10), ("inch", 25.4),
+         ("micrometres", 1e-3), ("angstrom", 1e-7), ("pixel", 1)]  # fmt: skip
 
 
 @pytest.mark.parametrize("unit, mm", UNITS, ids=[row[0] for row in UNITS])
@@ -127,6 +159,12 @@ def test_imagej_spacing(tmp_path, unit, mm):
     assert np.array_equal(got, voxels)
     assert spacing == pytest.approx([0.1625 * mm, 0.33 * mm, 0.5 * mm], rel=1e-6)
     assert ("its numbers are taken for mm" in notes) == (unit == "pixel")
+
+
+def test_a_unit_that_is_not_known_is_told_of(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", stack((4, 7, 9)), imagej=True, resolution=(2, 2), metadata={"spacing": 0.5, "unit": "furlong"})
+    _, spacing, notes = read(tmp_path, "a.tif")
+    assert spacing == pytest.approx([0.5, 0.5, 0.5]) and "'furlong' is not known as a unit of length; its numbers are taken for mm" in notes
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
@@ -213,6 +251,20 @@ def test_ome_pages_in_no_order(tmp_path):
     with tifffile.TiffWriter(tmp_path / "a.tif") as out:
         for i, z in enumerate(order):
             out.write(voxels[z], description=text if i == 0 else None, metadata=None, photometric="minisblack")
+    assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["each page named", "in their order"])
+def test_ome_pages_are_numbered_with_thumbnails(tmp_path, named):
+    """IFD counts every page of the file, thumbnails among them."""
+    voxels = stack((4, 30, 20))
+    data = "".join(f'<TiffData FirstZ="{z}" IFD="{2 * z + 1}"/>' for z in range(4)) if named else '<TiffData PlaneCount="4"/>'
+    text = ('<OME><Image><Pixels SizeX="20" SizeY="30" SizeZ="4" SizeC="1" SizeT="1" DimensionOrder="XYCZT" Type="uint16">'
+            f"{data}</Pixels></Image></OME>")  # fmt: skip
+    with tifffile.TiffWriter(tmp_path / "a.tif") as out:
+        for page in voxels:
+            out.write(page[::4, ::4], subfiletype=1, photometric="minisblack", metadata=None, description=text)
+            out.write(page, photometric="minisblack", metadata=None, description=text)
     assert np.array_equal(read(tmp_path, "a.tif")[0], voxels)
 
 
