@@ -216,6 +216,42 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     assert regions == {"p0", "p7", "p8"}
 
 
+def test_a_file_belongs_to_one_scan_by_whatever_name(tmp_path):
+    (tmp_path / "q").mkdir()
+    (tmp_path / "linked").symlink_to("q")
+    save(scan_array(), tmp_path / "i.nii")
+    names = ["q/o.nii", "q//o.nii", "./q/../q/o.nii", "linked/o.nii", tmp_path / "q/o.nii", "q/p.nii"]
+    write_manifest(tmp_path, ["scan\tout", *(f"s{i}\t{name}" for i, name in enumerate(names))])
+    for more in ([], ["--force"]):
+        done = batch(tmp_path, "scans.tsv", *more, "--", "convert", "i.nii", "{out}")
+        assert done.returncode == 64, done.stderr
+        rows = status_of(tmp_path / "scans.batch")
+        assert [row["exit_code"] for row in rows.values()] == ["0", "64", "64", "64", "64", "0"]
+        assert all("scan s0 writes it" in rows[f"s{i}"]["message"] for i in range(1, 5))
+
+
+def test_no_scan_writes_what_another_reads(tmp_path):
+    """Not with --force either, and wherever in the manifest the other stands."""
+    (tmp_path / "linked").symlink_to(".")
+    before = {}
+    for i in range(4):
+        save(scan_array(seed=i), tmp_path / f"i{i}.nii")
+        before[i] = (tmp_path / f"i{i}.nii").read_bytes()
+    write_manifest(tmp_path, ["scan\timage\tmask\tout", "a\ti0.nii\ti3.nii\tlinked/i2.nii",
+                              "b\ti1.nii\ti3.nii\t./i3.nii", "c\ti2.nii\ti3.nii\to.nii",
+                              "d\ti1.nii\ti3.nii\ti0.nii"])  # fmt: skip
+    (tmp_path / "steps.recipe").write_text(
+        "components {image} --mask={mask} -o @c\ncomponents @c -o {out} --equal\nstats {image} {out} --table -\n"
+    )
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--force")
+    assert done.returncode == 64, done.stderr
+    rows = status_of(tmp_path / "scans.batch")
+    assert {k: v["exit_code"] for k, v in rows.items()} == {"a": "64", "b": "64", "c": "0", "d": "64"}
+    assert "scan c reads it" in rows["a"]["message"] and "scan a reads it" in rows["d"]["message"]
+    for i, data in before.items():
+        assert (tmp_path / f"i{i}.nii").read_bytes() == data
+
+
 def test_a_full_disk_is_a_row_too(tmp_path):
     """A limit on the size of files stands for it: one output is larger than that."""
     rng = np.random.default_rng(1)

@@ -2,22 +2,12 @@
 #ifndef LOB_BATCH_SCAN_H
 #define LOB_BATCH_SCAN_H
 
+#include "tools/batch/batch_claims.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/cmd_run.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
-
-/* Paths that scans of a batch have claimed for their outputs. */
-typedef struct {
-    struct lob_claim {
-        char *path;
-        const char *scan;
-    } * at;
-    size_t count, room; /* room is 0 or a power of 2 */
-} lob_claims;
-
-void lob_claims_free(lob_claims *claims);
 
 /* What all scans of a batch share. */
 typedef struct {
