@@ -268,6 +268,19 @@ def test_a_full_disk_is_a_row_too(tmp_path):
     assert set(outputs(tmp_path)) == {"out0.nii", "out2.nii"}
 
 
+def test_a_table_on_a_full_disk_has_whole_rows(tmp_path):
+    """What of a row fits on the disk is taken back, so that the next one does not go on behind it."""
+    cohort(tmp_path, 12)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))  # noqa: E731
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--jobs", 1, preexec_fn=limit)
+    assert done.returncode == 74 and "status.tsv" in done.stderr
+    table = (tmp_path / "scans.batch/status.tsv").read_bytes()
+    assert 3000 < len(table) < 6000 and table.endswith(b"\n")
+    again = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert len(outputs(tmp_path)) == 12
+
+
 def test_fail_fast_begins_no_more(tmp_path):
     cohort(tmp_path, 12)
     (tmp_path / "raw/i1.nii.gz").unlink()

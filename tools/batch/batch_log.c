@@ -29,6 +29,18 @@ static lob_status write_all(const lob_batch_log *log, const char *text, lob_erro
     return LOB_OK;
 }
 
+/* Add a line, or nothing of it: the next row would go on where part of one ends. */
+static lob_status write_line(const lob_batch_log *log, const char *line, lob_error *error)
+{
+    const off_t size = lseek(log->file, 0, SEEK_END);
+    if (size < 0) return fail_io(log, error);
+    const lob_status st = write_all(log, line, error);
+    if (st != LOB_OK && ftruncate(log->file, size) != 0)
+        return lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
+                        ERRNO_TEXT(errno));
+    return st;
+}
+
 /* Take the rows that are there, and cut off a line that was not finished. */
 static lob_status take_before(lob_batch_log *log, lob_error *error)
 {
@@ -92,7 +104,7 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     char *const line = lob_batch_row_line(row);
     if (!line) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", log->path);
     pthread_mutex_lock(&log->lock);
-    lob_status st = write_all(log, line, error);
+    lob_status st = write_line(log, line, error);
     const double now = lob_clock_s();
     const bool due = now - log->synced_s > 1.0;
     if (due) log->synced_s = now;
