@@ -96,32 +96,58 @@ static char *usual_folder(const settings *set)
 
 /* ---- the plan ---- */
 
+/* What stands behind "--" is a recipe, whose file is made with the log. */
+static lob_status read_line(lob_session *s, const settings *set, lob_batch *batch, char **path)
+{
+    *path = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    batch->recipe_text = recipe_text(set);
+    if (!*path || !batch->recipe_text) return lob_session_no_memory(s, batch->folder);
+    return lob_recipe_parse(&batch->plan.recipe, batch->recipe_text, strlen(batch->recipe_text),
+                            *path, &s->error);
+}
+
+static lob_status read_file(lob_session *s, const settings *set, lob_batch *batch, char **path)
+{
+    lob_input file;
+    LOB_TRY(lob_recipe_find(path, set->recipe, &s->error));
+    LOB_TRY(lob_input_open(&file, *path, &s->error));
+    const char *const bytes = (const char *)file.bytes;
+    const lob_status st =
+        lob_recipe_parse(&batch->plan.recipe, bytes, file.size, *path, &s->error);
+    if (st == LOB_OK) batch->recipe_text = strndup(bytes, file.size);
+    lob_input_close(&file);
+    return st == LOB_OK && !batch->recipe_text ? lob_session_no_memory(s, *path) : st;
+}
+
 static lob_status read_recipe(lob_session *s, const settings *set, lob_batch *batch, char **path)
 {
-    char *const copy = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
-    lob_status st = copy ? LOB_OK : lob_session_no_memory(s, batch->folder);
-    if (st == LOB_OK && !lob_make_folders(copy))
+    const lob_status st =
+        set->line ? read_line(s, set, batch, path) : read_file(s, set, batch, path);
+    batch->plan.recipe_path = *path;
+    return st;
+}
+
+static lob_status make_folders(lob_session *s, const lob_batch *batch, const char *own)
+{
+    char *const inside = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    if (!inside) return lob_session_no_memory(s, batch->folder);
+    lob_status st = LOB_OK;
+    if (!lob_make_folders(inside))
         st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made; name another folder with --log",
                       batch->folder);
-    if (st == LOB_OK && set->line) {
-        char *const text = recipe_text(set);
-        st = lob_batch_write_file(copy, text, &s->error);
-        free(text);
-        *path = strdup(copy);
-    } else if (st == LOB_OK) {
-        st = lob_recipe_find(path, set->recipe, &s->error);
-    }
-    if (st == LOB_OK && !*path) st = lob_session_no_memory(s, batch->folder);
-    if (st == LOB_OK) st = lob_recipe_read(&batch->plan.recipe, *path, &s->error);
-    lob_input file;
-    if (st == LOB_OK && !set->line && lob_input_open(&file, *path, NULL) == LOB_OK) {
-        char *const text = strndup((const char *)file.bytes, file.size);
-        lob_input_close(&file);
-        st = lob_batch_write_file(copy, text, &s->error);
-        free(text);
-    }
-    free(copy);
-    batch->plan.recipe_path = *path;
+    else if (mkdir(own, 0777) != 0 && access(own, W_OK) != 0)
+        st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made", own);
+    free(inside);
+    return st;
+}
+
+/* Once nobody else is at work in the folder, and what is there may be replaced. */
+static lob_status write_recipe(lob_session *s, const lob_batch *batch)
+{
+    char *const path = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    if (!path) return lob_session_no_memory(s, batch->folder);
+    const lob_status st = lob_batch_write_file(path, batch->recipe_text, &s->error);
+    free(path);
     return st;
 }
 
@@ -290,13 +316,13 @@ static lob_status run_batch(lob_session *s, const settings *set, lob_batch *batc
     char *const own = own_folder(set, batch->folder);
     if (!own) return lob_session_no_memory(s, batch->folder);
     lob_status st = read_recipe(s, set, batch, recipe);
+    if (st == LOB_OK) st = make_folders(s, batch, own);
     if (st == LOB_OK) st = make_plan(s, set, batch);
-    if (st == LOB_OK && mkdir(own, 0777) != 0 && access(own, W_OK) != 0)
-        st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made", own);
     if (st == LOB_OK) {
         st = lob_batch_log_open(&batch->log, own, batch->resume, s->force, &s->error);
         if (st == LOB_OK) {
-            st = find_before(s, batch);
+            st = write_recipe(s, batch);
+            if (st == LOB_OK) st = find_before(s, batch);
             if (st == LOB_OK) st = work_in(s, set, batch, own, worst);
             lob_pool_close(&batch->pool);
             lob_batch_log_close(&batch->log);
@@ -367,6 +393,7 @@ static lob_status work(lob_session *s, settings *set)
     lob_claims_free(&batch.claims);
     free(batch.before);
     lob_batch_plan_free(&batch.plan);
+    free(batch.recipe_text);
     free(recipe);
     free(folder);
     return st;

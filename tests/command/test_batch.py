@@ -351,6 +351,20 @@ def test_one_batch_at_a_time_in_a_folder(tmp_path):
     assert again.returncode == 0 and "1 done" in again.stderr
 
 
+def test_the_recipe_of_a_batch_is_kept_where_another_is_refused(tmp_path):
+    cohort(tmp_path, 1)
+    kept = tmp_path / "scans.batch/recipe.txt"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    assert kept.read_text() == RECIPE
+    other = ["--", "convert", "{image}", "{out}"]
+    (tmp_path / "other.recipe").write_text("convert {image} {out}\n", encoding="utf-8")
+    for words in (["scans.tsv", *other], ["other.recipe", "scans.tsv"], ["no.tsv", "--log", "scans.batch", *other]):
+        assert batch(tmp_path, *words).returncode in (66, 72)
+        assert kept.read_text() == RECIPE
+    assert batch(tmp_path, "scans.tsv", "--force", *other).returncode == 0
+    assert kept.read_text() != RECIPE
+
+
 # ---- going on ----
 
 

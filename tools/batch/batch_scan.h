@@ -13,6 +13,7 @@
 typedef struct {
     lob_session *session; /* of lobule batch; its common options hold for all scans */
     lob_batch_plan plan;
+    char *recipe_text;  /* of the plan's recipe; malloc'ed */
     const char *folder; /* of --log */
     bool resume;
     lob_pool pool;
