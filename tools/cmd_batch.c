@@ -112,8 +112,7 @@ static lob_status read_file(lob_session *s, const settings *set, lob_batch *batc
     LOB_TRY(lob_recipe_find(path, set->recipe, &s->error));
     LOB_TRY(lob_input_open(&file, *path, &s->error));
     const char *const bytes = (const char *)file.bytes;
-    const lob_status st =
-        lob_recipe_parse(&batch->plan.recipe, bytes, file.size, *path, &s->error);
+    const lob_status st = lob_recipe_parse(&batch->plan.recipe, bytes, file.size, *path, &s->error);
     if (st == LOB_OK) batch->recipe_text = strndup(bytes, file.size);
     lob_input_close(&file);
     return st == LOB_OK && !batch->recipe_text ? lob_session_no_memory(s, *path) : st;
