@@ -460,7 +460,9 @@ const lob_command lob_command_batch = {
         "where another has them all; --device cuda:all takes all that are free, --device all the "
         "CPU as well. --max-memory bounds all scans together.\n"
         "The exit code is 0 where all scans are done, else that of the first in the manifest that "
-        "failed; 75 only if all that failed may be tried again.",
+        "failed; 75 only if all that failed may be tried again; 1 where none failed and a line "
+        "such as compare --strict found a difference, in scans that --resume skips and in shards "
+        "that --merge joins, too.",
     .examples = "lobule batch liver.recipe scans.tsv\n"
                 "lobule batch scans.tsv -- components {image} -o {out} --above 100 --table -\n"
                 "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume\n"

@@ -619,3 +619,9 @@ def test_differing_volumes_are_no_failure(tmp_path):
     assert done.returncode == 1, done.stderr
     assert [row["exit_code"] for row in table_of(tmp_path / "scans.batch/status.tsv")] == ["0", "1"]
     assert done.stdout == ""
+    line = ["--", "compare", "{a}", "same.nii", "--values", "--strict"]
+    kept = batch(tmp_path, "scans.tsv", "--resume", *line)
+    assert kept.returncode == 1 and "2 done before" in kept.stderr
+    codes = [batch(tmp_path, "scans.tsv", "--log", "s", "--shard", f"{i}/2", *line).returncode for i in (1, 2)]
+    assert sorted(codes) == [0, 1]
+    assert batch(tmp_path, "--merge", "s").returncode == 1

@@ -92,6 +92,8 @@ static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
     const lob_batch_row *const row = &scan->row;
     lob_progress_count(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
     if (turn == LOB_TURN_KEEP) {
+        const lob_batch_row *const before = w->batch->before[scan->plan - w->batch->plan.scans];
+        w->differ = w->differ || before->exit_code == lob_status_exit_code(LOB_EDIFFER);
         sum->resumed++;
         return;
     }
