@@ -121,6 +121,15 @@ def test_the_same_bytes_as_single_runs(tmp_path, jobs):
     assert summary["peak_memory_bytes"] > 0 and summary["bottleneck"]
 
 
+def test_options_for_outputs_hold_for_all_scans(tmp_path):
+    cohort(tmp_path, 2)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--provenance")
+    assert done.returncode == 0, done.stderr
+    for i in range(2):
+        (text,) = [x.get_content() for x in nibabel.load(tmp_path / f"out{i}.nii.gz").header.extensions]
+        assert b"--provenance" in bytes(text) and f"raw/i{i}.nii.gz".encode() in bytes(text)
+
+
 def test_a_command_is_a_recipe_of_one_line(tmp_path):
     """Words keep blanks, quotes and dollars; only {name} is filled in."""
     save(scan_array(), tmp_path / "a $b.nii.gz")

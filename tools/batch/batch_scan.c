@@ -83,9 +83,19 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
                       s->device.index) +
               1;
     }
-    words[n] = to;
-    if (force) stpcpy(words[n++], "--force");
-    if (!force && s->skip_existing) stpcpy(words[n++], "--skip-existing");
+    const struct {
+        bool given;
+        const char *word;
+    } flags[] = {
+        {s->provenance,              "--provenance"   },
+        {force,                      "--force"        },
+        {!force && s->skip_existing, "--skip-existing"},
+    };
+    for (size_t i = 0; i < LOB_COUNT(flags); i++)
+        if (flags[i].given) {
+            words[n++] = to;
+            to = stpcpy(to, flags[i].word) + 1;
+        }
     words[n] = NULL;
     *count = n;
     return words;
