@@ -213,7 +213,7 @@ static int64_t memory_beside(const lob_batch_plan *plan, int jobs)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < plan->count; i++)
-        if (plan->scans[i].bytes > most) most = plan->scans[i].bytes;
+        if (!plan->scans[i].elsewhere && plan->scans[i].bytes > most) most = plan->scans[i].bytes;
     return ((int64_t)16 << 20) + jobs * (((int64_t)6 << 20) + most);
 }
 
@@ -229,7 +229,9 @@ static void plan_work(lob_work_plan *plan, const lob_session *s, const settings 
     for (int i = 0; i < batch->pool.count; i++) gpus += batch->pool.devices[i].device != NULL;
     plan->threads = s->context.threads;
     plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + 1 + gpus;
-    if (plan->jobs > batch->plan.count) plan->jobs = (int)batch->plan.count;
+    int64_t bytes;
+    const int64_t scans = lob_batch_plan_here(&batch->plan, &bytes);
+    if (plan->jobs > scans) plan->jobs = scans > 0 ? (int)scans : 1;
     plan->fail_fast = set->fail_fast;
     const int64_t given = s->max_memory, least = given / 4;
     const int64_t left = given - memory_beside(&batch->plan, plan->jobs);

@@ -538,6 +538,18 @@ def test_shards_are_disjoint_cover_all_and_merge(tmp_path):
     assert_one_line(done, 65, "shards-of-3.tsv", "other scans")
 
 
+def test_a_shard_gives_all_threads_and_memory_to_its_own_scans(tmp_path):
+    """As many at a time as it has scans: one here, none in a shard too many."""
+    cohort(tmp_path, 3)
+    for i in (1, 4):
+        done = batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", f"{i}/4", "--threads", 2)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads((tmp_path / f"scans.batch/shard-{i}-of-4/summary.json").read_text())
+        assert (summary["jobs"], summary["scans"]) == (1, int(i < 4))
+        for report in tmp_path.glob("scans.batch/reports/*.json"):
+            assert json.loads(report.read_text())["device"]["threads"] == 2
+
+
 def test_a_merge_says_what_failed_and_what_is_left(tmp_path):
     cohort(tmp_path, 4)
     (tmp_path / "raw/i2.nii.gz").unlink()

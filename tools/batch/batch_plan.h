@@ -89,6 +89,9 @@ lob_status lob_batch_plan_make(lob_batch_plan *plan, lob_columns *columns, const
 
 void lob_batch_plan_free(lob_batch_plan *plan);
 
+/* The number of scans that this process does, and the bytes of their files. */
+int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes);
+
 /* Which shard of how many. */
 typedef struct {
     int index, count; /* 1 <= index <= count; 0, 0: all of the batch is done here */

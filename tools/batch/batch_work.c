@@ -17,6 +17,7 @@ typedef struct {
     pthread_mutex_t lock; /* of all that follows, and of beginning a scan */
     pthread_cond_t changed;
     int64_t next;   /* scan that begins next */
+    int64_t begun;  /* scans of this process that have */
     int free_units; /* that no scan has */
     int wanting;    /* threads that wait for more than one: nobody else begins */
     int64_t large;  /* scans with as many bytes begin with large_units */
@@ -60,14 +61,16 @@ static const lob_plan_scan *next_scan(work *w)
     const lob_batch_plan *const plan = &w->batch->plan;
     while (w->wanting > 0 && !w->over) pthread_cond_wait(&w->changed, &w->lock);
     while (w->next < plan->count && plan->scans[w->next].elsewhere) w->next++;
-    return w->over || w->next >= plan->count ? NULL : &plan->scans[w->next++];
+    if (w->over || w->next >= plan->count) return NULL;
+    w->begun++;
+    return &plan->scans[w->next++];
 }
 
 /* Memory and threads of a scan that has so many units. */
 static void set_part(const work *w, lob_part *part, int units)
 {
     const lob_work_plan *const plan = w->plan;
-    const int64_t left = w->batch->plan.count - w->next + w->running;
+    const int64_t left = w->summary->scans - w->begun + w->running;
     const int sharers = left < plan->jobs ? (int)left : plan->jobs;
     const int threads = plan->threads * units / (sharers < 1 ? 1 : sharers);
     part->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
@@ -214,17 +217,6 @@ static void watch(work *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int64_t scans_here(const lob_batch_plan *plan, int64_t *bytes)
-{
-    int64_t scans = 0;
-    *bytes = 0;
-    for (int64_t i = 0; i < plan->count; i++) {
-        scans += !plan->scans[i].elsewhere;
-        *bytes += plan->scans[i].elsewhere ? 0 : plan->scans[i].bytes;
-    }
-    return scans;
-}
-
 static int start_threads(work *w, pthread_t *threads)
 {
     int started = 0;
@@ -254,7 +246,7 @@ lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_s
 {
     int64_t bytes;
     const double start_s = lob_clock_s();
-    *summary = (lob_batch_summary){.scans = scans_here(&batch->plan, &bytes)};
+    *summary = (lob_batch_summary){.scans = lob_batch_plan_here(&batch->plan, &bytes)};
     work w = {
         .batch = batch,
         .plan = plan,
