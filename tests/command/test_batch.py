@@ -405,6 +405,21 @@ def test_resume_does_what_has_changed(tmp_path):
     assert not load(tmp_path / "out3.nii.gz").any()
 
 
+def test_scans_that_look_side_by_side_begin_in_order(tmp_path):
+    lines = cohort(tmp_path, 12)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    for i in range(12):
+        os.utime(tmp_path / f"raw/i{i}.nii.gz", (i + 1, 1))  # touched: their bytes are compared
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume", "--jobs", 5)
+    assert done.returncode == 0 and "12 done before" in done.stderr
+    write_manifest(tmp_path, [line.replace("out3.nii.gz", "out9.nii.gz") for line in lines])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume", "--jobs", 5)
+    rows = status_of(log)
+    assert done.returncode == 64 and "10 done before" in done.stderr
+    assert {k for k, v in rows.items() if v["state"] == "failed"} == {"p9"} and "p3" in rows["p9"]["message"]
+
+
 def test_skip_existing_is_a_state(tmp_path):
     cohort(tmp_path, 2)
     good("run", "steps.recipe", "image=raw/i0.nii.gz", "seeds=raw/s0.nii.gz", "out=out0.nii.gz", cwd=tmp_path)

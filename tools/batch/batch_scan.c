@@ -224,24 +224,47 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     return LOB_TURN_OVER;
 }
 
+static const lob_batch_row *row_before(const lob_scan *scan)
+{
+    const lob_batch *const batch = scan->batch;
+    return batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+}
+
+static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)
+{
+    return lob_batch_key(key, &scan->batch->plan.recipe, (const char *const *)scan->plan->values);
+}
+
+void lob_scan_look(lob_scan *scan)
+{
+    char key[LOB_SHA256_TEXT];
+    const lob_batch_row *const before = row_before(scan);
+    scan->holds = before && make_key(key, scan) && lob_batch_row_holds(before, key);
+}
+
+/* May a scan that holds stay as it is: does no other write its outputs now? */
+static bool claim_kept(lob_scan *scan, const lob_batch_row *before)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < before->outputs.count && st == LOB_OK; i++)
+        st = lob_claims_output(&scan->batch->claims, before->outputs.file[i].path, scan->plan->name,
+                               NULL);
+    return st == LOB_OK;
+}
+
 lob_scan_turn lob_scan_begin(lob_scan *scan)
 {
     lob_batch *const batch = scan->batch;
     char *const report = lob_batch_file_of(batch->folder, "reports", scan->plan->name, ".json");
     begin_row(scan, report ? report + strlen(batch->folder) + 1 : "");
-    if (!report || !lob_batch_key(scan->row.key, &batch->plan.recipe,
-                                  (const char *const *)scan->plan->values)) {
+    if (!report || !make_key(scan->row.key, scan)) {
         free(report);
         return give_up(scan, LOB_ENOMEM, "out of memory");
     }
-    const lob_batch_row *const before =
-        batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+    const lob_batch_row *const before = row_before(scan);
     lob_scan_turn turn = LOB_TURN_KEEP;
-    if (!before || scan->retried || !lob_batch_row_holds(before, scan->row.key))
+    if (!scan->holds || !claim_kept(scan, before))
         turn = begin_session(scan, report, may_replace(scan, before));
-    else
-        for (int i = 0; i < before->outputs.count; i++)
-            lob_claims_output(&batch->claims, before->outputs.file[i].path, scan->plan->name, NULL);
     free(report);
     return turn;
 }

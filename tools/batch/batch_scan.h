@@ -36,6 +36,7 @@ typedef struct {
     lob_batch_row row; /* what there is to say so far */
     lob_status status; /* of the run */
     bool retried;      /* another attempt, with more memory */
+    bool holds;        /* it was done before, and nothing has changed */
 
     char **words; /* arguments of lobule run */
     lob_command command;
@@ -44,6 +45,10 @@ typedef struct {
     lob_recipe_job job;
     double start_s;
 } lob_scan;
+
+/* Look whether a scan was done before and nothing has changed since, which may read all its inputs.
+ * Scans may look side by side, each before it begins. batch and plan are set. */
+void lob_scan_look(lob_scan *scan);
 
 /*
  * Begin a scan: fill in its values, check options and names of outputs. Scans of a batch come here

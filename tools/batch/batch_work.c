@@ -17,7 +17,8 @@ typedef struct {
     pthread_mutex_t lock; /* of all that follows, and of beginning a scan */
     pthread_cond_t changed;
     int64_t next;   /* scan that begins next */
-    int64_t begun;  /* scans of this process that have */
+    int64_t begun;  /* scans of this process that have units: their numbers count from 0 */
+    int64_t turn;   /* the number of the scan that claims its outputs next */
     int free_units; /* that no scan has */
     int wanting;    /* threads that wait for more than one: nobody else begins */
     int64_t large;  /* scans with as many bytes begin with large_units */
@@ -61,9 +62,7 @@ static const lob_plan_scan *next_scan(work *w)
     const lob_batch_plan *const plan = &w->batch->plan;
     while (w->wanting > 0 && !w->over) pthread_cond_wait(&w->changed, &w->lock);
     while (w->next < plan->count && plan->scans[w->next].elsewhere) w->next++;
-    if (w->over || w->next >= plan->count) return NULL;
-    w->begun++;
-    return &plan->scans[w->next++];
+    return w->over || w->next >= plan->count ? NULL : &plan->scans[w->next++];
 }
 
 /* Memory and threads of a scan that has so many units. */
@@ -160,12 +159,27 @@ static int try_larger(work *w, lob_scan *scan, int units)
     return units;
 }
 
-static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+/* Begin a scan that has its units, and give back the lock, which is held. Whether there is anything
+ * to do may take long, so that others look meanwhile; they begin in their order all the same. */
+static lob_scan_turn begin_in_turn(work *w, lob_scan *scan, const lob_plan_scan *plan, int units)
 {
+    const int64_t number = w->begun++;
     begin_scan(w, scan, plan, false);
     set_part(w, &scan->part, units);
-    const lob_scan_turn turn = lob_scan_begin(scan);
     pthread_mutex_unlock(&w->lock);
+    lob_scan_look(scan);
+    pthread_mutex_lock(&w->lock);
+    while (w->turn != number) pthread_cond_wait(&w->changed, &w->lock);
+    const lob_scan_turn turn = lob_scan_begin(scan);
+    w->turn++;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return turn;
+}
+
+static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+{
+    const lob_scan_turn turn = begin_in_turn(w, scan, plan, units);
     scan->row.stage_s[LOB_STAGE_WAIT] += waited_s;
     if (turn == LOB_TURN_RUN) {
         lob_scan_run(scan);
