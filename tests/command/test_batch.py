@@ -405,6 +405,21 @@ def test_resume_does_what_has_changed(tmp_path):
     assert not load(tmp_path / "out3.nii.gz").any()
 
 
+def test_a_shorter_manifest_drops_no_rows(tmp_path):
+    lines = cohort(tmp_path, 5)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    before, regions = status_of(log), (log / "regions.tsv").read_text().splitlines()
+    write_manifest(tmp_path, [lines[0], lines[4], lines[2]])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert done.returncode == 0 and "2 scans, 2 done before" in done.stderr
+    assert list(status_of(log)) == ["p3", "p1", "p0", "p2", "p4"] and status_of(log) == before
+    assert sorted((log / "regions.tsv").read_text().splitlines()) == sorted(regions)
+    write_manifest(tmp_path, lines)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert done.returncode == 0 and "5 done before" in done.stderr
+
+
 def test_scans_that_look_side_by_side_begin_in_order(tmp_path):
     lines = cohort(tmp_path, 12)
     log = tmp_path / "scans.batch"

@@ -156,7 +156,7 @@ static int by_name(const void *a, const void *b)
 lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count)
 {
     place *const places = calloc((size_t)count + 1, sizeof *places);
-    lob_batch_row *const rows = calloc((size_t)count + 1, sizeof *rows);
+    lob_batch_row *const rows = calloc((size_t)(count + table->count) + 1, sizeof *rows);
     if (!places || !rows) {
         free(places);
         free(rows);
@@ -164,16 +164,13 @@ lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scan
     }
     for (int64_t i = 0; i < count; i++) places[i] = (place){scans[i], i};
     qsort(places, (size_t)count, sizeof *places, by_name);
+    int64_t others = 0, kept = 0;
     for (int64_t i = 0; i < table->count; i++) {
         const place key = {table->rows[i].scan, 0};
         const place *const at = bsearch(&key, places, (size_t)count, sizeof *places, by_name);
-        if (at)
-            rows[at->place] = table->rows[i];
-        else
-            lob_batch_row_free(&table->rows[i]);
+        rows[at ? at->place : count + others++] = table->rows[i];
     }
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count + others; i++)
         if (rows[i].scan) rows[kept++] = rows[i];
     free(table->rows);
     free(places);

@@ -123,7 +123,7 @@ static void count_rows(const lob_batch_table *table, lob_batch_summary *sum, int
         else if (*worst == 0)
             *worst = row->exit_code;
     }
-    sum->left = sum->scans - table->count;
+    sum->left = sum->scans > table->count ? sum->scans - table->count : 0;
     if (sum->left > 0 || sum->state[LOB_SCAN_STARTED] > 0 || sum->state[LOB_SCAN_CANCELLED] > 0)
         again = 75;
     if (*worst == 0) *worst = again ? again : differ;
