@@ -166,6 +166,13 @@ def test_images_by_pattern(tmp_path):
     assert list(rows) == ["sub-1/ses-a/anat/sub-1_ses-a_T1w", "sub-2/anat/sub-2_T1w"]
     report = json.loads((tmp_path / "made/batch" / rows["sub-2/anat/sub-2_T1w"]["report"]).read_text())
     assert report["command"] == "run" and "least=400" in report["arguments"]
+    both = batch(tmp_path, "liver.recipe", "--images", "raw/**/*.nii.gz", "--out", "both", "table={dir}/{stem}.tsv")
+    assert both.returncode == 0, both.stderr
+    assert {k for k in contents(tmp_path / "both") if k.endswith(".nii.gz")} == {
+        "sub-1/ses-a/anat/sub-1_ses-a_desc-liver_dseg.nii.gz",
+        "sub-2/anat/sub-2_mod-T1w_desc-liver_dseg.nii.gz",
+        "sub-2/anat/sub-2_mod-T2w_desc-liver_dseg.nii.gz",
+    }
     plain = batch(tmp_path, "--images", "raw/sub-2/*/*.nii.gz", "--out", "x", "out={dir}/{scan}.nii", "--", "convert",
                   "{image}", "{out}")  # fmt: skip
     assert plain.returncode == 0, plain.stderr

@@ -8,7 +8,8 @@
  *     folder  the folders between the pattern's first wildcard and the file; "." where there are
  *             none
  *     stem    the file's name without the suffix of its format
- *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem
+ *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem. Where
+ *             images of one folder would share it, as T1w and T2w, sub-01_ses-2_mod-T1w
  *     scan    folder and stem
  *
  * With --out a column `dir` is added, which holds its folder. NAME=PATTERN gives the placeholder
