@@ -508,7 +508,13 @@ def test_an_unfinished_line_is_none(tmp_path):
     assert done.returncode == 0 and "1 done, 2 done before" in done.stderr
     (log / "status.tsv").write_bytes(whole.replace(b"\tdone\t", b"\tdune\t", 1))
     done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
-    assert_one_line(done, 65, "status.tsv", "damaged")
+    assert_one_line(done, 65, "status.tsv", "damaged", "--log")
+    (log / "status.tsv").write_bytes(whole.replace(b"scan\t", b"scon\t", 1))
+    assert_one_line(batch(tmp_path, "steps.recipe", "scans.tsv", "--resume"), 65, "no status table", "--log")
+    for other in (["repeat", log, "--scan", "p0"], ["batch", "--page", log]):  # they have no such option to choose
+        done = lobule(*other, cwd=tmp_path)
+        assert_one_line(done, 65, "no status table")
+        assert "--log" not in done.stderr
 
 
 def test_interrupt_leaves_a_table_to_go_on_from(tmp_path):

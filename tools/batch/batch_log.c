@@ -44,7 +44,14 @@ static lob_status write_line(const lob_batch_log *log, const char *line, lob_err
 /* Take the rows that are there, and cut off a line that was not finished. */
 static lob_status take_before(lob_batch_log *log, lob_error *error)
 {
-    LOB_TRY(lob_batch_table_read(&log->before, log->path, error));
+    lob_error reason;
+    const lob_status st = lob_batch_table_read(&log->before, log->path, &reason);
+    if (st == LOB_EDATA)
+        return lob_fail(error, st,
+                        "%.800s; name another folder with --log, or begin this batch again, with "
+                        "--force and without --resume",
+                        reason.text);
+    if (st != LOB_OK) return lob_fail(error, st, "%s", reason.text);
     return ftruncate(log->file, log->before.cut) == 0 ? LOB_OK : fail_io(log, error);
 }
 

@@ -12,16 +12,6 @@
 
 /* ---- files ---- */
 
-void lob_batch_files_free(lob_batch_files *files)
-{
-    for (int i = 0; i < files->count; i++) {
-        free(files->file[i].role);
-        free(files->file[i].path);
-    }
-    free(files->file);
-    *files = (lob_batch_files){NULL};
-}
-
 static bool is_volume(const lob_line_file *file)
 {
     return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;

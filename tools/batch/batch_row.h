@@ -18,8 +18,6 @@ lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, b
 /* Does a line of the job before this one make the file? */
 bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 
-void lob_batch_files_free(lob_batch_files *files);
-
 /* Checksums, stages, voxels, labels, memory and device from a session that ends and its report,
  * which may be NULL. */
 void lob_batch_row_fill(lob_batch_row *row, const lob_session *s, const cJSON *report);

@@ -148,6 +148,9 @@ lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t
 
 void lob_batch_table_free(lob_batch_table *table);
 
+/* Free what files hold and leave none. */
+void lob_batch_files_free(lob_batch_files *files);
+
 /* Free what a row holds and leave it without a scan. */
 void lob_batch_row_free(lob_batch_row *row);
 
