@@ -192,7 +192,8 @@ def test_a_job_is_put_back_with_and_without_an_array(tmp_path, array, job):
 
 def snakemake_shell(rule):
     """The words of a rule's shell, with what Snakemake puts in their places."""
-    text = re.search(rf"^rule {rule}:.*?    shell:\n(.*?)(?:\n\n|\Z)", (CLUSTER / "Snakefile").read_text(), re.M | re.S)[1]
+    rules = (CLUSTER / "Snakefile").read_text()
+    text = re.search(rf"^rule {rule}:.*?    shell:\n(.*?)(?:\n\n|\Z)", rules, re.M | re.S)[1]
     places = {"lobule": "./lobule", "recipe": "a.recipe", "manifest": "a.tsv", "folder": "a b", "options": "",
               "threads": "1", "wildcards.i": "1", "wildcards.n": "2", "output.page": "a b/page.html"}  # fmt: skip
     joined = "".join(ast.literal_eval(line.strip()) for line in text.splitlines())
