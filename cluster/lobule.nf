@@ -23,15 +23,17 @@ process SHARD {
     output:
     val shard
 
-    // Scans that failed stand in the shard's table, and end nothing.
+    // Scans that failed stand in the shard's table, and end nothing. A shard that is killed leaves no summary.
     script:
     """
     cd '${workflow.launchDir}'
     code=0
+    summary='${params.log}/shard-${shard}-of-${params.shards}/summary.json'
+    rm -f "\$summary"
     lobule batch '${params.recipe}' '${params.manifest}' --log '${params.log}' --shard ${shard}/${params.shards} \\
         --resume --quiet --threads ${task.cpus} --max-memory ${task.memory.toMega() * 9 / 10 as int}MiB \\
         ${params.options} || code=\$?
-    if [ \$code -ne 75 ] && [ -e '${params.log}/shard-${shard}-of-${params.shards}/status.tsv' ]; then exit 0; fi
+    if [ \$code -ne 75 ] && [ -e "\$summary" ]; then exit 0; fi
     exit \$code
     """
 }
@@ -40,10 +42,14 @@ process PAGE {
     input:
     val shards
 
+    // Exit code 75 says that scans are left; those that failed stand on the page.
     script:
     """
     cd '${workflow.launchDir}'
-    lobule batch --merge '${params.log}' || test -e '${params.log}/status.tsv'
+    code=0
+    rm -f '${params.log}/page.html'
+    lobule batch --merge '${params.log}' || code=\$?
+    [ \$code -ne 75 ] && [ -e '${params.log}/page.html' ]
     """
 }
 

@@ -28,6 +28,7 @@ code=$?
 
 # 75: a device was busy, or memory short, for a while. What is done stays done, and the rest is tried again.
 if [ "$code" -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$most" ]; then
-    scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}" && sleep 60  # which ends this task
+    job=${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
+    scontrol requeue "$job" && sleep 60  # which ends this task
 fi
 exit "$code"

@@ -96,32 +96,57 @@ static char *usual_folder(const settings *set)
 
 /* ---- the plan ---- */
 
+/* What stands behind "--" is a recipe, whose file is made with the log. */
+static lob_status read_line(lob_session *s, const settings *set, lob_batch *batch, char **path)
+{
+    *path = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    batch->recipe_text = recipe_text(set);
+    if (!*path || !batch->recipe_text) return lob_session_no_memory(s, batch->folder);
+    return lob_recipe_parse(&batch->plan.recipe, batch->recipe_text, strlen(batch->recipe_text),
+                            *path, &s->error);
+}
+
+static lob_status read_file(lob_session *s, const settings *set, lob_batch *batch, char **path)
+{
+    lob_input file;
+    LOB_TRY(lob_recipe_find(path, set->recipe, &s->error));
+    LOB_TRY(lob_input_open(&file, *path, &s->error));
+    const char *const bytes = (const char *)file.bytes;
+    const lob_status st = lob_recipe_parse(&batch->plan.recipe, bytes, file.size, *path, &s->error);
+    if (st == LOB_OK) batch->recipe_text = strndup(bytes, file.size);
+    lob_input_close(&file);
+    return st == LOB_OK && !batch->recipe_text ? lob_session_no_memory(s, *path) : st;
+}
+
 static lob_status read_recipe(lob_session *s, const settings *set, lob_batch *batch, char **path)
 {
-    char *const copy = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
-    lob_status st = copy ? LOB_OK : lob_session_no_memory(s, batch->folder);
-    if (st == LOB_OK && !lob_make_folders(copy))
+    const lob_status st =
+        set->line ? read_line(s, set, batch, path) : read_file(s, set, batch, path);
+    batch->plan.recipe_path = *path;
+    return st;
+}
+
+static lob_status make_folders(lob_session *s, const lob_batch *batch, const char *own)
+{
+    char *const inside = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    if (!inside) return lob_session_no_memory(s, batch->folder);
+    lob_status st = LOB_OK;
+    if (!lob_make_folders(inside))
         st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made; name another folder with --log",
                       batch->folder);
-    if (st == LOB_OK && set->line) {
-        char *const text = recipe_text(set);
-        st = lob_batch_write_file(copy, text, &s->error);
-        free(text);
-        *path = strdup(copy);
-    } else if (st == LOB_OK) {
-        st = lob_recipe_find(path, set->recipe, &s->error);
-    }
-    if (st == LOB_OK && !*path) st = lob_session_no_memory(s, batch->folder);
-    if (st == LOB_OK) st = lob_recipe_read(&batch->plan.recipe, *path, &s->error);
-    lob_input file;
-    if (st == LOB_OK && !set->line && lob_input_open(&file, *path, NULL) == LOB_OK) {
-        char *const text = strndup((const char *)file.bytes, file.size);
-        lob_input_close(&file);
-        st = lob_batch_write_file(copy, text, &s->error);
-        free(text);
-    }
-    free(copy);
-    batch->plan.recipe_path = *path;
+    else if (mkdir(own, 0777) != 0 && access(own, W_OK) != 0)
+        st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made", own);
+    free(inside);
+    return st;
+}
+
+/* Once nobody else is at work in the folder, and what is there may be replaced. */
+static lob_status write_recipe(lob_session *s, const lob_batch *batch)
+{
+    char *const path = lob_path_in(batch->folder, LOB_BATCH_RECIPE_FILE);
+    if (!path) return lob_session_no_memory(s, batch->folder);
+    const lob_status st = lob_batch_write_file(path, batch->recipe_text, &s->error);
+    free(path);
     return st;
 }
 
@@ -188,7 +213,7 @@ static int64_t memory_beside(const lob_batch_plan *plan, int jobs)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < plan->count; i++)
-        if (plan->scans[i].bytes > most) most = plan->scans[i].bytes;
+        if (!plan->scans[i].elsewhere && plan->scans[i].bytes > most) most = plan->scans[i].bytes;
     return ((int64_t)16 << 20) + jobs * (((int64_t)6 << 20) + most);
 }
 
@@ -204,7 +229,9 @@ static void plan_work(lob_work_plan *plan, const lob_session *s, const settings 
     for (int i = 0; i < batch->pool.count; i++) gpus += batch->pool.devices[i].device != NULL;
     plan->threads = s->context.threads;
     plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + 1 + gpus;
-    if (plan->jobs > batch->plan.count) plan->jobs = (int)batch->plan.count;
+    int64_t bytes;
+    const int64_t scans = lob_batch_plan_here(&batch->plan, &bytes);
+    if (plan->jobs > scans) plan->jobs = scans > 0 ? (int)scans : 1;
     plan->fail_fast = set->fail_fast;
     const int64_t given = s->max_memory, least = given / 4;
     const int64_t left = given - memory_beside(&batch->plan, plan->jobs);
@@ -290,13 +317,13 @@ static lob_status run_batch(lob_session *s, const settings *set, lob_batch *batc
     char *const own = own_folder(set, batch->folder);
     if (!own) return lob_session_no_memory(s, batch->folder);
     lob_status st = read_recipe(s, set, batch, recipe);
+    if (st == LOB_OK) st = make_folders(s, batch, own);
     if (st == LOB_OK) st = make_plan(s, set, batch);
-    if (st == LOB_OK && mkdir(own, 0777) != 0 && access(own, W_OK) != 0)
-        st = lob_fail(&s->error, LOB_ECREATE, "%s: cannot be made", own);
     if (st == LOB_OK) {
         st = lob_batch_log_open(&batch->log, own, batch->resume, s->force, &s->error);
         if (st == LOB_OK) {
-            st = find_before(s, batch);
+            st = write_recipe(s, batch);
+            if (st == LOB_OK) st = find_before(s, batch);
             if (st == LOB_OK) st = work_in(s, set, batch, own, worst);
             lob_pool_close(&batch->pool);
             lob_batch_log_close(&batch->log);
@@ -367,6 +394,7 @@ static lob_status work(lob_session *s, settings *set)
     lob_claims_free(&batch.claims);
     free(batch.before);
     lob_batch_plan_free(&batch.plan);
+    free(batch.recipe_text);
     free(recipe);
     free(folder);
     return st;
@@ -418,14 +446,16 @@ const lob_command lob_command_batch = {
         "manifest is a TSV whose first line names its columns, and a column fills the placeholder "
         "of its name; a column scan, where there is one, names the scans. With --images the "
         "columns are image, folder, stem, bids and scan, made from the files' names, and {out} is "
-        "a file under --out. NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
+        "a file under --out; bids keeps the suffix, as mod-T1w, where images would share it. "
+        "NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
         "places of {column}. What stands behind -- is a recipe of one line.\n"
         "One scan that fails does not stop the others (--fail-fast does). The status table has a "
         "row a scan: state, exit code, message, seconds by stage, voxels, labels, checksums. "
         "Beside it are the report of each scan, one table of all regions (from the tables that "
         "lines write; --table - makes one for this alone), a summary, and page.html: failures "
         "first, then scans whose volumes are far from the others', lack a label or are more in "
-        "doubt, with a picture of each. What commands print is left out.\n"
+        "doubt, with pictures of the first 500 (--pictures), but none of a time series. What "
+        "commands print is left out.\n"
         "Rows are written as scans end. After a crash, a kill or Ctrl-C, --resume skips the scans "
         "that are done where the recipe's line, the inputs (by size and time, or else SHA-256) and "
         "the outputs' sizes are the same, and does the others again.\n"
@@ -434,7 +464,9 @@ const lob_command lob_command_batch = {
         "where another has them all; --device cuda:all takes all that are free, --device all the "
         "CPU as well. --max-memory bounds all scans together.\n"
         "The exit code is 0 where all scans are done, else that of the first in the manifest that "
-        "failed; 75 only if all that failed may be tried again.",
+        "failed; 75 only if all that failed may be tried again; 1 where none failed and a line "
+        "such as compare --strict found a difference, in scans that --resume skips and in shards "
+        "that --merge joins, too.",
     .examples = "lobule batch liver.recipe scans.tsv\n"
                 "lobule batch scans.tsv -- components {image} -o {out} --above 100 --table -\n"
                 "lobule batch cells.recipe --images 'raw/**/*.nii.gz' --out made --resume\n"

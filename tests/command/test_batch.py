@@ -121,6 +121,15 @@ def test_the_same_bytes_as_single_runs(tmp_path, jobs):
     assert summary["peak_memory_bytes"] > 0 and summary["bottleneck"]
 
 
+def test_options_for_outputs_hold_for_all_scans(tmp_path):
+    cohort(tmp_path, 2)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--provenance")
+    assert done.returncode == 0, done.stderr
+    for i in range(2):
+        (text,) = [x.get_content() for x in nibabel.load(tmp_path / f"out{i}.nii.gz").header.extensions]
+        assert b"--provenance" in bytes(text) and f"raw/i{i}.nii.gz".encode() in bytes(text)
+
+
 def test_a_command_is_a_recipe_of_one_line(tmp_path):
     """Words keep blanks, quotes and dollars; only {name} is filled in."""
     save(scan_array(), tmp_path / "a $b.nii.gz")
@@ -157,6 +166,13 @@ def test_images_by_pattern(tmp_path):
     assert list(rows) == ["sub-1/ses-a/anat/sub-1_ses-a_T1w", "sub-2/anat/sub-2_T1w"]
     report = json.loads((tmp_path / "made/batch" / rows["sub-2/anat/sub-2_T1w"]["report"]).read_text())
     assert report["command"] == "run" and "least=400" in report["arguments"]
+    both = batch(tmp_path, "liver.recipe", "--images", "raw/**/*.nii.gz", "--out", "both", "table={dir}/{stem}.tsv")
+    assert both.returncode == 0, both.stderr
+    assert {k for k in contents(tmp_path / "both") if k.endswith(".nii.gz")} == {
+        "sub-1/ses-a/anat/sub-1_ses-a_desc-liver_dseg.nii.gz",
+        "sub-2/anat/sub-2_mod-T1w_desc-liver_dseg.nii.gz",
+        "sub-2/anat/sub-2_mod-T2w_desc-liver_dseg.nii.gz",
+    }
     plain = batch(tmp_path, "--images", "raw/sub-2/*/*.nii.gz", "--out", "x", "out={dir}/{scan}.nii", "--", "convert",
                   "{image}", "{out}")  # fmt: skip
     assert plain.returncode == 0, plain.stderr
@@ -216,6 +232,42 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     assert regions == {"p0", "p7", "p8"}
 
 
+def test_a_file_belongs_to_one_scan_by_whatever_name(tmp_path):
+    (tmp_path / "q").mkdir()
+    (tmp_path / "linked").symlink_to("q")
+    save(scan_array(), tmp_path / "i.nii")
+    names = ["q/o.nii", "q//o.nii", "./q/../q/o.nii", "linked/o.nii", tmp_path / "q/o.nii", "q/p.nii"]
+    write_manifest(tmp_path, ["scan\tout", *(f"s{i}\t{name}" for i, name in enumerate(names))])
+    for more in ([], ["--force"]):
+        done = batch(tmp_path, "scans.tsv", *more, "--", "convert", "i.nii", "{out}")
+        assert done.returncode == 64, done.stderr
+        rows = status_of(tmp_path / "scans.batch")
+        assert [row["exit_code"] for row in rows.values()] == ["0", "64", "64", "64", "64", "0"]
+        assert all("scan s0 writes it" in rows[f"s{i}"]["message"] for i in range(1, 5))
+
+
+def test_no_scan_writes_what_another_reads(tmp_path):
+    """Not with --force either, and wherever in the manifest the other stands."""
+    (tmp_path / "linked").symlink_to(".")
+    before = {}
+    for i in range(4):
+        save(scan_array(seed=i), tmp_path / f"i{i}.nii")
+        before[i] = (tmp_path / f"i{i}.nii").read_bytes()
+    write_manifest(tmp_path, ["scan\timage\tmask\tout", "a\ti0.nii\ti3.nii\tlinked/i2.nii",
+                              "b\ti1.nii\ti3.nii\t./i3.nii", "c\ti2.nii\ti3.nii\to.nii",
+                              "d\ti1.nii\ti3.nii\ti0.nii"])  # fmt: skip
+    (tmp_path / "steps.recipe").write_text(
+        "components {image} --mask={mask} -o @c\ncomponents @c -o {out} --equal\nstats {image} {out} --table -\n"
+    )
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--force")
+    assert done.returncode == 64, done.stderr
+    rows = status_of(tmp_path / "scans.batch")
+    assert {k: v["exit_code"] for k, v in rows.items()} == {"a": "64", "b": "64", "c": "0", "d": "64"}
+    assert "scan c reads it" in rows["a"]["message"] and "scan a reads it" in rows["d"]["message"]
+    for i, data in before.items():
+        assert (tmp_path / f"i{i}.nii").read_bytes() == data
+
+
 def test_a_full_disk_is_a_row_too(tmp_path):
     """A limit on the size of files stands for it: one output is larger than that."""
     rng = np.random.default_rng(1)
@@ -230,6 +282,19 @@ def test_a_full_disk_is_a_row_too(tmp_path):
     assert [row["exit_code"] for row in rows.values()] == ["0", "74", "0"]
     assert done.returncode == 74 and "out1.nii" in rows["i1"]["message"]
     assert set(outputs(tmp_path)) == {"out0.nii", "out2.nii"}
+
+
+def test_a_table_on_a_full_disk_has_whole_rows(tmp_path):
+    """What of a row fits on the disk is taken back, so that the next one does not go on behind it."""
+    cohort(tmp_path, 12)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))  # noqa: E731
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--jobs", 1, preexec_fn=limit)
+    assert done.returncode == 74 and "status.tsv" in done.stderr
+    table = (tmp_path / "scans.batch/status.tsv").read_bytes()
+    assert 3000 < len(table) < 6000 and table.endswith(b"\n")
+    again = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert len(outputs(tmp_path)) == 12
 
 
 def test_fail_fast_begins_no_more(tmp_path):
@@ -302,6 +367,20 @@ def test_one_batch_at_a_time_in_a_folder(tmp_path):
     assert again.returncode == 0 and "1 done" in again.stderr
 
 
+def test_the_recipe_of_a_batch_is_kept_where_another_is_refused(tmp_path):
+    cohort(tmp_path, 1)
+    kept = tmp_path / "scans.batch/recipe.txt"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    assert kept.read_text() == RECIPE
+    other = ["--", "convert", "{image}", "{out}"]
+    (tmp_path / "other.recipe").write_text("convert {image} {out}\n", encoding="utf-8")
+    for words in (["scans.tsv", *other], ["other.recipe", "scans.tsv"], ["no.tsv", "--log", "scans.batch", *other]):
+        assert batch(tmp_path, *words).returncode in (66, 72)
+        assert kept.read_text() == RECIPE
+    assert batch(tmp_path, "scans.tsv", "--force", *other).returncode == 0
+    assert kept.read_text() != RECIPE
+
+
 # ---- going on ----
 
 
@@ -331,6 +410,36 @@ def test_resume_does_what_has_changed(tmp_path):
     rows = status_of(log)
     assert done.returncode == 72 and rows["p3"]["exit_code"] == "72"
     assert not load(tmp_path / "out3.nii.gz").any()
+
+
+def test_a_shorter_manifest_drops_no_rows(tmp_path):
+    lines = cohort(tmp_path, 5)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    before, regions = status_of(log), (log / "regions.tsv").read_text().splitlines()
+    write_manifest(tmp_path, [lines[0], lines[4], lines[2]])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert done.returncode == 0 and "2 scans, 2 done before" in done.stderr
+    assert list(status_of(log)) == ["p3", "p1", "p0", "p2", "p4"] and status_of(log) == before
+    assert sorted((log / "regions.tsv").read_text().splitlines()) == sorted(regions)
+    write_manifest(tmp_path, lines)
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
+    assert done.returncode == 0 and "5 done before" in done.stderr
+
+
+def test_scans_that_look_side_by_side_begin_in_order(tmp_path):
+    lines = cohort(tmp_path, 12)
+    log = tmp_path / "scans.batch"
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 0
+    for i in range(12):
+        os.utime(tmp_path / f"raw/i{i}.nii.gz", (i + 1, 1))  # touched: their bytes are compared
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume", "--jobs", 5)
+    assert done.returncode == 0 and "12 done before" in done.stderr
+    write_manifest(tmp_path, [line.replace("out3.nii.gz", "out9.nii.gz") for line in lines])
+    done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume", "--jobs", 5)
+    rows = status_of(log)
+    assert done.returncode == 64 and "10 done before" in done.stderr
+    assert {k for k, v in rows.items() if v["state"] == "failed"} == {"p9"} and "p3" in rows["p9"]["message"]
 
 
 def test_skip_existing_is_a_state(tmp_path):
@@ -399,7 +508,13 @@ def test_an_unfinished_line_is_none(tmp_path):
     assert done.returncode == 0 and "1 done, 2 done before" in done.stderr
     (log / "status.tsv").write_bytes(whole.replace(b"\tdone\t", b"\tdune\t", 1))
     done = batch(tmp_path, "steps.recipe", "scans.tsv", "--resume")
-    assert_one_line(done, 65, "status.tsv", "damaged")
+    assert_one_line(done, 65, "status.tsv", "damaged", "--log")
+    (log / "status.tsv").write_bytes(whole.replace(b"scan\t", b"scon\t", 1))
+    assert_one_line(batch(tmp_path, "steps.recipe", "scans.tsv", "--resume"), 65, "no status table", "--log")
+    for other in (["repeat", log, "--scan", "p0"], ["batch", "--page", log]):  # they have no such option to choose
+        done = lobule(*other, cwd=tmp_path)
+        assert_one_line(done, 65, "no status table")
+        assert "--log" not in done.stderr
 
 
 def test_interrupt_leaves_a_table_to_go_on_from(tmp_path):
@@ -464,6 +579,18 @@ def test_shards_are_disjoint_cover_all_and_merge(tmp_path):
     write_manifest(tmp_path, lines[:-1])
     done = batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", "2/3", "--resume")
     assert_one_line(done, 65, "shards-of-3.tsv", "other scans")
+
+
+def test_a_shard_gives_all_threads_and_memory_to_its_own_scans(tmp_path):
+    """As many at a time as it has scans: one here, none in a shard too many."""
+    cohort(tmp_path, 3)
+    for i in (1, 4):
+        done = batch(tmp_path, "steps.recipe", "scans.tsv", "--shard", f"{i}/4", "--threads", 2)
+        assert done.returncode == 0, done.stderr
+        summary = json.loads((tmp_path / f"scans.batch/shard-{i}-of-4/summary.json").read_text())
+        assert (summary["jobs"], summary["scans"]) == (1, int(i < 4))
+        for report in tmp_path.glob("scans.batch/reports/*.json"):
+            assert json.loads(report.read_text())["device"]["threads"] == 2
 
 
 def test_a_merge_says_what_failed_and_what_is_left(tmp_path):
@@ -556,3 +683,9 @@ def test_differing_volumes_are_no_failure(tmp_path):
     assert done.returncode == 1, done.stderr
     assert [row["exit_code"] for row in table_of(tmp_path / "scans.batch/status.tsv")] == ["0", "1"]
     assert done.stdout == ""
+    line = ["--", "compare", "{a}", "same.nii", "--values", "--strict"]
+    kept = batch(tmp_path, "scans.tsv", "--resume", *line)
+    assert kept.returncode == 1 and "2 done before" in kept.stderr
+    codes = [batch(tmp_path, "scans.tsv", "--log", "s", "--shard", f"{i}/2", *line).returncode for i in (1, 2)]
+    assert sorted(codes) == [0, 1]
+    assert batch(tmp_path, "--merge", "s").returncode == 1

@@ -87,6 +87,17 @@ def test_every_scan_that_was_done_has_a_picture(batch):
     assert len(set(pictures[1::2])) == 11  # each shows its own scan
 
 
+def test_a_time_series_has_no_picture(tmp_path):
+    series = np.stack([scan_array(seed=i) for i in range(2)], axis=3)
+    save(series, tmp_path / "series.nii")
+    save(scan_array(), tmp_path / "one.nii")
+    (tmp_path / "scans.tsv").write_text("image\tframe\tout\nseries.nii\t1\ta.nii\none.nii\t0\tb.nii\n")
+    good("batch", "scans.tsv", "--", "components", "{image}", "--frame", "{frame}", "-o", "{out}", "--above", "400",
+         cwd=tmp_path)  # fmt: skip
+    pictures = re.search(r'id="pictures">(.*?)</script>', page_of(tmp_path / "scans.batch"), re.S)[1].split()
+    assert len(pictures) == 2
+
+
 def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     folder = tmp_path / "moved"
     shutil.copytree(batch / "scans.batch", folder)

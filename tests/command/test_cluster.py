@@ -1,7 +1,9 @@
 """What is ready to use in cluster/: a Slurm array on a Slurm that the test starts, and a Snakemake workflow."""
 
+import ast
 import os
 import re
+import shlex
 import shutil
 import socket
 import stat
@@ -169,6 +171,68 @@ def test_slurm_array_of_shards(study, slurm):
         [f"shard-{i}-of-{SHARDS}" for i in range(1, SHARDS + 1)]
     good("batch", "--merge", "scans.batch", cwd=folder)
     assert_complete(folder, made)
+
+
+@pytest.mark.parametrize("array, job", [({}, "9"), ({"SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "3"}, "7_3")])
+def test_a_job_is_put_back_with_and_without_an_array(tmp_path, array, job):
+    """The requeue is refused here, which the true one is not: it would end the job."""
+    for name, does in (("lobule", "exit 75"), ("scontrol", 'echo "$@" > called; exit 1')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM_")}
+    environment |= {"PATH": f"{tmp_path}:{environment['PATH']}", "SLURM_JOB_ID": "9", **array}
+    done = subprocess.run(["bash", CLUSTER / "slurm_array.sh", "a.recipe", "a.tsv"], cwd=tmp_path, env=environment,
+                          capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stderr) == (75, "")
+    assert (tmp_path / "called").read_text() == f"requeue {job}\n"
+
+
+# ---- what the workflows take for the end ----
+
+
+def snakemake_shell(rule):
+    """The words of a rule's shell, with what Snakemake puts in their places."""
+    rules = (CLUSTER / "Snakefile").read_text()
+    text = re.search(rf"^rule {rule}:.*?    shell:\n(.*?)(?:\n\n|\Z)", rules, re.M | re.S)[1]
+    places = {"lobule": "./lobule", "recipe": "a.recipe", "manifest": "a.tsv", "folder": "a b", "options": "",
+              "threads": "1", "wildcards.i": "1", "wildcards.n": "2", "output.page": "a b/page.html"}  # fmt: skip
+    joined = "".join(ast.literal_eval(line.strip()) for line in text.splitlines())
+    return re.sub(r"\{([\w.]+)(?::q)?\}",
+                  lambda m: shlex.quote(places[m[1]]) if m[0].endswith(":q}") else places[m[1]], joined)
+
+
+def nextflow_script(process, folder):
+    script = re.search(rf'^process {process} .*?"""\n(.*?)"""', (CLUSTER / "lobule.nf").read_text(), re.M | re.S)[1]
+    places = {"workflow.launchDir": str(folder), "params.recipe": "a.recipe", "params.manifest": "a.tsv",
+              "params.log": "a b", "shard": "1", "params.shards": "2", "task.cpus": "1", "params.options": "",
+              "task.memory.toMega() * 9 / 10 as int": "900"}  # fmt: skip
+    filled = re.sub(r"(?<!\\)\$\{([^}]+)\}", lambda m: places[m[1]], script)
+    return filled.replace("\\$", "$").replace("\\\\", "\\")
+
+
+ENDS = {
+    "killed": ("touch 'a b/shard-1-of-2/status.tsv'; kill -9 $$", False, None),
+    "scans failed": ("touch 'a b/shard-1-of-2/summary.json' 'a b/page.html'; exit 66", True, True),
+    "done": ("touch 'a b/shard-1-of-2/summary.json' 'a b/page.html'", True, True),
+    "to be tried again": ("touch 'a b/shard-1-of-2/summary.json' 'a b/page.html'; exit 75", False, False),
+    "no page": ("exit 66", False, False),
+}
+
+
+@pytest.mark.parametrize("does, shard_ends, page_ends", ENDS.values(), ids=ENDS.keys())
+def test_what_counts_as_the_end(tmp_path, does, shard_ends, page_ends):
+    """Of files that an earlier run has left, too."""
+    (tmp_path / "a b/shard-1-of-2").mkdir(parents=True)
+    (tmp_path / "lobule").write_text(f"#!/bin/sh\n{does}\n")
+    (tmp_path / "lobule").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for shell, ends in ((snakemake_shell("shard"), shard_ends), (nextflow_script("SHARD", tmp_path), shard_ends),
+                        (snakemake_shell("page"), page_ends), (nextflow_script("PAGE", tmp_path), page_ends)):  # fmt: skip
+        for name in ("shard-1-of-2/summary.json", "page.html", "status.tsv"):
+            (tmp_path / "a b" / name).touch()
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", shell], cwd=tmp_path, env=environment,
+                              capture_output=True, encoding="utf-8", check=False)
+        assert ends is None or (done.returncode == 0) == ends, (shell, done)
 
 
 # ---- Snakemake ----

@@ -123,21 +123,57 @@ static lob_status put_cells(char **cell, const char *path, size_t fixed)
     return cell[0] && cell[1] && cell[2] && cell[3] && cell[4] ? LOB_OK : LOB_ENOMEM;
 }
 
+static const char *const glob_names[] = {"image", "folder", "stem", "bids", "scan"};
+enum { FOLDER = 1, STEM, BIDS, COLUMNS = sizeof glob_names / sizeof glob_names[0] };
+
+/* The cells of rows, by folder and then by bids. */
+static int by_bids(const void *a, const void *b)
+{
+    char *const *const x = *(char *const *const *)a, *const *const y = *(char *const *const *)b;
+    const int folders = strcmp(x[FOLDER], y[FOLDER]);
+    return folders ? folders : strcmp(x[BIDS], y[BIDS]);
+}
+
+/* sub-1_T1w gets sub-1_mod-T1w; BIDS has this entity for what is made of one of several images. */
+static lob_status keep_suffix(char **cell)
+{
+    const size_t n = strlen(cell[BIDS]);
+    char *longer;
+    if (cell[STEM][n] != '_') return LOB_OK;
+    if (asprintf(&longer, "%s_mod-%s", cell[BIDS], cell[STEM] + n + 1) < 0) return LOB_ENOMEM;
+    free(cell[BIDS]);
+    cell[BIDS] = longer;
+    return LOB_OK;
+}
+
+/* Images of one folder whose bids would be the same keep their suffixes. */
+static lob_status part_images(lob_columns *columns)
+{
+    char ***const order = calloc((size_t)columns->rows + 1, sizeof *order);
+    lob_status st = order ? LOB_OK : LOB_ENOMEM;
+    for (int64_t i = 0; order && i < columns->rows; i++) order[i] = columns->cells + i * COLUMNS;
+    if (order) qsort(order, (size_t)columns->rows, sizeof *order, by_bids);
+    for (int64_t i = 0, end; st == LOB_OK && i < columns->rows; i = end) {
+        for (end = i + 1; end < columns->rows && by_bids(&order[i], &order[end]) == 0;) end++;
+        for (int64_t k = i; k < end && end - i > 1 && st == LOB_OK; k++) st = keep_suffix(order[k]);
+    }
+    free(order);
+    return st;
+}
+
 static lob_status put_columns(lob_columns *out, const found *f, const char *pattern)
 {
-    static const char *const names[] = {"image", "folder", "stem", "bids", "scan"};
-    enum { COLUMNS = sizeof names / sizeof names[0] };
     out->names = calloc(COLUMNS, sizeof *out->names);
     out->cells = calloc(f->count * COLUMNS, sizeof *out->cells);
     out->line = calloc(f->count, sizeof *out->line);
     if (!out->names || !out->cells || !out->line) return LOB_ENOMEM;
     for (int c = 0; c < COLUMNS; c++, out->columns++)
-        if (!(out->names[c] = strdup(names[c]))) return LOB_ENOMEM;
+        if (!(out->names[c] = strdup(glob_names[c]))) return LOB_ENOMEM;
     for (size_t i = 0; i < f->count; i++) {
         out->line[out->rows++] = (int64_t)i + 1;
         LOB_TRY(put_cells(out->cells + i * COLUMNS, f->path[i], fixed_part(pattern)));
     }
-    return LOB_OK;
+    return part_images(out);
 }
 
 lob_status lob_columns_find(lob_columns *out, const char *pattern, lob_error *error)

@@ -29,10 +29,29 @@ static lob_status write_all(const lob_batch_log *log, const char *text, lob_erro
     return LOB_OK;
 }
 
+/* Add a line, or nothing of it: the next row would go on where part of one ends. */
+static lob_status write_line(const lob_batch_log *log, const char *line, lob_error *error)
+{
+    const off_t size = lseek(log->file, 0, SEEK_END);
+    if (size < 0) return fail_io(log, error);
+    const lob_status st = write_all(log, line, error);
+    if (st != LOB_OK && ftruncate(log->file, size) != 0)
+        return lob_fail(error, LOB_EIO, "%s: %s; remove its last line, which is damaged", log->path,
+                        ERRNO_TEXT(errno));
+    return st;
+}
+
 /* Take the rows that are there, and cut off a line that was not finished. */
 static lob_status take_before(lob_batch_log *log, lob_error *error)
 {
-    LOB_TRY(lob_batch_table_read(&log->before, log->path, error));
+    lob_error reason;
+    const lob_status st = lob_batch_table_read(&log->before, log->path, &reason);
+    if (st == LOB_EDATA)
+        return lob_fail(error, st,
+                        "%.800s; name another folder with --log, or begin this batch again, with "
+                        "--force and without --resume",
+                        reason.text);
+    if (st != LOB_OK) return lob_fail(error, st, "%s", reason.text);
     return ftruncate(log->file, log->before.cut) == 0 ? LOB_OK : fail_io(log, error);
 }
 
@@ -92,7 +111,7 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
     char *const line = lob_batch_row_line(row);
     if (!line) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", log->path);
     pthread_mutex_lock(&log->lock);
-    lob_status st = write_all(log, line, error);
+    lob_status st = write_line(log, line, error);
     const double now = lob_clock_s();
     const bool due = now - log->synced_s > 1.0;
     if (due) log->synced_s = now;
@@ -144,7 +163,7 @@ static int by_name(const void *a, const void *b)
 lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count)
 {
     place *const places = calloc((size_t)count + 1, sizeof *places);
-    lob_batch_row *const rows = calloc((size_t)count + 1, sizeof *rows);
+    lob_batch_row *const rows = calloc((size_t)(count + table->count) + 1, sizeof *rows);
     if (!places || !rows) {
         free(places);
         free(rows);
@@ -152,16 +171,13 @@ lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scan
     }
     for (int64_t i = 0; i < count; i++) places[i] = (place){scans[i], i};
     qsort(places, (size_t)count, sizeof *places, by_name);
+    int64_t others = 0, kept = 0;
     for (int64_t i = 0; i < table->count; i++) {
         const place key = {table->rows[i].scan, 0};
         const place *const at = bsearch(&key, places, (size_t)count, sizeof *places, by_name);
-        if (at)
-            rows[at->place] = table->rows[i];
-        else
-            lob_batch_row_free(&table->rows[i]);
+        rows[at ? at->place : count + others++] = table->rows[i];
     }
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count + others; i++)
         if (rows[i].scan) rows[kept++] = rows[i];
     free(table->rows);
     free(places);

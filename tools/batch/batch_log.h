@@ -42,7 +42,7 @@ lob_status lob_batch_log_add(lob_batch_log *log, const lob_batch_row *row, lob_e
  * Write the table anew, with a row a scan.
  *
  *   table  out  what it holds then; free with lob_batch_table_free
- *   scans  in   names in the order that the rows get; rows of other scans are left out
+ *   scans  in   names in the order that the rows get; those of other scans follow, as they were
  *
  * Returns LOB_OK, LOB_EDATA, LOB_EIO, LOB_ECREATE or LOB_ENOMEM; on failure the file stays as it
  * was.
@@ -55,8 +55,8 @@ void lob_batch_log_close(lob_batch_log *log);
 /* Replace a file by a text, as outputs are made. */
 lob_status lob_batch_write_file(const char *path, const char *text, lob_error *error);
 
-/* Put rows in this order of their scans' names, and free those of other scans. Returns LOB_OK or
- * LOB_ENOMEM. */
+/* Put rows in this order of their scans' names, and those of other scans behind them. Returns
+ * LOB_OK or LOB_ENOMEM. */
 lob_status lob_batch_table_order(lob_batch_table *table, const char *const *scans, int64_t count);
 
 /* What there is to say in the end, from a table that is in order: the merged regions and the

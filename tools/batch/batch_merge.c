@@ -110,22 +110,23 @@ static lob_status add_shards(lob_batch_table *table, lob_batch_summary *sum, dou
 
 static void count_rows(const lob_batch_table *table, lob_batch_summary *sum, int *worst)
 {
-    int again = 0;
+    int again = 0, differ = 0;
     *worst = 0;
     for (int64_t i = 0; i < table->count; i++) {
         const lob_batch_row *const row = &table->rows[i];
         sum->state[row->state]++;
         for (int s = 0; s < LOB_BATCH_STAGES; s++) sum->stage_s[s] += row->stage_s[s];
+        if (row->state == LOB_SCAN_DONE && row->exit_code > 0) differ = row->exit_code;
         if (row->state != LOB_SCAN_FAILED) continue;
         if (row->exit_code == 75)
             again = 75;
         else if (*worst == 0)
             *worst = row->exit_code;
     }
-    sum->left = sum->scans - table->count;
+    sum->left = sum->scans > table->count ? sum->scans - table->count : 0;
     if (sum->left > 0 || sum->state[LOB_SCAN_STARTED] > 0 || sum->state[LOB_SCAN_CANCELLED] > 0)
         again = 75;
-    if (*worst == 0) *worst = again;
+    if (*worst == 0) *worst = again ? again : differ;
 }
 
 /* Put the table in the order of the division, which has all scans. */

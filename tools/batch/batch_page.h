@@ -17,9 +17,9 @@ enum { LOB_PAGE_PICTURES = 500 };
 
 /*
  * Write FOLDER/page.html, over an older one: failures first, then what is far from the other scans
- * (see tools/batch/cohort.h), then the rest; a picture and the volumes of each, sortable by any
- * column. Pictures are read from the first image and the last labels of a scan's row; those of
- * scans that are far come first.
+ * (see tools/batch/cohort.h), then the rest; the volumes of each, sortable by any column, and
+ * pictures of as many as options say. Pictures are read from the first image and the last labels of
+ * a scan's row; those of scans that are far come first.
  *
  *   folder   in  that of the status table
  *   table    in  as it was read

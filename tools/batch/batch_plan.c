@@ -20,6 +20,17 @@ void lob_batch_plan_free(lob_batch_plan *plan)
     *plan = (lob_batch_plan){.scans = NULL};
 }
 
+int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes)
+{
+    int64_t scans = 0;
+    *bytes = 0;
+    for (int64_t i = 0; i < plan->count; i++) {
+        scans += !plan->scans[i].elsewhere;
+        *bytes += plan->scans[i].elsewhere ? 0 : plan->scans[i].bytes;
+    }
+    return scans;
+}
+
 /* ---- where values come from ---- */
 
 /* Of one placeholder: the first of these that is there. */

@@ -8,7 +8,8 @@
  *     folder  the folders between the pattern's first wildcard and the file; "." where there are
  *             none
  *     stem    the file's name without the suffix of its format
- *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem
+ *     bids    of a name as sub-01_ses-2_T1w, what comes before the last '_'; else the stem. Where
+ *             images of one folder would share it, as T1w and T2w, sub-01_ses-2_mod-T1w
  *     scan    folder and stem
  *
  * With --out a column `dir` is added, which holds its folder. NAME=PATTERN gives the placeholder
@@ -88,6 +89,9 @@ lob_status lob_batch_plan_make(lob_batch_plan *plan, lob_columns *columns, const
                                int given_count, lob_error *error);
 
 void lob_batch_plan_free(lob_batch_plan *plan);
+
+/* The number of scans that this process does, and the bytes of their files. */
+int64_t lob_batch_plan_here(const lob_batch_plan *plan, int64_t *bytes);
 
 /* Which shard of how many. */
 typedef struct {

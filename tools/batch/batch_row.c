@@ -12,16 +12,6 @@
 
 /* ---- files ---- */
 
-void lob_batch_files_free(lob_batch_files *files)
-{
-    for (int i = 0; i < files->count; i++) {
-        free(files->file[i].role);
-        free(files->file[i].path);
-    }
-    free(files->file);
-    *files = (lob_batch_files){NULL};
-}
-
 static bool is_volume(const lob_line_file *file)
 {
     return file->content == LOB_FILE_IMAGE || file->content == LOB_FILE_LABELS;
@@ -75,8 +65,7 @@ static lob_status add_named(lob_batch_files *out, int line, const lob_line_file 
     return st;
 }
 
-/* Does a line before this one make it? */
-static bool is_made(const lob_recipe_job *job, int line, const char *path)
+bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path)
 {
     for (int i = 0; i < line; i++)
         for (int f = 0; f < job->lines[i].line.file_count; f++) {
@@ -94,7 +83,7 @@ lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, b
         for (int f = 0; f < job->lines[i].line.file_count && st == LOB_OK; f++) {
             const lob_line_file *const file = &job->lines[i].line.files[f];
             if (file->is_output != outputs || lob_is_stored_name(file->path) ||
-                strcmp(file->path, "-") == 0 || (!outputs && is_made(job, i, file->path)))
+                strcmp(file->path, "-") == 0 || (!outputs && lob_batch_is_made(job, i, file->path)))
                 continue;
             st = add_named(out, i, file);
         }

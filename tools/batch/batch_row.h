@@ -15,7 +15,8 @@
  */
 lob_status lob_batch_files_of(lob_batch_files *out, const lob_recipe_job *job, bool outputs);
 
-void lob_batch_files_free(lob_batch_files *files);
+/* Does a line of the job before this one make the file? */
+bool lob_batch_is_made(const lob_recipe_job *job, int line, const char *path);
 
 /* Checksums, stages, voxels, labels, memory and device from a session that ends and its report,
  * which may be NULL. */

@@ -10,56 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- claims ---- */
-
-void lob_claims_free(lob_claims *claims)
-{
-    for (size_t i = 0; i < claims->room; i++) free(claims->at[i].path);
-    free(claims->at);
-    *claims = (lob_claims){NULL};
-}
-
-/* Where a path is, or goes. */
-static struct lob_claim *claim_of(const lob_claims *claims, const char *path)
-{
-    size_t h = 5381;
-    for (const char *c = path; *c; c++) h = h * 33 + (unsigned char)*c;
-    size_t slot = (h ^ h >> 19) & (claims->room - 1);
-    while (claims->at[slot].path && strcmp(claims->at[slot].path, path) != 0)
-        slot = (slot + 1) & (claims->room - 1);
-    return &claims->at[slot];
-}
-
-static bool make_room(lob_claims *claims)
-{
-    if (2 * (claims->count + 1) <= claims->room) return true;
-    lob_claims larger = {.count = claims->count, .room = claims->room ? 2 * claims->room : 256};
-    larger.at = calloc(larger.room, sizeof *larger.at);
-    if (!larger.at) return false;
-    for (size_t i = 0; i < claims->room; i++)
-        if (claims->at[i].path) *claim_of(&larger, claims->at[i].path) = claims->at[i];
-    free(claims->at);
-    *claims = larger;
-    return true;
-}
-
-/* Claim a path for a scan. Returns LOB_OK, LOB_EARG (another scan has it) or LOB_ENOMEM. */
-static lob_status claim(lob_claims *claims, const char *path, const char *scan, lob_error *error)
-{
-    while (strncmp(path, "./", 2) == 0) path += 2;
-    if (!make_room(claims)) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    struct lob_claim *const at = claim_of(claims, path);
-    if (at->path)
-        return strcmp(at->scan, scan) == 0
-                   ? LOB_OK
-                   : lob_fail(error, LOB_EARG,
-                              "%s: scan %s writes it; each scan needs outputs of its own", path,
-                              at->scan);
-    *at = (struct lob_claim){strdup(path), scan};
-    if (!at->path) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
-    claims->count++;
-    return LOB_OK;
-}
+/* ---- beginning ---- */
 
 static lob_status claim_outputs(lob_scan *scan)
 {
@@ -67,14 +18,12 @@ static lob_status claim_outputs(lob_scan *scan)
     for (int i = 0; i < scan->job.line_count; i++)
         for (int f = 0; f < scan->job.lines[i].line.file_count && st == LOB_OK; f++) {
             const lob_line_file *const file = &scan->job.lines[i].line.files[f];
-            if (file->is_output && !lob_is_stored_name(file->path))
-                st =
-                    claim(&scan->batch->claims, file->path, scan->plan->name, &scan->session.error);
+            if (file->is_output && !lob_is_stored_name(file->path) && strcmp(file->path, "-") != 0)
+                st = lob_claims_output(&scan->batch->claims, file->path, scan->plan->name,
+                                       &scan->session.error);
         }
     return st;
 }
-
-/* ---- beginning ---- */
 
 static lob_scan_turn give_up(lob_scan *scan, lob_status status, const char *message)
 {
@@ -134,9 +83,19 @@ static char **make_words(const lob_scan *scan, const char *report, bool force, i
                       s->device.index) +
               1;
     }
-    words[n] = to;
-    if (force) stpcpy(words[n++], "--force");
-    if (!force && s->skip_existing) stpcpy(words[n++], "--skip-existing");
+    const struct {
+        bool given;
+        const char *word;
+    } flags[] = {
+        {s->provenance,              "--provenance"   },
+        {force,                      "--force"        },
+        {!force && s->skip_existing, "--skip-existing"},
+    };
+    for (size_t i = 0; i < LOB_COUNT(flags); i++)
+        if (flags[i].given) {
+            words[n++] = to;
+            to = stpcpy(to, flags[i].word) + 1;
+        }
     words[n] = NULL;
     *count = n;
     return words;
@@ -213,6 +172,7 @@ static lob_status prepare(lob_scan *scan, bool *skip)
     /* of an output that is there, it tells more that another scan of this batch has made it */
     if (st == LOB_EEXIST) LOB_TRY(claim_outputs(scan));
     if (st != LOB_OK) return st;
+    LOB_TRY(lob_claims_readers(&scan->batch->claims, plan, &scan->job, &s->error));
     LOB_TRY(give_tables_files(scan));
     LOB_TRY(claim_outputs(scan));
     if (lob_batch_files_of(&scan->row.inputs, &scan->job, false) != LOB_OK)
@@ -264,24 +224,47 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     return LOB_TURN_OVER;
 }
 
+static const lob_batch_row *row_before(const lob_scan *scan)
+{
+    const lob_batch *const batch = scan->batch;
+    return batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+}
+
+static bool make_key(char key[LOB_SHA256_TEXT], const lob_scan *scan)
+{
+    return lob_batch_key(key, &scan->batch->plan.recipe, (const char *const *)scan->plan->values);
+}
+
+void lob_scan_look(lob_scan *scan)
+{
+    char key[LOB_SHA256_TEXT];
+    const lob_batch_row *const before = row_before(scan);
+    scan->holds = before && make_key(key, scan) && lob_batch_row_holds(before, key);
+}
+
+/* May a scan that holds stay as it is: does no other write its outputs now? */
+static bool claim_kept(lob_scan *scan, const lob_batch_row *before)
+{
+    lob_status st = LOB_OK;
+    for (int i = 0; i < before->outputs.count && st == LOB_OK; i++)
+        st = lob_claims_output(&scan->batch->claims, before->outputs.file[i].path, scan->plan->name,
+                               NULL);
+    return st == LOB_OK;
+}
+
 lob_scan_turn lob_scan_begin(lob_scan *scan)
 {
     lob_batch *const batch = scan->batch;
     char *const report = lob_batch_file_of(batch->folder, "reports", scan->plan->name, ".json");
     begin_row(scan, report ? report + strlen(batch->folder) + 1 : "");
-    if (!report || !lob_batch_key(scan->row.key, &batch->plan.recipe,
-                                  (const char *const *)scan->plan->values)) {
+    if (!report || !make_key(scan->row.key, scan)) {
         free(report);
         return give_up(scan, LOB_ENOMEM, "out of memory");
     }
-    const lob_batch_row *const before =
-        batch->before ? batch->before[scan->plan - batch->plan.scans] : NULL;
+    const lob_batch_row *const before = row_before(scan);
     lob_scan_turn turn = LOB_TURN_KEEP;
-    if (!before || scan->retried || !lob_batch_row_holds(before, scan->row.key))
+    if (!scan->holds || !claim_kept(scan, before))
         turn = begin_session(scan, report, may_replace(scan, before));
-    else
-        for (int i = 0; i < before->outputs.count; i++)
-            claim(&batch->claims, before->outputs.file[i].path, scan->plan->name, NULL);
     free(report);
     return turn;
 }

@@ -2,27 +2,18 @@
 #ifndef LOB_BATCH_SCAN_H
 #define LOB_BATCH_SCAN_H
 
+#include "tools/batch/batch_claims.h"
 #include "tools/batch/batch_log.h"
 #include "tools/batch/batch_plan.h"
 #include "tools/cmd_run.h"
 #include "tools/recipe/recipe_job.h"
 #include "tools/session/session_part.h"
 
-/* Paths that scans of a batch have claimed for their outputs. */
-typedef struct {
-    struct lob_claim {
-        char *path;
-        const char *scan;
-    } * at;
-    size_t count, room; /* room is 0 or a power of 2 */
-} lob_claims;
-
-void lob_claims_free(lob_claims *claims);
-
 /* What all scans of a batch share. */
 typedef struct {
     lob_session *session; /* of lobule batch; its common options hold for all scans */
     lob_batch_plan plan;
+    char *recipe_text;  /* of the plan's recipe; malloc'ed */
     const char *folder; /* of --log */
     bool resume;
     lob_pool pool;
@@ -45,6 +36,7 @@ typedef struct {
     lob_batch_row row; /* what there is to say so far */
     lob_status status; /* of the run */
     bool retried;      /* another attempt, with more memory */
+    bool holds;        /* it was done before, and nothing has changed */
 
     char **words; /* arguments of lobule run */
     lob_command command;
@@ -53,6 +45,10 @@ typedef struct {
     lob_recipe_job job;
     double start_s;
 } lob_scan;
+
+/* Look whether a scan was done before and nothing has changed since, which may read all its inputs.
+ * Scans may look side by side, each before it begins. batch and plan are set. */
+void lob_scan_look(lob_scan *scan);
 
 /*
  * Begin a scan: fill in its values, check options and names of outputs. Scans of a batch come here

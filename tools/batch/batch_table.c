@@ -101,7 +101,7 @@ char *lob_batch_row_line(const lob_batch_row *row)
 
 /* ---- reading ---- */
 
-static void free_files(lob_batch_files *files)
+void lob_batch_files_free(lob_batch_files *files)
 {
     for (int i = 0; i < files->count; i++) {
         free(files->file[i].role);
@@ -117,8 +117,8 @@ void lob_batch_row_free(lob_batch_row *row)
     free(row->message);
     free(row->device);
     free(row->report);
-    free_files(&row->outputs);
-    free_files(&row->inputs);
+    lob_batch_files_free(&row->outputs);
+    lob_batch_files_free(&row->inputs);
     *row = (lob_batch_row){.scan = NULL};
 }
 
@@ -236,7 +236,7 @@ typedef struct {
 
 static size_t hash_of(const char *text)
 {
-    size_t h = 1469598103934665603U; /* FNV-1a */
+    size_t h = 14695981039346656037U; /* FNV-1a */
     for (; *text; text++) h = (h ^ (unsigned char)*text) * 1099511628211U;
     return h ^ h >> 29;
 }
@@ -268,9 +268,7 @@ static lob_status parse_table(lob_batch_table *out, char *text, const char *path
     if (!header || !names.at || !out->rows)
         st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", path);
     else if (strncmp(text, header, strlen(header)) != 0)
-        st = lob_fail(error, LOB_EDATA,
-                      "%s: is no status table of this version of lobule batch; name another folder "
-                      "with --log",
+        st = lob_fail(error, LOB_EDATA, "%s: is no status table of this version of lobule batch",
                       path);
     char *at = st == LOB_OK ? text + strlen(header) : text;
     for (char *end; st == LOB_OK && (end = lob_line_end_of(at)); at = end + 1) {

@@ -21,7 +21,8 @@
  * batch runs rows are added as whole lines, `started` when a scan begins and one more when it ends:
  * the last row of a scan counts, and an unfinished last line, of a machine that stopped, is none.
  * In the end the table is written anew, with a row a scan in the order of the manifest; scans that
- * were never begun have no row. The columns:
+ * were never begun have no row. Scans that a resumed batch finds in the table and not in its
+ * manifest keep their rows, behind the others. The columns:
  *
  *     scan        the scan's name, unlike all others
  *     state       started, done, failed, skipped (--skip-existing found its outputs) or cancelled
@@ -146,6 +147,9 @@ lob_status lob_batch_table_parse(lob_batch_table *out, const char *bytes, size_t
                                  const char *path, lob_error *error);
 
 void lob_batch_table_free(lob_batch_table *table);
+
+/* Free what files hold and leave none. */
+void lob_batch_files_free(lob_batch_files *files);
 
 /* Free what a row holds and leave it without a scan. */
 void lob_batch_row_free(lob_batch_row *row);

@@ -17,6 +17,8 @@ typedef struct {
     pthread_mutex_t lock; /* of all that follows, and of beginning a scan */
     pthread_cond_t changed;
     int64_t next;   /* scan that begins next */
+    int64_t begun;  /* scans of this process that have units: their numbers count from 0 */
+    int64_t turn;   /* the number of the scan that claims its outputs next */
     int free_units; /* that no scan has */
     int wanting;    /* threads that wait for more than one: nobody else begins */
     int64_t large;  /* scans with as many bytes begin with large_units */
@@ -67,7 +69,7 @@ static const lob_plan_scan *next_scan(work *w)
 static void set_part(const work *w, lob_part *part, int units)
 {
     const lob_work_plan *const plan = w->plan;
-    const int64_t left = w->batch->plan.count - w->next + w->running;
+    const int64_t left = w->summary->scans - w->begun + w->running;
     const int sharers = left < plan->jobs ? (int)left : plan->jobs;
     const int threads = plan->threads * units / (sharers < 1 ? 1 : sharers);
     part->threads = threads < 1 ? 1 : threads > plan->threads ? plan->threads : threads;
@@ -92,6 +94,8 @@ static void count_scan(work *w, const lob_scan *scan, lob_scan_turn turn)
     const lob_batch_row *const row = &scan->row;
     lob_progress_count(&w->progress, scan->plan->bytes, turn == LOB_TURN_KEEP);
     if (turn == LOB_TURN_KEEP) {
+        const lob_batch_row *const before = w->batch->before[scan->plan - w->batch->plan.scans];
+        w->differ = w->differ || before->exit_code == lob_status_exit_code(LOB_EDIFFER);
         sum->resumed++;
         return;
     }
@@ -155,12 +159,27 @@ static int try_larger(work *w, lob_scan *scan, int units)
     return units;
 }
 
-static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+/* Begin a scan that has its units, and give back the lock, which is held. Whether there is anything
+ * to do may take long, so that others look meanwhile; they begin in their order all the same. */
+static lob_scan_turn begin_in_turn(work *w, lob_scan *scan, const lob_plan_scan *plan, int units)
 {
+    const int64_t number = w->begun++;
     begin_scan(w, scan, plan, false);
     set_part(w, &scan->part, units);
-    const lob_scan_turn turn = lob_scan_begin(scan);
     pthread_mutex_unlock(&w->lock);
+    lob_scan_look(scan);
+    pthread_mutex_lock(&w->lock);
+    while (w->turn != number) pthread_cond_wait(&w->changed, &w->lock);
+    const lob_scan_turn turn = lob_scan_begin(scan);
+    w->turn++;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return turn;
+}
+
+static void do_scan(work *w, lob_scan *scan, const lob_plan_scan *plan, int units, double waited_s)
+{
+    const lob_scan_turn turn = begin_in_turn(w, scan, plan, units);
     scan->row.stage_s[LOB_STAGE_WAIT] += waited_s;
     if (turn == LOB_TURN_RUN) {
         lob_scan_run(scan);
@@ -212,17 +231,6 @@ static void watch(work *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int64_t scans_here(const lob_batch_plan *plan, int64_t *bytes)
-{
-    int64_t scans = 0;
-    *bytes = 0;
-    for (int64_t i = 0; i < plan->count; i++) {
-        scans += !plan->scans[i].elsewhere;
-        *bytes += plan->scans[i].elsewhere ? 0 : plan->scans[i].bytes;
-    }
-    return scans;
-}
-
 static int start_threads(work *w, pthread_t *threads)
 {
     int started = 0;
@@ -252,7 +260,7 @@ lob_status lob_work_run(lob_batch *batch, const lob_work_plan *plan, lob_batch_s
 {
     int64_t bytes;
     const double start_s = lob_clock_s();
-    *summary = (lob_batch_summary){.scans = scans_here(&batch->plan, &bytes)};
+    *summary = (lob_batch_summary){.scans = lob_batch_plan_here(&batch->plan, &bytes)};
     work w = {
         .batch = batch,
         .plan = plan,

@@ -38,10 +38,10 @@ static void drop_shades(lob_canvas *canvas)
     }
 }
 
+/* A file of several frames is refused: a picture shows one volume. */
 static lob_status read_both(lob_preview_content *c, const lob_page_scan *scan, int64_t max_memory)
 {
     lob_read_options options = lob_read_defaults();
-    options.frame = 0;
     options.max_memory = max_memory / 2;
     lob_status st = lob_read(&c->image, scan->image, &options, NULL, NULL);
     if (st == LOB_OK) st = lob_read(&c->labels, scan->labels, &options, NULL, NULL);
@@ -91,7 +91,8 @@ static bool may_be_hdf5(const char *path)
 void lob_page_pictures(char **out, const lob_page_scan *scans, int count, int threads,
                        int64_t max_memory)
 {
-    const int64_t each = max_memory > 0 ? max_memory / threads + 1 : 0;
+    const int64_t most = max_memory > 0 ? max_memory : lob_memory_available() / 10 * 9;
+    const int64_t each = most / threads + 1;
     for (int i = 0; i < count; i++) out[i] = NULL;
         /* HDF5 is read in a forked process, which must not inherit what other threads hold: such
          * files come last, on this thread alone. */

@@ -13,9 +13,10 @@ typedef struct {
  * Draw scans as `lobule preview` does, small and with fewer shades.
  *
  *   out         out  count texts for free(), each a PNG in base64; NULL where one of the two files
- *                    is missing, cannot be read, or they lie on different grids
+ *                    is missing, cannot be read or holds several frames, or they lie on different
+ *                    grids
  *   threads     in   scans at a time; >= 1
- *   max_memory  in   for the voxels of all of these; 0: what is free
+ *   max_memory  in   for the voxels of all of these; 0: nine tenths of what is free
  */
 void lob_page_pictures(char **out, const lob_page_scan *scans, int count, int threads,
                        int64_t max_memory);

@@ -457,7 +457,7 @@ int lob_session_end(lob_session *s, lob_status status)
     if (failed) lob_outputs_remove(s);
 
     lob_error report_error = {.text = ""};
-    cJSON *const report =
+    cJSON *report =
         lob_report_wanted(s) ? lob_report_make(s, status, failed ? s->error.text : "") : NULL;
     const bool is_new = s->report_path && access(s->report_path, F_OK) != 0;
     const lob_status reported = lob_report_write(s, report, &report_error);
@@ -466,6 +466,8 @@ int lob_session_end(lob_session *s, lob_status status)
         s->error = report_error;
         failed = true;
         lob_outputs_remove(s);
+        cJSON_Delete(report); /* it refers to the outputs that are forgotten now */
+        report = NULL;
     }
     if (!failed) {
         lob_line_note_report(s, is_new);
