@@ -287,8 +287,6 @@ static lob_status work_in(lob_session *s, const settings *set, lob_batch *batch,
 {
     lob_work_plan plan;
     lob_batch_summary summary;
-    LOB_TRY(lob_pool_open(&batch->pool, s->device.backend, s->device.index, s->context.threads,
-                          keep_waiting, s, &s->error));
     plan_work(&plan, s, set, batch);
     silence_stdout();
     const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
@@ -319,15 +317,18 @@ static lob_status run_batch(lob_session *s, const settings *set, lob_batch *batc
     lob_status st = read_recipe(s, set, batch, recipe);
     if (st == LOB_OK) st = make_folders(s, batch, own);
     if (st == LOB_OK) st = make_plan(s, set, batch);
+    if (st == LOB_OK) /* before the table: without its devices a batch leaves nothing */
+        st = lob_pool_open(&batch->pool, s->device.backend, s->device.index, s->context.threads,
+                           keep_waiting, s, &s->error);
     if (st == LOB_OK) {
         st = lob_batch_log_open(&batch->log, own, batch->resume, s->force, &s->error);
         if (st == LOB_OK) {
             st = write_recipe(s, batch);
             if (st == LOB_OK) st = find_before(s, batch);
             if (st == LOB_OK) st = work_in(s, set, batch, own, worst);
-            lob_pool_close(&batch->pool);
             lob_batch_log_close(&batch->log);
         }
+        lob_pool_close(&batch->pool);
     }
     free(own);
     return st;

@@ -108,7 +108,7 @@ def test_the_same_bytes_as_single_runs(tmp_path, jobs):
             p: sums[p] for p in (f"raw/i{i}.nii.gz", f"raw/s{i}.nii.gz")
         }
         stages = [float(v) for k, v in row.items() if k.endswith("_s") and k != "total_s"]
-        assert sum(stages) == pytest.approx(float(row["total_s"]), abs=2e-3)
+        assert sum(stages) == pytest.approx(float(row["total_s"]), abs=2e-2)
         names, *lines = table.splitlines()
         assert (log / f"tables/p{i}.3.tsv").read_text() == table
         regions += [f"p{i}\t3:--table\t" + line.replace("\t", "\tn/a\t", 1) for line in lines]
