@@ -135,7 +135,8 @@ static double expected_s(const lob_pool_device *device)
 {
     if (device->scans == 0) return device->waiting == 0 ? 0.0 : 1e9 * device->waiting;
     const double each = device->worked_s / (double)device->scans;
-    return each * (double)(device->waiting / device->lanes + 1);
+    const int turns = device->waiting / device->lanes + 1;
+    return each * turns;
 }
 
 lob_pool_device *lob_pool_choose(lob_pool *pool)

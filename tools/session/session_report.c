@@ -49,11 +49,12 @@ static const char *role(const lob_session *s, const char *path)
 static void describe(cJSON *file, const lob_volume *v)
 {
     const double dims[3] = {(double)v->dims.nx, (double)v->dims.ny, (double)v->dims.nz};
+    const int64_t channels = v->channels / lob_frames_held(v);
     char code[4];
     lob_orientation(code, &v->geometry);
     cJSON_AddStringToObject(file, "type", lob_type_of(v->type)->name);
     cJSON_AddItemToObject(file, "dims", cJSON_CreateDoubleArray(dims, 3));
-    cJSON_AddNumberToObject(file, "channels", (double)(v->channels / lob_frames_held(v)));
+    cJSON_AddNumberToObject(file, "channels", (double)channels);
     cJSON_AddNumberToObject(file, "frames", (double)v->frames);
     if (v->frame == LOB_FRAME_ALL)
         cJSON_AddStringToObject(file, "frame", "all");
