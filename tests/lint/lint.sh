@@ -31,8 +31,10 @@ format() {
 tidy() {
     local clang_tidy build=build/lint
     clang_tidy=$(tool clang-tidy) || { echo "clang-tidy is missing"; return 1; }
-    cmake -G Ninja -S . -B $build -DLOBULE_CUDA=OFF >$build.log 2>&1 &&
-        cmake --build $build --target lobule_page >>$build.log 2>&1 || { cat $build.log; return 1; }
+    if ! { cmake -G Ninja -S . -B $build -DLOBULE_CUDA=OFF && cmake --build $build --target lobule_page; } >$build.log 2>&1; then
+        cat $build.log
+        return 1
+    fi
     # Lines that clang prints beside the findings are counts of what it passed over in system headers.
     python3 - $build/compile_commands.json <<'PYTHON' | xargs -P "$jobs" -n 4 "$clang_tidy" -p $build --quiet 2>/dev/null
 import json, sys
