@@ -20,11 +20,11 @@ release=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 # shellcheck disable=SC2016  # mmdebstrap fills in the folder
 in_root() { printf 'chroot "$1" env -u LOBULE_LIBRARY -u LOBULE_PROGRAM %s' "$*"; }
 mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
-    --customize-hook="copy-in $(echo "$out"/*.deb) /root" \
-    --customize-hook="$(in_root "sh -c 'apt-get install -y -qq /root/*.deb >/dev/null'")" \
+    --customize-hook="copy-in $(echo "$out"/*.deb) /opt" \
+    --customize-hook="$(in_root "sh -c 'apt-get install -y -qq /opt/*.deb >/dev/null'")" \
     --customize-hook="$(in_root lobule doctor)" \
-    --customize-hook="copy-in packaging/wheel_test.py /root" \
-    --customize-hook="$(in_root python3 /root/wheel_test.py)" \
+    --customize-hook="copy-in packaging/wheel_test.py /opt" \
+    --customize-hook="$(in_root python3 /opt/wheel_test.py)" \
     --customize-hook="$(in_root "sh -c 'apt-get purge -y -qq lobule >/dev/null; ! ls /usr/bin/lobule /usr/share/lobule 2>/dev/null'")" \
     "$release" /dev/null
 echo "deb: installed, tried and removed in a clean $release"

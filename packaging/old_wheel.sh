@@ -17,18 +17,18 @@ git ls-files -z --cached --others --exclude-standard | tar --null -T - -czf "$ou
 # The release's cmake may be too old; pip's is not. Certificates of this machine go along.
 cat >"$out/build.sh" <<'BUILD'
 set -eu
-mkdir -p /build && cd /build && tar -xzf /root/source.tar.gz
+mkdir -p /build && cd /build && tar -xzf /opt/source.tar.gz
 git init -q . # paths are those of a checkout
 python3 -m venv /tools && /tools/bin/pip install -q --upgrade pip && /tools/bin/pip install -q 'cmake<4' ninja
 PATH=/tools/bin:$PATH packaging/wheel.sh
 BUILD
 # shellcheck disable=SC2016  # mmdebstrap fills in the folder
-build='chroot "$1" env HOME=/root LOBULE_SOURCE_RELEASE="${LOBULE_SOURCE_RELEASE:-bookworm}" sh /root/build.sh'
+build='chroot "$1" env HOME=/tmp LOBULE_SOURCE_RELEASE="${LOBULE_SOURCE_RELEASE:-bookworm}" sh /opt/build.sh'
 bundle=/etc/ssl/certs/ca-certificates.crt certificates=()
 [ ! -f $bundle ] || certificates=("--customize-hook=upload $bundle $bundle")
 mmdebstrap --quiet --variant=minbase --aptopt='APT::Install-Recommends "0"' \
     --include="$packages,python3-venv,python3-dev,git,ca-certificates" \
-    --customize-hook="copy-in $out/source.tar.gz $out/build.sh /root" \
+    --customize-hook="copy-in $out/source.tar.gz $out/build.sh /opt" \
     "${certificates[@]}" \
     --customize-hook="$build" \
     --customize-hook="sync-out /build/build/wheel $out" \
