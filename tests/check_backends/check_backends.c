@@ -38,7 +38,7 @@ enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 typedef struct {
     const char *device;
     uint64_t first, cases;
-    int repeats;
+    int repeats, threads;
     bool left_out[ALGORITHMS];
     bench_options bench;
     bool benches;
@@ -47,8 +47,8 @@ typedef struct {
 static int usage(void)
 {
     fputs("usage: check_backends [--only NAME,NAME] [--device cuda:N] [--cases N] [--first N]\n"
-          "                      [--repeats N] [--bench] [--sweep] [--flat] [--size NX NY NZ]\n"
-          "                      [--times N] [--huge] [--keep FOLDER] [--volume TEXT]\n"
+          "                      [--repeats N] [--threads N] [--bench] [--sweep] [--flat]\n"
+          "                      [--size NX NY NZ] [--times N] [--huge] [--keep FOLDER] [--volume TEXT]\n"
           "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
           "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
           "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
@@ -104,6 +104,8 @@ static bool parse(choices *c, int argc, char **argv)
             c->first = strtoull(argv[++i], NULL, 10);
         else if (strcmp(name, "--repeats") == 0 && left >= 1)
             c->repeats = atoi(argv[++i]);
+        else if (strcmp(name, "--threads") == 0 && left >= 1)
+            c->threads = atoi(argv[++i]);
         else if (strcmp(name, "--times") == 0 && left >= 1)
             c->bench.times = atoi(argv[++i]);
         else if (strcmp(name, "--size") == 0 && left >= 3) {
@@ -113,7 +115,7 @@ static bool parse(choices *c, int argc, char **argv)
         } else
             return false;
     }
-    return c->bench.times > 0 && c->bench.times <= BENCH_MAX_TIMES &&
+    return c->threads > 0 && c->bench.times > 0 && c->bench.times <= BENCH_MAX_TIMES &&
            lob_dims_voxels(c->bench.dims) > 0;
 }
 
@@ -132,16 +134,17 @@ static int check(const check_algorithm *algorithm, const lob_context *context, c
 
 int main(int argc, char **argv)
 {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     choices c = {
         .device = "auto",
         .cases = 500,
         .repeats = 100,
+        .threads = cores > 0 ? (int)cores : 1,
         .bench = {.times = 9, .dims = {512, 512, 300}}
     };
     lob_error error = {.text = ""};
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    lob_context context = {.threads = cores > 0 ? (int)cores : 1};
     if (!parse(&c, argc, argv)) return usage();
+    lob_context context = {.threads = c.threads};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (lob_device_open(&context.device, c.device, &error) != LOB_OK) {
         printf("skipped: %s\n", error.text);

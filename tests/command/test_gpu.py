@@ -6,7 +6,7 @@ import pytest
 from conftest import assert_one_line, good, lobule
 
 SIDES = (96, 96, 40)
-STAGES = ["device", "read", "inflate", "prepare", "upload", "compute", "download", "finish", "compress", "write", "other"]
+STAGES = "device read inflate prepare upload compute download finish compress write checksum other".split()
 
 
 @pytest.fixture(scope="module")
@@ -161,10 +161,11 @@ def test_recipe_opens_the_device_once(scan_folder):
     """All lines compute on one device, but the last, and make the bytes of the CPU."""
     (scan_folder / "steps.recipe").write_text(RECIPE)
     for name, device in ("cpu", "cpu"), ("cuda", "cuda"):
-        good("run", "steps.recipe", "image=image.nii.gz", "seeds=seeds.nii.gz", f"name={name}", "--device", device,
-             "--report", f"{name}_run.json", cwd=scan_folder)  # fmt: skip
+        good("run", "steps.recipe", "image=image.nii.gz", "seeds=seeds.nii.gz", f"name=run_{name}",
+             "--device", device, "--report", f"{name}_run.json", cwd=scan_folder)  # fmt: skip
     for made in MADE:
-        assert (scan_folder / made.format("cuda")).read_bytes() == (scan_folder / made.format("cpu")).read_bytes(), made
+        want, got = (scan_folder / made.format(f"run_{name}") for name in ("cpu", "cuda"))
+        assert got.read_bytes() == want.read_bytes(), made
     report = json.loads((scan_folder / "cuda_run.json").read_text())
     lines = report["results"]["lines"]
     assert [x["device"]["backend"] for x in lines] == ["cuda"] * 5 + ["cpu"]
