@@ -6,7 +6,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -62,6 +64,19 @@ static int tell(const char *name, const char *how)
     return command ? command->run(command, 1, arguments) : unknown(name);
 }
 
+/*
+ * Let threads sleep at a barrier after some microseconds. libgomp lets them spin for milliseconds,
+ * so that where programs share cores (xargs -P, jobs on a node) each burns what the others need:
+ * small volumes take ten times as long. It reads its environment once, before main: the program
+ * starts again with it, and where that cannot be it goes on as it is.
+ */
+static void sleep_at_barriers(char **argv)
+{
+    static const char spins[] = "GOMP_SPINCOUNT";
+    if (getenv(spins) || getenv("OMP_WAIT_POLICY")) return;
+    if (setenv(spins, "1000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
 #ifdef __GLIBC__
@@ -82,5 +97,7 @@ int main(int argc, char **argv)
         if (strcmp(name, abouts[i]) == 0) return about(name, of);
 
     const lob_command *command = lob_find_command(name);
-    return command ? command->run(command, argc - 2, argv + 2) : unknown(name);
+    if (!command) return unknown(name);
+    sleep_at_barriers(argv);
+    return command->run(command, argc - 2, argv + 2);
 }

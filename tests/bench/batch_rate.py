@@ -2,9 +2,11 @@
 """Scans an hour of lobule batch beside a shell loop over single commands and xargs -P.
 
 usage: batch_rate.py [--scans N] [--size X,Y,Z] [--rounds R] [--steps growcut,components,segment]
+                     [--ways loop,batch] [--few M] [--device cuda]
 
 Makes N phantom scans (no two are the same; --distinct D of them, the others are links), takes each
-through the steps in these ways, by turns, and prints the median rates and their ratios:
+through the steps in these ways, by turns, and prints the median rates and their ratios; ways other
+than the batch take the first M scans alone:
 
     loop      a shell loop: one command after another, with all threads each
     xargs     xargs -P CORES over scans, the commands as they are typed
@@ -52,9 +54,12 @@ def make_scans(folder, count, distinct, size):
     return names
 
 
+DEVICE = "auto"
+
+
 def script(steps, scan, raw, out, more):
     values = {"image": raw / f"i{scan}.nii.gz", "seeds": raw / f"s{scan}.nii.gz", "folder": out, "scan": scan}
-    return " && ".join(f"{PROGRAM} {STEPS[step].format(**values)} {more}" for step in steps)
+    return " && ".join(f"{PROGRAM} {STEPS[step].format(**values)} --device {DEVICE} {more}" for step in steps)
 
 
 def by_loop(steps, scans, raw, out):
@@ -72,7 +77,8 @@ def by_batch(steps, scans, raw, out):
     recipe.write_text("".join(STEPS[step] + "\n" for step in steps), encoding="utf-8")
     rows = "".join(f"{s}\t{raw}/i{s}.nii.gz\t{raw}/s{s}.nii.gz\n" for s in scans)
     manifest.write_text("scan\timage\tseeds\n" + rows, encoding="utf-8")
-    subprocess.run([PROGRAM, "batch", recipe, manifest, f"folder={out}", "--quiet"], check=True)
+    subprocess.run([PROGRAM, "batch", recipe, manifest, f"folder={out}", "--quiet", "--device", DEVICE],
+                   check=True)  # fmt: skip
 
 
 WAYS = {
@@ -83,47 +89,71 @@ WAYS = {
 }
 
 
-def digest(folder):
-    sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.glob("*.nii.gz"))}
+def digest(folder, scans):
+    sums = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.glob("*.nii.gz"))
+            if p.name.split("_")[0] in scans}  # fmt: skip
     return hashlib.sha256(json.dumps(sums).encode()).hexdigest(), len(sums)
 
 
+def busiest(summary):
+    """The share of the time for which the stage that holds up the others was at work: the GPUs, or all cores together."""
+    stages = summary["stage_s"]
+    on_gpu = sum(stages[name] for name in ("upload", "compute", "download"))
+    on_cores = sum(s for name, s in stages.items() if name != "wait") - on_gpu
+    if stages["upload"] == 0:
+        return "cores", (on_gpu + on_cores) / summary["wall_s"] / CORES
+    return max(("GPU", on_gpu / summary["wall_s"] / summary["devices"]), ("cores", on_cores / summary["wall_s"] / CORES),
+               key=lambda one: one[1])  # fmt: skip
+
+
 def main():
+    global DEVICE
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scans", type=int, default=8)
     parser.add_argument("--distinct", type=int, default=8)
     parser.add_argument("--size", default="256,256,100")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", default="growcut,components,segment")
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--few", type=int, help="scans of the other ways; left out: all")
+    parser.add_argument("--device", default="auto")
     parser.add_argument("--folder", help="where to work; left out: a temporary one")
     set_ = parser.parse_args()
     steps = set_.steps.split(",")
     folder = Path(tempfile.mkdtemp(dir=set_.folder))
-    seconds, sums, peak = {way: [] for way in WAYS}, set(), 0
+    DEVICE = set_.device
+    ways = [way for way in WAYS if way in set_.ways.split(",")]
+    seconds, sums, summary = {way: [] for way in ways}, set(), None
     try:
         raw = folder / "raw"
         raw.mkdir()
         scans = make_scans(raw, set_.scans, min(set_.distinct, set_.scans), set_.size)
+        few = scans[: set_.few or None]
         for _ in range(set_.rounds):
-            for way, run in WAYS.items():
+            for way in ways:
                 out = folder / "out"
                 out.mkdir()
+                some = scans if way == "batch" else few
                 start = time.monotonic()
-                run(steps, scans, raw, out)
-                seconds[way].append(time.monotonic() - start)
-                sums.add(digest(out))
+                WAYS[way](steps, some, raw, out)
+                seconds[way].append((time.monotonic() - start) / len(some))
+                sums.add(digest(out, few))
                 if way == "batch":
                     summary = json.loads((out / "scans.batch/summary.json").read_text())
-                    peak = max(peak, summary["peak_memory_bytes"])
                 shutil.rmtree(out)
     finally:
         shutil.rmtree(folder)
     print(f"{set_.scans} scans of {set_.size}, {set_.steps}, {CORES} cores, load {os.getloadavg()[0]:.1f}")
-    batch = statistics.median(seconds["batch"])
     for way, all_s in seconds.items():
-        median = statistics.median(all_s)
-        print(f"{way:8} {median:8.2f} s {3600 * set_.scans / median:9.0f} scans/h   batch is {median / batch:5.2f} times it")
-    print(f"peak memory of batch {peak / 2**20:.0f} MiB; outputs {'equal' if len(sums) == 1 else 'DIFFER'}")
+        each_s = statistics.median(all_s)
+        ratio = f"   batch is {each_s / statistics.median(seconds['batch']):5.2f} times it" if "batch" in seconds else ""
+        print(f"{way:8} {each_s:8.3f} s a scan {3600 / each_s:9.0f} scans/h{ratio}")
+    if summary:
+        name, share = busiest(summary)
+        print(f"last batch: {name} at work {share:.2f} of the time, {summary['jobs']} scans side by side")
+        print("  seconds by stage: " + ", ".join(f"{name} {s:.2f}" for name, s in summary["stage_s"].items()))
+        print(f"  peak memory {summary['peak_memory_bytes'] / 2**20:.0f} MiB")
+    print(f"outputs {'equal' if len(sums) == 1 else 'DIFFER'}")
     return len(sums) != 1
 
 

@@ -13,6 +13,7 @@ from scipy import ndimage
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("LOBULE_BIN", str(ROOT / "build" / "default" / "tools" / "lobule"))
 SHARED = Path(os.environ.get("LOBULE_SHARED") or ROOT.parent / "shared")
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # with it the program need not start again to set it
 AFFINE = np.array([[1.5, 0, 0, -20], [0, 1.5, 0, -30], [0, 0, 2.5, 40], [0, 0, 0, 1.0]])
 
 

@@ -19,6 +19,16 @@ COMMANDS = re.findall(r"^  (\w+)  ", lobule("--help").stdout, re.M)
 GROW = ("growcut", "image.nii.gz", "seeds.nii.gz", "-o", "labels.nii.gz")
 
 
+@pytest.mark.parametrize("given", ["", "GOMP_SPINCOUNT", "OMP_WAIT_POLICY"])
+def test_threads_sleep_at_barriers(given):
+    """The program starts a second time with a short spin, but where the environment says how long."""
+    env = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    env |= {"LD_DEBUG": "statistics"} | ({given: "1"} if given else {})
+    done = subprocess.run([PROGRAM, "phantom", "--xml"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith("<?xml")
+    assert done.stderr.count("total startup time") == (1 if given else 2)
+
+
 def test_there_are_commands():
     assert {"growcut", "info", "convert"} <= set(COMMANDS)
 
