@@ -43,23 +43,34 @@ static lob_status attempt(device_chain *c, const lob_filter_arrays *arrays, cons
         LOB_TRY(lob_device_fill(c->device, counts, 0, sizeof *counts, c->error));
         LOB_TRY(scan(c->device, counts, &in, arrays->mask, 0, voxels, c->error));
     }
-    LOB_TRY(run_passes(c, 0, c->plan.passes, arrays->out, in, arrays->mask, origin,
-                       (unsigned char *)memory + SCAN_BYTES, true));
+    const lob_status st = run_passes(c, 0, c->plan.passes, arrays->out, in, arrays->mask, origin,
+                                     (unsigned char *)memory + SCAN_BYTES, true);
+    if (st != LOB_OK && st != LOB_EDATA) return st;
     if (looks) LOB_TRY(lob_device_download(c->device, found, counts, sizeof *found, c->error));
-    return lob_device_wait(c->device, c->error);
+    LOB_TRY(lob_device_wait(c->device, c->error));
+    return st;
+}
+
+/* Has an attempt to be made again, for values of any size? Where a sum has met one that is not
+ * finite, the attempt before may have left a statistic nothing to count. */
+static bool again(lob_status st, const scan_counts *found, int unbounded)
+{
+    return (st == LOB_OK || st == LOB_EDATA) && found->beyond && !unbounded;
 }
 
 static lob_status run_arrays(device_chain *c, const lob_filter_arrays *arrays,
                              const lob_filter_input *in, const lob_filter_options *options,
                              bool no_fuse)
 {
-    for (int unbounded = 0; unbounded < 2; unbounded++) {
-        scan_counts found = {};
+    scan_counts found = {};
+    lob_status st = LOB_OK;
+    for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
+        found = {};
         LOB_TRY(begin(c, in, unbounded != 0, options, no_fuse));
-        LOB_TRY(attempt(c, arrays, in->image, &found));
-        c->out->not_data = (int64_t)found.not_data;
-        if (!found.beyond) break;
+        st = attempt(c, arrays, in->image, &found);
     }
+    LOB_TRY(st);
+    c->out->not_data = (int64_t)found.not_data;
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
     c->out->type = last->to;
     c->out->channels = last->to_channels;
@@ -113,14 +124,15 @@ static lob_status run_host(device_chain *c, const lob_filter_input *in,
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
     if (tuning->slab < 0 || (tuning->slab == 0 && statistics && fits_whole(c, in)))
         return run_whole(c, in, options, tuning->no_fuse);
-    for (int unbounded = 0; unbounded < 2; unbounded++) {
-        scan_counts found = {};
+    scan_counts found = {};
+    lob_status st = LOB_OK;
+    for (int unbounded = 0; unbounded == 0 || again(st, &found, unbounded - 1); unbounded++) {
+        found = {};
         LOB_TRY(begin(c, in, unbounded != 0, options, tuning->no_fuse));
-        LOB_TRY(run_slabs(c, in, tuning->slab, &found));
-        c->out->not_data = (int64_t)found.not_data;
-        if (!found.beyond) break;
+        st = run_slabs(c, in, tuning->slab, &found);
     }
-    return LOB_OK;
+    c->out->not_data = (int64_t)found.not_data;
+    return st;
 }
 
 } /* namespace lob::filters */
