@@ -17,7 +17,8 @@
  * Other threads of the parent may be anywhere at that moment, and a lock that one of them holds
  * stays locked in the child. The C library frees its own (malloc, stdio); the child may use no
  * other lock that the parent's threads use. So the parent must leave a library alone that the child
- * calls.
+ * calls. The allocator of AddressSanitizer (GCC 12) does not free its locks: under it, no thread of
+ * the parent may allocate during the fork.
  */
 typedef struct {
     pid_t pid;
