@@ -91,15 +91,26 @@ void lob_sums_end(lob_session *s)
     lob_sums_drop(s);
 }
 
-void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user)
+/* Hand over the sums that belong to an input; NULL: to one that is still being read, by planes. */
+static void take_sums(lob_session *s, const cJSON *input, lob_sum_fn *take, void *user)
 {
     for (int i = 0; i < s->sums; i++) {
         lob_session_sum *const sum = &s->sum[i];
-        if (is_in(s->outputs, sum->file)) continue;
+        if (sum->file != input) continue;
         compute(s, sum);
         for (int k = 0; k < 2; k++)
             if (*sum->text[k]) take(user, sum->files[k], sum->text[k]);
     }
+}
+
+void lob_sums_of_inputs(lob_session *s, lob_sum_fn *take, void *user)
+{
+    const cJSON *input;
+    cJSON_ArrayForEach(input, s->inputs)
+    {
+        take_sums(s, input, take, user);
+    }
+    take_sums(s, NULL, take, user);
 }
 
 void lob_sums_drop(lob_session *s)
