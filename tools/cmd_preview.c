@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     const char *output;
@@ -91,6 +92,10 @@ static void report(lob_session *s, const content *c, const layout *l)
         cJSON *const view = cJSON_CreateObject();
         cJSON_AddStringToObject(view, "plane", lob_plane_name(v->plane));
         cJSON_AddNumberToObject(view, "slice", (double)v->slice);
+        if (v->projected) {
+            const double seen[2] = {(double)v->near, (double)v->far};
+            cJSON_AddItemToObject(view, "slices", cJSON_CreateDoubleArray(seen, 2));
+        }
         cJSON_AddNumberToObject(view, "x", l->tiles[i].x);
         cJSON_AddNumberToObject(view, "y", l->tiles[i].y);
         cJSON_AddStringToObject(view, "left", sides[0]);
@@ -138,16 +143,20 @@ static int run(const lob_command *self, int argc, char **argv)
                    "show this plane alone; left out: all three, in a montage axial"),
         OPT_INT("montage", &set.look.montage, "N", 1, LOB_PREVIEW_TILES,
                 "show N slices of one plane, spread over the extent of the labels"),
+        OPT_FLAG("mip", &set.look.project,
+                 "maximum-intensity projection: the brightest voxel of each line of sight and the "
+                 "first label on it; in a montage each view has its share of the slices"),
         OPT_TRIPLE("at", &set.look.at, 0, 1e9,
                    "voxel where the planes meet; left out: the labels' centre of mass, without "
                    "labels that of the image"),
         OPT_PAIR("window", &set.look.window, -INFINITY, INFINITY,
                  "values shown black and white; left out: the percentiles 2 and 98"),
         OPT_REAL("alpha", &set.look.alpha, "SHARE", 0, 1, "how much labels cover the image"),
-        OPT_TEXT(
-            "hide", &set.look.hide, "LIST",
-            "labels not to draw, as 1,3-5, or '' for none; left out: of several, one that fills "
-            "over half of the volume"),
+        OPT_INT("contour", &set.look.contour, "PIXELS", 0, 12,
+                "width of labels' contours, 0 for none; left out: 1 or 2 by the picture's size"),
+        OPT_TEXT("hide", &set.look.hide, "LIST",
+                 "labels not to draw, as 1,3-5, or none; left out: of several, one that fills "
+                 "over half of the volume"),
         OPT_CHOICE("convention", &set.look.convention, "radiological|neurological",
                    "radiological shows the patient's right at the left"),
         OPT_INT("size", &set.look.size, "PIXELS", 64, 8192,
@@ -157,6 +166,7 @@ static int run(const lob_command *self, int argc, char **argv)
     };
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;
+    if (set.look.hide && strcmp(set.look.hide, "none") == 0) set.look.hide = "";
     return lob_session_end(&s, preview(&s, &set));
 }
 
