@@ -301,7 +301,8 @@ static void put_start(lob_text *t, const page *p, const content *c, const lob_pr
         "<button id=\"none\" type=\"button\">Show none</button></div>\n"
         "<label>Search <input id=\"search\" type=\"search\"></label>\n"
         "<div id=\"list\" tabindex=\"0\" role=\"region\" aria-label=\"Labels\"><table><thead>"
-        "<tr><th scope=\"col\">On</th><th scope=\"col\"></th><th scope=\"col\">Label</th>"
+        "<tr><th scope=\"col\">On</th><th scope=\"col\"></th><th scope=\"col\">No.</th><th "
+        "scope=\"col\">Label</th>"
         "<th scope=\"col\">Volume</th></tr></thead><tbody id=\"rows\"></tbody></table></div>\n"
         "<p id=\"more\"></p>\n</div>\n</aside>\n</main>\n"
         "<script type=\"application/json\" id=\"about\">");

@@ -203,8 +203,9 @@
     go.addEventListener("click", () => goTo(i + 1));
     cell(tr, box);
     cell(tr, swatch);
+    cell(tr, row.label).className = "number";
     cell(tr, go);
-    cell(tr, volumeText(row.mm3)).className = "number";
+    cell(tr, volumeText(row.mm3)).className = "number volume";
     return tr;
   }
 
@@ -270,12 +271,13 @@
   }
 
   function setWindow(low, high) {
-    if (!(low < high)) return;
-    win[0] = low;
-    win[1] = high;
-    $("low").value = short(low);
-    $("high").value = short(high);
-    setGrey();
+    if (low < high) {
+      win[0] = low;
+      win[1] = high;
+      setGrey();
+    }
+    $("low").value = short(win[0]);
+    $("high").value = short(win[1]);
     drawSoon();
   }
 
