@@ -247,8 +247,7 @@ def test_a_screenshot_shows_the_labels(tmp_path):
     done = run_browser((tmp_path / "page.html").as_uri(), tmp_path, "--virtual-time-budget=20000", *OFFLINE, f"--screenshot={shot}")
     assert shot.exists(), done.stderr[-2000:]
     pixels = imread(shot)[..., :3]
-    wide = (1400 - 22 * 14 - 13 * 3) / 2  # what the list leaves to two views
-    scale = min(wide / (21 * 1.5), 880 / (17 * 1.5) / 1.2)
+    scale = (1000 - 170) / (2 * 11 * 2.5)  # two views above each other, of 11 slices of 2.5 mm
     labels = boxes()
     for value, (_, colour) in NAMES.items():
         want = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

@@ -321,12 +321,13 @@
     }, { passive: false });
   }
 
-  /* One scale for all planes, so that two and one fit in the window. */
+  /* One scale for all planes: two beside each other and, with the third, two above each other fit in the window. */
   function fit() {
-    const wide = Math.max(...PLANES.map((p) => dims[p.right] * mm[p.right]));
-    const tall = Math.max(...PLANES.map((p) => dims[p.down] * mm[p.down]));
-    const columns = PLANES.length > 1 ? 2 : 1, room = Math.max(240, $("views").clientWidth - 24);
-    scale = Math.min(room / columns / wide, Math.max(240, innerHeight - 120) / tall / (columns > 1 ? 1.2 : 1));
+    const side = (a) => dims[a] * mm[a], three = PLANES.length > 1;
+    const wide = Math.max(...PLANES.map((p) => side(p.right))) * (three ? 2 : 1);
+    const tall = Math.max(...PLANES.map((p) => side(p.down))) + (three ? side(2) : 0);
+    const room = Math.max(240, $("views").clientWidth - 24);
+    scale = Math.min(room / wide, Math.max(240, innerHeight - 170) / tall);
     for (const p of PLANES) {
       p.canvas.width = Math.max(1, Math.round(dims[p.right] * mm[p.right] * scale));
       p.canvas.height = Math.max(1, Math.round(dims[p.down] * mm[p.down] * scale));
