@@ -19,10 +19,25 @@ static const struct {
     {"&apos;", '\''},
 };
 
+static const char opened[] = "<![CDATA[", closed[] = "]]>";
+
+/* The first of these tags that is none of a CDATA's letters; NULL: there is none. */
+static const char *find_tag(const char *from, const char *tag)
+{
+    const char *hit = strstr(from, tag);
+    for (const char *at = from; hit;) {
+        const char *const cdata = strstr(at, opened);
+        if (!cdata || cdata > hit) return hit;
+        at = strstr(cdata, closed);
+        if (!at) return NULL;
+        if (hit < at) hit = strstr(at, tag);
+    }
+    return NULL;
+}
+
 /* Copy a text of XML up to end, entities and CDATA undone; NULL without memory. */
 static char *plain_text(const char *from, const char *end)
 {
-    static const char opened[] = "<![CDATA[", closed[] = "]]>";
     char *const text = malloc((size_t)(end - from) + 1), *to = text;
     bool raw = false;
     while (text && from < end) {
@@ -105,12 +120,12 @@ lob_status lob_caret_labels_parse(lob_label_names *out, const char *text, size_t
     char *const copy = strndup(text, size); /* up to the 0 that ends it, or to its padding */
     if (!copy) return LOB_ENOMEM;
     const char *const begin = strstr(copy, root);
-    const char *at = begin ? strstr(begin, table) : NULL;
-    const char *const end = at ? strstr(at, last) : NULL;
+    const char *at = begin ? find_tag(begin, table) : NULL;
+    const char *const end = at ? find_tag(at, last) : NULL;
     lob_status st = LOB_OK;
-    while (st == LOB_OK && end && (at = strstr(at, label)) && at < end) {
+    while (st == LOB_OK && end && (at = find_tag(at, label)) && at < end) {
         const char *const gap = strchr(at, '>');
-        const char *const close = gap ? strstr(gap, after) : NULL;
+        const char *const close = gap ? find_tag(gap, after) : NULL;
         if (!close || close > end) break;
         st = take_label(out, at + sizeof label - 1, gap, close);
         at = close;

@@ -46,6 +46,8 @@ size_t fuzz_seed(int number, uint8_t *bytes, size_t capacity)
         "</CaretExtension>",
         "<CaretExtension><LabelTable><Label Key='3' Terminology='a~S^1^b&amp;&quot;~^^'>x &lt; y"
         "]]&gt;</Label><Label Key=\"-1\">no</Label></LabelTable></CaretExtension>",
+        "<CaretExtension><LabelTable><Label Key='3'>a&lt;/Label> &lt;/LabelTable></Label>"
+        "<Label Key='4'>b</Label></LabelTable></CaretExtension>",
     };
     if (number >= (int)(sizeof seeds / sizeof seeds[0])) return 0;
     const size_t n = strlen(seeds[number]);
