@@ -1,17 +1,6 @@
 /* The table of backends; choosing one and opening its device. */
-#include "kernels/backends.h"
-
-#include "kernels/components/components_cuda.h"
+#include "kernels/backend_cuda.h"
 #include "kernels/device/device.h"
-#include "kernels/distance/distance_cuda.h"
-#include "kernels/filters/filters_cuda.h"
-#include "kernels/growcut/growcut_cuda.h"
-#include "kernels/labels/label_steps_cuda.h"
-#include "kernels/morphology/morphology_cuda.h"
-#include "kernels/regions/regions_cuda.h"
-#include "kernels/resample/resample_cuda.h"
-#include "kernels/supervoxels/supervoxels_cuda.h"
-#include "kernels/threshold/threshold_cuda.h"
 
 #include <omp.h>
 #include <string.h>
@@ -32,21 +21,7 @@ static const lob_backend cpu = {
 };
 
 #ifdef LOB_WITH_CUDA
-static const lob_backend cuda = {
-    .name = "cuda",
-    .appearance = lob_appearance_cpu, /* see appearance.h */
-    .growcut = lob_growcut_cuda,
-    .components = lob_components_cuda,
-    .filter = lob_filter_cuda,
-    .distance = lob_distance_cuda,
-    .labels = lob_labels_cuda,
-    .morphology = lob_morphology_cuda,
-    .regions = lob_regions_cuda,
-    .resample = lob_resample_cuda,
-    .supervoxels = lob_supervoxels_cuda,
-    .threshold = lob_threshold_cuda,
-};
-const lob_backend *const lob_backends[] = {&cpu, &cuda, NULL};
+const lob_backend *const lob_backends[] = {&cpu, &lob_backend_cuda, NULL};
 #else
 const lob_backend *const lob_backends[] = {&cpu, NULL};
 #endif

@@ -225,10 +225,8 @@ static int64_t memory_beside(const lob_batch_plan *plan, int jobs)
 static void plan_work(lob_work_plan *plan, const lob_session *s, const settings *set,
                       const lob_batch *batch)
 {
-    int gpus = 0;
-    for (int i = 0; i < batch->pool.count; i++) gpus += batch->pool.devices[i].device != NULL;
     plan->threads = s->context.threads;
-    plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + 1 + gpus;
+    plan->jobs = set->jobs > 0 ? set->jobs : plan->threads + 1 + batch->pool.gpus;
     int64_t bytes;
     const int64_t scans = lob_batch_plan_here(&batch->plan, &bytes);
     if (plan->jobs > scans) plan->jobs = scans > 0 ? (int)scans : 1;

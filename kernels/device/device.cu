@@ -3,6 +3,7 @@
 
 #include "volumes/clock.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +24,14 @@ struct lob_device {
     unsigned char *staging[2];              /* pinned */
     cudaEvent_t staged[2];                  /* the copy out of or into it has been done */
     lob_device_mailbox *mailbox;            /* pinned and mapped into the device */
-    lob_device_traffic traffic;
+    pthread_mutex_t turn;                   /* of lob_device_begin, */
+    double turn_s;                          /* and when it was */
     void *pinned; /* of lob_device_pinned_take */
     int64_t pinned_bytes;
 };
+
+/* Of the calls of each thread. */
+static thread_local lob_device_traffic traffic;
 
 static lob_status status_of(cudaError_t result)
 {
@@ -186,6 +191,7 @@ lob_status lob_device_open(lob_device **out, const char *choice, lob_error *erro
     lob_device *device = (lob_device *)calloc(1, sizeof *device);
     if (!device) return lob_fail(error, LOB_ENOMEM, "no memory left to open a GPU");
     device->number = -1;
+    pthread_mutex_init(&device->turn, NULL);
     int number = 0;
     lob_status st = choose(choice, &number, error);
     if (st == LOB_OK) {
@@ -217,6 +223,7 @@ void lob_device_close(lob_device *device)
         if (device->stream) cudaStreamDestroy(device->stream);
     }
     (void)cudaGetLastError();
+    pthread_mutex_destroy(&device->turn);
     free(device);
 }
 
@@ -328,11 +335,29 @@ lob_status lob_device_pinned_take(lob_device *device, void **memory, int64_t siz
     return LOB_OK;
 }
 
+/* ---- turns ---- */
+
+void lob_device_begin(lob_device *device)
+{
+    if (!device) return;
+    const double start_s = lob_clock_s();
+    pthread_mutex_lock(&device->turn);
+    device->turn_s = lob_clock_s();
+    traffic.wait_s += device->turn_s - start_s;
+}
+
+void lob_device_end(lob_device *device)
+{
+    if (!device) return;
+    traffic.turns_s += lob_clock_s() - device->turn_s;
+    pthread_mutex_unlock(&device->turn);
+}
+
 /* ---- copies ---- */
 
-lob_device_traffic lob_device_traffic_of(const lob_device *device)
+lob_device_traffic lob_device_traffic_here(void)
 {
-    return device->traffic;
+    return traffic;
 }
 
 lob_status lob_device_upload(lob_device *device, void *to, const void *from, int64_t bytes,
@@ -349,8 +374,8 @@ lob_status lob_device_upload(lob_device *device, void *to, const void *from, int
                                  cudaMemcpyHostToDevice, device->stream));
         LOB_CUDA(cudaEventRecord(device->staged[turn], device->stream));
     }
-    device->traffic.upload_s += lob_clock_s() - start_s;
-    device->traffic.upload_bytes += bytes;
+    traffic.upload_s += lob_clock_s() - start_s;
+    traffic.upload_bytes += bytes;
     return LOB_OK;
 }
 
@@ -379,15 +404,15 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
             memcpy((unsigned char *)to + before, device->staging[turn ^ 1], (size_t)n);
         }
     }
-    if (timed) device->traffic.download_s += lob_clock_s() - start_s;
-    device->traffic.download_bytes += bytes;
+    if (timed) traffic.download_s += lob_clock_s() - start_s;
+    traffic.download_bytes += bytes;
     return LOB_OK;
 }
 
-void lob_device_count_bytes(lob_device *device, int64_t up, int64_t down)
+void lob_device_count_bytes(int64_t up, int64_t down)
 {
-    device->traffic.upload_bytes += up;
-    device->traffic.download_bytes += down;
+    traffic.upload_bytes += up;
+    traffic.download_bytes += down;
 }
 
 void *lob_device_stream(const lob_device *device)

@@ -3,7 +3,8 @@
  *
  * A lob_device is a GPU with a stream of its own, working memory that grows and is used again, and
  * pinned buffers through which arrays of ordinary memory travel. Nothing is global: two of them, of
- * one GPU or of two, work in two threads at once; a single one belongs to one thread at a time.
+ * one GPU or of two, work in two threads at once; a single one does one call at a time, and calls
+ * of a backend (kernels/backends.h) from several threads take turns.
  * A build without CUDA has these functions too, and lob_device_open says so.
  */
 #ifndef LOB_DEVICE_H
@@ -62,15 +63,23 @@ lob_status lob_device_download(lob_device *device, void *to, const void *from, i
                                lob_error *error);
 
 /*
- * What the two calls above have copied since the device was opened, and for how long they held up
- * their caller: without the time that a download waits for work that was queued before it.
+ * Have the device for oneself until lob_device_end; others wait. A backend does this around each of
+ * its calls, and a thread does it once: nothing that it calls then may begin again. NULL is fine.
+ */
+void lob_device_begin(lob_device *device);
+void lob_device_end(lob_device *device);
+
+/*
+ * What the calling thread has copied to and from devices so far, and for how long that held it up:
+ * without the time that a download waits for work that was queued before it; for how long the
+ * thread has waited in lob_device_begin, and for how long it had devices to itself after that.
  */
 typedef struct {
-    double upload_s, download_s;
+    double upload_s, download_s, wait_s, turns_s;
     int64_t upload_bytes, download_bytes;
 } lob_device_traffic;
 
-lob_device_traffic lob_device_traffic_of(const lob_device *device);
+lob_device_traffic lob_device_traffic_here(void);
 
 /*
  * The device's stream, a cudaStream_t, for programs with CUDA code of their own. It does not wait

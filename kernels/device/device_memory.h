@@ -118,7 +118,7 @@ lob_status lob_device_receive(lob_device *device, const lob_device_array *arrays
 int64_t lob_device_bytes_of(const lob_volume *volume);
 
 /* Count bytes that an algorithm copied by streams of its own, which overlap with its work. */
-void lob_device_count_bytes(lob_device *device, int64_t up, int64_t down);
+void lob_device_count_bytes(int64_t up, int64_t down);
 
 /* ---- refusals that several algorithms share ---- */
 

@@ -316,7 +316,7 @@ static lob_status run_part(slab_stream *s, int64_t slab, scan_counts *found)
     }
     lob_filter_stream *total = &c->out->stream;
     total->slabs += s->count;
-    lob_device_count_bytes(c->device, s->up.sent, s->down.sent);
+    lob_device_count_bytes(s->up.sent, s->down.sent);
     total->upload_s += s->up.seconds;
     total->compute_s += s->compute_s;
     total->download_s += s->down.seconds;

@@ -771,6 +771,8 @@ class lob_device_traffic(Structure):
     _fields_ = [
         ("upload_s", c_double),
         ("download_s", c_double),
+        ("wait_s", c_double),
+        ("turns_s", c_double),
         ("upload_bytes", c_int64),
         ("download_bytes", c_int64),
     ]
@@ -1297,7 +1299,9 @@ FUNCTIONS = {
     "lob_device_total_bytes": (c_int64, [c_void_p]),
     "lob_device_upload": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
     "lob_device_download": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, POINTER(lob_error)]),
-    "lob_device_traffic_of": (lob_device_traffic, [c_void_p]),
+    "lob_device_begin": (None, [c_void_p]),
+    "lob_device_end": (None, [c_void_p]),
+    "lob_device_traffic_here": (lob_device_traffic, []),
     "lob_device_stream": (c_void_p, [c_void_p]),
     "lob_device_wait_stream": (c_int, [c_void_p, c_void_p, POINTER(lob_error)]),
     "lob_device_wait": (c_int, [c_void_p, POINTER(lob_error)]),

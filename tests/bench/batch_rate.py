@@ -95,15 +95,9 @@ def digest(folder, scans):
     return hashlib.sha256(json.dumps(sums).encode()).hexdigest(), len(sums)
 
 
-def busiest(summary):
-    """The share of the time for which the stage that holds up the others was at work: the GPUs, or all cores together."""
-    stages = summary["stage_s"]
-    on_gpu = sum(stages[name] for name in ("upload", "compute", "download"))
-    on_cores = sum(s for name, s in stages.items() if name != "wait") - on_gpu
-    if stages["upload"] == 0:
-        return "cores", (on_gpu + on_cores) / summary["wall_s"] / CORES
-    return max(("GPU", on_gpu / summary["wall_s"] / summary["devices"]), ("cores", on_cores / summary["wall_s"] / CORES),
-               key=lambda one: one[1])  # fmt: skip
+def busy_cores(summary):
+    """The share of the time for which the cores were at work, or waited for a GPU that computed for them."""
+    return sum(s for name, s in summary["stage_s"].items() if name != "wait") / summary["wall_s"] / CORES
 
 
 def main():
@@ -149,8 +143,7 @@ def main():
         ratio = f"   batch is {each_s / statistics.median(seconds['batch']):5.2f} times it" if "batch" in seconds else ""
         print(f"{way:8} {each_s:8.3f} s a scan {3600 / each_s:9.0f} scans/h{ratio}")
     if summary:
-        name, share = busiest(summary)
-        print(f"last batch: {name} at work {share:.2f} of the time, {summary['jobs']} scans side by side")
+        print(f"last batch: cores at work {busy_cores(summary):.2f} of the time, {summary['jobs']} scans side by side")
         print("  seconds by stage: " + ", ".join(f"{name} {s:.2f}" for name, s in summary["stage_s"].items()))
         print(f"  peak memory {summary['peak_memory_bytes'] / 2**20:.0f} MiB")
     print(f"outputs {'equal' if len(sums) == 1 else 'DIFFER'}")

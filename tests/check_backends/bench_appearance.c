@@ -82,11 +82,11 @@ static int bench_one(const bench_strokes *b, const char *what, bool refines,
     lob_device_traffic before = {0}, after = {0};
     lob_status st = run(want, b, lob_backends[0], refines, ON_CPU(context), &error);
     for (int i = -1; i < times && st == LOB_OK; i++) {
-        before = lob_device_traffic_of(context->device);
+        before = lob_device_traffic_here();
         bench_clock clock = bench_start(context);
         st = run(got, b, cuda, refines, context, &error);
         ms[i < 0 ? 0 : i] = bench_stop_ms(&clock);
-        after = lob_device_traffic_of(context->device);
+        after = lob_device_traffic_here();
     }
     const bool same = st == LOB_OK && memcmp(want, got, bytes) == 0;
     const lob_dims d = b->image.dims;

@@ -1,21 +1,16 @@
 """The page of a batch: what it shows of scans, and how it works in a real browser."""
 
-import html
 import json
 import os
 import re
 import shutil
-import subprocess
 from urllib.parse import unquote
 
+import browser
 import numpy as np
 import pytest
+from browser import needs_browser
 from conftest import SHAPE, assert_one_line, contents, good, lobule, save, scan_array
-
-# A browser without a window. Debian's chromium-headless-shell is the smallest that is packaged; a full one does, too.
-BROWSER = next(filter(None, map(shutil.which, ["chromium-headless-shell", "chromium", "chromium-browser",
-                                               "google-chrome"])), None)
-needs_browser = pytest.mark.skipif(not BROWSER, reason="no Chromium; on Debian: apt-get install chromium-headless-shell")
 
 RECIPE = "labels {labels} -o {out}.nii.gz --drop 9\nstats {image} {out}.nii.gz --table {out}.tsv\n"
 HOSTILE = "s4 </script><img src=x onerror=alert(1)>&amp;\"'"
@@ -126,25 +121,8 @@ const press = (title) => [...document.querySelectorAll("#scans thead button")].f
 """
 
 
-def browse(page, script, tmp_path, clock="--virtual-time-budget=20000"):
-    """What a script sees and does in the page, as it comes from a file; the script fills `out`. Time does not go on
-    while something is awaited, unless the clock is another."""
-    probe = ("<script>addEventListener('load', async () => { const out = {};" + HELP + "try {" + script +
-             "} catch (e) { out.error = String(e); } const pre = document.createElement('pre'); pre.id = 'probe';"
-             "pre.textContent = JSON.stringify(out); document.body.append(pre); });</script></body>")
-    copy = tmp_path / "probe.html"
-    copy.write_text(page.replace("</body>", probe), encoding="utf-8")
-    for attempt in range(4):  # a busy machine may end the browser before the page has loaded
-        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,1000",
-                               f"--user-data-dir={tmp_path / f'profile{attempt}'}", clock, "--dump-dom",
-                               copy.as_uri()], capture_output=True, encoding="utf-8", timeout=120, check=False)
-        found = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout, re.S)
-        if found:
-            break
-    assert found, done.stderr[-2000:]
-    out = json.loads(html.unescape(found[1]))
-    assert "error" not in out, out["error"]
-    return out
+def browse(page, script, *arguments, **more):
+    return browser.browse(page, HELP + script, *arguments, **more)
 
 
 @needs_browser

@@ -7,8 +7,7 @@
 #include "tools/batch/cohort.h"
 #include "tools/batch/page_picture.h"
 #include "tools/repeat/past_report.h"
-#include "tools/session/report.h"
-#include "volumes/utf8.h"
+#include "tools/table/page_text.h"
 #include "volumes/version.h"
 
 #include <math.h>
@@ -37,34 +36,14 @@ static void put(page *p, const char *text)
     lob_text_add(&p->text, text, strlen(text));
 }
 
-/* Text as it may stand in HTML, in a value too. */
 static void put_html(page *p, const char *text)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        const size_t n = lob_utf8_length(c);
-        if (n == 0)
-            put(p, "&#xFFFD;");
-        else if (n == 1 && (strchr("&<>\"'", *c) || *c < ' ' || *c == 127))
-            lob_text_print(&p->text, *c < ' ' || *c == 127 ? "&#xFFFD;" : "&#%d;", *c);
-        else
-            lob_text_add(&p->text, (const char *)c, n);
-        c += n ? n : 1;
-    }
+    lob_page_text_add(&p->text, text);
 }
 
-/* JSON that may stand in a script element, which "</script" or "<!--" would end. Takes it over. */
 static void put_json(page *p, cJSON *value)
 {
-    char *const text = value ? lob_json_print(value) : NULL;
-    cJSON_Delete(value);
-    p->text.failed = p->text.failed || !text;
-    for (const char *c = text; c && *c;) {
-        const size_t n = strcspn(c, "<");
-        lob_text_add(&p->text, c, n);
-        c += n;
-        if (*c) put(p, "\\u003c"), c++;
-    }
-    free(text);
+    lob_page_json_add(&p->text, value);
 }
 
 /* A path as an address beside the page: "reports/a%2520b.json"; malloc'ed. */

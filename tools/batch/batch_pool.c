@@ -5,13 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Calls of a few scans keep a GPU busy while one of them copies or waits for its own thread. Each
+ * of them holds memory of its own there. */
+enum { GPU_HANDLES = 4 };
+static const int64_t HANDLE_BYTES = (int64_t)16 << 30;
+
 /* ---- opening ---- */
 
 static lob_pool_device *add_device(lob_pool *pool, const char *why)
 {
     lob_pool_device *const device = &pool->devices[pool->count++];
     *device = (lob_pool_device){.lease = -1, .lanes = 1};
-    pthread_mutex_init(&device->at_work, NULL);
     snprintf(device->why, sizeof device->why, "%s", why);
     return device;
 }
@@ -24,7 +28,17 @@ static void add_cpu(lob_pool *pool, int lanes, const char *why)
     snprintf(device->name, sizeof device->name, "%s", device->backend->name);
 }
 
-/* Lease a GPU and open it. Returns LOB_OK, LOB_EBUSY (others have it) or what is wrong with it. */
+static void add_handle(lob_pool *pool, lob_device *opened, const char *choice, int lease)
+{
+    lob_pool_device *const device = add_device(pool, "it was free");
+    device->backend = lob_backend_named("cuda");
+    device->device = opened;
+    device->lease = lease;
+    snprintf(device->name, sizeof device->name, "%s %s", choice, lob_device_name(opened));
+}
+
+/* Lease a GPU and open it, more than once where its memory is large. Returns LOB_OK, LOB_EBUSY
+ * (others have it) or what is wrong with it. */
 static lob_status add_gpu(lob_pool *pool, int number, lob_error *error)
 {
     char identity[LOB_DEVICE_IDENTITY], choice[24];
@@ -39,11 +53,13 @@ static lob_status add_gpu(lob_pool *pool, int number, lob_error *error)
         close(lease);
         return st;
     }
-    lob_pool_device *const device = add_device(pool, "it was free");
-    device->backend = lob_backend_named("cuda");
-    device->device = opened;
-    device->lease = lease;
-    snprintf(device->name, sizeof device->name, "%s %s", choice, lob_device_name(opened));
+    add_handle(pool, opened, choice, lease);
+    pool->gpus++;
+    const int64_t fit = lob_device_total_bytes(opened) / HANDLE_BYTES;
+    for (int i = 1; i < GPU_HANDLES && i < fit; i++) {
+        if (lob_device_open(&opened, choice, NULL) != LOB_OK) break;
+        add_handle(pool, opened, choice, -1);
+    }
     return LOB_OK;
 }
 
@@ -85,7 +101,8 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
     const bool any = strcmp(backend, "auto") == 0, all = strcmp(backend, "all") == 0;
     lob_error reason = {.text = "there is no other"};
     lob_status st = LOB_OK;
-    *pool = (lob_pool){.devices = calloc((size_t)lob_device_count() + 1, sizeof *pool->devices)};
+    *pool = (lob_pool){
+        .devices = calloc((size_t)lob_device_count() * GPU_HANDLES + 1, sizeof *pool->devices)};
     if (!pool->devices) return lob_fail(error, LOB_ENOMEM, "out of memory");
     pthread_mutex_init(&pool->lock, NULL);
     const bool gpus = strcmp(backend, lob_backends[0]->name) != 0 && lob_backends[1];
@@ -117,11 +134,9 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
 
 void lob_pool_close(lob_pool *pool)
 {
-    for (int i = 0; i < pool->count; i++) {
-        lob_device_close(pool->devices[i].device);
+    for (int i = 0; i < pool->count; i++) lob_device_close(pool->devices[i].device);
+    for (int i = 0; i < pool->count; i++)
         if (pool->devices[i].lease >= 0) close(pool->devices[i].lease);
-        pthread_mutex_destroy(&pool->devices[i].at_work);
-    }
     if (pool->devices) pthread_mutex_destroy(&pool->lock);
     free(pool->devices);
     *pool = (lob_pool){NULL};
@@ -158,14 +173,8 @@ void lob_pool_leave(lob_pool *pool, lob_pool_device *device)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void lob_pool_lock(lob_pool_device *device)
+void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s)
 {
-    if (device->device) pthread_mutex_lock(&device->at_work);
-}
-
-void lob_pool_unlock(lob_pool *pool, lob_pool_device *device, double worked_s)
-{
-    if (device->device) pthread_mutex_unlock(&device->at_work);
     pthread_mutex_lock(&pool->lock);
     device->worked_s += worked_s;
     pthread_mutex_unlock(&pool->lock);

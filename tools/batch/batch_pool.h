@@ -1,7 +1,8 @@
 /*
  * The devices that the scans of a batch share: GPUs, each leased for as long as the pool is open,
- * and the CPU. A scan belongs to one of them, and has a GPU to itself while it computes; on the CPU
- * the scans compute side by side.
+ * and the CPU. A GPU with much memory is opened several times, as so many devices. A scan belongs
+ * to one of them; there, calls of its scans take turns, and what these compute on the CPU goes side
+ * by side.
  */
 #ifndef LOB_BATCH_POOL_H
 #define LOB_BATCH_POOL_H
@@ -18,16 +19,15 @@ typedef struct {
     int lease;          /* descriptor of the lock's file; -1: none */
     char name[300];     /* "cpu", "cuda:0 NVIDIA H200" */
     char why[400];      /* it was chosen */
-    pthread_mutex_t at_work;
-    double worked_s; /* time for which scans have computed on it, */
-    int64_t scans;   /* so many scans, */
-    int waiting;     /* and so many belong to it now */
-    int lanes;       /* scans that it computes side by side */
+    double worked_s;    /* time for which it was at work, */
+    int64_t scans;      /* so many scans, */
+    int waiting;        /* and so many belong to it now */
+    int lanes;          /* scans that it computes side by side */
 } lob_pool_device;
 
 typedef struct {
     lob_pool_device *devices;
-    int count;
+    int count, gpus;
     pthread_mutex_t lock; /* of the numbers above */
 } lob_pool;
 
@@ -57,9 +57,8 @@ void lob_pool_close(lob_pool *pool);
 lob_pool_device *lob_pool_choose(lob_pool *pool);
 void lob_pool_leave(lob_pool *pool, lob_pool_device *device);
 
-/* Have a GPU for oneself, and say for how long that was; the CPU is never locked. */
-void lob_pool_lock(lob_pool_device *device);
-void lob_pool_unlock(lob_pool *pool, lob_pool_device *device, double worked_s);
+/* It was at work for so long. */
+void lob_pool_add(lob_pool *pool, lob_pool_device *device, double worked_s);
 
 /*
  * Lease a device by a lock on a file named after it, in LOBULE_LEASES, else /run/lock, else /tmp.

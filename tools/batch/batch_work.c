@@ -250,7 +250,8 @@ static void finish_summary(work *w, double wall_s)
     sum->left = sum->scans - ended;
     sum->jobs = w->plan->jobs;
     sum->threads = w->plan->threads;
-    sum->devices = w->batch->pool.count;
+    const lob_pool *const pool = &w->batch->pool;
+    sum->devices = pool->gpus + (pool->devices[pool->count - 1].device == NULL);
     sum->max_memory = w->batch->session->max_memory;
     lob_batch_summary_finish(sum, wall_s);
 }

@@ -4,29 +4,13 @@
 #include "io/io.h"
 #include "io/png.h"
 #include "tools/picture/preview_picture.h"
+#include "tools/table/page_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SIZE = 288, SHADES = 16, STEP = 256 / SHADES };
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-static char *base64_of(const unsigned char *bytes, size_t n)
-{
-    char *const text = malloc(4 * ((n + 2) / 3) + 1), *to = text;
-    for (size_t i = 0; text && i < n; i += 3) {
-        const unsigned b = i + 1 < n ? bytes[i + 1] : 0, c = i + 2 < n ? bytes[i + 2] : 0;
-        const unsigned word = (unsigned)bytes[i] << 16 | b << 8 | c;
-        *to++ = digits[word >> 18];
-        *to++ = digits[word >> 12 & 63];
-        *to++ = i + 1 < n ? digits[word >> 6 & 63] : '=';
-        *to++ = i + 2 < n ? digits[word & 63] : '=';
-    }
-    if (text) *to = '\0';
-    return text;
-}
 
 /* Noise is what a PNG cannot compress: 16 shades of each colour take a third of the bytes. */
 static void drop_shades(lob_canvas *canvas)
@@ -68,7 +52,7 @@ static char *picture(const lob_page_scan *scan, int64_t max_memory)
         drop_shades(&canvas);
         st = lob_png_encode_rgb(&png, &size, canvas.rgb, canvas.width, canvas.height, NULL);
     }
-    if (st == LOB_OK) text = base64_of(png, size);
+    if (st == LOB_OK) text = lob_base64(png, size);
     free(png);
     free(canvas.rgb);
     free(layout);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_SAMPLES = 8 }; /* per pixel and axis, where voxels are smaller than pixels */
 
@@ -46,6 +47,26 @@ lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int
     v.side[2] = at_top;
     v.side[3] = opposite(at_top);
     return v;
+}
+
+void lob_slice_project(lob_slice *v, const lob_volume *volume, int64_t low, int64_t high)
+{
+    /* Where the viewer stands follows from what is at the left of the picture. */
+    static const char stands[][2] = {
+        {'I', 'S'},
+        {'A', 'P'},
+        {'L', 'R'}
+    };
+    const int plane = v->plane == LOB_AXIAL ? 0 : v->plane == LOB_CORONAL ? 1 : 2;
+    const bool neurological = v->side[0] == 'L' || v->side[0] == 'P';
+    char code[4];
+    lob_orientation(code, &volume->geometry);
+    const bool at_end =
+        !volume->geometry.unoriented && code[v->across] == stands[plane][neurological];
+    v->projected = true;
+    v->near = at_end ? high : low;
+    v->far = at_end ? low : high;
+    v->slice = low + (high - low) / 2;
 }
 
 void lob_slice_pixels(int pixels[2], const lob_slice *view, double pixels_per_mm)
@@ -104,21 +125,42 @@ static between between_voxels(const ruler *r, double at)
     return (between){low, low + 1 < r->voxels ? low + 1 : low, v - (double)low};
 }
 
-/* The slice's values in [0, 1] under the window; what is not finite is black. */
+/* The slices that a view shows, from the viewer on. */
+typedef struct {
+    int64_t first, count, step; /* voxels of the volume */
+} sight;
+
+static sight sight_of(const lob_slice *view, const lob_volume *v)
+{
+    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
+    const int64_t stride = strides[view->across];
+    if (!view->projected) return (sight){view->slice * stride, 1, 0};
+    const bool back = view->near > view->far;
+    return (sight){view->near * stride,
+                   (back ? view->near - view->far : view->far - view->near) + 1,
+                   back ? -stride : stride};
+}
+
+/* The slice's values in [0, 1] under the window, of several slices the largest; what is not finite
+ * is black. */
 static void window_slice(float *out, const lob_overlay *overlay, const lob_slice *view,
                          const ruler *right, const ruler *down, int channel)
 {
     const lob_volume *const v = overlay->image;
-    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
-    const int64_t first = channel * lob_voxels(v) + view->slice * strides[view->across];
+    const sight along = sight_of(view, v);
+    const int64_t first = channel * lob_voxels(v) + along.first;
     const double lo = overlay->window[0], wide = overlay->window[1] - lo;
-    for (int64_t j = 0; j < down->voxels; j++)
-        for (int64_t i = 0; i < right->voxels; i++) {
-            double value;
-            lob_values(&value, v->data, v->type, first + i * right->stride + j * down->stride, 1);
-            const double share = (v->slope * value + v->inter - lo) / wide;
-            out[j * right->voxels + i] = share > 0 ? (share < 1 ? (float)share : 1.0f) : 0.0f;
-        }
+    memset(out, 0, (size_t)(right->voxels * down->voxels) * sizeof *out);
+    for (int64_t k = 0; k < along.count; k++)
+        for (int64_t j = 0; j < down->voxels; j++)
+            for (int64_t i = 0; i < right->voxels; i++) {
+                float *const to = &out[j * right->voxels + i];
+                double value;
+                lob_values(&value, v->data, v->type,
+                           first + k * along.step + i * right->stride + j * down->stride, 1);
+                const double share = (v->slope * value + v->inter - lo) / wide;
+                if (share > (double)*to) *to = share < 1 ? (float)share : 1.0f;
+            }
 }
 
 /* A pixel's brightness: linear between voxels, averaged over samples where voxels are small. */
@@ -154,24 +196,32 @@ static bool on_contour(const int32_t *map, int width, int height, int x, int y, 
     return false;
 }
 
+/* The first label that is shown on a line of sight, or 0. */
+static int32_t label_seen(const lob_overlay *overlay, const sight *along, int64_t at)
+{
+    const lob_volume *const v = overlay->labels;
+    for (int64_t k = 0; k < along->count; k++) {
+        const int32_t label = lob_label_at(v->data, v->type, at + along->first + k * along->step);
+        if (overlay->shown[label]) return label;
+    }
+    return 0;
+}
+
 static lob_status draw_labels(lob_canvas *canvas, int x0, int y0, const lob_overlay *overlay,
                               const lob_slice *view, const ruler *right, const ruler *down)
 {
-    const lob_volume *const v = overlay->labels;
-    const int64_t strides[3] = {1, v->dims.nx, v->dims.nx * v->dims.ny};
-    const int64_t first = view->slice * strides[view->across];
+    const sight along = sight_of(view, overlay->labels);
     const int width = right->pixels, height = down->pixels;
     int32_t *const map = malloc((size_t)width * (size_t)height * sizeof *map);
     if (!map) return LOB_ENOMEM;
     for (int y = 0; y < height; y++)
-        for (int x = 0; x < width; x++) {
-            const int32_t label =
-                lob_label_at(v->data, v->type,
-                             first + nearest_voxel(right, x + 0.5) * right->stride +
-                                 nearest_voxel(down, y + 0.5) * down->stride);
-            map[(size_t)y * (size_t)width + (size_t)x] = overlay->shown[label] ? label : 0;
-        }
-    const int reach = width >= 400 && height >= 300 ? 2 : 1;
+        for (int x = 0; x < width; x++)
+            map[(size_t)y * (size_t)width + (size_t)x] =
+                label_seen(overlay, &along,
+                           nearest_voxel(right, x + 0.5) * right->stride +
+                               nearest_voxel(down, y + 0.5) * down->stride);
+    const int chosen = width >= 400 && height >= 300 ? 2 : 1;
+    const int reach = overlay->contour < 0 ? chosen : overlay->contour;
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
             const int32_t label = map[(size_t)y * (size_t)width + (size_t)x];

@@ -15,6 +15,7 @@ typedef struct {
     const lob_colour *colour; /* by dense label */
     const bool *shown;        /* by dense label; shown[0] is false */
     double alpha;             /* how much a label covers the image */
+    int contour;              /* pixels that a label's contour is wide; < 0: by the slice's size */
 } lob_overlay;
 
 /* One slice and how it lies in its picture. */
@@ -25,6 +26,8 @@ typedef struct {
     char side[4];               /* world direction at the left, right, top, bottom of the picture */
     int64_t slice;              /* along across */
     double mm[2];               /* width, height */
+    bool projected;             /* not one slice but several, */
+    int64_t near, far;          /* along across, both ends included, as the viewer sees them */
 } lob_slice;
 
 /*
@@ -35,6 +38,13 @@ typedef struct {
  */
 lob_slice lob_slice_of(const lob_volume *volume, lob_anatomical_plane plane, int64_t slice,
                        bool neurological);
+
+/*
+ * Show the slices low to high in one: the brightest voxel of each line of sight, and the label that
+ * is shown first on it. The viewer stands where the plane is seen from: at the feet, in front and
+ * at the patient's left by the radiological convention, by the neurological one opposite.
+ */
+void lob_slice_project(lob_slice *view, const lob_volume *volume, int64_t low, int64_t high);
 
 /* "axial", "coronal", "sagittal" */
 const char *lob_plane_name(lob_anatomical_plane plane);

@@ -24,6 +24,7 @@ lob_preview lob_preview_defaults(void)
         .size = 1200,
         .window = {-INFINITY, INFINITY},
         .alpha = 0.35,
+        .contour = -1,
         .at = { INFINITY, INFINITY, INFINITY}
     };
 }
@@ -112,10 +113,13 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
         .labels = labels ? &c->labels : NULL,
         .colour = c->colour,
         .shown = c->shown,
-        .alpha = set->alpha
+        .alpha = set->alpha,
+        .contour = set->contour
     };
+    /* The brightest of hundreds of voxels lie among the last percent. */
     if (!isfinite(set->window[0]) || !isfinite(set->window[1]))
-        st = lob_percentile_window(c->overlay.window, &c->image, 2, 98);
+        st = lob_percentile_window(c->overlay.window, &c->image, set->project ? 50 : 2,
+                                   set->project ? 99.9 : 98);
     if (st != LOB_OK) return lob_fail(error, st, "%s: out of memory", set->image);
     locate_content(c, labels);
     for (int a = 0; a < 3 && isfinite(set->at[a]); a++) c->at[a] = (int64_t)(set->at[a] + 0.5);
@@ -133,22 +137,61 @@ void lob_preview_content_free(lob_preview_content *c)
 
 /* ---- where things go ---- */
 
+/* "1234 ml", "0.51 mm3", "870 um3" */
+static void volume_text(char *text, size_t size, double mm3)
+{
+    static const struct {
+        double mm3;
+        const char *name;
+    } units[] = {
+        {1e3,  "ml" },
+        {1.0,  "mm3"},
+        {1e-9, "um3"}
+    };
+    size_t u = 0;
+    while (u + 1 < sizeof units / sizeof units[0] && mm3 < 0.01 * units[u].mm3) u++;
+    const double value = mm3 / units[u].mm3;
+    snprintf(text, size, value >= 1000 && value < 1e9 ? "%.0f %s" : "%.3g %s", value,
+             units[u].name);
+}
+
 static int line_height(const layout *l)
 {
     return (LOB_GLYPH_HEIGHT + 3) * l->text;
 }
 
-/* Width of a label's entry in the legend. */
-static int cell_width(const layout *l)
+/* "12  870 mm3 off  left kidney": what stands in the legend beside a label's colour. */
+static void entry_text(char *text, size_t size, const content *c, int32_t dense)
 {
-    return 21 * LOB_GLYPH_WIDTH * l->text;
+    const int32_t value = c->set.values[dense - 1];
+    const lob_label_name *const row = lob_label_names_find(&c->labels.names, value);
+    const double mm3 = (double)c->set.voxels[dense - 1] * lob_voxel_mm3(&c->labels.geometry);
+    char volume[32];
+    volume_text(volume, sizeof volume, mm3);
+    snprintf(text, size, "%-3" PRId32 " %-8s%s%s%.40s", value, volume,
+             c->shown[dense] ? "" : " off", row ? " " : "", row ? row->name : "");
+}
+
+/* Width of a label's entry in the legend, from the first of them: what comes after many has no room
+ * anyway. */
+static int cell_width(const layout *l, const content *c)
+{
+    enum { MAX = 400 };
+    int widest = 18 * LOB_GLYPH_WIDTH * l->text;
+    for (int32_t i = 1; i <= c->set.count && i <= MAX; i++) {
+        char text[128];
+        entry_text(text, sizeof text, c, i);
+        const int width = lob_canvas_text_width(text, l->text);
+        if (width > widest) widest = width;
+    }
+    return widest + 3 * LOB_GLYPH_WIDTH * l->text; /* the colour, and a gap */
 }
 
 /* Views in `columns` columns, tiles of one size, the legend as a strip below. */
 static void lay_out_grid(layout *l, const settings *set, const content *c, int columns)
 {
     const int rows = (l->count + columns - 1) / columns;
-    const int cells = set->size / cell_width(l) > 0 ? set->size / cell_width(l) : 1;
+    const int cells = set->size / l->cell > 0 ? set->size / l->cell : 1;
     const int half = set->size / 2 / line_height(l), most = half > 5 ? 4 : half > 1 ? half - 1 : 0;
     const int all = (c->set.count + cells - 1) / cells, lines = all > most ? most : all;
     const int strip = (1 + lines) * line_height(l) + l->gap;
@@ -210,13 +253,24 @@ static void lay_out_planes(layout *l, const settings *set)
     l->height = y + b[1] + l->gap;
     const int legend[4] = {x + l->gap, l->gap, b[0] - l->gap, a[1]};
     memcpy(l->legend, legend, sizeof legend);
-    l->cross = true;
+    l->cross = !set->project;
+    l->upright = true;
 }
 
 static void add_tile(layout *l, const settings *set, const content *c, lob_anatomical_plane plane,
                      int64_t slice)
 {
     l->tiles[l->count++].view = lob_slice_of(&c->image, plane, slice, set->convention == 1);
+}
+
+/* The slice where the planes meet, or the projection of all. */
+static void add_whole(layout *l, const settings *set, const content *c, lob_anatomical_plane plane)
+{
+    const int axis = lob_anatomical_axis(&c->image.geometry, plane);
+    add_tile(l, set, c, plane, c->at[axis]);
+    if (set->project)
+        lob_slice_project(&l->tiles[l->count - 1].view, &c->image, 0,
+                          lob_side(c->image.dims, axis) - 1);
 }
 
 /* Slices spread evenly over the extent of the labels. */
@@ -226,14 +280,19 @@ static void lay_out_montage(layout *l, const settings *set, const content *c,
     const int axis = lob_anatomical_axis(&c->image.geometry, plane);
     const int64_t extent = c->high[axis] - c->low[axis] + 1;
     const int64_t n = set->montage < extent ? set->montage : extent;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         add_tile(l, set, c, plane, c->low[axis] + (2 * i + 1) * extent / (2 * n));
+        if (set->project)
+            lob_slice_project(&l->tiles[i].view, &c->image, c->low[axis] + i * extent / n,
+                              c->low[axis] + (i + 1) * extent / n - 1);
+    }
     lay_out_grid(l, set, c, best_columns(l, set));
 }
 
 static void lay_out(layout *l, const settings *set, const content *c)
 {
     *l = (layout){.gap = set->size >= 900 ? 8 : 4, .text = set->size >= 900 ? 2 : 1};
+    l->cell = cell_width(l, c);
     if (set->montage > 0) {
         lay_out_montage(l, set, c, set->plane < 0 ? LOB_AXIAL : planes[set->plane]);
         return;
@@ -249,13 +308,11 @@ static void lay_out(layout *l, const settings *set, const content *c)
     }
     if (set->plane >= 0) best = set->plane;
     if (set->plane >= 0 || !solid) {
-        add_tile(l, set, c, planes[best],
-                 c->at[lob_anatomical_axis(&c->image.geometry, planes[best])]);
+        add_whole(l, set, c, planes[best]);
         lay_out_grid(l, set, c, 1);
         return;
     }
-    for (int p = 0; p < 3; p++)
-        add_tile(l, set, c, planes[p], c->at[lob_anatomical_axis(&c->image.geometry, planes[p])]);
+    for (int p = 0; p < 3; p++) add_whole(l, set, c, planes[p]);
     lay_out_planes(l, set);
 }
 
@@ -288,34 +345,13 @@ lob_status lob_preview_lay_out(lob_preview_layout *l, const lob_preview *set,
 
 static const lob_colour paper = {18, 20, 24}, ink = {222, 226, 232}, pale = {140, 148, 160};
 
-/* "1234 ml", "0.51 mm3", "870 um3" */
-static void volume_text(char *text, size_t size, double mm3)
-{
-    static const struct {
-        double mm3;
-        const char *name;
-    } units[] = {
-        {1e3,  "ml" },
-        {1.0,  "mm3"},
-        {1e-9, "um3"}
-    };
-    size_t u = 0;
-    while (u + 1 < sizeof units / sizeof units[0] && mm3 < 0.01 * units[u].mm3) u++;
-    const double value = mm3 / units[u].mm3;
-    snprintf(text, size, value >= 1000 && value < 1e9 ? "%.0f %s" : "%.3g %s", value,
-             units[u].name);
-}
-
-/* A swatch, the label, its volume. */
+/* A swatch, the label, its volume and name. */
 static void draw_entry(lob_canvas *canvas, const layout *l, const content *c, int32_t dense, int x,
                        int y)
 {
-    const double voxel_mm3 = lob_voxel_mm3(&c->labels.geometry);
     const int swatch = 7 * l->text;
-    char volume[32], text[64];
-    volume_text(volume, sizeof volume, (double)c->set.voxels[dense - 1] * voxel_mm3);
-    snprintf(text, sizeof text, "%-3" PRId32 " %s%s", c->set.values[dense - 1], volume,
-             c->shown[dense] ? "" : " off");
+    char text[128];
+    entry_text(text, sizeof text, c, dense);
     lob_canvas_box(canvas, x, y, swatch, swatch, c->colour[dense], c->shown[dense] ? 1.0 : 0.3);
     lob_canvas_text(canvas, x + swatch + 4 * l->text, y, l->text, c->shown[dense] ? ink : pale,
                     text);
@@ -342,15 +378,15 @@ static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set
         lob_canvas_text(canvas, l->legend[0], y, l->text, pale, text);
         y += line;
     }
-    if (l->cross) y += line / 2;
+    if (l->upright) y += line / 2;
 
-    const int cell = cell_width(l);
-    const int columns = l->legend[2] / cell > 0 ? l->legend[2] / cell : 1;
+    const int columns = l->legend[2] / l->cell > 0 ? l->legend[2] / l->cell : 1;
     const int rows = (bottom - y) / line;
     const int capacity = rows > 0 ? columns * rows : 0;
     for (int32_t i = 0; i < c->set.count && i < capacity; i++) {
-        const int at = l->cross ? i / rows : i % columns, down = l->cross ? i % rows : i / columns;
-        const int u = l->legend[0] + at * cell, v = y + down * line;
+        const int at = l->upright ? i / rows : i % columns;
+        const int down = l->upright ? i % rows : i / columns;
+        const int u = l->legend[0] + at * l->cell, v = y + down * line;
         if (i == capacity - 1 && c->set.count > capacity) {
             snprintf(text, sizeof text, "and %" PRId32 " more", c->set.count - i);
             lob_canvas_text(canvas, u, v, l->text, pale, text);
@@ -360,10 +396,26 @@ static void draw_legend(lob_canvas *canvas, const layout *l, const settings *set
     }
 }
 
+/* "coronal y 31", in a montage "y 31"; of a projection "coronal MIP", "y 24-31 MIP". */
+static void tile_name(char *name, size_t size, const layout *l, const lob_slice *view)
+{
+    const bool many = l->count > 3, plane = !many && view->side[0];
+    const char axis = "xyz"[view->across];
+    const int64_t low = view->near < view->far ? view->near : view->far;
+    const int64_t high = view->near < view->far ? view->far : view->near;
+    const char *const word = plane ? lob_plane_name(view->plane) : "", *const gap =
+                                                                           plane ? " " : "";
+    if (!view->projected)
+        snprintf(name, size, "%s%s%c %" PRId64, word, gap, axis, view->slice);
+    else if (many)
+        snprintf(name, size, "%c %" PRId64 "-%" PRId64 " MIP", axis, low, high);
+    else
+        snprintf(name, size, "%s%sMIP", word, gap);
+}
+
 /* One view with its letters, its name, and on the first one the scale bar. */
 static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *c, int number)
 {
-    static const char axis_names[] = "xyz";
     const lob_preview_tile *const t = &l->tiles[number];
     const lob_slice *const view = &t->view;
     int pixels[2];
@@ -374,12 +426,8 @@ static lob_status draw_tile(lob_canvas *canvas, const layout *l, const content *
 
     const bool large = pixels[0] >= 70 * l->text && pixels[1] >= 50 * l->text;
     const int text = large ? l->text : 1, rim = 3 * text;
-    char name[48];
-    if (l->count > 3 || !view->side[0])
-        snprintf(name, sizeof name, "%c %" PRId64, axis_names[view->across], view->slice);
-    else
-        snprintf(name, sizeof name, "%s %c %" PRId64, lob_plane_name(view->plane),
-                 axis_names[view->across], view->slice);
+    char name[64];
+    tile_name(name, sizeof name, l, view);
     const bool several = lob_side(c->image.dims, view->across) > 1;
     if ((several || view->side[0]) && pixels[1] >= 20 &&
         lob_canvas_text_width(name, text) + 2 * rim < pixels[0])

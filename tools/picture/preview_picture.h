@@ -1,6 +1,6 @@
 /*
  * The picture of a scan and its labels: the three planes through the labels' centre of mass or a
- * montage of slices, letters for the patient's sides, a scale bar, a legend of volumes.
+ * montage of slices, letters for the patient's sides, a scale bar, a legend of names and volumes.
  */
 #ifndef LOB_PREVIEW_PICTURE_H
 #define LOB_PREVIEW_PICTURE_H
@@ -14,10 +14,13 @@ typedef struct {
     const char *image, *labels; /* names of the files, for the legend and messages */
     int plane;                  /* 0 axial, 1 coronal, 2 sagittal; -1: all three */
     int montage;                /* slices of one plane, at most LOB_PREVIEW_TILES; 0: none */
+    bool project;               /* not slices but the brightest voxels of all of them, in a montage
+                                   of each tile's share */
     int size;                   /* neither side of the picture has more pixels; >= 64 */
     int convention;             /* 0 radiological, 1 neurological */
     double window[2];           /* values shown black and white, low < high; infinite: chosen */
     double alpha;               /* how much labels cover the image, 0..1 */
+    int contour;                /* pixels that contours are wide; < 0: chosen */
     double at[3];               /* voxel where the planes meet; infinite: chosen */
     const char *hide;           /* labels, "1,3-5"; NULL: chosen; "": none */
 } lob_preview;
@@ -44,7 +47,9 @@ typedef struct {
     double pixels_per_mm;
     int legend[4]; /* x, y, width, height */
     int gap, text; /* pixels between parts; scale of text */
-    bool cross;
+    int cell;      /* width of a label in the legend */
+    bool cross;    /* lines show where the planes meet */
+    bool upright;  /* the legend is a column, not a strip */
     lob_preview_tile tiles[LOB_PREVIEW_TILES];
 } lob_preview_layout;
 

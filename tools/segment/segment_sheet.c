@@ -88,6 +88,7 @@ static lob_status draw_column(lob_canvas *canvas, const lob_segment_box *box, co
             .labels = rows[r],
             .colour = r == 2 ? amber : l->colour,
             .shown = l->shown[r],
+            .contour = -1,
             .alpha = r == 0   ? 0.9
                      : r == 1 ? 0.35
                               : 0.6

@@ -249,6 +249,7 @@ static lob_status prepare(lob_session *s, bool *skip)
                                .max_memory = s->max_memory,
                                .progress = on_progress,
                                .user = s};
+    s->start_traffic = lob_device_traffic_here();
     const char *const how = getenv("LOBULE_PROGRESS");
     s->tags = how && strcmp(how, "tags") == 0;
     s->bar = !s->quiet && !s->tags && !lob_session_part(s) && isatty(STDERR_FILENO);
@@ -417,7 +418,6 @@ int lob_session_end(lob_session *s, lob_status status)
     if (lob_session_checking(s)) return end_check(s, status);
     status = lob_device_settle(s, status);
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
-    lob_part_unlock(s);
     if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));
@@ -473,28 +473,23 @@ void lob_session_stage(lob_session *s, const char *name, double start_s)
 void lob_session_compute(lob_session *s, const char *doing)
 {
     lob_session_doing(s, doing);
-    lob_part_lock(s);
-    if (s->context.device) s->traffic = lob_device_traffic_of(s->context.device);
+    s->traffic = lob_device_traffic_here();
     s->compute_s = lob_clock_s();
 }
 
 void lob_session_computed(lob_session *s)
 {
+    const lob_device_traffic now = lob_device_traffic_here(), before = s->traffic;
+    const double upload = now.upload_s - before.upload_s;
+    const double download = now.download_s - before.download_s;
+    const double wait = now.wait_s - before.wait_s;
     const double elapsed = lob_clock_s() - s->compute_s;
-    if (!s->context.device) {
-        lob_session_add(s, "compute", elapsed);
-        lob_part_unlock(s);
-        return;
-    }
-    const lob_device_traffic now = lob_device_traffic_of(s->context.device);
-    const double upload = now.upload_s - s->traffic.upload_s;
-    const double download = now.download_s - s->traffic.download_s;
-    lob_session_add(s, "upload", upload);
-    lob_session_add(s, "compute", elapsed - upload - download);
-    lob_session_add(s, "download", download);
-    s->copied.upload_bytes += now.upload_bytes - s->traffic.upload_bytes;
-    s->copied.download_bytes += now.download_bytes - s->traffic.download_bytes;
-    lob_part_unlock(s);
+    lob_part *const part = lob_session_part(s);
+    if (part) lob_part_worked(part, s->context.device ? now.turns_s - before.turns_s : elapsed);
+    if (part && s->context.device) lob_session_add(s, "wait", wait);
+    if (s->context.device) lob_session_add(s, "upload", upload);
+    lob_session_add(s, "compute", elapsed - upload - download - wait);
+    if (s->context.device) lob_session_add(s, "download", download);
 }
 
 void lob_session_doing(lob_session *s, const char *doing)

@@ -134,7 +134,6 @@ bool lob_line_borrow_device(lob_session *s)
     s->context.device = run->context.device;
     s->device_is_lent = true;
     memcpy(s->device_why, run->device_why, sizeof s->device_why);
-    if (s->context.device) s->device_start = lob_device_traffic_of(s->context.device);
     return true;
 }
 

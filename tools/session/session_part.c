@@ -32,23 +32,9 @@ lob_status lob_part_device(lob_session *s)
     return LOB_OK;
 }
 
-void lob_part_lock(lob_session *s)
+void lob_part_worked(lob_part *part, double seconds)
 {
-    lob_part *const part = lob_session_part(s);
-    if (!part || !part->at || part->locked || s->context.device != part->at->device) return;
-    const double start_s = lob_clock_s();
-    lob_pool_lock(part->at);
-    part->locked = true;
-    part->locked_s = lob_clock_s();
-    if (part->at->device) lob_session_stage(s, "wait", start_s);
-}
-
-void lob_part_unlock(lob_session *s)
-{
-    lob_part *const part = lob_session_part(s);
-    if (!part || !part->locked) return;
-    lob_pool_unlock(part->pool, part->at, lob_clock_s() - part->locked_s);
-    part->locked = false;
+    if (part->at) lob_pool_add(part->pool, part->at, seconds);
 }
 
 void lob_part_end(lob_session *s, lob_status status, const cJSON *report)

@@ -22,8 +22,6 @@ struct lob_part {
     void *user;
 
     lob_pool_device *at; /* where it computes; NULL: nowhere yet */
-    bool locked;         /* that device is at work for it, */
-    double locked_s;     /* since then */
 };
 
 /* The part that a session, or the recipe of a line's session, is; NULL: it has the process. */
@@ -35,10 +33,8 @@ void lob_part_begin(lob_session *s);
 /* lob_session_device for a part: the device that will be free first. */
 lob_status lob_part_device(lob_session *s);
 
-/* Wait for the device that the session computes on, and let others have it. Do nothing outside of
- * batches, and on the CPU. */
-void lob_part_lock(lob_session *s);
-void lob_part_unlock(lob_session *s);
+/* It has had its device at work for so long. */
+void lob_part_worked(lob_part *part, double seconds);
 
 void lob_part_end(lob_session *s, lob_status status, const cJSON *report);
 

@@ -195,16 +195,6 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
-/* What the device has copied for this session; in a batch it copies for others meanwhile. */
-static lob_device_traffic traffic_of_session(const lob_session *s)
-{
-    lob_device_traffic now = lob_device_traffic_of(s->context.device);
-    if (lob_session_part(s)) return s->copied;
-    now.upload_bytes -= s->device_start.upload_bytes;
-    now.download_bytes -= s->device_start.download_bytes;
-    return now;
-}
-
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();
@@ -232,9 +222,11 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     if (s->context.device) {
         cJSON_AddStringToObject(device, "name", lob_device_name(s->context.device));
         cJSON_AddNumberToObject(device, "number", lob_device_number(s->context.device));
-        const lob_device_traffic copied = traffic_of_session(s);
-        cJSON_AddNumberToObject(device, "upload_bytes", (double)copied.upload_bytes);
-        cJSON_AddNumberToObject(device, "download_bytes", (double)copied.download_bytes);
+        const lob_device_traffic before = s->start_traffic, now = lob_device_traffic_here();
+        cJSON_AddNumberToObject(device, "upload_bytes",
+                                (double)(now.upload_bytes - before.upload_bytes));
+        cJSON_AddNumberToObject(device, "download_bytes",
+                                (double)(now.download_bytes - before.download_bytes));
     }
     cJSON_AddStringToObject(device, "why", s->device_why);
     cJSON_AddNumberToObject(device, "threads", s->context.threads);

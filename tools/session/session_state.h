@@ -82,14 +82,14 @@ typedef struct lob_session {
     const char *report_path;
     bool help, version;
 
-    const lob_backend *backend;      /* the CPU's until lob_session_device */
-    bool device_wanted;              /* of a recipe: some of its lines compute on it, */
-    lob_opening *opening;            /* a thread that opens it; NULL: none */
-    bool device_chosen;              /* and it is open, or the CPU serves */
-    bool device_is_lent;             /* it is the recipe's */
-    lob_device_traffic device_start; /* what it had copied when the session got it */
-    int64_t held;                    /* bytes that count against max_memory, */
-    int64_t most_held;               /* and the most that they were */
+    const lob_backend *backend;       /* the CPU's until lob_session_device */
+    bool device_wanted;               /* of a recipe: some of its lines compute on it, */
+    lob_opening *opening;             /* a thread that opens it; NULL: none */
+    bool device_chosen;               /* and it is open, or the CPU serves */
+    bool device_is_lent;              /* it is the recipe's */
+    lob_device_traffic start_traffic; /* of this thread when the session began */
+    int64_t held;                     /* bytes that count against max_memory, */
+    int64_t most_held;                /* and the most that they were */
     lob_context context; /* threads, what is left of the memory, device and progress; hand it to the
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
@@ -108,8 +108,7 @@ typedef struct lob_session {
     } stage[LOB_SESSION_STAGES];
     int stages;
     double compute_s;            /* when lob_session_compute was called, */
-    lob_device_traffic traffic;  /* and what the device had copied then; */
-    lob_device_traffic copied;   /* and what it has copied for this session, where others use it */
+    lob_device_traffic traffic;  /* and what this thread had copied then */
     lob_session_output *written; /* in the order of outputs, without volumes in memory */
     int outputs_written;
     lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */

@@ -1,0 +1,397 @@
+/* Making the page with a viewer. */
+#include "tools/picture/viewer_page.h"
+
+#include "io/file.h"
+#include "io/gzip.h"
+#include "kernels/resample/resample.h"
+#include "tools/table/page_text.h"
+#include "viewer_files.h"
+#include "volumes/reorient.h"
+#include "volumes/version.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef lob_viewer_page page;
+typedef lob_preview_content content;
+
+/* ---- the grid ---- */
+
+static int channels_of(const content *c)
+{
+    return c->image.channels == 3 ? 3 : 1;
+}
+
+/* Blocks of the fewest voxels, as near to cubes as can be, that leave few enough. */
+static void choose_factors(int64_t factor[3], lob_dims *dims, const lob_geometry *g, int channels)
+{
+    const int64_t side[3] = {dims->nx, dims->ny, dims->nz};
+    int64_t n[3] = {dims->nx, dims->ny, dims->nz};
+    for (int a = 0; a < 3; a++) factor[a] = 1;
+    while (lob_product(n[0], n[1], n[2], channels) < 0 ||
+           lob_product(n[0], n[1], n[2], channels) > LOB_VIEWER_VOXELS) {
+        int thin = -1;
+        for (int a = 0; a < 3; a++)
+            if (n[a] > 1 && (thin < 0 || g->spacing_mm[a] * (double)factor[a] <
+                                             g->spacing_mm[thin] * (double)factor[thin]))
+                thin = a;
+        const int64_t f = ++factor[thin];
+        n[thin] = (side[thin] + (f - 1) / 2) / f; /* the centre of each block lies in the volume */
+        if (n[thin] < 1) n[thin] = 1;
+    }
+    *dims = (lob_dims){n[0], n[1], n[2]};
+}
+
+/* Every factor-th voxel, from the centre of the first block on. */
+static void coarsen(lob_geometry *g, const int64_t factor[3])
+{
+    double shift[3], world[3];
+    for (int a = 0; a < 3; a++) shift[a] = (double)(factor[a] - 1) / 2.0;
+    lob_voxel_to_world(world, g, shift);
+    for (int a = 0; a < 3; a++) {
+        for (int row = 0; row < 3; row++) g->affine[row][a] *= (double)factor[a];
+        g->spacing_mm[a] *= (double)factor[a];
+        g->affine[a][3] = world[a];
+    }
+}
+
+/* A volume whose file does not say how it lies keeps its axes. */
+static lob_turn turn_of(const lob_geometry *g)
+{
+    static const lob_anatomical_plane across[] = {LOB_SAGITTAL, LOB_CORONAL, LOB_AXIAL};
+    char code[4];
+    lob_turn turn;
+    lob_orientation(code, g);
+    for (int a = 0; a < 3; a++) {
+        turn.axis[a] = lob_anatomical_axis(g, across[a]);
+        turn.backwards[a] = !g->unoriented && code[turn.axis[a]] != "RAS"[a];
+    }
+    return turn;
+}
+
+static void choose_grid(page *p, const content *c)
+{
+    const lob_volume *const v = &c->image;
+    const lob_turn turn = turn_of(&v->geometry);
+    p->geometry = lob_turned_geometry(&v->geometry, v->dims, &turn);
+    p->dims = (lob_dims){lob_side(v->dims, turn.axis[0]), lob_side(v->dims, turn.axis[1]),
+                         lob_side(v->dims, turn.axis[2])};
+    p->channels = channels_of(c);
+    choose_factors(p->factor, &p->dims, &p->geometry, p->channels);
+    coarsen(&p->geometry, p->factor);
+    for (int a = 0; a < 3; a++) {
+        const int old = turn.axis[a];
+        const int64_t last = lob_side(v->dims, old) - 1, end = lob_side(p->dims, a) - 1;
+        const int64_t at = (turn.backwards[a] ? last - c->at[old] : c->at[old]) / p->factor[a];
+        p->at[a] = at < end ? at : end;
+    }
+}
+
+/* ---- voxels ---- */
+
+int64_t lob_viewer_page_bytes(const content *c)
+{
+    page p = {.scan = NULL};
+    choose_grid(&p, c);
+    const int64_t n = lob_dims_voxels(p.dims);
+    return n * p.channels * ((int64_t)lob_type_of(c->image.type)->bytes + 2) +
+           (c->labels.data ? n * (int64_t)lob_type_of(c->labels.type)->bytes : 0);
+}
+
+/* A volume on the page's grid; malloc'ed. */
+static lob_status resampled(void **out, const page *p, const lob_volume *volume, int channels,
+                            lob_resample_method method, const lob_context *context,
+                            lob_error *error)
+{
+    lob_volume first =
+        *volume; /* the other channels of a volume that has no colours are left out */
+    first.channels = channels;
+    const lob_resample_input in = {&first, p->dims, p->geometry};
+    lob_resample_options options = lob_resample_defaults();
+    options.method = method;
+    const int64_t n = lob_dims_voxels(p->dims) * channels;
+    *out = malloc((size_t)n * lob_type_of(volume->type)->bytes);
+    if (!*out) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    return lob_resample_cpu(*out, &in, &options, context, error);
+}
+
+/* Smallest and largest finite number; 0 and 0 where there is none. */
+static void range_of(double range[2], const void *data, lob_type type, int64_t n)
+{
+    bool any = false;
+    range[0] = range[1] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v;
+        lob_values(&v, data, type, i, 1);
+        if (!isfinite(v)) continue;
+        if (!any || v < range[0]) range[0] = v;
+        if (!any || v > range[1]) range[1] = v;
+        any = true;
+    }
+}
+
+/* Store numbers of the image as 8 or 16 bits: those between the smallest and the largest one. */
+static lob_status pack(page *p, const lob_volume *image, const void *data, lob_error *error)
+{
+    const int64_t n = lob_dims_voxels(p->dims) * p->channels;
+    const bool whole = lob_type_of(image->type)->is_integer;
+    double range[2];
+    range_of(range, data, image->type, n);
+    const double wide = range[1] - range[0];
+    const double step = (whole && wide <= 65535) || !(wide > 0) ? 1.0 : wide / 65535;
+    p->scan_bytes = whole && wide <= 255 ? 1 : 2;
+    p->offset = image->slope * range[0] + image->inter;
+    p->step = image->slope * step;
+    p->scan = malloc((size_t)n * (size_t)p->scan_bytes);
+    if (!p->scan) return lob_fail(error, LOB_ENOMEM, "out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        double v;
+        lob_values(&v, data, image->type, i, 1);
+        const double q = isfinite(v) ? floor((v - range[0]) / step + 0.5) : 0;
+        if (p->scan_bytes == 1)
+            ((uint8_t *)p->scan)[i] = (uint8_t)q;
+        else
+            ((uint16_t *)p->scan)[i] = (uint16_t)(q < 65535 ? q : 65535);
+    }
+    return LOB_OK;
+}
+
+lob_status lob_viewer_page_prepare(page *p, const content *c, const lob_context *context,
+                                   lob_error *error)
+{
+    void *data = NULL;
+    *p = (page){.scan = NULL};
+    choose_grid(p, c);
+    lob_status st =
+        resampled(&data, p, &c->image, p->channels, LOB_RESAMPLE_LINEAR, context, error);
+    if (st == LOB_OK) st = pack(p, &c->image, data, error);
+    free(data);
+    if (st == LOB_OK && c->labels.data) {
+        p->label_type = c->labels.type;
+        st = resampled(&p->labels, p, &c->labels, 1, LOB_RESAMPLE_MAJORITY, context, error);
+    }
+    return st;
+}
+
+void lob_viewer_page_free(page *p)
+{
+    free(p->scan);
+    free(p->labels);
+    *p = (page){.scan = NULL};
+}
+
+/* ---- what the script is told ---- */
+
+static cJSON *integers(const int64_t *values, int n)
+{
+    cJSON *const array = cJSON_CreateArray();
+    for (int i = 0; i < n; i++) cJSON_AddItemToArray(array, cJSON_CreateNumber((double)values[i]));
+    return array;
+}
+
+static cJSON *labels_json(const content *c)
+{
+    const double voxel_mm3 = lob_voxel_mm3(&c->labels.geometry);
+    cJSON *const rows = cJSON_CreateArray();
+    for (int32_t i = 1; c->labels.data && i <= c->set.count; i++) {
+        const lob_label_name *const name =
+            lob_label_names_find(&c->labels.names, c->set.values[i - 1]);
+        const lob_colour k = c->colour[i];
+        char colour[8];
+        snprintf(colour, sizeof colour, "#%02x%02x%02x", k.red, k.green, k.blue);
+        cJSON *const row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "label", c->set.values[i - 1]);
+        cJSON_AddItemToObject(row, "name",
+                              name ? cJSON_CreateString(name->name) : cJSON_CreateNull());
+        cJSON_AddStringToObject(row, "colour", colour);
+        cJSON_AddNumberToObject(row, "mm3", (double)c->set.voxels[i - 1] * voxel_mm3);
+        cJSON_AddBoolToObject(row, "shown", c->shown[i]);
+        cJSON_AddItemToArray(rows, row);
+    }
+    return rows;
+}
+
+/* A sentence where the page has fewer voxels than the scan; empty otherwise. */
+static void scale_note(char *note, size_t size, const page *p, const content *c)
+{
+    const lob_dims d = c->image.dims;
+    *note = '\0';
+    if (p->factor[0] * p->factor[1] * p->factor[2] > 1)
+        snprintf(note, size,
+                 "Coarser than the scan, which has %" PRId64 " x %" PRId64 " x %" PRId64
+                 " voxels: one voxel here is %" PRId64 " x %" PRId64 " x %" PRId64
+                 " of its voxels. Volumes are those of the full resolution.",
+                 d.nx, d.ny, d.nz, p->factor[0], p->factor[1], p->factor[2]);
+}
+
+static cJSON *about_json(const page *p, const content *c, const lob_preview *set)
+{
+    const int64_t dims[3] = {p->dims.nx, p->dims.ny, p->dims.nz};
+    char note[400];
+    scale_note(note, sizeof note, p, c);
+    cJSON *const about = cJSON_CreateObject();
+    cJSON_AddItemToObject(about, "dims", integers(dims, 3));
+    cJSON_AddItemToObject(about, "spacing_mm", cJSON_CreateDoubleArray(p->geometry.spacing_mm, 3));
+    cJSON *const affine = cJSON_AddArrayToObject(about, "affine");
+    for (int row = 0; row < 3; row++)
+        cJSON_AddItemToArray(affine, cJSON_CreateDoubleArray(p->geometry.affine[row], 4));
+    cJSON_AddBoolToObject(about, "oriented", !p->geometry.unoriented);
+    cJSON_AddBoolToObject(about, "neurological", set->convention == 1);
+    cJSON_AddNumberToObject(about, "channels", p->channels);
+    cJSON_AddNumberToObject(about, "scan_bytes", p->scan_bytes);
+    cJSON_AddNumberToObject(about, "label_bytes", (double)lob_type_of(p->label_type)->bytes);
+    cJSON_AddNumberToObject(about, "offset", p->offset);
+    cJSON_AddNumberToObject(about, "step", p->step);
+    cJSON_AddItemToObject(about, "window", cJSON_CreateDoubleArray(c->overlay.window, 2));
+    cJSON_AddItemToObject(about, "at", integers(p->at, 3));
+    cJSON_AddNumberToObject(about, "alpha", set->alpha);
+    cJSON_AddBoolToObject(about, "outlines", set->contour != 0);
+    cJSON_AddStringToObject(about, "note", note);
+    cJSON_AddItemToObject(about, "labels", labels_json(c));
+    return about;
+}
+
+/* ---- the file ---- */
+
+static void put(lob_text *text, const char *part)
+{
+    lob_text_add(text, part, strlen(part));
+}
+
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The page up to the voxels. The policy keeps the browser from fetching anything. */
+static void put_start(lob_text *t, const page *p, const content *c, const lob_preview *set)
+{
+    put(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
+           "'unsafe-inline'; style-src 'unsafe-inline'\">\n"
+           "<meta name=\"viewport\" content=\"width=device-width\">\n"
+           "<meta name=\"generator\" content=\"lobule " LOB_VERSION "\">\n<title>");
+    lob_page_text_add(t, name_of(set->image));
+    put(t, "</title>\n<style>\n");
+    put(t, viewer_css);
+    put(t, "</style>\n</head>\n<body>\n<main>\n<div>\n<h1>");
+    lob_page_text_add(t, name_of(set->image));
+    if (set->labels) {
+        put(t, " with ");
+        lob_page_text_add(t, name_of(set->labels));
+    }
+    put(t,
+        "</h1>\n<p id=\"note\" role=\"status\"></p>\n<p id=\"place\"></p>\n"
+        "<noscript><p>This page needs JavaScript.</p></noscript>\n<div id=\"views\"></div>\n"
+        "<p>Click or drag: where the planes meet. Wheel: slices. Shift and drag: brightness and "
+        "contrast.</p>\n</div>\n<aside>\n"
+        "<div class=\"line\"><label>Black <input id=\"low\" type=\"number\" step=\"any\"></label>"
+        "<label>White <input id=\"high\" type=\"number\" step=\"any\"></label></div>\n"
+        "<label><input id=\"lines\" type=\"checkbox\" checked> Lines where the planes meet"
+        "</label>\n<div id=\"label-controls\" style=\"display: contents\">\n"
+        "<label>Opacity <input id=\"opacity\" type=\"range\" min=\"0\" max=\"100\"></label>\n"
+        "<label><input id=\"outlines\" type=\"checkbox\"> Outlines</label>\n"
+        "<div class=\"line\"><button id=\"all\" type=\"button\">Show all</button>"
+        "<button id=\"none\" type=\"button\">Show none</button></div>\n"
+        "<label>Search <input id=\"search\" type=\"search\"></label>\n"
+        "<div id=\"list\" tabindex=\"0\" role=\"region\" aria-label=\"Labels\"><table><thead>"
+        "<tr><th scope=\"col\">On</th><th scope=\"col\"></th><th scope=\"col\">No.</th><th "
+        "scope=\"col\">Label</th>"
+        "<th scope=\"col\">Volume</th></tr></thead><tbody id=\"rows\"></tbody></table></div>\n"
+        "<p id=\"more\"></p>\n</div>\n</aside>\n</main>\n"
+        "<script type=\"application/json\" id=\"about\">");
+    lob_page_json_add(t, about_json(p, c, set));
+    put(t, "</script>\n");
+}
+
+static lob_status flush(lob_output *out, lob_text *text, lob_error *error)
+{
+    const size_t size = text->size;
+    char *const bytes = lob_text_take(text);
+    if (!bytes) return lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
+    const lob_status st = lob_output_write(out, bytes, size, error);
+    free(bytes);
+    return st;
+}
+
+static void copy_bytes(void *user, uint64_t offset, size_t n, unsigned char *out)
+{
+    memcpy(out, (const unsigned char *)user + offset, n);
+}
+
+/* A file's bytes as base64, in pieces of whole groups of three. */
+static lob_status put_base64(lob_output *out, int fd, lob_error *error)
+{
+    enum { PIECE = 3 << 16 };
+    unsigned char *const piece = malloc(PIECE);
+    lob_status st = piece ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
+    off_t done = 0;
+    for (bool more = true; st == LOB_OK && more;) {
+        size_t have = 0;
+        while (have < PIECE) {
+            const ssize_t n = pread(fd, piece + have, PIECE - have, done + (off_t)have);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) st = lob_fail(error, LOB_EIO, "%s: %s", out->path, strerror(errno));
+            if (n <= 0) break;
+            have += (size_t)n;
+        }
+        more = have == PIECE;
+        done += (off_t)have;
+        char *const text = st == LOB_OK ? lob_base64(piece, have) : NULL;
+        if (st == LOB_OK && !text) st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", out->path);
+        if (st == LOB_OK) st = lob_output_write(out, text, strlen(text), error);
+        free(text);
+    }
+    free(piece);
+    return st;
+}
+
+/* Voxels in a script element. They are compressed into a file of no name first, since the writer of
+ * gzip writes files. */
+static lob_status put_voxels(lob_output *out, const char *id, void *bytes, size_t size, int threads,
+                             double *compress_s, lob_error *error)
+{
+    enum { LEVEL = 6 };
+    lob_text text = {NULL};
+    lob_output packed;
+    lob_text_print(&text, "<script type=\"application/octet-stream\" id=\"%s\">", id);
+    LOB_TRY(flush(out, &text, error));
+    LOB_TRY(lob_output_begin(&packed, out->path, true, error));
+    lob_status st =
+        lob_gzip_write(&packed, copy_bytes, bytes, size, LEVEL, threads, compress_s, error);
+    if (st == LOB_OK) st = put_base64(out, packed.fd, error);
+    lob_output_abort(&packed);
+    put(&text, "</script>\n");
+    return st == LOB_OK ? flush(out, &text, error) : (lob_text_free(&text), st);
+}
+
+lob_status lob_viewer_page_write(const page *p, const content *c, const lob_preview *set,
+                                 const char *path, bool force, int threads, double *compress_s,
+                                 lob_error *error)
+{
+    const size_t n = (size_t)lob_dims_voxels(p->dims);
+    lob_text text = {NULL};
+    lob_output out;
+    LOB_TRY(lob_output_begin(&out, path, force, error));
+    put_start(&text, p, c, set);
+    lob_status st = flush(&out, &text, error);
+    if (st == LOB_OK)
+        st = put_voxels(&out, "scan", p->scan, n * (size_t)p->channels * (size_t)p->scan_bytes,
+                        threads, compress_s, error);
+    if (st == LOB_OK && p->labels)
+        st = put_voxels(&out, "labels", p->labels, n * lob_type_of(p->label_type)->bytes, threads,
+                        compress_s, error);
+    if (st == LOB_OK) {
+        put(&text, "<script>\n");
+        put(&text, viewer_js);
+        put(&text, "</script>\n</body>\n</html>\n");
+        st = flush(&out, &text, error);
+    }
+    return lob_output_end(&out, st, error);
+}
