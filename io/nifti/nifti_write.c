@@ -81,14 +81,10 @@ lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, int threads,
                         lob_type_of(v->type)->name, v->channels);
     const int64_t voxels = lob_voxels(v), part = 1 << 20;
     double max = 0;
-    if (threads < 2) { /* in a forked child, where OpenMP is out of bounds */
-        max = largest_of(v, 0, voxels);
-    } else {
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : max)
-        for (int64_t first = 0; first < voxels; first += part) {
-            const double here = largest_of(v, first, voxels - first < part ? voxels - first : part);
-            max = here > max ? here : max;
-        }
+#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) reduction(max : max)
+    for (int64_t first = 0; first < voxels; first += part) {
+        const double here = largest_of(v, first, voxels - first < part ? voxels - first : part);
+        max = here > max ? here : max;
     }
     *largest = max < 0x1p53 ? (int64_t)max : (int64_t)1 << 53;
     return LOB_OK;
