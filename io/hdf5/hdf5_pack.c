@@ -7,6 +7,7 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { CHUNK_SIDE = 64, CHUNK_BYTES = 4 << 20 };
 
@@ -117,17 +118,36 @@ static bool is_blank(const unsigned char *bytes, size_t n)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
 }
 
+/* Are seven bytes of eight like the one before them, as in runs of labels? */
+static bool has_runs(const unsigned char *bytes, size_t n)
+{
+    size_t alike = 0;
+    for (size_t i = 1; i < n; i++) alike += bytes[i] == bytes[i - 1];
+    return alike >= n / 8 * 7;
+}
+
+/* Bytes that a chunk is packed to; 0 without memory. At level 1 zlib passes over long runs quickly,
+ * where libdeflate takes each byte of them into its tables. */
+static size_t deflate_chunk(const pack_work *work, unsigned char *out, const unsigned char *bytes)
+{
+    const int level = work->target->options->level;
+    const size_t n = work->chunk_bytes;
+    uLongf packed = (uLongf)work->bound;
+    if (level == 1 && has_runs(bytes, n))
+        return compress2(out, &packed, bytes, (uLong)n, level) == Z_OK ? (size_t)packed : 0;
+    struct libdeflate_compressor *const deflater = libdeflate_alloc_compressor(level);
+    const size_t made =
+        deflater ? libdeflate_zlib_compress(deflater, bytes, n, out, work->bound) : 0;
+    libdeflate_free_compressor(deflater);
+    return made;
+}
+
 /* Pack a chunk of zeros once for all. */
 static void pack_blank(pack_work *work)
 {
     unsigned char *const plain = calloc(work->chunk_bytes, 1);
-    struct libdeflate_compressor *const deflater =
-        libdeflate_alloc_compressor(work->target->options->level);
     work->blank = malloc(work->bound);
-    if (plain && deflater && work->blank)
-        work->blank_bytes =
-            libdeflate_zlib_compress(deflater, plain, work->chunk_bytes, work->blank, work->bound);
-    libdeflate_free_compressor(deflater);
+    if (plain && work->blank) work->blank_bytes = deflate_chunk(work, work->blank, plain);
     free(plain);
 }
 
@@ -138,21 +158,18 @@ static void pack_chunk(void *user, int64_t index)
     const lob_hdf5_target *t = work->target;
     const size_t bytes = lob_type_of(t->type)->bytes;
     unsigned char *plain = calloc(work->chunk_bytes, 1), *shuffled = NULL;
-    struct libdeflate_compressor *deflater = libdeflate_alloc_compressor(t->options->level);
     job->packed_bytes = 0;
     if (bytes > 1) shuffled = malloc(work->chunk_bytes);
-    if (plain && deflater && (shuffled || bytes == 1)) {
+    if (plain && (shuffled || bytes == 1)) {
         fill_chunk(plain, t, job->offset);
         if (work->blank_bytes > 0 && is_blank(plain, work->chunk_bytes)) {
             memcpy(job->packed, work->blank, work->blank_bytes);
             job->packed_bytes = work->blank_bytes;
         } else {
             if (shuffled) shuffle(shuffled, plain, work->chunk_bytes, bytes);
-            job->packed_bytes = libdeflate_zlib_compress(
-                deflater, shuffled ? shuffled : plain, work->chunk_bytes, job->packed, work->bound);
+            job->packed_bytes = deflate_chunk(work, job->packed, shuffled ? shuffled : plain);
         }
     }
-    libdeflate_free_compressor(deflater);
     free(shuffled);
     free(plain);
 }
@@ -198,7 +215,9 @@ lob_status lob_hdf5_pack(hid_t set, const lob_hdf5_target *t)
         n *= (int64_t)((t->extent[i] - 1) / t->chunk[i] + 1);
         work.chunk_bytes *= t->chunk[i];
     }
-    work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);
+    const size_t bounds[] = {libdeflate_zlib_compress_bound(NULL, work.chunk_bytes),
+                             compressBound((uLong)work.chunk_bytes)};
+    work.bound = bounds[0] > bounds[1] ? bounds[0] : bounds[1];
     work.jobs = calloc((size_t)max_jobs, sizeof *work.jobs);
     lob_status st = work.jobs ? LOB_OK : LOB_ENOMEM;
     if (n > 1) pack_blank(&work);
