@@ -3,9 +3,9 @@
 
 A volume like a CT (the abdomen phantom, 12 bits with noise) and its labels, as .nii.gz and .nii; one run of each program
 after the other, medians of the runs. Reading is from the open file to voxels in memory: Lobule's stages read and inflate,
-against nibabel's asarray(dataobj) and SimpleITK's ReadImage. Writing is from voxels in memory to a closed file: Lobule's
+against nibabel's array(dataobj) and SimpleITK's ReadImage. Writing is from voxels in memory to a closed file: Lobule's
 stages compress and write, which flush to the disk, against save and WriteImage, then fsync; of labels, which Lobule looks
-through for the largest one, as a copy (convert). libdeflate inflates on one thread from memory to memory. What Lobule
+through for the largest one, as a copy (convert). .nii.gz is written at level 6 by Lobule, 1 by nibabel. libdeflate inflates on one thread from memory to memory. What Lobule
 writes must hold nibabel's voxels, else it ends with 1. A program that is not installed is left out.
 
 usage: nifti_rates.py [--size X,Y,Z] [--threads N] [--repeat N]
@@ -41,7 +41,7 @@ def timed(call, flushed=None):
 
 
 def by_nibabel(source, target):
-    read, image = timed(lambda: np.asarray(nibabel.load(source).dataobj))
+    read, image = timed(lambda: np.array(nibabel.load(source).dataobj))  # a copy: a .nii is only mapped
     out = nibabel.Nifti1Image(image, np.eye(4))
     return read, timed(lambda: nibabel.save(out, target), target)[0]
 
