@@ -53,6 +53,7 @@ static lob_status choose(lob_session *s, settings *set)
     if (st == LOB_OK) st = lob_grid_channel(s, &image, set->plan.channel, set->image);
     if (st == LOB_OK) st = lob_grid_one_channel(s, &image, set->image);
     if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->out);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = lob_cells_choose(s, &set->plan, &image, set->image);
     lob_grid_drop(s, &image);
     return st;
@@ -83,7 +84,7 @@ static lob_status cells(lob_session *s, settings *set)
 {
     lob_recipe_job job = {.name = NULL};
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = choose(s, set);
     if (st != LOB_OK) return st;
     lob_cells_report(s, &set->plan);

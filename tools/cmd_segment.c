@@ -346,6 +346,7 @@ static lob_status segment(lob_session *s, settings *set)
     lob_status st = check_settings(s, set);
     if (st == LOB_OK && lob_session_checking(s))
         return lob_session_device(s); /* its lines want it */
+    if (st == LOB_OK && !set->print) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = plan(s, set, &w);
     if (st == LOB_OK && set->previous) st = read_previous(s, set, &w);
     if (st == LOB_OK) {
