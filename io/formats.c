@@ -163,6 +163,23 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
                         : "empty");
 }
 
+bool lob_reads_in_child(const char *path)
+{
+    struct stat about;
+    const lob_format *format;
+    lob_location where;
+    lob_input file;
+    if (lob_location_of(&where, path) != LOB_OK) return true;
+    const bool there = stat(where.file, &about) == 0;
+    const bool is_pipe = there && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+    lob_location_free(&where);
+    if (!there || is_pipe) return is_pipe;
+    const lob_status st = lob_format_open(&format, &where, &file, path, NULL);
+    lob_input_close(&file);
+    lob_location_free(&where);
+    return st == LOB_OK && format->in_child;
+}
+
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {

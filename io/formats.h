@@ -27,6 +27,10 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
 lob_status lob_format_open(const lob_format **format, lob_location *where, lob_input *file,
                            const char *path, lob_error *error);
 
+/* Would lob_read make a child process for this path? true too where that cannot be known without
+ * taking something out of a pipe. */
+bool lob_reads_in_child(const char *path);
+
 /*
  * The options with defaults in place of values out of range.
  *

@@ -87,8 +87,9 @@ static lob_status appearance(lob_session *s, settings *set)
         .shares = lob_volume_empty(),
         .seeds = {.volume = lob_volume_empty()},
     };
-    lob_status st = lob_session_device(s);
+    lob_status st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = compute(s, set, &w);
     if (st == LOB_OK) {
         report(s, &w);

@@ -142,6 +142,7 @@ static lob_status in_memory(lob_session *s, const settings *set)
           .intensities = lob_volume_empty()
     };
     lob_status st = read_inputs(s, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = join(s, &w.common);
     if (st == LOB_OK) st = write_results(s, &w.common);
     lob_volume_free(&w.common.image);
@@ -189,7 +190,7 @@ static bool is_ample(const lob_session *s, int64_t need, int64_t memory)
 static lob_status components(lob_session *s, settings *set)
 {
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st != LOB_OK) return st;
     const int64_t memory = s->max_memory > 0 ? s->max_memory : lob_memory_available() / 10 * 9;
     const int64_t need = bytes_needed(s, set);
@@ -203,7 +204,8 @@ static lob_status components(lob_session *s, settings *set)
                              "%.800s; with --fill-holes it is not worked on in parts", reason.text);
     }
     lob_session_forget(s);
-    return lob_components_by_planes(s, set, memory);
+    st = lob_session_device(s);
+    return st == LOB_OK ? lob_components_by_planes(s, set, memory) : st;
 }
 
 static int run(const lob_command *self, int argc, char **argv)

@@ -152,8 +152,9 @@ static lob_status distance(lob_session *s, const settings *set)
         .feature = lob_volume_empty(),
     };
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_labels(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = measure(s, set, &w);
     if (st == LOB_OK) st = write_results(s, set, &w);
     lob_volume_free(&w.labels);

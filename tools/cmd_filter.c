@@ -137,10 +137,11 @@ static lob_status prepare(lob_session *s, settings *set, work *w)
 {
     lob_status st = lob_filter_steps_parse(s, w->typed, &set->steps);
     if (st == LOB_OK) st = lob_filter_edge_parse(s, &set->options, set->edge);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK)
         st =
             lob_session_read(s, &w->image, set->image, set->frame < 0 ? LOB_FRAME_ALL : set->frame);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st != LOB_OK) return st;
     w->frames = lob_frames_held(&w->image);
     st = lob_grid_channel(s, &w->image, set->channel, set->image);

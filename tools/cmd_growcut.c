@@ -439,8 +439,9 @@ static lob_status growcut(lob_session *s, settings *set)
               NULL,
               NULL};
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = grow(s, set, &w);
 
     /* Labels are written last: if they exist, the other outputs are complete. */

@@ -174,8 +174,9 @@ static lob_status labels(lob_session *s, settings *set)
     lob_status st = lob_grid_neighbours(s, &set->neighbours, set->slices);
     if (st == LOB_OK) st = lob_label_table_check(s, set->label_table);
     if (st == LOB_OK) st = lob_labels_steps_parse(s, &w.typed, &set->steps);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = compute(s, &w);
     if (st == LOB_OK) st = write_result(s, &w);
     lob_volume_free(&w.labels);

@@ -70,8 +70,9 @@ static lob_status merge(lob_session *s, const settings *set)
 {
     work w = {.labels = lob_volume_empty(), .image = lob_volume_empty()};
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = join(s, set, &w);
     if (st == LOB_OK) {
         cJSON_AddNumberToObject(s->results, "labels_in", (double)w.stats.basins);

@@ -267,7 +267,7 @@ static int run(const lob_command *self, int argc, char **argv)
 
 const lob_command lob_command_preview = {
     .name = "preview",
-    .summary = "draw a scan and its labels: a PNG, or a page with a viewer",
+    .summary = "draw a scan and its labels into a PNG or a page to look through",
     .description =
         "Shows the three planes through the labels' centre of mass, or a montage of slices: mm are "
         "square whatever the voxels are, letters tell the patient's sides, a bar tells the scale, "

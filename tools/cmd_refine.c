@@ -104,8 +104,9 @@ static lob_status refine(lob_session *s, const settings *set)
         .out = lob_volume_empty(),
         .seeds = {.volume = lob_volume_empty()},
     };
-    lob_status st = lob_session_device(s);
+    lob_status st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = make_output(s, set, &w);
     if (st == LOB_OK) st = compute(s, set, &w);
     if (st == LOB_OK) {

@@ -181,8 +181,9 @@ static lob_status resample(lob_session *s, const settings *set)
     lob_volume image = lob_volume_empty(), like = lob_volume_empty(), out = lob_volume_empty();
     lob_label_set labels = {0};
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = lob_session_read(s, &image, set->image, set->frame);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK && set->labels) {
         st = lob_labels_dense(&image, &labels, set->image, &s->error);
         if (st == LOB_OK) st = lob_labels_restore(&image, &labels);

@@ -124,8 +124,9 @@ static lob_status stats(lob_session *s, const settings *set)
     work w = {.image = lob_volume_empty(), .labels = lob_volume_empty()};
     lob_status st = lob_table_check(s, set->table, set->name);
     if (st == LOB_OK) st = lob_region_columns_check(s, set->columns);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = measure(s, set, &w);
     lob_volume_free(&w.image);
     lob_volume_free(&w.labels);

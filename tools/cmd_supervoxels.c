@@ -456,8 +456,9 @@ static lob_status supervoxels(lob_session *s, const settings *set)
               .mean = lob_volume_empty(),
               .boundaries = lob_volume_empty()};
     lob_status st = check_settings(s, set);
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = report_crowding(s, set, &w);
     if (st == LOB_OK) st = cut(s, set, &w);
     if (st == LOB_OK) report(s, set, &w);

@@ -275,8 +275,9 @@ static lob_status threshold(lob_session *s, settings *set)
     lob_status st = check_settings(s, set);
     w.options = options_of(set);
     if (hysteretic(set) || local(set)) w.options.kind = LOB_THRESHOLDS; /* none of them */
-    if (st == LOB_OK) st = lob_session_device(s);
+    if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = label(s, set, &w);
     if (st == LOB_OK) {
         report(s, set, &w);

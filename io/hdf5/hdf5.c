@@ -557,6 +557,7 @@ static lob_status hdf5_open_planes(lob_plane_source *source, lob_volume *out,
 static const char *const hdf5_suffixes[] = {".h5", ".hdf5", NULL};
 
 const lob_format lob_format_hdf5 = {
+    .in_child = true,
     .name = "HDF5",
     .suffixes = hdf5_suffixes,
     .sniff = hdf5_sniff,

@@ -3,7 +3,8 @@
 
 The labels' files must be the same bytes on all devices, else it ends with 1. Stages are medians; they
 and "other" add up to the command's own wall time; "process" is the wall time as seen from outside,
-with starting and ending the program.
+with starting and ending the program. "libdeflate alone" inflates the image's file from memory to memory on one
+thread.
 
 usage: whole_command.py [--size X,Y,Z] [--threads N] [--repeat N] [--devices NAME,NAME] [-- GROWCUT OPTION...]
 """
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from harness import Failed, Run, heading, median, table
+from harness import Failed, Run, deflate_alone, heading, median, table
 
 # 466 slices with noise of a standard deviation of 20 in 12 bits are 147 MB as .nii.gz.
 SIZE = "512,512,466"
@@ -60,11 +61,14 @@ def main():
             "--seeds", Path(folder, "seeds.nii.gz"), "--threads", arguments.threads)
         print(f"growcut {' '.join(arguments.options) or 'with its defaults'}: {arguments.size} voxels, "
               f"{image.stat().st_size / 1e6:.0f} MB of .nii.gz, median of {arguments.repeat}\n")
+        alone, _ = deflate_alone(image, arguments.repeat)
         results = [grow(folder, device, arguments) for device in devices]
     columns = [runs for runs, _ in results]
     rows = [[name, *(f"{median(run.stage(name) for run in runs):.3f}" for runs in columns)]
             for name in stages(columns)]
     rows.append(["total", *(f"{median(run.stage('total') for run in runs):.3f}" for runs in columns)])
+    rows.append(["libdeflate alone"] + [f"{alone:.3f}"] * len(columns))
+    rows.append(["times that", *(f"{median(run.stage('total') for run in runs) / alone:.2f}" for runs in columns)])
     rows.append(["process", *(f"{median(run.seconds for run in runs):.3f}" for runs in columns)])
     table(["seconds", *(f"{device}: {where(runs[0])}" for device, runs in zip(devices, columns))], rows)
 

@@ -3,6 +3,7 @@
 
 #include "tools/options/manual.h"
 #include "tools/session/report.h"
+#include "tools/session/session_device.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_outputs.h"
 #include "tools/session/session_part.h"
@@ -134,41 +135,6 @@ static lob_status check_device(lob_session *s)
     return lob_fail(&s->error, LOB_EDEVICE,
                     "--device %s: not available, this program was built for %s; try --device cpu",
                     s->device.backend, known);
-}
-
-static lob_status open_device(lob_session *s)
-{
-    const bool any = strcmp(s->device.backend, "auto") == 0;
-    const lob_backend *const backend = any ? lob_backends[1] : lob_backend_named(s->device.backend);
-    snprintf(s->device_why, sizeof s->device_why, any ? "auto: there is no other" : "asked for");
-    if (!backend || backend == lob_backends[0]) return LOB_OK; /* the CPU needs no opening */
-
-    char choice[24] = "auto";
-    if (!any) snprintf(choice, sizeof choice, "%s:%d", s->device.backend, s->device.index);
-    const double start_s = lob_clock_s();
-    const lob_status st = lob_device_open(&s->context.device, choice, &s->error);
-    lob_session_stage(s, "device", start_s);
-    if (st == LOB_OK) {
-        s->backend = backend;
-        if (any) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
-        return LOB_OK;
-    }
-    if (!any) return st;
-    snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", s->error.text);
-    s->error = (lob_error){.text = ""};
-    return LOB_OK;
-}
-
-lob_status lob_session_device(lob_session *s)
-{
-    if (lob_line_borrow_device(s)) {
-        s->device_chosen = true; /* lines of its own may have it too */
-        return LOB_OK;
-    }
-    if (lob_session_checking(s)) return lob_session_checked(s);
-    const lob_status st = s->command->part ? lob_part_device(s) : open_device(s);
-    s->device_chosen = st == LOB_OK;
-    return st;
 }
 
 static void fill_common(lob_session *s)
@@ -448,6 +414,7 @@ static int end_check(lob_session *s, lob_status status)
 int lob_session_end(lob_session *s, lob_status status)
 {
     if (lob_session_checking(s)) return end_check(s, status);
+    status = lob_device_settle(s, status);
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
     if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')

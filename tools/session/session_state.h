@@ -21,6 +21,9 @@ typedef struct lob_line lob_line;
 /* A scan of a batch: see tools/session/session_part.h. */
 typedef struct lob_part lob_part;
 
+/* A GPU that a thread opens: see tools/session/session_device.h. */
+typedef struct lob_opening lob_opening;
+
 /* A command of the program: its row in the table of tools/commands.c. */
 typedef struct lob_command {
     const char *name;
@@ -74,6 +77,7 @@ typedef struct lob_session {
 
     const lob_backend *backend;       /* the CPU's until lob_session_device */
     bool device_wanted;               /* of a recipe: some of its lines compute on it, */
+    lob_opening *opening;             /* a thread that opens it; NULL: none */
     bool device_chosen;               /* and it is open, or the CPU serves */
     bool device_is_lent;              /* it is the recipe's */
     lob_device_traffic start_traffic; /* of this thread when the session began */

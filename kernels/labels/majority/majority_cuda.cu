@@ -181,6 +181,7 @@ static __device__ int32_t sum_label(uint32_t sum[TILE], const tile_memory &t, co
 typedef struct {
     uint32_t left[TILE], best[TILE];
     int32_t label[TILE];
+    int32_t inside; /* so many of them lie in the volume, and come first */
 } column;
 
 /* Let a label compete; with `last`, all that is left is its. Returns whether a voxel may change. */
@@ -192,15 +193,15 @@ static __device__ bool compete(column &c, const uint32_t sum[TILE], bool last, i
 #pragma unroll
     for (int i = 0; i < TILE; i++) {
         const uint32_t weight = last ? c.left[i] : sum[i];
-        const bool own =
-            p.prefers_own && c.left[i] > 0 && label_at<T>(p, at[0], at[1], at[2] + i) == label;
+        const bool own = p.prefers_own && i < c.inside && c.left[i] > 0 &&
+                         label_at<T>(p, at[0], at[1], at[2] + i) == label;
         const uint32_t key = lob_majority_key(weight, own);
         if (key > c.best[i]) {
             c.best[i] = key;
             c.label[i] = label;
         }
         c.left[i] -= weight;
-        open |= lob_majority_open(c.left[i], c.best[i], p.prefers_own);
+        open |= i < c.inside && lob_majority_open(c.left[i], c.best[i], p.prefers_own);
     }
     return open;
 }
@@ -245,6 +246,7 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) tile_kernel(tile_param
         t.weight_y[i] = p.weight_y[i];
     for (int i = (int)threadIdx.x; i <= 2 * (p.radius[2] + TILE - 1); i += TILE_THREADS)
         t.weight_z[i] = p.weight_z[i];
+    c.inside = at[0] < p.side[0] && at[1] < p.side[1] ? min(TILE, p.side[2] - at[2]) : 0;
     const uint32_t across = lob_majority_inside(p.before[0], p.radius[0], at[0], p.side[0]) *
                             lob_majority_inside(p.before[1], p.radius[1], at[1], p.side[1]);
 #pragma unroll

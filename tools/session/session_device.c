@@ -1,0 +1,142 @@
+/* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
+#include "tools/session/session_device.h"
+
+#include "io/formats.h"
+#include "tools/session/session.h"
+#include "tools/session/session_line.h"
+#include "tools/session/session_part.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lob_opening {
+    pthread_t thread;
+    const lob_backend *backend; /* whose device it is */
+    char choice[24];            /* as lob_device_open wants it */
+    lob_device *device;
+    lob_status status;
+    lob_error error;
+};
+
+static bool is_any(const lob_session *s)
+{
+    return strcmp(s->device.backend, "auto") == 0;
+}
+
+/* What is to be opened; false: nothing, the CPU serves. */
+static bool plan(const lob_session *s, lob_opening *o)
+{
+    const lob_backend *const backend =
+        is_any(s) ? lob_backends[1] : lob_backend_named(s->device.backend);
+    *o = (lob_opening){.backend = backend, .choice = "auto"};
+    if (!is_any(s))
+        snprintf(o->choice, sizeof o->choice, "%s:%d", s->device.backend, s->device.index);
+    return backend && backend != lob_backends[0];
+}
+
+static void *open_planned(void *user)
+{
+    lob_opening *const o = user;
+    o->status = lob_device_open(&o->device, o->choice, &o->error);
+    return NULL;
+}
+
+/* Compute on what has been opened; with "auto" the CPU serves where that failed. */
+static lob_status adopt(lob_session *s, const lob_opening *o)
+{
+    if (o->status == LOB_OK) {
+        s->backend = o->backend;
+        s->context.device = o->device;
+        if (is_any(s)) snprintf(s->device_why, sizeof s->device_why, "auto: it is there");
+        return LOB_OK;
+    }
+    if (is_any(s)) {
+        snprintf(s->device_why, sizeof s->device_why, "auto: %.400s", o->error.text);
+        return LOB_OK;
+    }
+    s->error = o->error;
+    return o->status;
+}
+
+/* Wait for the thread; the wait is the stage "device". */
+static lob_status finish_opening(lob_session *s)
+{
+    lob_opening *const o = s->opening;
+    const double start_s = lob_clock_s();
+    pthread_join(o->thread, NULL);
+    lob_session_stage(s, "device", start_s);
+    const lob_status st = adopt(s, o);
+    s->opening = NULL;
+    free(o);
+    return st;
+}
+
+static lob_status open_now(lob_session *s)
+{
+    lob_opening o;
+    snprintf(s->device_why, sizeof s->device_why,
+             is_any(s) ? "auto: there is no other" : "asked for");
+    if (!plan(s, &o)) return LOB_OK;
+    const double start_s = lob_clock_s();
+    open_planned(&o);
+    lob_session_stage(s, "device", start_s);
+    return adopt(s, &o);
+}
+
+lob_status lob_session_device(lob_session *s)
+{
+    if (s->device_chosen) return LOB_OK;
+    if (lob_line_borrow_device(s)) {
+        s->device_chosen = true; /* lines of its own may have it too */
+        return LOB_OK;
+    }
+    if (lob_session_checking(s)) return lob_session_checked(s);
+    const lob_status st = s->opening         ? finish_opening(s)
+                          : s->command->part ? lob_part_device(s)
+                                             : open_now(s);
+    s->device_chosen = st == LOB_OK;
+    return st;
+}
+
+/* Is an input of the command's table read in a child process? */
+static bool forks(const lob_session *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->table[0].count; i++) {
+        const lob_option *const row = &s->table[0].rows[i];
+        const char *path;
+        if (!lob_option_reads(row)) continue;
+        for (int k = 0; !any && (path = lob_option_path(row, k)); k++)
+            any = lob_reads_in_child(path);
+    }
+    return any;
+}
+
+lob_status lob_session_device_begin(lob_session *s)
+{
+    lob_opening planned;
+    if (s->command->line || s->command->part || !plan(s, &planned) || forks(s))
+        return lob_session_device(s);
+    lob_opening *const o = malloc(sizeof *o);
+    if (!o) return lob_session_device(s);
+    *o = planned;
+    if (pthread_create(&o->thread, NULL, open_planned, o) != 0) {
+        free(o);
+        return lob_session_device(s);
+    }
+    snprintf(s->device_why, sizeof s->device_why,
+             is_any(s) ? "auto: there is no other" : "asked for");
+    s->opening = o;
+    return LOB_OK;
+}
+
+lob_status lob_device_settle(lob_session *s, lob_status status)
+{
+    if (!s->opening) return status;
+    const lob_error reason = s->error;
+    const lob_status st = finish_opening(s);
+    if (st != LOB_OK && status != LOB_ECANCEL) return st;
+    s->error = reason;
+    return status;
+}
