@@ -180,6 +180,15 @@ bool lob_reads_in_child(const char *path)
     return st == LOB_OK && format->in_child;
 }
 
+bool lob_writes_in_child(const char *path)
+{
+    lob_location where;
+    if (lob_location_of(&where, path) != LOB_OK) return true;
+    const lob_format *const format = format_of_name(&where);
+    lob_location_free(&where);
+    return format && format->in_child;
+}
+
 lob_status lob_read(lob_volume *out, const char *path, const lob_read_options *options,
                     lob_file_info *info, lob_error *error)
 {

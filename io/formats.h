@@ -31,6 +31,9 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
  * taking something out of a pipe. */
 bool lob_reads_in_child(const char *path);
 
+/* Would lob_write make a child process for this path? */
+bool lob_writes_in_child(const char *path);
+
 /*
  * The options with defaults in place of values out of range.
  *

@@ -21,7 +21,7 @@ typedef struct {
                            LOB_FRAME_ALL: the volume holds all if there are several, and the format
                            reads them together, as NIfTI, NRRD, MetaImage and HDF5 do */
     int64_t max_memory; /* bytes that voxel data may take; 0: nine tenths of what is free */
-    int threads;        /* that decompress HDF5's chunks; >= 1 */
+    int threads;        /* that decompress HDF5's chunks and large .nii.gz; >= 1 */
     bool header_only;   /* leave data NULL and do not read the voxels */
 } lob_read_options;
 

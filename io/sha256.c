@@ -21,9 +21,10 @@ struct lob_sha256 {
 };
 
 /* All of the file's bytes into the digest. */
-static bool add_file(EVP_MD_CTX *digest, lob_sha256 *sum)
+static bool add_file(EVP_MD_CTX *digest, lob_sha256 *sum, const int *stop)
 {
     for (;;) {
+        if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
         const ssize_t n = read(sum->fd, sum->block, BLOCK);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n == 0;
@@ -31,11 +32,11 @@ static bool add_file(EVP_MD_CTX *digest, lob_sha256 *sum)
     }
 }
 
-static bool compute(lob_sha256 *sum)
+static bool compute(lob_sha256 *sum, const int *stop)
 {
     EVP_MD_CTX *const digest = EVP_MD_CTX_new();
     const bool done = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) &&
-                      add_file(digest, sum) && EVP_DigestFinal_ex(digest, sum->digest, NULL);
+                      add_file(digest, sum, stop) && EVP_DigestFinal_ex(digest, sum->digest, NULL);
     EVP_MD_CTX_free(digest);
     return done;
 }
@@ -69,9 +70,15 @@ bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n)
 
 bool lob_sha256_end(lob_sha256 *sum, char text[LOB_SHA256_TEXT])
 {
+    const int never = 0;
+    return lob_sha256_end_unless(sum, text, &never);
+}
+
+bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const int *stop)
+{
     if (text) text[0] = '\0';
     if (!sum) return false;
-    const bool done = text && compute(sum);
+    const bool done = text && compute(sum, stop);
     if (done) put_digits(text, sum->digest);
     close(sum->fd);
     free(sum);

@@ -211,6 +211,8 @@ out:
 
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
+    const char *const others[] = {set->seeds, set->mask, set->seed_strength};
+    for (size_t i = 0; i < LOB_COUNT(others); i++) lob_session_ahead(s, others[i], LOB_FRAME_NONE);
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->labels);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_F32, 1, set->strength);
@@ -264,26 +266,41 @@ static lob_status make_outputs(lob_session *s, const settings *set, work *w)
 }
 
 /*
- * Voxels of each dense label, counted run by run: labels change seldom, and a counter that grows
- * by one per voxel is a chain of dependent additions.
+ * Voxels of each dense label among those from first to end - 1, counted run by run: labels change
+ * seldom, and a counter that grows by one per voxel is a chain of dependent additions.
  */
-static void count_labels(int64_t *count, const lob_volume *labels)
+static void count_part(int64_t *count, const lob_volume *labels, int64_t first, int64_t end)
 {
-    const int64_t n = lob_voxels(labels);
     const lob_type type = labels->type;
-    for (int64_t i = 0, end; i < n; i = end) {
+    for (int64_t i = first, stop; i < end; i = stop) {
         const int32_t label = lob_label_at(labels->data, type, i);
-        for (end = i + 1; end < n && lob_label_at(labels->data, type, end) == label;) end++;
-        count[label] += end - i;
+        for (stop = i + 1; stop < end && lob_label_at(labels->data, type, stop) == label;) stop++;
+        count[label] += stop - i;
     }
+}
+
+/* Voxels of each of so many dense labels, and of 0 before them; NULL without memory. */
+static int64_t *count_labels(const lob_volume *labels, int32_t label_count, int threads)
+{
+    enum { MANY = 1 << 16 }; /* labels; a thread has counters of its own */
+    const size_t row = (size_t)label_count + 1;
+    const int64_t n = lob_voxels(labels);
+    const int parts = label_count < MANY ? threads : 1;
+    int64_t *const count = calloc((size_t)parts * row, sizeof *count);
+    if (!count) return NULL;
+#pragma omp parallel for num_threads(parts)
+    for (int p = 0; p < parts; p++)
+        count_part(count + (size_t)p * row, labels, n / parts * p,
+                   p + 1 < parts ? n / parts * (p + 1) : n);
+    for (size_t i = row; i < (size_t)parts * row; i++) count[i % row] += count[i];
+    return count;
 }
 
 static lob_status report_labels(lob_session *s, const settings *set, const work *w)
 {
     const double voxel_mm3 = lob_voxel_mm3(&w->image.geometry);
-    int64_t *count = calloc((size_t)w->set.count + 1, sizeof *count);
+    int64_t *const count = count_labels(&w->labels, w->set.count, s->context.threads);
     if (!count) return lob_session_no_memory(s, set->labels);
-    count_labels(count, &w->labels);
 
     cJSON *labels = cJSON_AddArrayToObject(s->results, "labels");
     for (int32_t i = 0; i < w->set.count; i++) {

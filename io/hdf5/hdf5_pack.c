@@ -60,6 +60,8 @@ typedef struct {
     const lob_hdf5_target *target;
     chunk_job *jobs;
     size_t chunk_bytes, bound;
+    unsigned char *blank; /* a chunk of zeros, packed: most chunks of many label volumes; */
+    size_t blank_bytes;   /* 0: there is none */
 } pack_work;
 
 /* One row of one channel into a chunk, scaled where the volume is, components side by side. */
@@ -110,6 +112,25 @@ static void shuffle(unsigned char *out, const unsigned char *in, size_t n, size_
         for (size_t i = 0; i < count; i++) out[b * count + i] = in[i * bytes + b];
 }
 
+static bool is_blank(const unsigned char *bytes, size_t n)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
+}
+
+/* Pack a chunk of zeros once for all. */
+static void pack_blank(pack_work *work)
+{
+    unsigned char *const plain = calloc(work->chunk_bytes, 1);
+    struct libdeflate_compressor *const deflater =
+        libdeflate_alloc_compressor(work->target->options->level);
+    work->blank = malloc(work->bound);
+    if (plain && deflater && work->blank)
+        work->blank_bytes =
+            libdeflate_zlib_compress(deflater, plain, work->chunk_bytes, work->blank, work->bound);
+    libdeflate_free_compressor(deflater);
+    free(plain);
+}
+
 static void pack_chunk(void *user, int64_t index)
 {
     const pack_work *work = user;
@@ -122,9 +143,14 @@ static void pack_chunk(void *user, int64_t index)
     if (bytes > 1) shuffled = malloc(work->chunk_bytes);
     if (plain && deflater && (shuffled || bytes == 1)) {
         fill_chunk(plain, t, job->offset);
-        if (shuffled) shuffle(shuffled, plain, work->chunk_bytes, bytes);
-        job->packed_bytes = libdeflate_zlib_compress(deflater, shuffled ? shuffled : plain,
-                                                     work->chunk_bytes, job->packed, work->bound);
+        if (work->blank_bytes > 0 && is_blank(plain, work->chunk_bytes)) {
+            memcpy(job->packed, work->blank, work->blank_bytes);
+            job->packed_bytes = work->blank_bytes;
+        } else {
+            if (shuffled) shuffle(shuffled, plain, work->chunk_bytes, bytes);
+            job->packed_bytes = libdeflate_zlib_compress(
+                deflater, shuffled ? shuffled : plain, work->chunk_bytes, job->packed, work->bound);
+        }
     }
     libdeflate_free_compressor(deflater);
     free(shuffled);
@@ -175,6 +201,7 @@ lob_status lob_hdf5_pack(hid_t set, const lob_hdf5_target *t)
     work.bound = libdeflate_zlib_compress_bound(NULL, work.chunk_bytes);
     work.jobs = calloc((size_t)max_jobs, sizeof *work.jobs);
     lob_status st = work.jobs ? LOB_OK : LOB_ENOMEM;
+    if (n > 1) pack_blank(&work);
     for (int64_t k = 0; st == LOB_OK && k < max_jobs; k++) {
         work.jobs[k].packed = malloc(work.bound);
         if (!work.jobs[k].packed) st = LOB_ENOMEM;

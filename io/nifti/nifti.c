@@ -1,5 +1,6 @@
 /* Reading NIfTI files: voxels into place; the format's row. */
 #include "io/format.h"
+#include "io/gunzip_threads.h"
 #include "io/gzip.h"
 #include "io/nifti/nifti_files.h"
 #include "io/nifti/nifti_pair.h"
@@ -37,10 +38,41 @@ static void gather(unsigned char *buffer, const unsigned char *file, const lob_n
         memmove(buffer + (size_t)v * bytes, file + component_at(h, frame, v), bytes);
 }
 
+/* memcpy by several threads, which share the work of filling fresh pages and mapping the file's. */
+static void copy_apart(unsigned char *out, const unsigned char *in, size_t n, int threads)
+{
+    const size_t part = 4 << 20;
+    const int useful = (int)(n / part < 64 ? n / part : 64);
+    const int used = threads < useful ? threads : useful;
+#pragma omp parallel for num_threads(used < 1 ? 1 : used)
+    for (size_t at = 0; at < n; at += part)
+        memcpy(out + at, in + at, n - at < part ? n - at : part);
+}
+
+/* The only frame, by several threads; false when that is not possible, or not worth it. */
+static bool inflate_apart(unsigned char **raw, const lob_nifti *h, lob_gzip_rest *rest,
+                          const lob_input *image, int threads)
+{
+    const size_t head_bytes = (size_t)h->vox_offset, bytes = (size_t)h->total_bytes;
+    *rest = (lob_gzip_rest){0};
+    if (h->frames > 1 || !lob_gunzip_is_long(image->size, threads)) return false;
+    unsigned char *const head = malloc(head_bytes), *const voxels = lob_voxel_memory(bytes);
+    const bool done = head && voxels &&
+                      lob_gunzip_threads(voxels, bytes, head, head_bytes, &rest->trailing,
+                                         image->bytes, image->size, threads);
+    free(head);
+    if (done)
+        *raw = voxels;
+    else
+        free(voxels);
+    return done;
+}
+
 static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t frame,
                                 lob_gzip_rest *rest, const lob_input *image, const char *path,
-                                lob_error *error)
+                                int threads, lob_error *error)
 {
+    if (inflate_apart(raw, h, rest, image, threads)) return LOB_OK;
     const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
     unsigned char *buffer = lob_voxel_memory(size);
     if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
@@ -111,7 +143,8 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
         /* All frames at once is several times as fast, where memory holds them. */
         const bool whole =
             h->frames == 1 || lob_memory_allows(h->total_bytes, path, options, NULL) == LOB_OK;
-        st = (whole ? inflate_whole : inflate_frame)(raw, h, frame, &rest, image, path, error);
+        st = whole ? inflate_whole(raw, h, frame, &rest, image, path, options->threads, error)
+                   : inflate_frame(raw, h, frame, &rest, image, path, error);
         const uint64_t read_to = whole ? voxels_end(h) : frame_end(h, frame);
         if (st == LOB_OK) st = check_rest(h, &rest, read_to, path, info, error);
         if (st != LOB_OK) {
@@ -123,7 +156,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
     *raw = lob_voxel_memory((size_t)bytes);
     if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
     if (h->frames == 1)
-        memcpy(*raw, image->bytes + h->vox_offset, (size_t)bytes);
+        copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
     else
         gather(*raw, image->bytes, h, frame);
     return LOB_OK;

@@ -199,8 +199,9 @@ unsigned char *lob_nifti_make_head(size_t *bytes, const lob_nifti_type **type,
                                    const lob_volume *volume, int64_t largest, bool pair,
                                    const lob_write_options *options);
 
-/* The largest of labels, at most 2^53. Returns LOB_OK, or LOB_EDATA where voxels are no labels. */
-lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+/* The largest of labels, at most 2^53. Returns LOB_OK, or
+ * LOB_EDATA where voxels are no labels. */
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, int threads, const char *path,
                              lob_error *error);
 
 /* The format's name, lob_header.format of the headers that these functions understand. */

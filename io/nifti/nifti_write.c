@@ -60,19 +60,31 @@ static lob_status write_content(lob_output *out, content *c, bool gz,
     return st;
 }
 
-lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, const char *path,
+/* The largest of n voxels, from 0 on. */
+static double largest_of(const lob_volume *v, int64_t first, int64_t n)
+{
+    double values[1024], max = 0;
+    for (int64_t i = first; i < first + n; i += 1024) {
+        const int64_t some = first + n - i < 1024 ? first + n - i : 1024;
+        lob_values(values, v->data, v->type, i, some);
+        for (int64_t k = 0; k < some; k++) max = values[k] > max ? values[k] : max;
+    }
+    return max;
+}
+
+lob_status lob_nifti_largest(int64_t *largest, const lob_volume *v, int threads, const char *path,
                              lob_error *error)
 {
     if (!lob_type_of(v->type)->is_integer || v->channels != 1)
         return lob_fail(error, LOB_EDATA,
                         "%s: labels are whole numbers in one channel, not %s in %d", path,
                         lob_type_of(v->type)->name, v->channels);
-    double values[1024], max = 0;
-    const int64_t voxels = lob_voxels(v);
-    for (int64_t i = 0; i < voxels; i += 1024) {
-        const int64_t n = voxels - i < 1024 ? voxels - i : 1024;
-        lob_values(values, v->data, v->type, i, n);
-        for (int64_t k = 0; k < n; k++) max = values[k] > max ? values[k] : max;
+    const int64_t voxels = lob_voxels(v), part = 1 << 20;
+    double max = 0;
+#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) reduction(max : max)
+    for (int64_t first = 0; first < voxels; first += part) {
+        const double here = largest_of(v, first, voxels - first < part ? voxels - first : part);
+        max = here > max ? here : max;
     }
     *largest = max < 0x1p53 ? (int64_t)max : (int64_t)1 << 53;
     return LOB_OK;
@@ -156,7 +168,8 @@ lob_status lob_nifti_write(const lob_volume *volume, const lob_location *where,
     int64_t largest = 0;
     target t;
     lob_status st = LOB_OK;
-    if (options->labels) st = lob_nifti_largest(&largest, volume, where->path, error);
+    if (options->labels)
+        st = lob_nifti_largest(&largest, volume, options->threads, where->path, error);
     if (st == LOB_OK) st = open_target(&t, volume, largest, where, options, error);
     if (st != LOB_OK) return st;
     const uint64_t voxels = (uint64_t)lob_voxels(volume) * (uint64_t)volume->channels;
@@ -252,7 +265,7 @@ lob_status lob_pass(lob_volume *out, lob_volume *volume, const char *name,
     *out = lob_volume_empty();
     if (!volume->data || lob_product(voxels, volume->channels, 16, 1) < 1)
         return lob_fail(error, LOB_EARG, "%s: there is no volume to write", name);
-    if (options->labels) st = lob_nifti_largest(&largest, volume, name, error);
+    if (options->labels) st = lob_nifti_largest(&largest, volume, options->threads, name, error);
     if (st != LOB_OK) return st;
 
     const lob_nifti_type *type;

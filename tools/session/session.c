@@ -3,6 +3,7 @@
 
 #include "tools/options/manual.h"
 #include "tools/session/report.h"
+#include "tools/session/session_ahead.h"
 #include "tools/session/session_device.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_outputs.h"
@@ -265,6 +266,7 @@ static lob_status prepare(lob_session *s, bool *skip)
 static void release(lob_session *s)
 {
     if (!s->device_is_lent) lob_device_close(s->context.device);
+    lob_ahead_drop(s);
     lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);

@@ -64,6 +64,14 @@ lob_status lob_session_device_begin(lob_session *s);
  */
 lob_status lob_session_read(lob_session *s, lob_volume *out, const char *path, int64_t frame);
 
+/*
+ * Begin to read, in a thread, what lob_session_read will be asked for: seeds inflate beside the
+ * scan. path may be NULL; it is the very string that lob_session_read gets. What cannot be read
+ * ahead, for whatever reason, is read then: errors and their order are the same. With --max-memory,
+ * which counts one input after the other, nothing is read ahead.
+ */
+void lob_session_ahead(lob_session *s, const char *path, int64_t frame);
+
 /* lob_session_read for the header alone: out->data stays NULL. info may be NULL. */
 lob_status lob_session_read_header(lob_session *s, lob_volume *out, const char *path,
                                    lob_file_info *info);

@@ -1,8 +1,8 @@
 /* Opening a session's GPU, in a thread of its own where inputs are read meanwhile. */
 #include "tools/session/session_device.h"
 
-#include "io/formats.h"
 #include "tools/session/session.h"
+#include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_part.h"
 
@@ -99,24 +99,10 @@ lob_status lob_session_device(lob_session *s)
     return st;
 }
 
-/* Is an input of the command's table read in a child process? */
-static bool forks(const lob_session *s)
-{
-    bool any = false;
-    for (size_t i = 0; i < s->table[0].count; i++) {
-        const lob_option *const row = &s->table[0].rows[i];
-        const char *path;
-        if (!lob_option_reads(row)) continue;
-        for (int k = 0; !any && (path = lob_option_path(row, k)); k++)
-            any = lob_reads_in_child(path);
-    }
-    return any;
-}
-
 lob_status lob_session_device_begin(lob_session *s)
 {
     lob_opening planned;
-    if (s->command->line || s->command->part || !plan(s, &planned) || forks(s))
+    if (s->command->line || s->command->part || !plan(s, &planned) || lob_session_reads_in_child(s))
         return lob_session_device(s);
     lob_opening *const o = malloc(sizeof *o);
     if (!o) return lob_session_device(s);

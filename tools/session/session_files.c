@@ -2,6 +2,7 @@
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/session/report.h"
+#include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_outputs.h"
 #include "tools/session/session_provenance.h"
@@ -14,8 +15,13 @@
 static lob_status read_volume(lob_session *s, lob_volume *out, const char *path,
                               const lob_read_options *options, lob_file_info *info)
 {
-    lob_sums_begin(s, path, true, true);
-    lob_status st = lob_read(out, path, options, info, &s->error);
+    if (!lob_ahead_has(s, path)) lob_sums_begin(s, path, true, true);
+    lob_status st = LOB_OK;
+    if (options->header_only || !lob_ahead_take(s, out, path, options->frame, info)) {
+        st = lob_read(out, path, options, info, &s->error);
+        if (st == LOB_ENOMEM && lob_ahead_drop(s)) /* what they hold may be what lacks */
+            st = lob_read(out, path, options, info, &s->error);
+    }
     if (st != LOB_OK) return st;
     lob_session_add(s, "read", info->read_s);
     lob_session_add(s, "inflate", info->inflate_s);
@@ -67,6 +73,7 @@ void lob_session_keep_inputs(lob_session *s)
 
 void lob_session_forget(lob_session *s)
 {
+    lob_ahead_drop(s);
     lob_sums_drop(s);
     while (cJSON_GetArraySize(s->inputs) > 0) cJSON_DeleteItemFromArray(s->inputs, 0);
     s->error = (lob_error){.text = ""};

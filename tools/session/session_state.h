@@ -12,6 +12,7 @@
 #include "volumes/clock.h"
 
 #include <cjson/cJSON.h>
+#include <pthread.h>
 
 #define LOB_COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -41,15 +42,21 @@ typedef struct lob_command {
     lob_part *part;   /* or the scan of a batch */
 } lob_command;
 
-enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32 };
+enum { LOB_SESSION_STAGES = 32, LOB_SESSION_SUMS = 32, LOB_SESSION_AHEAD = 4 };
+
+/* An input that a thread reads before it is asked for: see tools/session/session_ahead.h. */
+typedef struct lob_ahead lob_ahead;
 
 /* The files of a path, opened for their checksums. */
 typedef struct {
     const char *path; /* as the option has it */
     char *files[2];   /* as lob_files_of names them */
     lob_sha256 *of[2];
-    cJSON *file; /* the entry of inputs or outputs that they belong to; NULL: none yet */
-    bool ended;  /* text has been filled in; of is NULL */
+    cJSON *file;      /* the entry of inputs or outputs that they belong to; NULL: none yet */
+    pthread_t thread; /* computes them, */
+    bool running;     /* if this is true, */
+    int stop;         /* until this is not 0 */
+    bool ended;       /* text has been filled in; of is NULL */
     char text[2][LOB_SHA256_TEXT];
 } lob_session_sum;
 
@@ -106,6 +113,7 @@ typedef struct lob_session {
     int outputs_written;
     lob_session_sum sum[LOB_SESSION_SUMS]; /* only with --report */
     int sums;
+    lob_ahead *ahead[LOB_SESSION_AHEAD]; /* NULL: a free place */
 
     /* the progress bar */
     const char *doing;
