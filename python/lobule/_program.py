@@ -81,17 +81,24 @@ def _save(of: Source, path: Path) -> None:
     check(library.lob_write(byref(written), str(path).encode(), None, byref(error)), error)
 
 
-def _load(path: Path, like: Source) -> Any:
-    """A volume that was written, as an image of the kind of another, on the grid of the file."""
+def read(path: str | os.PathLike[str]) -> tuple[np.ndarray, _abi.lob_volume]:
+    """A file's voxels as they are stored, (z, y, x) or (channel, z, y, x), and what else it says; the
+    caller frees the volume, which has lost its voxels to the array."""
     found, error = _abi.lob_volume(), _abi.lob_error()
-    check(library.lob_read(byref(found), str(path).encode(), None, None, byref(error)), error)
+    check(library.lob_read(byref(found), os.fsencode(path), None, None, byref(error)), error)
     shape = (found.dims.nz, found.dims.ny, found.dims.nx)
     full = shape if found.channels == 1 else (found.channels, *shape)
     voxels = memory(found.data, full, DTYPES[found.type])
-    geometry = _abi.lob_geometry.from_buffer_copy(found.geometry)
     found.data = None
+    return voxels, found
+
+
+def _load(path: Path, like: Source) -> Any:
+    """A volume that was written, as an image of the kind of another, on the grid of the file."""
+    voxels, found = read(path)
+    geometry = _abi.lob_geometry.from_buffer_copy(found.geometry)
     library.lob_volume_free(byref(found))
-    same = shape == like.voxels.shape[1:]
+    same = voxels.shape[-3:] == like.voxels.shape[1:]
     return like.give(voxels, voxels.dtype.kind in "iu", None if same else geometry)
 
 
@@ -152,19 +159,58 @@ def segment(
     of = source(image, spacing, axes, channel_axis)
     with tempfile.TemporaryDirectory(prefix="lobule-") as name:
         folder = Path(name)
-        _save(of, folder / "image.nii")
         _save(companion(strokes, of, "strokes"), folder / "strokes.nii")
-        words = _words(options, folder, of)
-        if full:
-            words += ["--strength", str(folder / "strength.nii"), "--uncertain", str(folder / "uncertain.nii")]
-        out = folder / "labels.nii"
-        told = folder / "report.json"
-        command("segment", folder / "image.nii", folder / "strokes.nii", "-o", out, "--quiet", "--report", told, *words)
-        _read_report(told, report)
-        labels = _load(out, of)
-        if not full:
-            return labels
-        return Segmented(labels, _load(folder / "strength.nii", of), _load(folder / "uncertain.nii", of))
+        more = ("strength", "uncertain") if full else ()
+        words = [word for part in more for word in (f"--{part}", str(folder / f"{part}.nii"))]
+        labels = _one_command(folder, of, options, report, "segment", "strokes.nii", *words)
+        return Segmented(labels, *(_load(folder / f"{part}.nii", of) for part in more)) if full else labels
+
+
+class Cells(NamedTuple):
+    """What cells(..., table=True) gives: a volume of the image's kind, and a dict of arrays."""
+
+    labels: Any
+    table: dict[str, Any]
+
+
+def cells(
+    image: T,
+    *,
+    table: bool = False,
+    report: dict[str, Any] | None = None,
+    spacing: Any = None,
+    axes: str = "zyx",
+    channel_axis: int | None = None,
+    **options: Any,
+) -> Any:
+    """Give every cell or nucleus a label, without seeds: `lobule cells`.
+
+    image    (z, y, x) or (y, x), any kind
+    table    also give the table of the cells: voxels, volumes, middles, diameter, sphericity, ...
+    report   a dict that gets the results that `lobule cells --report` writes
+    options  those of `lobule cells`, with _ for -: size="8um", walls=True, apart=0.4, device="cpu",
+             threads=4, max_memory="4GiB", ...
+
+    Returns labels of the image's kind; with table a Cells(labels, table).
+    """
+    of = source(image, spacing, axes, channel_axis)
+    with tempfile.TemporaryDirectory(prefix="lobule-") as name:
+        folder = Path(name)
+        words = ["--table", str(folder / "table.tsv")] if table else []
+        labels = _one_command(folder, of, options, report, "cells", *words)
+        return Cells(labels, _result(folder / "table.tsv", of)) if table else labels
+
+
+def _one_command(
+    folder: Path, of: Source, options: dict[str, Any], report: dict[str, Any] | None, name: str, *words: str
+) -> Any:  # fmt: skip
+    """Run one command on the image; other inputs among the words are files of the folder already."""
+    _save(of, folder / "image.nii")
+    inputs = [str(folder / word) if (folder / word).is_file() else word for word in words]
+    told, out = folder / "report.json", folder / "labels.nii"
+    command(name, folder / "image.nii", *inputs, "-o", out, "--quiet", "--report", told, *_words(options, folder, of))
+    _read_report(told, report)
+    return _load(out, of)
 
 
 def _column(cells: Sequence[str]) -> np.ndarray:

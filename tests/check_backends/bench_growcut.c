@@ -7,6 +7,7 @@
 #include "tests/check_backends/check.h"
 
 #include "kernels/device/device.h"
+#include "kernels/filters/filters.h"
 #include "kernels/growcut/gpu/growcut_tuning.h"
 #include "kernels/phantom/phantom_random.h"
 
@@ -99,6 +100,42 @@ static bool make_colours(bench *b)
     b->image.data = colours;
     b->image.channels = 3;
     return true;
+}
+
+/* A smooth field of 12 bits: noise after a Gaussian, spread over the range. */
+static bool make_field(bench *b)
+{
+    enum { SIGMA = 3, LARGEST = 4095 };
+    const int64_t n = lob_voxels(&b->image);
+    const lob_filter_step step = {
+        .kind = LOB_FILTER_GAUSSIAN, .along = {SIGMA, SIGMA, SIGMA}
+    };
+    const lob_filter_input in = {.image = &b->image, .steps = &step, .step_count = 1};
+    const lob_filter_options options = lob_filter_defaults();
+    lob_filter_output smooth = {0};
+    bench_make_noise(&b->image);
+    if (lob_filter_cpu(&smooth, &in, &options, ON_CPU(b->context), NULL) != LOB_OK) return false;
+    const float *const value = smooth.data;
+    float low = value[0], high = value[0];
+    for (int64_t i = 0; i < n; i++) {
+        if (value[i] < low) low = value[i];
+        if (value[i] > high) high = value[i];
+    }
+    for (int64_t i = 0; i < n; i++)
+        ((int16_t *)b->image.data)[i] =
+            (int16_t)(LARGEST * (double)(value[i] - low) / (double)(high - low) + 0.5);
+    free(smooth.data);
+    return true;
+}
+
+/* So many voxels anywhere, of 255 labels. */
+static void seed_anywhere(bench *b, int count)
+{
+    const int64_t n = lob_voxels(&b->seeds);
+    uint8_t *const seeds = b->seeds.data;
+    memset(seeds, 0, (size_t)n);
+    for (int i = 0; i < count; i++)
+        seeds[random_bits(16, (uint64_t)i) % (uint64_t)n] = (uint8_t)(i % 255 + 1);
 }
 
 static void send(bench *b)
@@ -257,6 +294,32 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
     return failures;
 }
 
+/* Watershed by flooding from many seeds. */
+static int bench_flood(const lob_context *context, const bench_options *o, double copy)
+{
+    enum { SEEDS = 5000 };
+    int failures = 0;
+    bench b = {.context = context, .name = "smooth field", .copy = copy};
+    if (!phantom(&b, o->dims, 0, 1) || !make_field(&b)) return 1;
+    seed_anywhere(&b, SEEDS);
+    send(&b);
+    print_head("flood of a smooth field of 12 bits from 5000 seeds, by neighbours");
+    for (int neighbours = 6; neighbours <= 26; neighbours += 20) {
+        lob_growcut_options options = lob_growcut_defaults();
+        options.rule = LOB_RULE_FLOOD;
+        options.neighbours = neighbours;
+        if (!on_cpu(&b, &options)) return failures + 1;
+        lob_growcut_tuning one_sweep = LOB_GROWCUT_TUNING;
+        one_sweep.max_sweeps = 1;
+        const timing around = measure(&b, &options, &one_sweep, o->times);
+        const timing t = measure(&b, &options, NULL, o->times);
+        if (t.status == LOB_OK) print_row(&b, neighbours == 6 ? "6" : "26", &t, around.ms);
+        failures += t.status != LOB_OK || t.wrong != 0;
+    }
+    bench_free(&b);
+    return failures;
+}
+
 static int sweep_one(bench *b, int slice_axis, int times)
 {
     static const double steps[] = {2, 5, 10, 15, 20, 30, 60};
@@ -355,6 +418,7 @@ int bench_growcut(const lob_context *context, const bench_options *options)
     int failures = 0;
     const double copy = bench_copy_bandwidth(context);
     if (options->volumes) failures += bench_volumes(context, options, copy);
+    if (options->flood) failures += bench_flood(context, options, copy);
     if (options->flat) failures += bench_flat(context, options);
     if (options->sweep) failures += bench_sweep(context, options, copy);
     return failures;

@@ -112,6 +112,30 @@ def test_the_page_is_made_again_from_the_table(batch, tmp_path):
     assert_one_line(lobule("batch", "--page", folder), 65, "status.tsv")
 
 
+@needs_browser
+def test_pages_with_viewers_are_linked(tmp_path):
+    """From beside the batch's folder, from far away, and not where a scan has none."""
+    lines = ["scan\timage\tout"]
+    (tmp_path / "far & away").mkdir()
+    for name, out in (("a", "a.html"), ("b", "far & away/b 1.html"), ("c", "c.html")):
+        save(scan_array(), tmp_path / f"{name}.nii")
+        lines.append(f"{name}\t{name}.nii\t{out}")
+    (tmp_path / "c.nii").write_bytes(b"no scan")
+    (tmp_path / "scans.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "look.recipe").write_text("preview {image} --html {out}\n")
+    assert lobule("batch", "look.recipe", "scans.tsv", "--log", "logs/of/it", cwd=tmp_path).returncode == 65
+    folder = tmp_path / "logs/of/it"
+    (tmp_path / "browser").mkdir()
+    out = browse(page_of(folder), """
+      out.links = Object.fromEntries([...document.querySelectorAll("#scans tbody tr")].map((r) =>
+        [r.dataset.scan, [...r.querySelectorAll("a.viewer")].map((a) => a.getAttribute("href"))]));
+    """, tmp_path / "browser")
+    assert out["links"]["c"] == []
+    for name, path in (("a", "a.html"), ("b", "far & away/b 1.html")):
+        assert len(out["links"][name]) == 1
+        assert (folder / unquote(out["links"][name][0])).resolve() == (tmp_path / path).resolve()
+
+
 # ---- in a browser ----
 
 HELP = """

@@ -6,7 +6,7 @@ import pytest
 from conftest import assert_one_line, good, lobule
 
 SIDES = (96, 96, 40)
-STAGES = "device read inflate prepare upload compute download finish compress write checksum other".split()
+STAGES = "read inflate prepare device upload compute download finish compress write checksum other".split()
 
 
 @pytest.fixture(scope="module")

@@ -112,6 +112,24 @@ def test_the_legend_has_names_and_colours_of_the_file(tmp_path):
         assert changed.any() == (pixels is not pictures[1][0])
 
 
+def test_a_sheet_of_segment_names_what_it_shows(tmp_path):
+    """Names and colours of the strokes' file come in lines below the slices, which stay as they are."""
+    good("phantom", "abdomen", "-o", "scan.nii", "--seeds", "seeds.nii", "--size", "48,36,30", "--spacing", "8,8,10", cwd=tmp_path)
+    names = "".join(f"{i}\tstructure {i}\t#10c0{0xE0 + i:x}\n" for i in range(1, 9))
+    (tmp_path / "names.tsv").write_text("index\tname\tcolor\n" + names)
+    good("convert", "seeds.nii", "named.nii", "--labels", "--label-table", "names.tsv", cwd=tmp_path)
+    sheets = []
+    for seeds in ("seeds", "named"):
+        good("segment", "scan.nii", f"{seeds}.nii", "-o", f"{seeds}.out.nii", "--sheet", f"{seeds}.png", cwd=tmp_path)
+        sheets.append(imread(tmp_path / f"{seeds}.png").astype(int))
+    plain, named = sheets
+    assert named.shape[1] == plain.shape[1] and named.shape[0] > plain.shape[0]
+    below = named[plain.shape[0] :]
+    for i in range(1, 9):
+        assert (below == (0x10, 0xC0, 0xE0 + i)).all(2).sum() == 49
+        assert not (plain == (0x10, 0xC0, 0xE0 + i)).all(2).any()
+
+
 def test_preview_refuses_widths(tmp_path):
     image = save(np.zeros((5, 6, 7), np.int16), tmp_path / "v.nii")
     for bad in ("-1", "13", "1.5", "x"):

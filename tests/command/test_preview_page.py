@@ -76,6 +76,30 @@ def test_the_page_holds_the_voxels(tmp_path, kind, affine, scale):
     assert about["note"] == "" and about["oriented"]
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "u8"])
+def test_extreme_values(tmp_path, dtype):
+    """The largest numbers that there are, or near them, beside NaN and infinity, keep their order and places."""
+    kind = np.dtype(dtype)
+    ends = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    values = np.full((5, 4, 3), 7, kind)
+    values[0, 0, 0], values[1, 0, 0] = ends.min, ends.max
+    if kind.kind == "f":
+        values[:4, 0, 0] = ends.min * 0.7, ends.max * 0.7, np.nan, np.inf
+    save(values, tmp_path / "scan.nii")
+    good("preview", "scan.nii", "--html", "page.html", cwd=tmp_path)
+    _, about = read(tmp_path / "page.html")
+    assert about["scan"][0, 0, 0] == 0 and about["scan"][1, 0, 0] == 65535
+    assert np.isfinite([about["offset"], about["step"], *about["window"]]).all() and about["step"] > 0
+    if kind.kind == "f":
+        assert about["scan"][2, 0, 0] == about["scan"][3, 0, 0] == 0
+
+
+def test_memory_is_bounded(tmp_path):
+    save(np.zeros((64, 64, 64), np.int16), tmp_path / "scan.nii")
+    assert_one_line(lobule("preview", "scan.nii", "--html", "p.html", "--max-memory", "700KiB", cwd=tmp_path), 75, "p.html: needs")
+    assert not (tmp_path / "p.html").exists()
+
+
 def rows_of(page):
     return json.loads(re.search(r'id="about">(.*?)</script>', page, re.S)[1])["labels"]
 

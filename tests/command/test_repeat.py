@@ -24,6 +24,7 @@ COMMANDS = {
     "two files": ["convert", "image.nii.gz", "out.hdr"],
     "inside a file": ["components", "image.nii.gz", "-o", "out.h5", "--above", "400", "--table", "out.tsv"],
     "a picture": ["preview", "image.nii.gz", "seeds.nii.gz", "-o", "out.png"],
+    "a page": ["preview", "image.nii.gz", "seeds.nii.gz", "--html", "out.html"],
     "no input": ["phantom", "abdomen", "-o", "out.nii.gz", "--seeds", "s.nii.gz", "--size", "20,20,20"],
     "a recipe of its own": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--strength", "s.nii.gz"],
     "more than that recipe": ["segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--uncertain",

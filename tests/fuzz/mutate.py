@@ -46,6 +46,7 @@ COMMANDS = [
     "stats scan.nii BAD",
     "preview BAD -o out.png",
     "preview BAD TWIN -o out.png --montage 7",
+    "preview BAD TWIN -o out.png --html out.html --mip",
     "compare BAD TWIN",
     "compare scan.nii BAD --values",
     "compare seeds.nii BAD --supervoxels",

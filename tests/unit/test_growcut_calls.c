@@ -103,13 +103,12 @@ static lob_status flood_plateau(int64_t n, lob_error *line)
     return st;
 }
 
-TEST(flood_refuses_a_plateau_that_its_keys_do_not_hold)
+/* Wider than the keys of a GPU hold: 62 bits, less 31 of labels, less 17 of levels. */
+TEST(flood_crosses_a_wide_plateau)
 {
-    const int64_t most = (1 << 14) - 1; /* 62 bits, less 31 of labels, less 17 of levels */
     lob_error line = {.text = ""};
-    assert_ok(flood_plateau(most + 1, &line));
-    assert_int_equal(flood_plateau(most + 2, &line), LOB_EDATA);
-    assert_non_null(strstr(line.text, "plateaus"));
+    assert_ok(flood_plateau(1 << 14, &line));
+    assert_ok(flood_plateau((1 << 14) + 1, &line));
 }
 
 /* A cube that one seed in a corner takes: what a call does is easy to tell. */

@@ -62,6 +62,52 @@ static char *address_of(const char *path)
 
 /* ---- what stands in a row ---- */
 
+/* A path of a row, which begins where its scan was run; malloc'ed. */
+static char *path_of(const lob_batch_file *file, const lob_past_report *report)
+{
+    if (!file) return NULL;
+    if (file->path[0] == '/' || !report->folder) return strdup(file->path);
+    return lob_path_in(report->folder, file->path);
+}
+
+/* The way from a folder to a file, both without links: "../a/b.html"; malloc'ed. */
+static char *way_to(const char *folder, const char *file)
+{
+    size_t same = 0, i = 0; /* bytes of the folders that both are in */
+    for (; folder[i] && folder[i] == file[i]; i++)
+        if (folder[i] == '/') same = i + 1;
+    if (!folder[i] && file[i] == '/') same = i + 1;
+    lob_text text = {NULL};
+    if (folder[i] || file[i] != '/')
+        for (const char *up = folder + same; up && *up; up = strchr(up + 1, '/'))
+            lob_text_add(&text, "../", 3);
+    lob_text_add(&text, file + same, strlen(file + same));
+    return lob_text_take(&text);
+}
+
+/* The address of a scan's page with a viewer; malloc'ed; NULL where there is none. */
+static char *viewer_of(const page *p, const lob_batch_row *row)
+{
+    const lob_batch_file *const file = lob_batch_viewer_of(row);
+    char *const name = file && row->report[0] ? lob_path_in(p->folder, row->report) : NULL;
+    lob_past_report report = {.json = NULL};
+    char *address = NULL;
+    if (name && lob_past_report_read(&report, name, NULL) == LOB_OK) {
+        char *const path = path_of(file, &report);
+        char *const to = path ? realpath(path, NULL) : NULL;
+        char *const from = to ? realpath(p->folder, NULL) : NULL;
+        char *const way = from ? way_to(from, to) : NULL;
+        if (way) address = address_of(way);
+        free(way);
+        free(from);
+        free(to);
+        free(path);
+    }
+    lob_past_report_free(&report);
+    free(name);
+    return address;
+}
+
 /* Does another structure that has a column go by this title? */
 static bool is_ambiguous(const page *p, const lob_structure *s)
 {
@@ -127,7 +173,7 @@ static cJSON *row_json(const page *p, int64_t i)
     const lob_batch_row *const row = &p->table->rows[i];
     cJSON *const array = cJSON_CreateArray(), *const volumes = cJSON_CreateArray();
     cJSON *const flags = cJSON_CreateArray(), *const far = cJSON_CreateArray();
-    char *const address = address_of(row->report);
+    char *const address = address_of(row->report), *const viewer = viewer_of(p, row);
     cJSON_AddItemToArray(array, cJSON_CreateString(row->scan));
     cJSON_AddItemToArray(array, cJSON_CreateString(lob_scan_state_text(row->state)));
     cJSON_AddItemToArray(array, number_or_null(row->exit_code, row->exit_code >= 0));
@@ -144,6 +190,8 @@ static cJSON *row_json(const page *p, int64_t i)
     cJSON_AddItemToArray(array, flags);
     cJSON_AddItemToArray(array, far);
     cJSON_AddItemToArray(array, cJSON_CreateString(address ? address : ""));
+    cJSON_AddItemToArray(array, cJSON_CreateString(viewer ? viewer : ""));
+    free(viewer);
     free(address);
     return array;
 }
@@ -175,14 +223,6 @@ static bool set_order(page *p)
 }
 
 /* ---- pictures ---- */
-
-/* A path of a row, which begins where its scan was run; malloc'ed. */
-static char *path_of(const lob_batch_file *file, const lob_past_report *report)
-{
-    if (!file) return NULL;
-    if (file->path[0] == '/' || !report->folder) return strdup(file->path);
-    return lob_path_in(report->folder, file->path);
-}
 
 static lob_page_scan scan_of(const page *p, const lob_batch_row *row)
 {

@@ -329,6 +329,16 @@ const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row)
     return NULL;
 }
 
+const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row)
+{
+    static const char role[] = ":--html"; /* after the number of the recipe's line */
+    for (int i = row->outputs.count - 1; i >= 0; i--) {
+        const char *const end = strrchr(row->outputs.file[i].role, ':');
+        if (end && strcmp(end, role) == 0) return &row->outputs.file[i];
+    }
+    return NULL;
+}
+
 /* A byte that stands for itself in the name of a scan's file. */
 static bool is_plain(const char *at, const char *scan)
 {

@@ -167,6 +167,9 @@ char *lob_batch_row_line(const lob_batch_row *row);
 const lob_batch_file *lob_batch_image_of(const lob_batch_row *row);
 const lob_batch_file *lob_batch_labels_of(const lob_batch_row *row);
 
+/* The page with a viewer that `lobule preview --html` wrote last for a scan, or NULL. */
+const lob_batch_file *lob_batch_viewer_of(const lob_batch_row *row);
+
 /*
  * The merged table of regions. It has the rows of every table of regions (a TSV or CSV whose column
  * `label` is there) that a scan which is done has written, in the order of scans, tables and rows.

@@ -319,6 +319,13 @@ void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const
     }
 }
 
+lob_colour lob_label_colour(const lob_label_names *names, int32_t label)
+{
+    const lob_label_name *const row = lob_label_names_find(names, label);
+    const lob_rgba c = row ? row->colour : lob_label_default_colour(label);
+    return (lob_colour){c.red, c.green, c.blue};
+}
+
 static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

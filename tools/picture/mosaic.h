@@ -78,6 +78,9 @@ void lob_draw_cross(lob_canvas *canvas, int x, int y, const int pixels[2], const
 void lob_draw_sides(lob_canvas *canvas, int x, int y, const int pixels[2], const lob_slice *view,
                     int text_scale);
 
+/* The colour that a label's row gives it, or one of our own. */
+lob_colour lob_label_colour(const lob_label_names *names, int32_t label);
+
 /* Values of the low and high percentile of a volume's finite voxels (of a part of them, evenly
  * spread, where there are many). Equal values are drawn apart by 1. Returns LOB_OK or LOB_ENOMEM.
  */

@@ -86,14 +86,6 @@ static void locate_content(content *c, bool labels)
     if (!labels || locate(c, is_shown, c->low, c->high) == 0) locate(c, is_bright, low, high);
 }
 
-/* The colour that the file gives a label, or one of our own. */
-static lob_colour colour_of(const lob_volume *labels, int32_t label)
-{
-    const lob_label_name *row = lob_label_names_find(&labels->names, label);
-    const lob_rgba c = row ? row->colour : lob_label_default_colour(label);
-    return (lob_colour){c.red, c.green, c.blue};
-}
-
 lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_error *error)
 {
     const bool labels = c->labels.data != NULL;
@@ -104,7 +96,7 @@ lob_status lob_preview_look(lob_preview_content *c, const lob_preview *set, lob_
     if (!c->colour || !c->shown)
         return lob_fail(error, LOB_ENOMEM, "%s: out of memory", set->image);
     for (int32_t i = 1; i <= c->set.count; i++) {
-        c->colour[i] = colour_of(&c->labels, c->set.values[i - 1]);
+        c->colour[i] = lob_label_colour(&c->labels.names, c->set.values[i - 1]);
         c->shown[i] = !is_hidden(set, c, i);
     }
     c->overlay = (lob_overlay){

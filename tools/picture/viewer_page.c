@@ -143,7 +143,9 @@ static lob_status pack(page *p, const lob_volume *image, const void *data, lob_e
     double range[2];
     range_of(range, data, image->type, n);
     const double wide = range[1] - range[0];
-    const double step = (whole && wide <= 65535) || !(wide > 0) ? 1.0 : wide / 65535;
+    /* The ends divided apart: their difference may be larger than any number. */
+    const bool exact = (whole && wide <= 65535) || !(wide > 0);
+    const double step = exact ? 1.0 : range[1] / 65535 - range[0] / 65535;
     p->scan_bytes = whole && wide <= 255 ? 1 : 2;
     p->offset = image->slope * range[0] + image->inter;
     p->step = image->slope * step;
@@ -152,7 +154,7 @@ static lob_status pack(page *p, const lob_volume *image, const void *data, lob_e
     for (int64_t i = 0; i < n; i++) {
         double v;
         lob_values(&v, data, image->type, i, 1);
-        const double q = isfinite(v) ? floor((v - range[0]) / step + 0.5) : 0;
+        const double q = isfinite(v) ? floor(v / step - range[0] / step + 0.5) : 0;
         if (p->scan_bytes == 1)
             ((uint8_t *)p->scan)[i] = (uint8_t)q;
         else

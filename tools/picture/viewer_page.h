@@ -8,7 +8,7 @@
 #include "kernels/context.h"
 #include "tools/picture/preview_picture.h"
 
-/* The most voxels (of all channels) that a page holds: it takes about a byte for each, and a
+/* The most voxels (of all channels) that a page holds: it takes one or two bytes for each, and a
  * browser four. Of a larger scan the page has means and majorities of blocks. */
 enum { LOB_VIEWER_VOXELS = 1 << 25 };
 

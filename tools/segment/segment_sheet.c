@@ -24,6 +24,12 @@ static void free_look(look *l)
     for (int r = 0; r < ROWS; r++) free(l->shown[r]);
 }
 
+/* What labels are called: the result carries the names of the strokes where these have any. */
+static const lob_label_names *names_of(const lob_segment_box *box)
+{
+    return box->labels->names.count > 0 ? &box->labels->names : &box->seeds->names;
+}
+
 static lob_status make_look(look *l, const lob_segment_box *box)
 {
     const size_t n = (size_t)box->set.count + 1;
@@ -35,8 +41,7 @@ static lob_status make_look(look *l, const lob_segment_box *box)
     }
     if (!memory) return LOB_ENOMEM;
     for (int32_t i = 1; i <= box->set.count; i++) {
-        const lob_rgba c = lob_label_default_colour(box->set.values[i - 1]);
-        l->colour[i] = (lob_colour){c.red, c.green, c.blue};
+        l->colour[i] = lob_label_colour(names_of(box), box->set.values[i - 1]);
         l->shown[0][i] = true;
         l->shown[1][i] = i != box->background;
         l->shown[2][i] = i == 1;
@@ -109,6 +114,40 @@ static int by_place(const void *a, const void *b)
     return (x->slice > y->slice) - (x->slice < y->slice);
 }
 
+/*
+ * Names beside their colours, in as many lines as they take; none where labels have no names.
+ *
+ *   canvas  out  NULL: nothing is drawn
+ *
+ * Returns the pixels from y to the end of the last line.
+ */
+static int draw_names(lob_canvas *canvas, const lob_segment_box *box, const look *l, int y,
+                      int width)
+{
+    enum { SWATCH = 7, LINE = LOB_GLYPH_HEIGHT + 4, SPACE = 3 * LOB_GLYPH_WIDTH };
+    const lob_label_names *const names = names_of(box);
+    const int first = y;
+    int x = GAP;
+    if (names->count == 0) return 0;
+    for (int32_t i = 1; i <= box->set.count; i++) {
+        const int32_t value = box->set.values[i - 1];
+        const lob_label_name *const row = lob_label_names_find(names, value);
+        char text[64];
+        snprintf(text, sizeof text, "%d %.40s", value, row ? row->name : "");
+        const int wide = SWATCH + 4 + lob_canvas_text_width(text, 1);
+        if (x > GAP && x + wide > width - GAP) {
+            x = GAP;
+            y += LINE;
+        }
+        if (canvas) {
+            lob_canvas_box(canvas, x, y, SWATCH, SWATCH, l->colour[i], 1.0);
+            lob_canvas_text(canvas, x + SWATCH + 4, y, 1, ink, text);
+        }
+        x += wide + SPACE;
+    }
+    return y + LINE - first;
+}
+
 lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
                              const lob_volume *uncertain, const lob_segment_slice *slices,
                              int count, int axis, int64_t first, const char *path)
@@ -125,14 +164,15 @@ lob_status lob_segment_sheet(lob_session *s, const lob_segment_box *box,
     const double scale = scale_of(&view, count);
     int pixels[2];
     lob_slice_pixels(pixels, &view, scale);
+    const int width = GAP + count * (pixels[0] + GAP), tall = GAP + ROWS * (pixels[1] + GAP);
     lob_status st = make_look(&l, box);
     if (st == LOB_OK)
-        st = lob_canvas_make(&canvas, GAP + count * (pixels[0] + GAP),
-                             GAP + ROWS * (pixels[1] + GAP), paper);
+        st = lob_canvas_make(&canvas, width, tall + draw_names(NULL, box, &l, tall, width), paper);
     for (int i = 0; i < count && st == LOB_OK; i++) {
         view.slice = order[i].slice;
         st = draw_column(&canvas, box, &l, rows, &view, order[i].drawn, scale, i, first);
     }
+    if (st == LOB_OK) draw_names(&canvas, box, &l, tall, width);
     if (st == LOB_ENOMEM) lob_session_no_memory(s, path);
     if (st == LOB_OK) {
         lob_session_computed(s);

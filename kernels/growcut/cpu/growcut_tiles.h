@@ -7,8 +7,7 @@
  *   tiles_state_tmpl.h     keys, tiles and their memory
  *   tiles_fill_tmpl.h      voxels become cells with levels and a first key; seeds are queued
  *   tiles_grow_tmpl.h      tiles are visited until no key falls
- *   tiles_labels_tmpl.h    after a flood: its labels, once its costs are known
- *   tiles_rounds_tmpl.h    in place of both: rounds of the automaton, for options->rounds
+ *   tiles_rounds_tmpl.h    in place of that: rounds of the automaton, for options->rounds
  *   tiles_results_tmpl.h   keys become labels, strengths and ties
  *
  * and growcut_tiles_32.c and growcut_tiles_64.c compile them for keys of 32 and of 64 bits.

@@ -12,7 +12,7 @@ static path_key first_key(const engine *e, bool is_data, int32_t seed, int64_t v
     if (seed == 0) return e->unreached;
     const uint64_t units = strength ? lob_growcut_start(&e->section->rule, strength[voxel]) : 0;
     if (units == 0) return 0;
-    return units < (uint64_t)(e->unreached >> e->cost_shift) ? key_of(e, units, seed)
+    return units < (uint64_t)(e->unreached >> e->label_bits) ? key_of(e, units, seed)
                                                              : e->unreached;
 }
 
@@ -72,7 +72,7 @@ static bool queue_seeds(const engine *e, tile *to, const row_part *r, lob_growcu
         }
         result->stats.seeds++;
         if (section->rounds) continue; /* then no cell is queued: every cell reads its neighbours */
-        const path_key start = key ? key : seed_key(e, to, r->cell + i, seed);
+        const path_key start = key ? key : key_of(e, 0, seed);
         if (!key && (start >= e->unreached || !has_open_neighbour(e, to, r->cell + i))) continue;
         if (start < to->later_min) to->later_min = start;
         if (!list_push(&to->later, (uint32_t)(r->cell + i), start)) return false;

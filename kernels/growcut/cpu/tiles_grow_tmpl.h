@@ -43,7 +43,7 @@ static bool begin_visit(const engine *e, tile *of, worker *w, path_key base)
     for (size_t i = 0; i < posted.n; i++) {
         const queued_cell post = posted.items[i];
         path_key *key = &of->keys[post.cell];
-        if ((post.key | e->ignored) >= *key) continue;
+        if (post.key >= *key) continue;
         w->reached += *key == e->unreached;
         *key = post.key;
         ok = ok && enqueue(e, of, w, base, post.cell, post.key);
@@ -74,13 +74,12 @@ static inline level_vector difference(level_vector near, uint16_t own)
  * difference, or the level entered, times the unit, which needs no table. A sum that wraps only
  * adds a candidate, whose exact offer then fails.
  */
-static inline __attribute__((always_inline)) uint32_t candidates(const engine *e, bool flood,
+static inline __attribute__((always_inline)) uint32_t candidates(const engine *e,
                                                                  const path_key *keys,
                                                                  const uint16_t *levels,
                                                                  int channels, path_key key)
 {
     const uint16_t own = e->reads_values ? 0 : levels[0];
-    const path_key label = key & e->labels;
     key_vector hit = {0};
     for (int r = 0; r < e->rows; r++) {
         const neighbour_row *row = &e->row[r];
@@ -96,44 +95,31 @@ static inline __attribute__((always_inline)) uint32_t candidates(const engine *e
             differ = (near & more) | (differ & ~more);
         }
         const key_vector by = __builtin_convertvector(differ & e->level_mask, key_vector);
-        key_vector offer = row->extra + key;
-        if (flood) {
-            const key_vector risen = by << e->level_shift | label;
-            const key_vector rises = (key_vector)(risen > offer);
-            offer = (risen & rises) | (offer & ~rises) | e->labels;
-        } else {
-            offer += by << e->level_shift;
-        }
+        const key_vector offer = row->extra + key + (by << e->level_shift);
         hit |= (key_vector)(offer < theirs) & row->bit;
     }
     return (uint32_t)(hit[0] | hit[1] | hit[2]);
 }
 
 /* Offer a path through one cell to all its neighbours. */
-static inline __attribute__((always_inline)) bool grow_cell(const engine *e, bool flood, tile *of,
-                                                            worker *w, path_key base,
-                                                            queued_cell from)
+static bool grow_cell(const engine *e, tile *of, worker *w, path_key base, queued_cell from)
 {
     const path_key *keys = of->keys + from.cell;
     const uint16_t *levels = of->levels + from.cell;
     const int channels = e->section->data.image->channels;
     bool ok = true;
-    for (uint32_t left = candidates(e, flood, keys, levels, channels, from.key); left;
-         left &= left - 1) {
+    for (uint32_t left = candidates(e, keys, levels, channels, from.key); left; left &= left - 1) {
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
         const uint32_t d = step_distance(e, of, from.cell, from.cell + step);
         const uint64_t offer =
-            lob_growcut_extend(flood, from.key, e->weight[d], e->extra[k], e->labels);
-        if ((offer | e->ignored) < keys[step])
-            ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
+            lob_growcut_extend(false, from.key, e->weight[d], e->extra[k], e->labels);
+        if (offer < keys[step]) ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
     }
     return ok;
 }
 
-/* Flood is e->flood, known when this is compiled. */
-static inline __attribute__((always_inline)) bool grow_buckets(const engine *e, bool flood,
-                                                               tile *of, worker *w, path_key base)
+static bool grow_buckets(const engine *e, tile *of, worker *w, path_key base)
 {
     bool ok = true;
     for (int b = 0; b < BUCKETS; b++) {
@@ -141,7 +127,7 @@ static inline __attribute__((always_inline)) bool grow_buckets(const engine *e, 
         for (size_t i = 0; i < bucket->n; i++) { /* it may grow meanwhile */
             const queued_cell from = bucket->items[i];
             const path_key now = of->keys[from.cell];
-            if (now == from.key || now == 0) ok &= grow_cell(e, flood, of, w, base, from);
+            if (now == from.key || now == 0) ok &= grow_cell(e, of, w, base, from);
         }
         bucket->n = 0;
     }
@@ -179,9 +165,7 @@ static bool end_visit(engine *e, int64_t t, worker *w)
 static void visit(engine *e, int64_t t, worker *w, path_key base)
 {
     tile *of = &e->tile[t];
-    bool ok = begin_visit(e, of, w, base);
-    if (ok)
-        ok = e->flood ? grow_buckets(e, true, of, w, base) : grow_buckets(e, false, of, w, base);
+    const bool ok = begin_visit(e, of, w, base) && grow_buckets(e, of, w, base);
     if (!end_visit(e, t, w) || !ok) w->failed = true;
     if (of->later.n == 0) list_free(&of->later);
 }
@@ -208,15 +192,15 @@ static void choose_cost_window(engine *e)
             const uint32_t d = lob_growcut_distance(of->levels + c, of->levels + c + 1,
                                                     e->section->data.image->channels, e->cells,
                                                     LOB_NORM_LINF, e->section->rule.fraction);
-            if (e->weight[d] < KEY_NO_PASSAGE) sum += (double)(e->weight[d] >> e->cost_shift), n++;
+            if (e->weight[d] < KEY_NO_PASSAGE) sum += (double)(e->weight[d] >> e->label_bits), n++;
         }
     }
     const double mean = n ? sum / (double)n : 0;
     const double width = window_steps * mean + BUCKETS;
     const int last = KEY_BITS - 10;
-    e->bucket_shift = e->cost_shift < last ? e->cost_shift : last;
+    e->bucket_shift = e->label_bits < last ? e->label_bits : last;
     while (e->bucket_shift < last &&
-           (double)((path_key)BUCKETS << (e->bucket_shift - e->cost_shift)) < width)
+           (double)((path_key)BUCKETS << (e->bucket_shift - e->label_bits)) < width)
         e->bucket_shift++;
     e->window = (path_key)BUCKETS << e->bucket_shift;
 }

@@ -26,35 +26,6 @@ static bool step_was_left_out(const engine *e, const tile *of, const row_part *r
 }
 
 /*
- * Has a flood run out of bits for its steps? One more than they hold is carried into the level, as
- * if the next level had been entered. Where that happened, there is a cell at most as high as its
- * neighbour's path whose cost is above that path's level; elsewhere nothing was carried. The answer
- * depends on the fixed point alone.
- */
-static bool steps_overflowed(const engine *e)
-{
-    const path_key full = (((path_key)1 << e->step_bits) - 1) << e->label_bits;
-    int found = 0;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(e->workers) reduction(| : found)
-    for (int64_t t = 0; t < e->count; t++) {
-        const tile *of = &e->tile[t];
-        bool fresh = false;
-        for (int64_t c = 0; c < e->cells && !found; c++) {
-            const path_key key = of->keys[c];
-            if (e->is_halo[c] || (key & full) != full || key == 0) continue;
-            if (!fresh) refresh_halo(e, t);
-            fresh = true;
-            for (int k = 0; k < e->neighbours; k++) {
-                const int64_t n = c + e->step[k];
-                const bool lower = of->keys[n] != 0 && of->levels[n] <= key >> e->cost_shift;
-                found |= lower && of->keys[n] >> e->cost_shift > key >> e->cost_shift;
-            }
-        }
-    }
-    return found;
-}
-
-/*
  * Could a path have been refused only because its cost does not fit the key? Not where the largest
  * cost leaves capacity for one more step; else look for a step that was left out. The answer
  * depends on the fixed point alone, not on the tiles.
@@ -93,7 +64,7 @@ static void write_row(const engine *e, const tile *of, const row_part *r,
         if (key == 0 && is_data[i]) label = lob_label_at(seeds->data, seeds->type, v);
         if (key != 0 && key != e->unreached) {
             label = label_of(e, key);
-            units = key >> e->cost_shift;
+            units = key >> e->label_bits;
         }
         lob_label_put(section->out->labels, seeds->type, v, label);
         if (section->out->strength)

@@ -36,7 +36,7 @@ static void take_from_seeds(const engine *e, int64_t t)
             for (int k = 0; is_data[i] && k < e->neighbours; k++) {
                 const int64_t n = c + e->step[k]; /* past the halo's end a row starts with halo */
                 if (n < 0 || n >= e->cells || e->is_halo[n] || of->next[n] == 0) continue;
-                const uint64_t offer = offer_of(e, of, c, n, seed_key(e, of, c, seed), k);
+                const uint64_t offer = offer_of(e, of, c, n, key_of(e, 0, seed), k);
                 if (offer < of->next[n]) of->next[n] = (path_key)offer;
             }
         }

@@ -59,7 +59,7 @@ typedef struct {
 
 typedef struct {
     path_key *keys;
-    path_key *next;   /* keys of the round under way, or of a flood whose labels are put right */
+    path_key *next;   /* keys of the round under way */
     uint16_t *levels; /* channel after channel */
     list later;       /* queued cells beyond the last cost window */
     path_key later_min;
@@ -93,15 +93,11 @@ typedef struct {
     int rows;
     neighbour_row row[9]; /* the same neighbours, row by row */
     path_key *weight;     /* dmax + 1, shifted like a key */
-    bool flood;           /* the rule's: lob_growcut_extend */
     bool reads_values;
     uint16_t level_mask; /* weight[d] >= (d & level_mask) << level_shift */
     int level_shift;
     int label_bits;
-    int step_bits;      /* of a flood's steps, else 0 */
-    int cost_shift;     /* of a cost in units: label_bits, and those of a flood's steps */
     path_key labels;    /* the bits of a key that hold the label */
-    path_key ignored;   /* bits by which no offer is better: a flood's labels come later */
     path_key unreached; /* key of data without a path: above all that are allowed */
     bool reversed;      /* of equal costs, the largest label wins */
     path_key window;    /* width of the cost window, shifted like a key */
@@ -139,7 +135,7 @@ static int64_t list_bytes(const list *later)
 static path_key key_of(const engine *e, uint64_t units, int32_t label)
 {
     const int32_t rank = e->reversed ? e->section->in->labels + 1 - label : label;
-    return (path_key)(units << e->cost_shift) | (path_key)rank;
+    return (path_key)(units << e->label_bits) | (path_key)rank;
 }
 
 static int32_t label_of(const engine *e, path_key key)
@@ -249,17 +245,11 @@ static inline uint32_t step_distance(const engine *e, const tile *of, int64_t p,
                                 e->cells, e->norm, e->section->rule.fraction);
 }
 
-/* The key at which a seed of strength 1 makes its offers; a flood's starts at its own level. */
-static inline path_key seed_key(const engine *e, const tile *of, int64_t cell, int32_t label)
-{
-    return key_of(e, e->flood ? of->levels[cell] : 0, label);
-}
-
 /* The key that cell q would have by the path of a key to its neighbour p; k is the direction. */
 static inline uint64_t offer_of(const engine *e, const tile *of, int64_t p, int64_t q, path_key key,
                                 int k)
 {
-    return lob_growcut_extend(e->flood, key, e->weight[step_distance(e, of, p, q)], e->extra[k],
+    return lob_growcut_extend(false, key, e->weight[step_distance(e, of, p, q)], e->extra[k],
                               e->labels);
 }
 
@@ -277,10 +267,7 @@ static void list_steps(engine *e)
         }
         if (!inside) continue; /* along an axis of one voxel there are no neighbours */
         const uint64_t weight = (uint64_t)rule->extra[k] << e->label_bits;
-        const path_key one_step = (path_key)1 << e->label_bits;
-        const path_key extra = e->flood                  ? one_step
-                               : weight < KEY_NO_PASSAGE ? (path_key)weight
-                                                         : KEY_NO_PASSAGE;
+        const path_key extra = weight < KEY_NO_PASSAGE ? (path_key)weight : KEY_NO_PASSAGE;
         const int lane = rule->offset[k][0] + 1;
         if (e->rows == 0 || e->row[e->rows - 1].step != step - lane)
             e->row[e->rows++] = (neighbour_row){.step = step - lane};
@@ -291,42 +278,35 @@ static void list_steps(engine *e)
     }
 }
 
-/* How many bits a label needs, and what costs the other bits hold. Returns whether these keys will
- * do for a flood's steps. */
-static bool choose_keys(engine *e)
+/* How many bits a label needs, and what costs the other bits hold. */
+static void choose_keys(engine *e)
 {
     const lob_growcut_rule *rule = &e->section->rule;
-    e->flood = rule->kind == LOB_RULE_FLOOD;
     e->reads_values = lob_growcut_reads_values(rule->kind);
     while (e->section->in->labels >> e->label_bits) e->label_bits++;
     e->labels = ((path_key)1 << e->label_bits) - 1;
-    e->ignored = e->flood ? e->labels : 0;
-    e->step_bits = e->flood ? lob_growcut_step_bits(rule->dmax, e->label_bits, KEY_BITS) : 0;
-    if (e->flood && e->step_bits < LOB_GROWCUT_STEP_BITS) return false;
-    e->cost_shift = e->label_bits + e->step_bits;
-    const uint64_t capacity = (KEY_END >> e->cost_shift) - 2;
+    const uint64_t capacity = (KEY_END >> e->label_bits) - 2;
     const uint64_t limit = rule->limit < capacity ? rule->limit : capacity;
-    e->unreached = (path_key)(limit + 1) << e->cost_shift;
-    const int shift = e->cost_shift + ilogb(rule->unit);
+    e->unreached = (path_key)(limit + 1) << e->label_bits;
+    const int shift = e->label_bits + ilogb(rule->unit);
     if (rule->unit >= 1 && rule->kind != LOB_RULE_SQUARE) {
         e->level_mask = UINT16_MAX;
         e->level_shift = shift < KEY_BITS ? shift : KEY_BITS - 1;
     }
     for (uint32_t d = 0; d <= rule->dmax; d++) {
-        const uint64_t weight = (uint64_t)e->section->cost[d] << e->cost_shift;
+        const uint64_t weight = (uint64_t)e->section->cost[d] << e->label_bits;
         e->weight[d] = e->section->cost[d] != LOB_NO_PASSAGE && weight < KEY_NO_PASSAGE
                            ? (path_key)weight
                            : KEY_NO_PASSAGE;
     }
-    return true;
 }
 
 /* ---- memory ---- */
 
-/* Do rounds or a flood need a second key for each cell? */
+/* Rounds need a second key for each cell. */
 static bool has_next(const engine *e)
 {
-    return e->section->rounds > 0 || e->section->rule.kind == LOB_RULE_FLOOD;
+    return e->section->rounds > 0;
 }
 
 /* Bytes per cell: its key, a second one, its levels. */

@@ -11,10 +11,10 @@
   const PAGE = 100;
   const ORDER = { failed: 0, cancelled: 1, started: 2, done: 3, skipped: 4 };
 
-  /* A row: [scan, state, exit code, message, seconds, voxels, labels, doubt, volumes, flags, far, report];
+  /* A row: [scan, state, exit code, message, seconds, voxels, labels, doubt, volumes, flags, far, report, viewer];
      far holds the indices of volumes that are far or missing, and "doubt". */
   const SCAN = 0, STATE = 1, CODE = 2, MESSAGE = 3, SECONDS = 4, VOXELS = 5, LABELS = 6, DOUBT = 7, VOLUMES = 8,
-        FLAGS = 9, FAR = 10, REPORT = 11;
+        FLAGS = 9, FAR = 10, REPORT = 11, VIEWER = 12;
   const number = (digits) => (x) => x === null ? "" : x.toLocaleString("en", { maximumSignificantDigits: digits });
   const columns = [
     { title: "Picture" },
@@ -69,6 +69,12 @@
       cell.append(link);
     } else {
       cell.textContent = row[SCAN];
+    }
+    if (row[VIEWER]) {
+      const link = element("a", "look", "viewer");
+      link.href = row[VIEWER];
+      link.setAttribute("aria-label", "look at " + row[SCAN]);
+      cell.append(link);
     }
     return cell;
   }
