@@ -41,10 +41,8 @@ static void gather(unsigned char *buffer, const unsigned char *file, const lob_n
 /* memcpy by several threads, which share the work of filling fresh pages and mapping the file's. */
 static void copy_apart(unsigned char *out, const unsigned char *in, size_t n, int threads)
 {
-    const size_t part = 4 << 20;
-    const int useful = (int)(n / part < 64 ? n / part : 64);
-    const int used = threads < useful ? threads : useful;
-#pragma omp parallel for num_threads(used < 1 ? 1 : used)
+    const size_t part = (size_t)4 << 20;
+#pragma omp parallel for num_threads(threads < 1 ? 1 : threads) if (n >= 4 * part)
     for (size_t at = 0; at < n; at += part)
         memcpy(out + at, in + at, n - at < part ? n - at : part);
 }
