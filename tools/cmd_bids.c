@@ -158,7 +158,7 @@ static lob_status check(lob_session *s, const settings *set)
     if (set->line ? set->recipe || set->line_count == 0 : !set->recipe)
         return lob_fail(&s->error, LOB_EARG,
                         "what is to be done? Give --recipe FILE, or one command behind --, as in: "
-                        "lobule bids raw out participant -- threshold {image} -o {out} --otsu");
+                        "lobule bids raw out participant -- threshold {image} -o {out} --otsu 2");
     return LOB_OK;
 }
 
@@ -274,7 +274,7 @@ const lob_command lob_command_bids = {
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
         "The exit code is that of `lobule batch`; 66 where no image is found.",
     .examples =
-        "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu\n"
+        "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
         "lobule bids raw derivatives/lobule participant --participant-label 01 02 -- segment "
         "{image} strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz -o {out}",
     .run = run,

@@ -28,6 +28,9 @@ lob_manual_fn lob_print_man;
 /* The same as a command line module of 3D Slicer: XML of its Execution Model. */
 lob_manual_fn lob_print_xml;
 
+/* The same as a descriptor of Boutiques: JSON of its schema 0.5. */
+lob_manual_fn lob_print_boutiques;
+
 /* The command's part of the program's completion, which completion.c begins and ends. */
 lob_manual_fn lob_print_bash, lob_print_zsh, lob_print_fish;
 

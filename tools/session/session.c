@@ -205,18 +205,19 @@ static void print_version(FILE *to, const lob_manual *manual)
 }
 
 /* What a command can print about itself, by the option that asks for it: that of the common ones,
- * those by which the build makes man pages and completion, and that of 3D Slicer. */
+ * those by which the build makes man pages and completion, and those of 3D Slicer and Boutiques. */
 static const struct {
     const char *ask;
     lob_manual_fn *print;
 } about[] = {
-    {"help",          lob_print_help},
-    {"version",       print_version },
-    {"man",           lob_print_man },
-    {"xml",           lob_print_xml },
-    {"complete-bash", lob_print_bash},
-    {"complete-zsh",  lob_print_zsh },
-    {"complete-fish", lob_print_fish},
+    {"help",          lob_print_help     },
+    {"version",       print_version      },
+    {"man",           lob_print_man      },
+    {"xml",           lob_print_xml      },
+    {"boutiques",     lob_print_boutiques},
+    {"complete-bash", lob_print_bash     },
+    {"complete-zsh",  lob_print_zsh      },
+    {"complete-fish", lob_print_fish     },
 };
 
 /* The first of these that the arguments ask for, or NULL. They are looked at before any value is

@@ -1,0 +1,153 @@
+"""BIDS: what --bids writes beside labels, the BIDS App, descriptors of Boutiques."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+from conftest import assert_one_line, good, lobule
+
+ANAT = "sub-{0}/ses-1/anat/sub-{0}_ses-1_"
+STROKES = "strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz"
+VALIDATOR = Path(sys.executable).parent / "bids-validator-deno"
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    """Two participants with a session each, and strokes in a dataset of their own."""
+    folder = tmp_path_factory.mktemp("bids")
+    for participant in ("01", "02"):
+        names = [Path("raw", ANAT.format(participant) + "T1w.nii.gz"),
+                 Path("strokes", ANAT.format(participant) + "desc-strokes_dseg.nii.gz")]  # fmt: skip
+        for name in names:
+            (folder / name).parent.mkdir(parents=True)
+        good("phantom", "abdomen", "-o", names[0], "--seeds", names[1], "--size", "48,40,24", "--spacing", "3,3,4",
+             "--random-seed", participant, cwd=folder)  # fmt: skip
+    return folder
+
+
+def rows_of(path):
+    lines = path.read_text().splitlines()
+    return [dict(zip(lines[0].split("\t"), line.split("\t"))) for line in lines[1:]]
+
+
+def check_labels(folder, stem, sources):
+    """The files beside labels say what is in them."""
+    labels = nibabel.load(folder / f"{stem}.nii.gz")
+    voxels = np.asanyarray(labels.dataobj)
+    rows = rows_of(folder / f"{stem}.tsv")
+    assert [int(row["index"]) for row in rows] == [n for n in np.unique(voxels) if n]
+    for row in rows:
+        count = np.count_nonzero(voxels == int(row["index"]))
+        assert int(row["voxels"]) == count
+        assert float(row["ml"]) == pytest.approx(count * np.prod(labels.header.get_zooms()) / 1000, rel=1e-5)
+        assert re.fullmatch("#[0-9a-f]{6}", row["color"])
+        assert row["name"]
+    about = json.loads((folder / f"{stem}.json").read_text())
+    assert about["Sources"] == sources
+    assert about["SpatialReference"] == sources[0]
+    return rows, about
+
+
+def test_a_folder_names_the_labels(dataset):
+    image = "raw/" + ANAT.format("01") + "T1w.nii.gz"
+    strokes = "strokes/" + ANAT.format("01") + "desc-strokes_dseg.nii.gz"
+    good("growcut", image, strokes, "-o", "one/", "--bids", "--report", "r.json", cwd=dataset)
+    stem = ANAT.format("01") + "desc-growcut_dseg"
+    sources = ["bids:raw:" + ANAT.format("01") + "T1w.nii.gz", Path(strokes).name]
+    _, about = check_labels(dataset / "one", stem, sources)
+    assert about["Lobule"]["Options"]["rule"] == "strength"
+    described = json.loads((dataset / "one/dataset_description.json").read_text())
+    assert described["DatasetType"] == "derivative"
+    assert described["DatasetLinks"] == {"raw": "../raw"}
+    outputs = [file["path"] for file in json.loads((dataset / "r.json").read_text())["outputs"]]
+    assert outputs == [f"one/{stem}{ending}" for ending in (".nii.gz", ".tsv", ".json")]
+    again = lobule("growcut", image, strokes, "-o", "one/", "--bids", cwd=dataset)
+    assert_one_line(again, 72, stem, "--force")
+
+
+def test_names_and_colours(dataset, tmp_path):
+    (tmp_path / "names.tsv").write_text("index\tname\tcolor\n1\tbody\t#102030\n2\tthe liver\t#ff0033\n")
+    good("labels", dataset / "strokes" / (ANAT.format("02") + "desc-strokes_dseg.nii.gz"), "-o", "sub-9_dseg.nii", "--keep",
+         "1,2", "--label-table", "names.tsv", "--bids", cwd=tmp_path)  # fmt: skip
+    rows = rows_of(tmp_path / "sub-9_dseg.tsv")
+    assert [(row["name"], row["color"]) for row in rows] == [("body", "#102030"), ("the liver", "#ff0033")]
+    assert not (tmp_path / "dataset_description.json").exists(), "the file lies in no folder of a subject"
+
+
+BAD = [
+    (["-o", "mask.nii.gz"], 64, ["mask.nii.gz", "_dseg.nii.gz"]),
+    (["-o", "x_dseg.nrrd"], 64, ["x_dseg.nrrd"]),
+    (["-o", "out/"], 64, ["scan.nii", "sub-LABEL_"]),
+    (["-o", "none/x_dseg.nii"], 73, ["none"]),
+]
+
+
+@pytest.mark.parametrize("words, code, parts", BAD)
+def test_bad_names(tmp_path, words, code, parts):
+    good("phantom", "abdomen", "-o", "scan.nii", "--size", "16,16,8", cwd=tmp_path)
+    assert_one_line(lobule("threshold", "scan.nii", *words, "--otsu", 2, "--bids", cwd=tmp_path), code, *parts)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["scan.nii"]
+
+
+def test_a_sidecar_that_cannot_be_written_takes_the_labels_with_it(tmp_path):
+    good("phantom", "abdomen", "-o", "scan.nii", "--size", "16,16,8", cwd=tmp_path)
+    (tmp_path / "x_dseg.json").mkdir()
+    done = lobule("threshold", "scan.nii", "-o", "x_dseg.nii", "--otsu", 2, "--bids", "--force", cwd=tmp_path)
+    assert_one_line(done, 73, "x_dseg.json")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["scan.nii", "x_dseg.json"]
+
+
+def test_the_app(dataset):
+    done = lobule("bids", "raw", "made", "participant", "--jobs", 2, "--", "segment", "{image}", STROKES, "-o", "{out}",
+                  cwd=dataset)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for participant in ("01", "02"):
+        stem = ANAT.format(participant) + "desc-segment_dseg"
+        strokes = f"sub-{participant}_ses-1_desc-strokes_dseg.nii.gz"
+        check_labels(dataset / "made", stem, ["bids:raw:" + ANAT.format(participant) + "T1w.nii.gz", strokes])
+        good("segment", "raw/" + ANAT.format(participant) + "T1w.nii.gz", f"strokes/{Path(stem).parent}/{strokes}",
+             "-o", "alone.nii.gz", "--force", cwd=dataset)  # fmt: skip
+        assert (dataset / f"made/{stem}.nii.gz").read_bytes() == (dataset / "alone.nii.gz").read_bytes()
+    assert len(rows_of(dataset / "made/code/segment/status.tsv")) == 2
+    (dataset / "otsu.recipe").write_text("threshold {image} -o {out} --otsu 2 --bids\n")
+    for spelled in (["--participant_label", "01", "02"], ["--participant-label", "sub-02", "--resume"]):
+        good("bids", "raw", "made", "participant", "--recipe", "otsu.recipe", *spelled, cwd=dataset)
+    assert len(rows_of(dataset / "made/code/otsu/status.tsv")) == 2
+    assert len(list((dataset / "made").glob("sub-*/ses-1/anat/*_desc-otsu_dseg.tsv"))) == 2
+    if "LOBULE_SANITIZED" not in os.environ:
+        checked = subprocess.run([VALIDATOR, "--json", dataset / "made"], capture_output=True, text=True, check=False)
+        issues = json.loads(checked.stdout)["issues"]["issues"]
+        assert [issue for issue in issues if issue["severity"] == "error"] == []
+
+
+@pytest.mark.parametrize(
+    "words, code, part",
+    [
+        (["none", "made", "participant", "--", "threshold"], 66, "none"),
+        (["raw", "made", "participant"], 64, "--recipe"),
+        (["raw", "made", "group", "--", "threshold"], 64, "group"),
+        (["raw", "made", "subject", "--", "threshold"], 64, "LEVEL"),
+        (["raw", "made", "participant", "--suffix", "PDw", "--", "threshold"], 66, "_PDw.nii.gz"),
+        (["raw", "made", "participant", "--participant-label", "03", "--", "threshold"], 66, "these participants"),
+        (["raw", "made", "participant", "03", "--", "threshold"], 64, "'03'"),
+    ],
+)
+def test_bad_calls(dataset, words, code, part):
+    assert_one_line(lobule("bids", *words, cwd=dataset), code, part)
+
+
+def test_descriptors_of_boutiques():
+    for command in ("segment", "growcut", "cells", "filter", "bids"):
+        about = json.loads(good(command, "--boutiques").stdout)
+        keys = re.findall(r"\[[A-Z0-9_]+\]", about["command-line"])
+        assert sorted(keys) == sorted(row["value-key"] for row in about["inputs"])
+        assert len({row["id"] for row in about["inputs"]}) == len(keys)
+        for row in about.get("output-files", []):
+            assert row["path-template"] in keys
+        assert {75} <= {row["code"] for row in about["error-codes"]}
