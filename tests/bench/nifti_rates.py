@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """NIfTI read and written by Lobule, nibabel and SimpleITK, and inflated by plain libdeflate: MB/s of voxels.
 
-A volume like a CT (the abdomen phantom, 12 bits with noise) and its labels, as .nii.gz and .nii; one run of each program
-after the other, medians of the runs. Reading is from the open file to voxels in memory: Lobule's stages read and inflate,
-against nibabel's array(dataobj) and SimpleITK's ReadImage. Writing is from voxels in memory to a closed file: Lobule's
-stages compress and write, which flush to the disk, against save and WriteImage, then fsync; of labels, which Lobule looks
-through for the largest one, as a copy (convert). .nii.gz is written at level 6 by Lobule, 1 by nibabel. libdeflate inflates on one thread from memory to memory. What Lobule
-writes must hold nibabel's voxels, else it ends with 1. A program that is not installed is left out.
+A volume like a CT (the abdomen phantom, 12 bits with noise) and its labels, as .nii.gz and .nii; one run of each
+program after the other, medians of the runs. Reading is from the open file to voxels in memory: Lobule's stages read
+and inflate, beside which it computes the file's checksum for its report, against nibabel's asarray(dataobj), not
+mapped, and SimpleITK's ReadImage. Writing is from voxels in memory to a closed file: Lobule's stages compress and
+write, which flush to the disk, against save and WriteImage, then fsync. .nii.gz is written at level 6 by Lobule, 1 by
+nibabel. libdeflate inflates on one thread from memory to memory that was used before. What Lobule writes must hold
+nibabel's voxels, else it ends with 1. A program that is not installed is left out.
 
 usage: nifti_rates.py [--size X,Y,Z] [--threads N] [--repeat N]
 """
@@ -41,7 +42,7 @@ def timed(call, flushed=None):
 
 
 def by_nibabel(source, target):
-    read, image = timed(lambda: np.array(nibabel.load(source).dataobj))  # a copy: a .nii is only mapped
+    read, image = timed(lambda: np.asarray(nibabel.load(source, mmap=False).dataobj))
     out = nibabel.Nifti1Image(image, np.eye(4))
     return read, timed(lambda: nibabel.save(out, target), target)[0]
 
@@ -62,9 +63,12 @@ def measure(folder, name, source, arguments):
     suffix = ".nii.gz" if source.name.endswith(".gz") else ".nii"
     peers = {"nibabel": by_nibabel, "SimpleITK": by_simpleitk if SimpleITK else None}
     times = {key: [] for key in ("Lobule", *peers)}
+    alone = []
     ours = Path(folder, "lobule" + suffix)
     for _ in range(arguments.repeat):
         times["Lobule"].append(by_lobule(source, ours, arguments.threads))
+        if suffix == ".nii.gz":
+            alone.append(deflate_alone(source, 1)[0])
         for peer, call in peers.items():
             if call:
                 times[peer].append(call(source, Path(folder, peer + suffix)))
@@ -72,9 +76,9 @@ def measure(folder, name, source, arguments):
         sys.exit(f"{name}: voxels differ from nibabel's")
     mb = voxels.nbytes / 1e6
     rate = lambda key, i: f"{mb / median(each[i] for each in times[key]):.0f}" if times[key] else ""  # noqa: E731
-    alone = f"{mb / deflate_alone(source, arguments.repeat)[0]:.0f}" if suffix == ".nii.gz" else ""
+    inflated = f"{mb / median(alone):.0f}" if alone else ""
     return [f"{name}, {suffix}", f"{mb:.0f} MB in {source.stat().st_size / 1e6:.1f}", *(rate(key, 0) for key in times),
-            alone, *(rate(key, 1) for key in times)]  # fmt: skip
+            inflated, *(rate(key, 1) for key in times)]  # fmt: skip
 
 
 def main():

@@ -149,3 +149,24 @@ def test_real_volumes(shared, tmp_path):
         assert ("swapped" in done.stderr) == scan, f"{name}: {done.stderr}"
         scans, labels = scans + scan, labels + (not scan)
     assert scans >= 10 and labels >= 15
+
+
+@pytest.mark.parametrize(
+    "bad,named", [(("scan", "seeds"), "scan"), (("seeds", "mask"), "seeds"), (("mask",), "mask")]
+)
+def test_first_bad_input_is_named(tmp_path, bad, named):
+    """Seeds and mask are read beside the scan, but errors come in the order in which they are asked for."""
+    save(smooth_scan("smooth"), tmp_path / "scan.nii.gz")
+    seeds = np.zeros((40, 36, 20), np.uint8)
+    seeds[20, 18, 10], seeds[1, 1, 1] = 1, 2
+    for name in ("seeds", "mask"):
+        save(seeds, tmp_path / f"{name}.nii.gz")
+    for name in bad:
+        path = tmp_path / f"{name}.nii.gz"
+        path.write_bytes(path.read_bytes()[:-9])
+    before = contents(tmp_path)
+    for threads in (1, 4):
+        done = lobule("growcut", "scan.nii.gz", "seeds.nii.gz", "--mask", "mask.nii.gz", "-o", "out.nii.gz",
+                      "--threads", threads, cwd=tmp_path)  # fmt: skip
+        assert_one_line(done, 65, f"{named}.nii.gz: damaged")
+        assert contents(tmp_path) == before
