@@ -6,6 +6,7 @@
 
 extern const lob_command lob_command_appearance;
 extern const lob_command lob_command_batch;
+extern const lob_command lob_command_bids;
 extern const lob_command lob_command_cells;
 extern const lob_command lob_command_check;
 extern const lob_command lob_command_compare;

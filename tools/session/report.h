@@ -28,6 +28,9 @@ void lob_report_input(lob_session *s, const lob_volume *volume, const char *path
 /* Describe a volume that was written. */
 void lob_report_output(lob_session *s, const lob_volume *volume, const char *path);
 
+/* All options by name, with the values that they have. */
+cJSON *lob_report_options(const lob_session *s);
+
 /* Is there anyone who reads a report? */
 bool lob_report_wanted(const lob_session *s);
 

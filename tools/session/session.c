@@ -1,6 +1,7 @@
 /* The session that every command runs in. */
 #include "tools/session/session.h"
 
+#include "tools/bids/bids_output.h"
 #include "tools/options/manual.h"
 #include "tools/session/report.h"
 #include "tools/session/session_ahead.h"
@@ -161,9 +162,15 @@ static void fill_common(lob_session *s)
         OPT_FLAG("help", &s->help, "print this help", .letter = 'h'),
         OPT_FLAG("version", &s->version, "print the version", .letter = 'V'),
     };
-    _Static_assert(LOB_COUNT(rows) <= LOB_COUNT(s->common), "room for the common options");
+    _Static_assert(LOB_COUNT(rows) < LOB_COUNT(s->common), "room for the common options");
     memcpy(s->common, rows, sizeof rows);
-    s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows)};
+    const size_t own = lob_bids_can(&s->table[0]);
+    if (own)
+        s->common[LOB_COUNT(rows)] = (lob_option)OPT_FLAG(
+            "bids", &s->bids,
+            "write a .json and a .tsv beside the labels, as BIDS has them for derivatives; where "
+            "the output is a folder, the labels are named in it after the image");
+    s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows) + own};
 }
 
 /* The library's hints in words of the command line. */
@@ -239,6 +246,7 @@ static lob_status prepare(lob_session *s, bool *skip)
         st = lob_fail(&s->error, LOB_EARG,
                       "--report -: a report goes to a file, not to standard output; name one, as "
                       "report.json");
+    if (st == LOB_OK && s->bids) st = lob_bids_begin(s);
     if (st == LOB_OK) st = lob_outputs_check(s, skip);
     if (st == LOB_OK && *skip) return st;
     if (st == LOB_OK) st = check_device(s);
@@ -277,6 +285,7 @@ static void release(lob_session *s)
         free(s->written[i].path);
     }
     free(s->written);
+    free(s->bids_path);
 }
 
 bool lob_session_begin(lob_session *s, const lob_command *command, const lob_option *rows,
@@ -418,6 +427,10 @@ int lob_session_end(lob_session *s, lob_status status)
     if (lob_session_checking(s)) return end_check(s, status);
     status = lob_device_settle(s, status);
     bool failed = status != LOB_OK && status != LOB_EDIFFER;
+    if (!failed && s->bids) {
+        const lob_status st = lob_bids_end(s);
+        if (st != LOB_OK) status = st, failed = true;
+    }
     if (!failed && lob_stdout_end(&s->error) != LOB_OK) status = LOB_EIO, failed = true;
     if (failed && s->error.text[0] == '\0')
         lob_fail(&s->error, status, "%s", lob_status_text(status));

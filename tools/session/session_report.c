@@ -146,7 +146,7 @@ static cJSON *option_value(const lob_option *row)
     }
 }
 
-static cJSON *options_object(const lob_session *s)
+cJSON *lob_report_options(const lob_session *s)
 {
     cJSON *options = cJSON_CreateObject();
     for (size_t t = 0; t < 2; t++)
@@ -215,7 +215,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
 
     cJSON_AddItemReferenceToObject(report, "inputs", s->inputs);
     cJSON_AddItemReferenceToObject(report, "outputs", s->outputs);
-    cJSON_AddItemToObject(report, "options", options_object(s));
+    cJSON_AddItemToObject(report, "options", lob_report_options(s));
 
     cJSON *device = cJSON_AddObjectToObject(report, "device");
     cJSON_AddStringToObject(device, "backend", s->backend->name);

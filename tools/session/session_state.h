@@ -72,13 +72,14 @@ typedef struct lob_session {
     int argc;
     char **argv;               /* after the command's name */
     lob_option_table table[2]; /* the command's own rows, then the common ones */
-    lob_option common[12];
+    lob_option common[13];
 
     /* the common options */
     lob_device_choice device;
     int threads;
     int64_t max_memory; /* 0: no limit was given */
-    bool force, skip_existing, quiet, verbose, provenance;
+    bool force, skip_existing, quiet, verbose, provenance, bids;
+    char *bids_path; /* of labels that --bids has named; else NULL */
     const char *report_path;
     bool help, version;
 
