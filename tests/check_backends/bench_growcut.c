@@ -294,6 +294,44 @@ static int bench_volumes(const lob_context *context, const bench_options *o, dou
     return failures;
 }
 
+static void print_schedules(const char *name)
+{
+    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, expansions per voxel\n",
+           name);
+}
+
+/* One row of a table of schedules; returns 1 where it fails or the labels differ. */
+static int try_schedule(bench *b, const lob_growcut_options *options,
+                        const lob_growcut_tuning *tuning, int times)
+{
+    const timing t = measure(b, options, tuning, times);
+    if (t.status != LOB_OK) return 1;
+    printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning->window_steps, tuning->max_turns,
+           tuning->warps, tuning->adapt, t.ms, (long long)t.counts.sweeps,
+           (double)t.counts.visits / (double)t.counts.tiles,
+           (double)t.counts.expanded / (double)lob_voxels(&b->image), t.wrong ? " DIFFERS" : "");
+    return t.wrong != 0;
+}
+
+/* A flood by schedules: b->want holds its labels. */
+static int sweep_flood(bench *b, const lob_growcut_options *options, int times)
+{
+    static const double steps[] = {0, 5, 30, 200};
+    static const int caps[] = {8, 32, 0};
+    int failures = 0;
+    print_schedules(b->name);
+    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
+        for (size_t k = 0; k < sizeof caps / sizeof *caps; k++)
+            for (int adapt = 0; adapt < 2; adapt++) {
+                lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
+                tuning.window_steps = steps[s];
+                tuning.max_turns = caps[k];
+                tuning.adapt = adapt;
+                failures += try_schedule(b, options, &tuning, times);
+            }
+    return failures;
+}
+
 /* Watershed by flooding from many seeds. */
 static int bench_flood(const lob_context *context, const bench_options *o, double copy)
 {
@@ -315,6 +353,7 @@ static int bench_flood(const lob_context *context, const bench_options *o, doubl
         const timing t = measure(&b, &options, NULL, o->times);
         if (t.status == LOB_OK) print_row(&b, neighbours == 6 ? "6" : "26", &t, around.ms);
         failures += t.status != LOB_OK || t.wrong != 0;
+        if (o->sweep) failures += sweep_flood(&b, &options, o->times);
     }
     bench_free(&b);
     return failures;
@@ -329,8 +368,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
     o.slice_axis = slice_axis;
     o.neighbours = slice_axis < 0 ? 26 : 8;
     if (!on_cpu(b, &o)) return 1;
-    printf("\n%s: steps, cap, warps, adapting: ms, sweeps, visits per tile, expansions per voxel\n",
-           b->name);
+    print_schedules(b->name);
     for (int s = 0; s < 7; s++)
         for (int k = 0; k < 6; k++) {
             lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
@@ -338,14 +376,7 @@ static int sweep_one(bench *b, int slice_axis, int times)
             tuning.adapt = k != 5;
             tuning.max_turns = k < 3 ? caps[k] : 0;
             tuning.warps = k == 3 || k == 4 ? warps[k - 2] : 0;
-            const timing t = measure(b, &o, &tuning, times);
-            if (t.status != LOB_OK) return failures + 1;
-            printf("%5.1f %3d %3d %d: %8.2f %6lld %6.2f %6.2f%s\n", tuning.window_steps,
-                   tuning.max_turns, tuning.warps, tuning.adapt, t.ms, (long long)t.counts.sweeps,
-                   (double)t.counts.visits / (double)t.counts.tiles,
-                   (double)t.counts.expanded / (double)lob_voxels(&b->image),
-                   t.wrong ? " DIFFERS" : "");
-            failures += t.wrong != 0;
+            failures += try_schedule(b, &o, &tuning, times);
         }
     return failures;
 }
@@ -420,6 +451,6 @@ int bench_growcut(const lob_context *context, const bench_options *options)
     if (options->volumes) failures += bench_volumes(context, options, copy);
     if (options->flood) failures += bench_flood(context, options, copy);
     if (options->flat) failures += bench_flat(context, options);
-    if (options->sweep) failures += bench_sweep(context, options, copy);
+    if (options->sweep && !options->flood) failures += bench_sweep(context, options, copy);
     return failures;
 }

@@ -53,7 +53,8 @@ static int usage(void)
         "TEXT]\n"
         "  --bench   time the volumes after checking them   --sweep  try windows, caps, warps\n"
         "  --flat    2D images: of 1 to 64 megapixels for growcut, of papers for supervoxels\n"
-        "  --flood   growcut: the watershed of a smooth field, 6 and 26 neighbours\n"
+        "  --flood   growcut: the watershed of a smooth field, 6 and 26 neighbours;\n"
+        "            with --sweep also by schedules\n"
         "  --huge    more than 2^31 voxels   --keep  write the volumes and times of --bench\n"
         "  --volume  only those volumes of --bench whose names hold the text\n"
         "algorithms, all of them without --only:",
