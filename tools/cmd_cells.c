@@ -183,9 +183,9 @@ const lob_command lob_command_cells = {
         "All lengths follow from --size, the diameter of a usual cell. What was chosen is in the "
         "report. --print-recipe prints it as a recipe, plain lines of other commands: `lobule run` "
         "runs them to the same bytes, and any of them can be changed.\n"
-        "The table is that of `lobule stats`, with diameter, elongation and sphericity. The result "
-        "has the same bytes on every machine, "
-        "device and number of threads.",
+        "The table is that of `lobule stats`, with diameter, elongation, sphericity and how many "
+        "cells touch each. The result has the same bytes on every machine, device and number of "
+        "threads.",
     .examples = "lobule cells nuclei.nii.gz -o labels.nii.gz --size 8um --table cells.tsv\n"
                 "lobule cells ovule.h5:/raw -o cells.nii.gz --walls\n"
                 "lobule cells nuclei.nii.gz -o labels.nii.gz --print-recipe > nuclei.recipe",

@@ -68,12 +68,21 @@ def test_every_nucleus_is_found(case):
     assert results["chosen"]["size_mm"] == pytest.approx(0.008)
 
 
+def touching(labels, axis):
+    """Labels on both sides of a face between two cells."""
+    one, other = np.moveaxis(labels, axis, 0)[:-1], np.moveaxis(labels, axis, 0)[1:]
+    apart = (one != other) & (one > 0) & (other > 0)
+    return zip(one[apart].tolist(), other[apart].tolist())
+
+
 def test_table(case):
     with open(case[0] / "cells.tsv", newline="") as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
     labels = load(case[0] / "labels.nii.gz")
     assert [int(row["voxels"]) for row in rows] == np.bincount(labels.ravel())[1:].tolist()
     assert all(0.8 < float(row["sphericity"]) < 1.2 and 1 <= float(row["elongation"]) < 2 for row in rows)
+    touch = {tuple(sorted(pair)) for axis in range(3) for pair in touching(labels, axis)}
+    assert [int(row["neighbours"]) for row in rows] == [sum(n in pair for pair in touch) for n in range(1, len(rows) + 1)]
     assert all(float(row["volume_um3"]) == pytest.approx(int(row["voxels"]) * 0.25, rel=1e-5) for row in rows)
 
 

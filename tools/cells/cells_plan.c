@@ -322,7 +322,7 @@ char *lob_cells_recipe(const lob_cells_plan *plan)
             plan->table ? "@cells" : "{out}", least_mm3(plan));
     if (plan->table) {
         fprintf(to, "stats %s @cells --table {table} --columns %s\n", image,
-                "basic,diameter,elongation,sphericity");
+                "basic,diameter,elongation,sphericity,neighbours");
         fprintf(to, "convert @cells {out} --labels\n");
     }
     if (fclose(to) != 0) {
