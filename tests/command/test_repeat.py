@@ -304,7 +304,7 @@ def test_methods_know_every_command(reported):
         lines=[{"command": command, "arguments": [], "options": {}} for command in commands]))
     text = good("repeat", "report.json", "--methods", cwd=reported).stdout
     unknown = re.findall(r"The command (\w+) was run", text)
-    assert sorted(unknown) == ["batch", "doctor", "repeat", "run"] and len(commands) > 20
+    assert sorted(unknown) == ["batch", "bids", "doctor", "repeat", "run"] and len(commands) > 20
 
 
 def test_methods_of_a_recipe_name_every_step(reported):
