@@ -67,6 +67,7 @@ def test_a_folder_names_the_labels(dataset):
     assert described["DatasetLinks"] == {"raw": "../raw"}
     outputs = [file["path"] for file in json.loads((dataset / "r.json").read_text())["outputs"]]
     assert outputs == [f"one/{stem}{ending}" for ending in (".nii.gz", ".tsv", ".json")]
+    assert good("repeat", "r.json", cwd=dataset).stdout == f"equal    one/{stem}.nii.gz\n"
     again = lobule("growcut", image, strokes, "-o", "one/", "--bids", cwd=dataset)
     assert_one_line(again, 72, stem, "--force")
 

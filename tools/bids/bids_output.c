@@ -71,6 +71,7 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
     snprintf(root, sizeof root, "%s", path_of(out));
     for (size_t n = strlen(root); n > 1 && root[n - 1] == '/'; n--) root[n - 1] = '\0';
     LOB_TRY(lob_bids_labels_path(&s->bids_path, root, image, s->command->name, &s->error));
+    s->bids_folder = path_of(out);
     *(const char **)out->target = s->bids_path;
     if (!lob_make_folders(s->bids_path))
         return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->bids_path);
@@ -107,8 +108,8 @@ static lob_status write_text(lob_session *s, const char *path, void *user)
 {
     const char *const text = user;
     const lob_output_part parts[] = {
-        {text, strlen(text)},
-        {"\n", text[0] == '{'} /* JSON ends without a line's end */
+        {text, strlen(text)  },
+        {"\n", text[0] == '{'}  /* JSON ends without a line's end */
     };
     return lob_output_whole(path, s->force, parts, 2, &s->error);
 }

@@ -111,7 +111,8 @@ static lob_status take_files(const reader *r, lob_past_file **files, int *count,
             return refuse(r, field, "holds a file without a path or a role");
         f->sum[0] = sum_of(file);
         f->sum[1] = sum_of(second);
-        if (!lob_is_stored_name(f->path)) ++*count;
+        /* What --bids writes beside labels names files of its own folder, and is not made again. */
+        if (!lob_is_stored_name(f->path) && strcmp(f->role, "bids") != 0) ++*count;
     }
     return LOB_OK;
 }
@@ -253,6 +254,7 @@ static lob_status put_line(lob_text *to, const lob_past_line *line, const char *
     LOB_TRY(lob_past_put_word(to, line->command, name, error));
     cJSON_ArrayForEach(word, line->arguments)
     {
+        if (strcmp(word->valuestring, "--bids") == 0) continue;
         LOB_TRY(lob_past_put_word(to, word->valuestring, name, error));
     }
     lob_text_add(to, "\n", 1);

@@ -43,7 +43,7 @@ static const char *role(const lob_session *s, const char *path)
             for (int k = 0; (named = lob_option_path(row, k)); k++)
                 if (named == path) return row->name;
         }
-    return "";
+    return s->bids ? "bids" : "";
 }
 
 static void describe(cJSON *file, const lob_volume *v)
@@ -195,6 +195,18 @@ lob_seconds lob_session_seconds(const lob_session *s)
     return (lob_seconds){.other = total - staged, .total = total};
 }
 
+/* A word as it was typed, or, where it names the folder of --bids, with the name of the labels. */
+static cJSON *argument(const lob_session *s, const char *word)
+{
+    const char *const folder = s->bids_folder;
+    char *named = NULL;
+    if (!folder || folder < word || folder > word + strlen(word)) return cJSON_CreateString(word);
+    if (asprintf(&named, "%.*s%s", (int)(folder - word), word, s->bids_path) < 0) return NULL;
+    cJSON *const text = cJSON_CreateString(named);
+    free(named);
+    return text;
+}
+
 static cJSON *report_object(lob_session *s, lob_status outcome, const char *message)
 {
     cJSON *report = cJSON_CreateObject();
@@ -202,8 +214,7 @@ static cJSON *report_object(lob_session *s, lob_status outcome, const char *mess
     cJSON_AddStringToObject(report, "version", LOB_VERSION);
     cJSON_AddStringToObject(report, "command", s->command->name);
     cJSON *arguments = cJSON_AddArrayToObject(report, "arguments");
-    for (int i = 0; i < s->argc; i++)
-        cJSON_AddItemToArray(arguments, cJSON_CreateString(s->argv[i]));
+    for (int i = 0; i < s->argc; i++) cJSON_AddItemToArray(arguments, argument(s, s->argv[i]));
     char folder[PATH_MAX]; /* where relative names begin */
     if (getcwd(folder, sizeof folder)) cJSON_AddStringToObject(report, "folder", folder);
     cJSON_AddStringToObject(report, "started", s->started);

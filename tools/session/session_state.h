@@ -79,7 +79,8 @@ typedef struct lob_session {
     int threads;
     int64_t max_memory; /* 0: no limit was given */
     bool force, skip_existing, quiet, verbose, provenance, bids;
-    char *bids_path; /* of labels that --bids has named; else NULL */
+    char *bids_path;         /* of labels that --bids has named; else NULL, */
+    const char *bids_folder; /* in the folder that was typed, which points into argv */
     const char *report_path;
     bool help, version;
 
