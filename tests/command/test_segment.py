@@ -440,6 +440,7 @@ def test_no_correction_changes_nothing(copy):
         (64, "passes", lambda s: s, ("--passes", "3")),
         (64, ".png", lambda s: s, ("--sheet", "sheet.jpg")),
         (64, "--print-recipe", lambda s: s, ("--print-recipe", "--suggest", "2")),
+        (64, "--print-recipe", lambda s: s, ("--print-recipe", "--previous", "mask.nii.gz", "--reach", "9mm")),
         (66, "absent.nii.gz", lambda s: s, ("--previous", "absent.nii.gz")),
     ],
 )
