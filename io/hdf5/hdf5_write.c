@@ -304,7 +304,8 @@ static void make_nifti(lob_hdf5_target *t)
     stored.slope = 1.0;
     stored.inter = 0.0;
     const bool labels =
-        t->options->labels && lob_nifti_largest(&largest, t->volume, t->options->threads, "", NULL) == LOB_OK;
+        t->options->labels &&
+        lob_nifti_largest(&largest, t->volume, t->options->threads, "", NULL) == LOB_OK;
     lob_write_options options = *t->options;
     options.labels = labels;
     t->nifti = lob_nifti_make_head(&t->nifti_bytes, &type, &stored, largest, false, &options);

@@ -26,7 +26,7 @@ struct lob_device {
     lob_device_mailbox *mailbox;            /* pinned and mapped into the device */
     pthread_mutex_t turn;                   /* of lob_device_begin, */
     double turn_s;                          /* and when it was */
-    void *pinned; /* of lob_device_pinned_take */
+    void *pinned;                           /* of lob_device_pinned_take */
     int64_t pinned_bytes;
 };
 
