@@ -71,6 +71,7 @@
 #include "kernels/refine/refine.h"
 
 /* The same on arrays in GPU memory. */
+#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/distance/distance_cuda.h"
 #include "kernels/filters/filters_cuda.h"

@@ -1,6 +1,7 @@
 /* The backend of the GPU: each call has its device to itself. */
 #include "kernels/backend_cuda.h"
 
+#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/distance/distance_cuda.h"
@@ -23,6 +24,9 @@
         return st;                                                                    \
     }
 
+IN_TURN(appearance, (shares, stats, in, options, context, error), float *shares,
+        lob_appearance_stats *stats, const lob_appearance_input *in,
+        const lob_appearance_options *options)
 IN_TURN(growcut, (out, stats, in, options, context, error), const lob_growcut_output *out,
         lob_growcut_stats *stats, const lob_growcut_input *in, const lob_growcut_options *options)
 IN_TURN(components, (out, in, options, context, error), lob_components_output *out,
@@ -48,7 +52,7 @@ IN_TURN(threshold, (labels, stats, in, options, context, error), uint8_t *labels
 
 const lob_backend lob_backend_cuda = {
     .name = "cuda",
-    .appearance = lob_appearance_cpu, /* see appearance.h */
+    .appearance = appearance,
     .growcut = growcut,
     .components = components,
     .filter = filter,

@@ -1,4 +1,5 @@
 /* What is declared for CUDA, in a build without it: opening a GPU fails, and so does the rest. */
+#include "kernels/appearance/appearance_cuda.h"
 #include "kernels/components/components_cuda.h"
 #include "kernels/device/device.h"
 #include "kernels/distance/distance_cuda.h"
@@ -101,6 +102,9 @@ lob_status lob_filter_cuda_arrays(const lob_filter_arrays *arrays, lob_filter_ou
     return lob_filter_cuda(out, in, options, context, error);
 }
 
+FAILS(lob_appearance_cuda, float *shares, lob_appearance_stats *stats,
+      const lob_appearance_input *in, const lob_appearance_options *options,
+      const lob_context *context)
 FAILS(lob_distance_cuda, const lob_distance_output *out, const lob_distance_input *in,
       const lob_distance_options *options, const lob_context *context)
 FAILS(lob_distance_cuda_arrays, const lob_distance_output *out, const void *labels,

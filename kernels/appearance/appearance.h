@@ -85,10 +85,9 @@ typedef struct {
  *   context  in   threads, memory, progress. Working memory: 4 bytes a voxel for distances, and
  *                 what these take themselves; a few bytes for each voxel of strokes
  *
- * Every backend has this function: a GPU's computes it on the CPU too, and leaves the device alone.
- * Same bytes at any thread count; on error shares are unspecified. Returns LOB_OK, LOB_EARG (a
- * number outside its range), LOB_EDATA (sides that are too long for distances), LOB_ENOMEM or
- * LOB_ECANCEL.
+ * Same bytes on every backend and at any thread count; on error shares are unspecified. Returns
+ * LOB_OK, LOB_EARG (a number outside its range), LOB_EDATA (sides that are too long for distances),
+ * LOB_ENOMEM or LOB_ECANCEL.
  */
 lob_status lob_appearance_cpu(float *shares, lob_appearance_stats *stats,
                               const lob_appearance_input *in, const lob_appearance_options *options,

@@ -1,6 +1,6 @@
 /*
- * Beside the loops over voxels: checked options, tables of scores from counts of bins, and the
- * outline's slices. This header is not installed.
+ * What both backends share on the host: checked options, tables of scores from counts of bins, and
+ * the outline's slices. This header is not installed.
  */
 #ifndef LOB_APPEARANCE_PLAN_H
 #define LOB_APPEARANCE_PLAN_H

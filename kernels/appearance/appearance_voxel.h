@@ -1,4 +1,4 @@
-/* What appearance computes at a single voxel. */
+/* What appearance computes at a single voxel, on the CPU and on a GPU. */
 #ifndef LOB_APPEARANCE_VOXEL_H
 #define LOB_APPEARANCE_VOXEL_H
 

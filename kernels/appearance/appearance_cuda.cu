@@ -1,0 +1,538 @@
+/*
+ * Appearance on the GPU: ranges, counts, distances and shares in device memory; tables and the
+ * quantile of distances on the host.
+ */
+#include "kernels/appearance/appearance_cuda.h"
+
+#include "kernels/appearance/appearance_plan.h"
+#include "kernels/device/arena.cuh"
+#include "kernels/device/grid.cuh"
+#include "kernels/distance/distance_stages_cuda.cuh"
+#include "kernels/filters/pointwise_voxel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+namespace lob::appearance
+{
+
+enum { THREADS = 256, WARPS = THREADS / WARP };
+
+/* A channel as kernels see it. */
+struct channel {
+    const void *data; /* of its view */
+    lob_type type;
+    int64_t first; /* of the channel's voxels */
+    double slope, inter;
+    lob_appearance_scale scale;
+};
+
+static __device__ inline float value_at(const channel &c, int64_t i)
+{
+    return (float)(c.slope * lob_filter_load(c.data, c.type, c.first + i) + c.inter);
+}
+
+/* What most kernels need. */
+struct voxel_params {
+    channel of;
+    const void *seeds;
+    lob_type seed_type;
+    int64_t voxels;
+    int slots;
+    uint32_t *range; /* ordered keys of the lowest and highest value under strokes */
+    u64 *counts;     /* of the channel: (labels + 1) * slots */
+};
+
+/* ---- ranges ---- */
+
+static __host__ __device__ inline uint32_t key_of(uint32_t bits)
+{
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+static float value_of_key(uint32_t key)
+{
+    const uint32_t bits = key & 0x80000000u ? key & 0x7fffffffu : ~key;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static __global__ void __launch_bounds__(THREADS) range_kernel(voxel_params p)
+{
+    uint32_t low = ~0u, high = 0;
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        if (lob_label_at(p.seeds, p.seed_type, i) == 0) continue;
+        const float value = value_at(p.of, i);
+        if (!(value - value == 0)) continue;
+        const uint32_t key = key_of(__float_as_uint(value));
+        low = min(low, key);
+        high = max(high, key);
+    }
+    low = __reduce_min_sync(ALL_LANES, low);
+    high = __reduce_max_sync(ALL_LANES, high);
+    if (threadIdx.x % WARP != 0 || low > high) return;
+    atomicMin(&p.range[0], low);
+    atomicMax(&p.range[1], high);
+}
+
+/* ---- counts ---- */
+
+static __global__ void __launch_bounds__(THREADS) count_kernel(voxel_params p)
+{
+    extern __shared__ uint32_t held[]; /* slots for each warp */
+    uint32_t *const own = held + (int)threadIdx.x / WARP * p.slots;
+    for (int b = (int)threadIdx.x; b < p.slots * WARPS; b += THREADS) held[b] = 0;
+    __syncthreads();
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        const int bin = lob_appearance_bin(value_at(p.of, i), &p.of.scale);
+        const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
+        atomicAdd(&own[bin], 1u);
+        if (label) atomicAdd(&p.counts[(int64_t)label * p.slots + bin], (u64)1);
+    }
+    __syncthreads();
+    for (int b = (int)threadIdx.x; b < p.slots; b += THREADS) {
+        u64 sum = 0;
+        for (int w = 0; w < WARPS; w++) sum += held[w * p.slots + b];
+        if (sum) atomicAdd(&p.counts[b], sum);
+    }
+}
+
+/* ---- the reach of strokes ---- */
+
+struct reach_params {
+    const void *seeds;
+    lob_type seed_type;
+    int64_t voxels;
+    int32_t label;
+    int64_t high; /* count low halves of these high ones; < 0: count high halves */
+    const float *distance;
+    u64 *counts; /* LOB_APPEARANCE_HALF */
+};
+
+static __global__ void __launch_bounds__(THREADS) halves_kernel(reach_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        const int32_t label = lob_label_at(p.seeds, p.seed_type, i);
+        if (label == 0 || label == p.label) continue;
+        const uint32_t bits = __float_as_uint(p.distance[i]);
+        if (p.high < 0)
+            atomicAdd(&p.counts[bits >> 16], (u64)1);
+        else if (bits >> 16 == p.high)
+            atomicAdd(&p.counts[bits & 0xffff], (u64)1);
+    }
+}
+
+struct far_params {
+    int32_t *gain;
+    const float *distance;
+    int64_t voxels;
+    float reach, score;
+};
+
+static __global__ void __launch_bounds__(THREADS) far_kernel(far_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step())
+        p.gain[i] = -lob_appearance_far(p.distance[i], p.reach, p.score);
+}
+
+/* ---- the outline ---- */
+
+struct stack_params {
+    lob_dims dims, of_stack;
+    int64_t voxels; /* that a kernel writes */
+    lob_appearance_shape shape;
+    const void *outline;
+    lob_type outline_type;
+    int32_t label;
+    const int64_t *slices;
+    uint8_t *inside;
+    int32_t *gain;
+};
+
+struct place3 {
+    int64_t x, y, z;
+};
+
+static __device__ inline place3 place_in(lob_dims d, int64_t i)
+{
+    const int64_t row = i / d.nx;
+    return {i - row * d.nx, row % d.ny, row / d.ny};
+}
+
+static __global__ void __launch_bounds__(THREADS) gather_kernel(stack_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        const place3 at = place_in(p.of_stack, i);
+        const int64_t slice = p.shape.axis == 0 ? at.x : p.shape.axis == 1 ? at.y : at.z;
+        const int64_t from =
+            lob_appearance_from_slice(p.dims, p.shape.axis, p.slices[slice], at.x, at.y, at.z);
+        p.inside[i] = lob_label_at(p.outline, p.outline_type, from) == p.label;
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS) shape_kernel(stack_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        const place3 at = place_in(p.dims, i);
+        p.gain[i] = lob_appearance_shape_at(&p.shape, at.x, at.y, at.z);
+    }
+}
+
+/* ---- shares ---- */
+
+struct share_params {
+    float *shares; /* hold gains as int32 before, where there are any */
+    bool has_gain;
+    int64_t voxels;
+    int wanted, channels, slots;
+    const channel *of;    /* channels */
+    const int32_t *table; /* channels * slots * wanted */
+    const double *exps;
+};
+
+static __device__ inline int32_t score_of(const share_params &p, int k, int64_t i)
+{
+    int32_t score = p.has_gain ? ((const int32_t *)p.shares)[k * p.voxels + i] : 0;
+    for (int c = 0; c < p.channels; c++) {
+        const channel &of = p.of[c];
+        const int bin = lob_appearance_bin(value_at(of, i), &of.scale);
+        score += p.table[((int64_t)c * p.slots + bin) * p.wanted + k];
+    }
+    return score;
+}
+
+static __global__ void __launch_bounds__(THREADS) shares_kernel(share_params p)
+{
+    for (int64_t i = grid_first(); i < p.voxels; i += grid_step()) {
+        double total = 1;
+        for (int k = 0; k < p.wanted; k++) {
+            const int32_t score = score_of(p, k, i);
+            total += lob_appearance_exp(p.exps, score);
+            ((int32_t *)p.shares)[k * p.voxels + i] = score;
+        }
+        for (int k = 0; k < p.wanted; k++) {
+            const int32_t score = ((const int32_t *)p.shares)[k * p.voxels + i];
+            p.shares[k * p.voxels + i] = (float)(lob_appearance_exp(p.exps, score) / total);
+        }
+    }
+}
+
+/* ---- the call ---- */
+
+struct job {
+    lob_appearance_plan plan;
+    const lob_context *context;
+    lob_device *device;
+    lob_device_budget budget;
+    lob_appearance_stats *stats;
+    lob_appearance_stack stacks[LOB_APPEARANCE_MAX_LABELS]; /* of wanted labels, with an outline */
+    int64_t distances; /* voxels of the largest transform; 0: none */
+    int64_t *halves;   /* LOB_APPEARANCE_HALF, on the host */
+
+    void *views[LOB_APPEARANCE_MAX_VIEWS], *seeds, *outline;
+    float *shares;
+
+    uint32_t *range;
+    u64 *counts, *device_halves;
+    channel *channels;
+    int32_t *table;
+    double *exps;
+    float *distance;
+    uint8_t *inside;
+    int64_t *slices;
+    lob_appearance_place *places;
+    void *work;
+};
+
+static bool by_outline(const job *j)
+{
+    return j->plan.in->outline && j->plan.options->shape > 0;
+}
+
+static bool by_distance(const job *j)
+{
+    return !j->plan.in->outline && j->plan.options->far > 0;
+}
+
+static int64_t lay_out(job *j, void *block)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const int64_t rows = (int64_t)p->channels * p->slots;
+    const int64_t side = p->dims.nx > p->dims.ny ? p->dims.nx : p->dims.ny;
+    const int64_t longest = side > p->dims.nz ? side : p->dims.nz;
+    const lob_distance_output found = {(float *)1, NULL};
+    arena memory(block);
+    j->range = memory.take<uint32_t>(2 * p->channels);
+    j->counts = memory.take<u64>(rows * (p->in->labels + 1));
+    j->channels = memory.take<channel>(p->channels);
+    j->table = memory.take<int32_t>(rows * p->wanted);
+    j->exps = memory.take<double>(LOB_APPEARANCE_EXPS);
+    j->device_halves = memory.take<u64>(by_distance(j) ? LOB_APPEARANCE_HALF : 0);
+    j->distance = memory.take<float>(j->distances);
+    j->inside = memory.take<uint8_t>(by_outline(j) ? j->distances : 0);
+    j->slices = memory.take<int64_t>(by_outline(j) ? longest : 0);
+    j->places = memory.take<lob_appearance_place>(by_outline(j) ? longest : 0);
+    j->work =
+        memory.take<unsigned char>(j->distances ? distance::work_bytes(&found, j->distances) : 0);
+    return memory.used;
+}
+
+static bool reports(const job *j, double done)
+{
+    return j->context->progress && j->context->progress(j->context->user, done);
+}
+
+/* ---- ranges, counts and tables ---- */
+
+static voxel_params params_of(const job *j, const channel *of, int c)
+{
+    const lob_appearance_plan *p = &j->plan;
+    voxel_params v = {};
+    v.of = of[c];
+    v.seeds = j->seeds;
+    v.seed_type = p->in->seed_type;
+    v.voxels = p->voxels;
+    v.slots = p->slots;
+    v.range = j->range + 2 * c;
+    v.counts = j->counts + (int64_t)c * (p->in->labels + 1) * p->slots;
+    return v;
+}
+
+static lob_status find_scales(job *j, channel *of, lob_error *error)
+{
+    lob_appearance_plan *p = &j->plan;
+    uint32_t range[2 * LOB_APPEARANCE_MAX_VIEWS];
+    for (int c = 0; c < p->channels; c++) {
+        range[2 * c] = ~0u;
+        range[2 * c + 1] = 0;
+    }
+    LOB_TRY(lob_device_upload(j->device, j->range, range, 2 * p->channels * (int64_t)sizeof *range,
+                              error));
+    for (int c = 0; c < p->channels; c++)
+        LOB_TRY(lob_launch_over(j->device, range_kernel, "ranges under strokes", p->voxels, THREADS,
+                                params_of(j, of, c), error));
+    LOB_TRY(lob_device_download(j->device, range, j->range,
+                                2 * p->channels * (int64_t)sizeof *range, error));
+    for (int c = 0; c < p->channels; c++) {
+        const bool any = range[2 * c] <= range[2 * c + 1];
+        p->view[c].scale = lob_appearance_scale_of(p, any ? value_of_key(range[2 * c]) : 1.0f,
+                                                   any ? value_of_key(range[2 * c + 1]) : 0.0f);
+        of[c].scale = p->view[c].scale;
+    }
+    return LOB_OK;
+}
+
+static lob_status make_tables(job *j, const channel *of, lob_error *error)
+{
+    lob_appearance_plan *p = &j->plan;
+    const int64_t rows = (int64_t)p->channels * p->slots;
+    const int64_t bytes = rows * (p->in->labels + 1) * (int64_t)sizeof *p->counts;
+    const size_t shared = (size_t)p->slots * WARPS * sizeof(uint32_t);
+    LOB_TRY(lob_device_fill(j->device, j->counts, 0, bytes, error));
+    for (int c = 0; c < p->channels; c++)
+        LOB_TRY(lob_launch(j->device, count_kernel, "counting values",
+                           lob_grid_blocks(j->device, p->voxels, THREADS), THREADS, shared,
+                           params_of(j, of, c), error));
+    LOB_TRY(lob_device_download(j->device, p->counts, j->counts, bytes, error));
+    LOB_TRY(lob_appearance_tables(p, error));
+    LOB_TRY(lob_device_upload(j->device, j->table, p->table,
+                              rows * p->wanted * (int64_t)sizeof *p->table, error));
+    return lob_device_upload(j->device, j->exps, p->exps,
+                             LOB_APPEARANCE_EXPS * (int64_t)sizeof *p->exps, error);
+}
+
+/* ---- distances ---- */
+
+static lob_status transform(const job *j, const void *labels, const lob_distance_input *in,
+                            lob_distance_kind kind, lob_error *error)
+{
+    const lob_distance_output out = {j->distance, NULL};
+    lob_distance_options options = lob_distance_defaults();
+    options.kind = kind;
+    return distance::transform(j->device, &out, labels, in, &options, j->work, error);
+}
+
+static lob_status count_halves(const job *j, int32_t label, int64_t high, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const int64_t bytes = LOB_APPEARANCE_HALF * (int64_t)sizeof *j->halves;
+    const reach_params r = {j->seeds, p->in->seed_type, p->voxels,       label,
+                            high,     j->distance,      j->device_halves};
+    LOB_TRY(lob_device_fill(j->device, j->device_halves, 0, bytes, error));
+    LOB_TRY(lob_launch_over(j->device, halves_kernel, "distances of strokes", p->voxels, THREADS, r,
+                            error));
+    return lob_device_download(j->device, j->halves, j->device_halves, bytes, error);
+}
+
+static lob_status far_scores(const job *j, int k, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const lob_distance_input in = lob_appearance_far_input(p, j->seeds, p->label[k]);
+    int64_t n = 0;
+    LOB_TRY(transform(j, j->seeds, &in, LOB_DISTANCE_TO_SET, error));
+    LOB_TRY(count_halves(j, p->label[k], -1, error));
+    for (int i = 0; i < LOB_APPEARANCE_HALF; i++) n += j->halves[i];
+    int64_t rank = lob_appearance_reach_rank(p, n);
+    const uint32_t high = lob_appearance_rank(j->halves, &rank);
+    LOB_TRY(count_halves(j, p->label[k], high, error));
+    far_params f = {};
+    f.gain = (int32_t *)j->shares + k * p->voxels;
+    f.distance = j->distance;
+    f.voxels = p->voxels;
+    f.reach = lob_appearance_reach(high, lob_appearance_rank(j->halves, &rank));
+    f.score = (float)(LOB_APPEARANCE_ONE * p->options->far);
+    return lob_launch_over(j->device, far_kernel, "costs of distance", p->voxels, THREADS, f,
+                           error);
+}
+
+static lob_status shape_scores(const job *j, int k, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const lob_appearance_stack *stack = &j->stacks[k];
+    const int64_t side = stack->axis < 0 ? 0 : lob_side(p->dims, stack->axis);
+    stack_params s = {};
+    s.gain = (int32_t *)j->shares + k * p->voxels;
+    if (stack->count == 0)
+        return lob_device_fill(j->device, s.gain, 0, p->voxels * (int64_t)sizeof *s.gain, error);
+    LOB_TRY(lob_device_upload(j->device, j->slices, stack->slices,
+                              stack->count * (int64_t)sizeof *j->slices, error));
+    LOB_TRY(lob_device_upload(j->device, j->places, stack->places,
+                              side * (int64_t)sizeof *j->places, error));
+    s.dims = p->dims;
+    s.of_stack = stack->dims;
+    s.voxels = stack->voxels;
+    s.shape = stack->shape;
+    s.shape.places = j->places;
+    s.shape.signed_mm = j->distance;
+    s.outline = j->outline;
+    s.outline_type = p->in->outline_type;
+    s.label = p->label[k];
+    s.slices = j->slices;
+    s.inside = j->inside;
+    LOB_TRY(lob_launch_over(j->device, gather_kernel, "slices of an outline", s.voxels, THREADS, s,
+                            error));
+    const lob_distance_input in = lob_appearance_stack_input(stack, p, j->inside);
+    LOB_TRY(transform(j, j->inside, &in, LOB_DISTANCE_SIGNED, error));
+    s.voxels = p->voxels;
+    return lob_launch_over(j->device, shape_kernel, "gains of an outline", s.voxels, THREADS, s,
+                           error);
+}
+
+/* ---- all of it ---- */
+
+static lob_status make_stacks(job *j, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    lob_strokes strokes;
+    lob_status st = lob_strokes_count(&strokes, p->in->seeds, p->in->seed_type, p->dims,
+                                      p->in->labels, j->context->threads, error);
+    for (int k = 0; st == LOB_OK && k < p->wanted; k++) {
+        st = lob_appearance_stack_make(&j->stacks[k], p, &strokes, p->label[k], error);
+        if (j->stacks[k].voxels > j->distances) j->distances = j->stacks[k].voxels;
+        j->stats->axis = j->stacks[k].axis;
+        j->stats->slices += j->stacks[k].count;
+    }
+    lob_strokes_free(&strokes);
+    return st;
+}
+
+static lob_status compute(job *j, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    channel of[LOB_APPEARANCE_MAX_VIEWS];
+    for (int c = 0, v = 0; c < p->channels; c++) {
+        const lob_volume *volume = p->view[c].volume;
+        if (c > 0 && p->view[c].channel == 0) v++;
+        of[c] = {j->views[v],   volume->type,  p->view[c].channel * p->voxels,
+                 volume->slope, volume->inter, {}};
+    }
+    LOB_TRY(find_scales(j, of, error));
+    LOB_TRY(make_tables(j, of, error));
+    LOB_TRY(
+        lob_device_upload(j->device, j->channels, of, p->channels * (int64_t)sizeof *of, error));
+    if (reports(j, 0.4)) return LOB_ECANCEL;
+    for (int k = 0; k < p->wanted; k++) {
+        if (by_distance(j)) LOB_TRY(far_scores(j, k, error));
+        if (by_outline(j)) LOB_TRY(shape_scores(j, k, error));
+        if (reports(j, 0.4 + 0.4 * (k + 1) / p->wanted)) return LOB_ECANCEL;
+    }
+    const share_params s = {j->shares,   by_distance(j) || by_outline(j),
+                            p->voxels,   p->wanted,
+                            p->channels, p->slots,
+                            j->channels, j->table,
+                            j->exps};
+    LOB_TRY(lob_launch_over(j->device, shares_kernel, "shares", p->voxels, THREADS, s, error));
+    return lob_device_wait(j->device, error);
+}
+
+/* Voxels to the device and back. */
+static lob_status travel(job *j, float *shares, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const lob_appearance_input *in = p->in;
+    lob_device_array travels[LOB_APPEARANCE_MAX_VIEWS + 3];
+    int n = 0;
+    for (int v = 0; v < in->view_count; v++)
+        travels[n++] = {&j->views[v], in->views[v]->data, NULL, lob_device_bytes_of(in->views[v])};
+    const int64_t seed_bytes = (int64_t)lob_type_of(in->seed_type)->bytes;
+    const int64_t outline_bytes = by_outline(j) ? (int64_t)lob_type_of(in->outline_type)->bytes : 0;
+    travels[n++] = {&j->seeds, in->seeds, NULL, lob_product(p->voxels, seed_bytes, 1, 1)};
+    travels[n++] = {&j->outline, in->outline, NULL, lob_product(p->voxels, outline_bytes, 1, 1)};
+    travels[n++] = {(void **)&j->shares, NULL, shares,
+                    lob_product(p->voxels, p->wanted, sizeof *shares, 1)};
+    void *block = NULL;
+    LOB_TRY(lob_device_send(j->device, travels, n, p->voxels, error));
+    if (reports(j, 0.1)) return LOB_ECANCEL;
+    LOB_TRY(lob_device_budget_take(&j->budget, LOB_DEVICE_WORK, lay_out(j, NULL), &block, error));
+    lay_out(j, block);
+    LOB_TRY(compute(j, error));
+    LOB_TRY(lob_device_receive(j->device, travels, n, error));
+    return reports(j, 1.0) ? LOB_ECANCEL : LOB_OK;
+}
+
+static lob_status prepare(job *j, lob_error *error)
+{
+    const lob_appearance_plan *p = &j->plan;
+    const lob_distance_input in = lob_appearance_far_input(p, p->in->seeds, p->label[0]);
+    const lob_distance_options options = lob_distance_defaults();
+    const lob_distance_output none = {NULL, NULL};
+    if (!by_distance(j) && !by_outline(j)) return LOB_OK;
+    LOB_TRY(lob_distance_check(&none, &in, &options, error));
+    if (by_outline(j)) return make_stacks(j, error);
+    j->distances = p->voxels;
+    j->halves = (int64_t *)malloc(LOB_APPEARANCE_HALF * sizeof *j->halves);
+    return j->halves ? LOB_OK : lob_fail(error, LOB_ENOMEM, "no memory left for a histogram");
+}
+
+} /* namespace lob::appearance */
+
+using namespace lob::appearance;
+
+lob_status lob_appearance_cuda(float *shares, lob_appearance_stats *stats,
+                               const lob_appearance_input *in,
+                               const lob_appearance_options *options, const lob_context *context,
+                               lob_error *error)
+{
+    if (!context->device) return lob_device_missing(error);
+    job *j = (job *)calloc(1, sizeof *j);
+    if (!j) return lob_fail(error, LOB_ENOMEM, "no memory left for appearance");
+    *stats = {};
+    stats->axis = -1;
+    j->context = context;
+    j->device = context->device;
+    j->stats = stats;
+    lob_status st = lob_appearance_plan_make(&j->plan, in, options, error);
+    if (st == LOB_OK) st = lob_device_enter(context->device, error);
+    if (st == LOB_OK) st = prepare(j, error);
+    if (st == LOB_OK) {
+        j->budget = lob_device_budget_of(context, "appearance", j->plan.voxels);
+        st = travel(j, shares, error);
+        stats->working_bytes = lob_device_budget_held(&j->budget);
+    }
+    for (int k = 0; k < LOB_APPEARANCE_MAX_LABELS; k++) lob_appearance_stack_free(&j->stacks[k]);
+    lob_appearance_plan_free(&j->plan);
+    free(j->halves);
+    free(j);
+    return st;
+}
