@@ -62,13 +62,11 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
+#include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
 #include "kernels/threshold/threshold.h"
-
-/* Made of other algorithms, on the backend that is passed. */
-#include "kernels/refine/refine.h"
 
 /* The same on arrays in GPU memory. */
 #include "kernels/appearance/appearance_cuda.h"
@@ -78,6 +76,7 @@
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
+#include "kernels/refine/refine_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"

@@ -9,6 +9,7 @@
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
+#include "kernels/refine/refine_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
@@ -39,6 +40,8 @@ IN_TURN(labels, (out, in, options, context, error), lob_labels_output *out,
         const lob_labels_input *in, const lob_labels_options *options)
 IN_TURN(morphology, (out, in, how, radius, context, error), void *out,
         const lob_morphology_input *in, lob_morphology how, double radius)
+IN_TURN(refine, (out, stats, in, options, context, error), void *out, lob_refine_stats *stats,
+        const lob_refine_input *in, const lob_refine_options *options)
 IN_TURN(regions, (regions, values, fine, in, context, error), lob_region *regions,
         lob_region_values *values, lob_fine_levels *fine, const lob_regions_input *in)
 IN_TURN(resample, (out, in, options, context, error), void *out, const lob_resample_input *in,
@@ -59,6 +62,7 @@ const lob_backend lob_backend_cuda = {
     .distance = distance,
     .labels = labels,
     .morphology = morphology,
+    .refine = refine,
     .regions = regions,
     .resample = resample,
     .supervoxels = supervoxels,

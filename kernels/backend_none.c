@@ -7,6 +7,7 @@
 #include "kernels/growcut/growcut_cuda.h"
 #include "kernels/labels/label_steps_cuda.h"
 #include "kernels/morphology/morphology_cuda.h"
+#include "kernels/refine/refine_cuda.h"
 #include "kernels/regions/regions_cuda.h"
 #include "kernels/resample/resample_cuda.h"
 #include "kernels/supervoxels/supervoxels_cuda.h"
@@ -133,6 +134,8 @@ FAILS(lob_morphology_cuda, void *out, const lob_morphology_input *in, lob_morpho
       double radius, const lob_context *context)
 FAILS(lob_morphology_cuda_arrays, void *out, const void *labels, const lob_morphology_input *in,
       lob_morphology how, double radius, const lob_context *context)
+FAILS(lob_refine_cuda, void *out, lob_refine_stats *stats, const lob_refine_input *in,
+      const lob_refine_options *options, const lob_context *context)
 FAILS(lob_regions_cuda, lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
       const lob_regions_input *in, const lob_context *context)
 FAILS(lob_regions_cuda_arrays, const lob_regions_arrays *arrays, const lob_region **regions,

@@ -15,6 +15,7 @@ static const lob_backend cpu = {
     .distance = lob_distance_cpu,
     .labels = lob_labels_cpu,
     .morphology = lob_morphology_cpu,
+    .refine = lob_refine_cpu,
     .regions = lob_regions_cpu,
     .resample = lob_resample_cpu,
     .threshold = lob_threshold_cpu,

@@ -13,6 +13,7 @@
 #include "kernels/growcut/growcut.h"
 #include "kernels/labels/label_steps.h"
 #include "kernels/morphology/morphology.h"
+#include "kernels/refine/refine.h"
 #include "kernels/regions/regions.h"
 #include "kernels/resample/resample.h"
 #include "kernels/supervoxels/supervoxels.h"
@@ -46,6 +47,9 @@ typedef struct {
                          lob_error *error);
     lob_status (*morphology)(void *out, const lob_morphology_input *in, lob_morphology how,
                              double radius, const lob_context *context, lob_error *error);
+    lob_status (*refine)(void *out, lob_refine_stats *stats, const lob_refine_input *in,
+                         const lob_refine_options *options, const lob_context *context,
+                         lob_error *error);
     lob_status (*regions)(lob_region *regions, lob_region_values *values, lob_fine_levels *fine,
                           const lob_regions_input *in, const lob_context *context,
                           lob_error *error);

@@ -77,7 +77,7 @@ static lob_status compute(lob_session *s, const settings *set, work *w)
     };
     lob_session_compute(s, "refining");
     lob_status st =
-        lob_refine(w->out.data, &w->stats, &in, &options, s->backend, &s->context, &s->error);
+        s->backend->refine(w->out.data, &w->stats, &in, &options, &s->context, &s->error);
     if (st != LOB_OK) return lob_session_name(s, st, set->labels, set->image);
     lob_session_computed(s);
     if (lob_labels_restore(&w->out, &w->seeds.set) != LOB_OK)

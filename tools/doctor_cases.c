@@ -321,7 +321,7 @@ static lob_status strokes(uint64_t *hash, const lob_doctor_patient *p, lob_error
     float *const shares = malloc(bytes);
     if (!shares) return lob_fail(error, LOB_ENOMEM, "out of memory");
     lob_status st = p->backend->appearance(shares, &seen, &look, &how, p->context, error);
-    if (st == LOB_OK) st = lob_refine(labels, &stats, &in, &o, p->backend, p->context, error);
+    if (st == LOB_OK) st = p->backend->refine(labels, &stats, &in, &o, p->context, error);
     if (st == LOB_OK) {
         mix(hash, shares, bytes);
         mix(hash, labels, sizeof labels);

@@ -25,7 +25,9 @@
 #ifndef LOB_REFINE_H
 #define LOB_REFINE_H
 
-#include "kernels/backends.h"
+#include "kernels/context.h"
+#include "kernels/filters/filters.h"
+#include "volumes/volume.h"
 
 LOB_BEGIN_DECLS
 
@@ -69,18 +71,17 @@ typedef struct {
  *   stats    out
  *   in       in   see above
  *   options  in   see above
- *   backend  in   computes Gaussians and pieces; the rest is done on the CPU
- *   context  in   of the backend
+ *   context  in   threads, memory, progress
  *
  * Only the part of the volume that holds labels is worked on, with some voxels around it. Working
  * memory, for each voxel of it: 8 bytes without edge; with it 8 + 16 for each channel; and where it
- * is not the whole, a copy of image, labels and seeds. Same bytes on
- * every backend and thread count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian
- * that reaches too far), LOB_ENOMEM, LOB_ECANCEL or LOB_EDEVICE; on error out is unspecified.
+ * is not the whole, a copy of image, labels and seeds. Same bytes on every backend and thread
+ * count. Returns LOB_OK, LOB_EARG (a number outside its range; a Gaussian that reaches too far),
+ * LOB_ENOMEM or LOB_ECANCEL; on error out is unspecified.
  */
-lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input *in,
-                      const lob_refine_options *options, const lob_backend *backend,
-                      const lob_context *context, lob_error *error);
+lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
+                          const lob_refine_options *options, const lob_context *context,
+                          lob_error *error);
 
 LOB_END_DECLS
 

@@ -1,7 +1,7 @@
 /* Moving borders of labels to where the image changes: votes of values, smoothed. */
 #include "kernels/refine/refine_job.h"
+#include "kernels/refine/refine_voxel.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { ROW = 1024 };
@@ -59,38 +59,14 @@ static lob_status load(edge_work *w, lob_error *error)
 
 /* ---- votes ---- */
 
-/* The image's vote at a voxel: 0 for the rest, 1 for the label, whose share around is `inside`. */
-static float vote_of(const edge_work *w, const float *around, int64_t i)
-{
-    const int64_t voxels = w->j->voxels;
-    const float inside = around[i];
-    const float in = inside > 1e-6F ? inside : 1e-6F;
-    const float out = 1 - inside > 1e-6F ? 1 - inside : 1e-6F;
-    float to_label = 0, to_rest = 0, apart = 0;
-    for (int c = 0; c < w->channels; c++) {
-        const float sum = around[(c + 1) * voxels + i], x = w->value[c * voxels + i];
-        const float label = sum / in, rest = (w->mean[c * voxels + i] - sum) / out;
-        to_label += fabsf(x - label);
-        to_rest += fabsf(x - rest);
-        apart += fabsf(label - rest);
-    }
-    const float vote = (to_rest - to_label) / (apart > 1e-6F ? apart : 1e-6F);
-    return ((vote > 1 ? 1 : vote < -1 ? -1 : vote) + 1) / 2;
-}
-
 /* Write the votes for a label over its indicator. */
 static void vote(edge_work *w, const float *around)
 {
     const lob_refine_job *j = w->j;
-    const float share = (float)j->options->edge;
+    const lob_refine_votes votes = {
+        w->value, w->mean, around, w->mask, w->channels, j->voxels, (float)j->options->edge};
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
-    for (int64_t i = 0; i < j->voxels; i++) {
-        const float own = w->parts[i];
-        const bool near = around[i] > 0.02F && around[i] < 0.98F && w->mask[i];
-        const float image = near ? vote_of(w, around, i) : own;
-        const float of_image = share * image, of_label = (1 - share) * own;
-        w->parts[i] = of_image + of_label;
-    }
+    for (int64_t i = 0; i < j->voxels; i++) w->parts[i] = lob_refine_vote(&votes, w->parts[i], i);
 }
 
 /* A label's indicator, and the image inside of it. */
@@ -181,8 +157,9 @@ static lob_status decide_all(edge_work *w, lob_error *error)
     return LOB_OK;
 }
 
-lob_status lob_refine_edge(lob_refine_job *j, lob_error *error)
+lob_status lob_refine_edge(void *job, lob_error *error)
 {
+    lob_refine_job *const j = job;
     edge_work w = {.j = j, .channels = j->in->image->channels};
     const int64_t parts = j->voxels * (w.channels + 1);
     lob_status st = load(&w, error);

@@ -3,7 +3,7 @@
 #define LOB_REFINE_JOB_H
 
 #include "kernels/budget.h"
-#include "kernels/refine/refine.h"
+#include "kernels/refine/refine_plan.h"
 #include "volumes/crop.h"
 #include "volumes/labels.h"
 
@@ -12,7 +12,6 @@ LOB_BEGIN_DECLS
 typedef struct {
     const lob_refine_input *in;
     const lob_refine_options *options;
-    const lob_backend *backend;
     const lob_context *context;
     lob_budget budget;
     lob_refine_stats *stats;
@@ -52,16 +51,8 @@ lob_status lob_refine_gaussian(lob_refine_job *j, float **smooth, const lob_volu
                                const uint8_t *mask, double sigma_mm, lob_error *error);
 void lob_refine_drop(lob_refine_job *j, float *smooth, int channels);
 
-/*
- * The part of the volume that refining may change, or look at: the box of all labels but the
- * background, in the output as it is and among strokes, and around it as far as the image counts.
- * No label grows out of its box: beyond a flat border its share is below 1/2. A share above the
- * least that lets the image vote is found within LOB_REFINE_REACH - 4 sigma of the box, and the
- * mean there takes 4 sigma more. Beyond, all is background, as a repeated edge has it.
- *
- * Returns false where that is the whole volume, or there are no labels.
- */
-enum { LOB_REFINE_REACH = 7 };
+/* The part of the volume that holds labels, in the output as it is and among strokes, widened as
+ * lob_refine_widen says. Returns false where that is the whole volume, or there are no labels. */
 bool lob_refine_part_of(lob_box *box, const lob_refine_job *j);
 
 /* Run steps on a part, whose arrays are copies counted in the budget. Returns what they do. */
@@ -69,10 +60,10 @@ lob_status lob_refine_in_part(lob_refine_job *j, const lob_box *box,
                               lob_status (*run)(lob_refine_job *j, lob_error *error),
                               lob_error *error);
 
-/* The steps. */
-lob_status lob_refine_smooth(lob_refine_job *j, lob_error *error);
-lob_status lob_refine_tidy(lob_refine_job *j, lob_error *error);
-lob_status lob_refine_edge(lob_refine_job *j, lob_error *error);
+/* The steps, on a lob_refine_job. */
+lob_status lob_refine_smooth(void *job, lob_error *error);
+lob_status lob_refine_tidy(void *job, lob_error *error);
+lob_status lob_refine_edge(void *job, lob_error *error);
 
 LOB_END_DECLS
 

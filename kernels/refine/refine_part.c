@@ -1,7 +1,6 @@
 /* Refining the part of a volume that holds labels: beyond it nothing can change. */
 #include "kernels/refine/refine_job.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- where the labels are ---- */
@@ -48,17 +47,7 @@ static bool box_of_labels(lob_box *box, const lob_refine_job *j)
 
 bool lob_refine_part_of(lob_box *box, const lob_refine_job *j)
 {
-    const lob_dims d = j->in->image->dims;
-    int64_t margin[3];
-    if (!box_of_labels(box, j)) return false;
-    for (int a = 0; a < 3; a++) {
-        const double mm = j->in->image->geometry.spacing_mm[a];
-        const double sigma = j->options->edge > 0 ? j->options->edge_mm / mm : 0;
-        const double wide = ceil(LOB_REFINE_REACH * sigma) + 2;
-        margin[a] = wide < (double)lob_side(d, a) ? (int64_t)wide : lob_side(d, a);
-    }
-    lob_box_widen(box, margin, d);
-    return box->size[0] < d.nx || box->size[1] < d.ny || box->size[2] < d.nz;
+    return box_of_labels(box, j) && lob_refine_widen(box, j->in->image, j->options);
 }
 
 /* ---- cutting out and putting back ---- */

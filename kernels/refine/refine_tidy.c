@@ -8,28 +8,25 @@ static lob_status no_memory(lob_error *error)
     return lob_fail(error, LOB_ENOMEM, "no memory left for pieces of labels");
 }
 
-/* Pieces of what the mask holds: of equal labels, or of any. */
+/* Pieces of what the mask holds. */
 static lob_status find_pieces(lob_refine_job *j, lob_components_output *pieces, const uint8_t *mask,
-                              lob_join join, int neighbours, lob_error *error)
+                              const lob_components_options *options, lob_error *error)
 {
     const lob_volume image = lob_refine_volume(j, j->labels, j->type, 1);
     const lob_components_input in = {.image = &image, .mask = mask};
     const lob_context context = lob_refine_context(j);
-    lob_components_options options = lob_components_defaults();
-    options.join = join;
-    options.neighbours = neighbours;
-    return j->backend->components(pieces, &in, &options, &context, error);
+    return lob_components_cpu(pieces, &in, options, &context, error);
 }
 
 /* Pieces without a stroke of their label become background; strokes are in the labels. */
 static lob_status drop_pieces(lob_refine_job *j, uint8_t *mask, lob_error *error)
 {
     const int32_t background = j->in->background;
-    const lob_join join = j->in->label_count == 2 ? LOB_JOIN_ANY : LOB_JOIN_EQUAL;
+    const lob_components_options options = lob_refine_pieces_options(j->in);
     lob_components_output pieces;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < j->voxels; i++) mask[i] = lob_refine_label(j, i) != background;
-    LOB_TRY(find_pieces(j, &pieces, mask, join, 26, error));
+    LOB_TRY(find_pieces(j, &pieces, mask, &options, error));
     uint8_t *const held = calloc((size_t)pieces.count + 1, 1);
     if (held) {
         held[0] = 1;
@@ -67,11 +64,12 @@ static void mark_border(uint8_t *open, const lob_components_output *pieces, lob_
 static lob_status fill_holes(lob_refine_job *j, uint8_t *mask, int32_t label, lob_error *error)
 {
     const int32_t background = j->in->background;
+    const lob_components_options options = lob_refine_holes_options();
     int64_t filled = 0;
     lob_components_output rest;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < j->voxels; i++) mask[i] = lob_refine_label(j, i) != label;
-    LOB_TRY(find_pieces(j, &rest, mask, LOB_JOIN_ANY, 6, error));
+    LOB_TRY(find_pieces(j, &rest, mask, &options, error));
     uint8_t *const open = calloc((size_t)rest.count + 1, 1);
     if (open) {
         mark_border(open, &rest, j->in->image->dims);
@@ -94,8 +92,9 @@ static lob_status fill_holes(lob_refine_job *j, uint8_t *mask, int32_t label, lo
     return failed ? no_memory(error) : LOB_OK;
 }
 
-lob_status lob_refine_tidy(lob_refine_job *j, lob_error *error)
+lob_status lob_refine_tidy(void *job, lob_error *error)
 {
+    lob_refine_job *const j = job;
     uint8_t *mask;
 #pragma omp parallel for num_threads(j->context->threads) schedule(static)
     for (int64_t i = 0; i < j->voxels; i++) {

@@ -66,7 +66,7 @@ static lob_status run(void *out, const bench_strokes *b, const lob_backend *back
         lob_refine_defaults(b->image.dims, b->image.geometry.spacing_mm);
     lob_appearance_stats stats;
     lob_refine_stats counts;
-    if (refines) return lob_refine(out, &counts, &b->refine, &refine, backend, context, error);
+    if (refines) return backend->refine(out, &counts, &b->refine, &refine, context, error);
     return backend->appearance(out, &stats, &b->in, &options, context, error);
 }
 

@@ -1,4 +1,4 @@
-/* Checks of the appearance slot, and of refining by a backend's slots: random strokes against the
+/* Checks of the appearance slot, and of the refine slot: random strokes against the
  * CPU, byte by byte. */
 #include "tests/check_backends/check.h"
 
@@ -26,8 +26,7 @@ static outcome run(const lob_backend *backend, const appearance_case *c, const l
     o.labels = calloc((size_t)c->n, sizeof *o.labels);
     if (!o.shares || !o.labels) exit(75);
     o.status = backend->appearance(o.shares, &o.stats, &c->in, &c->options, context, &o.error);
-    o.refined =
-        lob_refine(o.labels, &o.counts, &c->refine_in, &c->refine, backend, context, &o.error);
+    o.refined = backend->refine(o.labels, &o.counts, &c->refine_in, &c->refine, context, &o.error);
     return o;
 }
 

@@ -11,7 +11,7 @@ static lob_status run(void *out, lob_refine_stats *stats, const appearance_case 
                       int64_t memory, lob_error *error)
 {
     const lob_context context = {.threads = threads, .max_memory = memory};
-    return lob_refine(out, stats, &c->refine_in, &c->refine, lob_backends[0], &context, error);
+    return lob_refine_cpu(out, stats, &c->refine_in, &c->refine, &context, error);
 }
 
 TEST(threads_give_the_same)
@@ -97,13 +97,12 @@ static void small_part_make(small_part *p, uint64_t number)
     p->options.edge_smooth_mm = random_chance(&state, 30) ? 0 : random_double(&state);
 }
 
-/* The steps on the whole volume. Returns whether lob_refine would take a part. */
+/* The steps on the whole volume. Returns whether lob_refine_cpu would take a part. */
 static bool refine_whole(uint8_t *out, lob_refine_stats *stats, const small_part *p)
 {
     lob_refine_job j = {
         .in = &p->in,
         .options = &p->options,
-        .backend = lob_backends[0],
         .context = &two_threads,
         .budget = {.who = "refining"},
         .stats = stats,
@@ -135,9 +134,8 @@ TEST(a_part_gives_the_same_as_the_whole)
         lob_error error = {.text = ""};
         small_part_make(&p, number);
         parts += refine_whole(want, &whole, &p);
-        assert_int_equal(
-            lob_refine(got, &stats, &p.in, &p.options, lob_backends[0], &two_threads, &error),
-            LOB_OK);
+        assert_int_equal(lob_refine_cpu(got, &stats, &p.in, &p.options, &two_threads, &error),
+                         LOB_OK);
         if (memcmp(want, got, (size_t)lob_voxels(&p.volume)) != 0 || whole.pieces != stats.pieces ||
             whole.filled != stats.filled)
             fail_msg("case %d: the part differs", (int)number);
@@ -173,8 +171,7 @@ static void tidied(const char *what, const char *labels, const char *seeds, cons
     image.geometry = lob_geometry_of_spacing(spacing);
     const lob_refine_input in = {&image, a, LOB_U8, s, LOB_U8, count, 2};
     const lob_refine_options options = {.edge_mm = 1};
-    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
-                     LOB_OK);
+    assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
     for (int i = 0; i < N; i++)
         if (got[i] != w[i])
             fail_msg("%s: voxel %d,%d is %d, not %d", what, i % NX, i / NX, got[i], w[i]);
@@ -286,14 +283,12 @@ TEST(moves_borders_to_edges)
     const lob_refine_input in = {&image, labels, LOB_U8, seeds, LOB_U8, 2, 2};
     lob_refine_options options = lob_refine_defaults(image.dims, spacing);
     options.edge_mm = 1.5;
-    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
-                     LOB_OK);
+    assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
     for (int i = 0; i < ALL; i++)
         if (got[i] != (i % SIDE < 12 ? 1 : 2)) fail_msg("voxel x = %d is %d", i % SIDE, got[i]);
     assert_int_equal(stats.changed, SIDE * SIDE);
     value[5] = NAN; /* says nothing */
-    assert_int_equal(lob_refine(got, &stats, &in, &options, lob_backends[0], &two_threads, &error),
-                     LOB_OK);
+    assert_int_equal(lob_refine_cpu(got, &stats, &in, &options, &two_threads, &error), LOB_OK);
     assert_int_equal(stats.changed, SIDE * SIDE);
 }
 

@@ -1,24 +1,8 @@
-/* Refining labels: the order of the steps, smoothing, and Gaussians as the steps need them. */
+/* Refining on the CPU: the call, smoothing, and Gaussians as the steps need them. */
 #include "kernels/refine/refine_job.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static double least_spacing(lob_dims dims, const double spacing[3])
-{
-    double least = INFINITY, any = INFINITY;
-    for (int a = 0; a < 3; a++) {
-        if (lob_side(dims, a) > 1 && spacing[a] < least) least = spacing[a];
-        if (spacing[a] < any) any = spacing[a];
-    }
-    return isfinite(least) ? least : any;
-}
-
-lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3])
-{
-    const double h = least_spacing(dims, spacing_mm);
-    return (lob_refine_options){.smooth_mm = h, .edge = 1, .edge_mm = h, .edge_smooth_mm = 0.7 * h};
-}
 
 lob_context lob_refine_context(const lob_refine_job *j)
 {
@@ -46,17 +30,14 @@ lob_status lob_refine_gaussian(lob_refine_job *j, float **smooth, const lob_volu
                                const uint8_t *mask, double sigma_mm, lob_error *error)
 {
     const int64_t bytes = lob_product(j->voxels, image->channels, sizeof(float), 1);
-    lob_filter_step step = {.kind = LOB_FILTER_GAUSSIAN};
-    lob_filter_options options = lob_filter_defaults();
+    const lob_filter_step step = lob_refine_gaussian_step(image, sigma_mm);
+    const lob_filter_options options = lob_refine_gaussian_options();
     const lob_filter_input in = {.image = image, .mask = mask, .steps = &step, .step_count = 1};
     lob_filter_output out = {0};
-    options.edge = LOB_EDGE_NEAREST;
     *smooth = NULL;
-    for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > 1) step.along[a] = sigma_mm / image->geometry.spacing_mm[a];
     LOB_TRY(lob_budget_hold(&j->budget, bytes, error));
     const lob_context context = lob_refine_context(j);
-    const lob_status st = j->backend->filter(&out, &in, &options, &context, error);
+    const lob_status st = lob_filter_cpu(&out, &in, &options, &context, error);
     if (st != LOB_OK) {
         lob_budget_release(&j->budget, bytes);
         return st;
@@ -130,8 +111,9 @@ static lob_status smooth_all(lob_refine_job *j, uint8_t *is, lob_error *error)
     return st;
 }
 
-lob_status lob_refine_smooth(lob_refine_job *j, lob_error *error)
+lob_status lob_refine_smooth(void *job, lob_error *error)
 {
+    lob_refine_job *const j = job;
     uint8_t *is;
     LOB_TRY(lob_budget_alloc(&j->budget, &is, j->voxels, sizeof *is, error));
     const lob_status st =
@@ -141,26 +123,6 @@ lob_status lob_refine_smooth(lob_refine_job *j, lob_error *error)
 }
 
 /* ---- the call ---- */
-
-static lob_status check(const lob_refine_input *in, const lob_refine_options *o, lob_error *error)
-{
-    const double lengths[] = {o->smooth_mm, o->edge_mm, o->edge_smooth_mm};
-    for (int i = 0; i < 3; i++)
-        if (!(lengths[i] >= 0 && lengths[i] <= 1e6))
-            return lob_fail(error, LOB_EARG, "refining: the length %g is out of its range",
-                            lengths[i]);
-    if (!(o->edge >= 0 && o->edge <= 1))
-        return lob_fail(error, LOB_EARG, "refining: the image's share %g is not in 0..1", o->edge);
-    if (o->edge > 0 && o->edge_mm == 0)
-        return lob_fail(error, LOB_EARG, "refining: means need a length above 0");
-    if (in->label_count < 2 || in->background < 1 || in->background > in->label_count)
-        return lob_fail(error, LOB_EARG, "refining: %d labels with background %d", in->label_count,
-                        in->background);
-    if (in->image->channels < 1 || in->image->channels > LOB_REFINE_MAX_CHANNELS)
-        return lob_fail(error, LOB_EARG, "refining: an image of %d channels, at most %d",
-                        in->image->channels, LOB_REFINE_MAX_CHANNELS);
-    return LOB_OK;
-}
 
 /* The label that a voxel came with. */
 static int32_t before(const lob_refine_job *j, int64_t i)
@@ -179,34 +141,17 @@ static int64_t count_changed(const lob_refine_job *j)
 
 static lob_status run_steps(lob_refine_job *j, lob_error *error)
 {
-    const lob_context *const context = j->context;
-    const bool smooth = j->options->smooth_mm > 0, edge = j->options->edge > 0;
-    const struct {
-        bool wanted;
-        lob_status (*run)(lob_refine_job *j, lob_error *error);
-        double done;
-    } steps[] = {
-        {smooth, lob_refine_smooth, 0.2},
-        {true,   lob_refine_tidy,   0.5},
-        {edge,   lob_refine_edge,   0.8},
-        {edge,   lob_refine_tidy,   1.0},
-    };
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (steps[i].wanted) LOB_TRY(steps[i].run(j, error));
-        if (context->progress && context->progress(context->user, steps[i].done))
-            return LOB_ECANCEL;
-    }
-    return LOB_OK;
+    const lob_refine_steps steps = {lob_refine_smooth, lob_refine_tidy, lob_refine_edge};
+    return lob_refine_run(j, &steps, j->options, j->context, error);
 }
 
-lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input *in,
-                      const lob_refine_options *options, const lob_backend *backend,
-                      const lob_context *context, lob_error *error)
+lob_status lob_refine_cpu(void *out, lob_refine_stats *stats, const lob_refine_input *in,
+                          const lob_refine_options *options, const lob_context *context,
+                          lob_error *error)
 {
     lob_refine_job j = {
         .in = in,
         .options = options,
-        .backend = backend,
         .context = context,
         .budget = {.who = "refining", .limit = context->max_memory},
         .stats = stats,
@@ -215,7 +160,7 @@ lob_status lob_refine(void *out, lob_refine_stats *stats, const lob_refine_input
         .type = lob_label_type(in->label_count),
     };
     *stats = (lob_refine_stats){0};
-    LOB_TRY(check(in, options, error));
+    LOB_TRY(lob_refine_check(in, options, error));
 #pragma omp parallel for num_threads(context->threads) schedule(static)
     for (int64_t i = 0; i < j.voxels; i++) lob_refine_put(&j, i, before(&j, i));
     lob_box box;
