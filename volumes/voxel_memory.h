@@ -1,4 +1,4 @@
-/* Memory for voxels: large blocks lie on huge pages, which the system hands out many times faster. */
+/* Memory for voxels: large blocks lie on huge pages, which the system hands out much faster. */
 #ifndef LOB_VOXEL_MEMORY_H
 #define LOB_VOXEL_MEMORY_H
 
