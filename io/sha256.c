@@ -9,7 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/crypto.h>
+#include <openssl/opensslv.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,8 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
     return done;
 }
 
+/* The headers' version: the function that knows the library's brings the rest of it along, too. */
 const char *lob_sha256_version(void)
 {
-    return OpenSSL_version(OPENSSL_VERSION);
+    return OPENSSL_VERSION_TEXT;
 }

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 from conftest import PROGRAM, ROOT
 
-cupy = pytest.importorskip("cupy", exc_type=ImportError)
+try:
+    import cupy
+except ImportError as missing:
+    pytest.skip(str(missing), allow_module_level=True)
 try:
     cupy.cuda.runtime.getDeviceCount()
 except cupy.cuda.runtime.CUDARuntimeError as none:
