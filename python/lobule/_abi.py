@@ -646,6 +646,39 @@ class lob_morphology_input(Structure):
     ]
 
 
+LOB_REFINE_MAX_CHANNELS = (LOB_FILTER_MAX_CHANNELS - 1)
+
+
+class lob_refine_options(Structure):
+    _fields_ = [
+        ("smooth_mm", c_double),
+        ("edge", c_double),
+        ("edge_mm", c_double),
+        ("edge_smooth_mm", c_double),
+    ]
+
+
+class lob_refine_input(Structure):
+    _fields_ = [
+        ("image", POINTER(lob_volume)),
+        ("labels", c_void_p),
+        ("labels_type", c_int),
+        ("seeds", c_void_p),
+        ("seeds_type", c_int),
+        ("label_count", c_int32),
+        ("background", c_int32),
+    ]
+
+
+class lob_refine_stats(Structure):
+    _fields_ = [
+        ("changed", c_int64),
+        ("pieces", c_int64),
+        ("filled", c_int64),
+        ("working_bytes", c_int64),
+    ]
+
+
 LOB_RESAMPLE_NEAREST = 0
 LOB_RESAMPLE_LINEAR = LOB_RESAMPLE_NEAREST + 1
 LOB_RESAMPLE_MAJORITY = LOB_RESAMPLE_LINEAR + 1
@@ -758,6 +791,7 @@ class lob_backend(Structure):
         ("distance", CFUNCTYPE(c_int, POINTER(lob_distance_output), POINTER(lob_distance_input), POINTER(lob_distance_options), POINTER(lob_context), POINTER(lob_error))),
         ("labels", CFUNCTYPE(c_int, POINTER(lob_labels_output), POINTER(lob_labels_input), POINTER(lob_labels_options), POINTER(lob_context), POINTER(lob_error))),
         ("morphology", CFUNCTYPE(c_int, c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error))),
+        ("refine", CFUNCTYPE(c_int, c_void_p, POINTER(lob_refine_stats), POINTER(lob_refine_input), POINTER(lob_refine_options), POINTER(lob_context), POINTER(lob_error))),
         ("regions", CFUNCTYPE(c_int, POINTER(lob_region), POINTER(lob_region_values), POINTER(lob_fine_levels), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error))),
         ("resample", CFUNCTYPE(c_int, c_void_p, POINTER(lob_resample_input), POINTER(lob_resample_options), POINTER(lob_context), POINTER(lob_error))),
         ("threshold", CFUNCTYPE(c_int, c_void_p, POINTER(lob_threshold_stats), POINTER(lob_threshold_input), POINTER(lob_threshold_options), POINTER(lob_context), POINTER(lob_error))),
@@ -792,39 +826,6 @@ class lob_components_stream(Structure):
         ("begin", CFUNCTYPE(c_int, c_void_p, POINTER(lob_components_output), c_int64, POINTER(lob_error))),
         ("write", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_int64, c_int64, POINTER(lob_error))),
         ("user", c_void_p),
-    ]
-
-
-LOB_REFINE_MAX_CHANNELS = (LOB_FILTER_MAX_CHANNELS - 1)
-
-
-class lob_refine_options(Structure):
-    _fields_ = [
-        ("smooth_mm", c_double),
-        ("edge", c_double),
-        ("edge_mm", c_double),
-        ("edge_smooth_mm", c_double),
-    ]
-
-
-class lob_refine_input(Structure):
-    _fields_ = [
-        ("image", POINTER(lob_volume)),
-        ("labels", c_void_p),
-        ("labels_type", c_int),
-        ("seeds", c_void_p),
-        ("seeds_type", c_int),
-        ("label_count", c_int32),
-        ("background", c_int32),
-    ]
-
-
-class lob_refine_stats(Structure):
-    _fields_ = [
-        ("changed", c_int64),
-        ("pieces", c_int64),
-        ("filled", c_int64),
-        ("working_bytes", c_int64),
     ]
 
 
@@ -1279,6 +1280,8 @@ FUNCTIONS = {
     "lob_labels_output_free": (None, [POINTER(lob_labels_output)]),
     "lob_labels_cpu": (c_int, [POINTER(lob_labels_output), POINTER(lob_labels_input), POINTER(lob_labels_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_morphology_cpu": (c_int, [c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_refine_defaults": (lob_refine_options, [lob_dims, c_void_p]),
+    "lob_refine_cpu": (c_int, [c_void_p, POINTER(lob_refine_stats), POINTER(lob_refine_input), POINTER(lob_refine_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_resample_defaults": (lob_resample_options, []),
     "lob_resample_cpu": (c_int, [c_void_p, POINTER(lob_resample_input), POINTER(lob_resample_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_supervoxels_defaults": (lob_supervoxels_options, []),
@@ -1312,8 +1315,7 @@ FUNCTIONS = {
     "lob_strokes_drawn": (c_int64, [c_void_p, POINTER(lob_strokes), c_int32, c_int]),
     "lob_components_streamed": (c_int, [POINTER(lob_components_output), POINTER(lob_components_stream), lob_dims, c_int64, POINTER(lob_components_options), c_void_p, POINTER(lob_context), POINTER(lob_error)]),
     "lob_components_stream_planes": (c_int64, [lob_dims, c_int64, c_int64]),
-    "lob_refine_defaults": (lob_refine_options, [lob_dims, c_void_p]),
-    "lob_refine": (c_int, [c_void_p, POINTER(lob_refine_stats), POINTER(lob_refine_input), POINTER(lob_refine_options), POINTER(lob_backend), POINTER(lob_context), POINTER(lob_error)]),
+    "lob_appearance_cuda": (c_int, [c_void_p, POINTER(lob_appearance_stats), POINTER(lob_appearance_input), POINTER(lob_appearance_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_components_cuda": (c_int, [POINTER(lob_components_output), POINTER(lob_components_input), POINTER(lob_components_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_components_cuda_arrays": (c_int, [POINTER(lob_components_arrays), POINTER(lob_components_output), POINTER(lob_components_input), POINTER(lob_components_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_distance_cuda": (c_int, [POINTER(lob_distance_output), POINTER(lob_distance_input), POINTER(lob_distance_options), POINTER(lob_context), POINTER(lob_error)]),
@@ -1326,6 +1328,7 @@ FUNCTIONS = {
     "lob_labels_cuda_arrays": (c_int, [POINTER(lob_labels_arrays), POINTER(lob_labels_output), POINTER(lob_labels_input), POINTER(lob_labels_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_morphology_cuda": (c_int, [c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error)]),
     "lob_morphology_cuda_arrays": (c_int, [c_void_p, c_void_p, POINTER(lob_morphology_input), c_int, c_double, POINTER(lob_context), POINTER(lob_error)]),
+    "lob_refine_cuda": (c_int, [c_void_p, POINTER(lob_refine_stats), POINTER(lob_refine_input), POINTER(lob_refine_options), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_cuda": (c_int, [POINTER(lob_region), POINTER(lob_region_values), POINTER(lob_fine_levels), POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
     "lob_regions_cuda_arrays": (c_int, [POINTER(lob_regions_arrays), POINTER(POINTER(lob_region)), POINTER(POINTER(lob_region_values)), POINTER(lob_fine_levels), c_void_p, POINTER(lob_regions_input), POINTER(lob_context), POINTER(lob_error)]),
     "lob_resample_cuda": (c_int, [c_void_p, POINTER(lob_resample_input), POINTER(lob_resample_options), POINTER(lob_context), POINTER(lob_error)]),
