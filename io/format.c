@@ -1,4 +1,4 @@
-/* What the formats share: names, memory, frames, warnings. */
+/* What the formats share: names, frames, warnings. */
 #include "io/format.h"
 
 #include "volumes/bytes.h"
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 bool lob_has_suffix(const char *path, const char *suffix)
@@ -61,18 +60,6 @@ lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
         error, LOB_EDATA,
         options->frame == LOB_FRAME_NONE ? LOB_HINT_SAVE_FRAME : LOB_HINT_CHOOSE_FRAME,
         "%s: has %lld frames, numbered from 0, and one is needed", path, (long long)frames);
-}
-
-void *lob_voxel_memory(size_t bytes)
-{
-    const size_t page = (size_t)2 << 20;
-    if (bytes < 4 * page) return malloc(bytes);
-    void *memory = NULL;
-    if (posix_memalign(&memory, page, bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(memory, bytes / page * page, MADV_HUGEPAGE); /* advice: it may go unheard */
-#endif
-    return memory;
 }
 
 void lob_warn(lob_file_info *info, const char *format, ...)

@@ -135,13 +135,6 @@ lob_status lob_memory_allows(int64_t bytes, const char *path, const lob_read_opt
 lob_status lob_choose_frame(int64_t *frame, int64_t frames, const char *path,
                             const lob_read_options *options, lob_error *error);
 
-/*
- * Memory for this many bytes of voxels, to be freed by free; NULL when there is none. Large blocks
- * are on huge pages where the system has them: filling fresh small pages takes longer than the copy
- * of a plain file, and as long as inflating a label volume.
- */
-void *lob_voxel_memory(size_t bytes);
-
 /* Add a line to info->warning; lines beyond the last are dropped. info may be NULL. */
 void lob_warn(lob_file_info *info, const char *format, ...)
 #if defined(__GNUC__)

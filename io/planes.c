@@ -5,6 +5,7 @@
 #include "io/formats.h"
 #include "io/passing.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,16 @@
-/* SHA-256 of files, by libcrypto. */
+/*
+ * SHA-256 of files, by libcrypto. Not through its EVP functions, which do the same work: who links
+ * libcrypto statically, as the Python wheel does, would get the whole of it with them.
+ */
+#define OPENSSL_API_COMPAT 0x10100000L /* version 3 would have EVP */
 #include "io/sha256.h"
 
 #include "io/libraries.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <openssl/opensslv.h>
+#include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -21,24 +25,22 @@ struct lob_sha256 {
 };
 
 /* All of the file's bytes into the digest. */
-static bool add_file(EVP_MD_CTX *digest, lob_sha256 *sum, const int *stop)
+static bool add_file(SHA256_CTX *digest, lob_sha256 *sum, const int *stop)
 {
     for (;;) {
         if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
         const ssize_t n = read(sum->fd, sum->block, BLOCK);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n == 0;
-        if (!EVP_DigestUpdate(digest, sum->block, (size_t)n)) return false;
+        if (!SHA256_Update(digest, sum->block, (size_t)n)) return false;
     }
 }
 
 static bool compute(lob_sha256 *sum, const int *stop)
 {
-    EVP_MD_CTX *const digest = EVP_MD_CTX_new();
-    const bool done = digest && EVP_DigestInit_ex(digest, EVP_sha256(), NULL) &&
-                      add_file(digest, sum, stop) && EVP_DigestFinal_ex(digest, sum->digest, NULL);
-    EVP_MD_CTX_free(digest);
-    return done;
+    SHA256_CTX digest;
+    return SHA256_Init(&digest) && add_file(&digest, sum, stop) &&
+           SHA256_Final(sum->digest, &digest);
 }
 
 lob_sha256 *lob_sha256_begin(const char *path)
@@ -63,7 +65,7 @@ bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n)
 {
     unsigned char digest[DIGEST];
     text[0] = '\0';
-    if (!EVP_Digest(bytes, n, digest, NULL, EVP_sha256(), NULL)) return false;
+    if (!SHA256(bytes, n, digest)) return false;
     put_digits(text, digest);
     return true;
 }
@@ -85,7 +87,8 @@ bool lob_sha256_end_unless(lob_sha256 *sum, char text[LOB_SHA256_TEXT], const in
     return done;
 }
 
+/* The headers' version: the function that knows the library's brings the rest of it along, too. */
 const char *lob_sha256_version(void)
 {
-    return OpenSSL_version(OPENSSL_VERSION);
+    return OPENSSL_VERSION_TEXT;
 }

@@ -3,24 +3,10 @@
 
 #include "volumes/bytes.h"
 #include "volumes/volume.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-enum { HUGE_PAGE = 1 << 21 };
-
-void *lob_alloc_pages(int64_t bytes)
-{
-    void *block = NULL;
-    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
-    if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
-    if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
-#ifdef MADV_HUGEPAGE
-    madvise(block, (size_t)bytes, MADV_HUGEPAGE);
-#endif
-    return block;
-}
 
 static lob_status refuse_count(const lob_budget *budget, lob_error *error)
 {
@@ -56,7 +42,7 @@ lob_status lob_budget_alloc(lob_budget *budget, void *block, int64_t count, size
     *out = NULL;
     if (bytes < 0) return refuse_count(budget, error);
     LOB_TRY(lob_budget_hold(budget, bytes, error));
-    *out = lob_alloc_pages(bytes);
+    *out = lob_voxel_memory(bytes);
     if (*out) return LOB_OK;
     lob_budget_release(budget, bytes);
     return lob_fail(error, LOB_ENOMEM, "no memory for %s: %s more were asked for", budget->who,

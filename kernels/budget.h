@@ -49,9 +49,6 @@ lob_status lob_budget_calloc(lob_budget *budget, void *block, int64_t count, siz
 /* Free a block of lob_budget_alloc; NULL is allowed and counts nothing. */
 void lob_budget_free(lob_budget *budget, void *block, int64_t count, size_t size);
 
-/* The allocation by itself, without a budget, for outputs. NULL where there is no memory. */
-void *lob_alloc_pages(int64_t bytes);
-
 LOB_END_DECLS
 
 #endif

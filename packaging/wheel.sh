@@ -19,6 +19,7 @@ packaging/libraries.sh build/libraries
 
 export CMAKE_ARGS="-DCMAKE_PREFIX_PATH=$PWD/build/libraries -DHDF5_ROOT=$PWD/build/libraries -DHDF5_USE_STATIC_LIBRARIES=ON
     -DTIFF_LIBRARY=$PWD/build/libraries/lib/libtiff.a -DTIFF_INCLUDE_DIR=$PWD/build/libraries/include -DHDF5_NO_FIND_PACKAGE_CONFIG_FILE=ON
+    -DOPENSSL_USE_STATIC_LIBS=ON
     '-DCMAKE_C_STANDARD_LIBRARIES=-ldl -lpthread'
     -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--gc-sections -DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections $*"
 "$out/tools/bin/python" -m build --wheel --outdir "$out/raw" .

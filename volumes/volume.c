@@ -1,5 +1,6 @@
 /* Making, copying, freeing and comparing volumes. */
 #include "volumes/volume.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -97,7 +98,7 @@ lob_status lob_volume_like(lob_volume *out, const lob_volume *like, lob_type typ
     const int64_t bytes =
         lob_product(lob_dims_voxels(like->dims), channels, (int64_t)lob_type_of(type)->bytes, 1);
     if (bytes < 1 || (uint64_t)bytes > SIZE_MAX) return LOB_ENOMEM;
-    void *data = calloc((size_t)bytes, 1);
+    void *data = lob_voxel_memory_zero(bytes);
     const lob_status st = data ? lob_volume_adopt(out, like, &data, type, channels) : LOB_ENOMEM;
     free(data);
     return st;

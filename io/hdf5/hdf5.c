@@ -38,6 +38,7 @@
 #include "io/hdf5/hdf5_parts.h"
 #include "io/hdf5/sandbox.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -348,7 +349,7 @@ static lob_status receive_volume(lob_volume *out, lob_sandbox *box, const reques
     if (st != LOB_OK) return st;
     if (!asked->options->header_only) {
         const size_t bytes = lob_type_of(out->type)->bytes;
-        out->data = lob_voxel_memory((size_t)(lob_voxels(out) * out->channels) * bytes);
+        out->data = lob_voxel_memory(lob_voxels(out) * out->channels * (int64_t)bytes);
         if (!out->data)
             st = lob_fail(error, LOB_ENOMEM, "%s: out of memory", asked->where->path);
         else if (!receive_voxels(box, out, slab, batch))

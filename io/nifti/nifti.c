@@ -6,6 +6,7 @@
 #include "io/nifti/nifti_pair.h"
 #include "io/nifti/nifti_voxels.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static lob_status inflate_whole(unsigned char **raw, const lob_nifti *h, int64_t
 {
     if (inflate_apart(raw, h, rest, image, threads)) return LOB_OK;
     const size_t size = (size_t)h->vox_offset + (size_t)h->total_bytes;
-    unsigned char *buffer = lob_voxel_memory(size);
+    unsigned char *buffer = lob_voxel_memory((int64_t)size);
     if (!buffer) return lob_fail(error, LOB_ENOMEM, "%s: no memory for %zu bytes", path, size);
     const lob_status st = lob_gunzip(buffer, size, rest, image->bytes, image->size, path, error);
     if (st != LOB_OK) {
@@ -93,7 +94,7 @@ static lob_status inflate_frame(unsigned char **raw, const lob_nifti *h, int64_t
                                 lob_error *error)
 {
     lob_gzip_part *parts = malloc((size_t)h->vectors * sizeof *parts);
-    *raw = lob_voxel_memory((size_t)(h->frame_bytes * h->vectors));
+    *raw = lob_voxel_memory(h->frame_bytes * h->vectors);
     lob_status st = LOB_ENOMEM;
     if (parts && *raw) {
         for (int64_t v = 0; v < h->vectors; v++)
@@ -151,7 +152,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
         }
         return st;
     }
-    *raw = lob_voxel_memory((size_t)bytes);
+    *raw = lob_voxel_memory(bytes);
     if (!*raw) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
     if (h->frames == 1)
         copy_apart(*raw, image->bytes + h->vox_offset, (size_t)bytes, options->threads);
@@ -163,7 +164,7 @@ static lob_status fetch(unsigned char **raw, const lob_nifti *h, int64_t frame,
 /* Interleaved colours to planes. */
 static unsigned char *planes_of(const unsigned char *raw, int64_t voxels, int channels)
 {
-    unsigned char *planes = lob_voxel_memory((size_t)voxels * (size_t)channels);
+    unsigned char *planes = lob_voxel_memory(voxels * channels);
     if (planes) lob_nifti_split(planes, raw, voxels, channels);
     return planes;
 }

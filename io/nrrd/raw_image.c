@@ -4,6 +4,7 @@
 #include "io/gzip.h"
 #include "io/nifti/nifti_voxels.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -44,7 +45,7 @@ static lob_status inflate_block(unsigned char **block, size_t n, const unsigned 
                                 size_t size, const char *path, lob_file_info *info,
                                 lob_error *error)
 {
-    *block = lob_voxel_memory(n);
+    *block = lob_voxel_memory((int64_t)n);
     if (!*block) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
     const double start_s = lob_clock_s();
     lob_gzip_rest rest = {0};
@@ -173,7 +174,7 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
     unsigned char *block = NULL;
     if (image->compressed)
         LOB_TRY(inflate_block(&block, (size_t)total, bytes, size, path, info, error));
-    out->data = in_place ? block : lob_voxel_memory((size_t)wanted);
+    out->data = in_place ? block : lob_voxel_memory(wanted);
     if (out->data && !in_place) {
         const int64_t first = frames == 1 ? out->frame : 0;
         gather_frames(out->data, block ? block : bytes, image, first, frames);

@@ -9,6 +9,7 @@
 #include "io/tiff/tiff_text.h"
 #include "io/tiff/tiff_write.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <omp.h>
@@ -503,7 +504,7 @@ static lob_status read_volume(lob_volume *out, stack *t, const lob_read_options 
     const int64_t word = (int64_t)lob_type_of(out->type)->bytes;
     const int64_t bytes = lob_product(lob_dims_voxels(out->dims), out->channels, word, 1);
     LOB_TRY(lob_memory_allows(bytes, t->path, options, t->error));
-    out->data = lob_voxel_memory((size_t)bytes);
+    out->data = lob_voxel_memory(bytes);
     if (!out->data) return lob_fail(t->error, LOB_ENOMEM, "%s: no memory for its voxels", t->path);
     const int64_t planes = t->text.channels * t->text.slices;
     const int64_t threads = options->threads < planes ? options->threads : planes;

@@ -5,6 +5,7 @@
 #include "kernels/regions/regions_sum.h"
 #include "kernels/regions/regions_voxel.h"
 #include "volumes/labels.h"
+#include "volumes/voxel_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -337,7 +338,7 @@ static lob_status alloc_labels(call *c)
         return LOB_OK;
     }
     c->out->labels =
-        lob_alloc_pages(lob_product(voxels, (int64_t)lob_type_of(c->out->type)->bytes, 1, 1));
+        lob_voxel_memory(lob_product(voxels, (int64_t)lob_type_of(c->out->type)->bytes, 1, 1));
     if (c->out->labels) return LOB_OK;
     return lob_fail(c->error, LOB_ENOMEM, "no memory for %lld labels", (long long)voxels);
 }

@@ -10,6 +10,7 @@
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/filters/pointwise.h"
 #include "kernels/filters/statistics.h"
+#include "volumes/voxel_memory.h"
 
 typedef struct {
     const lob_filter_input *in;
@@ -234,7 +235,7 @@ lob_status lob_filter_cpu_tuned(lob_filter_output *out, const lob_filter_input *
     const lob_filter_pass *last = &c.plan.pass[c.plan.passes - 1];
     out->type = last->to;
     out->channels = last->to_channels;
-    out->data = lob_alloc_pages(lob_filter_pass_bytes(last, voxels));
+    out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
     lob_status st = LOB_ENOMEM;
     if (out->data)
         st = run_parts(&c,

@@ -10,9 +10,13 @@
 
 #include "kernels/filters/filters_tuned.h"
 #include "kernels/filters/slabs_cuda.cuh"
+#include "volumes/voxel_memory.h"
 
 namespace lob::filters
 {
+
+/* Arrays up to here travel in less time than it takes to make the buffers that slabs need. */
+static const int64_t WHOLE_BYTES = 32 << 20;
 
 static lob_status begin(device_chain *c, const lob_filter_input *in, bool unbounded,
                         const lob_filter_options *options, bool no_fuse)
@@ -94,8 +98,9 @@ static lob_status run_whole(device_chain *c, const lob_filter_input *in,
     return lob_device_receive(c->device, travels, 3, c->error);
 }
 
-/* Does a chain that needs statistics fit on the device as a whole? */
-static bool fits_whole(const device_chain *c, const lob_filter_input *in)
+/* Is a chain better run as a whole, and does it fit? Those that need statistics are, whose image
+ * would travel twice otherwise, and those of small images. */
+static bool runs_whole(const device_chain *c, const lob_filter_input *in, bool statistics)
 {
     const int64_t voxels = lob_voxels(in->image);
     const lob_filter_pass *last = &c->plan.pass[c->plan.passes - 1];
@@ -104,6 +109,7 @@ static bool fits_whole(const device_chain *c, const lob_filter_input *in)
     const int64_t work =
         passes_bytes(&c->plan, 0, c->plan.passes, in->image->dims, in->mask != NULL);
     const int64_t limit = c->context->max_memory;
+    if (!statistics && arrays > WHOLE_BYTES) return false;
     if (limit > 0 && work > limit) return false;
     return arrays + work < lob_device_free_bytes(c->device) / 10 * 9;
 }
@@ -119,10 +125,10 @@ static lob_status run_host(device_chain *c, const lob_filter_input *in,
     if (lob_device_bytes_of(in->image) < 0) return lob_device_too_large(c->error);
     c->out->type = last->to;
     c->out->channels = last->to_channels;
-    c->out->data = lob_alloc_pages(lob_filter_pass_bytes(last, voxels));
+    c->out->data = lob_voxel_memory(lob_filter_pass_bytes(last, voxels));
     if (!c->out->data)
         return lob_fail(c->error, LOB_ENOMEM, "no memory for the image that filters make");
-    if (tuning->slab < 0 || (tuning->slab == 0 && statistics && fits_whole(c, in)))
+    if (tuning->slab < 0 || (tuning->slab == 0 && runs_whole(c, in, statistics)))
         return run_whole(c, in, options, tuning->no_fuse);
     scan_counts found = {};
     lob_status st = LOB_OK;

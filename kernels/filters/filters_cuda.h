@@ -8,9 +8,9 @@ LOB_BEGIN_DECLS
 
 /*
  * As lob_filter_cpu. The image goes through in slabs: while one is computed, the next is uploaded
- * and the one before is downloaded; out->stream has the times. A chain that cannot be cut, and one
- * that needs percentiles or the noise of an image that the device holds, goes through as a whole.
- * Also returns LOB_EDEVICE.
+ * and the one before is downloaded; out->stream has the times. A small image goes through as a
+ * whole, and so do a chain that cannot be cut and one that needs percentiles or the noise of an
+ * image that the device holds. Also returns LOB_EDEVICE.
  */
 lob_status lob_filter_cuda(lob_filter_output *out, const lob_filter_input *in,
                            const lob_filter_options *options, const lob_context *context,

@@ -12,6 +12,7 @@
 #include "kernels/filters/pieces_cuda.cuh"
 #include "kernels/filters/statistics.h"
 #include "volumes/clock.h"
+#include "volumes/voxel_memory.h"
 
 namespace lob::filters
 {
@@ -347,7 +348,7 @@ lob_status run_slabs(device_chain *c, const lob_filter_input *in, int64_t slab, 
             st = lob_filter_statistic_cpu(&c->plan, first, c->out, &at, in->mask, c->context,
                                           &budget, c->error);
         if (st == LOB_OK && !ends)
-            between[1] = lob_alloc_pages(lob_filter_pass_bytes(last, lob_voxels(image)));
+            between[1] = lob_voxel_memory(lob_filter_pass_bytes(last, lob_voxels(image)));
         s.out = ends ? c->out->data : between[1];
         if (st == LOB_OK && !s.out)
             st = lob_fail(c->error, LOB_ENOMEM, "no memory for the image between two steps");

@@ -3,6 +3,7 @@
 #include "kernels/labels/label_chain.h"
 #include "kernels/labels/label_rows.h"
 #include "kernels/simd_clones.h"
+#include "volumes/voxel_memory.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -281,7 +282,7 @@ static lob_status finish(lob_label_chain *c, lob_type type)
     const cpu_labels *cpu = cpu_of(c);
     const lob_labels_input *in = c->in;
     const lob_labels_array now = c->now;
-    c->out->labels = lob_alloc_pages(cpu->voxels * (int64_t)bytes_of(type));
+    c->out->labels = lob_voxel_memory(cpu->voxels * (int64_t)bytes_of(type));
     if (!c->out->labels) return lob_fail(c->error, LOB_ENOMEM, "no memory for the labels");
 #pragma omp parallel for num_threads(cpu->threads)
     for (int64_t first = 0; first < cpu->voxels; first += BLOCK) {

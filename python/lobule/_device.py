@@ -8,7 +8,9 @@ returns, the GPU has finished.
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
+from collections.abc import Callable
 from ctypes import POINTER, byref
 from typing import Any
 
@@ -16,8 +18,8 @@ import numpy as np
 
 from . import _abi
 from ._errors import InputError
-from ._library import Call, check, library
-from ._volumes import DTYPES, TYPES, Source, slice_axis, volume
+from ._library import Call, caller_s_gpu, check, driver, library
+from ._volumes import DTYPES, TYPES, Source, dims, slice_axis, spacing_of, volume
 
 CUDA, MANAGED = 2, 13  # DLPack's kDLCUDA and kDLCUDAManaged
 
@@ -34,12 +36,10 @@ DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 def _driver_s_gpu(address: int) -> int | None:
     """The GPU in whose memory an address lies, as CUDA's driver knows it; None: it does not."""
-    number = ctypes.c_int(-1)
-    try:
-        ask = ctypes.CDLL("libcuda.so.1").cuPointerGetAttribute
-    except (OSError, AttributeError):
+    number, cuda = ctypes.c_int(-1), driver()
+    if cuda is None:
         return None
-    failed = ask(byref(number), ctypes.c_int(DEVICE_ORDINAL), ctypes.c_uint64(address))
+    failed = cuda.cuPointerGetAttribute(byref(number), ctypes.c_int(DEVICE_ORDINAL), ctypes.c_uint64(address))
     return None if failed or number.value < 0 else number.value
 
 
@@ -74,7 +74,7 @@ _is_valid.argtypes, _is_valid.restype = [ctypes.py_object, ctypes.c_char_p], cty
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 
-KINDS = {0: "int", 1: "uint", 2: "float", 6: "uint"}  # DLPack's codes; 6 is bool
+KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "uint"}  # DLPack's codes; 6 is bool
 
 
 class Array:
@@ -111,14 +111,17 @@ class Array:
         about = array.__cuda_array_interface__
         self.owner = array
         self.shape = tuple(about["shape"])
-        self._type(np.dtype(about["typestr"]).name)
+        given = np.dtype(about["typestr"])
+        self._type(given.name if given.isnative else f"{given.name} in another byte order")
         strides = about.get("strides")
         self._order(list(strides) if strides else None, self.dtype.itemsize)
         self.address = about["data"][0]
-        stream = about.get("stream")
-        if stream is not None:
-            error = _abi.lob_error()
-            check(library.lob_device_wait_stream(device, stream, byref(error)), error)
+        # Who names no stream may still have work in the default one: Numba, or before version 3 anyone.
+        stream = about.get("stream") or 1
+        error = _abi.lob_error()
+        with caller_s_gpu():
+            status = library.lob_device_wait_stream(device, stream, byref(error))
+        check(status, error)
 
     def _type(self, name: str) -> None:
         name = "uint8" if name in ("uint1", "bool") else name
@@ -152,6 +155,8 @@ class GpuImage(Source):
         self.array = Array(image, "image", call)
         self.gpu = library.lob_device_number(call.context.device)
         shape, self.kept = self.array.shape, image
+        if 0 in shape:
+            raise InputError(f"an array of shape {shape} has no voxels")
         if not (self.array.c if axes == "zyx" else self.array.fortran and channel_axis is None):
             raise InputError(
                 "an array on a GPU is taken as it lies in memory: (z, y, x) in C order, or with axes='xyz' in "
@@ -217,14 +222,26 @@ def _other(array: Any, of: GpuImage, name: str, call: Call) -> Array:
     return taken
 
 
-def _largest(array: Any, taken: Array, call: Call) -> int:
-    """The largest value; an array of a package without a maximum, as Numba's, is looked at here."""
+def _look(array: Any, taken: Array, call: Call, ask: Callable[[Any], Any]) -> Any:
+    """Ask an array for a number; one of a package without arithmetic, as Numba's, is looked at here."""
     if hasattr(array, "max"):
-        return int(array.max())
+        return ask(array)
     here = np.empty(taken.shape, taken.dtype)
-    copied = library.lob_device_download(call.context.device, here.ctypes.data, taken.address, here.nbytes, byref(call.error))
+    with caller_s_gpu():
+        copied = library.lob_device_download(
+            call.context.device, here.ctypes.data, taken.address, here.nbytes, byref(call.error)
+        )
     check(copied, call.error)
-    return int(here.max())
+    return ask(here)
+
+
+def _largest_label(array: Any, taken: Array, call: Call, name: str) -> int:
+    """The largest label, where all are at least 0."""
+    if taken.dtype.kind == "i":
+        least = _look(array, taken, call, lambda a: int(a.min()))
+        if least < 0:
+            raise InputError(f"{name}: {least} is no label; labels are whole numbers from 0")
+    return _look(array, taken, call, lambda a: int(a.max()))
 
 
 def _mask(mask: Any, of: GpuImage, call: Call) -> Array | None:
@@ -234,6 +251,30 @@ def _mask(mask: Any, of: GpuImage, call: Call) -> Array | None:
     if taken.dtype != np.uint8:
         raise InputError(f"mask: is of type {taken.dtype}; on a GPU it is uint8 or bool")
     return taken
+
+
+ALIGNED = 256  # bytes: where filters want arrays to begin
+
+
+def _aligned(array: Any, taken: Array, call: Call) -> Array:
+    """The array, or a copy on the GPU where it is a view that begins at another address."""
+    if taken.address % ALIGNED == 0:
+        return taken
+    if hasattr(array, "clone"):
+        return Array(array.clone(), taken.name, call)
+    if hasattr(array, "copy"):
+        return Array(array.copy(order="K"), taken.name, call)
+    raise InputError(f"{taken.name}: begins at an address that is no multiple of {ALIGNED}; make a copy")
+
+
+def _run(call: Call, function: Callable[..., int], *arguments: Any) -> None:
+    """Call a function of arrays on the GPU. Whatever comes of it, the GPU is done with them then."""
+    try:
+        call.run(function, *arguments)
+    finally:
+        with caller_s_gpu():
+            status = library.lob_device_wait(call.context.device, byref(call.error))
+    check(status, call.error)
 
 
 def _at(array: Array | None) -> int | None:
@@ -268,12 +309,12 @@ def growcut(
     tie, tie_at = _room(of, np.uint8, call) if full else (None, None)
     seen, marks = of.described(), of.described()
     marks.type, marks.channels = TYPES[drawn.dtype], 1
-    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), _largest(seeds, drawn, call))
+    given = _abi.lob_growcut_input(POINTER(_abi.lob_volume)(seen), POINTER(_abi.lob_volume)(marks), _largest_label(seeds, drawn, call, "seeds"))
     arrays = _abi.lob_growcut_arrays(
         of.array.address, drawn.address, _at(covered), at.address, _at(strength_at), _at(tie_at)
     )
     stats = _abi.lob_growcut_stats()
-    call.run(library.lob_growcut_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
+    _run(call, library.lob_growcut_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
     call.tell(stats, "data_voxels", "not_finite", "seeds", "seeds_outside", "reached", "largest_cost", "level_step")
     return GrowCut(labels, strength, tie) if full else labels
 
@@ -294,7 +335,7 @@ def components(
     given = _abi.lob_components_input(POINTER(_abi.lob_volume)(seen))
     arrays = _abi.lob_components_arrays(of.array.address, _at(covered), None, at.address)
     out = _abi.lob_components_output()
-    call.run(library.lob_components_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
+    _run(call, library.lob_components_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
     call.tell(out, "found", "foreground", "not_finite", "working_bytes")
     call.report["components"] = out.count
     return labels
@@ -314,7 +355,7 @@ def supervoxels(
     given = _abi.lob_supervoxels_input(POINTER(_abi.lob_volume)(seen))
     arrays = _abi.lob_supervoxels_arrays(of.array.address, _at(covered), at.address)
     stats = _abi.lob_supervoxels_stats()
-    call.run(library.lob_supervoxels_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen), None)
+    _run(call, library.lob_supervoxels_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen), None)
     call.tell(stats, "supervoxels", "size_mm", "data_voxels", "not_finite", "fragments", "iterations")
     return labels
 
@@ -324,7 +365,10 @@ def filter(image: Any, steps: Any, chain: Any, chosen: Any, mask: Any, slices: A
 
     call, of = _begin(image, options)
     row = filter_steps(steps, chain, of, slice_axis(slices, of))
+    of.array = _aligned(image, of.array, call)
     covered = _mask(mask, of, call)
+    if covered is not None:
+        covered = _aligned(mask, covered, call)
     seen = of.described()
     given = _abi.lob_filter_input(POINTER(_abi.lob_volume)(seen), None, row, len(row))
     kind, channels = ctypes.c_int(), ctypes.c_int()
@@ -338,7 +382,7 @@ def filter(image: Any, steps: Any, chain: Any, chosen: Any, mask: Any, slices: A
     made, at = _room(of, DTYPES[kind.value], call, 0 if plain else channels.value)
     arrays = _abi.lob_filter_arrays(of.array.address, _at(covered), at.address)
     out = _abi.lob_filter_output()
-    call.run(library.lob_filter_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
+    _run(call, library.lob_filter_cuda_arrays, byref(arrays), byref(out), byref(given), byref(chosen))
     call.tell(out, "not_data", "working_bytes")
     return made
 
@@ -353,6 +397,37 @@ def threshold(image: Any, chosen: _abi.lob_threshold_options, mask: Any, options
     given = _abi.lob_threshold_input(POINTER(_abi.lob_volume)(seen))
     arrays = _abi.lob_threshold_arrays(at.address, of.array.address, _at(covered))
     stats = _abi.lob_threshold_stats()
-    call.run(library.lob_threshold_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
+    _run(call, library.lob_threshold_cuda_arrays, byref(arrays), byref(stats), byref(given), byref(chosen))
     tell_threshold(call, stats)
     return labels
+
+
+def distances(
+    labels: Any, chosen: _abi.lob_distance_options, label: int | None, slices: Any, feature: bool, options: Any
+) -> Any:  # fmt: skip
+    call, of = _begin(labels, options)
+    taken = of.array
+    if of.channel_axis is not None or taken.dtype.kind not in "iu" or taken.dtype.itemsize > 4:
+        raise InputError(f"labels: are of type {taken.dtype}; on a GPU they are whole numbers of 8, 16 or 32 bits")
+    if feature and TYPES[taken.dtype] not in (_abi.LOB_U8, _abi.LOB_I16, _abi.LOB_I32):
+        raise InputError(f"labels: are of type {taken.dtype}; on a GPU nearest takes uint8, int16 and int32")
+    _largest_label(labels, taken, call, "labels")
+    if label is not None and (label < 1 or not _look(labels, taken, call, lambda a: bool((a == label).any()))):
+        raise ValueError(f"no voxel has label {label}")
+    bounded = not feature and math.isfinite(chosen.max)
+    if bounded and not hasattr(labels, "max"):
+        raise NotImplementedError("max is not taken with arrays of a package without arithmetic")
+    spacing = spacing_of(of)
+    across = slice_axis(slices, of)
+    if across >= 0:
+        spacing[across] = math.inf
+    given = _abi.lob_distance_input(
+        None, TYPES[taken.dtype], dims(of), (ctypes.c_double * 3)(*spacing), label or 0
+    )
+    made, at = _room(of, taken.dtype if feature else np.float32, call)
+    out = _abi.lob_distance_output(*((None, at.address) if feature else (at.address, None)))
+    _run(call, library.lob_distance_cuda_arrays, byref(out), taken.address, byref(given), byref(chosen))
+    if bounded:  # what lies farther has this distance
+        limit = float(np.float32(chosen.max**2 if chosen.squared else chosen.max))
+        made[made == math.inf], made[made == -math.inf] = limit, -limit
+    return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import signal
 import threading
@@ -85,6 +86,29 @@ def check(status: int, error: _abi.lob_error) -> None:
 # ---- backends ----
 
 
+@functools.lru_cache(None)
+def driver() -> ctypes.CDLL | None:
+    """CUDA's driver; None: this machine has none."""
+    try:
+        return ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def caller_s_gpu() -> Iterator[None]:
+    """Leave the thread with the GPU that it came with. A call on another GPU makes that one the
+    thread's current one, and the next array of CuPy or PyTorch would come to lie there."""
+    cuda, before, after = driver(), ctypes.c_void_p(), ctypes.c_void_p()
+    known = cuda is not None and cuda.cuCtxGetCurrent(byref(before)) == 0
+    try:
+        yield
+    finally:
+        if cuda is not None and cuda.cuCtxGetCurrent(byref(after)) == 0:
+            if known and before.value != after.value:
+                cuda.cuCtxSetCurrent(before)
+
+
 class Backend:
     """A backend with its context; it belongs to the thread that opened it."""
 
@@ -92,7 +116,9 @@ class Backend:
         error = _abi.lob_error()
         functions = ctypes.POINTER(_abi.lob_backend)()
         self.context = _abi.lob_context()
-        check(library.lob_backend_open(byref(functions), byref(self.context), choice.encode(), byref(error)), error)
+        with caller_s_gpu():
+            status = library.lob_backend_open(byref(functions), byref(self.context), choice.encode(), byref(error))
+        check(status, error)
         self.functions = functions.contents
         self.name = self.functions.name.decode()
 
@@ -200,7 +226,7 @@ class Call:
         self.context.progress = watch.callback
         status = _abi.LOB_EINTERNAL
         try:
-            with watch.listening():
+            with watch.listening(), caller_s_gpu() if self.context.device else contextlib.nullcontext():
                 status = function(*arguments, byref(self.context), byref(self.error))
         finally:
             watch.end()

@@ -161,18 +161,18 @@ def labels(
 
 def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: bool, slices: Any, feature: bool,
                options: Any) -> Any:  # fmt: skip
-    if _device.is_on_gpu(labels):
-        raise NotImplementedError("distances take arrays in ordinary memory; copy this one from the GPU first")
-    call, of = begin(labels, options)
-    came = Labels(of, "labels")
     chosen: _abi.lob_distance_options = library.lob_distance_defaults()
     chosen.kind = choice("kind", kind, ("set", "signed", "other"))
     chosen.squared = squared
-    spacing = spacing_of(of)
     if max is not None:
         chosen.max, unit = sized(max, "mm")
         if unit == "vox":
             raise ValueError("max is a distance in the unit of spacing, without a unit or in mm")
+    if _device.is_on_gpu(labels):
+        return _device.distances(labels, chosen, label, slices, feature, options)
+    call, of = begin(labels, options)
+    came = Labels(of, "labels")
+    spacing = spacing_of(of)
     across = slice_axis(slices, of)
     if across >= 0:
         spacing[across] = math.inf

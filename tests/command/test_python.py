@@ -333,7 +333,8 @@ def test_other_threads_run_on():
 
 def test_ctrl_c_stops_a_call():
     code = """
-import time, numpy, lobule
+import signal, time, numpy, lobule
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs come without one
 image = numpy.random.default_rng(1).random((200, 200, 200))
 print("go", flush=True)
 start = time.time()
@@ -406,6 +407,7 @@ class Fake:
     def __init__(self, array, versioned=True, number=3):
         self.array, self.versioned, self.streams, self.number = array, versioned, [], number
         self.device = f"cuda:{number}"
+        self.copies = []
 
     def __dlpack_device__(self):
         return (2, self.number)
@@ -421,6 +423,19 @@ class Fake:
 
     def max(self):
         return self.array.max()
+
+    def min(self):
+        return self.array.min()
+
+    def __eq__(self, other):
+        return self.array == other
+
+    def __setitem__(self, where, value):
+        self.array[where] = value
+
+    def copy(self, order):
+        self.copies.append(Fake(self.array.copy(order), self.versioned, self.number))
+        return self.copies[-1]
 
 
 class FakeSpace:
@@ -455,7 +470,7 @@ def gpu(monkeypatch):
     """Device calls that hand the addresses they were given to the CPU's functions."""
     from lobule import _device, _library
 
-    waited = []
+    waited, ended = [], []
     cpu = _library.backend("cpu")
 
     class Opened:
@@ -467,6 +482,7 @@ def gpu(monkeypatch):
     library = _device.library
     monkeypatch.setattr(library, "lob_device_stream", lambda device: 0x77)
     monkeypatch.setattr(library, "lob_device_number", lambda device: 3)
+    monkeypatch.setattr(library, "lob_device_wait", lambda device, error: ended.append(device) or 0)
     monkeypatch.setattr(library, "lob_device_wait_stream", lambda device, stream, error: waited.append(stream) or 0)
 
     def masked(given, arrays):
@@ -489,6 +505,11 @@ def gpu(monkeypatch):
         masked(given, arrays)
         return library.lob_threshold_cpu(arrays._obj.labels, stats, given, chosen, context, error)
 
+    def distance(out, labels, given, chosen, context, error):
+        assert given._obj.labels is None
+        given._obj.labels = labels
+        return library.lob_distance_cpu(out, given, chosen, context, error)
+
     def copying(name, field, size):
         def call(arrays, out, given, chosen, context, error):
             import ctypes
@@ -506,11 +527,11 @@ def gpu(monkeypatch):
 
     for name, function in (
         ("growcut", growcut), ("supervoxels", supervoxels), ("threshold", threshold),
-        ("components", copying("components", "labels", 4)), ("filter", copying("filter", "out", 4)),
+        ("distance", distance), ("components", copying("components", "labels", 4)), ("filter", copying("filter", "out", 4)),
     ):  # fmt: skip
         monkeypatch.setattr(library, f"lob_{name}_cuda_arrays", function)
     FakeSpace.made.clear()
-    return {"waited": waited, "opened": opened}
+    return {"waited": waited, "opened": opened, "ended": ended}
 
 
 @pytest.mark.parametrize("versioned", [True, False])
@@ -522,6 +543,9 @@ def test_arrays_on_a_gpu_stay_there(gpu, versioned):
         lambda take: lobule.slic(take(image), size=30, spacing=9),
         lambda take: lobule.filter(take(image), gaussian=12, spacing=(9, 9, 8)),
         lambda take: lobule.threshold(take(image), otsu=3),
+        lambda take: lobule.distance(take(truth), kind="signed", spacing=(9, 9, 8)),
+        lambda take: lobule.distance(take(truth), label=2, squared=True, max=20),
+        lambda take: lobule.nearest(take(truth), slices="z"),
     )
     for call in calls:
         taken = []
@@ -530,6 +554,7 @@ def test_arrays_on_a_gpu_stay_there(gpu, versioned):
         assert np.array_equal(found.array, call(lambda array: array))
         for array in [*taken, found]:
             assert array.streams[-1] == 0x77, "each array's owner waits for our stream"
+        assert gpu["ended"].pop() == 0x1234, "the GPU has finished"
     assert set(gpu["opened"]) == {"cuda:3", "auto"}
 
 
@@ -538,6 +563,11 @@ def test_arrays_on_a_gpu_by_their_interface(gpu):
     found = lobule.threshold(Interface(image), otsu=2)
     assert np.array_equal(found.array, lobule.threshold(image, otsu=2))
     assert gpu["waited"] == [7], "our stream waits for its owner's"
+    lobule.threshold(Interface(image, stream=None), otsu=2)
+    assert gpu["waited"] == [7, 1], "and for the default one where it names none"
+    swapped = Interface(image, typestr=image.dtype.newbyteorder().str)
+    with pytest.raises(lobule.InputError, match="another byte order"):
+        lobule.threshold(swapped)
     with pytest.raises(lobule.InputError, match="order"):
         lobule.threshold(Interface(image.transpose(1, 0, 2)))
     with pytest.raises(lobule.InputError, match="shape"):
@@ -558,6 +588,65 @@ def test_seeds_of_a_package_without_a_maximum(gpu, monkeypatch):
     image, _, seeds = lobule.phantom("abdomen", shape=(12, 20, 24), spacing=9)
     found = lobule.growcut(Interface(image), Interface(seeds), spacing=9)
     assert np.array_equal(found.array, lobule.growcut(image, seeds, spacing=9))
+
+
+def test_views_that_begin_anywhere(gpu):
+    """Filters want whole steps of 256 bytes; other kernels look at the address."""
+    room = np.zeros(4 * 5 * 6 + 256, np.float32)
+    first = -room.ctypes.data % 256 // 4
+    for skip, copied in ((first, 0), (first + 1, 1)):
+        view = room[skip : skip + 120].reshape(4, 5, 6)
+        view[:] = np.arange(120).reshape(4, 5, 6)
+        image = Fake(view)
+        assert np.array_equal(lobule.gaussian(image, 1).array, lobule.gaussian(view, 1))
+        assert len(image.copies) == copied
+
+
+def test_arrays_that_are_none(gpu):
+    for call, text in (
+        (lambda: lobule.threshold(Fake(np.zeros((0, 4, 4), np.uint8))), "no voxels"),
+        (lambda: lobule.growcut(Fake(VOLUME), Fake(VOLUME)), "seeds"),
+        (lambda: lobule.growcut(Fake(VOLUME), Fake(VOLUME - 1)), "seeds: -1 is no label"),
+        (lambda: lobule.distance(Fake(VOLUME - 1)), "labels: -1 is no label"),
+        (lambda: lobule.distance(Fake(VOLUME.astype(np.float32))), "float32"),
+        (lambda: lobule.nearest(Fake(VOLUME.astype(np.uint16))), "uint16"),
+        (lambda: lobule.distance(Fake(VOLUME), label=4), "label 4"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+def test_the_caller_s_gpu_stays_current(gpu, monkeypatch):
+    """CUDA's driver, as a thread has it that comes with one GPU and computes on another."""
+    import ctypes
+
+    from lobule import _library
+
+    class Driver:
+        current = 0xA
+
+        def cuCtxGetCurrent(self, out):  # noqa: N802  the driver's name
+            out._obj.value = self.current
+            return 0
+
+        def cuCtxSetCurrent(self, context):  # noqa: N802
+            self.current = context.value
+            return 0
+
+    cuda = Driver()
+    inner = _library.library.lob_threshold_cuda_arrays
+
+    def moving(*arguments):
+        cuda.current = 0xB
+        return inner(*arguments)
+
+    monkeypatch.setattr(_library, "driver", lambda: cuda)
+    monkeypatch.setattr(_library.library, "lob_threshold_cuda_arrays", moving)
+    lobule.threshold(Fake(VOLUME), above=3)
+    assert cuda.current == 0xA
+    cuda.current = None
+    lobule.threshold(Fake(VOLUME), above=3)
+    assert ctypes.c_void_p(cuda.current).value is None
 
 
 def test_arrays_on_several_gpus(gpu, monkeypatch):

@@ -7,7 +7,7 @@
 
 /* Calls of a few scans keep a GPU busy while one of them copies or waits for its own thread. Each
  * of them holds memory of its own there. */
-enum { GPU_HANDLES = 4 };
+enum { GPU_HANDLES = 8 };
 static const int64_t HANDLE_BYTES = (int64_t)16 << 30;
 
 /* ---- opening ---- */

@@ -3,6 +3,7 @@
 #include "kernels/components/join/run_table.h"
 
 #include "kernels/components/join/join_rows.h"
+#include "volumes/voxel_memory.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -123,7 +124,7 @@ static lob_status alloc_runs(lob_run_table *t, lob_error *error)
     if (!t->shared)
         return lob_budget_alloc(t->budget, &t->run_piece, t->runs, sizeof *t->run_piece, error);
     LOB_TRY(lob_budget_hold(t->budget, t->runs * (int64_t)sizeof *t->run_piece, error));
-    t->run_piece = lob_alloc_pages(voxels * (int64_t)sizeof *t->run_piece);
+    t->run_piece = lob_voxel_memory(voxels * (int64_t)sizeof *t->run_piece);
     if (t->run_piece) return LOB_OK;
     lob_budget_release(t->budget, t->runs * (int64_t)sizeof *t->run_piece);
     return lob_fail(error, LOB_ENOMEM, "no memory for the labels of %lld voxels",

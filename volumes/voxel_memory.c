@@ -1,0 +1,39 @@
+/* Blocks on huge pages. */
+#include "volumes/voxel_memory.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 1 << 21 };
+
+/* Advice, which may go unheard: whole huge pages among these bytes. */
+static void advise(void *block, int64_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t first = ((uintptr_t)block + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const uintptr_t end = ((uintptr_t)block + (uintptr_t)bytes) / HUGE_PAGE * HUGE_PAGE;
+    if (end > first) madvise((void *)first, end - first, MADV_HUGEPAGE);
+#else
+    (void)block;
+    (void)bytes;
+#endif
+}
+
+void *lob_voxel_memory(int64_t bytes)
+{
+    void *block = NULL;
+    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
+    if (bytes < HUGE_PAGE) return malloc(bytes > 0 ? (size_t)bytes : 1);
+    if (posix_memalign(&block, HUGE_PAGE, (size_t)bytes) != 0) return NULL;
+    advise(block, bytes);
+    return block;
+}
+
+/* calloc knows that fresh pages are 0 already. */
+void *lob_voxel_memory_zero(int64_t bytes)
+{
+    if (bytes < 0 || bytes > INT64_MAX - HUGE_PAGE) return NULL;
+    void *const block = calloc(bytes > 0 ? (size_t)bytes : 1, 1);
+    if (block && bytes >= 2 * HUGE_PAGE) advise(block, bytes);
+    return block;
+}
