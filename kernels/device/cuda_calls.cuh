@@ -91,12 +91,22 @@ static lob_status lob_launch_cooperative(lob_device *device, void (*kernel)(A), 
                             name, error);
 }
 
-/* Let a kernel have more dynamic shared memory than the 48 KiB that need no permission. */
+/*
+ * Let a kernel have more dynamic shared memory than the 48 KiB that need no permission. The
+ * permission is the kernel's, for all devices of a GPU: it is given for all that there is, since a
+ * smaller one could come between what another thread asked for and its launch.
+ */
 template <typename A>
 static lob_status lob_allow_shared(void (*kernel)(A), size_t shared, lob_error *error)
 {
+    int number = 0, most = 0;
+    cudaFuncAttributes is;
+    LOB_CUDA(cudaFuncGetAttributes(&is, (const void *)kernel));
+    if (shared <= (size_t)is.maxDynamicSharedSizeBytes) return LOB_OK;
+    LOB_CUDA(cudaGetDevice(&number));
+    LOB_CUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, number));
     LOB_CUDA(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                  (int)shared));
+                                  most - (int)is.sharedSizeBytes));
     return LOB_OK;
 }
 
