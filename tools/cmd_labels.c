@@ -216,7 +216,8 @@ static int run(const lob_command *self, int argc, char **argv)
                  "another; the nearest label gets a voxel"),
         OPT_STEP("expand", &set.steps, "RADIUS", "the same as --dilate"),
         OPT_STEP("open", &set.steps, "RADIUS", "erode, then dilate: takes thin parts away"),
-        OPT_STEP("close", &set.steps, "RADIUS", "dilate, then erode: closes thin gaps"),
+        OPT_STEP("close", &set.steps, "RADIUS",
+                 "dilate, then erode, but labels keep their voxels: closes thin gaps"),
         OPT_STEP("smooth", &set.steps, "SIGMA",
                  "smooth the surfaces of all labels at once, without gaps between them, by the "
                  "majority in a Gaussian of this standard deviation; parts thinner than it stay; "

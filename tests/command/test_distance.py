@@ -1,16 +1,15 @@
 """lobule distance: distances, signs and nearest labels against scipy, voxel by voxel; what is refused."""
 
 import json
-import os
 
 import numpy as np
 import pytest
 from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
+from in_process import PLAIN, SPACINGS, in_process, package
 from scipy import ndimage
 
-CASES = int(os.environ.get("LOBULE_DISTANCE_CASES", len(cases(40))))
+CASES = len(cases(40))
 SIDES = [1, 2, 3, 5, 7, 11, 13, 17, 29]
-SPACINGS = [(1, 1, 1), (0.7, 0.7, 0.7), (0.7, 0.7, 5), (1.5, 1.5, 2.5), (0.31, 2, 1.1), (1, 2, 3)]
 
 
 def measured(folder, labels, *options, affine=AFFINE):
@@ -77,6 +76,50 @@ def test_nearest_label_is_the_smallest_of_the_nearest(tmp_path, seed):
     wanted = 1 + np.argmin(np.where(np.isfinite(squared), squared, np.inf), axis=0)
     np.testing.assert_array_equal(nearest, wanted)
     np.testing.assert_allclose(got, per_label.min(axis=0), rtol=3e-7)
+
+
+@in_process
+def test_many_agree_with_scipy(record_property):
+    largest = 0
+    for seed in cases(300):
+        random = np.random.default_rng(2000 + seed)
+        labels, spacing = random_labels(random), SPACINGS[random.integers(len(SPACINGS))]
+        kind, axis = ("set", "signed", "other")[seed % 3], random.integers(3)
+        sliced = random.random() < 0.2
+        if kind == "signed":
+            labels.flat[0] = 0
+            wanted = np.where(labels != 0, -away(labels == 0, spacing), away(labels != 0, spacing))
+        else:
+            wanted = away(labels != 0, spacing)
+        if kind == "other":
+            for label in np.unique(labels):
+                wanted = np.where(labels == label, away(labels != label, spacing), wanted)
+        if kind == "set" and sliced:
+            slices, plane = np.moveaxis(labels, axis, 0), np.delete(spacing, axis)
+            wanted = np.moveaxis(np.stack([away(one != 0, plane) for one in slices]), 0, axis)
+        options = {"slices": int(axis)} if kind == "set" and sliced else {}
+        got = package.distance(labels, kind=kind, spacing=spacing, **PLAIN, **options)
+        assert got.dtype == np.float32
+        rest = np.isinf(wanted) | (wanted == 0)
+        np.testing.assert_array_equal(got[rest], wanted[rest], err_msg=f"seed {seed}, {labels.shape}, {spacing}, {kind}")
+        off = np.abs(got[~rest] / wanted[~rest] - 1).max(initial=0)
+        assert off <= 2e-7, f"seed {seed}, {labels.shape}, {spacing}, {kind}: off by {off}"
+        largest = max(largest, off)
+    record_property("cases", len(cases(300)))
+    record_property("largest difference, relative", largest)
+
+
+@in_process
+def test_many_nearest_labels(record_property):
+    for seed in cases(300):
+        random = np.random.default_rng(4000 + seed)
+        labels = random_labels(random) % 5
+        labels.flat[0] = 3
+        spacing = [(1, 1, 1), (1, 2, 3), (0.5, 0.5, 2)][random.integers(3)]  # exact in binary: ties are ties
+        squared = np.rint(4 * np.stack([away(labels == label, spacing) for label in range(1, 5)]) ** 2)
+        got = package.nearest(labels, spacing=spacing, **PLAIN)
+        np.testing.assert_array_equal(got, 1 + squared.argmin(axis=0), err_msg=f"seed {seed}, {labels.shape}, {spacing}")
+    record_property("cases", len(cases(300)))
 
 
 def test_values_beside_a_voxel(tmp_path):

@@ -1,15 +1,15 @@
 """lobule filter against numpy and scipy.ndimage, and what it refuses."""
 
 import json
-import os
 
 import nibabel
 import numpy as np
 import pytest
 from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
+from in_process import PLAIN, SPACINGS, in_process, package, random_shape
 from scipy import ndimage
 
-CASES = int(os.environ.get("LOBULE_FILTER_CASES", len(cases(40))))
+CASES = len(cases(40))
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (23, 19, 11), (13, 1, 17), (1, 1, 1), (29, 31, 2)]
 TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64, np.float32, np.float64]
 EDGES = ["nearest", "reflect", "mirror", "wrap", "constant"]
@@ -109,6 +109,166 @@ def test_masks_and_holes_are_normalised_convolution(tmp_path, seed):
             data.astype(np.float64), 3, mode="constant"
         )
     close(got[mask], want[mask], 1000)
+
+
+# ---- many small cases, in this process ----
+
+PADS = {"nearest": "edge", "reflect": "symmetric", "mirror": "reflect", "wrap": "wrap", "constant": "constant"}
+BEYOND = 7.0  # the value of a constant edge
+
+
+class Case:
+    """A random image with an edge rule, in some cases with a mask and values that are not finite."""
+
+    def __init__(self, seed):
+        self.random = random = np.random.default_rng(seed)
+        self.kind = TYPES[seed % len(TYPES)]
+        self.image = random_array(random, random_shape(random), self.kind)
+        self.edge = [*EDGES, "renormalise"][random.integers(6)]
+        self.spacing = SPACINGS[random.integers(len(SPACINGS))]
+        self.mask = random.random(self.image.shape) < random.choice([0.2, 0.7]) if random.random() < 0.4 else None
+        if self.image.dtype.kind == "f" and random.random() < 0.6:
+            holes = random.random(self.image.shape) < random.choice([0.05, 0.5])
+            self.image[holes] = random.choice([np.nan, np.inf, -np.inf], np.count_nonzero(holes))
+        self.inside = np.ones(self.image.shape, bool) if self.mask is None else self.mask
+        self.data = self.inside & np.isfinite(self.image)
+        self.whole = self.data.all() and self.edge != "renormalise"
+        # an image with axes of one voxel has fewer axes
+        self.long = tuple(a for a, side in enumerate(self.image.shape) if side > 1)
+        self.flat = tuple(self.image.shape[a] for a in self.long)
+        finite = self.image[np.isfinite(self.image)]  # what is masked stays, so it counts too
+        self.scale = max(BEYOND, np.abs(finite.astype(np.float64)).max(initial=1))
+        self.what = f"{seed}: {self.image.shape} {self.image.dtype} {self.edge}"
+
+    def run(self, **step):
+        edge = ("constant", BEYOND) if self.edge == "constant" else self.edge
+        mask = None if self.mask is None else self.mask.astype(np.uint8)
+        return package.filter(self.image, edge=edge, mask=mask, spacing=self.spacing, **PLAIN, **step)
+
+    def clean(self):
+        return np.where(self.data, self.image, 0).astype(np.float64).reshape(self.flat)
+
+    def finish(self, want, known):
+        """What is not masked and known, in the image's shape; elsewhere the voxel as it came."""
+        want, known = np.reshape(want, self.image.shape), np.reshape(known, self.image.shape)
+        return np.where(self.inside & known, want, self.image.astype(want.dtype))
+
+    def mean(self, scipy):
+        """Of scipy(array, constant): the mean of data by normalised convolution."""
+        if not self.long:
+            return self.image.astype(np.float64)
+        total = scipy(self.clean(), 0 if self.edge == "renormalise" else BEYOND)
+        if self.whole:
+            return total.reshape(self.image.shape)
+        share = scipy(self.data.astype(np.float64).reshape(self.flat), float(self.edge == "constant"))
+        share[share < 1e-13] = 0  # running sums leave a rest
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.finish(total / share, share > 0)
+
+    def median(self, radius):
+        """Middle of the sorted data around each voxel, the lower one of two."""
+        pad = [(r, r) for r in radius]
+        beyond = {"constant_values": np.array(BEYOND).astype(self.kind)} if self.edge == "constant" else {}
+        if self.edge == "renormalise":
+            values, data = np.pad(self.image.reshape(self.flat), pad), np.pad(self.data.reshape(self.flat), pad)
+        else:
+            values = np.pad(self.image.reshape(self.flat), pad, PADS[self.edge], **beyond)
+            ones = {"constant_values": True} if beyond else {}
+            data = np.pad(self.data.reshape(self.flat), pad, PADS[self.edge], **ones)
+        sides = tuple(2 * r + 1 for r in radius)
+        around = [np.lib.stride_tricks.sliding_window_view(x, sides).reshape(*self.flat, -1) for x in (values, data)]
+        count = around[1].sum(axis=-1)
+        last = np.inf if self.image.dtype.kind == "f" else np.iinfo(self.kind).max
+        ordered = np.sort(np.where(around[1], around[0], np.array(last).astype(self.kind)), axis=-1)
+        middle = np.take_along_axis(ordered, np.maximum((count + 1) // 2 - 1, 0)[..., None], axis=-1)[..., 0]
+        return self.finish(middle, count > 0)
+
+    def compare(self, got, want):
+        """The largest difference, as a share of the largest value."""
+        assert got.dtype == np.float32
+        rest = ~np.isfinite(want)
+        assert np.array_equal(got[rest], want[rest].astype(np.float32), equal_nan=True), self.what
+        off = np.abs(got[~rest].astype(np.float64) - want[~rest]).max(initial=0) / self.scale
+        assert off <= ROUNDING, f"{self.what}: off by {off} of {self.scale}"
+        return off
+
+
+# A share of the largest value: twelve roundings to float32, since an axis of a Gaussian adds up as many as 97
+# products and a mask doubles the sums.
+ROUNDING = 12 * 2.0**-24
+
+
+def over_cases(record_property, first, difference, most=300):
+    """Call difference(Case) for many cases; how many, and the largest one, go to the test's record."""
+    largest = max(difference(Case(first + seed)) for seed in cases(most))
+    record_property("cases", len(cases(most)))
+    record_property("largest difference of the largest value", largest)
+
+
+@in_process
+def test_gaussians_equal_scipy(record_property):
+    def difference(c):
+        voxels = c.random.uniform(0.3, 4, 3) * (3 if c.random.random() < 0.1 else 1)
+        sigma = [float(v) for v in voxels[list(c.long)]]
+        got = c.run(gaussian=[float(v * s) for v, s in zip(voxels, c.spacing)], exact=True)
+        mode = "constant" if c.edge == "renormalise" else c.edge
+        return c.compare(got, c.mean(lambda a, v: ndimage.gaussian_filter(a, sigma, mode=mode, cval=v)))
+
+    over_cases(record_property, 0, difference)
+
+
+@in_process
+def test_boxes_equal_scipy(record_property):
+    def difference(c):
+        radius = [int(r) for r in c.random.integers(0, c.random.choice([3, 12]), 3)]
+        size = [2 * radius[a] + 1 for a in c.long]
+        mode = "constant" if c.edge == "renormalise" else c.edge
+        got = c.run(box=radius)
+        return c.compare(got, c.mean(lambda a, v: ndimage.uniform_filter(a, size, mode=mode, cval=v)))
+
+    over_cases(record_property, 10000, difference)
+
+
+@in_process
+def test_medians_equal_scipy_or_sorting(record_property):
+    def difference(c):
+        radius = [int(r) for r in c.random.integers(0, 3, 3)]
+        got, around = c.run(median=radius), [radius[a] for a in c.long]
+        if not c.long:
+            want = c.image
+        elif c.whole:
+            want = ndimage.median_filter(c.image.reshape(c.flat), [2 * r + 1 for r in around], mode=c.edge, cval=BEYOND)
+        else:
+            want = c.median(around)
+        want = want.reshape(c.image.shape)
+        assert got.dtype == c.kind and np.array_equal(got, want, equal_nan=c.image.dtype.kind == "f"), c.what
+        return 0
+
+    over_cases(record_property, 20000, difference)
+
+
+@in_process
+def test_derivatives_equal_scipy(record_property):
+    def difference(c):
+        c.mask, c.edge = None, EDGES[c.random.integers(4)]
+        c.image = random_array(c.random, c.image.shape, c.kind)
+        voxels = c.random.uniform(0.5, 3, 3)
+        millimetres = [float(v * s) for v, s in zip(voxels, c.spacing)]
+        image = c.image.astype(np.float64).reshape(c.flat)
+        sigma, spacing = [voxels[a] for a in c.long], [c.spacing[a] for a in c.long]
+
+        def parts(order):
+            return [ndimage.gaussian_filter(image, sigma, order=order * np.eye(len(sigma), dtype=int)[a], mode=c.edge)
+                    / s**order for a, s in enumerate(spacing)]  # fmt: skip
+
+        steepness = np.sqrt(sum((p * p for p in parts(1)), np.zeros(c.flat)))
+        bend = sum(parts(2), np.zeros(c.flat))
+        c.scale = np.abs(image).max() * max((1 / (s * v) for s, v in zip(spacing, sigma)), default=1)
+        off = c.compare(c.run(gradient=millimetres), steepness.reshape(c.image.shape))
+        c.scale = np.abs(image).max() * max(((s * v) ** -2 for s, v in zip(spacing, sigma)), default=1)
+        return max(off, c.compare(c.run(log=millimetres), bend.reshape(c.image.shape)))
+
+    over_cases(record_property, 30000, difference)
 
 
 def test_renormalised_edges_are_the_default(tmp_path):

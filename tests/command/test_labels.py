@@ -1,16 +1,16 @@
 """lobule labels against scipy.ndimage, scikit-image and numpy: label by label, chain by chain."""
 
 import json
-import os
 
 import numpy as np
 import pytest
 from conftest import AFFINE, assert_one_line, cases, contents, good, load, lobule, save
+from in_process import PLAIN, SPACINGS as ANY_SPACINGS, in_process, package, random_shape
 from scipy import ndimage
 from skimage.segmentation import expand_labels
 from test_nrrd import segmentation
 
-CASES = int(os.environ.get("LOBULE_LABELS_CASES", len(cases(40))))
+CASES = len(cases(40))
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 1, 1), (2, 3, 31), (23, 19, 11), (1, 1, 1), (31, 29, 2), (40, 17, 13)]
 SPACINGS = [(1, 1, 1), (1, 1, 1), (0.75, 0.75, 2.5), (2, 1, 0.5)]
 
@@ -172,6 +172,13 @@ def smooth(labels, sigma):
     return result
 
 
+def majority(labels, radius):
+    """The label that most voxels around have; ties go to the voxel's own label, then to the smallest."""
+    values, sums = weights_of(labels, [np.ones(2 * r + 1) for r in radius])
+    own = np.take_along_axis(sums, np.searchsorted(values, labels)[None], axis=0)[0]
+    return np.where(own == sums.max(axis=0), labels, values[sums.argmax(axis=0)])
+
+
 @pytest.mark.parametrize("seed", range(CASES))
 def test_smoothing_against_numpy(seed, tmp_path):
     labels, spacing = make(seed)
@@ -196,10 +203,7 @@ def test_smoothing_is_the_majority_of_real_gaussians(seed, tmp_path):
 def test_median_against_numpy(seed, tmp_path):
     labels, spacing = make(seed)
     mm = [1, 1.5, 2.5][seed // 2 % 3]
-    radius = [int(mm / s + 1e-6) for s in spacing]
-    values, sums = weights_of(labels, [np.ones(2 * r + 1) for r in radius])
-    own = np.take_along_axis(sums, np.searchsorted(values, labels)[None], axis=0)[0]
-    want = np.where(own == sums.max(axis=0), labels, values[sums.argmax(axis=0)])
+    want = majority(labels, [int(mm / s + 1e-6) for s in spacing])
     got, _ = run(tmp_path, labels, "--median", f"{mm}mm", spacing=spacing)
     assert np.array_equal(got, want)
 
@@ -242,6 +246,106 @@ def test_shrinking_against_scipy(seed, tmp_path):
         want[inside & deep] = v
     got, _ = run(tmp_path, labels, "--erode", mm, spacing=spacing)
     assert np.array_equal(got, want)
+
+
+# ---- many small cases, in this process ----
+
+
+def random_case(seed):
+    """Blobs of up to five labels or of one, often sparse, with prime sides; spacing, and a mask or None."""
+    random = np.random.default_rng(seed)
+    shape = random_shape(random, most=2500)
+    smooth = ndimage.gaussian_filter(random.normal(size=shape), random.choice([0, 0.6, 1.2]))
+    numbers = np.array([0, 0, 3, 9, 200 if seed % 2 else 40000, 7] if random.random() < 0.6 else [0, 0, 0, 0, 5, 5])
+    labels = numbers[np.digitize(smooth, np.quantile(smooth, [0.2, 0.4, 0.55, 0.7, 0.85]))]
+    labels[random.random(shape) < random.choice([0, 0.04, 0.9])] = 0
+    mask = random.random(shape) < 0.6 if random.random() < 0.3 else None
+    return random, labels.astype(np.int32), ANY_SPACINGS[random.integers(len(ANY_SPACINGS))], mask
+
+
+def ball(radius, spacing):
+    """The offsets of voxels whose centres lie within the radius, for scipy."""
+    reach = [int(radius / s * (1 + 1e-6)) for s in spacing]
+    away = np.meshgrid(*(np.arange(-r, r + 1) * s for r, s in zip(reach, spacing)), indexing="ij")
+    return sum(a * a for a in away) <= (radius * (1 + 1e-6)) ** 2
+
+
+def eroded(labels, radius, spacing):
+    """Each label by scipy; beyond the border labels go on."""
+    out = np.zeros_like(labels)
+    for v in np.unique(labels[labels > 0]):
+        out[ndimage.binary_erosion(labels == v, ball(radius, spacing), border_value=1)] = v
+    return out
+
+
+def dilated(labels, radius, spacing):
+    """All labels at once, by scipy: what the union reaches goes to the nearest, of equal ones the smallest."""
+    if not labels.any():
+        return labels
+    values = np.unique(labels[labels > 0])
+    apart = np.stack([ndimage.distance_transform_edt(labels != v, sampling=spacing) for v in values])
+    nearest = values[(apart <= apart.min(axis=0) * (1 + 1e-9)).argmax(axis=0)]
+    grown = ndimage.binary_dilation(labels > 0, ball(radius, spacing))
+    return np.where(labels > 0, labels, np.where(grown, nearest, 0))
+
+
+def closed(labels, radius, spacing):
+    """Voxels with a label keep it, which scipy's closing of one label alone gives by itself."""
+    found = eroded(dilated(labels, radius, spacing), radius, spacing)
+    if len(np.unique(labels[labels > 0])) < 2:
+        return found
+    return np.where(labels > 0, labels, found)
+
+
+MORPHOLOGY = {
+    "erode": eroded,
+    "dilate": dilated,
+    "open": lambda labels, *ball: dilated(eroded(labels, *ball), *ball),
+    "close": closed,
+}
+
+
+def over_cases(record_property, first, step_of):
+    """Labels after the step, and with a mask what the step leaves outside, for many cases."""
+    for seed in cases(300):
+        random, labels, spacing, mask = random_case(first + seed)
+        step, want = step_of(random, labels, spacing)
+        covered = None if mask is None else mask.astype(np.uint8)
+        got = package.labels(labels, spacing=spacing, mask=covered, **step, **PLAIN)
+        want = want if mask is None else np.where(mask, want, labels)
+        assert np.array_equal(got, want), f"seed {seed}: {labels.shape}, {spacing}, {step}"
+    record_property("cases", len(cases(300)))
+
+
+@in_process
+@pytest.mark.parametrize("kind", MORPHOLOGY)
+def test_many_with_scipy_s_ball(record_property, kind):
+    def step(random, labels, spacing):
+        radius = float(random.choice([0.5, 1, 1.4, 2, 2.5, 3.7, 5]))
+        return {kind: radius}, MORPHOLOGY[kind](labels, radius, spacing)
+
+    over_cases(record_property, 1000, step)
+
+
+@in_process
+def test_many_majorities(record_property):
+    def step(random, labels, spacing):
+        if random.random() < 0.5:
+            radius = int(random.integers(1, 4))
+            return {"median": radius}, majority(labels, [radius] * 3)
+        mm = float(random.choice([1, 1.4, 2.5, 4]))
+        return {"median": f"{mm}mm"}, majority(labels, [int(mm / s + 1e-6) for s in spacing])
+
+    over_cases(record_property, 2000, step)
+
+
+@in_process
+def test_many_smoothed(record_property):
+    def step(random, labels, spacing):
+        mm = float(random.choice([0.4, 0.7, 1, 1.6, 2.3]))
+        return {"smooth": mm}, smooth(labels, [mm / s for s in spacing])
+
+    over_cases(record_property, 3000, step)
 
 
 # ---- properties ----

@@ -2,15 +2,16 @@
 
 import csv
 import json
-import os
 
 import numpy as np
 import pytest
-from conftest import AFFINE, assert_one_line, good, load, lobule, save
+from conftest import AFFINE, assert_one_line, cases, good, load, lobule, save
+from in_process import PLAIN, in_process, package, random_shape
 from scipy import ndimage
+from skimage.feature import peak_local_max
 from skimage.morphology import h_maxima, local_maxima
 
-CASES = int(os.environ.get("LOBULE_MAXIMA_CASES", "40"))
+CASES = len(cases(40))
 SIDES = [1, 2, 3, 5, 7, 11, 13, 17]
 SPACING = np.array([1.5, 1.5, 2.5])
 
@@ -31,14 +32,25 @@ def numbered(mask, structure=np.ones((3, 3, 3))):
     return labels.transpose(2, 1, 0)
 
 
-def random_image(random):
-    shape = tuple(int(side) for side in random.choice(SIDES, 3))
+def random_image(random, shape=None):
+    shape = shape or tuple(int(side) for side in random.choice(SIDES, 3))
     image = ndimage.gaussian_filter(random.normal(size=shape), random.choice([0, 0.7, 1.5]))
     levels = random.choice([4, 12, 200])
     image = np.rint((image - image.min()) / max(np.ptp(image), 1e-9) * levels)
     if np.ptp(image) == 0:
         image.flat[0] += 1
     return image.astype(random.choice([np.uint8, np.int16, np.float32, np.float64]))
+
+
+def expected(image, height):
+    """scikit-image's maxima, with what is lowest around the image: its border takes none away."""
+    # it finds none along an axis of one voxel unless that is taken away
+    flat = np.atleast_1d(np.squeeze(image.astype(np.float64)))
+    if height:
+        wanted = h_maxima(np.pad(flat, 1, constant_values=image.min()), height) > 0
+    else:
+        wanted = local_maxima(np.pad(flat, 1, constant_values=image.min() - 1.0))
+    return np.asarray(wanted, bool)[tuple([slice(1, -1)] * flat.ndim)].reshape(image.shape)
 
 
 @pytest.mark.parametrize("seed", range(CASES))
@@ -49,15 +61,7 @@ def test_agrees_with_scikit_image(tmp_path, seed):
     if height > np.ptp(image):  # there scikit-image gives nothing, and the highest is one here
         height = 0
     options = ["--height", height, "--threads", random.integers(1, 4)]
-    # scikit-image finds no maxima along an axis of one voxel unless it is taken away
-    flat = np.atleast_1d(np.squeeze(image.astype(np.float64)))
-    if height:
-        wanted = h_maxima(np.pad(flat, 1, constant_values=image.min()) if flat.ndim else flat, height) > 0
-        wanted = wanted[tuple([slice(1, -1)] * flat.ndim)]
-    else:
-        wanted = local_maxima(np.pad(flat, 1, constant_values=image.min() - 1.0))
-        wanted = wanted[tuple([slice(1, -1)] * flat.ndim)]
-    wanted = np.asarray(wanted, bool).reshape(image.shape)
+    wanted = expected(image, height)
     labels, rows, report = found(tmp_path, image, *options)
     np.testing.assert_array_equal(labels, numbered(wanted), err_msg=f"seed {seed}, {image.shape}, height {height}")
     assert report["results"]["maxima"] == len(rows) == labels.max()
@@ -84,6 +88,55 @@ def test_distance_takes_the_highest_first(tmp_path, seed):
     _, rows, report = found(tmp_path, image, "--distance", f"{apart}mm")
     assert {(r["x"], r["y"], r["z"]) for r in rows} == {tuple(at) for at in taken}
     assert report["results"]["found"] == len(everything)
+
+
+def with_holes(random, image):
+    """An image of doubles, partly with NaN or a mask (else None), and where it is data."""
+    mask = random.random(image.shape) < 0.8 if random.random() < 0.3 else None
+    if random.random() < 0.3:
+        image[random.random(image.shape) < 0.1] = random.choice([np.nan, np.inf, -np.inf])
+    data = np.isfinite(image) & (True if mask is None else mask)
+    if not data.any():
+        image.flat[0], data.flat[0] = 1, True
+        if mask is not None:
+            mask.flat[0] = True
+    return image, None if mask is None else mask.astype(np.uint8), data
+
+
+@in_process
+def test_many_h_maxima(record_property):
+    """What is no data lies so low for scikit-image that no way leads over it."""
+    for seed in cases(300):
+        random = np.random.default_rng(2000 + seed)
+        image, mask, data = with_holes(random, random_image(random, random_shape(random)).astype(np.float64))
+        height = int(random.choice([0, 1, 2, 3, 7]))
+        if height > np.ptp(image[data]):
+            height = 0
+        wanted = expected(np.where(data, image, image[data].min() - height - 1), height) & data
+        labels = package.maxima(image, height=height, mask=mask, **PLAIN)
+        np.testing.assert_array_equal(labels, numbered(wanted), err_msg=f"seed {seed}, {image.shape}, height {height}")
+    record_property("cases", len(cases(300)))
+
+
+@in_process
+def test_many_are_peak_local_max_s(record_property):
+    """All values differ, since of a plateau scikit-image takes each voxel for a peak of its own."""
+    for seed in cases(300):
+        random = np.random.default_rng(3000 + seed)
+        shape = random_shape(random, least=2)
+        order = np.argsort(ndimage.gaussian_filter(random.normal(size=shape), random.choice([0, 0.7])), axis=None)
+        image = np.empty(shape)
+        image.flat[order] = np.arange(image.size)
+        image, mask, data = with_holes(random, image)
+        apart, above = float(random.choice([0, 1.5, 3, 4.7, 9])), float(random.choice([-1, image.size // 2]))
+        low = np.squeeze(np.where(data, image, -2))
+        peaks = peak_local_max(low.transpose(), min_distance=apart, footprint=np.ones([3] * low.ndim), p_norm=2,
+                               exclude_border=False, threshold_abs=above)  # fmt: skip
+        wanted = np.zeros(low.shape, bool)
+        wanted[tuple(peaks.T[::-1])] = True
+        labels = package.maxima(image, apart=f"{apart}vox", above=above, mask=mask, **PLAIN)
+        np.testing.assert_array_equal(labels, numbered(wanted.reshape(shape)), err_msg=f"seed {seed}, {shape}, {apart}")
+    record_property("cases", len(cases(300)))
 
 
 def test_plateau_that_goes_on_uphill_is_none(tmp_path):

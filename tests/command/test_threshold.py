@@ -1,18 +1,17 @@
 """lobule threshold against scikit-image and numpy: the same thresholds and labels."""
 
 import json
-import os
 import warnings
 
 import numpy as np
 import pytest
-from conftest import assert_one_line, good, load, lobule, save
+from conftest import assert_one_line, cases, good, load, lobule, save
+from in_process import PLAIN, in_process, package, random_shape
 from scipy import ndimage
 from skimage.filters import apply_hysteresis_threshold, threshold_multiotsu, threshold_otsu
 
 SHAPES = [(7, 11, 5), (1, 13, 3), (17, 23, 2), (31, 3, 2), (23, 19, 11), (37, 1, 29)]
-MANY = bool(os.environ.get("LOBULE_MANY_CASES"))
-CASES = 300 if MANY else 40
+CASES = len(cases(40))
 
 
 def run(folder, image, *options):
@@ -22,10 +21,10 @@ def run(folder, image, *options):
     return load(folder / "labels.nii"), json.loads((folder / "report.json").read_text())["results"]
 
 
-def random_image(seed):
+def random_image(seed, shape=None):
     """Two populations, as integers of few or many values or as real numbers."""
     random = np.random.default_rng(seed)
-    shape = SHAPES[seed % len(SHAPES)]
+    shape = shape or SHAPES[seed % len(SHAPES)]
     n = int(np.prod(shape))
     values = np.where(random.random(n) < 0.4, random.normal(0, 1, n), random.normal(5, 1.5, n)).reshape(shape)
     kind = seed % 4
@@ -48,25 +47,78 @@ def variance_between(image, thresholds):
     return sum(n * (values[classes == k].mean() - values.mean()) ** 2 for k, n in zip(found, sizes))
 
 
+def check_otsu(image, data, classes, found, labels):
+    """The same thresholds as scikit-image's, or better ones, since it adds up in float32; were they better?"""
+    values, better = image[data], False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        want = [threshold_otsu(values)] if classes == 2 else threshold_multiotsu(values, classes)
+    if not np.allclose(np.float64(want), found, rtol=2e-7, atol=0):
+        mine, theirs = variance_between(values, found), variance_between(values, want)
+        assert mine >= theirs * (1 - 1e-6), (classes, found, want)
+        better = True
+    classes_of = np.digitize(image, np.array(found).astype(image.dtype), right=True)
+    assert np.array_equal(labels, np.where(data, classes_of, 0))
+    return better
+
+
 @pytest.mark.parametrize("seed", range(CASES))
 def test_otsu_is_scikit_image_s(tmp_path, seed):
-    """The same thresholds, or better ones: scikit-image adds up in float32."""
     image = random_image(seed)
     for classes in (2, 3) if seed % 4 == 1 else (2, 3, 4):
         labels, results = run(tmp_path, image, "--otsu", classes)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            want = [threshold_otsu(image)] if classes == 2 else threshold_multiotsu(image, classes)
-        found = results["thresholds"]
-        if not np.allclose(np.float64(want), found, rtol=2e-7, atol=0):
-            mine, theirs = variance_between(image, found), variance_between(image, want)
-            assert mine >= theirs * (1 - 1e-6), (classes, found, want)
-        assert np.array_equal(labels, np.digitize(image, np.array(found).astype(image.dtype), right=True))
+        check_otsu(image, np.ones(image.shape, bool), classes, results["thresholds"], labels)
         assert results["labelled_voxels"] == np.count_nonzero(labels)
         assert 0 < results["separability"] <= 1
 
 
-@pytest.mark.parametrize("seed", range(0, CASES, 1 if MANY else 2))
+def holed_image(seed):
+    """An image with prime sides, its mask or None, and where it is data: in the mask and finite."""
+    random = np.random.default_rng(seed)
+    image = random_image(seed, random_shape(random, least=150))
+    mask = random.random(image.shape) < 0.7 if random.random() < 0.5 else None
+    if image.dtype.kind == "f" and random.random() < 0.5:
+        image[random.random(image.shape) < 0.1] = random.choice([np.nan, np.inf, -np.inf])
+    return image, mask, np.isfinite(image) & (True if mask is None else mask)
+
+
+def threshold(image, mask, **way):
+    report = {}
+    covered = None if mask is None else mask.astype(np.uint8)
+    return package.threshold(image, mask=covered, report=report, **way, **PLAIN), report["thresholds"]
+
+
+@in_process
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_otsu_of_what_is_data(record_property, classes):
+    most = {2: 300, 3: 100, 4: 15}[classes]  # scikit-image takes its time for several thresholds
+    better = 0
+    for seed in cases(most):  # four classes of the kind with most values would take a second each
+        kind = (0, 2, 3)[seed % 3] if classes == 4 else seed % 4
+        image, mask, data = holed_image(1000 * classes + 4 * seed + kind)
+        labels, found = threshold(image, mask, otsu=classes)
+        better += check_otsu(image, data, classes, found, labels)
+    record_property("cases", len(cases(most)))
+    record_property("other thresholds, of at least the same variance", better)
+
+
+@in_process
+def test_percentiles_of_what_is_data(record_property):
+    largest = 0
+    for seed in cases(300):
+        image, mask, data = holed_image(9000 + seed)
+        percent = float(np.random.default_rng(seed).uniform(0, 100))
+        labels, (found,) = threshold(image, mask, percentile=percent)
+        want = np.percentile(image[data].astype(np.float64), percent)
+        largest = max(largest, abs(found - want) / max(abs(want), 1e-300))
+        assert found == pytest.approx(want, rel=1e-14)
+        with np.errstate(invalid="ignore"):
+            assert np.array_equal(labels, data & (image > np.array(want).astype(image.dtype if image.dtype.kind == "f" else float)))
+    record_property("cases", len(cases(300)))
+    record_property("largest difference of a percentile", largest)
+
+
+@pytest.mark.parametrize("seed", cases(20))
 def test_hysteresis_is_scikit_image_s(tmp_path, seed):
     image = random_image(seed)
     low, high = (float(limit) for limit in np.percentile(image, [60, 90]))
@@ -77,7 +129,7 @@ def test_hysteresis_is_scikit_image_s(tmp_path, seed):
     assert results["pieces_kept"] <= results["pieces"] and results["thresholds"] == pytest.approx([low, high])
 
 
-@pytest.mark.parametrize("seed", range(0, CASES, 1 if MANY else 2))
+@pytest.mark.parametrize("seed", cases(20))
 def test_percentile_is_numpy_s(tmp_path, seed):
     image = random_image(seed)
     percent = float(np.random.default_rng(seed).uniform(0, 100))

@@ -210,11 +210,8 @@ static void print_label(FILE *f, const lob_volume *labels, const lob_label_set *
     const lob_colour colour = lob_label_colour(&labels->names, label);
     char name[32];
     snprintf(name, sizeof name, "label %d", label);
-    fprintf(f, "%d\t", label);
-    for (const char *c = known && known->name ? known->name : name; *c; c++)
-        fputc(*c == '\t' || *c == '\n' || *c == '\r' ? ' ' : *c, f);
-    fprintf(f, "\t#%02x%02x%02x\t%lld\t%.7g\n", colour.red, colour.green, colour.blue,
-            (long long)set->voxels[i], (double)set->voxels[i] * ml);
+    fprintf(f, "%d\t%s\t#%02x%02x%02x\t%lld\t%.7g\n", label, known ? known->name : name, colour.red,
+            colour.green, colour.blue, (long long)set->voxels[i], (double)set->voxels[i] * ml);
 }
 
 /* The labels of a file: index, name, color, voxels, ml. */
