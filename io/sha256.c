@@ -64,8 +64,10 @@ static void put_digits(char text[LOB_SHA256_TEXT], const unsigned char *digest)
 bool lob_sha256_of(char text[LOB_SHA256_TEXT], const void *bytes, size_t n)
 {
     unsigned char digest[DIGEST];
+    SHA256_CTX sum; /* SHA256() would call EVP functions */
     text[0] = '\0';
-    if (!SHA256(bytes, n, digest)) return false;
+    if (!SHA256_Init(&sum) || !SHA256_Update(&sum, bytes, n) || !SHA256_Final(digest, &sum))
+        return false;
     put_digits(text, digest);
     return true;
 }
