@@ -14,6 +14,7 @@ enum {
     LEAST_THREADS = 4, /* one thread alone is a third to a half as fast as libdeflate */
     LEAST_BYTES = 2 << 20,
     SEARCH_BYTES = 256 << 10,   /* of the stream: more than compressors put into a block */
+    MOST_TRIES = 4,             /* at what looks like a block; a second one is hardly ever needed */
     PIECE_BYTES = 2 << 20,      /* of the stream, that a thread inflates at a time, */
     MOST_PIECE_BYTES = 32 << 20 /* and the most that it may turn out to be */
 };
@@ -64,11 +65,12 @@ static uint64_t inflate_apart(const work *w, lob_piece *p, int64_t piece)
     const uint64_t begin = begin_of(w, piece), all = w->size * 8;
     const uint64_t end = begin + SEARCH_BYTES * 8 < all ? begin + SEARCH_BYTES * 8 : all;
     uint64_t bit = begin;
-    while ((bit = lob_piece_find(p, w->in, w->size, bit, end)) < end) {
+    for (int i = 0; i < MOST_TRIES; i++, bit++) {
+        bit = lob_piece_find(p, w->in, w->size, bit, end);
+        if (bit >= end) break;
         lob_piece_begin(p);
         if (lob_piece_inflate(p, w->in, w->size, bit, begin_of(w, piece + 1), give_up_at(w, piece)))
             return bit;
-        bit++;
     }
     return NOWHERE;
 }

@@ -12,7 +12,7 @@ enum { LOB_LIBRARIES = 7 };
 /* All of them, in alphabetical order. */
 void lob_libraries(lob_library out[LOB_LIBRARIES]);
 
-/* Versions of libraries that only certain files know. */
+/* Versions of libraries that only certain files know; libcrypto's is that of its headers. */
 const char *lob_hdf5_version(void);
 const char *lob_png_version(void);
 const char *lob_sha256_version(void);

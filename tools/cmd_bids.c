@@ -4,7 +4,9 @@
 #include "tools/bids/bids_path.h"
 #include "tools/commands.h"
 
+#include <errno.h>
 #include <glob.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,8 @@ typedef struct {
     const char *dataset, *out;
     int level;
     const char *recipe, *participant, *suffix;
-    lob_words participants; /* and the first of them, where it is not NULL */
+    lob_words participants;             /* and the first of them, where it is not NULL */
+    bool found_first, found[LOB_WORDS]; /* images of these */
     int jobs;
     bool resume, fail_fast;
     char tool[64]; /* letters and digits of the command's or the recipe's name: what desc- takes */
@@ -24,11 +27,11 @@ typedef struct {
 
 enum { PARTICIPANT, GROUP };
 
-/* The words of a command line that is put together. */
+/* The words of a command line that is put together; word has room for all. */
 typedef struct {
-    char *word[256];
+    char **word;
     int count;
-    bool failed;
+    bool failed; /* for want of memory */
 } command_line;
 
 __attribute__((format(printf, 2, 3))) static void add(command_line *c, const char *format, ...)
@@ -36,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static void add(command_line *c, const cha
     va_list values;
     char *word = NULL;
     va_start(values, format);
-    if (c->count + 1 >= (int)LOB_COUNT(c->word) || vasprintf(&word, format, values) < 0)
+    if (!c->word || vasprintf(&word, format, values) < 0)
         c->failed = true;
     else
         c->word[c->count++] = word;
@@ -46,7 +49,7 @@ __attribute__((format(printf, 2, 3))) static void add(command_line *c, const cha
 static void free_words(command_line *c)
 {
     for (int i = 0; i < c->count; i++) free(c->word[i]);
-    c->count = 0;
+    free(c->word);
 }
 
 /* ---- the images of the dataset ---- */
@@ -60,12 +63,22 @@ static bool is_of(const char *name, const char *label)
 }
 
 /* Is the image of a participant that was asked for? */
-static bool is_wanted(const settings *set, const char *name)
+static bool is_wanted(settings *set, const char *name)
 {
-    bool wanted = !set->participant || is_of(name, set->participant);
+    bool wanted = !set->participant;
+    if (set->participant && is_of(name, set->participant)) wanted = set->found_first = true;
     for (int i = 0; i < set->participants.count; i++)
-        wanted = wanted || is_of(name, set->participants.word[i]);
+        if (is_of(name, set->participants.word[i])) wanted = set->found[i] = true;
     return wanted;
+}
+
+/* A participant that was asked for and of whom there is no image; NULL: there is none. */
+static const char *missing(const settings *set)
+{
+    if (set->participant && !set->found_first) return set->participant;
+    for (int i = 0; i < set->participants.count; i++)
+        if (!set->found[i]) return set->participants.word[i];
+    return NULL;
 }
 
 static void name_tool(settings *set)
@@ -81,7 +94,7 @@ static void name_tool(settings *set)
 }
 
 /* The manifest's line of an image: its scan, image, folder, bids and out. */
-static lob_status list_image(lob_session *s, const settings *set, lob_text *text, const char *image)
+static lob_status list_image(lob_session *s, settings *set, lob_text *text, const char *image)
 {
     const char *const name = strrchr(image, '/') + 1;
     const size_t stem = strcspn(name, "."), root = strlen(set->dataset) + 1;
@@ -108,14 +121,34 @@ static lob_status list_image(lob_session *s, const settings *set, lob_text *text
         free(cell);
     }
     lob_text_add(text, "\n", 1);
-    const bool made = lob_make_folders(out);
-    if (!made) lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", out);
     free(out);
-    return made ? LOB_OK : LOB_ECREATE;
+    return LOB_OK;
 }
 
-/* Images of all kinds of data, with and without sessions, in the order of their names. */
-static lob_status list_images(lob_session *s, const settings *set, char **manifest, int64_t *count)
+/* A path in which glob takes every character for itself; false where it does not fit. */
+static bool quote(char *to, size_t room, const char *path)
+{
+    for (; *path && room > 2; path++, room--) {
+        if (strchr("*?[\\", *path)) {
+            *to++ = '\\';
+            room--;
+        }
+        *to++ = *path;
+    }
+    *to = '\0';
+    return !*path;
+}
+
+/* For glob: a folder that may not be read ends it; what is no folder, or a link to nothing, does
+ * not. */
+static int is_refused(const char *path, int why)
+{
+    (void)path;
+    return why != ENOENT && why != ENOTDIR && why != ELOOP;
+}
+
+/* Images of all kinds of data, first those without sessions, in the order of their names. */
+static lob_status list_images(lob_session *s, settings *set, char **manifest, int64_t *count)
 {
     static const char *const places[] = {"sub-*/*/sub-*", "sub-*/ses-*/*/sub-*"};
     static const char *const endings[] = {".nii", ".nii.gz"};
@@ -123,12 +156,22 @@ static lob_status list_images(lob_session *s, const settings *set, char **manife
     glob_t found = {0};
     lob_status st = LOB_OK;
     int flags = 0;
-    for (size_t i = 0; i < LOB_COUNT(places) * LOB_COUNT(endings); i++, flags = GLOB_APPEND) {
-        char pattern[4096];
-        snprintf(pattern, sizeof pattern, "%s/%s_%s%s", set->dataset, places[i / 2], set->suffix,
-                 endings[i % 2]);
-        if (glob(pattern, flags, NULL, &found) == GLOB_NOSPACE)
-            st = lob_session_no_memory(s, set->dataset);
+    char dataset[2 * PATH_MAX];
+    if (!quote(dataset, sizeof dataset, set->dataset))
+        return lob_fail(&s->error, LOB_EARG, "%.80s...: is too long for a path", set->dataset);
+    for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(places) * LOB_COUNT(endings);
+         i++, flags = GLOB_APPEND) {
+        char *pattern;
+        if (asprintf(&pattern, "%s/%s_%s%s", dataset, places[i / 2], set->suffix, endings[i % 2]) <
+            0)
+            return lob_session_no_memory(s, set->dataset);
+        const int result = glob(pattern, flags, is_refused, &found);
+        free(pattern);
+        if (result == GLOB_NOSPACE) st = lob_session_no_memory(s, set->dataset);
+        if (result == GLOB_ABORTED)
+            st =
+                lob_fail(&s->error, LOB_ENOINPUT,
+                         "%s: a folder in it cannot be read; images could be missed", set->dataset);
     }
     lob_text_print(&text, "scan\timage\tfolder\tbids\tout\n");
     for (size_t i = 0; st == LOB_OK && i < found.gl_pathc; i++)
@@ -166,10 +209,12 @@ static lob_status check(lob_session *s, const settings *set)
 static void put_together(command_line *c, const lob_session *s, const settings *set,
                          const char *manifest)
 {
+    c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
     if (!set->line) add(c, "%s", set->recipe);
     add(c, "%s", manifest);
     add(c, "--log");
     add(c, "%s/code/%s", set->out, set->tool);
+    add(c, "--out=%s", set->out); /* whose folders it makes */
     if (set->resume) add(c, "--resume");
     if (set->fail_fast) add(c, "--fail-fast");
     if (set->jobs > 0) add(c, "--jobs=%d", set->jobs);
@@ -182,6 +227,8 @@ static void put_together(command_line *c, const lob_session *s, const settings *
         s->device.backend, s->device.index);
     if (s->report_path) add(c, "--report=%s", s->report_path);
     if (s->force) add(c, "--force");
+    if (s->skip_existing) add(c, "--skip-existing");
+    if (s->provenance) add(c, "--provenance");
     if (s->quiet) add(c, "--quiet");
     if (s->verbose) add(c, "--verbose");
     if (!set->line) return;
@@ -197,10 +244,18 @@ static lob_status plan(lob_session *s, settings *set, char **path)
     int64_t count = 0;
     LOB_TRY(check(s, set));
     name_tool(set);
+    if (!set->tool[0])
+        return lob_fail(&s->error, LOB_EARG,
+                        "%s: outputs take the letters and digits of its name, and it has none",
+                        set->line ? set->line[0] : set->recipe);
     lob_status st = list_images(s, set, &text, &count);
-    if (st == LOB_OK && count == 0)
-        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz%s", set->dataset,
-                      set->suffix, set->participant ? " of these participants" : "");
+    const char *const absent = missing(set);
+    if (st == LOB_OK && absent)
+        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz", set->dataset,
+                      strncmp(absent, "sub-", 4) == 0 ? absent + 4 : absent, set->suffix);
+    else if (st == LOB_OK && count == 0)
+        st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
+                      set->suffix);
     if (st == LOB_OK && asprintf(path, "%s/code/%s.tsv", set->out, set->tool) < 0)
         st = lob_session_no_memory(s, set->out);
     if (st == LOB_OK && !lob_make_folders(*path))
@@ -247,7 +302,7 @@ static int run(const lob_command *self, int argc, char **argv)
         set.line_count = argc - own - 1;
     }
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), own, argv)) return s.exit_code;
-    command_line batch = {.count = 0};
+    command_line batch = {.word = NULL};
     char *manifest = NULL;
     const lob_status st = plan(&s, &set, &manifest);
     if (st == LOB_OK) put_together(&batch, &s, &set, manifest);
@@ -272,7 +327,8 @@ const lob_command lob_command_bids = {
         "of the batch are in OUT/code/NAME. --resume goes on after an interruption. Strokes and "
         "other inputs can lie in a dataset of their own, and the line then names them with "
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
-        "The exit code is that of `lobule batch`; 66 where no image is found.",
+        "The exit code is that of `lobule batch`; 66 where there is no image, or none of a participant "
+        "that is named.",
     .examples =
         "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
         "lobule bids raw derivatives/lobule participant --participant-label 01 02 -- segment "

@@ -8,6 +8,7 @@
 #include "tools/segment/segment_after.h"
 #include "tools/segment/segment_plan.h"
 #include "tools/segment/segment_sheet.h"
+#include "tools/segment/segment_slices.h"
 #include "tools/session/stdout.h"
 #include "volumes/crop.h"
 
@@ -248,7 +249,7 @@ static lob_status list_slices(lob_session *s, const work *w, const after *a,
     if (count == 0)
         lob_session_note(s,
                          "no further slice is suggested: those without strokes hold no label, or "
-                         "nothing that is uncertain");
+                         "no border");
     return lob_stdout_end(&s->error);
 }
 
@@ -259,7 +260,8 @@ static lob_status look_again(lob_session *s, const settings *set, const work *w,
     int count = 0, axis = lob_strokes_axis(&a->box.strokes);
     lob_status st = lob_segment_uncertain(s, &a->uncertain, &a->box, set->image);
     if (st == LOB_OK && set->suggest > 0) {
-        st = lob_segment_suggest(slices, &count, set->suggest, &a->box, &a->uncertain, axis);
+        st = lob_segment_suggest(slices, &count, set->suggest, &a->box, &a->uncertain, axis,
+                                 s->context.threads);
         if (st == LOB_OK) st = list_slices(s, w, a, slices, count, axis);
     }
     if (st == LOB_OK && set->sheet) {
@@ -453,10 +455,10 @@ const lob_command lob_command_segment = {
         "device, and the report says how. --print-recipe prints it as a recipe, plain lines of "
         "other commands: `lobule run` runs them to the same bytes, and any of them can be "
         "changed.\n"
-        "A slice that --suggest lists, counted from 0, has many voxels that are uncertain and many "
-        "that carry a label, and is far from slices with strokes. Draw there, in the same file, "
-        "and "
-        "run again.\n"
+        "A slice that --suggest lists, counted from 0, is one whose strokes would tell most about "
+        "itself and the slices around it: these have long borders and many uncertain voxels, and "
+        "are far from slices with strokes, or beyond the last of them. Each further one is chosen "
+        "as if those before it were drawn. Draw there, in the same file, and run again.\n"
         "With --previous, strokes that say otherwise than those labels are corrections: within "
         "--reach of them the result is that of a fresh run from all strokes, and farther away the "
         "labels stay as they were, so that what was looked at and found good is not touched. "

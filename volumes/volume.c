@@ -39,6 +39,16 @@ int64_t lob_dims_voxels(lob_dims dims)
     return lob_product(dims.nx, dims.ny, dims.nz, 1);
 }
 
+double lob_least_spacing(lob_dims dims, const double spacing_mm[3])
+{
+    double least = INFINITY, any = INFINITY;
+    for (int a = 0; a < 3; a++) {
+        if (lob_side(dims, a) > 1 && spacing_mm[a] < least) least = spacing_mm[a];
+        if (spacing_mm[a] < any) any = spacing_mm[a];
+    }
+    return isfinite(least) ? least : any;
+}
+
 static bool is_plain_float(const lob_volume *volume)
 {
     return volume->type == LOB_F32 && volume->slope == 1.0 && volume->inter == 0.0;

@@ -80,6 +80,9 @@ static inline int64_t lob_side(lob_dims dims, int axis)
     return axis == 0 ? dims.nx : axis == 1 ? dims.ny : dims.nz;
 }
 
+/* The least spacing among axes with more than one voxel, in mm; among all, where there is none. */
+double lob_least_spacing(lob_dims dims, const double spacing_mm[3]);
+
 /*
  * The largest distance, in mm, between the same corner of a grid under two geometries. A corner is
  * the outer corner of a voxel, not its centre, so that the thickness of a single slice counts.

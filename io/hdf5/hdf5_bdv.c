@@ -19,28 +19,15 @@ typedef struct {
     int time_point, setup, level;
 } choice;
 
-/* "/t00012": the number behind a letter (0: none) of one part of a path; -1: it is another part.
- * *at goes behind it. */
-static int number_of(const char **at, char letter)
-{
-    const char *digits = *at + 1 + (letter != 0);
-    char *end;
-    if (**at != '/' || (letter && (*at)[1] != letter) || *digits < '0' || *digits > '9') return -1;
-    const long value = strtol(digits, &end, 10);
-    if ((*end != '/' && *end != '\0') || value > 1000000) return -1;
-    *at = end;
-    return (int)value;
-}
-
 /* "/", "/s00", "/t00000", "/t00000/s00", "/t00000/s00/0", "/t00000/s00/0/cells" */
 static bool parse(choice *out, const char *asked)
 {
     *out = (choice){-1, -1, -1};
     const char *at = strcmp(asked, "/") == 0 ? "" : asked;
-    out->time_point = number_of(&at, 't');
-    out->setup = number_of(&at, 's');
+    out->time_point = lob_hdf5_number(&at, "/t");
+    out->setup = lob_hdf5_number(&at, "/s");
     if (out->time_point >= 0 && out->setup >= 0) {
-        out->level = number_of(&at, 0);
+        out->level = lob_hdf5_number(&at, "/");
         if (out->level >= 0 && strcmp(at, "/cells") == 0) at = "";
     }
     return *at == '\0';
@@ -64,7 +51,7 @@ static herr_t take_number(hid_t group, const char *name, const H5L_info_t *link,
     (void)group;
     if (link->type != H5L_TYPE_HARD || snprintf(text, sizeof text, "/%s", name) > 30) return 0;
     const char *at = text;
-    const int number = number_of(&at, list->letter);
+    const int number = lob_hdf5_number(&at, (char[]){'/', list->letter, '\0'});
     if (number < 0 || *at) return 0;
     snprintf(again, sizeof again, list->letter == 't' ? "t%05d" : "s%02d", number);
     if (strcmp(name, again) == 0 && list->n < LOB_HDF5_MAX_PARTS) list->numbers[list->n++] = number;
@@ -83,13 +70,11 @@ static const numbered *list_numbers(char letter, const lob_hdf5_reading *in)
     return list;
 }
 
-static bool is_there(const lob_hdf5_reading *in, const choice *c)
+static bool has_cells(const lob_hdf5_reading *in, const choice *c)
 {
     char path[LOB_HDF5_PATH];
     cells_path(path, c);
-    const hid_t cells = lob_hdf5_open(in, path);
-    if (cells >= 0) H5Oclose(cells);
-    return cells >= 0;
+    return lob_hdf5_is_there(in, path);
 }
 
 /* Fill in what is not named; false when the file is not of this layout, or has several setups
@@ -103,7 +88,7 @@ static bool complete(choice *c, int *setups, const lob_hdf5_reading *in)
     if (c->level < 0) c->level = 0;
     const choice first = {c->time_point < 0 ? times->numbers[0] : c->time_point, c->setup,
                           c->level};
-    return is_there(in, &first);
+    return has_cells(in, &first);
 }
 
 static lob_status bdv_find(char path[LOB_HDF5_PATH], const char *asked, const lob_hdf5_reading *in)
@@ -119,7 +104,7 @@ static lob_status bdv_find(char path[LOB_HDF5_PATH], const char *asked, const lo
     const numbered *setup = list_numbers('s', in), *times = list_numbers('t', in);
     if (setups < 2 || times->n == 0) return LOB_OK;
     const choice first = {times->numbers[0], setup->numbers[0], 0};
-    if (c.setup >= 0 || !is_there(in, &first)) return LOB_OK;
+    if (c.setup >= 0 || !has_cells(in, &first)) return LOB_OK;
 
     static lob_hdf5_found found; /* large, as above */
     found = (lob_hdf5_found){.found = setups};
@@ -205,7 +190,7 @@ static lob_status bdv_view(lob_hdf5_view *view, const char *asked, const lob_hdf
     if (!parts) return lob_fail(in->error, LOB_ENOMEM, "%s: no memory", in->where->path);
     for (int i = 0; i < (all ? times->n : 1); i++) {
         const choice one = {all ? times->numbers[i] : c.time_point, c.setup, c.level};
-        if (is_there(in, &one)) cells_path(parts[frames++], &one);
+        if (has_cells(in, &one)) cells_path(parts[frames++], &one);
     }
     c.time_point = all ? times->numbers[0] : c.time_point;
     lob_status st = lob_hdf5_view_set(view, parts[0], in);

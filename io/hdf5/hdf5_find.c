@@ -2,6 +2,7 @@
 #include "io/hdf5/hdf5_parts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 12, MAX_OBJECTS = 4096, MAX_NAMED = 12 /* in a message */ };
@@ -104,6 +105,13 @@ hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path)
     return open_path(in->file, path, in->where, NULL);
 }
 
+bool lob_hdf5_is_there(const lob_hdf5_reading *in, const char *path)
+{
+    const hid_t object = lob_hdf5_open(in, path);
+    if (object >= 0) H5Oclose(object);
+    return object >= 0;
+}
+
 hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path)
 {
     return open_path(in->file, path, in->where, in->error);
@@ -123,6 +131,17 @@ hid_t lob_hdf5_demand_set(const lob_hdf5_reading *in, const char *path)
 }
 
 /* ---- paths ---- */
+
+int lob_hdf5_number(const char **at, const char *before)
+{
+    const size_t n = strlen(before);
+    char *end;
+    if (strncmp(*at, before, n) != 0 || (*at)[n] < '0' || (*at)[n] > '9') return -1;
+    const long value = strtol(*at + n, &end, 10);
+    if ((*end != '/' && *end != '\0') || value > 1000000) return -1;
+    *at = end;
+    return (int)value;
+}
 
 lob_status lob_hdf5_asked(char path[LOB_HDF5_PATH], const lob_hdf5_reading *in)
 {

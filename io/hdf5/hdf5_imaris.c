@@ -18,18 +18,6 @@ typedef struct {
     int level, time_point, channel;
 } choice;
 
-/* "/name 12/" or "/name 12"; the number, or -1. *at goes behind it. */
-static int number_of(const char **at, const char *name)
-{
-    const size_t n = strlen(name);
-    char *end;
-    if (strncmp(*at, name, n) != 0 || (*at)[n] < '0' || (*at)[n] > '9') return -1;
-    const long value = strtol(*at + n, &end, 10);
-    if ((*end != '/' && *end != '\0') || value > 1000000) return -1;
-    *at = end;
-    return (int)value;
-}
-
 /* From a path, which need not name everything; false when it is no path of this layout. */
 static bool parse(choice *out, const char *asked)
 {
@@ -37,10 +25,10 @@ static bool parse(choice *out, const char *asked)
     if (lob_hdf5_is_above(asked, "/DataSet")) return true;
     if (strncmp(asked, "/DataSet", 8) != 0) return false;
     const char *at = asked + 8;
-    out->level = number_of(&at, "/ResolutionLevel ");
+    out->level = lob_hdf5_number(&at, "/ResolutionLevel ");
     if (out->level < 0) return false;
-    if (*at) out->time_point = number_of(&at, "/TimePoint ");
-    if (*at) out->channel = number_of(&at, "/Channel ");
+    if (*at) out->time_point = lob_hdf5_number(&at, "/TimePoint ");
+    if (*at) out->channel = lob_hdf5_number(&at, "/Channel ");
     return *at == '\0' || strcmp(at, "/Data") == 0;
 }
 
@@ -50,23 +38,16 @@ static void part_path(char path[LOB_HDF5_PATH], const choice *c, const char *nam
              c->time_point, c->channel, name);
 }
 
-static bool is_there(const lob_hdf5_reading *in, const char *path)
-{
-    const hid_t object = lob_hdf5_open(in, path);
-    if (object >= 0) H5Oclose(object);
-    return object >= 0;
-}
-
 static lob_status imaris_find(char path[LOB_HDF5_PATH], const char *asked,
                               const lob_hdf5_reading *in)
 {
     choice c;
     path[0] = '\0';
-    if (!parse(&c, asked) || !is_there(in, "/DataSetInfo/Image")) return LOB_OK;
+    if (!parse(&c, asked) || !lob_hdf5_is_there(in, "/DataSetInfo/Image")) return LOB_OK;
     if (c.time_point < 0) c.time_point = 0;
     if (c.channel < 0) c.channel = 0;
     part_path(path, &c, "/Data");
-    if (!is_there(in, path))
+    if (!lob_hdf5_is_there(in, path))
         path[0] = '\0';
     else
         strcpy(path, asked);
@@ -81,7 +62,7 @@ static int count(bool channels, int level, const lob_hdf5_reading *in)
     for (; n < LOB_HDF5_MAX_PARTS; n++) {
         const choice c = {level, channels ? 0 : n, channels ? n : 0};
         part_path(path, &c, "");
-        if (!is_there(in, path)) break;
+        if (!lob_hdf5_is_there(in, path)) break;
     }
     return n;
 }

@@ -114,6 +114,13 @@ lob_status lob_hdf5_fail_to_open(const char *path, const lob_location *where, lo
 /* Follow a path of hard links from the root; negative, without a message, when there is none. */
 hid_t lob_hdf5_open(const lob_hdf5_reading *in, const char *path);
 
+/* Does it lead to an object? */
+bool lob_hdf5_is_there(const lob_hdf5_reading *in, const char *path);
+
+/* The number behind these characters of a path, where it is the rest of the path or of a name in
+ * it; else, and beyond a million, -1. *at goes behind it. */
+int lob_hdf5_number(const char **at, const char *before);
+
 /* The same, with a message. */
 hid_t lob_hdf5_demand(const lob_hdf5_reading *in, const char *path);
 

@@ -68,17 +68,6 @@ static lob_status take_views(lob_appearance_plan *plan, lob_error *error)
     return LOB_OK;
 }
 
-/* The least spacing of axes with more than one voxel; of all, where there is none. */
-static double least_spacing(lob_dims dims, const double spacing[3])
-{
-    double least = INFINITY, any = INFINITY;
-    for (int a = 0; a < 3; a++) {
-        if (lob_side(dims, a) > 1 && spacing[a] < least) least = spacing[a];
-        if (spacing[a] < any) any = spacing[a];
-    }
-    return isfinite(least) ? least : any;
-}
-
 lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appearance_input *in,
                                     const lob_appearance_options *options, lob_error *error)
 {
@@ -88,7 +77,7 @@ lob_status lob_appearance_plan_make(lob_appearance_plan *plan, const lob_appeara
     plan->voxels = lob_dims_voxels(plan->dims);
     memcpy(plan->spacing, in->views[0]->geometry.spacing_mm, sizeof plan->spacing);
     plan->border_mm =
-        options->shape_mm > 0 ? options->shape_mm : least_spacing(plan->dims, plan->spacing);
+        options->shape_mm > 0 ? options->shape_mm : lob_least_spacing(plan->dims, plan->spacing);
     LOB_TRY(take_views(plan, error));
     for (int32_t l = 1; l <= in->labels; l++)
         if (l != in->background) plan->label[plan->wanted++] = l;

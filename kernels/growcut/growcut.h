@@ -148,15 +148,15 @@ typedef struct {
  * Same bytes and statistics (except working_bytes) on every backend, thread count and tile size.
  *
  * On the CPU, working memory is about 12 bytes per voxel with one channel and 32-bit keys, and up
- * to 2 MiB per thread, which matters where the image is small. With options.rounds or the rule
- * flood a voxel has a second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices
+ * to 2 MiB per thread, which matters where the image is small. With options.rounds a voxel
+ * has a second key, of 4 or 8 bytes. Where context->max_memory is low, fewer slices
  * are grown at once.
  *
  * Returns LOB_OK, LOB_EARG (an option outside its range), LOB_EDATA (no seed on data; dims or types
- * that do not fit; a flood with more steps on a level than its keys hold; the message says which),
- * LOB_ENOMEM or LOB_ECANCEL. A flood's 64-bit keys hold 2^(62 - a - b) - 1 steps, where a and b are
- * the bits of in->labels and of dmax + 2: with 16-bit levels 2^32 - 1 for 8191 labels, and 2^14 - 1
- * for 2^31 - 1.
+ * that do not fit; on a GPU, a flood with more steps on a level than its keys hold; the message
+ * says which), LOB_ENOMEM or LOB_ECANCEL. A flood's 64-bit keys hold 2^(62 - a - b) - 1 steps,
+ * where a and b are the bits of in->labels and of dmax + 2: with 16-bit levels 2^32 - 1 for 8191
+ * labels, and 2^14 - 1 for 2^31 - 1.
  */
 lob_status lob_growcut_cpu(const lob_growcut_output *out, lob_growcut_stats *stats,
                            const lob_growcut_input *in, const lob_growcut_options *options,

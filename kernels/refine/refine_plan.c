@@ -3,19 +3,9 @@
 
 #include <math.h>
 
-static double least_spacing(lob_dims dims, const double spacing[3])
-{
-    double least = INFINITY, any = INFINITY;
-    for (int a = 0; a < 3; a++) {
-        if (lob_side(dims, a) > 1 && spacing[a] < least) least = spacing[a];
-        if (spacing[a] < any) any = spacing[a];
-    }
-    return isfinite(least) ? least : any;
-}
-
 lob_refine_options lob_refine_defaults(lob_dims dims, const double spacing_mm[3])
 {
-    const double h = least_spacing(dims, spacing_mm);
+    const double h = lob_least_spacing(dims, spacing_mm);
     return (lob_refine_options){.smooth_mm = h, .edge = 1, .edge_mm = h, .edge_smooth_mm = 0.7 * h};
 }
 

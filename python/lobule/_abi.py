@@ -1209,6 +1209,7 @@ FUNCTIONS = {
     "lob_dims_voxels": (c_int64, [lob_dims]),
     "lob_as_compared": (c_double, [c_double, POINTER(lob_volume)]),
     "lob_next_above": (c_double, [c_double, POINTER(lob_volume)]),
+    "lob_least_spacing": (c_double, [lob_dims, c_void_p]),
     "lob_corners_apart_mm": (c_double, [POINTER(lob_geometry), POINTER(lob_geometry), lob_dims]),
     "lob_grid_tolerance_mm": (c_double, [POINTER(lob_geometry), POINTER(lob_geometry)]),
     "lob_volume_like": (c_int, [POINTER(lob_volume), POINTER(lob_volume), c_int, c_int]),

@@ -12,16 +12,18 @@ import math
 import sys
 from collections.abc import Callable
 from ctypes import POINTER, byref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _abi
 from ._errors import InputError
 from ._library import Call, caller_s_gpu, check, driver, library
-from ._volumes import DTYPES, TYPES, Source, dims, slice_axis, spacing_of, volume
+from ._volumes import DTYPES, TYPES, Source, dims, slice_axis, spacing_of
 
 CUDA, MANAGED = 2, 13  # DLPack's kDLCUDA and kDLCUDAManaged
+NAMED = {dtype.name: dtype for dtype in TYPES}
+NAMED["bool"] = NAMED["uint1"] = NAMED["uint8"]
 
 
 def is_on_gpu(array: Any) -> bool:
@@ -82,6 +84,8 @@ class Array:
 
     def __init__(self, array: Any, name: str, call: Call):
         self.name, device = name, call.context.device
+        if not is_on_gpu(array):
+            raise InputError(f"{name}: is in ordinary memory and the image on a GPU; copy it there")
         own, computing = gpu_of(array), library.lob_device_number(device)
         if own not in (None, computing):
             raise InputError(f"{name}: is in the memory of GPU {own}, and the call is on GPU {computing}; copy it there")
@@ -124,10 +128,10 @@ class Array:
         check(status, error)
 
     def _type(self, name: str) -> None:
-        name = "uint8" if name in ("uint1", "bool") else name
-        if name not in {dtype.name for dtype in TYPES}:
+        dtype = NAMED.get(name)
+        if dtype is None:
             raise InputError(f"{self.name}: voxels of type {name} are not taken on a GPU")
-        self.dtype = np.dtype(name)
+        self.dtype = dtype
 
     def _order(self, strides: list[int] | None, unit: int) -> None:
         """Which order of axes has no gaps: C, Fortran, or neither."""
@@ -148,49 +152,56 @@ def _packed(sides: list[tuple[int, int]], step: int) -> bool:
 # ---- calls ----
 
 
+class Voxels(NamedTuple):
+    """What is known of an image's voxels here: (channel, z, y, x)."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
 class GpuImage(Source):
     """An array on a GPU as an image: its voxels' shape and type, and their address."""
 
     def __init__(self, image: Any, call: Call, spacing: Any = None, axes: str = "zyx", channel_axis: int | None = None):
         self.array = Array(image, "image", call)
         self.gpu = library.lob_device_number(call.context.device)
-        shape, self.kept = self.array.shape, image
+        self.image, self.xyz, self.channel_axis = image, axes == "xyz", channel_axis
+        shape, channels = self.array.shape, channel_axis is not None
         if 0 in shape:
             raise InputError(f"an array of shape {shape} has no voxels")
-        if not (self.array.c if axes == "zyx" else self.array.fortran and channel_axis is None):
+        if axes not in ("zyx", "xyz"):
+            raise InputError(f"axes is {axes!r}; it is 'zyx' or 'xyz'")
+        if channel_axis not in (None, 0):
+            raise InputError("on a GPU channels are the first axis: channel_axis=0")
+        if not (self.array.fortran and not channels if self.xyz else self.array.c):
             raise InputError(
                 "an array on a GPU is taken as it lies in memory: (z, y, x) in C order, or with axes='xyz' in "
                 "Fortran order; make a copy in that order"
             )
-        if channel_axis not in (None, 0):
-            raise InputError("on a GPU channels are the first axis: channel_axis=0")
-        stand_in = np.broadcast_to(np.zeros((), self.array.dtype), shape)  # shape and type, no memory
-        super().__init__(stand_in, spacing, axes, channel_axis)
-
-    def set_array(self, array: np.ndarray, channels: bool) -> None:
-        seen = array.shape[1:] if channels else array.shape
+        seen = shape[1:] if channels else shape
         self.ndim = len(seen)
         if self.ndim not in (2, 3):
             raise InputError(f"an array of {self.ndim} axes is no volume")
-        ordered = tuple(seen[::-1] if self.xyz else seen)
-        full = (array.shape[0] if channels else 1, *((1,) * (3 - self.ndim)), *ordered)
-        self.voxels = np.broadcast_to(np.zeros((), array.dtype), full)
+        whole = (shape[0] if channels else 1, *((1,) * (3 - self.ndim)), *(seen[::-1] if self.xyz else seen))
+        self.voxels: Any = Voxels(whole, self.array.dtype)
+        self.set_spacing(spacing)
 
     def described(self) -> _abi.lob_volume:
-        out = volume(self)
-        out.data = None
+        out: _abi.lob_volume = library.lob_volume_empty()
+        out.type, out.dims, out.channels = TYPES[self.voxels.dtype], dims(self), self.voxels.shape[0]
+        out.slope, out.inter, out.geometry = 1.0, 0.0, self.geometry
         return out
 
     def empty(self, dtype: np.dtype, channels: int = 0) -> Any:
         """An array for a result, of the image's own package, in the image's order of axes."""
         spatial = self.array.shape[1:] if self.channel_axis == 0 else self.array.shape
         shape = ((channels,) if channels else ()) + spatial
-        package = type(self.kept).__module__.split(".")[0]
+        package = type(self.image).__module__.split(".")[0]
         if self.xyz and package != "cupy":
             raise InputError("axes='xyz' on a GPU is for CuPy; give (z, y, x)")
         if package == "torch":
             torch = sys.modules["torch"]
-            return torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.kept.device)
+            return torch.empty(shape, dtype=getattr(torch, dtype.name), device=self.image.device)
         if package == "numba":
             from numba import cuda
 
@@ -200,8 +211,8 @@ class GpuImage(Source):
             cupy = sys.modules["cupy"]
             with cupy.cuda.Device(self.gpu):
                 return cupy.empty(shape, dtype, order="F" if self.xyz else "C")
-        space = self.kept.__array_namespace__()
-        return space.empty(shape, dtype=getattr(space, dtype.name), device=self.kept.device)
+        space = self.image.__array_namespace__()
+        return space.empty(shape, dtype=getattr(space, dtype.name), device=self.image.device)
 
 
 def _begin(image: Any, options: dict[str, Any]) -> tuple[Call, GpuImage]:

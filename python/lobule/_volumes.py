@@ -86,11 +86,15 @@ class Source:
         if channel_axis is not None:
             array = np.moveaxis(array, channel_axis, 0)
         self.set_array(array, channel_axis is not None)
-        given = np.ones(self.ndim) if spacing is None else np.broadcast_to(np.asarray(spacing, float), self.ndim)
-        lengths = np.ones(3)
-        lengths[: self.ndim] = given if self.xyz else given[::-1]
-        if not (np.isfinite(lengths).all() and (lengths > 0).all()):
-            raise InputError(f"spacing is {spacing}; it is above 0 along each axis")
+        self.set_spacing(spacing)
+
+    def set_spacing(self, spacing: Any) -> None:
+        lengths = [1.0, 1.0, 1.0]
+        if spacing is not None:
+            given = np.broadcast_to(np.asarray(spacing, float), self.ndim)
+            lengths[: self.ndim] = given if self.xyz else given[::-1]
+            if not all(math.isfinite(length) and length > 0 for length in lengths):
+                raise InputError(f"spacing is {spacing}; it is above 0 along each axis")
         self.geometry = library.lob_geometry_of_spacing((ctypes.c_double * 3)(*lengths))
 
     def set_array(self, array: np.ndarray, channels: bool) -> None:

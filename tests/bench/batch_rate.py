@@ -55,6 +55,7 @@ def make_scans(folder, count, distinct, size):
 
 
 DEVICE = "auto"
+LIMIT = []
 
 
 def script(steps, scan, raw, out, more):
@@ -77,7 +78,7 @@ def by_batch(steps, scans, raw, out):
     recipe.write_text("".join(STEPS[step] + "\n" for step in steps), encoding="utf-8")
     rows = "".join(f"{s}\t{raw}/i{s}.nii.gz\t{raw}/s{s}.nii.gz\n" for s in scans)
     manifest.write_text("scan\timage\tseeds\n" + rows, encoding="utf-8")
-    subprocess.run([PROGRAM, "batch", recipe, manifest, f"folder={out}", "--quiet", "--device", DEVICE],
+    subprocess.run([PROGRAM, "batch", recipe, manifest, f"folder={out}", "--quiet", "--device", DEVICE, *LIMIT],
                    check=True)  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def busy_cores(summary):
 
 
 def main():
-    global DEVICE
+    global DEVICE, LIMIT
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scans", type=int, default=8)
     parser.add_argument("--distinct", type=int, default=8)
@@ -111,11 +112,12 @@ def main():
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--few", type=int, help="scans of the other ways; left out: all")
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--max-memory", help="of the batch")
     parser.add_argument("--folder", help="where to work; left out: a temporary one")
     set_ = parser.parse_args()
     steps = set_.steps.split(",")
     folder = Path(tempfile.mkdtemp(dir=set_.folder))
-    DEVICE = set_.device
+    DEVICE, LIMIT = set_.device, ["--max-memory", set_.max_memory] if set_.max_memory else []
     ways = [way for way in WAYS if way in set_.ways.split(",")]
     seconds, sums, summary = {way: [] for way in ways}, set(), None
     try:

@@ -96,6 +96,26 @@ def test_bad_names(tmp_path, words, code, parts):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["scan.nii"]
 
 
+def test_folders_are_made_with_the_labels(dataset, tmp_path):
+    """What fails, only checks or only prints makes none."""
+    image, words = dataset / "raw" / (ANAT.format("01") + "T1w.nii.gz"), ["-o", "new/made/", "--otsu", "2", "--bids"]
+    (tmp_path / "file").write_text("")
+    (tmp_path / "one.recipe").write_text("threshold {image} " + " ".join(words) + "\n")
+    (tmp_path / "sub-3_T1w.nii").write_text("")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    assert_one_line(lobule("threshold", "sub-3_T1w.nii", *words, cwd=tmp_path), 65, "sub-3_T1w.nii")
+    assert_one_line(lobule("threshold", image, "-o", "file/new/", "--otsu", 2, "--bids", cwd=tmp_path), 73, "file/new")
+    for command in ("segment", "cells"):
+        strokes = [image] if command == "segment" else []
+        done = lobule(command, image, *strokes, "-o", "new/", "--bids", "--print-recipe", cwd=tmp_path)
+        assert_one_line(done, 64, "--bids")
+    good("run", "one.recipe", f"image={image}", "--dry-run", cwd=tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    good("run", "one.recipe", f"image={image}", cwd=tmp_path)
+    assert (tmp_path / "new/made" / (ANAT.format("01") + "desc-threshold_dseg.tsv")).exists()
+    assert (tmp_path / "new/made/dataset_description.json").read_bytes().endswith(b"}\n")
+
+
 def test_a_sidecar_that_cannot_be_written_takes_the_labels_with_it(tmp_path):
     good("phantom", "abdomen", "-o", "scan.nii", "--size", "16,16,8", cwd=tmp_path)
     (tmp_path / "x_dseg.json").mkdir()
@@ -135,12 +155,30 @@ def test_the_app(dataset):
         (["raw", "made", "group", "--", "threshold"], 64, "group"),
         (["raw", "made", "subject", "--", "threshold"], 64, "LEVEL"),
         (["raw", "made", "participant", "--suffix", "PDw", "--", "threshold"], 66, "_PDw.nii.gz"),
-        (["raw", "made", "participant", "--participant-label", "03", "--", "threshold"], 66, "these participants"),
+        (["raw", "made", "participant", "--participant-label", "03", "--", "threshold"], 66, "sub-03_"),
+        (["raw", "made", "participant", "--participant-label", "01", "sub-03", "--", "threshold"], 66, "sub-03_"),
+        (["raw", "made", "participant", "--recipe", "./-.txt"], 64, "digits"),
         (["raw", "made", "participant", "03", "--", "threshold"], 64, "'03'"),
     ],
 )
 def test_bad_calls(dataset, words, code, part):
     assert_one_line(lobule("bids", *words, cwd=dataset), code, part)
+
+
+def test_what_the_app_hands_on(dataset, tmp_path):
+    """A dataset whose name glob would take for a pattern; common options; a line of many words."""
+    (tmp_path / "a [1]*").symlink_to(dataset / "raw")
+    (tmp_path / "a 1").mkdir()
+    words = ["--keep", ",".join(map(str, range(1, 50)))] + ["--threads", "1"] * 150
+    again = ["bids", "a [1]*", "made", "participant", "--participant-label", "02"]
+    good(*again, "--provenance", "--", "threshold", "{image}", "-o", "{out}", "--otsu", 2, cwd=tmp_path)
+    labels = ANAT.format("02") + "desc-threshold_dseg.nii.gz"
+    assert "lobule threshold" in str(nibabel.load(tmp_path / "made" / labels).header.extensions[0].get_content())
+    before = (tmp_path / "made" / labels).stat().st_mtime_ns
+    (tmp_path / "made/code/threshold/status.tsv").unlink()
+    good(*again, "--skip-existing", "--", "threshold", "{image}", "-o", "{out}", "--otsu", 3, cwd=tmp_path)
+    assert (tmp_path / "made" / labels).stat().st_mtime_ns == before
+    good(*again, "--", "labels", "made/" + labels, "-o", "{out}", *words, cwd=tmp_path)
 
 
 def test_descriptors_of_boutiques():

@@ -135,3 +135,14 @@ def test_preview_refuses_widths(tmp_path):
     for bad in ("-1", "13", "1.5", "x"):
         assert_one_line(lobule("preview", image, "-o", tmp_path / "p.png", "--contour", bad), 64, "--contour")
     assert not (tmp_path / "p.png").exists()
+
+
+@pytest.mark.parametrize("how", [["--mip"], []])
+def test_what_is_not_finite_is_black(tmp_path, how):
+    values = np.random.default_rng(5).random(SHAPE).astype(np.float32)
+    pictures = []
+    for odd in (np.inf, -np.inf, np.nan):
+        values[10:20, 8:16, 5:15:2] = odd
+        image = save(values, tmp_path / "v.nii")
+        pictures.append(draw(tmp_path, image, "--window", "0,1", "--at", "15,12,11", *how)[0])
+    assert np.array_equal(pictures[0], pictures[2]) and np.array_equal(pictures[1], pictures[2])

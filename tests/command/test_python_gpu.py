@@ -34,7 +34,9 @@ try:
 except lobule.DeviceError as problem:
     pytest.skip(str(problem), allow_module_level=True)
 
-FEW = 64 << 10  # bytes: counts, ranges, tables of levels; a volume of these tests is 20 times as large
+FEW = 64 << 10  # bytes: counts, ranges, tables of levels; a volume of these tests is 15 times as large
+# What takes more: a histogram of all levels, for percentiles; strengths, whose logarithms the host has.
+MORE = {"filter, a chain": 1 << 20, "growcut, what it costs": 16 << 20}
 SHAPE = (61, 127, 131)  # odd, so that rows begin anywhere
 SPACING = (2.0, 1.5, 1.5)
 IMAGE, TRUTH, SEEDS = lobule.phantom("abdomen", shape=SHAPE, spacing=SPACING, device="cpu")
@@ -79,7 +81,7 @@ def bytes_of(result):
 
 def same(found, wanted):
     found, wanted = bytes_of(found), bytes_of(wanted)
-    assert [a.shape for a in found] == [a.shape for a in wanted]
+    assert [(a.shape, a.dtype) for a in found] == [(a.shape, a.dtype) for a in wanted]
     return all(a.tobytes() == b.tobytes() for a, b in zip(found, wanted))
 
 
@@ -98,7 +100,7 @@ def test_the_cpu_s_bytes_and_nothing_travels(name):
 
     before = travelled()
     found = call(take, {})
-    assert travelled() - before < FEW
+    assert travelled() - before < MORE.get(name, FEW)
     for part in parts(found):
         assert isinstance(part, cupy.ndarray)
         assert part.device == taken[0].device
@@ -163,11 +165,21 @@ class Interface:
         self.__cuda_array_interface__ = {**array.__cuda_array_interface__, "version": 3, "stream": stream}
 
     def __array_namespace__(self):
-        return cupy
+        return Package
 
 
-def test_by_the_interface_too(monkeypatch):
-    monkeypatch.setattr("cupy.empty", lambda shape, dtype, device, make=cupy.empty: make(shape, dtype))
+class Package:
+    """The package of Interface, by the standard of array packages."""
+
+    uint8 = cupy.uint8
+
+    @staticmethod
+    def empty(shape, dtype, device):
+        with device:
+            return cupy.empty(shape, dtype)
+
+
+def test_by_the_interface_too():
     wanted = lobule.threshold(IMAGE, otsu=3, device="cpu")
     late = cupy.cuda.Stream(non_blocking=True)
     for stream, named in ((late, late.ptr), (cupy.cuda.Stream.null, None)):
@@ -182,7 +194,7 @@ def test_by_the_interface_too(monkeypatch):
         assert (cupy.asnumpy(found) == wanted).all()
 
 
-def test_views(monkeypatch):
+def test_views():
     """What lies without gaps is taken wherever it begins; what does not is refused."""
     scan = cupy.asarray(IMAGE)
     for call in (
@@ -216,7 +228,7 @@ def test_errors_leave_the_gpu_working():
     for call, text in (
         (lambda: lobule.growcut(scan, seeds * 0), "seeds"),
         (lambda: lobule.growcut(scan, seeds.astype(cupy.int16) - 1), "-1 is no label"),
-        (lambda: lobule.growcut(scan, SEEDS), "seeds"),
+        (lambda: lobule.growcut(scan, SEEDS), "seeds: is in ordinary memory"),
         (lambda: lobule.threshold(scan, device="cpu"), "device"),
         (lambda: lobule.threshold(cupy.zeros((0, 3, 3), cupy.uint8)), "no voxels"),
         (lambda: lobule.threshold(scan.astype(cupy.complex64)), "complex64"),

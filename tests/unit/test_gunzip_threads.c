@@ -125,6 +125,51 @@ TEST(damage_is_never_taken_for_data)
     free(bytes);
 }
 
+/* The first bytes of a block whose code ends a block by 13 ones in a row, and by nothing shorter.
+ */
+static void begin_block(unsigned char *out, size_t n)
+{
+    unsigned char text[1 << 13], packed[4096];
+    size_t used = 0;
+    for (int i = 0; i < 13; i++)
+        for (int k = 0; k < 1 << (12 - i); k++) text[used++] = (unsigned char)(11 * i);
+    z_stream z = {.next_in = text, .avail_in = (unsigned)used, .next_out = packed};
+    z.avail_out = sizeof packed;
+    assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, -15, 8, Z_HUFFMAN_ONLY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FULL_FLUSH), Z_OK);
+    assert_true(z.total_out > n);
+    deflateEnd(&z);
+    memcpy(out, packed, n);
+}
+
+/*
+ * Stored bytes in which a block seems to begin every 100 of them, from each of which a megabyte can
+ * be inflated before it proves to be none: who tries all of them takes minutes.
+ */
+TEST(many_blocks_that_are_none)
+{
+    enum { STORED = 0x5555, BLOCKS = 240 };
+    const size_t n = (size_t)STORED * BLOCKS;
+    unsigned char block[100], *const bytes = malloc(n), *const gz = malloc(n + 5 * BLOCKS + 18);
+    size_t trailing, size = 10;
+    assert_true(bytes && gz);
+    begin_block(block, sizeof block);
+    for (size_t i = 0; i < n; i++) bytes[i] = i % 2000000 < 1000000 ? block[i % 100] : 0x55;
+    for (size_t i = 0; i + 64 < n; i += 1000000) memset(bytes + i, 0xff, 64);
+    memcpy(gz, "\x1f\x8b\x08\0\0\0\0\0\0\xff", 10);
+    for (int k = 0; k < BLOCKS; k++, size += STORED) {
+        const unsigned char head[] = {k + 1 == BLOCKS, 0x55, 0x55, 0xaa, 0xaa};
+        memcpy(gz + size, head, 5);
+        size += 5;
+        memcpy(gz + size, bytes + (size_t)k * STORED, STORED);
+    }
+    const uint32_t end[] = {(uint32_t)crc32(0, bytes, (unsigned)n), (uint32_t)n};
+    for (int k = 0; k < 8; k++) gz[size++] = (unsigned char)(end[k / 4] >> (8 * (k % 4)));
+    inflates(gz, size, bytes, n, 4, &trailing, "blocks that are none"); /* true or false */
+    free(gz);
+    free(bytes);
+}
+
 /* Pieces that begin where a block seems to, but does not: whole files of gzip inside of gzip. */
 TEST(a_stream_inside_a_stream)
 {

@@ -110,12 +110,9 @@ lob_status lob_pool_open(lob_pool *pool, const char *backend, int index, int lan
         /* with the CPU at hand nobody waits for a GPU */
         while ((st = open_gpus(pool, backend, index, &reason)) == LOB_EBUSY && !all && wait(user))
             usleep(200000);
-        if (st != LOB_OK && !any && !all) {
+        if (st != LOB_OK && !all && (!any || st == LOB_EBUSY)) {
             *error = reason;
-            return st;
-        }
-        if (st == LOB_EBUSY && any) {
-            *error = reason;
+            lob_pool_close(pool);
             return st;
         }
     }

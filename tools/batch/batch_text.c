@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void lob_text_add(lob_text *text, const char *bytes, size_t n)
 {
@@ -118,4 +119,21 @@ bool lob_make_folders(const char *path)
     }
     free(way);
     return made;
+}
+
+bool lob_can_make_folders(const char *path)
+{
+    struct stat about;
+    char *const way = strdup(path), *last;
+    const char *there = ".";
+    while (way && (last = strrchr(way, '/'))) {
+        last[last == way] = '\0';
+        there = way;
+        if (last == way || stat(way, &about) == 0 || errno != ENOENT) break;
+        there = ".";
+    }
+    const bool can = way && stat(there, &about) == 0 && S_ISDIR(about.st_mode) &&
+                     access(there, W_OK | X_OK) == 0;
+    free(way);
+    return can;
 }

@@ -44,4 +44,7 @@ char *lob_path_in(const char *folder, const char *name);
 /* Make the folders on the way to a file; false where that fails. */
 bool lob_make_folders(const char *path);
 
+/* Could lob_make_folders make them? It looks at the last one that is there. */
+bool lob_can_make_folders(const char *path);
+
 #endif

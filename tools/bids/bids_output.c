@@ -34,9 +34,7 @@ static const lob_option *row_of(const lob_session *s, lob_option_kind kind,
 bool lob_bids_can(const lob_option_table *own)
 {
     for (size_t i = 0; i < own->count; i++)
-        if (own->rows[i].kind == LOB_OPT_OUTPUT && own->rows[i].content == LOB_FILE_LABELS &&
-            own->rows[i].letter == 'o')
-            return true;
+        if (own->rows[i].content == LOB_FILE_LABELS && own->rows[i].letter == 'o') return true;
     return false;
 }
 
@@ -59,7 +57,7 @@ static bool is_folder(const char *path)
     return (n > 0 && path[n - 1] == '/') || (stat(path, &about) == 0 && S_ISDIR(about.st_mode));
 }
 
-/* Name the labels in a folder, and make the folders on the way to them. */
+/* Name the labels in a folder. */
 static lob_status name_labels(lob_session *s, const lob_option *out)
 {
     const char *const image = image_of(s);
@@ -73,9 +71,25 @@ static lob_status name_labels(lob_session *s, const lob_option *out)
     LOB_TRY(lob_bids_labels_path(&s->bids_path, root, image, s->command->name, &s->error));
     s->bids_folder = path_of(out);
     *(const char **)out->target = s->bids_path;
-    if (!lob_make_folders(s->bids_path))
-        return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->bids_path);
-    return LOB_OK;
+    return lob_can_make_folders(s->bids_path)
+               ? LOB_OK
+               : lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", s->bids_path);
+}
+
+bool lob_bids_is_new(const lob_session *s, const char *path)
+{
+    if (!s->bids_path || strcmp(path, s->bids_path) != 0) return false;
+    const char *const name = strrchr(path, '/') + 1;
+    char *const folder = strndup(path, (size_t)(name - path));
+    const bool is_new = folder && access(folder, F_OK) != 0;
+    free(folder);
+    return is_new;
+}
+
+lob_status lob_bids_make_folders(lob_session *s, const char *path)
+{
+    if (!lob_bids_is_new(s, path) || lob_make_folders(path)) return LOB_OK;
+    return lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", path);
 }
 
 static const char *const beside[] = {".json", ".tsv"};
@@ -83,7 +97,9 @@ static const char *const beside[] = {".json", ".tsv"};
 lob_status lob_bids_begin(lob_session *s)
 {
     const lob_option *const out = row_of(s, LOB_OPT_OUTPUT, LOB_FILE_LABELS);
-    if (!out) return lob_fail(&s->error, LOB_EARG, "--bids needs an output of labels");
+    if (!out)
+        return lob_fail(&s->error, LOB_EARG,
+                        "--bids: no labels are written, beside which files could be; leave it out");
     if (lob_session_is_stored(s, path_of(out)))
         return lob_fail(&s->error, LOB_EARG, "--bids: %s is no file; name one", path_of(out));
     if (is_folder(path_of(out))) LOB_TRY(name_labels(s, out));
@@ -93,7 +109,8 @@ lob_status lob_bids_begin(lob_session *s)
                         "with a / at its end",
                         path_of(out));
     lob_status st = LOB_OK;
-    for (size_t i = 0; st == LOB_OK && !s->skip_existing && i < LOB_COUNT(beside); i++) {
+    if (s->skip_existing || lob_bids_is_new(s, path_of(out))) return LOB_OK;
+    for (size_t i = 0; st == LOB_OK && i < LOB_COUNT(beside); i++) {
         char *const path = lob_bids_beside(path_of(out), beside[i]);
         st = path ? lob_output_check(path, s->force, &s->error)
                   : lob_session_no_memory(s, path_of(out));
@@ -193,11 +210,8 @@ static void print_label(FILE *f, const lob_volume *labels, const lob_label_set *
     const lob_colour colour = lob_label_colour(&labels->names, label);
     char name[32];
     snprintf(name, sizeof name, "label %d", label);
-    fprintf(f, "%d\t", label);
-    for (const char *c = known && known->name ? known->name : name; *c; c++)
-        fputc(*c == '\t' || *c == '\n' || *c == '\r' ? ' ' : *c, f);
-    fprintf(f, "\t#%02x%02x%02x\t%lld\t%.7g\n", colour.red, colour.green, colour.blue,
-            (long long)set->voxels[i], (double)set->voxels[i] * ml);
+    fprintf(f, "%d\t%s\t#%02x%02x%02x\t%lld\t%.7g\n", label, known ? known->name : name, colour.red,
+            colour.green, colour.blue, (long long)set->voxels[i], (double)set->voxels[i] * ml);
 }
 
 /* The labels of a file: index, name, color, voxels, ml. */
@@ -241,8 +255,11 @@ static lob_status describe_dataset(lob_session *s, const char *own, const char *
     lob_error reason = {.text = ""};
     lob_status st = LOB_ENOMEM;
     if (path && text) {
-        const lob_output_part part = {text, strlen(text)};
-        st = access(path, F_OK) == 0 ? LOB_OK : lob_output_whole(path, false, &part, 1, &reason);
+        const lob_output_part parts[] = {
+            {text, strlen(text)},
+            {"\n", 1           }
+        };
+        st = access(path, F_OK) == 0 ? LOB_OK : lob_output_whole(path, false, parts, 2, &reason);
     }
     if (st == LOB_EEXIST) st = LOB_OK;
     if (st == LOB_ENOMEM)

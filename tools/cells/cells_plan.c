@@ -27,16 +27,6 @@ lob_cells_choices lob_cells_walls(void)
                                .least = 0.01};
 }
 
-static double least_spacing(const lob_volume *image)
-{
-    double least = 0;
-    for (int a = 0; a < 3; a++) {
-        const double mm = image->geometry.spacing_mm[a];
-        if (lob_side(image->dims, a) > 1 && (least == 0 || mm < least)) least = mm;
-    }
-    return least > 0 ? least : image->geometry.spacing_mm[0];
-}
-
 /* The smallest cell that is kept, in mm3; of one slice, a disc as thick as the slice. */
 static double least_mm3(const lob_cells_plan *plan)
 {
@@ -193,7 +183,8 @@ static lob_status measure(lob_session *s, lob_cells_plan *plan, uint8_t *above,
 static lob_status check_size(lob_session *s, const lob_cells_plan *plan, const lob_volume *image,
                              const char *path)
 {
-    const double voxels = plan->size_mm / least_spacing(image);
+    const double voxels =
+        plan->size_mm / lob_least_spacing(image->dims, image->geometry.spacing_mm);
     const char *const how = plan->estimated ? "estimated size" : "--size";
     if (!(voxels >= 3))
         return lob_fail(&s->error, plan->estimated ? LOB_EDATA : LOB_EARG,
@@ -217,7 +208,7 @@ static lob_status estimate(lob_session *s, lob_cells_plan *plan, uint8_t *above,
     const int rounds = walls ? 2 : 4;
     const double first_voxels = 2, smooth = 0.08;
     lob_status st = LOB_OK;
-    double sigma = first_voxels * least_spacing(image);
+    double sigma = first_voxels * lob_least_spacing(image->dims, image->geometry.spacing_mm);
     for (int round = 0; round < rounds && st == LOB_OK; round++) {
         st = measure(s, plan, above, image, sigma, !walls && round > 0, path);
         for (int64_t i = 0; i < lob_voxels(image) && walls && st == LOB_OK; i++)
@@ -237,7 +228,9 @@ lob_status lob_cells_choose(lob_session *s, lob_cells_plan *plan, const lob_volu
     plan->dimensions = 0;
     for (int a = 0; a < 3; a++) plan->dimensions += lob_side(image->dims, a) > 1;
     plan->estimated = isinf(given->value);
-    plan->size_mm = given->value * (given->voxels ? least_spacing(image) : 1);
+    plan->size_mm =
+        given->value *
+        (given->voxels ? lob_least_spacing(image->dims, image->geometry.spacing_mm) : 1);
     LOB_TRY(lob_session_take(s, bytes, path));
     uint8_t *const above = malloc((size_t)lob_voxels(image));
     lob_status st = above ? LOB_OK : lob_session_no_memory(s, path);

@@ -159,7 +159,7 @@ static void window_slice(float *out, const lob_overlay *overlay, const lob_slice
                 lob_values(&value, v->data, v->type,
                            first + k * along.step + i * right->stride + j * down->stride, 1);
                 const double share = (v->slope * value + v->inter - lo) / wide;
-                if (share > (double)*to) *to = share < 1 ? (float)share : 1.0f;
+                if (isfinite(value) && share > (double)*to) *to = share < 1 ? (float)share : 1.0f;
             }
 }
 

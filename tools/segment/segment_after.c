@@ -1,4 +1,4 @@
-/* Uncertainty, suggested slices and corrections. */
+/* Uncertainty and corrections. */
 #include "tools/segment/segment_after.h"
 
 #include <float.h>
@@ -94,102 +94,6 @@ lob_status lob_segment_uncertain(lob_session *s, lob_volume *out, const lob_segm
     lob_session_give(s, bytes);
     if (st != LOB_OK) lob_volume_free(out);
     return st;
-}
-
-/* ---- slices ---- */
-
-/* Which slices across an axis have strokes? */
-static void find_drawn(bool *drawn, const lob_strokes *strokes, int axis)
-{
-    for (int64_t i = 0; i < lob_side(strokes->dims, axis); i++) {
-        const int64_t *const voxels = lob_strokes_in(strokes, axis, i);
-        drawn[i] = false;
-        for (int32_t k = 0; k < strokes->labels; k++) drawn[i] = drawn[i] || voxels[k] > 0;
-    }
-}
-
-/* Count, for each slice, voxels that are uncertain and voxels with a label. */
-static void count_slices(lob_segment_slice *rows, const lob_segment_box *box,
-                         const lob_volume *uncertain, int axis)
-{
-    const uint8_t *const unsure = uncertain->data;
-    const lob_dims d = box->labels->dims;
-    int64_t i = 0;
-    for (int64_t z = 0; z < d.nz; z++)
-        for (int64_t y = 0; y < d.ny; y++)
-            for (int64_t x = 0; x < d.nx; x++, i++) {
-                lob_segment_slice *const row = &rows[axis == 0 ? x : axis == 1 ? y : z];
-                const int32_t label = lob_label_at(box->labels->data, box->labels->type, i);
-                row->marked += label != box->background;
-                row->uncertain += unsure[i];
-            }
-}
-
-/* The slice with the most to gain, marked as drawn from now on; false: none is left. */
-static bool take_best(lob_segment_slice *best, const lob_segment_slice *rows, bool *drawn,
-                      int64_t side)
-{
-    double most = 0;
-    int64_t before = -1;
-    for (int64_t i = 0; i < side; i++) {
-        int64_t after = i;
-        if (drawn[i]) before = i;
-        while (after < side && !drawn[after]) after++;
-        const int64_t below = before < 0 ? side : i - before;
-        const int64_t above = after == side ? side : after - i;
-        const double distance = (double)(below < above ? below : above);
-        const double gain =
-            (double)rows[i].uncertain * (double)rows[i].marked * distance * distance;
-        if (!(gain > most)) continue;
-        most = gain;
-        *best = rows[i];
-    }
-    if (most > 0) drawn[best->slice] = true;
-    return most > 0;
-}
-
-lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
-                               const lob_segment_box *box, const lob_volume *uncertain, int axis)
-{
-    const int64_t side = lob_side(box->labels->dims, axis);
-    lob_segment_slice *const rows = calloc((size_t)side, sizeof *rows);
-    bool *const drawn = calloc((size_t)side, sizeof *drawn);
-    const lob_status st = rows && drawn ? LOB_OK : LOB_ENOMEM;
-    int found = 0;
-    if (st == LOB_OK) {
-        for (int64_t i = 0; i < side; i++) rows[i].slice = i;
-        count_slices(rows, box, uncertain, axis);
-        find_drawn(drawn, &box->strokes, axis);
-        while (found < n && take_best(&slices[found], rows, drawn, side)) found++;
-    }
-    free(rows);
-    free(drawn);
-    *count = found;
-    return st;
-}
-
-lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
-                             const lob_segment_box *box, int axis)
-{
-    const int64_t side = lob_side(box->labels->dims, axis);
-    int64_t all = 0, seen = 0;
-    int found = 0;
-    *count = 0;
-    if (n < 1) return LOB_OK;
-    bool *const drawn = calloc((size_t)side, sizeof *drawn);
-    if (!drawn) return LOB_ENOMEM;
-    find_drawn(drawn, &box->strokes, axis);
-    for (int64_t i = 0; i < side; i++) all += drawn[i];
-    const int64_t most = all < n ? all : n;
-    for (int64_t i = 0; i < side; i++)
-        if (drawn[i]) {
-            if (seen == (2 * found + 1) * all / (2 * most))
-                slices[found++] = (lob_segment_slice){.slice = i, .drawn = true};
-            seen++;
-        }
-    free(drawn);
-    *count = found;
-    return LOB_OK;
 }
 
 /* ---- corrections ---- */

@@ -1,5 +1,5 @@
-/* What `lobule segment` makes of a finished recipe: where it is unsure, which slices would help,
- * and what a correction may change. */
+/* What `lobule segment` makes of a finished recipe: where it is unsure, and what a correction
+ * may change. */
 #ifndef LOB_SEGMENT_AFTER_H
 #define LOB_SEGMENT_AFTER_H
 
@@ -28,31 +28,6 @@ typedef struct {
  */
 lob_status lob_segment_uncertain(lob_session *s, lob_volume *out, const lob_segment_box *box,
                                  const char *path);
-
-/* A slice on which a further stroke would help. */
-typedef struct {
-    int64_t slice;     /* of the box, along the axis */
-    bool drawn;        /* it has strokes already */
-    int64_t uncertain; /* voxels */
-    int64_t marked;    /* voxels that carry a label */
-} lob_segment_slice;
-
-/*
- * Find the slices with the largest uncertain * marked * distance^2, one after another, of equals
- * the first: distance is that to the nearest slice with strokes or found before.
- *
- *   slices     out  at most n, in the order found
- *   count      out  how many there are; 0 on failure
- *   uncertain  in   as lob_segment_uncertain makes it
- *
- * Returns LOB_OK or LOB_ENOMEM.
- */
-lob_status lob_segment_suggest(lob_segment_slice *slices, int *count, int n,
-                               const lob_segment_box *box, const lob_volume *uncertain, int axis);
-
-/* Slices with strokes, at most n, spread over those that there are; likewise. */
-lob_status lob_segment_drawn(lob_segment_slice *slices, int *count, int n,
-                             const lob_segment_box *box, int axis);
 
 /*
  * Let a correction change only what is near to it: where a voxel is farther than reach from every

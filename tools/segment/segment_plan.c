@@ -118,11 +118,7 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
     const double *const mm = image->geometry.spacing_mm;
     plan->channels = image->channels;
     plan->count = labels->count;
-    plan->least_mm = 0;
-    for (int a = 0; a < 3; a++)
-        if (lob_side(image->dims, a) > 1 && (plan->least_mm == 0 || mm[a] < plan->least_mm))
-            plan->least_mm = mm[a];
-    if (plan->least_mm == 0) plan->least_mm = mm[0];
+    plan->least_mm = lob_least_spacing(image->dims, mm);
     for (int a = 0; a < 3; a++)
         plan->median[a] = lob_side(image->dims, a) > 1 && mm[a] <= near_spacing * plan->least_mm;
     lob_strokes strokes;

@@ -3,7 +3,7 @@
 #ifndef LOB_SEGMENT_SHEET_H
 #define LOB_SEGMENT_SHEET_H
 
-#include "tools/segment/segment_after.h"
+#include "tools/segment/segment_slices.h"
 
 enum { LOB_SEGMENT_SHEET_SLICES = 5 };
 

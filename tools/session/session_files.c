@@ -1,6 +1,7 @@
 /* What a session reads and writes: timed, counted against its memory, described in its report. */
 #include "io/passing.h"
 #include "io/png.h"
+#include "tools/bids/bids_output.h"
 #include "tools/session/report.h"
 #include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
@@ -135,6 +136,7 @@ lob_status lob_session_make(lob_session *s, const lob_volume *volume, const char
 {
     lob_session_output output = {.path = strdup(path), .is_new = true};
     lob_status st = lob_session_cancelled(s);
+    if (st == LOB_OK) st = lob_bids_make_folders(s, path);
     if (st == LOB_OK) st = lob_session_reserve_output(s);
     if (st == LOB_OK && !(output.path && files_of(output.files, path, volume != NULL)))
         st = lob_session_no_memory(s, path);
@@ -261,6 +263,7 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
             st = lob_plane_writer_gather(&out->writer, &out->gathered, volume, path, &s->error);
         out->held = st == LOB_OK ? lob_voxel_bytes(volume) : 0;
     } else {
+        LOB_TRY(lob_bids_make_folders(s, path));
         st = lob_plane_writer_begin(&out->writer, volume, largest, path, &out->options, &s->error);
     }
     out->write_s += lob_clock_s() - start_s;
