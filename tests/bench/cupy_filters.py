@@ -6,7 +6,7 @@
 First CuPy filters noise of 12 bits on the device: CUDA events around the call, medians after two runs that
 are not counted; its edges reflect. Then CHECK_BACKENDS times its steps on arrays on the device, having
 compared each with the CPU's bytes. Edges of ours reflect too where it has such a row, else they are
-renormalised, which does more; the table says which.
+renormalised, which takes another time; the table says which.
 """
 
 import argparse

@@ -55,7 +55,7 @@ def check_otsu(image, data, classes, found, labels):
         want = [threshold_otsu(values)] if classes == 2 else threshold_multiotsu(values, classes)
     if not np.allclose(np.float64(want), found, rtol=2e-7, atol=0):
         mine, theirs = variance_between(values, found), variance_between(values, want)
-        assert mine >= theirs * (1 - 1e-6), (classes, found, want)
+        assert mine >= theirs * (1 - 1e-12), (classes, found, want)
         better = True
     classes_of = np.digitize(image, np.array(found).astype(image.dtype), right=True)
     assert np.array_equal(labels, np.where(data, classes_of, 0))
