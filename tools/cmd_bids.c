@@ -327,7 +327,8 @@ const lob_command lob_command_bids = {
         "of the batch are in OUT/code/NAME. --resume goes on after an interruption. Strokes and "
         "other inputs can lie in a dataset of their own, and the line then names them with "
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
-        "The exit code is that of `lobule batch`; 66 where there is no image, or none of a participant "
+        "The exit code is that of `lobule batch`; 66 where there is no image, or none of a "
+        "participant "
         "that is named.",
     .examples =
         "lobule bids raw derivatives/lobule participant -- threshold {image} -o {out} --otsu 2\n"
