@@ -2,7 +2,8 @@
 # Build small static libraries for packages that carry all they need: HDF5's C library and libtiff,
 # both with zlib alone, of the sources that Debian or Ubuntu keeps for its own packages, whose 50
 # libraries they do without. Nothing that Lobule reads is lost.
-# usage: libraries.sh FOLDER   (afterwards FOLDER/lib and FOLDER/include; what is there is kept)
+# usage: libraries.sh FOLDER   (afterwards FOLDER/lib, FOLDER/include and FOLDER/licences; what is
+# there is kept)
 #
 #   LOBULE_SOURCE_RELEASE=NAME   release whose sources are taken (default: this machine's); libtiff has
 #                                to be 4.5 or later
@@ -29,6 +30,9 @@ fetch() {
     apt-get "${apt[@]}" update -qq
     (cd "$work/source" && apt-get "${apt[@]}" source -qq --download-only "$1")
     tar -xf "$work/source/$1"_*.orig.tar.* -C "$work/source" --strip-components=1
+    mkdir -p "$prefix/licences"
+    cp "$(find "$work/source" -maxdepth 1 -name 'COPYING*' -o -maxdepth 1 -name 'LICENSE*' | sort | head -n 1)" \
+        "$prefix/licences/$1.txt"
 }
 
 # make_static CMAKE_OPTION...: configure, build and install what was fetched, in the folder where

