@@ -245,11 +245,12 @@ def test_ten_thousand_rows_open_in_three_seconds(tmp_path):
     good("batch", "--page", tmp_path / "log")
     out = browse(page_of(tmp_path / "log"), """
       out.rows = scans().length; out.status = $("#status").textContent; out.first = $("#scans tbody .failed") !== null;
-      out.open = performance.now();
-      press("liver, ml"); out.sort = performance.now() - out.open;
+      out.open = performance.getEntriesByType("navigation")[0].loadEventStart;
+      const before = performance.now();
+      press("liver, ml"); out.sort = performance.now() - before;
       out.volumes = [...document.querySelectorAll("#scans tbody tr")].map((r) => Number(r.cells[7].textContent.replace(/[,!]/g, "")));
       $("#next").click(); out.second = $("#status").textContent;
-    """, tmp_path, clock="--timeout=60000")
+    """, tmp_path)
     assert out["rows"] == 100 and out["first"] and out["status"] == f"Scans 1 to 100 of {count}"
     assert out["second"] == f"Scans 101 to 200 of {count}"
     assert out["volumes"] == sorted(out["volumes"]) and min(out["volumes"]) > 0

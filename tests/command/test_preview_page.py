@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 import os
 import re
@@ -9,7 +10,7 @@ import re
 import nibabel
 import numpy as np
 import pytest
-from browser import OFFLINE, browse, needs_browser, run_browser
+from browser import OFFLINE, Tab, browse, needs_browser
 from conftest import AFFINE, assert_one_line, good, lobule, save
 from skimage.io import imread
 
@@ -167,9 +168,7 @@ READY = """
 const $ = (id) => document.getElementById(id), root = document.documentElement;
 for (let i = 0; i < 500 && root.dataset.state !== "ready"; i++) await new Promise((r) => setTimeout(r, 10));
 if (root.dataset.state !== "ready") throw "not ready: " + $("note").textContent;
-/* A window that is not shown has no frames to wait for. */
-window.requestAnimationFrame = (draw) => setTimeout(draw, 0);
-const frame = () => new Promise((r) => setTimeout(r, 20));
+const frame = () => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));
 const set = async (id, value, type) => { $(id)[type ? type : "value"] = value;
   for (const e of ["input", "change"]) $(id).dispatchEvent(new Event(e)); await frame(); };
 const pixels = (name) => { const c = $(name), d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
@@ -267,10 +266,9 @@ def test_hands_on(tmp_path):
 def test_a_screenshot_shows_the_labels(tmp_path):
     """The window itself, not its canvases: each label covers as much of it as its voxels take."""
     _, about = make(tmp_path, "--alpha", 1, "--contour", 0, "--at", "11,6,5")
-    shot = tmp_path / "shot.png"
-    done = run_browser((tmp_path / "page.html").as_uri(), tmp_path, "--virtual-time-budget=20000", *OFFLINE, f"--screenshot={shot}")
-    assert shot.exists(), done.stderr[-2000:]
-    pixels = imread(shot)[..., :3]
+    with Tab((tmp_path / "page.html").as_uri(), tmp_path, OFFLINE) as tab:
+        tab.run(READY)
+        pixels = imread(io.BytesIO(tab.screenshot()))[..., :3]
     scale = (1000 - 170) / (2 * 11 * 2.5)  # two views above each other, of 11 slices of 2.5 mm
     labels = boxes()
     for value, (_, colour) in NAMES.items():
