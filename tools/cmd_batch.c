@@ -13,6 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 typedef struct {
     lob_words words;
     const char *images, *out, *log, *shard;
@@ -279,6 +283,21 @@ static void silence_stdout(void)
     close(null);
 }
 
+/*
+ * A scan takes again what the scan before it has freed: the system does not have to take back, to
+ * clear and to hand out the same pages. The heap may grow past what lies in it, so that this is
+ * for batches without a limit of memory.
+ */
+static void keep_freed_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_TOP_PAD, 64 << 20);
+#endif
+}
+
 /* Do the scans; *worst: what the batch ends with if it comes to its end. */
 static lob_status work_in(lob_session *s, const settings *set, lob_batch *batch, const char *folder,
                           lob_status *worst)
@@ -287,6 +306,7 @@ static lob_status work_in(lob_session *s, const settings *set, lob_batch *batch,
     lob_batch_summary summary;
     plan_work(&plan, s, set, batch);
     silence_stdout();
+    if (s->max_memory == 0) keep_freed_memory();
     const lob_status st = lob_work_run(batch, &plan, &summary, worst, &s->error);
     const lob_error reason = s->error;
     if (st != LOB_OK && st != LOB_ECANCEL) return st;

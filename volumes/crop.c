@@ -1,6 +1,8 @@
 /* Boxes of a volume, and cutting one out. */
 #include "volumes/crop.h"
 
+#include "volumes/voxel_memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +73,7 @@ lob_status lob_volume_crop(lob_volume *volume, const lob_box *box)
     const lob_dims d = volume->dims;
     const int64_t bytes = (int64_t)lob_type_of(volume->type)->bytes;
     const int64_t row = box->size[0] * bytes, rows = box->size[1] * box->size[2];
-    unsigned char *const data = malloc((size_t)(row * rows * volume->channels));
+    unsigned char *const data = lob_voxel_memory(row * rows * volume->channels);
     if (!data) return LOB_ENOMEM;
     const unsigned char *from = volume->data;
     for (int64_t at = 0; at < rows * volume->channels; at++) {
@@ -116,8 +118,7 @@ lob_status lob_volume_place(lob_volume *volume, const int64_t first[3], const lo
     /* The rows' part that both grids have: from x, so many voxels. */
     const int64_t x = first[0] > 0 ? first[0] : 0;
     const int64_t end = first[0] + from.nx < to.nx ? first[0] + from.nx : to.nx;
-    unsigned char *const data =
-        calloc((size_t)(lob_voxels(onto) * volume->channels), (size_t)bytes);
+    unsigned char *const data = lob_voxel_memory_zero(lob_voxels(onto) * volume->channels * bytes);
     if (!data) return LOB_ENOMEM;
     for (int64_t row = 0; row < from.ny * from.nz * volume->channels && end > x; row++) {
         const int64_t y = row % from.ny + first[1], z = row / from.ny % from.nz + first[2];

@@ -1,6 +1,8 @@
 /* Flips and exchanges of a volume's axes. */
 #include "volumes/reorient.h"
 
+#include "volumes/voxel_memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +118,7 @@ lob_status lob_volume_reorient(lob_volume *volume, const lob_turn *turn)
 {
     const size_t bytes = lob_type_of(volume->type)->bytes;
     const size_t each = (size_t)lob_voxels(volume) * bytes;
-    unsigned char *const data = malloc((size_t)volume->channels * each);
+    unsigned char *const data = lob_voxel_memory((int64_t)each * volume->channels);
     if (!data) return LOB_ENOMEM;
 
     const lob_dims dims = turned_dims(volume->dims, turn);

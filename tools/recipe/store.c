@@ -1,6 +1,8 @@
 /* Volumes in memory under names. */
 #include "tools/recipe/store.h"
 
+#include "volumes/voxel_memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,7 +93,7 @@ lob_status lob_store_copy(lob_volume *out, const lob_stored *row, int64_t frame,
     const int64_t frames = lob_store_frames(row), taken = frame == LOB_FRAME_ALL ? frames : 1;
     const int64_t parts = v->channels / frames; /* channels of a frame */
     const int64_t each = bytes_of(v) / v->channels, part = each * taken;
-    unsigned char *copy = voxels ? malloc((size_t)(part * parts)) : NULL;
+    unsigned char *copy = voxels ? lob_voxel_memory(part * parts) : NULL;
     void *data = copy;
     *out = lob_volume_empty();
     if (voxels && !data) return LOB_ENOMEM;

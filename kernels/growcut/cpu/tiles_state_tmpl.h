@@ -9,6 +9,7 @@
 #include "kernels/growcut/cpu/growcut_tiles.h"
 #include "kernels/growcut/growcut_voxel.h"
 #include "volumes/labels.h"
+#include "volumes/voxel_memory.h"
 
 #include <math.h>
 #include <omp.h>
@@ -368,10 +369,11 @@ static lob_status engine_alloc(engine *e, lob_error *error)
     LOB_TRY(count_bytes(e, error));
     e->tile = calloc((size_t)e->count, sizeof *e->tile);
     e->worker = calloc((size_t)e->workers, sizeof *e->worker);
-    e->key_store = malloc((size_t)(e->count * e->cells + 2 * SLACK) * sizeof *e->key_store);
-    if (has_next(e)) e->next_store = malloc((size_t)(e->count * e->cells) * sizeof *e->next_store);
+    const int64_t all = e->count * e->cells;
+    e->key_store = lob_voxel_memory((all + 2 * SLACK) * (int64_t)sizeof *e->key_store);
+    if (has_next(e)) e->next_store = lob_voxel_memory(all * (int64_t)sizeof *e->next_store);
     e->level_store =
-        malloc((size_t)(e->count * e->cells * channels + 2 * SLACK) * sizeof *e->level_store);
+        lob_voxel_memory((all * channels + 2 * SLACK) * (int64_t)sizeof *e->level_store);
     e->is_halo = malloc((size_t)e->cells);
     e->weight = malloc(((size_t)e->section->rule.dmax + 1) * sizeof *e->weight);
     if (!e->tile || !e->worker || !e->key_store || !e->level_store || !e->is_halo || !e->weight ||
