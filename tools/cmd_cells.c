@@ -154,8 +154,8 @@ static int run(const lob_command *self, int argc, char **argv)
                  "one, or their neck misses less than this share of the thinner one's width; left "
                  "out: 0.05, with --walls 0.12"),
         OPT_REAL("least", &g->least, "SHARE", 0, 10,
-                 "smaller cells are taken out, as a share of a ball of --size; left out: 0.08, "
-                 "with --walls 0.01"),
+                 "smaller cells are taken out, as a share of a ball of --size, in one slice of a "
+                 "disc; left out: 0.08, with --walls 0.01"),
         OPT_INT("frame", &set.plan.frame, "N", 0, INT32_MAX,
                 "time frame of the image, from 0; needed when there are several"),
         OPT_INT("channel", &set.plan.channel, "N", 0, INT32_MAX,

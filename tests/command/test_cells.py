@@ -93,6 +93,27 @@ def test_size_is_estimated_and_reported(case):
     assert matches(case[1], load(case[0] / "unasked.nii.gz")) == len(MIDDLES)
 
 
+@pytest.mark.parametrize("options", [["--size", "18vox"], []])
+def test_one_slice_where_a_few_are_far_brighter(tmp_path, options):
+    """Discs in one thin slice; two that are as bright as dying cells hide none of the others."""
+    random = np.random.default_rng(3)
+    grid = np.indices((8, 6)).reshape(2, -1).T * 26 + 16 + random.integers(-2, 3, (48, 2))
+    x, y = np.indices((216, 168))
+    truth, image = np.zeros((216, 168, 1), np.uint8), np.full((216, 168, 1), 20.0)
+    for k, (at_x, at_y) in enumerate(grid):
+        disc = ((x - at_x) ** 2 + (y - at_y) ** 2 <= 9**2)[..., None]
+        truth[disc] = k + 1
+        image[disc] = 45 + k % 3 * 10
+        if k in (10, 37):  # it shines beyond its border
+            image[..., 0] += 250 * np.exp(-((x - at_x) ** 2 + (y - at_y) ** 2) / 7**2)
+    image = ndimage.gaussian_filter(image, (1, 1, 0)) + random.normal(0, 2, image.shape)
+    save(image.astype(np.int16), tmp_path / "discs.nii.gz", np.diag([0.0005, 0.0005, 0.0001, 1]))
+    good("cells", "discs.nii.gz", "-o", "o.nii.gz", "--report", "r.json", *options, cwd=tmp_path)
+    labels = load(tmp_path / "o.nii.gz")
+    assert matches(truth, labels) >= 46 and labels.max() == 48
+    assert 0.007 < json.loads((tmp_path / "r.json").read_text())["results"]["chosen"]["size_mm"] < 0.011
+
+
 def test_walls(tmp_path):
     image, truth = foam()
     save(image, tmp_path / "walls.nii.gz", UM)

@@ -27,10 +27,15 @@ lob_cells_choices lob_cells_walls(void)
                                .least = 0.01};
 }
 
-/* The smallest cell that is kept, in mm3; of one slice, a disc as thick as the slice. */
+/* The smallest cell that is kept, in mm3: of a volume a share of a ball, of one slice of a disc as
+ * thick as the slice. */
 static double least_mm3(const lob_cells_plan *plan)
 {
-    return plan->choices.least * 3.14159265358979 / 6 * pow(plan->size_mm, 3);
+    const double pi = 3.14159265358979, size = plan->size_mm;
+    const double whole = plan->dimensions == 3   ? pi / 6 * size * size * size
+                         : plan->dimensions == 2 ? pi / 4 * size * size
+                                                 : size;
+    return plan->choices.least * whole * plan->across_mm;
 }
 
 /* ---- measuring ---- */
@@ -82,16 +87,43 @@ static lob_filter_step step_of(lob_filter_kind kind, const lob_volume *image, do
 }
 
 /* Otsu's threshold of an image, and which voxels are above it. */
-static lob_status split(lob_session *s, uint8_t *above, double *threshold, const lob_volume *image,
-                        const char *path)
+static lob_status split(lob_session *s, uint8_t *above, lob_threshold_stats *stats,
+                        const lob_volume *image, const char *path)
 {
     const lob_threshold_input in = {.image = image};
     const lob_threshold_options options = lob_threshold_defaults();
-    lob_threshold_stats stats;
     const lob_status st =
-        s->backend->threshold(above, &stats, &in, &options, &s->context, &s->error);
-    if (st == LOB_OK) *threshold = stats.threshold[0];
+        s->backend->threshold(above, stats, &in, &options, &s->context, &s->error);
     return lob_session_name(s, st, path, NULL);
+}
+
+/*
+ * The same where a few places may be far brighter than all others, as dying cells and dust are: a
+ * threshold between these and the rest separates the values less than the mean does that cuts one
+ * normal distribution in halves. Then what is above counts as just that bright, and the rest is
+ * looked at again. It writes over the image.
+ */
+static lob_status split_usual(lob_session *s, uint8_t *above, double *threshold, lob_volume *image,
+                              const char *path)
+{
+    const double of_one_class = 2 / 3.14159265358979, few = 0.05;
+    const int64_t n = lob_voxels(image);
+    float *const values = image->data;
+    lob_threshold_stats stats;
+    for (;;) {
+        LOB_TRY(split(s, above, &stats, image, path));
+        int64_t data = 0, brighter = 0;
+        for (int64_t i = 0; i < n; i++) {
+            data += isfinite(values[i]);
+            brighter += above[i];
+        }
+        *threshold = stats.threshold[0];
+        if (stats.separability >= of_one_class || (double)brighter > few * (double)data ||
+            *threshold <= 0)
+            return LOB_OK;
+        for (int64_t i = 0; i < n; i++)
+            if (above[i]) values[i] = (float)*threshold;
+    }
 }
 
 /*
@@ -137,7 +169,7 @@ static lob_status measure_bodies(lob_session *s, lob_cells_plan *plan, uint8_t *
     float *const difference = around.data;
     const int64_t n = lob_voxels(smooth);
     for (int64_t i = 0; i < n; i++) difference[i] = here[i] - difference[i];
-    const lob_status st = split(s, above, &plan->threshold, &around, path);
+    const lob_status st = split_usual(s, above, &plan->threshold, &around, path);
     /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
      */
     plan->threshold = fmax(plan->threshold, 0);
@@ -154,7 +186,9 @@ static lob_status measure_walls(lob_session *s, lob_cells_plan *plan, uint8_t *a
     const float *const values = smooth->data;
     double sum[2] = {0, 0};
     int64_t count[2] = {0, 0};
-    LOB_TRY(split(s, above, &plan->threshold, smooth, path));
+    lob_threshold_stats stats;
+    LOB_TRY(split(s, above, &stats, smooth, path));
+    plan->threshold = stats.threshold[0];
     for (int64_t i = 0; i < lob_voxels(smooth); i++) {
         if (!isfinite(values[i])) continue;
         sum[above[i]] += (double)values[i];
@@ -226,7 +260,12 @@ lob_status lob_cells_choose(lob_session *s, lob_cells_plan *plan, const lob_volu
     const lob_size *const given = &plan->choices.size;
     const int64_t bytes = lob_product(lob_voxels(image), 1 + 2 * (int64_t)sizeof(float), 1, 1);
     plan->dimensions = 0;
-    for (int a = 0; a < 3; a++) plan->dimensions += lob_side(image->dims, a) > 1;
+    plan->across_mm = 1;
+    for (int a = 0; a < 3; a++)
+        if (lob_side(image->dims, a) > 1)
+            plan->dimensions++;
+        else
+            plan->across_mm *= image->geometry.spacing_mm[a];
     plan->estimated = isinf(given->value);
     plan->size_mm =
         given->value *

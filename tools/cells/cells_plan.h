@@ -17,7 +17,7 @@ typedef struct {
     double apart;  /* bodies: distance of seeds */
     double seeds;  /* walls: least depth of a seed, as a share of the contrast */
     double wall;   /* share of a full wall, or of a body's depth, that parts two pieces */
-    double least;  /* volume of the smallest cell that is kept, of a ball of this size */
+    double least;  /* smallest cell that is kept, as a share of a ball of this size, or a disc */
 } lob_cells_choices;
 
 lob_cells_choices lob_cells_bodies(void);
@@ -28,6 +28,7 @@ typedef struct {
     int frame, channel; /* of the image; < 0: not given */
     bool table;         /* there is a {table} to write */
     int dimensions;     /* of the image: axes with several voxels */
+    double across_mm;   /* product of the spacings along the other axes; of none 1 */
     double size_mm;     /* given or estimated */
     bool estimated;
     double threshold; /* bodies: of the difference to the surroundings; walls: of the image */
