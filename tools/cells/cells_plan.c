@@ -98,35 +98,6 @@ static lob_status split(lob_session *s, uint8_t *above, lob_threshold_stats *sta
 }
 
 /*
- * The same where a few places may be far brighter than all others, as dying cells and dust are: a
- * threshold between these and the rest separates the values less than the mean does that cuts one
- * normal distribution in halves. Then what is above counts as just that bright, and the rest is
- * looked at again. It writes over the image.
- */
-static lob_status split_usual(lob_session *s, uint8_t *above, double *threshold, lob_volume *image,
-                              const char *path)
-{
-    const double of_one_class = 2 / 3.14159265358979, few = 0.05;
-    const int64_t n = lob_voxels(image);
-    float *const values = image->data;
-    lob_threshold_stats stats;
-    for (;;) {
-        LOB_TRY(split(s, above, &stats, image, path));
-        int64_t data = 0, brighter = 0;
-        for (int64_t i = 0; i < n; i++) {
-            data += isfinite(values[i]);
-            brighter += above[i];
-        }
-        *threshold = stats.threshold[0];
-        if (stats.separability >= of_one_class || (double)brighter > few * (double)data ||
-            *threshold <= 0)
-            return LOB_OK;
-        for (int64_t i = 0; i < n; i++)
-            if (above[i]) values[i] = (float)*threshold;
-    }
-}
-
-/*
  * The diameter of a usual cell, from the mean depth of all cells' voxels below the surfaces. Of
  * balls, or discs, of one size that depth, times 2 (n + 1) in n dimensions, is their diameter.
  * Large cells have more voxels: where diameters vary by a fifth, as exp(normal), the mean over
@@ -157,31 +128,80 @@ static lob_status diameter(lob_session *s, double *mm, uint8_t *inside, const lo
     return lob_session_name(s, st, path, NULL);
 }
 
-/* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
-static lob_status measure_bodies(lob_session *s, lob_cells_plan *plan, uint8_t *above,
+/* How much brighter than its surroundings every voxel is. */
+static lob_status compare_around(lob_session *s, lob_volume *difference, const lob_cells_plan *plan,
                                  const lob_volume *smooth, const char *path)
 {
     const lob_filter_step box =
         step_of(LOB_FILTER_BOX, smooth, plan->choices.around * plan->size_mm);
-    lob_volume around = lob_volume_empty();
-    LOB_TRY(filter(s, &around, smooth, &box, 1, path));
+    LOB_TRY(filter(s, difference, smooth, &box, 1, path));
     const float *const here = smooth->data;
-    float *const difference = around.data;
+    float *const values = difference->data;
+    for (int64_t i = 0; i < lob_voxels(smooth); i++) values[i] = here[i] - values[i];
+    return LOB_OK;
+}
+
+/*
+ * Do a few places, as dying cells and dust, hide what is far less bright? Then a threshold between
+ * these and all the rest separates the values less than the mean does that cuts one normal
+ * distribution in halves.
+ */
+static bool few_hide_others(const lob_threshold_stats *stats, const uint8_t *above,
+                            const lob_volume *difference)
+{
+    const double of_one_class = 2 / 3.14159265358979, few = 0.05;
+    const float *const values = difference->data;
+    int64_t data = 0, brighter = 0;
+    for (int64_t i = 0; i < lob_voxels(difference); i++) {
+        data += isfinite(values[i]);
+        brighter += above[i];
+    }
+    return stats->separability < of_one_class && (double)brighter < few * (double)data;
+}
+
+/* Make what is above no brighter than the least bright of it; returns whether that changed it. */
+static bool dim(lob_cells_plan *plan, const uint8_t *above, const lob_volume *smooth)
+{
+    float *const values = smooth->data;
+    const double before = plan->brightest;
     const int64_t n = lob_voxels(smooth);
-    for (int64_t i = 0; i < n; i++) difference[i] = here[i] - difference[i];
-    const lob_status st = split_usual(s, above, &plan->threshold, &around, path);
+    bool changed = false;
+    for (int64_t i = 0; i < n; i++)
+        if (above[i]) plan->brightest = fmin(plan->brightest, (double)values[i]);
+    for (int64_t i = 0; i < n; i++)
+        if ((double)values[i] > plan->brightest) values[i] = (float)plan->brightest, changed = true;
+    return changed && plan->brightest < before;
+}
+
+/* What is brighter than its surroundings, by a share of Otsu's threshold of that difference. */
+static lob_status measure_bodies(lob_session *s, lob_cells_plan *plan, uint8_t *above,
+                                 lob_volume *smooth, const char *path)
+{
+    lob_volume around = lob_volume_empty();
+    lob_threshold_stats stats = {.separability = NAN};
+    lob_status st;
+    plan->brightest = INFINITY;
+    for (;;) {
+        st = compare_around(s, &around, plan, smooth, path);
+        if (st == LOB_OK) st = split(s, above, &stats, &around, path);
+        if (st != LOB_OK || !few_hide_others(&stats, above, &around) || !dim(plan, above, smooth))
+            break;
+        lob_volume_free(&around);
+    }
     /* In tissue that is mostly bright, what is dark parts first; brighter is brighter all the same.
      */
-    plan->threshold = fmax(plan->threshold, 0);
+    plan->threshold = fmax(stats.threshold[0], 0);
     const double least = plan->choices.bright * plan->threshold;
-    for (int64_t i = 0; i < n && st == LOB_OK; i++) above[i] = (double)difference[i] > least;
+    const float *const difference = around.data;
+    for (int64_t i = 0; i < lob_voxels(smooth) && st == LOB_OK; i++)
+        above[i] = (double)difference[i] > least;
     lob_volume_free(&around);
     return st;
 }
 
 /* Otsu's threshold between walls and what is inside, and the means of both. */
 static lob_status measure_walls(lob_session *s, lob_cells_plan *plan, uint8_t *above,
-                                const lob_volume *smooth, const char *path)
+                                lob_volume *smooth, const char *path)
 {
     const float *const values = smooth->data;
     double sum[2] = {0, 0};
@@ -294,6 +314,8 @@ void lob_cells_report(lob_session *s, const lob_cells_plan *plan)
     cJSON_AddBoolToObject(chosen, "size_estimated", plan->estimated);
     cJSON_AddNumberToObject(chosen, walls ? "threshold" : "threshold_over_surroundings",
                             plan->threshold);
+    if (!walls && isfinite(plan->brightest))
+        cJSON_AddNumberToObject(chosen, "brightest", plan->brightest);
     if (walls) cJSON_AddNumberToObject(chosen, "wall_contrast", plan->contrast);
     lob_session_say(s, "cells: %s, of %.4g mm%s", walls ? "between walls" : "bodies", plan->size_mm,
                     plan->estimated ? " (estimated)" : "");
@@ -316,8 +338,9 @@ static void put_bodies(FILE *to, const lob_cells_plan *plan, const char *image)
 {
     const lob_cells_choices *const c = &plan->choices;
     const double size = plan->size_mm, depth_smooth = 0.06;
-    fprintf(to, "filter %s -o @smooth --gaussian %.9gmm --edge nearest\n", image, c->smooth * size);
-    fprintf(to, "threshold @smooth -o @bright --local %.9gmm --offset %.9g\n", c->around * size,
+    fprintf(to, "filter %s -o @smooth --gaussian %.9gmm --edge nearest", image, c->smooth * size);
+    if (isfinite(plan->brightest)) fprintf(to, " --window -inf,%.9g", plan->brightest);
+    fprintf(to, "\nthreshold @smooth -o @bright --local %.9gmm --offset %.9g\n", c->around * size,
             0 - c->bright * plan->threshold);
     fprintf(to, "distance @bright -o @surface --signed\n");
     fprintf(to, "filter @surface -o @valleys --gaussian %.9gmm --edge nearest\n",

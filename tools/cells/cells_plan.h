@@ -32,6 +32,7 @@ typedef struct {
     double size_mm;     /* given or estimated */
     bool estimated;
     double threshold; /* bodies: of the difference to the surroundings; walls: of the image */
+    double brightest; /* bodies: what is brighter counts as this bright; infinite: all as it is */
     double contrast;  /* walls: between what is above the threshold and what is below */
     double level;     /* walls: mean of what is above the threshold */
 } lob_cells_plan;
