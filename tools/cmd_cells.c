@@ -50,8 +50,7 @@ static lob_status choose(lob_session *s, settings *set)
 {
     lob_volume image = lob_volume_empty();
     lob_status st = lob_session_read(s, &image, set->image, set->plan.frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &image, set->plan.channel, set->image);
-    if (st == LOB_OK) st = lob_grid_one_channel(s, &image, set->image);
+    if (st == LOB_OK) st = lob_grid_choose_channel(s, &image, set->plan.channel, set->image);
     if (st == LOB_OK) st = lob_session_check(s, &image, LOB_I32, 1, set->out);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = lob_cells_choose(s, &set->plan, &image, set->image);

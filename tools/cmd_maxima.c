@@ -38,8 +38,7 @@ static lob_status read_inputs(lob_session *s, work *w)
 {
     const settings *set = w->set;
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK) st = lob_grid_one_channel(s, &w->image, set->image);
+    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->labels);
     return st == LOB_OK ? lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image) : st;
 }

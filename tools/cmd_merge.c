@@ -36,8 +36,7 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
     lob_status st = lob_session_read(s, &w->labels, set->labels, -1);
     if (st == LOB_OK) st = lob_labels_dense(&w->labels, &w->set, set->labels, &s->error);
     if (st == LOB_OK) st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK) st = lob_grid_one_channel(s, &w->image, set->image);
+    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
     return st == LOB_OK ? lob_grid_match(s, &w->image, set->image, &w->labels, set->labels) : st;
 }
 

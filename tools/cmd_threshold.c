@@ -198,11 +198,7 @@ static lob_status label_locally(lob_session *s, const settings *set, work *w)
 static lob_status read_inputs(lob_session *s, const settings *set, work *w)
 {
     lob_status st = lob_session_read(s, &w->image, set->image, set->frame);
-    if (st == LOB_OK) st = lob_grid_channel(s, &w->image, set->channel, set->image);
-    if (st == LOB_OK && w->image.channels != 1)
-        st = lob_fail(&s->error, LOB_EDATA,
-                      "%s: has %d channels; thresholds are for one: choose it with --channel N",
-                      set->image, w->image.channels);
+    if (st == LOB_OK) st = lob_grid_choose_channel(s, &w->image, set->channel, set->image);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_U8, 1, set->labels);
     if (st == LOB_OK) st = lob_grid_mask(s, &w->mask, set->mask, &w->image, set->image);
     return st;

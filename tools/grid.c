@@ -234,3 +234,13 @@ lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, con
     lob_session_give(s, before - (int64_t)bytes);
     return LOB_OK;
 }
+
+lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int channel,
+                                   const char *path)
+{
+    LOB_TRY(lob_grid_channel(s, volume, channel, path));
+    if (volume->channels == 1) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: has %d channels; choose one with --channel N, from 0 to %d", path,
+                    volume->channels, volume->channels - 1);
+}

@@ -98,4 +98,9 @@ lob_status lob_grid_has_channel(lob_session *s, const lob_volume *volume, int ch
  */
 lob_status lob_grid_channel(lob_session *s, lob_volume *volume, int channel, const char *path);
 
+/* The same for commands that need one channel: LOB_EDATA, too, where there are several and channel
+ * is < 0. */
+lob_status lob_grid_choose_channel(lob_session *s, lob_volume *volume, int channel,
+                                   const char *path);
+
 #endif

@@ -137,6 +137,15 @@ def test_size_does_not_count_gaps(tmp_path, made, options):
     assert sizes[1:] == pytest.approx([sizes[0]] * 2, rel=0.01), sizes
 
 
+def test_one_channel_is_chosen(case, tmp_path):
+    """A picture in colour is asked about, by a message that says how to answer."""
+    image = load(case[0] / "nuclei.nii.gz")
+    save(np.stack([np.zeros_like(image), image], 3)[:, :, :, None], tmp_path / "two.nii", UM)
+    assert_one_line(lobule("cells", "two.nii", "-o", "o.nii", cwd=tmp_path), 65, "--channel N, from 0 to 1")
+    good("cells", "two.nii", "-o", "o.nii", "--channel", "1", "--size", "8um", cwd=tmp_path)
+    assert np.array_equal(load(tmp_path / "o.nii"), load(case[0] / "labels.nii.gz"))
+
+
 @pytest.mark.parametrize("walls", [[], ["--walls"]])
 def test_printed_recipe_gives_the_same_bytes(case, tmp_path, walls):
     (tmp_path / "nuclei.nii.gz").write_bytes((case[0] / "nuclei.nii.gz").read_bytes())
