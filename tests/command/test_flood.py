@@ -100,14 +100,22 @@ def test_limits(tmp_path):
         assert flooded(tmp_path, image, seeds, *options).ravel().tolist() == want, options
 
 
-def test_same_bytes_whatever_the_threads_and_tiles(tmp_path):
+@pytest.mark.parametrize("shape", [(50, 41, 30), (23, 19, 67), (300, 171, 1), (20, 1, 900)])
+@pytest.mark.parametrize("levels", [4, 300])
+def test_same_bytes_whatever_the_threads(tmp_path, shape, levels):
+    """Threads share the planes: labels, strengths and ties cross from one to the other, over plateaus too."""
     random = np.random.default_rng(9)
-    image = np.rint(ndimage.gaussian_filter(random.normal(size=(50, 41, 30)), 2) * 300).astype(np.int16)
-    seeds = np.zeros(image.shape, np.uint8)
+    image = np.rint(ndimage.gaussian_filter(random.normal(size=shape), 2) * levels).astype(np.int16)
+    seeds = np.zeros(shape, np.uint8)
     seeds.flat[random.choice(seeds.size, 200, replace=False)] = np.arange(1, 201)
-    first = flooded(tmp_path, image, seeds, "--threads", 1)
-    for options in (("--threads", 3, "--tile", 4), ("--threads", 2, "--tile", 16), ("--tile", 256)):
-        assert np.array_equal(flooded(tmp_path, image, seeds, *options), first), options
+    save(((random.random(shape) < 0.95) | (seeds > 0)).astype(np.uint8), tmp_path / "mask.nii.gz")
+    outputs = "--strength", "s.nii.gz", "--tie", "t.nii.gz", "--mask", "mask.nii.gz"
+    for neighbours in (6, 26):
+        seen = []
+        for threads in (1, 2, 3, 8):
+            labels = flooded(tmp_path, image, seeds, *outputs, "--neighbours", neighbours, "--threads", threads)
+            seen.append([labels, load(tmp_path / "s.nii.gz"), load(tmp_path / "t.nii.gz")])
+        assert seen[0][2].any() and all(np.array_equal(a, b) for other in seen[1:] for a, b in zip(seen[0], other))
 
 
 def test_slices(tmp_path):

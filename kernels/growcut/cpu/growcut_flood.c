@@ -1,48 +1,32 @@
-/* The flood of GrowCut: cells, queues of levels, waves. */
+/* The flood of GrowCut: cells, queues of levels, waves; planes are shared among threads. */
 #include "kernels/growcut/cpu/growcut_flood.h"
 
-#include "kernels/budget.h"
+#include "kernels/growcut/cpu/flood_meeting.h"
+#include "kernels/growcut/cpu/flood_queues.h"
 #include "volumes/labels.h"
 
+#include <omp.h>
 #include <string.h>
 
+/* States of a cell. */
 enum {
     OPEN = 1,    /* data that no water has reached */
     REACHED = 2, /* by the wave under way */
-    TIE = 0x80,  /* two labels came at the same cost */
-    AT_ONCE = 64,
-    AHEAD = 16, /* cells whose neighbours are fetched before they are looked at */
-    QUEUED = 30,
-    BLOCK = 256,
-    MAX_NEIGHBOURS = 26
+    BORDER = 4,  /* a cell beside it may be of another share */
+    TIE = 0x80   /* two labels came at the same cost */
 };
 
-/* QUEUED cells of a level's queue. */
-typedef struct part {
-    struct part *next;
-    int64_t cell[QUEUED];
-    uint32_t label[QUEUED]; /* and TIED */
-} part;
-
-/* All parts but the first are full. */
-typedef struct {
-    part *first;
-    int64_t n; /* cells of the first */
-} queue;
+enum {
+    AT_ONCE = 64,
+    AHEAD = 16, /* cells whose neighbours are fetched before they are looked at */
+    MAX_NEIGHBOURS = 26,
+    LEAST_PLANES = 8, /* of a share */
+    MOST_PLANES = 16  /* of a slab */
+};
 
 static const uint32_t TIED = (uint32_t)1 << 31; /* beside a label */
-
-/* Parts are had by the block. */
-typedef struct block {
-    struct block *next;
-    part parts[BLOCK];
-} block;
-
-typedef struct {
-    int64_t *cell;
-    uint32_t *label; /* and TIED */
-    int64_t n, capacity;
-} list;
+static const int64_t LEAST_CELLS = 1 << 13;     /* of a share */
+static const int64_t REPORT_CELLS = 1 << 20;
 
 /* Neighbours in one row. */
 typedef struct {
@@ -50,6 +34,20 @@ typedef struct {
     uint32_t looks; /* OPEN | REACHED in the bytes of those that are neighbours */
     bool is[3];
 } neighbour_row;
+
+/* A share of the cells, which one thread alone reads and writes: every so many slabs of planes. */
+typedef struct {
+    lob_flood_pool pool;
+    lob_flood_queue *queues; /* levels */
+    lob_flood_list wave, touched;
+    lob_flood_list *sent; /* by share: cells of others that the wave reaches */
+    int64_t flooded;
+    lob_status status;
+    struct {
+        int64_t wave, next, flooded; /* cells, level of the next queue, cells */
+        lob_status status;
+    } shown; /* for other threads, from meeting to meeting */
+} share;
 
 /* Cells are the section's voxels with one around them along each axis of more than one voxel. */
 typedef struct {
@@ -64,14 +62,15 @@ typedef struct {
     neighbour_row row[9];
     int rows;
     int64_t levels;
-    queue *queues; /* levels */
-    part *unused;
-    block *blocks;
-    list wave, touched;
-    int64_t flooded, next_report;
+    int axis;               /* planes lie across it: the last of more than one voxel */
+    int64_t planes, height; /* of all slabs but the last */
+    share *share;
+    int shares;
+    lob_flood_meeting meeting;
+    double start_s;
+    atomic_bool alone; /* the first thread goes on without the others */
+    int64_t next_report, steps;
 } flood;
-
-static const int64_t REPORT_CELLS = 1 << 20;
 
 /* ---- cells ---- */
 
@@ -91,6 +90,36 @@ static void lay_out(flood *f)
         f->cells *= side[a] + 2 * f->pad[a];
     }
     f->levels = (int64_t)f->section->rule.dmax + 1;
+    f->axis = side[2] > 1 ? 2 : side[1] > 1 ? 1 : 0;
+    f->planes = side[f->axis];
+}
+
+/* As many shares as there are threads with enough to do; thin slabs share what the water does. */
+static void lay_out_shares(flood *f)
+{
+    int64_t shares = f->section->threads;
+    if (shares > f->planes / LEAST_PLANES) shares = f->planes / LEAST_PLANES;
+    if (shares > f->cells / LEAST_CELLS) shares = f->cells / LEAST_CELLS;
+    f->shares = shares > 1 && f->axis > 0 ? (int)shares : 1;
+    f->height = f->planes / (4 * f->shares);
+    if (f->height > MOST_PLANES) f->height = MOST_PLANES;
+    if (f->height < 1 || f->shares == 1) f->height = f->planes;
+}
+
+static int share_of_plane(const flood *f, int64_t plane)
+{
+    return (int)(plane / f->height % f->shares);
+}
+
+/* Of a cell in a volume of several shares, or around it. */
+static int share_of(const flood *f, int64_t cell)
+{
+    return share_of_plane(f, cell / f->pitch[f->axis] - 1);
+}
+
+static bool is_border(const flood *f, int64_t plane)
+{
+    return f->shares > 1 && (plane % f->height == 0 || plane % f->height == f->height - 1);
 }
 
 /* The neighbours row by row; along an axis of one voxel there are none. */
@@ -123,13 +152,24 @@ static lob_status take_memory(flood *f)
     f->state = f->states + margin;
     LOB_TRY(lob_budget_alloc(b, &f->level, f->cells, sizeof *f->level, f->error));
     LOB_TRY(lob_budget_alloc(b, &f->label, f->cells, sizeof *f->label, f->error));
-    return lob_budget_calloc(b, &f->queues, f->levels, sizeof *f->queues, f->error);
+    LOB_TRY(lob_budget_calloc(b, &f->share, f->shares, sizeof *f->share, f->error));
+    for (int i = 0; i < f->shares; i++) {
+        share *const s = &f->share[i];
+        s->pool = (lob_flood_pool){.budget = b, .error = f->error};
+        LOB_TRY(lob_budget_calloc(b, &s->queues, f->levels, sizeof *s->queues, f->error));
+        LOB_TRY(lob_budget_calloc(b, &s->sent, f->shares, sizeof *s->sent, f->error));
+    }
+    return LOB_OK;
 }
 
-static void list_free(flood *f, list *l)
+static void give_share(flood *f, share *s)
 {
-    lob_budget_free(&f->budget, l->cell, l->capacity, sizeof *l->cell);
-    lob_budget_free(&f->budget, l->label, l->capacity, sizeof *l->label);
+    for (int i = 0; s->sent && i < f->shares; i++) lob_flood_list_free(&s->pool, &s->sent[i]);
+    lob_flood_list_free(&s->pool, &s->wave);
+    lob_flood_list_free(&s->pool, &s->touched);
+    lob_flood_pool_free(&s->pool);
+    lob_budget_free(&f->budget, s->queues, f->levels, sizeof *s->queues);
+    lob_budget_free(&f->budget, s->sent, f->shares, sizeof *s->sent);
 }
 
 static void give_memory(flood *f)
@@ -138,13 +178,9 @@ static void give_memory(flood *f)
     lob_budget_free(b, f->states, f->cells + 2 * (f->pitch[1] + f->pitch[2] + 8), 1);
     lob_budget_free(b, f->level, f->cells, sizeof *f->level);
     lob_budget_free(b, f->label, f->cells, sizeof *f->label);
-    lob_budget_free(b, f->queues, f->levels, sizeof *f->queues);
-    list_free(f, &f->wave);
-    list_free(f, &f->touched);
-    for (block *next, *at = f->blocks; at; at = next) {
-        next = at->next;
-        lob_budget_free(b, at, 1, sizeof *at);
-    }
+    for (int i = 0; f->share && i < f->shares; i++)
+        if (f->share[i].pool.budget) give_share(f, &f->share[i]);
+    lob_budget_free(b, f->share, f->shares, sizeof *f->share);
 }
 
 /* Levels, states and labels of a row; closed are seeds, and what is too high for any path. */
@@ -156,13 +192,14 @@ static void fill_row(const flood *f, int64_t y, int64_t z, int64_t seeds[2])
     uint8_t *const state = f->state + row_of(f, y, z); /* at first: is it data? */
     uint16_t *const level = f->level + row_of(f, y, z);
     int32_t *const label = f->label + row_of(f, y, z);
+    const uint8_t border = is_border(f, f->axis == 2 ? z : f->axis == 1 ? y : 0) ? BORDER : 0;
     lob_levels_data_row(state, &s->data, &s->view, 0, y, z, n);
     lob_levels_row(level, state, &s->levels, &s->data, 0, &s->view, 0, y, z, n);
     for (int64_t x = 0; x < n; x++) {
         const int32_t seed = lob_label_at(of->data, of->type, voxel + x * s->view.stride[0]);
         const bool is_data = state[x];
         label[x] = is_data ? seed : 0;
-        state[x] = is_data && seed == 0 && level[x] <= s->rule.limit ? OPEN : 0;
+        state[x] = border | (is_data && seed == 0 && level[x] <= s->rule.limit ? OPEN : 0);
         seeds[is_data] += seed != 0;
     }
 }
@@ -184,54 +221,7 @@ static void fill(flood *f, lob_growcut_result *result)
     result->stats.seeds_outside = outside;
 }
 
-/* ---- queues ---- */
-
-static lob_status more_parts(flood *f)
-{
-    block *more;
-    LOB_TRY(lob_budget_alloc(&f->budget, &more, 1, sizeof *more, f->error));
-    more->next = f->blocks;
-    f->blocks = more;
-    for (int i = 0; i < BLOCK; i++) {
-        more->parts[i].next = f->unused;
-        f->unused = &more->parts[i];
-    }
-    return LOB_OK;
-}
-
-static lob_status enqueue(flood *f, uint16_t level, int64_t cell, uint32_t label)
-{
-    queue *const q = &f->queues[level];
-    if (!q->first || q->n == QUEUED) {
-        if (!f->unused) LOB_TRY(more_parts(f));
-        part *const another = f->unused;
-        f->unused = another->next;
-        another->next = q->first;
-        *q = (queue){another, 0};
-    }
-    q->first->cell[q->n] = cell;
-    q->first->label[q->n++] = label;
-    return LOB_OK;
-}
-
-/* Make room for so many more. */
-static lob_status make_room(flood *f, list *l, int64_t more)
-{
-    if (l->n + more <= l->capacity) return LOB_OK;
-    list larger = {.n = l->n, .capacity = 3 * l->capacity / 2 + more};
-    lob_budget *const b = &f->budget;
-    lob_status st = lob_budget_alloc(b, &larger.cell, larger.capacity, sizeof *l->cell, f->error);
-    if (st == LOB_OK)
-        st = lob_budget_alloc(b, &larger.label, larger.capacity, sizeof *l->label, f->error);
-    if (st != LOB_OK) {
-        list_free(f, &larger);
-        return st;
-    }
-    if (l->n > 0) memcpy(larger.cell, l->cell, (size_t)l->n * sizeof *l->cell);
-    list_free(f, l);
-    *l = larger;
-    return LOB_OK;
-}
+/* ---- waves ---- */
 
 static bool has_open_neighbour(const flood *f, int64_t cell)
 {
@@ -244,22 +234,23 @@ static bool has_open_neighbour(const flood *f, int64_t cell)
 }
 
 /* Seeds wait in the queues of their levels; those deep inside a stroke reach nothing. */
-static lob_status enqueue_seeds(flood *f)
+static lob_status enqueue_seeds(const flood *f, share *s, int own)
 {
     const lob_dims dims = f->section->view.dims;
     for (int64_t z = 0; z < dims.nz; z++)
         for (int64_t y = 0; y < dims.ny; y++) {
             const int64_t row = row_of(f, y, z);
+            if (f->shares > 1 && share_of(f, row) != own) continue;
             for (int64_t c = row; c < row + dims.nx; c++) {
-                if (f->label[c] == 0 || f->level[c] > f->section->rule.limit) continue;
+                const uint16_t level = f->level[c];
+                if (f->label[c] == 0 || level > f->section->rule.limit) continue;
                 if (has_open_neighbour(f, c))
-                    LOB_TRY(enqueue(f, f->level[c], c, (uint32_t)f->label[c]));
+                    LOB_TRY(
+                        lob_flood_enqueue(&s->pool, &s->queues[level], c, (uint32_t)f->label[c]));
             }
         }
     return LOB_OK;
 }
-
-/* ---- waves ---- */
 
 static void fetch(const flood *f, const int64_t *cell, int64_t n)
 {
@@ -268,13 +259,13 @@ static void fetch(const flood *f, const int64_t *cell, int64_t n)
 }
 
 /* A neighbour of a cell of the wave, whose label comes to it. */
-static inline void reach(uint8_t *state, int32_t *label, list *touched, int64_t cell,
+static inline void reach(uint8_t *state, int32_t *label, lob_flood_list *touched, int64_t cell,
                          uint32_t arrives)
 {
     const uint8_t tie = arrives & TIED ? TIE : 0;
     const int32_t own = (int32_t)(arrives & ~TIED);
     if (state[cell] & OPEN) {
-        state[cell] = REACHED | tie;
+        state[cell] = (uint8_t)((state[cell] & BORDER) | REACHED | tie);
         label[cell] = own;
         touched->cell[touched->n++] = cell;
     } else if (state[cell] & REACHED) {
@@ -284,43 +275,90 @@ static inline void reach(uint8_t *state, int32_t *label, list *touched, int64_t 
     }
 }
 
+/* Does a row of neighbours belong to another share? Then they are sent there. */
+static bool is_sent(const flood *f, share *s, int own, int64_t at, const bool is[3], uint32_t label,
+                    lob_status *st)
+{
+    const int of = share_of(f, at + 1);
+    if (of == own) return false;
+    lob_flood_list *const to = &s->sent[of];
+    if (*st == LOB_OK) *st = lob_flood_list_room(&s->pool, to, 3);
+    for (int k = 0; k < 3 && *st == LOB_OK; k++) {
+        if (!is[k]) continue;
+        to->cell[to->n] = at + k;
+        to->label[to->n++] = label;
+    }
+    return true;
+}
+
 /* Cells of a wave reach their neighbours. */
-static lob_status spread(flood *f, const int64_t *cell, const uint32_t *label, int64_t n)
+static lob_status spread(const flood *f, share *s, int own, const int64_t *cell,
+                         const uint32_t *label, int64_t n)
 {
     neighbour_row row[9];
     const int rows = f->rows;
     uint8_t *const state = f->state;
     int32_t *const labels = f->label;
+    lob_status st = LOB_OK;
     memcpy(row, f->row, sizeof row);
     for (int64_t i = 0; i < n; i++) {
-        if (i % AT_ONCE == 0) LOB_TRY(make_room(f, &f->touched, AT_ONCE * MAX_NEIGHBOURS));
+        if (i % AT_ONCE == 0)
+            LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, AT_ONCE * MAX_NEIGHBOURS));
         if (i + AHEAD < n) fetch(f, &cell[i + AHEAD], 1);
+        const bool border = state[cell[i]] & BORDER;
         for (int r = 0; r < rows; r++) {
             const int64_t at = cell[i] + row[r].step;
             uint32_t states;
+            if (border && is_sent(f, s, own, at, row[r].is, label[i], &st)) continue;
             memcpy(&states, state + at, sizeof states);
             if (!(states & row[r].looks)) continue;
             for (int k = 0; k < 3; k++)
-                if (row[r].is[k]) reach(state, labels, &f->touched, at + k, label[i]);
+                if (row[r].is[k]) reach(state, labels, &s->touched, at + k, label[i]);
+        }
+    }
+    return st;
+}
+
+/* Spread what waited in a level's queue. */
+static lob_status pour(const flood *f, share *s, int own, int64_t level)
+{
+    lob_flood_queue *const q = &s->queues[level];
+    while (q->first) {
+        if (q->first->next) fetch(f, q->first->next->cell, AHEAD);
+        LOB_TRY(spread(f, s, own, q->first->cell, q->first->label, q->n));
+        lob_flood_drop_chunk(&s->pool, q);
+    }
+    return LOB_OK;
+}
+
+/* Cells that the waves of other shares have reached. */
+static lob_status receive(const flood *f, share *s, int own)
+{
+    for (int i = 0; i < f->shares; i++) {
+        const lob_flood_list *const from = &f->share[i].sent[own];
+        LOB_TRY(lob_flood_list_room(&s->pool, &s->touched, from->n));
+        for (int64_t c = 0; c < from->n; c++) {
+            if (c + AHEAD < from->n) __builtin_prefetch(f->state + from->cell[c + AHEAD]);
+            reach(f->state, f->label, &s->touched, from->cell[c], from->label[c]);
         }
     }
     return LOB_OK;
 }
 
 /* What a wave has reached is the next wave, but for what is higher, which waits for its level. */
-static lob_status settle(flood *f, uint16_t level)
+static lob_status settle(const flood *f, share *s, uint16_t level)
 {
-    list *const l = &f->touched;
-    const list wave = f->wave;
+    lob_flood_list *const l = &s->touched;
+    const lob_flood_list wave = s->wave;
     int64_t left = 0;
     for (int64_t i = 0; i < l->n; i++) {
         if (i + AHEAD < l->n) __builtin_prefetch(f->level + l->cell[i + AHEAD]);
         const int64_t cell = l->cell[i];
-        const uint8_t tie = f->state[cell] & TIE;
-        const uint32_t label = (uint32_t)f->label[cell] | (tie ? TIED : 0);
-        f->state[cell] = tie;
+        const uint8_t state = f->state[cell];
+        const uint32_t label = (uint32_t)f->label[cell] | (state & TIE ? TIED : 0);
+        f->state[cell] = state & (TIE | BORDER);
         if (f->level[cell] > level) {
-            LOB_TRY(enqueue(f, f->level[cell], cell, label));
+            LOB_TRY(lob_flood_enqueue(&s->pool, &s->queues[f->level[cell]], cell, label));
         } else {
             f->level[cell] = level;
             l->cell[left] = cell;
@@ -328,57 +366,132 @@ static lob_status settle(flood *f, uint16_t level)
             if (left <= AHEAD) fetch(f, &cell, 1);
         }
     }
-    f->flooded += l->n;
-    f->wave = *l;
-    f->wave.n = left;
-    f->touched = wave;
-    f->touched.n = 0;
+    s->flooded += l->n;
+    s->wave = *l;
+    s->wave.n = left;
+    s->touched = wave;
+    s->touched.n = 0;
     return LOB_OK;
 }
+
+/* ---- threads ---- */
+
+/* A thread has every so many shares, from its own number on. */
+typedef struct {
+    int number, threads;
+    double waited_s; /* for others that were late */
+} worker;
 
 static bool is_cancelled(flood *f)
 {
     const lob_growcut_section *const s = f->section;
-    if (f->flooded < f->next_report) return false;
-    f->next_report = f->flooded + REPORT_CELLS;
+    int64_t flooded = 0;
+    for (int i = 0; i < f->shares; i++) flooded += f->share[i].shown.flooded;
+    if (flooded < f->next_report) return false;
+    f->next_report = flooded + REPORT_CELLS;
     if (s->cancelled && atomic_load_explicit(s->cancelled, memory_order_relaxed)) return true;
     if (!s->context || !s->context->progress) return false;
-    const double share = (double)f->flooded / (double)(s->levels.data_voxels + 1);
+    const double part = (double)flooded / (double)(s->levels.data_voxels + 1);
     return s->context->progress(s->context->user,
-                                s->progress_from + (s->progress_to - s->progress_from) * share) !=
-           0;
+                                s->progress_from + (s->progress_to - s->progress_from) * part) != 0;
 }
 
-/* All waves of a level; steps: the most of them so far. */
-static lob_status flood_level(flood *f, uint16_t level, int64_t *steps)
+/* Show the others where this share stands, from a level on. */
+static void show(const flood *f, share *s, int64_t level)
 {
-    queue *const q = &f->queues[level];
-    f->wave.n = 0;
-    while (q->first) {
-        part *const at = q->first;
-        if (at->next) fetch(f, at->next->cell, AHEAD);
-        LOB_TRY(spread(f, at->cell, at->label, q->n));
-        *q = (queue){at->next, QUEUED};
-        at->next = f->unused;
-        f->unused = at;
-    }
-    LOB_TRY(settle(f, level));
-    for (int64_t step = 1; f->wave.n > 0; step++) {
-        if (step > *steps) *steps = step;
-        if (is_cancelled(f)) return LOB_ECANCEL;
-        LOB_TRY(spread(f, f->wave.cell, f->wave.label, f->wave.n));
-        LOB_TRY(settle(f, level));
-    }
-    return is_cancelled(f) ? LOB_ECANCEL : LOB_OK;
+    while (level < f->levels && !s->queues[level].first) level++;
+    if (level < f->levels) fetch(f, s->queues[level].first->cell, 1);
+    s->shown.wave = s->wave.n;
+    s->shown.next = level;
+    s->shown.flooded = s->flooded;
+    s->shown.status = s->status;
 }
 
-static lob_status flood_levels(flood *f, int64_t *steps)
+/* Where all shares stand: the sum of waves, the least level; false: one has failed. */
+static bool look(const flood *f, int64_t *wave, int64_t *next)
 {
-    for (int64_t level = 0; level < f->levels; level++) {
-        const queue *const next = &f->queues[level + 1 < f->levels ? level + 1 : level];
-        if (next->first) fetch(f, next->first->cell, next->n < AHEAD ? next->n : AHEAD);
-        if (f->queues[level].first) LOB_TRY(flood_level(f, (uint16_t)level, steps));
+    bool fine = true;
+    *wave = 0;
+    *next = f->levels;
+    for (int i = 0; i < f->shares; i++) {
+        const share *const s = &f->share[i];
+        fine = fine && s->shown.status == LOB_OK;
+        *wave += s->shown.wave;
+        if (s->shown.next < *next) *next = s->shown.next;
     }
+    return fine;
+}
+
+/* Where other programs have the cores, threads wait for each other more than they do. */
+static bool is_kept_waiting(const flood *f, const worker *w)
+{
+    const double little_s = 0.01;
+    return w->waited_s > little_s && w->waited_s > (omp_get_wtime() - f->start_s) / 2;
+}
+
+/*
+ * One step of a thread's shares: from the level's queues, or from their waves. Between the first
+ * meeting and the second a share takes what the others have sent.
+ */
+static void step(flood *f, worker *w, int64_t level, bool from_queues)
+{
+    for (int i = w->number; i < f->shares; i += w->threads) {
+        share *const s = &f->share[i];
+        for (int to = 0; to < f->shares; to++) s->sent[to].n = 0;
+        if (from_queues) s->wave.n = 0;
+        if (s->status != LOB_OK) continue;
+        s->status = from_queues ? pour(f, s, i, level)
+                                : spread(f, s, i, s->wave.cell, s->wave.label, s->wave.n);
+    }
+    if (w->number == 0 && f->share[0].status == LOB_OK && is_cancelled(f))
+        f->share[0].status = LOB_ECANCEL;
+    w->waited_s += lob_flood_meet(&f->meeting);
+    for (int i = w->number; i < f->shares; i += w->threads) {
+        share *const s = &f->share[i];
+        if (s->status == LOB_OK && f->shares > 1) s->status = receive(f, s, i);
+        if (s->status == LOB_OK) s->status = settle(f, s, (uint16_t)level);
+        show(f, s, level);
+    }
+    if (is_kept_waiting(f, w)) atomic_store_explicit(&f->alone, true, memory_order_relaxed);
+    w->waited_s += lob_flood_meet(&f->meeting);
+}
+
+/*
+ * What one thread does. After every meeting all threads see the same waves and levels, and whether
+ * the first goes on alone: it then has all shares.
+ */
+static void flood_shares(flood *f, worker w)
+{
+    int64_t wave, level, here = 0, steps = 0;
+    for (int i = w.number; i < f->shares; i += w.threads) {
+        share *const s = &f->share[i];
+        s->status = enqueue_seeds(f, s, i);
+        show(f, s, 0);
+    }
+    lob_flood_meet(&f->meeting);
+    while (look(f, &wave, &level) && (wave > 0 || level < f->levels)) {
+        if (atomic_load_explicit(&f->alone, memory_order_relaxed)) {
+            if (w.number > 0) return;
+            f->meeting.threads = w.threads = 1;
+        }
+        steps = wave > 0 ? steps + 1 : 0;
+        if (wave == 0) here = level;
+        if (w.number == 0 && steps > f->steps) f->steps = steps;
+        step(f, &w, here, wave == 0);
+    }
+}
+
+static lob_status flood_levels(flood *f)
+{
+    f->start_s = omp_get_wtime();
+#pragma omp parallel num_threads(f->shares)
+    {
+#pragma omp single
+        f->meeting.threads = omp_get_num_threads();
+        flood_shares(f, (worker){omp_get_thread_num(), f->meeting.threads, 0});
+    }
+    for (int i = 0; i < f->shares; i++)
+        if (f->share[i].status != LOB_OK) return f->share[i].status;
     return LOB_OK;
 }
 
@@ -430,18 +543,17 @@ static void write_results(const flood *f, lob_growcut_result *result)
 lob_status lob_growcut_flood(const lob_growcut_section *section, lob_growcut_result *result,
                              int64_t *steps, lob_error *error)
 {
-    flood f = {.section = section, .error = error};
+    flood f = {.section = section, .error = error, .next_report = REPORT_CELLS};
     f.budget = (lob_budget){.who = "GrowCut's flood", .limit = section->max_memory};
-    f.next_report = REPORT_CELLS;
     *result = (lob_growcut_result){.stats.fixed_point = true};
-    *steps = 0;
     lay_out(&f);
+    lay_out_shares(&f);
     list_rows(&f);
     lob_status st = take_memory(&f);
     if (st == LOB_OK) fill(&f, result);
-    if (st == LOB_OK) st = enqueue_seeds(&f);
-    if (st == LOB_OK) st = flood_levels(&f, steps);
+    if (st == LOB_OK) st = flood_levels(&f);
     if (st == LOB_OK) write_results(&f, result);
+    *steps = f.steps;
     result->stats.working_bytes = f.budget.peak;
     give_memory(&f);
     return st;

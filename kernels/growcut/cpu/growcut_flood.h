@@ -6,8 +6,11 @@
  * digital spaces: an efficient algorithm based on immersion simulations", IEEE PAMI 13, 1991). A
  * wave is all voxels of one cost, level and steps. It reaches its neighbours that nothing has
  * reached before, and each of them takes the least label among its neighbours in the wave; so the
- * order within a wave decides nothing. One thread does that, as a wave has few voxels; a voxel is
- * looked at once, and its neighbours row by row.
+ * order within a wave decides nothing. A voxel is looked at once, and its neighbours row by row.
+ *
+ * Threads share the planes, slab by slab, and each has the queues of its own. They meet after every
+ * step, give each other what has crossed a border between slabs, and so take all steps together. A
+ * step is short: where other programs keep threads waiting, one does the rest alone.
  */
 #ifndef LOB_GROWCUT_FLOOD_H
 #define LOB_GROWCUT_FLOOD_H
