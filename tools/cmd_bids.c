@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct {
     const char *dataset, *out;
@@ -54,12 +55,17 @@ static void free_words(command_line *c)
 
 /* ---- the images of the dataset ---- */
 
+/* A participant's label as it was given, without sub-. */
+static const char *bare(const char *label)
+{
+    return strncmp(label, "sub-", 4) == 0 ? label + 4 : label;
+}
+
 /* Is a name that of a participant, with or without sub-? */
 static bool is_of(const char *name, const char *label)
 {
-    if (strncmp(label, "sub-", 4) == 0) label += 4;
-    const size_t n = strlen(label);
-    return strncmp(name + 4, label, n) == 0 && name[4 + n] == '_';
+    const size_t n = strlen(bare(label));
+    return strncmp(name + 4, bare(label), n) == 0 && name[4 + n] == '_';
 }
 
 /* Is the image of a participant that was asked for? */
@@ -207,13 +213,13 @@ static lob_status check(lob_session *s, const settings *set)
 
 /* The words of `lobule batch` for a manifest. */
 static void put_together(command_line *c, const lob_session *s, const settings *set,
-                         const char *manifest)
+                         const char *log, const char *manifest)
 {
     c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
     if (!set->line) add(c, "%s", set->recipe);
     add(c, "%s", manifest);
     add(c, "--log");
-    add(c, "%s/code/%s", set->out, set->tool);
+    add(c, "%s", log);
     add(c, "--out=%s", set->out); /* whose folders it makes */
     if (set->resume) add(c, "--resume");
     if (set->fail_fast) add(c, "--fail-fast");
@@ -237,8 +243,33 @@ static void put_together(command_line *c, const lob_session *s, const settings *
     add(c, "--bids");
 }
 
+/* Has a batch of all participants been begun? */
+static bool has_batch(const settings *set)
+{
+    char path[2 * PATH_MAX];
+    snprintf(path, sizeof path, "%s/code/%s/status.tsv", set->out, set->tool);
+    return access(path, F_OK) == 0;
+}
+
+/* Where the batch's log and manifest go. One participant alone has a log of its own, so that jobs
+ * of a cluster can each take one; to resume is to go on with the batch of all where there is one.
+ */
+static lob_status name_places(lob_session *s, const settings *set, char **log, char **manifest)
+{
+    const bool alone =
+        set->participant && set->participants.count == 0 && !(set->resume && has_batch(set));
+    if (asprintf(log, "%s/code/%s%s%s", set->out, set->tool, alone ? "_sub-" : "",
+                 alone ? bare(set->participant) : "") < 0) {
+        *log = NULL;
+        return lob_session_no_memory(s, set->out);
+    }
+    if (asprintf(manifest, "%s.tsv", *log) >= 0) return LOB_OK;
+    *manifest = NULL;
+    return lob_session_no_memory(s, set->out);
+}
+
 /* Write the manifest of the images into the output's folder for what makes it. */
-static lob_status plan(lob_session *s, settings *set, char **path)
+static lob_status plan(lob_session *s, settings *set, char **log, char **path)
 {
     char *text = NULL;
     int64_t count = 0;
@@ -252,12 +283,11 @@ static lob_status plan(lob_session *s, settings *set, char **path)
     const char *const absent = missing(set);
     if (st == LOB_OK && absent)
         st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-%s_*%s.nii.gz", set->dataset,
-                      strncmp(absent, "sub-", 4) == 0 ? absent + 4 : absent, set->suffix);
+                      bare(absent), set->suffix);
     else if (st == LOB_OK && count == 0)
         st = lob_fail(&s->error, LOB_ENOINPUT, "%s: holds no image sub-*_%s.nii.gz", set->dataset,
                       set->suffix);
-    if (st == LOB_OK && asprintf(path, "%s/code/%s.tsv", set->out, set->tool) < 0)
-        st = lob_session_no_memory(s, set->out);
+    if (st == LOB_OK) st = name_places(s, set, log, path);
     if (st == LOB_OK && !lob_make_folders(*path))
         st = lob_fail(&s->error, LOB_ECREATE, "%s: its folder cannot be made", *path);
     if (st == LOB_OK) {
@@ -300,17 +330,19 @@ static int run(const lob_command *self, int argc, char **argv)
     if (own < argc) {
         set.line = argv + own + 1;
         set.line_count = argc - own - 1;
+        if (set.line_count > 1 && strcmp(set.line[0], "lobule") == 0) set.line++, set.line_count--;
     }
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), own, argv)) return s.exit_code;
     command_line batch = {.word = NULL};
-    char *manifest = NULL;
-    const lob_status st = plan(&s, &set, &manifest);
-    if (st == LOB_OK) put_together(&batch, &s, &set, manifest);
+    char *log = NULL, *manifest = NULL;
+    const lob_status st = plan(&s, &set, &log, &manifest);
+    if (st == LOB_OK) put_together(&batch, &s, &set, log, manifest);
     if (st == LOB_OK) s.report_path = NULL; /* the batch writes it */
     int code = lob_session_end(&s, batch.failed ? LOB_ENOMEM : st);
     if (code == 0) code = lob_command_batch.run(&lob_command_batch, batch.count, batch.word);
     free_words(&batch);
     free(manifest);
+    free(log);
     return code;
 }
 
@@ -324,7 +356,8 @@ const lob_command lob_command_bids = {
         "that of the command or the recipe, with a .json of sources and parameters and a .tsv of "
         "labels beside them; OUT gets a dataset_description.json.\n"
         "The manifest of the images is OUT/code/NAME.tsv, and the status table, reports and page "
-        "of the batch are in OUT/code/NAME. --resume goes on after an interruption. Strokes and "
+        "of the batch are in OUT/code/NAME; of one participant alone NAME_sub-LABEL, so that "
+        "several can be done at the same time. --resume goes on after an interruption. Strokes and "
         "other inputs can lie in a dataset of their own, and the line then names them with "
         "{folder} and {bids}: strokes/{folder}/{bids}_desc-strokes_dseg.nii.gz.\n"
         "The exit code is that of `lobule batch`; 66 where there is no image, or none of a "

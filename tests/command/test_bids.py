@@ -175,10 +175,25 @@ def test_what_the_app_hands_on(dataset, tmp_path):
     labels = ANAT.format("02") + "desc-threshold_dseg.nii.gz"
     assert "lobule threshold" in str(nibabel.load(tmp_path / "made" / labels).header.extensions[0].get_content())
     before = (tmp_path / "made" / labels).stat().st_mtime_ns
-    (tmp_path / "made/code/threshold/status.tsv").unlink()
+    (tmp_path / "made/code/threshold_sub-02/status.tsv").unlink()
     good(*again, "--skip-existing", "--", "threshold", "{image}", "-o", "{out}", "--otsu", 3, cwd=tmp_path)
     assert (tmp_path / "made" / labels).stat().st_mtime_ns == before
     good(*again, "--", "labels", "made/" + labels, "-o", "{out}", *words, cwd=tmp_path)
+
+
+def test_participants_at_the_same_time(dataset, tmp_path):
+    """As jobs of a cluster do it, each with its own log; the command is as in a shell."""
+    words = ["--", "lobule", "threshold", "{image}", "-o", "{out}", "--otsu", "2"]
+    app = [os.environ["LOBULE_BIN"], "bids", dataset / "raw", "made", "participant"]
+    jobs = [
+        subprocess.Popen([*app, "--participant-label", label, *words], cwd=tmp_path) for label in ("01", "sub-02")
+    ]  # fmt: skip
+    assert [job.wait() for job in jobs] == [0, 0]
+    for label in ("01", "02"):
+        assert (tmp_path / "made" / (ANAT.format(label) + "desc-threshold_dseg.tsv")).is_file()
+        assert len(rows_of(tmp_path / f"made/code/threshold_sub-{label}/status.tsv")) == 1
+        assert len(rows_of(tmp_path / f"made/code/threshold_sub-{label}.tsv")) == 1
+    good(*app[1:], "--participant-label", "01", "--resume", *words, cwd=tmp_path)
 
 
 def test_descriptors_of_boutiques():
