@@ -424,7 +424,7 @@ def distances(
         raise InputError(f"labels: are of type {taken.dtype}; on a GPU nearest takes uint8, int16 and int32")
     _largest_label(labels, taken, call, "labels")
     if label is not None and (label < 1 or not _look(labels, taken, call, lambda a: bool((a == label).any()))):
-        raise ValueError(f"no voxel has label {label}")
+        raise InputError(f"no voxel has label {label}")
     bounded = not feature and math.isfinite(chosen.max)
     if bounded and not hasattr(labels, "max"):
         raise NotImplementedError("max is not taken with arrays of a package without arithmetic")

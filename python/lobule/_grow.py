@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from . import _abi, _device
+from ._errors import InputError
 from ._library import Call, check, library
 from ._volumes import (
     DTYPES,
@@ -246,7 +247,7 @@ def components_of(
     chosen.slice_axis = slice_axis(slices, of)
     chosen.neighbours = neighbours_of(neighbours, chosen.slice_axis)
     if above is not None and limits is not None:
-        raise ValueError("above and range exclude each other")
+        raise InputError("above and range exclude each other")
     if above is not None:
         limits = (library.lob_next_above(above, byref(seen)), None)
     chosen.ranged = limits is not None
@@ -257,7 +258,7 @@ def components_of(
     if max_size:
         chosen.max_voxels = math.floor(voxels_of(max_size, of) * (1 + 1e-6))
         if chosen.max_voxels < 1:
-            raise ValueError(f"max_size is {max_size}, less than a voxel, so nothing would be left")
+            raise InputError(f"max_size is {max_size}, less than a voxel, so nothing would be left")
 
 
 # ---- supervoxels ----
@@ -304,7 +305,7 @@ def supervoxels(
     if smallest is not None:
         chosen.smallest = smallest
     if (size is None) == (count == 0):
-        raise ValueError("give one of size, as 8 (mm) or '12vox', and count")
+        raise InputError("give one of size, as 8 (mm) or '12vox', and count")
     if _device.is_on_gpu(image):
         return _device.supervoxels(image, chosen, size, lab, compactness, ratio, slices, mask, options)
     call, of = begin(image, options)
@@ -330,7 +331,7 @@ def supervoxels_of(
     """Fill in the options that depend on the image's type and grid."""
     colour = channels == 3 and dtype == np.uint8
     if lab and not colour:
-        raise ValueError(f"lab needs three channels of uint8; there are {channels} of {dtype}")
+        raise InputError(f"lab needs three channels of uint8; there are {channels} of {dtype}")
     chosen.lab = colour if lab is None else lab
     chosen.slice_axis = slice_axis(slices, of)
     if chosen.lab:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _abi, _device
+from ._errors import InputError
 from ._grow import begin, neighbours_of
 from ._library import Call, library
 from ._volumes import (
@@ -60,9 +61,9 @@ EDGES = ("renormalise", "nearest", "reflect", "mirror", "wrap", "constant")
 def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
     """Sigma or radius in voxels along x, y, z; 0 leaves an axis out."""
     usual = "vox" if extent == RADIUS else "mm"
-    each = list(value) if isinstance(value, (list, tuple)) else [value] * of.ndim
+    each = list(value) if np.ndim(value) == 1 else [value] * of.ndim
     if len(each) != of.ndim:
-        raise ValueError(f"{value!r} is not one length, nor one for each of {of.ndim} axes")
+        raise InputError(f"{value!r} is not one length, nor one for each of {of.ndim} axes")
     if not of.xyz:
         each.reverse()
     extents = dims(of)
@@ -73,7 +74,7 @@ def _along(extent: str, value: Any, of: Any, across: int) -> list[float]:
             continue
         number, unit = sized(each[a], usual)
         if extent == RADIUS and unit == "vox" and number != math.floor(number):
-            raise ValueError(f"a radius of {number:g} is no whole number of voxels")
+            raise InputError(f"a radius of {number:g} is no whole number of voxels")
         voxels = number / (1.0 if unit == "vox" else mm)
         out.append(math.floor(voxels + 1e-3) if extent == RADIUS else voxels)  # headers round spacings
     return out
@@ -83,7 +84,7 @@ def _window(step: _abi.lob_filter_step, value: Any) -> None:
     low, high = value
     percent = [isinstance(v, str) and v.endswith("%") for v in (low, high)]
     if percent[0] != percent[1]:
-        raise ValueError(f"window={value!r} mixes a value with a percentile")
+        raise InputError(f"window={value!r} mixes a value with a percentile")
     step.percent = percent[0]
     step.low, step.high = (float(v.rstrip("%")) if isinstance(v, str) else float(v) for v in (low, high))
 
@@ -113,7 +114,7 @@ def filter_steps(steps: Any, named: dict[str, Any], of: Any, across: int) -> Any
     """The chain as the library's array: first `steps`, then what was named, in order."""
     chain = [_step(name, value, of, across) for name, value in [*steps, *named.items()]]
     if not chain:
-        raise ValueError("no step is given; say what to do, as median=1 or gaussian=2")
+        raise InputError("no step is given; say what to do, as median=1 or gaussian=2")
     return (_abi.lob_filter_step * len(chain))(*chain)
 
 
@@ -224,7 +225,7 @@ def threshold(
     chosen: _abi.lob_threshold_options = library.lob_threshold_defaults()
     ways = (otsu, above, range, percentile)
     if sum(way is not None for way in ways) > 1:
-        raise ValueError("otsu, above, range and percentile exclude each other")
+        raise InputError("otsu, above, range and percentile exclude each other")
     if otsu is not None:
         chosen.classes = otsu
     elif above is not None:
@@ -356,7 +357,7 @@ def resample(
         target = source(onto)
         extents, geometry = dims(target), target.geometry
         if not (target.world and of.world):
-            raise ValueError("onto: both images must say where they lie, as those of nibabel and SimpleITK do")
+            raise InputError("onto: both images must say where they lie, as those of nibabel and SimpleITK do")
     chosen: _abi.lob_resample_options = library.lob_resample_defaults()
     chosen.method = choice("method", method or ("majority" if labels else "linear"), METHODS)
     chosen.fill = (fill - of.inter) / (of.slope or 1.0)

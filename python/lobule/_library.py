@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _abi
-from ._errors import BY_STATUS, Cancelled, Error, InternalError
+from ._errors import BY_STATUS, Cancelled, Error, InputError, InternalError
 
 if TYPE_CHECKING:
     from typing import TypedDict
@@ -209,9 +209,12 @@ class Call:
         max_memory: int = 0,
         progress: Callable[[float], Any] | bool | None = None,
         report: dict[str, Any] | None = None,
+        **unknown: Any,
     ):
+        for name in unknown:
+            raise TypeError(f"{name!r} is no option of this function; help(lobule) explains those that all functions take")
         if threads is not None and threads < 1:
-            raise ValueError(f"threads is {threads}; it is a number from 1")
+            raise InputError(f"threads is {threads}; it is a number from 1")
         self.backend = backend(device)
         self.functions = self.backend.functions
         self.error = _abi.lob_error()

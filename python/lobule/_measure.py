@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _abi, _device
+from ._errors import InputError
 from ._grow import begin, neighbours_of
 from ._library import Call, free, library
 from ._volumes import (
@@ -99,7 +100,7 @@ def label_steps(steps: Any, named: dict[str, Any], of: Any, kept: list[Any]) -> 
     """The chain as the library's array; `kept` holds what it points to."""
     chain = [_step(name, value, of, kept) for name, value in [*steps, *named.items()]]
     if not chain:
-        raise ValueError("no step is given; say what to do, as largest=1 or smooth=1")
+        raise InputError("no step is given; say what to do, as largest=1 or smooth=1")
     return (_abi.lob_labels_step * len(chain))(*chain)
 
 
@@ -167,7 +168,7 @@ def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: boo
     if max is not None:
         chosen.max, unit = sized(max, "mm")
         if unit == "vox":
-            raise ValueError("max is a distance in the unit of spacing, without a unit or in mm")
+            raise InputError("max is a distance in the unit of spacing, without a unit or in mm")
     if _device.is_on_gpu(labels):
         return _device.distances(labels, chosen, label, slices, feature, options)
     call, of = begin(labels, options)
@@ -180,7 +181,7 @@ def _distances(labels: Any, kind: str, label: int | None, max: Any, squared: boo
     if label is not None:
         at = np.flatnonzero(came.values == label)
         if at.size == 0:
-            raise ValueError(f"no voxel has label {label}")
+            raise InputError(f"no voxel has label {label}")
         only = int(at[0]) + 1
     given = _abi.lob_distance_input(
         came.volume.data, came.volume.type, came.volume.dims, (ctypes.c_double * 3)(*spacing), only

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import sys
 import weakref
 from ctypes import byref
@@ -81,6 +82,8 @@ class Source:
             raise InputError(f"axes is {axes!r}; it is 'zyx' or 'xyz'")
         self.image, self.xyz = image, axes == "xyz"
         self.slope, self.inter = 1.0, 0.0
+        if isinstance(image, (str, os.PathLike)):
+            raise InputError(f"{str(image)!r} is a name, not an image: load it first, as nibabel.load does")
         array = np.asarray(image)
         self.channel_axis = channel_axis
         if channel_axis is not None:
@@ -91,7 +94,7 @@ class Source:
     def set_spacing(self, spacing: Any) -> None:
         lengths = [1.0, 1.0, 1.0]
         if spacing is not None:
-            given = np.broadcast_to(np.asarray(spacing, float), self.ndim)
+            given = self.for_each_axis(spacing, "spacing")
             lengths[: self.ndim] = given if self.xyz else given[::-1]
             if not all(math.isfinite(length) and length > 0 for length in lengths):
                 raise InputError(f"spacing is {spacing}; it is above 0 along each axis")
@@ -121,9 +124,16 @@ class Source:
         axis %= self.ndim
         return axis if self.xyz else self.ndim - 1 - axis
 
+    def for_each_axis(self, values: Any, what: str) -> np.ndarray:
+        """One number, or one for each axis of the array."""
+        try:
+            return np.broadcast_to(np.asarray(values, float), self.ndim)
+        except (TypeError, ValueError):
+            raise InputError(f"{what} is {values!r}; it is one number, or one for each of {self.ndim} axes") from None
+
     def in_order(self, values: Any) -> list[float]:
         """One number, or one for each axis of the array, as three along x, y, z."""
-        given = np.broadcast_to(np.asarray(values, float), self.ndim)
+        given = self.for_each_axis(values, "a length")
         ordered = list(given if self.xyz else given[::-1])
         return [float(v) for v in ordered] + [0.0] * (3 - self.ndim)
 

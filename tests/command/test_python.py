@@ -279,6 +279,10 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (lobule.InputError, ValueError, lambda: lobule.gaussian(np.zeros((2, 3, 4, 5)), 1), "4 axes"),
         (lobule.InputError, ValueError, lambda: lobule.gaussian(VOLUME, "2 miles"), "2 miles"),
         (lobule.InputError, ValueError, lambda: lobule.threshold(VOLUME, spacing=-1), "spacing"),
+        (lobule.InputError, ValueError, lambda: lobule.threshold(VOLUME, spacing=(1, 1)), "each of 3 axes"),
+        (lobule.InputError, ValueError, lambda: lobule.threshold("scan.nii.gz"), "'scan.nii.gz' is a name"),
+        (lobule.InputError, ValueError, lambda: lobule.filter(VOLUME), "no step"),
+        (lobule.InputError, ValueError, lambda: lobule.slic(VOLUME, threads=0, size=2), "threads"),
         (lobule.InputError, ValueError, lambda: lobule.labels(VOLUME - 1, largest=1), "labels"),
         (lobule.InputError, ValueError, lambda: lobule.segment(VOLUME, VOLUME), "label"),
         (lobule.DeviceError, RuntimeError, lambda: lobule.median(VOLUME, device="cuda:77"), "cuda:77|CUDA|NVIDIA"),
@@ -286,6 +290,7 @@ STROKED, _, DRAWN = lobule.phantom("abdomen", shape=(16, 40, 40), spacing=8)
         (lobule.OutOfMemory, MemoryError, lambda: lobule.segment(STROKED, DRAWN, max_memory="100KiB"), "100.0 KiB"),
         (lobule.NoInputError, FileNotFoundError, lambda: lobule.command("info", "no.nii"), "no.nii"),
         (TypeError, TypeError, lambda: lobule.filter(VOLUME, sharpen=1), "sharpen"),
+        (TypeError, TypeError, lambda: lobule.growcut(VOLUME, VOLUME, rul=1), "'rul' is no option of this function"),
     ],
 )  # fmt: skip
 def test_errors_by_kind(kind, base, call, text):
