@@ -263,9 +263,25 @@ def source(image: Any, spacing: Any = None, axes: str = "zyx", channel_axis: int
     return Source(image, spacing, axes, channel_axis)
 
 
+def turned(taken: Source, of: Source) -> Source:
+    """A volume whose axes lie as an image's do, where they are only exchanged or flipped; else as it is."""
+    turn, a, b = _abi.lob_turn(), volume(taken), volume(of)
+    if not (taken.world and of.world) or not library.lob_turn_onto(byref(turn), byref(a), byref(b)):
+        return taken
+    axes, backwards = list(turn.axis), list(turn.backwards)
+    if axes == [0, 1, 2] and not any(backwards):
+        return taken
+    out = World.__new__(World)
+    out.__dict__.update(taken.__dict__)
+    voxels = taken.voxels.transpose(0, *(3 - axis for axis in reversed(axes)))
+    out.voxels = np.ascontiguousarray(np.flip(voxels, [3 - axis for axis in (0, 1, 2) if backwards[axis]]))
+    out.geometry = library.lob_turned_geometry(byref(taken.geometry), dims(taken), byref(turn))
+    return out
+
+
 def companion(other: Any, of: Source, name: str) -> Source:
-    """Another volume on the grid of an image; an array has the image's order of axes."""
-    taken = source(other, axes="xyz" if of.xyz else "zyx")
+    """Another volume on the grid of an image, turned as that lies; an array has the image's order of axes."""
+    taken = turned(source(other, axes="xyz" if of.xyz else "zyx"), of)
     if taken.voxels.shape[1:] != of.voxels.shape[1:]:
         raise InputError(
             f"{name}: its shape is {taken.voxels.shape[1:]} and the image's {of.voxels.shape[1:]}, in the order z, y, x"

@@ -300,6 +300,22 @@ def test_errors_by_kind(kind, base, call, text):
     assert "\n" not in str(failed.value)
 
 
+def test_images_that_are_only_turned_are_used():
+    """As the command takes them: axes exchanged or flipped, in nibabel's way and in SimpleITK's."""
+    affine = np.diag([8.0, 7.0, 6.0, 1.0])
+    scan, drawn = (nibabel.Nifti1Image(v.T, affine) for v in (STROKED.astype(np.int16), DRAWN))
+    turned = drawn.as_reoriented(nibabel.orientations.axcodes2ornt("PSL"))
+    assert turned.shape != drawn.shape
+    for grow in (lobule.growcut, lobule.segment):
+        wanted, found = grow(scan, drawn), grow(scan, turned)
+        np.testing.assert_array_equal(np.asanyarray(found.dataobj), np.asanyarray(wanted.dataobj))
+        np.testing.assert_array_equal(found.affine, affine)
+    scan, drawn = sitk.GetImageFromArray(STROKED), sitk.GetImageFromArray(DRAWN)
+    wanted = lobule.stats(drawn, scan)
+    found = lobule.stats(drawn, sitk.DICOMOrient(scan, "SPR"))
+    np.testing.assert_array_equal(found["mean"], wanted["mean"])
+
+
 def test_progress_rises_to_its_end():
     told = []
     image = lobule.phantom("cells", shape=(24, 80, 80), cells=20, device="cpu")[0]
