@@ -5,6 +5,7 @@
  * TransformMatrix are the directions of the axes. Voxels are plain or a zlib stream; several
  * channels lie voxel by voxel. Written: .mha, compressed.
  */
+#include "io/byte_order.h"
 #include "io/nrrd/raw_image.h"
 #include "volumes/clock.h"
 
