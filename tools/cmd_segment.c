@@ -387,6 +387,9 @@ static int run(const lob_command *self, int argc, char **argv)
                    "10mm or 5vox"),
         OPT_REAL("share", &c->share, "SHARE", 0, 100,
                  "and wider by at least this share of the box's own side"),
+        OPT_REAL("ends", &c->ends, "SHARE", 0, 100,
+                 "and by at least this share beyond the first and the last slice with strokes, "
+                 "where a structure goes on"),
         OPT_CHOICE("median", &c->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
                    "are at most 1.5 times the least spacing apart"),
