@@ -172,6 +172,17 @@ def test_refusals(folder, arguments, code, says):
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("away, said", [(18.9, False), (19, True), (-21.1, True)])
+def test_grids_that_share_nothing(folder, away, said):
+    """Labels that lie beside a scan vanish, and that is said; a sliver in common is enough."""
+    save(np.ones((19, 17, 11), np.uint8), folder / "ones.nii", affine=np.eye(4))
+    moved = np.eye(4)
+    moved[0, 3] = away
+    save(np.ones((21, 17, 11), np.uint8), folder / "beside.nii", affine=moved)
+    done = good("resample", "ones.nii", "-o", "out.nii", "--like", "beside.nii", "--labels", cwd=folder)
+    assert ("lies outside of beside.nii" in done.stderr) == said
+
+
 def test_strokes_survive_a_coarser_grid(tmp_path):
     """A new voxel takes the label that most of the voxels inside it carry, where any does."""
     seeds = np.zeros((12, 10, 6), np.uint8)

@@ -262,7 +262,7 @@ char *lob_segment_recipe(const lob_segment_plan *plan)
     if (plan->strength)
         fprintf(to, "resample @strength -o {strength} --like {image} --method nearest\n");
     fprintf(to, "resample @wanted -o %s --like {image} --labels --method nearest\n",
-            plan->in_memory ? "@result" : "{out}");
+            plan->in_memory ? "@_result" : "{out}");
     if (fclose(to) != 0) {
         free(text);
         return NULL;

@@ -36,7 +36,7 @@ typedef struct {
     lob_segment_choices choices;
     int frame;      /* of the image; < 0: not given */
     bool strength;  /* there is a {strength} to write */
-    bool in_memory; /* the result goes to @result, not to {out} */
+    bool in_memory; /* the result goes to @_result, not to {out} */
     int channels;   /* of the image */
     int32_t count;  /* of labels, the background's among them */
     int32_t background;
