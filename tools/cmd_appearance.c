@@ -2,6 +2,9 @@
 #include "kernels/appearance/appearance.h"
 #include "tools/commands.h"
 #include "tools/seeds_input.h"
+#include "volumes/labels.h"
+
+#include <math.h>
 
 typedef struct {
     const char *image, *seeds, *view, *outline, *shares;
@@ -38,6 +41,26 @@ static lob_status read_inputs(lob_session *s, const settings *set, work *w)
         st = lob_seeds_labels(s, &w->outline, set->outline, &w->seeds, set->seeds, &w->image,
                               set->image);
     return st;
+}
+
+/* Whole numbers are finite. */
+static bool is_finite_at(const lob_volume *v, int64_t i)
+{
+    if (v->type == LOB_F32) return isfinite(((const float *)v->data)[i]);
+    return v->type != LOB_F64 || isfinite(((const double *)v->data)[i]);
+}
+
+/* Strokes on nothing but missing values tell nothing. */
+static lob_status check_values(lob_session *s, const settings *set, const work *w)
+{
+    const lob_volume *const v = &w->image, *const seeds = &w->seeds.volume;
+    const int64_t n = lob_voxels(v);
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; lob_label_at(seeds->data, seeds->type, i) > 0 && c < v->channels; c++)
+            if (is_finite_at(v, c * n + i)) return LOB_OK;
+    return lob_fail(&s->error, LOB_EDATA,
+                    "%s: holds no finite value under the strokes, from which nothing can be learnt",
+                    set->image);
 }
 
 static lob_status compute(lob_session *s, const settings *set, work *w)
@@ -89,6 +112,7 @@ static lob_status appearance(lob_session *s, settings *set)
     };
     lob_status st = lob_session_device_begin(s);
     if (st == LOB_OK) st = read_inputs(s, set, &w);
+    if (st == LOB_OK) st = check_values(s, set, &w);
     if (st == LOB_OK) st = lob_session_device(s);
     if (st == LOB_OK) st = compute(s, set, &w);
     if (st == LOB_OK) {

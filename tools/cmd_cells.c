@@ -61,9 +61,9 @@ static lob_status choose(lob_session *s, settings *set)
 static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
 {
     const lob_recipe_given given[] = {
-        {"image", set->image},
-        {"out",   set->out  },
-        {"table", set->table},
+        {"image", set->image, LOB_RECIPE_READS        },
+        {"out",   set->out,   LOB_RECIPE_WRITES_LABELS},
+        {"table", set->table, LOB_RECIPE_WRITES       },
     };
     char *const text = lob_cells_recipe(&set->plan);
     const lob_status st = lob_recipe_job_compose(job, s, text, given, LOB_COUNT(given));
@@ -83,6 +83,7 @@ static lob_status cells(lob_session *s, settings *set)
 {
     lob_recipe_job job = {.name = NULL};
     lob_status st = check_settings(s, set);
+    lob_session_keep_inputs(s); /* the lines read them again */
     if (st == LOB_OK) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = choose(s, set);
     if (st != LOB_OK) return st;

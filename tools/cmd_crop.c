@@ -1,14 +1,16 @@
 /* lobule crop: a box of a volume, at its place in the world. */
+#include "kernels/appearance/strokes.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
 #include "volumes/crop.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct {
     const char *image, *around, *out;
     lob_size margin;
-    double share;
+    double share, ends;
     double first[3], size[3];
     int frame;
 } settings;
@@ -16,7 +18,7 @@ typedef struct {
 static lob_status check_settings(lob_session *s, const settings *set)
 {
     const bool first = !isnan(set->first[0]), size = !isnan(set->size[0]);
-    const bool margin = set->margin.value > 0.0 || set->share > 0.0;
+    const bool margin = set->margin.value > 0.0 || set->share > 0.0 || set->ends > 0.0;
     const struct {
         bool wrong;
         const char *text;
@@ -25,7 +27,7 @@ static lob_status check_settings(lob_session *s, const settings *set)
         {first && set->around,   "--around finds the box and --first gives it: choose one"            },
         {!first && !set->around, "which box? add --around LABELS, or --first X,Y,Z --size X,Y,Z"      },
         {margin && !set->around,
-         "--margin and --share widen the box of --around, which is not given"                         },
+         "--margin, --share and --ends widen the box of --around, which is not given"                 },
     };
     for (size_t i = 0; i < LOB_COUNT(rules); i++)
         if (rules[i].wrong) return lob_fail(&s->error, LOB_EARG, "%s", rules[i].text);
@@ -55,23 +57,56 @@ static lob_status given_box(lob_session *s, lob_box *box, const settings *set,
     return LOB_OK;
 }
 
+/* The axis across which the fewest slices are marked, as of strokes on a few of them; -1: in 2D. */
+static lob_status find_axis(lob_session *s, int *axis, const lob_volume *around, const char *path)
+{
+    const int64_t voxels = lob_voxels(around);
+    lob_strokes strokes;
+    LOB_TRY(lob_session_take(s, voxels, path));
+    uint8_t *const mask = malloc((size_t)voxels);
+    lob_status st = mask ? LOB_OK : lob_session_no_memory(s, path);
+    if (st == LOB_OK) {
+        lob_grid_mask_bytes(mask, around, 0, voxels);
+        st = lob_strokes_count(&strokes, mask, LOB_U8, around->dims, 1, s->context.threads,
+                               &s->error);
+    }
+    if (st == LOB_OK) {
+        *axis = lob_strokes_axis(&strokes);
+        lob_strokes_free(&strokes);
+    }
+    free(mask);
+    lob_session_give(s, voxels);
+    return st;
+}
+
+/* The box of what is marked, and that axis where it is asked for. */
+static lob_status find_box(lob_session *s, lob_box *box, int *axis, const settings *set,
+                           const lob_volume *image)
+{
+    lob_volume around = lob_volume_empty();
+    lob_status st = lob_grid_read(s, &around, set->around, image, set->image);
+    if (st != LOB_OK) return st;
+    if (!lob_box_of(box, &around))
+        st = lob_fail(&s->error, LOB_EDATA,
+                      "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
+                      set->around);
+    if (st == LOB_OK && set->ends > 0) st = find_axis(s, axis, &around, set->around);
+    lob_grid_drop(s, &around);
+    return st;
+}
+
 /* The box of what is marked in --around, with its margin. */
 static lob_status marked_box(lob_session *s, lob_box *box, const settings *set,
                              const lob_volume *image)
 {
-    lob_volume around = lob_volume_empty();
-    const lob_status st = lob_grid_read(s, &around, set->around, image, set->image);
-    if (st != LOB_OK) return st;
-    const bool any = lob_box_of(box, &around);
-    lob_grid_drop(s, &around);
-    if (!any)
-        return lob_fail(&s->error, LOB_EDATA,
-                        "%s: marks no voxel, so there is no box around it; all of its voxels are 0",
-                        set->around);
+    int axis = -1;
     int64_t margin[3];
+    LOB_TRY(find_box(s, box, &axis, set, image));
     for (int a = 0; a < 3; a++) {
         const double per = set->margin.voxels ? 1.0 : image->geometry.spacing_mm[a];
-        const double least = set->margin.value / per, share = set->share * (double)box->size[a];
+        const double least = set->margin.value / per;
+        const double ends = a == axis ? set->ends : 0;
+        const double share = fmax(set->share, ends) * (double)box->size[a];
         /* Rounded up, but not because of a last digit. */
         margin[a] = (int64_t)ceil(fmin(fmax(least, share), 0x1p40) - 1e-6);
     }
@@ -133,6 +168,9 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_REAL("share", &set.share, "SHARE", 0, 100,
                  "widen each side by this share of the box's own; with --margin too, the larger "
                  "counts"),
+        OPT_REAL("ends", &set.ends, "SHARE", 0, 100,
+                 "of strokes on a few slices, widen by at least this share beyond the first slice "
+                 "and the last"),
         OPT_TRIPLE("first", &set.first, 0, INT32_MAX,
                    "the box's first voxel, from 0, in place of --around"),
         OPT_TRIPLE("size", &set.size, 1, INT32_MAX, "the box's sides in voxels, with --first"),

@@ -158,6 +158,27 @@ static lob_status make_output(lob_session *s, lob_volume *out, const lob_resampl
     return LOB_OK;
 }
 
+/* Does the new grid lie on one side of the image, so that they share nothing? */
+static bool lies_beside(const lob_resample_input *in)
+{
+    const lob_dims d = in->volume->dims;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int corner = 0; corner < 8; corner++) {
+        double at[3], world[3];
+        for (int a = 0; a < 3; a++)
+            at[a] = (corner >> a & 1) ? (double)lob_side(in->dims, a) - 0.5 : -0.5;
+        lob_voxel_to_world(world, &in->geometry, at);
+        lob_world_to_voxel(at, &in->volume->geometry, world);
+        for (int a = 0; a < 3; a++) {
+            low[a] = fmin(low[a], at[a]);
+            high[a] = fmax(high[a], at[a]);
+        }
+    }
+    for (int a = 0; a < 3; a++)
+        if (high[a] <= -0.5 || low[a] >= (double)lob_side(d, a) - 0.5) return true;
+    return false;
+}
+
 static lob_status resample_onto(lob_session *s, const settings *set, const lob_volume *image,
                                 lob_volume *like, lob_volume *out)
 {
@@ -165,6 +186,9 @@ static lob_status resample_onto(lob_session *s, const settings *set, const lob_v
     lob_status st = find_grid(s, &in, like, set);
     if (st == LOB_OK) st = make_output(s, out, &in, like, set);
     if (st != LOB_OK) return st;
+    if (set->like && lies_beside(&in))
+        lob_session_note(s, "%s: lies outside of %s, so that nothing of it is in the output",
+                         set->image, set->like);
     const int method = set->method >= 0 ? set->method : set->labels ? MAJORITY : LINEAR;
     const lob_resample_options options = {.method = (lob_resample_method)method,
                                           .fill = (set->fill - image->inter) /

@@ -370,7 +370,8 @@ const lob_command lob_command_seeds = {
         "voxels along every axis alike.\n"
         "A table of points (.tsv, .csv) has a row of names; columns x, y, z, or "
         "x_mm, y_mm, z_mm as lobule's own tables have them, are mm in the world (RAS, as in "
-        "NIfTI), i, j, k voxels counted from 0; label and radius (mm) may follow. "
+        "NIfTI), i, j, k voxels counted from 0; label and radius (mm) may follow, and where a "
+        "point has none, the field is empty or n/a. "
         "Points in the markups of 3D Slicer that are not placed are left out.\n"
         "A shell keeps labels from running away: on a spinal cord, for instance, what is farther "
         "than 8 mm from its marked middle line is something else.",

@@ -1,5 +1,6 @@
 /* lobule segment: from brush strokes to labels, by a recipe made for the case. */
 #include "io/file.h"
+#include "io/format.h"
 #include "io/png.h"
 #include "tools/commands.h"
 #include "tools/grid.h"
@@ -81,7 +82,11 @@ static lob_status plan(lob_session *s, settings *set, work *w)
 {
     lob_volume seeds = lob_volume_empty();
     lob_label_set labels = {0};
+    const lob_read_options frame = {.frame = set->plan.frame};
+    int64_t chosen;
     lob_status st = lob_session_read_header(s, &w->image, set->image, NULL);
+    if (st == LOB_OK)
+        st = lob_choose_frame(&chosen, w->image.frames, set->image, &frame, &s->error);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_I32, 1, set->out);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_F32, 1, set->strength);
     if (st == LOB_OK) st = lob_session_check(s, &w->image, LOB_U8, 1, set->uncertain);
@@ -128,10 +133,10 @@ static lob_status read_previous(lob_session *s, const settings *set, work *w)
 static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *set)
 {
     const lob_recipe_given given[] = {
-        {"image",    set->image   },
-        {"seeds",    set->seeds   },
-        {"out",      set->out     },
-        {"strength", set->strength},
+        {"image",    set->image,    LOB_RECIPE_READS        },
+        {"seeds",    set->seeds,    LOB_RECIPE_READS        },
+        {"out",      set->out,      LOB_RECIPE_WRITES_LABELS},
+        {"strength", set->strength, LOB_RECIPE_WRITES       },
     };
     char *const text = lob_segment_recipe(&set->plan);
     const lob_status st = lob_recipe_job_compose(job, s, text, given, LOB_COUNT(given));
@@ -142,7 +147,7 @@ static lob_status make_job(lob_session *s, lob_recipe_job *job, const settings *
 /* Let volumes in memory outlive the last line that reads them. */
 static void keep_stored(lob_recipe_job *job)
 {
-    static const char *const kept[] = {"@image", "@seeds", "@shares", "@labels", "@result"};
+    static const char *const kept[] = {"@image", "@seeds", "@shares", "@labels", "@_result"};
     for (size_t i = 0; i < LOB_COUNT(kept); i++) {
         lob_stored *const row = lob_store_find(&job->store, kept[i]);
         if (row) row->last = INT32_MAX;
@@ -287,7 +292,7 @@ static lob_status correct(lob_session *s, const settings *set, lob_recipe_job *j
     lob_volume result = lob_volume_empty();
     const lob_size reach = isfinite(set->reach.value) ? set->reach : (lob_size){.value = 20};
     int64_t changed = 0, said = 0;
-    lob_store_take(&job->store, lob_store_find(&job->store, "@result"), &result);
+    lob_store_take(&job->store, lob_store_find(&job->store, "@_result"), &result);
     const int64_t bytes = lob_product(lob_voxels(&result), 1 + (int64_t)sizeof(float), 1, 1);
     lob_status st = lob_session_take(s, bytes, set->previous);
     if (st != LOB_OK) {
@@ -348,6 +353,7 @@ static lob_status segment(lob_session *s, settings *set)
     lob_status st = check_settings(s, set);
     if (st == LOB_OK && lob_session_checking(s))
         return lob_session_device(s); /* its lines want it */
+    lob_session_keep_inputs(s);       /* the lines read them again */
     if (st == LOB_OK && !set->print) st = lob_session_device_begin(s);
     if (st == LOB_OK) st = plan(s, set, &w);
     if (st == LOB_OK && set->previous) st = read_previous(s, set, &w);
@@ -387,6 +393,9 @@ static int run(const lob_command *self, int argc, char **argv)
                    "10mm or 5vox"),
         OPT_REAL("share", &c->share, "SHARE", 0, 100,
                  "and wider by at least this share of the box's own side"),
+        OPT_REAL("ends", &c->ends, "SHARE", 0, 100,
+                 "and by at least this share beyond the first and the last slice with strokes, "
+                 "where a structure goes on"),
         OPT_CHOICE("median", &c->median, "on|off",
                    "learn grey values from a median of 3 voxels too, along axes on which voxels "
                    "are at most 1.5 times the least spacing apart"),

@@ -1,61 +1,27 @@
 /* The XML file beside a BigDataViewer file, as far as it tells where voxels are. */
 #include "io/hdf5/bdv_xml.h"
 
+#include "io/xml.h"
+
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    const char *at, *end;
-} span;
-
-static const char *find(span in, const char *text)
+/* The content of the first element of a name. */
+static bool element(lob_xml *content, lob_xml in, const char *name)
 {
-    return in.at < in.end ? memmem(in.at, (size_t)(in.end - in.at), text, strlen(text)) : NULL;
-}
-
-/* Take the next element of a name out of rest: what stands in its tag, and what it holds. */
-static bool next_element(span *rest, span *tag, span *content, const char *name)
-{
-    char open[48], close[48];
-    const size_t length = strlen(name) + 1;
-    snprintf(open, sizeof open, "<%s", name);
-    snprintf(close, sizeof close, "</%s>", name);
-    const char *at = find(*rest, open);
-    while (at && at + length < rest->end && !strchr(" \t\r\n/>", at[length]))
-        at = find((span){at + length, rest->end}, open);
-    if (!at) return false;
-    const char *tag_end = find((span){at, rest->end}, ">");
-    if (!tag_end) return false;
-    *tag = (span){at + length, tag_end};
-    *content = (span){tag_end + 1, tag_end + 1};
-    rest->at = tag_end + 1;
-    if (tag_end[-1] == '/') return true;
-    content->end = find(*rest, close);
-    if (!content->end) return false;
-    rest->at = content->end + strlen(close);
-    return true;
-}
-
-/* The first element of a name. */
-static bool element(span *content, span in, const char *name)
-{
-    span tag;
-    return next_element(&in, &tag, content, name);
+    return lob_xml_element(NULL, content, &in, name);
 }
 
 /* The number n of an attribute name="n" of a tag, -1 without one. */
-static long attribute_number(span tag, const char *name)
+static long attribute_number(lob_xml tag, const char *name)
 {
-    char text[48];
-    snprintf(text, sizeof text, "%s=\"", name);
-    const char *at = find(tag, text);
-    return at ? strtol(at + strlen(text), NULL, 10) : -1;
+    lob_xml value;
+    return lob_xml_attribute(&value, tag, name) ? strtol(value.at, NULL, 10) : -1;
 }
 
 /* n numbers with spaces between; false when they are fewer or not finite. */
-static bool numbers(double *values, int n, span text)
+static bool numbers(double *values, int n, lob_xml text)
 {
     for (int i = 0; i < n; i++) {
         char *end;
@@ -66,18 +32,17 @@ static bool numbers(double *values, int n, span text)
     return true;
 }
 
-static void read_setup(lob_bdv_place *place, span xml, int setup)
+static void read_setup(lob_bdv_place *place, lob_xml xml, int setup)
 {
-    span tag, content, part;
-    while (next_element(&xml, &tag, &content, "ViewSetup")) {
+    lob_xml tag, content, part;
+    while (lob_xml_element(&tag, &content, &xml, "ViewSetup")) {
         double id;
         if (!element(&part, content, "id") || !numbers(&id, 1, part) || id != setup) continue;
         if (!element(&content, content, "voxelSize")) return;
         double size[3];
         if (element(&part, content, "size") && numbers(size, 3, part))
             memcpy(place->size, size, sizeof size);
-        if (element(&part, content, "unit"))
-            snprintf(place->unit, sizeof place->unit, "%.*s", (int)(part.end - part.at), part.at);
+        if (element(&part, content, "unit")) lob_xml_text(place->unit, sizeof place->unit, part);
         return;
     }
 }
@@ -94,14 +59,14 @@ static void multiply(double a[3][4], const double b[12])
     }
 }
 
-static void read_registration(lob_bdv_place *place, span xml, int setup, int time_point)
+static void read_registration(lob_bdv_place *place, lob_xml xml, int setup, int time_point)
 {
-    span tag, content;
-    while (next_element(&xml, &tag, &content, "ViewRegistration")) {
+    lob_xml tag, content;
+    while (lob_xml_element(&tag, &content, &xml, "ViewRegistration")) {
         if (attribute_number(tag, "setup") != setup ||
             attribute_number(tag, "timepoint") != time_point)
             continue;
-        span transform, numbers_text;
+        lob_xml transform, numbers_text;
         double product[3][4] = {
             {1, 0, 0, 0},
             {0, 1, 0, 0},
@@ -109,7 +74,7 @@ static void read_registration(lob_bdv_place *place, span xml, int setup, int tim
         };
         double one[12];
         int taken = 0;
-        for (; next_element(&content, &tag, &transform, "ViewTransform"); taken++) {
+        for (; lob_xml_element(&tag, &transform, &content, "ViewTransform"); taken++) {
             if (!element(&numbers_text, transform, "affine") || !numbers(one, 12, numbers_text))
                 return;
             multiply(product, one);
@@ -125,7 +90,7 @@ static void read_registration(lob_bdv_place *place, span xml, int setup, int tim
 
 void lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point)
 {
-    const span all = {xml, xml + strlen(xml)};
+    const lob_xml all = {xml, xml + strlen(xml)};
     *place = (lob_bdv_place){.unit = ""};
     read_setup(place, all, setup);
     read_registration(place, all, setup, time_point);

@@ -17,9 +17,7 @@ typedef struct {
  *   place  out  zero where nothing is said
  *   xml    in   any text, up to its NUL; nothing beyond is read
  *
- * This is no XML parser: it looks for the elements that BigDataViewer writes, and takes no notice
- * of comments and entities. The transforms of a view are multiplied in their order, as
- * ViewRegistration does.
+ * The transforms of a view are multiplied in their order, as ViewRegistration does.
  */
 void lob_bdv_read(lob_bdv_place *place, const char *xml, int setup, int time_point);
 

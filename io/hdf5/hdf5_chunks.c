@@ -1,6 +1,7 @@
 /* A block of an HDF5 data set: its chunks read raw and unpacked in threads, or HDF5 reads it. */
 #include "io/hdf5/hdf5_parts.h"
 
+#include "io/byte_order.h"
 #include "io/hdf5/sandbox.h"
 
 #include <libdeflate.h>
@@ -182,16 +183,6 @@ static bool inflate(unsigned char *out, size_t *n, size_t room, const unsigned c
     return ok;
 }
 
-static void swap_numbers(unsigned char *at, size_t n, size_t bytes)
-{
-    for (size_t i = 0; i + bytes <= n; i += bytes)
-        for (size_t b = 0; b < bytes / 2; b++) {
-            const unsigned char kept = at[i + b];
-            at[i + b] = at[i + bytes - 1 - b];
-            at[i + bytes - 1 - b] = kept;
-        }
-}
-
 /*
  * Undo the filters, the last first. `room` has two buffers of chunk_bytes and the checksums that
  * deflate may have packed. Returns the numbers, in the chunk's own memory or in one of the two;
@@ -273,7 +264,7 @@ static void unpack_chunk(void *user, int64_t index)
     for (int i = 0; ok && i < 2 && i < p->filters; i++) ok = (room[i] = malloc(most)) != NULL;
     if (ok && p->filters == 1) room[1] = room[0];
     unsigned char *numbers = ok ? unpack(p, chunk, room) : NULL;
-    if (numbers && p->swapped) swap_numbers(numbers, p->chunk_bytes, p->bytes);
+    if (numbers && p->swapped) lob_swap_words(numbers, p->chunk_bytes, p->bytes);
     if (numbers) place(p, chunk, numbers);
     chunk->bad = !numbers;
     if (room[1] != room[0]) free(room[1]);

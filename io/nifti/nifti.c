@@ -1,4 +1,5 @@
 /* Reading NIfTI files: voxels into place; the format's row. */
+#include "io/byte_order.h"
 #include "io/format.h"
 #include "io/gunzip_threads.h"
 #include "io/gzip.h"
@@ -181,7 +182,7 @@ static lob_status convert(lob_volume *out, unsigned char *raw, const lob_nifti *
         void *fitted = realloc(raw, bytes / 2);
         if (fitted) out->data = fitted;
     } else if (h->swapped) {
-        lob_nifti_swap_words(raw, bytes, h->type->word);
+        lob_swap_words(raw, bytes, h->type->word);
     }
     if (h->type->channels > 1) {
         out->data = planes_of(raw, voxels * h->vectors, h->type->channels);
@@ -299,7 +300,7 @@ static lob_status planes_get(void *state, unsigned char *out, int64_t z, int64_t
             lob_nifti_narrow_extended(raw, voxels, p->h.swapped);
             memcpy(out, raw, made);
         } else if (p->h.swapped) {
-            lob_nifti_swap_words(raw, bytes, type->word);
+            lob_swap_words(raw, bytes, type->word);
         }
         if (type->channels > 1) lob_nifti_split(out, raw, voxels, type->channels);
         if (p->outgrows) lob_input_unload(p->from.image);

@@ -2,6 +2,7 @@
  */
 #include "io/nifti/nifti_header.h"
 
+#include "io/byte_order.h"
 #include "io/nifti/nifti_extensions.h"
 
 #include <assert.h>
@@ -200,14 +201,7 @@ void lob_nifti_swap(unsigned char *header, int version)
 {
     for (int f = 0; f < LOB_NIFTI_FIELDS; f++) {
         const size_t word = kind_bytes[kind_in(f, version)];
-        if (word < 2) continue;
-        unsigned char *at = header + offset_in(f, version);
-        for (size_t i = 0; i < rows[f].count; i++, at += word)
-            for (size_t b = 0; b < word / 2; b++) {
-                const unsigned char byte = at[b];
-                at[b] = at[word - 1 - b];
-                at[word - 1 - b] = byte;
-            }
+        lob_swap_words(header + offset_in(f, version), rows[f].count * word, word);
     }
 }
 

@@ -4,28 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#define SWAP_WORDS(bits)                             \
-    for (size_t i = 0; i < bytes; i += (bits) / 8) { \
-        uint##bits##_t word;                         \
-        memcpy(&word, raw + i, sizeof word);         \
-        word = __builtin_bswap##bits(word);          \
-        memcpy(raw + i, &word, sizeof word);         \
-    }
-
-void lob_nifti_swap_words(unsigned char *raw, size_t bytes, size_t word_bytes)
-{
-    switch (word_bytes) {
-    case 2:
-        SWAP_WORDS(16) break;
-    case 4:
-        SWAP_WORDS(32) break;
-    case 8:
-        SWAP_WORDS(64) break;
-    default:
-        break;
-    }
-}
-
 void lob_nifti_narrow_extended(unsigned char *raw, int64_t n, bool swapped)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -3,11 +3,7 @@
 #define LOB_NIFTI_VOXELS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-/* Turn the bytes of every word round; words of one byte stay. */
-void lob_nifti_swap_words(unsigned char *raw, size_t bytes, size_t word_bytes);
 
 /*
  * n x87 extended numbers, 10 bytes in 16, to float64 in place. The format does not say what

@@ -5,6 +5,7 @@
  * TransformMatrix are the directions of the axes. Voxels are plain or a zlib stream; several
  * channels lie voxel by voxel. Written: .mha, compressed.
  */
+#include "io/byte_order.h"
 #include "io/nrrd/raw_image.h"
 #include "volumes/clock.h"
 
@@ -267,6 +268,14 @@ static lob_status read_meta(lob_volume *out, const lob_location *where, const lo
 
 /* ---- writing ---- */
 
+/* Where the voxels of a .mhd go, malloc'ed, as ITK names it; NULL without memory. */
+static char *path_of_voxels(const char *file)
+{
+    char *path = NULL;
+    return asprintf(&path, "%.*s.zraw", (int)(strlen(file) - strlen(".mhd")), file) < 0 ? NULL
+                                                                                        : path;
+}
+
 /* A row of the matrix, of three numbers, and one for time where there is time. */
 static void print_row(FILE *f, const char *key, const double row[3], const double *time)
 {
@@ -274,7 +283,8 @@ static void print_row(FILE *f, const char *key, const double row[3], const doubl
     if (time) fprintf(f, " %.17g", *time);
 }
 
-static void print_header(FILE *f, const lob_volume *v, size_t compressed)
+/* apart: the path of the voxels; NULL: they follow the header */
+static void print_header(FILE *f, const lob_volume *v, size_t compressed, const char *apart)
 {
     const lob_geometry *const g = &v->geometry;
     const int64_t frames = lob_frames_held(v), channels = v->channels / frames;
@@ -302,7 +312,9 @@ static void print_header(FILE *f, const lob_volume *v, size_t compressed)
             (long long)v->dims.nz);
     if (frames > 1) fprintf(f, " %lld", (long long)frames);
     if (channels > 1) fprintf(f, "\nElementNumberOfChannels = %lld", (long long)channels);
-    fprintf(f, "\nElementType = %s\nElementDataFile = LOCAL\n", types[type].name);
+    const char *const slash = apart ? strrchr(apart, '/') : NULL;
+    const char *const data_file = slash ? slash + 1 : apart ? apart : "LOCAL";
+    fprintf(f, "\nElementType = %s\nElementDataFile = %s\n", types[type].name, data_file);
 }
 
 /* The voxels as a zlib stream, malloc'ed. */
@@ -326,12 +338,37 @@ static unsigned char *compress_voxels(size_t *size, const lob_volume *v, int lev
 
 static lob_status check_name(const lob_location *where, bool force, lob_error *error)
 {
-    return lob_raw_check_name(where, force, ".mhd", ".mha", error);
+    LOB_TRY(lob_output_check(where->file, force, error));
+    if (!lob_has_suffix(where->file, ".mhd")) return LOB_OK;
+    char *const apart = path_of_voxels(where->file);
+    const lob_status st = apart ? lob_output_check(apart, force, error)
+                                : lob_fail(error, LOB_ENOMEM, "%s: no memory", where->path);
+    free(apart);
+    return st;
 }
 
 static lob_status holds(const lob_volume *volume, const lob_location *where, lob_error *error)
 {
     return lob_raw_holds(volume, where, meta_name, error);
+}
+
+/* Voxels and the header that names them; both appear, or none. */
+static lob_status write_apart(const char *apart, const char *file, bool force,
+                              const lob_output_part parts[2], lob_error *error)
+{
+    lob_output voxels, text;
+    LOB_TRY(lob_output_begin(&voxels, apart, force, error));
+    lob_status st = lob_output_begin(&text, file, force, error);
+    if (st != LOB_OK) {
+        lob_output_abort(&voxels);
+        return st;
+    }
+    st = lob_output_write(&text, parts[0].bytes, parts[0].size, error);
+    if (st == LOB_OK) st = lob_output_write(&voxels, parts[1].bytes, parts[1].size, error);
+    if (st == LOB_OK) return lob_output_commit_pair(&voxels, &text, error);
+    lob_output_abort(&text);
+    lob_output_abort(&voxels);
+    return st;
 }
 
 static lob_status write_meta(const lob_volume *volume, const lob_location *where,
@@ -343,19 +380,25 @@ static lob_status write_meta(const lob_volume *volume, const lob_location *where
     size_t compressed = 0, bytes = 0;
     unsigned char *voxels = compress_voxels(&compressed, volume, options->level);
     *options->compress_s += lob_clock_s() - start_s;
-    char *text = NULL;
-    FILE *f = voxels ? open_memstream(&text, &bytes) : NULL;
-    if (f) print_header(f, volume, compressed);
+    const bool two = lob_has_suffix(where->file, ".mhd");
+    char *text = NULL, *const apart = two ? path_of_voxels(where->file) : NULL;
+    FILE *f = voxels && (apart || !two) ? open_memstream(&text, &bytes) : NULL;
+    if (f) print_header(f, volume, compressed, apart);
     const bool complete = f && fclose(f) == 0;
     const lob_output_part parts[] = {
         {text,   bytes     },
         {voxels, compressed}
     };
-    const lob_status st =
-        complete ? lob_output_whole(where->file, options->force, parts, 2, error)
-                 : lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    lob_status st;
+    if (!complete)
+        st = lob_fail(error, LOB_ENOMEM, "%s: no memory to write it", where->path);
+    else if (apart)
+        st = write_apart(apart, where->file, options->force, parts, error);
+    else
+        st = lob_output_whole(where->file, options->force, parts, 2, error);
     free(text);
     free(voxels);
+    free(apart);
     return st;
 }
 
@@ -373,7 +416,9 @@ static char *name_of_voxels(const lob_input *in, const char *path)
 
 static lob_status second_file(char **second, const char *file, bool reading)
 {
-    return lob_raw_second_file(second, file, reading, name_of_voxels);
+    if (reading) return lob_raw_second_file(second, file, reading, name_of_voxels);
+    *second = lob_has_suffix(file, ".mhd") ? path_of_voxels(file) : NULL;
+    return *second || !lob_has_suffix(file, ".mhd") ? LOB_OK : LOB_ENOMEM;
 }
 
 const lob_format lob_format_meta = {

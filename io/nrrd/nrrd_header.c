@@ -1,6 +1,8 @@
 /* Parsing NRRD headers: fields, axes, keys and segments. */
 #include "io/nrrd/nrrd_header.h"
 
+#include "io/byte_order.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Writing NRRD files and segmentations. */
 #include "io/nrrd/nrrd_write.h"
 
+#include "io/byte_order.h"
 #include "io/gzip.h"
 #include "io/nrrd/nrrd.h"
 #include "io/nrrd/nrrd_header.h"

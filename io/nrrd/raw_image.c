@@ -1,8 +1,8 @@
 /* Blocks of numbers: into planes in memory, and from them. */
 #include "io/nrrd/raw_image.h"
 
+#include "io/byte_order.h"
 #include "io/gzip.h"
-#include "io/nifti/nifti_voxels.h"
 #include "volumes/clock.h"
 #include "volumes/voxel_memory.h"
 
@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-bool lob_little_endian(void)
-{
-    const uint16_t one = 1;
-    return *(const unsigned char *)&one == 1;
-}
 
 int64_t lob_raw_numbers(const lob_raw_image *image)
 {
@@ -179,7 +173,7 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
         const int64_t first = frames == 1 ? out->frame : 0;
         gather_frames(out->data, block ? block : bytes, image, first, frames);
     }
-    if (out->data && image->swapped) lob_nifti_swap_words(out->data, (size_t)wanted, (size_t)word);
+    if (out->data && image->swapped) lob_swap_words(out->data, (size_t)wanted, (size_t)word);
     if (!in_place) free(block);
     return out->data ? LOB_OK : lob_fail(error, LOB_ENOMEM, "%s: no memory for its voxels", path);
 }

@@ -36,9 +36,6 @@ lob_status lob_raw_read(lob_volume *out, const lob_raw_image *image, const unsig
                         size_t size, const char *path, const lob_read_options *options,
                         lob_file_info *info, lob_error *error);
 
-/* Is this machine's least significant byte first? */
-bool lob_little_endian(void);
-
 /*
  * The file of voxels that a header names: a plain name, in the header's folder.
  *

@@ -3,7 +3,7 @@
  * follows the chain of pages, tiff_session.c shows libtiff the file, tiff_text.c understands the
  * first page's text, tiff_write.c writes.
  */
-#include "io/nifti/nifti_voxels.h"
+#include "io/byte_order.h"
 #include "io/tiff/tiff_pages.h"
 #include "io/tiff/tiff_session.h"
 #include "io/tiff/tiff_text.h"
@@ -443,7 +443,7 @@ static lob_status read_plane(const lob_volume *out, const stack *t, TIFF *tif, l
                             (size_t)out->dims.nz * bytes};
     if (t->behind) {
         memcpy(to.first, t->file->bytes + t->behind + (uint64_t)plane * bytes, bytes);
-        if (t->swapped) lob_nifti_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
+        if (t->swapped) lob_swap_words(to.first, bytes, lob_type_of(out->type)->bytes);
     } else {
         LOB_TRY(read_page(&to, t, tif, s, text->page ? text->page[plane] : plane));
     }

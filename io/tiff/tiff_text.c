@@ -2,6 +2,7 @@
 #include "io/tiff/tiff_text.h"
 
 #include "io/length_units.h"
+#include "io/xml.h"
 #include "volumes/version.h"
 
 #include <math.h>
@@ -111,50 +112,14 @@ static lob_status read_imagej(lob_tiff_text *out, const char *text, int64_t page
 
 /* ---- OME ---- */
 
-/* The next start tag of this name, whatever its prefix, from `text` to before `end`; NULL: none. */
-static const char *next_tag(const char *text, const char *end, const char *name)
+/* The value of an attribute; false: there is none, or none so short. */
+static bool attribute(char value[VALUE], lob_xml tag, const char *name)
 {
-    const size_t n = strlen(name);
-    for (const char *at = text; (at = memchr(at, '<', (size_t)(end - at))); at++) {
-        const char *word = at + 1;
-        const size_t prefix = strcspn(word, ":<> \t\r\n/");
-        if (word[prefix] == ':') word += prefix + 1;
-        if (strncmp(word, name, n) == 0 && strchr(" \t\r\n/>", word[n])) return at;
-    }
-    return NULL;
+    lob_xml raw;
+    return lob_xml_attribute(&raw, tag, name) && lob_xml_text(value, VALUE, raw);
 }
 
-/* The value of an attribute of a start tag; false: there is none. */
-static bool attribute(char value[VALUE], const char *tag, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = tag; *at && *at != '>';) {
-        const size_t gap = strspn(at, " \t\r\n");
-        const bool here = gap > 0 && strncmp(at + gap, name, n) == 0;
-        at += gap;
-        const char *word = at;
-        at += strcspn(at, "= \t\r\n>\"'");
-        if (at == word && *at != '=') at += *at != '\0' && *at != '>';
-        if (*at != '=') continue;
-        const char quote = at[1];
-        if (quote != '"' && quote != '\'') {
-            at++;
-            continue;
-        }
-        const char *const from = at + 2, *const to = strchr(from, quote);
-        if (!to) return false;
-        if (here && (size_t)(at - word) == n) {
-            if (to - from >= VALUE) return false;
-            memcpy(value, from, (size_t)(to - from));
-            value[to - from] = '\0';
-            return true;
-        }
-        at = to + 1;
-    }
-    return false;
-}
-
-static int64_t count_attribute(const char *tag, const char *name, int64_t missing)
+static int64_t count_attribute(lob_xml tag, const char *name, int64_t missing)
 {
     char value[VALUE];
     return attribute(value, tag, name) ? count_of(value) : missing;
@@ -217,7 +182,7 @@ static int64_t index_of(int64_t number, const lob_tiff_pages *pages)
 }
 
 /* Set the pages of one TiffData element. */
-static lob_status place_pages(lob_tiff_text *out, plane_order *order, const char *tag,
+static lob_status place_pages(lob_tiff_text *out, plane_order *order, lob_xml tag,
                               const lob_tiff_pages *pages, const char *path, lob_error *error)
 {
     static const char *const first[LETTERS] = {"FirstC", "FirstZ", "FirstT"};
@@ -244,16 +209,15 @@ static lob_status place_pages(lob_tiff_text *out, plane_order *order, const char
     return LOB_OK;
 }
 
-static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const char *pixels,
-                                  const char *end, const lob_tiff_pages *pages, const char *path,
-                                  lob_error *error)
+static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, lob_xml pixels,
+                                  const lob_tiff_pages *pages, const char *path, lob_error *error)
 {
     const int64_t planes = order->unplaced = out->channels * out->slices * out->frames;
-    const char *tag = next_tag(pixels, end, "TiffData");
+    lob_xml rest = pixels, tag;
     char file[VALUE], other[VALUE];
     bool several = false, named = false;
-    for (const char *uuid = pixels; (uuid = next_tag(uuid + 1, end, "UUID"));) {
-        if (!attribute(other, uuid, "FileName")) continue;
+    while (lob_xml_tag(&tag, &rest, "UUID")) {
+        if (!attribute(other, tag, "FileName")) continue;
         several = several || (named && strcmp(file, other) != 0);
         memcpy(file, other, VALUE);
         named = true;
@@ -266,8 +230,10 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
                         (long long)pages->count);
     out->page = malloc((size_t)planes * sizeof *out->page);
     if (!out->page) return lob_fail(error, LOB_ENOMEM, "%s: no memory for its pages", path);
-    for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = tag ? -1 : i;
-    for (; tag; tag = next_tag(tag + 1, end, "TiffData"))
+    rest = pixels;
+    const bool placed = lob_xml_tag(&tag, &rest, "TiffData");
+    for (int64_t i = 0; i < planes; i++) out->page[plane_at(order, i)] = placed ? -1 : i;
+    for (bool more = placed; more; more = lob_xml_tag(&tag, &rest, "TiffData"))
         LOB_TRY(place_pages(out, order, tag, pages, path, error));
     for (int64_t i = 0; i < planes; i++)
         if (out->page[i] < 0)
@@ -277,7 +243,7 @@ static lob_status place_all_pages(lob_tiff_text *out, plane_order *order, const 
     return LOB_OK;
 }
 
-static void read_physical_sizes(lob_tiff_text *out, const char *pixels)
+static void read_physical_sizes(lob_tiff_text *out, lob_xml pixels)
 {
     static const char *const names[3] = {"PhysicalSizeX", "PhysicalSizeY", "PhysicalSizeZ"};
     static const char *const unit_names[3] = {"PhysicalSizeXUnit", "PhysicalSizeYUnit",
@@ -295,17 +261,15 @@ static lob_status read_ome(lob_tiff_text *out, const char *text, const lob_tiff_
                            int samples, const char *path, lob_error *error)
 {
     static const char *const sizes[LETTERS] = {"SizeC", "SizeZ", "SizeT"};
-    const char *end = text + strlen(text), *const pixels = next_tag(text, end, "Pixels");
+    lob_xml rest = {text, text + strlen(text)}, pixels, planes;
     char value[VALUE];
     plane_order order = {.samples = samples};
     out->kind = LOB_TIFF_OME;
-    if (!pixels)
+    if (!lob_xml_element(&pixels, &planes, &rest, "Pixels"))
         return lob_fail(error, LOB_EDATA,
                         "%s: its OME text describes no pixels (they may be described in another "
-                        "file); save it as one file with Bio-Formats",
+                        "file, or it is cut short); save it as one file with Bio-Formats",
                         path);
-    const char *const close = strstr(pixels + 1, "Pixels>");
-    if (close) end = close;
     if (!attribute(value, pixels, "DimensionOrder") || !read_order(&order, value))
         return lob_fail(error, LOB_EDATA, "%s: its OME text has no order of dimensions", path);
     for (int i = 0; i < LETTERS; i++) order.count[i] = count_attribute(pixels, sizes[i], 1);
@@ -316,7 +280,7 @@ static lob_status read_ome(lob_tiff_text *out, const char *text, const lob_tiff_
     out->slices = order.count[1];
     out->frames = order.count[2];
     read_physical_sizes(out, pixels);
-    return place_all_pages(out, &order, pixels, end, pages, path, error);
+    return place_all_pages(out, &order, planes, pages, path, error);
 }
 
 lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_tiff_pages *pages,
@@ -325,7 +289,8 @@ lob_status lob_tiff_text_read(lob_tiff_text *out, const char *text, const lob_ti
     *out = (lob_tiff_text){.channels = 1, .slices = pages->count, .frames = 1, .slope = 1.0};
     if (text && strncmp(text, "ImageJ=", 7) == 0)
         return read_imagej(out, text, pages->count, path, error);
-    if (text && text[0] == '<' && next_tag(text, text + strlen(text), "OME"))
+    lob_xml tag, rest = text ? lob_xml_of(text, strlen(text)) : (lob_xml){text, text};
+    if (text && text[0] == '<' && lob_xml_tag(&tag, &rest, "OME"))
         return read_ome(out, text, pages, samples, path, error);
     return LOB_OK;
 }

@@ -313,6 +313,7 @@ REFUSED = [
     ("a background that is no label", [*LEARN, "--background", "0"], 64, "background"),
     ("one label", ["appearance", "image.nii", "one.nii", "-o", "out.nii"], 65, "the only label is 4"),
     ("no seeds", ["appearance", "image.nii", "none.nii", "-o", "out.nii"], 65, "no seeds"),
+    ("values that are all missing", ["appearance", "nan.nii", "seeds.nii", "-o", "out.nii"], 65, "nan.nii: holds no finite value"),
     ("seeds of another grid", ["appearance", "image.nii", "small.nii", "-o", "out.nii"], 65, "small.nii"),
     ("a view of another grid", [*LEARN, "--view", "small.nii"], 65, "small.nii"),
     ("an outline of other labels", [*LEARN, "--outline", "one.nii"], 65, "label 4 has no seed in seeds.nii"),
@@ -336,6 +337,7 @@ def test_refused(tmp_path, what, arguments, code, part):
     affine = np.diag([*CASES["one organ"]["spacing"], 1.0])
     save((4 * (seeds > 0)).astype(np.uint8), tmp_path / "one.nii", affine=affine)
     save(np.zeros_like(seeds), tmp_path / "none.nii", affine=affine)
+    save(np.where(seeds > 0, np.nan, 1).astype(np.float32), tmp_path / "nan.nii", affine=affine)
     save(seeds[:5, :5, :5], tmp_path / "small.nii", affine=np.diag([7, 7, 7, 1.0]))
     before = contents(tmp_path)
     assert_one_line(lobule(*arguments, "--device", "cpu", cwd=tmp_path), code, part)

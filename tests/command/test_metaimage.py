@@ -105,3 +105,24 @@ def test_voxels_apart_from_their_header_are_an_input_too(tmp_path, header, voxel
     run = lobule("convert", header, "other.nii", "--force", cwd=tmp_path)
     assert_one_line(run, 64, "a name of its own")
     assert (tmp_path / voxels).read_bytes() == before
+
+
+def test_header_and_voxels_apart(tmp_path):
+    """Both files appear, or none; ITK reads the pair as the whole."""
+    voxels = np.arange(4 * 5 * 6, dtype=np.int16).reshape(4, 5, 6)
+    image = sitk.GetImageFromArray(voxels)
+    image.SetSpacing((0.5, 0.75, 2))
+    image.SetOrigin((1, -2, 3))
+    sitk.WriteImage(image, str(tmp_path / "in.nii"))
+    good("convert", "in.nii", "a größe.mhd", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a größe.mhd", "a größe.zraw", "in.nii"]
+    got = sitk.ReadImage(str(tmp_path / "a größe.mhd"))
+    assert np.array_equal(sitk.GetArrayFromImage(got), voxels)
+    assert got.GetSpacing() == pytest.approx((0.5, 0.75, 2)) and got.GetOrigin() == pytest.approx((1, -2, 3))
+    good("compare", "--values", "--strict", "in.nii", "a größe.mhd", cwd=tmp_path)
+
+    (tmp_path / "b.zraw").write_bytes(b"mine")
+    assert_one_line(lobule("convert", "in.nii", "b.mhd", cwd=tmp_path), 72, "b.zraw: exists")
+    assert (tmp_path / "b.zraw").read_bytes() == b"mine" and not (tmp_path / "b.mhd").exists()
+    good("convert", "in.nii", "b.mhd", "--force", cwd=tmp_path)
+    good("compare", "--values", "--strict", "in.nii", "b.mhd", cwd=tmp_path)

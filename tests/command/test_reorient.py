@@ -156,11 +156,11 @@ SHIFT = np.eye(4) + 0.4 * np.outer([1, 0, 0, 0], [0, 0, 0, 1])
 
 @pytest.mark.parametrize("change", [np.diag([1.1, 1, 1, 1]), SHIFT], ids=["larger voxels", "half a voxel beside"])
 def test_refused(oblique, change):
-    """What would have to be interpolated is refused, with a program that does it."""
+    """What would have to be interpolated is refused, with the command that does it."""
     save(seeds_array()[::-1].copy(), oblique / "bad.nii", affine=OBLIQUE @ np.diag([-1, 1, 1, 1.0]) @ change)
     before = contents(oblique)
     done = lobule("growcut", "image.nii", "bad.nii", "-o", "out.nii", cwd=oblique)
-    assert_one_line(done, 65, "image.nii and bad.nii", "not on the same grid", "antsApplyTransforms", "3D Slicer")
+    assert_one_line(done, 65, "image.nii and bad.nii", "not on the same grid", "lobule resample LABELS --like SCAN")
     assert contents(oblique) == before
 
 

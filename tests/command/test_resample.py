@@ -35,6 +35,9 @@ def folder(tmp_path):
         (["--margin", "4.5mm"], (2, 1, 1), (11, 7, 9)),  # voxels of 1.5, 1.5, 2.5 mm: 3, 3, 2
         (["--share", "0.3"], (3, 3, 1), (10, 5, 9)),  # of sides 4, 1, 5: 2, 1, 2
         (["--margin", "1vox", "--share", "0.3"], (3, 3, 1), (10, 5, 9)),
+        (["--ends", "2"], (5, 2, 3), (8, 6, 7)),  # across y, where one slice is marked
+        (["--share", "0.3", "--ends", "2"], (3, 2, 1), (10, 6, 9)),
+        (["--share", "0.3", "--ends", "0.1"], (3, 3, 1), (10, 5, 9)),
         (["--margin", "1000mm"], (0, 0, 0), (18, 16, 10)),
     ],
 )
@@ -167,6 +170,17 @@ def test_refusals(folder, arguments, code, says):
     done = lobule(*arguments, cwd=folder)
     assert_one_line(done, code, says)
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize("away, said", [(18.9, False), (19, True), (-21.1, True)])
+def test_grids_that_share_nothing(folder, away, said):
+    """Labels that lie beside a scan vanish, and that is said; a sliver in common is enough."""
+    save(np.ones((19, 17, 11), np.uint8), folder / "ones.nii", affine=np.eye(4))
+    moved = np.eye(4)
+    moved[0, 3] = away
+    save(np.ones((21, 17, 11), np.uint8), folder / "beside.nii", affine=moved)
+    done = good("resample", "ones.nii", "-o", "out.nii", "--like", "beside.nii", "--labels", cwd=folder)
+    assert ("lies outside of beside.nii" in done.stderr) == said
 
 
 def test_strokes_survive_a_coarser_grid(tmp_path):

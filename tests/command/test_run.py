@@ -128,6 +128,19 @@ CHAINS = {
         "preview OUT4.nii.gz @truth -o OUT2.png",  # it names the scan
         "convert @scan OUT3.h5",
     ],
+    "recipes inside": [  # segment and cells make recipes of their own
+        "filter frames.nii.gz -o @series --gaussian 1vox",
+        "convert seeds.nii.gz @seeds --labels",
+        "segment @series @seeds -o @mask --frame 1 --strength @strength --uncertain @doubt",
+        "segment image.nii.gz @seeds -o OUT1.nii.gz --previous @mask --reach 2vox",
+        "convert @strength OUT2.nii.gz",
+        "convert @doubt OUT3.nii.gz",
+        "convert @mask OUT4.nii",
+        "cells image.nii.gz -o @cells --size 12vox --table OUT5.tsv",
+        "convert @cells OUT6.nii.gz",
+        "convert image.nii.gz @image",
+        "cells @image -o OUT7.nii.gz --size 12vox",
+    ],
     "files read again": [
         "growcut extended.nii.gz seeds.nii.gz -o OUT1.nii.gz",
         "growcut extended.nii.gz seeds.nii.gz -o OUT2.nii.gz --rule distance",
@@ -269,7 +282,6 @@ REFUSED = [
     ("a picture in memory", [f"preview {SMALL} -o @p"], [], 64, ["only volumes"]),
     ("a name with a dot", [f"convert {SMALL} @a.nii"], [], 64, ["@a.nii", "./@a.nii"]),
     ("--skip-existing for memory", [f"convert {SMALL} @a --skip-existing"], [], 64, ["--skip-existing"]),
-    ("memory for segment", [f"convert {SMALL} @a", "segment @a seeds.nii -o o.nii"], [], 64, [":2: segment", "@a", "files"]),
     ("options of segment", [f"convert {SMALL} o.nii", f"segment {SMALL} seeds.nii -o p.nii --reach 3"], [], 64, [":2: segment"]),
     ("help in a recipe", ["convert --help"], [], 64, [":1: convert"]),
     ("device that is not built in", [f"growcut {SMALL} seeds.nii -o o.nii --device gpu"], [], 64, ["gpu"]),
@@ -437,6 +449,8 @@ def test_segment_is_a_line_like_others(folder):
     mine = json.loads((folder / "all.json").read_text())["results"]["lines"][0]
     assert mine["results"]["labels"] == alone["results"]["labels"]
     assert len(mine["results"]["lines"]) == len(alone["results"]["lines"])
+    printed = ["convert {image} @i", "segment @i strokes.nii.gz -o x.nii.gz --print-recipe"]
+    assert_one_line(run(folder, values[0], lines=printed), 64, "steps.recipe:2: segment: @i", "in memory")
     done = run(folder, values[0], lines=["segment {image} {image} -o x.nii.gz"])
     assert done.returncode == 64 and "steps.recipe:1: segment" in done.stderr
 

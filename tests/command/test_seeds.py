@@ -110,6 +110,15 @@ def test_balls(tmp_path, affine):
     assert np.array_equal(seeds_of(tmp_path, "--points", "plain.tsv", "--radius", "3vox"), in_voxels)
 
 
+def test_fields_left_out(tmp_path):
+    """Where a row has no label or radius, the options count."""
+    save(scan_array(), tmp_path / "image.nii")
+    (tmp_path / "p.tsv").write_text("i\tj\tk\tlabel\tradius\n5\t5\t5\t\t0\n9\t9\t5\t3\t n/a\n15\t5\t5\n")
+    (tmp_path / "q.tsv").write_text("i\tj\tk\tlabel\tradius\n5\t5\t5\t4\t0\n9\t9\t5\t3\t2\n15\t5\t5\t4\t2\n")
+    got = seeds_of(tmp_path, "--points", "p.tsv", "--label", "4", "--radius", "2mm")
+    assert np.array_equal(got, seeds_of(tmp_path, "--points", "q.tsv", "--force")) and (got == 4).sum() > 2
+
+
 @pytest.fixture
 def labelled(tmp_path):
     """An image, two labels that touch, and one that is thin."""

@@ -118,13 +118,25 @@ def test_report(case):
     assert chosen["background"] == 7 and chosen["background_given"] is False
     assert chosen["median_axes"] == "xy" and chosen["least_spacing_mm"] == 1.5
     commands = [line["command"] for line in said["results"]["lines"]]
-    assert commands == ["convert", "crop", "crop", "filter"] + 2 * ["appearance", "filter", "growcut", "refine"] + [
+    assert commands == ["convert", "crop", "resample", "filter"] + 2 * ["appearance", "filter", "growcut", "refine"] + [
         "labels", "resample"]
     assert all(line["seconds"]["total"] >= 0 for line in said["results"]["lines"])
     assert [one["path"] for one in said["outputs"]] == ["mask.nii.gz"]
     assert {one["path"] for one in said["inputs"]} == {"scan.nii.gz", "strokes.nii.gz"}
     assert chosen["passes"] == 2 and said["options"]["passes"] is None
     assert said["options"]["margin"] == "10mm" and said["options"]["share"] == 0.3
+
+
+def test_the_box_goes_on_beyond_the_strokes(case):
+    """By 10 mm or three tenths of its side, across the slices with strokes by 45 hundredths."""
+    crop = report(case[0] / "r.json")["results"]["lines"][1]
+    drawn = np.argwhere(load(case[0] / "strokes.nii.gz"))
+    low, side = drawn.min(0), np.ptp(drawn, 0) + 1
+    spacing = crop["inputs"][0]["spacing_mm"]
+    wide = np.ceil(np.maximum(10 / np.array(spacing), side * [0.3, 0.3, 0.45]) - 1e-6).astype(int)
+    first = np.maximum(low - wide, 0)
+    end = np.minimum(low + side + wide, crop["inputs"][0]["dims"])
+    assert crop["results"] == {"first": first.tolist(), "size": (end - first).tolist()}
 
 
 def test_threads_do_not_matter(copy):
@@ -151,7 +163,7 @@ CHOICES = [
     ("--median", "off", "--blur", "0", "--background", "3"),
     ("--strength", "strong.nii.gz"),
     ("--far", "2.5", "--shape", "1", "--smooth", "0", "--edge", "0.3", "--whole", "0.25"),
-    ("--margin", "3vox", "--share", "0.5", "--coarse", "1000"),
+    ("--margin", "3vox", "--share", "0.5", "--ends", "1", "--coarse", "1000"),
 ]
 
 

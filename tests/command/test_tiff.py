@@ -235,6 +235,17 @@ def test_ome_spacing(tmp_path, unit, mm):
     assert read(tmp_path, "a.ome.tif")[1] == pytest.approx([0.5 * mm, 0.25 * mm, 1.5 * mm], rel=1e-6)
 
 
+def test_ome_unit_as_a_reference(tmp_path):
+    """Python's ElementTree writes what is not ASCII so; a comment's Pixels are none."""
+    text = ('<?xml version="1.0"?><OME><!-- <Pixels SizeZ="9"/> --><Image Name="a > b"><Pixels SizeX="9" SizeY="7" SizeZ="3" SizeC="1" '
+            'SizeT="1" DimensionOrder="XYZCT" PhysicalSizeX="500" PhysicalSizeXUnit="&#181;m"></Pixels></Image></OME>')  # fmt: skip
+    voxels = stack((3, 7, 9))
+    tifffile.imwrite(tmp_path / "a.tif", voxels, description=text, metadata=None, photometric="minisblack")
+    got, spacing, notes = read(tmp_path, "a.tif")
+    assert np.array_equal(got, voxels) and spacing[0] == pytest.approx(0.5, rel=1e-6)
+    assert "unit" not in notes
+
+
 def test_ome_colours(tmp_path):
     voxels = stack((4, 7, 9, 3), np.uint8)
     tifffile.imwrite(tmp_path / "a.ome.tif", voxels, photometric="rgb", metadata={"axes": "ZYXS"})

@@ -59,8 +59,8 @@ cd "$scratch"
 "$lobule" components truth.nii.gz --equal -o want.nii.gz --quiet
 
 # Recipes are found beside the program, wherever that is.
-HOME=$scratch LOBULE_RECIPES='' "$lobule" run strokes image=scan.nii.gz seeds=truth.nii.gz out=grown --dry-run |
-    grep -q '^lobule growcut scan.nii.gz truth.nii.gz ' || fail "the recipe strokes is not found"
+HOME=$scratch LOBULE_RECIPES='' "$lobule" run strokes image=scan.nii.gz seeds=truth.nii.gz out=masks --dry-run |
+    grep -q '^lobule segment scan.nii.gz truth.nii.gz ' || fail "the recipe strokes is not found"
 
 # try NAME PROGRAM: a client must give the same bytes.
 try() {

@@ -1,6 +1,7 @@
 # Files, gzip and NIfTI.
 lobule_unit_test(test_file test_file.c io_scratch.c)
 lobule_unit_test(test_sha256 test_sha256.c io_scratch.c)
+lobule_unit_test(test_xml test_xml.c)
 lobule_unit_test(test_gzip test_gzip.c io_scratch.c)
 lobule_unit_test(test_gunzip_threads test_gunzip_threads.c)
 lobule_unit_test(test_nifti_read test_nifti_read.c io_scratch.c)

@@ -5,6 +5,7 @@
  * Slicer gives every number and choice on every call, texts and files only when they are not
  * empty. So what may be "not given" is a text here, whatever it is on the command line.
  */
+#include "io/xml.h"
 #include "tools/options/manual.h"
 #include "volumes/version.h"
 
@@ -14,23 +15,10 @@
 
 static const char images[] = ".nii.gz,.nii,.nrrd,.mha", tables[] = ".tsv,.csv,.json";
 
-static void put_text(FILE *to, const char *text)
-{
-    static const char *const escaped[] = {"&amp;", "&lt;", "&gt;", "&quot;"};
-    static const char special[] = "&<>\"";
-    for (; *text; text++) {
-        const char *const at = strchr(special, *text);
-        if (at)
-            fputs(escaped[at - special], to);
-        else
-            fputc(*text, to);
-    }
-}
-
 static void put_element(FILE *to, int indent, const char *name, const char *text)
 {
     fprintf(to, "%*s<%s>", indent, "", name);
-    put_text(to, text);
+    lob_xml_print(to, text);
     fprintf(to, "</%s>\n", name);
 }
 

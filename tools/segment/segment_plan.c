@@ -25,6 +25,7 @@ lob_segment_choices lob_segment_defaults(void)
     return (lob_segment_choices){
         .margin = {.value = 10},
         .share = 0.3,
+        .ends = 0.45,
         .median = LOB_SEGMENT_ON,
         .whole = a.whole,
         .far = a.far,
@@ -48,7 +49,9 @@ static double measure_box(lob_segment_plan *plan, const lob_volume *image, const
     for (int a = 0; a < 3; a++) {
         const lob_size *const margin = &plan->choices.margin;
         const double least = margin->value / (margin->voxels ? 1.0 : image->geometry.spacing_mm[a]);
-        const double wide = ceil(fmax(least, plan->choices.share * (double)box.size[a]) - 1e-6);
+        const double ends = a == plan->axis ? plan->choices.ends : 0;
+        const double share = fmax(plan->choices.share, ends) * (double)box.size[a];
+        const double wide = ceil(fmax(least, share) - 1e-6);
         const double first = fmax(0, (double)box.first[a] - wide);
         const double end =
             fmin((double)lob_side(image->dims, a), (double)(box.first[a] + box.size[a]) + wide);
@@ -91,7 +94,7 @@ static lob_status find_outlines(lob_session *s, bool *any, lob_segment_plan *pla
                                 const lob_strokes *strokes, const lob_label_set *labels,
                                 const char *seeds_path)
 {
-    const int axis = lob_strokes_axis(strokes);
+    const int axis = plan->axis;
     *any = false;
     plan->slices = 0;
     if (axis < 0) return LOB_OK;
@@ -130,6 +133,7 @@ lob_status lob_segment_choose(lob_session *s, lob_segment_plan *plan, const lob_
         st = lob_seeds_background(s, &background, &strokes, labels, seeds_path,
                                   plan->choices.background);
     plan->background = labels->values[background > 0 ? background - 1 : 0];
+    plan->axis = lob_strokes_axis(&strokes);
     if (st == LOB_OK) st = find_outlines(s, &outlines, plan, &strokes, labels, seeds_path);
     lob_strokes_free(&strokes);
     plan->passes = plan->choices.passes > 0 ? plan->choices.passes : outlines ? 2 : 1;
@@ -174,13 +178,11 @@ static bool has_median(const lob_segment_plan *plan)
 static void put_box(FILE *to, const lob_segment_plan *plan)
 {
     const lob_segment_choices *const c = &plan->choices;
-    char around[100], frame[32] = "";
-    snprintf(around, sizeof around, "--around @strokes --margin %.9g%s --share %.9g",
-             c->margin.value, c->margin.voxels ? "vox" : "mm", c->share);
-    if (plan->frame >= 0) snprintf(frame, sizeof frame, " --frame %d", plan->frame);
     fprintf(to, "convert {seeds} @strokes --labels\n");
-    fprintf(to, "crop {image} -o @image %s%s\n", around, frame);
-    fprintf(to, "crop @strokes -o @seeds %s\n", around);
+    fprintf(to, "crop {image} -o @image --around @strokes --margin %.9g%s --share %.9g --ends %.9g",
+            c->margin.value, c->margin.voxels ? "vox" : "mm", c->share, c->ends);
+    if (plan->frame >= 0) fprintf(to, " --frame %d", plan->frame);
+    fprintf(to, "\nresample @strokes -o @seeds --like @image --labels --method nearest\n");
     if (has_median(plan))
         fprintf(to, "filter @image -o @median --median %d,%d,%d --edge nearest\n", plan->median[0],
                 plan->median[1], plan->median[2]);
@@ -260,7 +262,7 @@ char *lob_segment_recipe(const lob_segment_plan *plan)
     if (plan->strength)
         fprintf(to, "resample @strength -o {strength} --like {image} --method nearest\n");
     fprintf(to, "resample @wanted -o %s --like {image} --labels --method nearest\n",
-            plan->in_memory ? "@result" : "{out}");
+            plan->in_memory ? "@_result" : "{out}");
     if (fclose(to) != 0) {
         free(text);
         return NULL;

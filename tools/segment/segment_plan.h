@@ -13,7 +13,8 @@
 typedef struct {
     int background;  /* the label that is written as 0; 0: chosen */
     lob_size margin; /* of the box around all strokes: at least this, */
-    double share;    /* and at least this share of the box's own side */
+    double share;    /* and at least this share of the box's own side, */
+    double ends;     /* beyond the first and the last slice with strokes at least this one */
     int median;      /* LOB_SEGMENT_ON, .._OFF: a second view of the image */
     double whole;    /* share of the whole box in what speaks against a label */
     double far;      /* nats that a label loses far from its strokes, in the first growth, and far
@@ -35,13 +36,14 @@ typedef struct {
     lob_segment_choices choices;
     int frame;      /* of the image; < 0: not given */
     bool strength;  /* there is a {strength} to write */
-    bool in_memory; /* the result goes to @result, not to {out} */
+    bool in_memory; /* the result goes to @_result, not to {out} */
     int channels;   /* of the image */
     int32_t count;  /* of labels, the background's among them */
     int32_t background;
     int passes;      /* 1 where no slice has strokes of a label and of others: there is no outline
                         that could guide a second growth */
-    int64_t slices;  /* with strokes, across the axis of the fewest; 0 in 2D */
+    int axis;        /* across which the fewest slices have strokes; -1 in 2D */
+    int64_t slices;  /* with strokes, across it; 0 in 2D */
     bool flat;       /* the box around all strokes, with its margin, is a slice */
     bool median[3];  /* the axes that the median goes along */
     double least_mm; /* the least spacing */

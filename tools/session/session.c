@@ -186,8 +186,8 @@ static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_CHOOSE_FRAME] = "choose one with --frame N",
     [LOB_HINT_CHOOSE_SET] = "`lobule info FILE` lists them with their types",
     [LOB_HINT_SAVE_FRAME] = "take one out with `lobule convert --frame N`",
-    [LOB_HINT_RESAMPLE] = ("3D Slicer's module Resample Scalar/Vector/DWI Volume does that, or "
-                           "`antsApplyTransforms -i LABELS -r SCAN -n NearestNeighbor -o OUT`"),
+    [LOB_HINT_RESAMPLE] = ("`lobule resample LABELS --like SCAN --labels -o OUT` does that, for "
+                           "thin lines with --method strokes"),
 };
 
 /* Append the words of an error's hint to its text. */

@@ -68,10 +68,6 @@ static lob_status check_stored(lob_session *s, const lob_option *row, const char
                         "%s: a volume in memory is named '@', a letter, then letters, digits, '_' "
                         "and '-'; a file of this name is ./%s",
                         path, path);
-    if (s->command->nests)
-        return lob_fail(&s->error, LOB_EARG,
-                        "%s: %s reads and writes files; write the volume to one first", path,
-                        s->command->name);
     if (!volume)
         return lob_fail(&s->error, LOB_EARG,
                         "%s%s %s: only volumes can be in memory; name a file, as ./%s",

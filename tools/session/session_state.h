@@ -36,7 +36,7 @@ typedef struct lob_command {
     const char *result_text; /* the words before it: "voxels labelled"; or NULL */
     int (*run)(const struct lob_command *self, int argc, char **argv); /* returns the exit code */
     bool runs_others; /* it runs lines of a recipe, */
-    bool nests;       /* and can stand in one itself, though it reads and writes files alone */
+    bool nests;       /* and can stand in one itself */
     bool many;        /* it computes on several devices at once */
     lob_line *line;   /* in a copy of the row: the line of a recipe that it is run for, */
     lob_part *part;   /* or the scan of a batch */

@@ -188,6 +188,15 @@ static lob_status find_columns(const lob_rows *text, columns *c, const lob_field
     return LOB_OK;
 }
 
+/* Does a row say something in a column? Spreadsheets leave a field empty, BIDS writes n/a. */
+static bool is_given(const lob_fields *fields, int column)
+{
+    if (column < 0) return false;
+    const char *const text = lob_fields_text(fields, column), *const word =
+                                                                  text + strspn(text, " ");
+    return *word != '\0' && strcmp(word, "n/a") != 0;
+}
+
 static lob_status add_row(reader *r, const lob_rows *text, const columns *c,
                           const lob_fields *fields)
 {
@@ -195,10 +204,12 @@ static lob_status add_row(reader *r, const lob_rows *text, const columns *c,
     for (int a = 0; a < 3; a++)
         if (!lob_field_real(&point.at[a], fields, c->place[a]))
             return lob_rows_bad(text, "has no three coordinates");
-    if (c->label >= 0 && !lob_field_whole(&point.label, fields, c->label, 1, INT32_MAX))
+    if (is_given(fields, c->label) &&
+        !lob_field_whole(&point.label, fields, c->label, 1, INT32_MAX))
         return lob_rows_bad(text, "has a label that is no whole number from 1");
-    if (c->radius >= 0 && (!lob_field_real(&point.radius_mm, fields, c->radius) ||
-                           point.radius_mm < 0.0 || point.radius_mm > LOB_POINT_RADIUS_MAX))
+    if (is_given(fields, c->radius) &&
+        (!lob_field_real(&point.radius_mm, fields, c->radius) || point.radius_mm < 0.0 ||
+         point.radius_mm > LOB_POINT_RADIUS_MAX))
         return lob_rows_bad(text, "has a radius that is no length from 0 to a million mm");
     return add(r, &point);
 }

@@ -1,0 +1,25 @@
+/* The order of bytes in numbers: this machine's, and turning the other into it. */
+#ifndef LOB_BYTE_ORDER_H
+#define LOB_BYTE_ORDER_H
+
+#include "volumes/both.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+LOB_BEGIN_DECLS
+
+/* Is this machine's least significant byte first? */
+bool lob_little_endian(void);
+
+/*
+ * Turn the bytes of every number round.
+ *
+ *   numbers     inout  bytes of them, whole numbers; aligned or not
+ *   word_bytes  in     2, 4 or 8 for each number; numbers of any other size stay as they are
+ */
+void lob_swap_words(unsigned char *numbers, size_t bytes, size_t word_bytes);
+
+LOB_END_DECLS
+
+#endif
