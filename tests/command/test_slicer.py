@@ -114,8 +114,12 @@ def test_a_module_gives_what_the_command_gives(modules, tmp_path):
 def test_progress_is_tagged(modules, tmp_path):
     good("phantom", "cells", "--size", "60,60,30", "-o", tmp_path / "cells.nii", "--quiet")
     call = call_of("filter", {"input_image": tmp_path / "cells.nii", "output": tmp_path / "out.nii"}, median="1", threads="1")
-    done = subprocess.run([modules / "lobule_filter", *call], capture_output=True, text=True, check=True)
-    shares = [float(line.split(">")[1].split("<")[0]) for line in done.stdout.splitlines()]
-    assert shares == sorted(shares)
-    assert shares
-    assert np.all((0 <= np.array(shares)) & (np.array(shares) <= 1))
+    strokes = {name: tmp_path / f"{name}.nii" for name in ("input_image", "input_seeds", "output")}
+    good("phantom", "abdomen", "--size", "48,44,24", "--spacing", "8,8,11", "-o", strokes["input_image"], "--seeds",
+         strokes["input_seeds"], "--quiet")  # fmt: skip
+    for words in (["lobule_filter", *call], ["lobule_segment", *call_of("segment", strokes)]):
+        done = subprocess.run([modules / words[0], *words[1:]], capture_output=True, text=True, check=True)
+        shares = [float(line.split(">")[1].split("<")[0]) for line in done.stdout.splitlines()]
+        assert shares
+        assert shares == sorted(shares)  # also over the steps that segment is made of
+        assert np.all((0 <= np.array(shares)) & (np.array(shares) <= 1))

@@ -79,7 +79,9 @@ static int on_progress(void *user, double done)
     if ((!s->bar && !s->tags) || now - s->bar_time_s < 0.1) return 0;
     s->bar_time_s = now;
     if (s->tags) {
-        printf("<filter-progress>%.3f</filter-progress>\n", done);
+        const lob_line *const line = s->command->line; /* of a recipe, whose share of it is told */
+        const double all = line ? (line->index + done) / line->count : done;
+        printf("<filter-progress>%.3f</filter-progress>\n", all);
         fflush(stdout);
         return 0;
     }
