@@ -128,12 +128,12 @@ def test_report(case):
 
 
 def test_the_box_goes_on_beyond_the_strokes(case):
-    """By 10 mm or three tenths of its side, across the slices with strokes by 45 hundredths."""
+    """By 10 mm or three tenths of its side, across the slices with strokes by three eighths."""
     crop = report(case[0] / "r.json")["results"]["lines"][1]
     drawn = np.argwhere(load(case[0] / "strokes.nii.gz"))
     low, side = drawn.min(0), np.ptp(drawn, 0) + 1
     spacing = crop["inputs"][0]["spacing_mm"]
-    wide = np.ceil(np.maximum(10 / np.array(spacing), side * [0.3, 0.3, 0.45]) - 1e-6).astype(int)
+    wide = np.ceil(np.maximum(10 / np.array(spacing), side * [0.3, 0.3, 0.375]) - 1e-6).astype(int)
     first = np.maximum(low - wide, 0)
     end = np.minimum(low + side + wide, crop["inputs"][0]["dims"])
     assert crop["results"] == {"first": first.tolist(), "size": (end - first).tolist()}

@@ -25,7 +25,7 @@ lob_segment_choices lob_segment_defaults(void)
     return (lob_segment_choices){
         .margin = {.value = 10},
         .share = 0.3,
-        .ends = 0.45,
+        .ends = 0.375,
         .median = LOB_SEGMENT_ON,
         .whole = a.whole,
         .far = a.far,
