@@ -212,7 +212,9 @@ class Call:
         **unknown: Any,
     ):
         for name in unknown:
-            raise TypeError(f"{name!r} is no option of this function; help(lobule) explains those that all functions take")
+            raise TypeError(
+                f"{name!r} is no option of this function; help(lobule) explains those that all functions take"
+            )
         if threads is not None and threads < 1:
             raise InputError(f"threads is {threads}; it is a number from 1")
         self.backend = backend(device)
