@@ -60,6 +60,9 @@ TEST(first_points)
         ROW("in voxels, with all else", "a.CSV", "label,k,radius,j,i,note\n5,3,.5,2,1,a b\n", 1,
             {{1, 2, 3},    true,  5,  .5 }
                  ),
+        ROW("fields that are empty, n/a or missing", "a.csv",
+            "i,j,k,label,radius\n1,2,3,n/a,\n4,5,6\n", 2, {{1, 2, 3},    true,  0,  NAN}
+                 ),
         ROW("mm beside voxels of lobule's own tables", "a.csv",
             "label,x,y,z,x_mm,y_mm,z_mm\n1,2,3,4,5,6,7\n", 1, {{5, 6, 7},    false, 1,  NAN}
                  ),
@@ -121,7 +124,8 @@ TEST(refusals)
         ROW("a label too large", "a.csv", "i,j,k,label\n1,2,3,2147483648\n", "whole number",
             LOB_EDATA),
         ROW("a radius too large", "a.csv", "i,j,k,radius\n1,2,3,1e7\n", "radius", LOB_EDATA),
-        ROW("a radius that is missing", "a.csv", "i,j,k,radius\n1,2,3\n", "radius", LOB_EDATA),
+        ROW("a radius that is no number", "a.csv", "i,j,k,radius\n1,2,3,wide\n", "radius",
+            LOB_EDATA),
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         lob_points all;

@@ -192,9 +192,9 @@ static lob_status find_columns(const lob_rows *text, columns *c, const lob_field
 static bool is_given(const lob_fields *fields, int column)
 {
     if (column < 0) return false;
-    const char *const text = lob_fields_text(fields, column), *const word =
-                                                                  text + strspn(text, " ");
-    return *word != '\0' && strcmp(word, "n/a") != 0;
+    const char *text = lob_fields_text(fields, column);
+    text += strspn(text, " ");
+    return *text != '\0' && strcmp(text, "n/a") != 0;
 }
 
 static lob_status add_row(reader *r, const lob_rows *text, const columns *c,
