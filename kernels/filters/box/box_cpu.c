@@ -49,13 +49,6 @@ static inline void sum_windows(double sum[COLUMNS], const float *first, int64_t 
         for (int k = 0; k < COLUMNS; k++) sum[k] = sum[k] + (double)first[i * apart + k];
 }
 
-/* Sums of the windows one place further. */
-static inline void move_windows(double sum[COLUMNS], const float *comes, const float *goes)
-{
-#pragma omp simd
-    for (int k = 0; k < COLUMNS; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
-}
-
 /* What comes out for voxel i of each column. */
 static inline void write_columns(float *to, const lob_box_pass *pass, const double *sum, int64_t i,
                                  int w)
@@ -78,13 +71,17 @@ LOB_SIMD_CLONES static void sum_columns(places_row *places, const lob_box_pass *
     gather_columns(places, pass, lines, step, w);
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
+        const int64_t apart = pass->anew ? 1 : end - begin; /* of windows summed anew */
         double sum[COLUMNS];
-        for (int64_t i = begin; i < end; i++) {
-            if (i == begin || pass->anew)
-                sum_windows(sum, places[i], COLUMNS, window);
-            else
-                move_windows(sum, places[i - 1 + window], places[i - 1]);
-            write_columns(lines + i * step, pass, sum, i, w);
+        for (int64_t first = begin; first < end; first += apart) {
+            sum_windows(sum, places[first], COLUMNS, window);
+            write_columns(lines + first * step, pass, sum, first, w);
+            for (int64_t i = first + 1; i < first + apart; i++) {
+                const float *const comes = places[i - 1 + window], *const goes = places[i - 1];
+#pragma omp simd
+                for (int k = 0; k < COLUMNS; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
+                write_columns(lines + i * step, pass, sum, i, w);
+            }
         }
     }
 }
