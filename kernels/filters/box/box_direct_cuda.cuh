@@ -25,9 +25,9 @@ struct box_direct {
     const float *in;
     lob_box_pass pass[3];
     lob_filter_map after;
-    double factor[3][2 * LOB_BOX_DIRECT + 2]; /* of the sum over a window of so many places */
-    int32_t strips, bands, chunks, chunk;     /* tiles along x, y and z; planes of a tile */
-    bool fours;                               /* rows consist of fours, at multiples of 16 bytes */
+    double factor[2 * LOB_BOX_DIRECT + 2]; /* of the sum over a window of so many places */
+    int32_t strips, bands, chunks, chunk;  /* tiles along x, y and z; planes of a tile */
+    bool fours;                            /* rows consist of fours, at multiples of 16 bytes */
 };
 
 /* A warp's tile, and where a thread reads; at -1 stands what is outside. */
@@ -48,7 +48,7 @@ static __device__ inline double direct_factor(const box_direct &p, int axis, int
     if (!pass.clips || (i >= pass.radius && i < pass.n - pass.radius)) return pass.factor;
     const int64_t before = i < pass.radius ? i : pass.radius, left = pass.n - 1 - i;
     const int64_t places = before + (left < pass.radius ? left : pass.radius) + 1;
-    return p.factor[axis][places > 0 ? places : 0];
+    return p.factor[places > 0 ? places : 0]; /* beyond the volume nothing is written */
 }
 
 template <int R>
@@ -125,7 +125,7 @@ static __device__ inline void mean_along_x(float mean[FOUR], const direct_row &r
     }
 }
 
-/* Means along y of row j of the tile, from those along x of 2 R + 1 rows up to it. */
+/* Means along y of a thread's part of a row, from the means along x of the 2 R + 1 rows around. */
 template <int R>
 static __device__ inline void mean_along_y(float mean[FOUR], const float (*rows)[FOUR],
                                            double factor)
@@ -217,7 +217,7 @@ static __global__ void __launch_bounds__(DIRECT_WARPS *WARP, R == 1 ? 4 : 3)
     const int64_t number = (int64_t)blockIdx.x * DIRECT_WARPS + warp;
     const lob_box_pass &z = p.pass[2];
     constexpr int STEP = ROWS * WARP;
-    float4 *const before = planes + warp * 2 * R * STEP + lane;
+    float4 *const before = planes + warp * 2 * R * STEP + lane; /* its first planes write nothing */
     if (number >= (int64_t)p.strips * p.bands * p.chunks) return;
     const direct_tile t = direct_tile_of<R>(p, number, lane);
     const int around = z.radius ? R : 0;
@@ -272,8 +272,8 @@ static lob_status run_direct(lob_device *device, float *out, const float *in,
     for (int a = 0; a < 3; a++) {
         p.pass[a] = pass[a];
         if (pass[a].radius > 0) p.after = pass[a].after;
-        for (int n = 1; n <= 2 * LOB_BOX_DIRECT + 1; n++) p.factor[a][n] = 1.0 / n;
     }
+    for (int n = 1; n <= 2 * LOB_BOX_DIRECT + 1; n++) p.factor[n] = 1.0 / n;
     p.strips = (int32_t)((pass[0].n + STRIP - 1) / STRIP);
     p.bands = (int32_t)((pass[1].n + ROWS - 1) / ROWS);
     const int64_t columns = (int64_t)p.strips * p.bands, n = pass[2].n;
