@@ -152,8 +152,8 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     if (*format) return LOB_OK;
     kind = lob_kind_of_file(where->file, file);
     if (kind)
-        return lob_fail(error, LOB_EDATA, "%s: is %s, which is not read; %s", path, kind->is,
-                        kind->advice);
+        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT, "%s: is %s, which is not read; %s",
+                             path, kind->is, kind->advice);
     *format = format_of_name(where); /* so that reading can say what is wrong with it */
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;
