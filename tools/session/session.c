@@ -281,6 +281,7 @@ static void release(lob_session *s)
     lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
+    cJSON_Delete(s->past_provenance);
     cJSON_Delete(s->notes);
     cJSON_Delete(s->results);
     for (int i = 0; i < s->outputs_written; i++) {

@@ -185,12 +185,13 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     options.force = s->force;
     options.threads = s->context.threads;
     if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
-    char *const made = s->provenance ? lob_provenance_text(s) : NULL;
-    if (s->provenance && !made) return lob_session_no_memory(s, path);
-    options.comment = made;
+    char *comment;
+    LOB_TRY(lob_provenance_of(s, &comment, path));
+    options.comment = comment;
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
-    free(made);
+    if (st == LOB_OK) lob_provenance_report(s, comment);
+    free(comment);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
         (options.strip_extensions || !lob_keeps_names(path)))
         lob_session_note(
@@ -253,8 +254,7 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
-    if (s->provenance) out->comment = lob_provenance_text(s);
-    if (s->provenance && !out->comment) return lob_session_no_memory(s, path);
+    LOB_TRY(lob_provenance_of(s, &out->comment, path));
     out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
     if (lob_session_is_stored(s, path)) {
@@ -293,10 +293,14 @@ static lob_status commit_planes(lob_session *s, const char *path, void *user)
 
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 {
-    if (!lob_session_is_stored(s, out->path))
-        return lob_session_make(s, out->volume, out->path, commit_planes, out);
+    lob_status st;
+    if (!lob_session_is_stored(s, out->path)) {
+        st = lob_session_make(s, out->volume, out->path, commit_planes, out);
+        if (st == LOB_OK) lob_provenance_report(s, out->comment);
+        return st;
+    }
     lob_volume volume = *out->volume;
-    lob_status st = commit_planes(s, out->path, out);
+    st = commit_planes(s, out->path, out);
     if (st != LOB_OK) return st;
     volume.data = out->gathered;
     out->gathered = NULL;

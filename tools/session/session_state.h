@@ -100,6 +100,8 @@ typedef struct lob_session {
 
     /* what the report is made of */
     cJSON *inputs, *outputs, *notes;
+    cJSON *past_provenance; /* of `lobule repeat`: by the names of outputs, what --provenance put
+                          into them then; NULL: a command that is no repetition */
     cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
     char device_why[512];
     char started[32];
