@@ -73,6 +73,11 @@ static const lob_format *format_of_name(const lob_location *where)
 const lob_format *lob_format_of_name(const lob_location *where, lob_error *error)
 {
     const lob_format *format = format_of_name(where);
+    if (format && format->read_only && lob_has_suffix(where->file, format->read_only)) {
+        lob_fail(error, LOB_EARG, "%s: files of this suffix are read, not written; name a %s",
+                 where->path, format->suffixes[0]);
+        return NULL;
+    }
     if (format) return format;
     if (strcmp(where->path, "-") == 0) {
         lob_output_check(where->path, false, error); /* it says so */
@@ -81,11 +86,12 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
     char names[256] = "";
     for (int i = FORMATS - 1; i >= 0; i--)
         for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
+            if (*suffix == formats[i]->read_only) continue;
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
         }
-    lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", where->path,
-             names);
+    lob_fail(error, LOB_EARG, "%s: no volume is written with this suffix; known are %s",
+             where->path, names);
     return NULL;
 }
 
