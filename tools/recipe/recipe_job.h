@@ -91,6 +91,10 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
 lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip);
 lob_status lob_recipe_job_check_files(lob_recipe_job *job);
 
+/* Is a line wrong as it stands, whatever files there are? Returns LOB_EARG, with the text of the
+ * first such line in run->error, or LOB_OK. */
+lob_status lob_recipe_job_check_usage(lob_recipe_job *job);
+
 /*
  * Run the lines of a job that has been checked; the first that fails ends it. A line whose volumes
  * differ (LOB_EDIFFER) does not fail. What several lines read is read once, where memory allows;
