@@ -2,6 +2,7 @@
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/bids/bids_output.h"
+#include "tools/nifti_readers.h"
 #include "tools/session/report.h"
 #include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
@@ -9,6 +10,7 @@
 #include "tools/session/session_provenance.h"
 #include "tools/session/session_sums.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,6 +163,22 @@ static void add_output_stages(lob_session *s, double start_s, double compress_s)
     lob_session_add(s, "write", lob_clock_s() - start_s - compress_s);
 }
 
+/* Once a command: its outputs lie as its image does. */
+static void note_shear(lob_session *s, const lob_volume *volume, const char *path)
+{
+    lob_session *top = s;
+    char apart[64] = "refuses it";
+    double mm;
+    while (top->command->line) top = top->command->line->run;
+    if (top->noted_shear || !lob_nifti_is_sheared(&mm, volume, path)) return;
+    top->noted_shear = true;
+    if (isfinite(mm)) snprintf(apart, sizeof apart, "places its corners up to %.2g mm off", mm);
+    lob_session_note(s,
+                     "%s: its axes are not at right angles, and ITK (3D Slicer, SimpleITK, ANTs) "
+                     "%s; `lobule resample --like` brings it onto a grid that all read alike",
+                     path, apart);
+}
+
 /* A volume to be written. */
 typedef struct {
     const lob_volume *volume;
@@ -191,6 +209,7 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
     if (st == LOB_OK) lob_provenance_report(s, comment);
+    if (st == LOB_OK) note_shear(s, volume, path);
     free(comment);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
         (options.strip_extensions || !lob_keeps_names(path)))
@@ -297,6 +316,7 @@ lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
     if (!lob_session_is_stored(s, out->path)) {
         st = lob_session_make(s, out->volume, out->path, commit_planes, out);
         if (st == LOB_OK) lob_provenance_report(s, out->comment);
+        if (st == LOB_OK) note_shear(s, out->volume, out->path);
         return st;
     }
     lob_volume volume = *out->volume;

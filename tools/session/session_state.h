@@ -96,6 +96,7 @@ typedef struct lob_session {
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
     int exit_code;       /* when lob_session_begin returned false */
+    bool noted_shear;    /* of an output's axes, once for all of them */
     bool checked;        /* a line of a recipe whose check has come to the work */
 
     /* what the report is made of */
