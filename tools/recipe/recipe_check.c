@@ -261,6 +261,8 @@ lob_status lob_recipe_job_check_files(lob_recipe_job *job)
 
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
 {
-    const lob_status st = lob_recipe_job_check_options(job, skip);
-    return st == LOB_OK && !*skip ? lob_recipe_job_check_files(job) : st;
+    const int notes = cJSON_GetArraySize(job->run->notes);
+    lob_status st = lob_recipe_job_check_options(job, skip);
+    if (st == LOB_OK && !*skip) st = lob_recipe_job_check_files(job);
+    return lob_recipe_job_name_files(job, st, notes);
 }
