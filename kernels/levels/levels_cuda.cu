@@ -158,6 +158,33 @@ template <typename T> static __device__ inline void widen(extremes_of_thread<T> 
     s->whole = s->whole && is_whole(value);
 }
 
+template <typename T, int N>
+static __device__ inline void widen_all(extremes_of_thread<T> *s, const T (&values)[N])
+{
+#pragma unroll
+    for (int j = 0; j < N; j++) widen(s, values[j]);
+}
+
+/* Of float32, where all are finite, with few tests. */
+template <int N>
+static __device__ inline void widen_all(extremes_of_thread<float> *s, const float (&values)[N])
+{
+    const uint32_t infinite = 0x7f800000;
+    uint32_t largest = 0;
+#pragma unroll
+    for (int j = 0; j < N; j++) largest = max(largest, __float_as_uint(values[j]) & 0x7fffffffu);
+    if (largest >= infinite) {
+        for (int j = 0; j < N; j++) widen(s, values[j]);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < N; j++) {
+        s->low = fminf(s->low, values[j]);
+        s->high = fmaxf(s->high, values[j]);
+    }
+    for (int j = 0; j < N && s->whole; j++) s->whole = is_whole(values[j]);
+}
+
 /* -0 becomes 0, because which of the two a thread met first must not show. */
 static __device__ inline u64 ordered_key(float value)
 {
@@ -182,19 +209,16 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) dense_ke
     extremes_of_thread<T> mine;
     if (threadIdx.x == 0) low = ~0ull, high = not_finite = fractions = 0;
     __syncthreads();
-    for (int64_t i = first; i < packs; i += LOADS * step) {
+    int64_t i = first;
+    for (; i + (LOADS - 1) * step < packs; i += LOADS * step) {
         pack<T> some[LOADS];
 #pragma unroll
-        for (int k = 0; k < LOADS; k++)
-            some[k] = ((const pack<T> *)from)[i + k * step < packs ? i + k * step : i];
+        for (int k = 0; k < LOADS; k++) some[k] = ((const pack<T> *)from)[i + k * step];
 #pragma unroll
-        for (int k = 0; k < LOADS; k++)
-#pragma unroll
-            for (int j = 0; j < pack<T>::n; j++)
-                if (i + k * step < packs) widen(&mine, some[k].value[j]);
+        for (int k = 0; k < LOADS; k++) widen_all(&mine, some[k].value);
     }
-    for (int64_t i = packs * pack<T>::n + first; i < s.section_voxels; i += step)
-        widen(&mine, from[i]);
+    for (; i < packs; i += step) widen_all(&mine, ((const pack<T> *)from)[i].value);
+    for (i = packs * pack<T>::n + first; i < s.section_voxels; i += step) widen(&mine, from[i]);
     const u64 lowest = warp_min(ordered_key(mine.low)),
               highest = ~warp_min(~ordered_key(mine.high));
     const unsigned bad = __reduce_add_sync(~0u, mine.not_finite);

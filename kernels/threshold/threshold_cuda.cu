@@ -4,14 +4,17 @@
 
 #include "kernels/device/grid.cuh"
 #include "kernels/histogram/histogram_cuda.cuh"
+#include "kernels/histogram/histogram_voxel.h"
 #include "kernels/threshold/threshold_rule.h"
 
+#include <limits>
 #include <stdlib.h>
+#include <string.h>
 
 namespace lob::threshold
 {
 
-enum { THREADS = 256, STRIP = 4 }; /* a thread labels STRIP voxels, one word */
+enum { THREADS = 256, STRIP = 16, MAX_BOUNDS = LOB_THRESHOLD_MAX_CLASSES - 1 };
 
 typedef struct {
     uint8_t *labels;
@@ -20,38 +23,145 @@ typedef struct {
     int64_t voxels;
     bool packed; /* arrays are aligned to strips */
     lob_threshold_rule rule;
-} label_params;
+} label_input;
 
-template <typename T>
-static __device__ inline uint8_t label_of(const label_params &p, T stored, bool inside)
+/* The rule in stored values: they reach bound k from bound[k] on, or where it falls up to there. */
+template <typename T> struct label_params {
+    label_input in;
+    T bound[MAX_BOUNDS];
+    int bounds;
+    bool falling;
+    uint32_t label[4]; /* a byte each */
+};
+
+/* ---- bounds among stored values ---- */
+
+/* The value of an ordered key: lob_ordered_key's inverse. */
+template <typename T> static T value_of(uint64_t key)
 {
-    return inside && stored - stored == 0 ? lob_threshold_label((double)stored, &p.rule) : 0;
+    const uint64_t top = 1ull << (8 * sizeof(T) - 1);
+    T value;
+    if (std::numeric_limits<T>::is_integer)
+        return (T)(std::numeric_limits<T>::is_signed ? key ^ top : key);
+    const uint64_t bits = key & top ? key ^ top : ~key;
+    memcpy(&value, &bits, sizeof value);
+    return value;
 }
 
-template <typename T> struct alignas(STRIP * sizeof(T)) strip {
+#define KEY_OF(type, ctype, name, integer, lowest, highest) \
+    static uint64_t key_of(ctype value)                     \
+    {                                                       \
+        return lob_ordered_key_##ctype(value);              \
+    }
+LOB_TYPE_LIST(KEY_OF)
+
+/* The outermost stored value that reaches bound k; false: none does. */
+template <typename T> static bool find_bound(T *bound, const lob_threshold_rule *rule, int k)
+{
+    const bool falling = rule->slope < 0;
+    uint64_t low = key_of(std::numeric_limits<T>::lowest());
+    uint64_t high = key_of(std::numeric_limits<T>::max());
+    if (!lob_threshold_reaches((double)value_of<T>(falling ? low : high), rule, k)) return false;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2 + (falling ? (high - low) % 2 : 0);
+        const bool reaches = lob_threshold_reaches((double)value_of<T>(middle), rule, k);
+        if (falling && reaches)
+            low = middle;
+        else if (falling)
+            high = middle - 1;
+        else if (reaches)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *bound = value_of<T>(low);
+    return true;
+}
+
+template <typename T> static label_params<T> params_of(const label_input &in)
+{
+    label_params<T> p = {};
+    p.in = in;
+    p.falling = in.rule.slope < 0;
+    for (int k = 0; k < in.rule.bounds && find_bound(&p.bound[k], &in.rule, k); k++) p.bounds++;
+    for (int k = 0; k <= in.rule.bounds; k++)
+        p.label[k / 4] |= (uint32_t)in.rule.label[k] << k % 4 * 8;
+    return p;
+}
+
+/* ---- the kernel ---- */
+
+/* How many bounds each of N values reaches. */
+template <int N, typename T>
+static __device__ inline void count_reached(int reached[N], const label_params<T> &p,
+                                            const T value[N])
+{
+#pragma unroll
+    for (int j = 0; j < N; j++) reached[j] = 0;
+#pragma unroll 1
+    for (int k = 0; k < p.bounds; k++) {
+        const T bound = p.bound[k];
+        if (p.falling)
+#pragma unroll
+            for (int j = 0; j < N; j++) reached[j] += value[j] <= bound;
+        else
+#pragma unroll
+            for (int j = 0; j < N; j++) reached[j] += value[j] >= bound;
+    }
+}
+
+/* The label of a value; 0 where it is not finite. */
+template <typename T>
+static __device__ inline uint32_t label_of(const label_params<T> &p, T value, int reached)
+{
+    static_assert(LOB_THRESHOLD_MAX_CLASSES == 16, "four words, and selectors of three bits");
+    const uint32_t selector = (uint32_t)reached & 7;
+    uint32_t label = __byte_perm(p.label[0], p.label[1], selector);
+    if (p.bounds >= 8 && reached >= 8) label = __byte_perm(p.label[2], p.label[3], selector);
+    return LOB_IS_FINITE(value) ? label & 255u : 0;
+}
+
+template <typename T> struct alignas(16) strip {
     T value[STRIP];
 };
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) label_kernel(label_params p)
+template <typename T>
+static __global__ void __launch_bounds__(THREADS) label_kernel(const label_params<T> p)
 {
-    const T *stored = (const T *)p.stored;
-    const int64_t strips = p.packed ? p.voxels / STRIP : 0;
+    const T *stored = (const T *)p.in.stored;
+    const uint4 *const masks = (const uint4 *)p.in.mask;
+    const int64_t strips = p.in.packed ? p.in.voxels / STRIP : 0;
+    int reached[STRIP];
     for (int64_t i = grid_first(); i < strips; i += grid_step()) {
         const strip<T> v = ((const strip<T> *)stored)[i];
-        const uchar4 all = {1, 1, 1, 1}, m = p.mask ? ((const uchar4 *)p.mask)[i] : all;
-        ((uchar4 *)p.labels)[i] = {label_of(p, v.value[0], m.x), label_of(p, v.value[1], m.y),
-                                   label_of(p, v.value[2], m.z), label_of(p, v.value[3], m.w)};
+        const uint4 mask = masks ? masks[i] : uint4{};
+        uint32_t word[STRIP / 4] = {};
+        count_reached<STRIP>(reached, p, v.value);
+#pragma unroll
+        for (int j = 0; j < STRIP; j++)
+            word[j / 4] |= label_of(p, v.value[j], reached[j]) << j % 4 * 8;
+        if (masks) {
+            word[0] &= __vcmpne4(mask.x, 0);
+            word[1] &= __vcmpne4(mask.y, 0);
+            word[2] &= __vcmpne4(mask.z, 0);
+            word[3] &= __vcmpne4(mask.w, 0);
+        }
+        ((uint4 *)p.in.labels)[i] = {word[0], word[1], word[2], word[3]};
     }
-    for (int64_t i = strips * STRIP + grid_first(); i < p.voxels; i += grid_step())
-        p.labels[i] = label_of(p, stored[i], !p.mask || p.mask[i]);
+    for (int64_t i = strips * STRIP + grid_first(); i < p.in.voxels; i += grid_step()) {
+        count_reached<1>(reached, p, stored + i);
+        p.in.labels[i] =
+            p.in.mask && !p.in.mask[i] ? 0 : (uint8_t)label_of(p, stored[i], reached[0]);
+    }
 }
 
-#define LABEL_KERNEL(type_, ctype, name, integer, lowest, highest)                     \
-    case type_:                                                                        \
-        return lob_launch_over(device, label_kernel<ctype>, "labelling by thresholds", \
-                               (p.voxels + STRIP - 1) / STRIP, THREADS, p, error);
+#define LABEL_KERNEL(type_, ctype, name, integer, lowest, highest)                             \
+    case type_:                                                                                \
+        return lob_launch_over(device, label_kernel<ctype>, "labelling by thresholds",         \
+                               (in.voxels + STRIP - 1) / STRIP, THREADS, params_of<ctype>(in), \
+                               error);
 
-static lob_status label(const label_params &p, lob_type type, lob_device *device, lob_error *error)
+static lob_status label(const label_input &in, lob_type type, lob_device *device, lob_error *error)
 {
     LOB_TYPE_SWITCH(type, LABEL_KERNEL);
     return LOB_EINTERNAL;
@@ -103,15 +213,14 @@ lob_status lob_threshold_cuda_arrays(const lob_threshold_arrays *arrays, lob_thr
                                                 arrays->mask,  image->slope, image->inter};
     if (!lob_threshold_given(stats, options))
         LOB_TRY(find(stats, &from, in, options, context, error));
-    label_params p = {};
-    p.labels = arrays->labels;
-    p.stored = arrays->image;
-    p.mask = arrays->mask;
-    p.voxels = from.voxels;
-    p.packed = aligned(p.labels, STRIP) && aligned(p.mask, STRIP) &&
-               aligned(p.stored, STRIP * lob_type_of(image->type)->bytes);
-    p.rule = lob_threshold_rule_of(stats, options, image);
-    LOB_TRY(label(p, image->type, context->device, error));
+    label_input to = {};
+    to.labels = arrays->labels;
+    to.stored = arrays->image;
+    to.mask = arrays->mask;
+    to.voxels = from.voxels;
+    to.packed = aligned(to.labels, 16) && aligned(to.mask, 16) && aligned(to.stored, 16);
+    to.rule = lob_threshold_rule_of(stats, options, image);
+    LOB_TRY(label(to, image->type, context->device, error));
     return lob_device_wait(context->device, error);
 }
 

@@ -17,12 +17,17 @@ typedef struct {
     uint8_t label[LOB_THRESHOLD_MAX_CLASSES];
 } lob_threshold_rule;
 
+/* Whether a finite stored value reaches bound k: from some value on, or up to it. */
+LOB_BOTH bool lob_threshold_reaches(double stored, const lob_threshold_rule *rule, int k)
+{
+    return rule->slope * stored + rule->inter >= rule->bound[k];
+}
+
 /* The label of a finite value inside the mask. */
 LOB_BOTH uint8_t lob_threshold_label(double stored, const lob_threshold_rule *rule)
 {
-    const double value = rule->slope * stored + rule->inter;
     int reached = 0;
-    for (int k = 0; k < rule->bounds; k++) reached += value >= rule->bound[k];
+    for (int k = 0; k < rule->bounds; k++) reached += lob_threshold_reaches(stored, rule, k);
     return rule->label[reached];
 }
 

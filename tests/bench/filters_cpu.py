@@ -118,6 +118,7 @@ def filter_cases(lobule, image):
     spread = float(np.ptp(image))
     rows = [
         ("Gaussian, sigma 2", "GAUSSIAN", 2, lambda a: ndimage.gaussian_filter(a, 2), 1e-5),
+        ("box, radius 1", "BOX", 1, lambda a: ndimage.uniform_filter(a, 3), 1e-4),
         ("box, radius 3", "BOX", 3, lambda a: ndimage.uniform_filter(a, 7), 1e-4),
         ("box, radius 10", "BOX", 10, lambda a: ndimage.uniform_filter(a, 21), 1e-4),
         ("median 3x3x3", "MEDIAN", 1, lambda a: ndimage.median_filter(a, 3), 0),

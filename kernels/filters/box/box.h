@@ -5,9 +5,9 @@
  * A mean along x, then one of these along y, then along z. Values become float32 when they are
  * read; each sum runs along its line in double, one value in and one out, and begins anew at every
  * multiple of lob_box_block, so the cost does not grow with the radius and the rounding of one part
- * of a line reaches no other. What an axis gives is rounded to float32. So the mean of integers
- * below 2^24 or of float32 data is off by at most 3 roundings to float32 of the mean magnitude,
- * and by 2^-40 of the largest magnitude within reach.
+ * of a line reaches no other. Windows of at most 5 places are summed one by one. What an axis gives
+ * is rounded to float32. So the mean of integers below 2^24 or of float32 data is off by at most 3
+ * roundings to float32 of the mean magnitude, and by 2^-40 of the largest magnitude within reach.
  *
  * With a mask, or values that may not be finite, sums of the data and of their number go the same
  * way, as float32 multiples of powers of two, and are divided at the end: 5 roundings instead of 3.

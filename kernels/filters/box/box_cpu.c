@@ -39,6 +39,16 @@ static void gather_columns(places_row *places, const lob_box_pass *pass, const f
     }
 }
 
+/* Sums of the windows that begin at COLUMNS adjacent places; their places are `apart` apart. */
+static inline void sum_windows(double sum[COLUMNS], const float *first, int64_t apart,
+                               int64_t window)
+{
+    for (int k = 0; k < COLUMNS; k++) sum[k] = 0;
+    for (int64_t i = 0; i < window; i++)
+#pragma omp simd
+        for (int k = 0; k < COLUMNS; k++) sum[k] = sum[k] + (double)first[i * apart + k];
+}
+
 /* What comes out for voxel i of each column. */
 static inline void write_columns(float *to, const lob_box_pass *pass, const double *sum, int64_t i,
                                  int w)
@@ -61,16 +71,17 @@ LOB_SIMD_CLONES static void sum_columns(places_row *places, const lob_box_pass *
     gather_columns(places, pass, lines, step, w);
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t begin = lob_box_block_begin(pass, b), end = block_end(pass, b);
-        double sum[COLUMNS] = {0};
-        for (int64_t i = begin; i < begin + window; i++)
+        const int64_t apart = pass->anew ? 1 : end - begin; /* of windows summed anew */
+        double sum[COLUMNS];
+        for (int64_t first = begin; first < end; first += apart) {
+            sum_windows(sum, places[first], COLUMNS, window);
+            write_columns(lines + first * step, pass, sum, first, w);
+            for (int64_t i = first + 1; i < first + apart; i++) {
+                const float *const comes = places[i - 1 + window], *const goes = places[i - 1];
 #pragma omp simd
-            for (int k = 0; k < COLUMNS; k++) sum[k] = sum[k] + (double)places[i][k];
-        write_columns(lines + begin * step, pass, sum, begin, w);
-        for (int64_t i = begin + 1; i < end; i++) {
-            const float *const comes = places[i - 1 + window], *const goes = places[i - 1];
-#pragma omp simd
-            for (int k = 0; k < COLUMNS; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
-            write_columns(lines + i * step, pass, sum, i, w);
+                for (int k = 0; k < COLUMNS; k++) sum[k] = lob_box_moved(sum[k], comes[k], goes[k]);
+                write_columns(lines + i * step, pass, sum, i, w);
+            }
         }
     }
 }
@@ -120,6 +131,35 @@ LOB_SIMD_CLONES static void sum_rows(float *places, const lob_box_pass *pass, fl
                 write_rows(lines, pass, sum, i, w);
         }
     }
+}
+
+/* Sum a row in place, each window anew. */
+LOB_SIMD_CLONES static void sum_row_anew(float *places, const lob_box_pass *pass, float *line)
+{
+    const int64_t r = pass->radius, n = pass->n;
+    gather_row(places, pass, line);
+    for (int64_t x = 0; x < n; x += COLUMNS) {
+        const bool whole = x >= r && x + COLUMNS + r <= n && pass->after.identity;
+        const int w = n - x < COLUMNS ? (int)(n - x) : COLUMNS;
+        double sum[COLUMNS];
+        sum_windows(sum, places + x, 1, 2 * r + 1);
+        if (whole)
+#pragma omp simd
+            for (int k = 0; k < COLUMNS; k++) line[x + k] = (float)(sum[k] * pass->factor);
+        else
+            for (int k = 0; k < w; k++) line[x + k] = lob_box_scaled(pass, sum[k], x + k);
+    }
+}
+
+/* Sum all rows of a plane. */
+static void sum_along_x(float *places, const lob_box_pass *pass, float *lines, int64_t rows)
+{
+    if (pass->radius == 0) return;
+    for (int64_t y = 0; y < rows; y += pass->anew ? 1 : ROWS)
+        if (pass->anew)
+            sum_row_anew(places, pass, lines + y * pass->n);
+        else
+            sum_rows(places, pass, lines + y * pass->n, (int)(rows - y < ROWS ? rows - y : ROWS));
 }
 
 /* ---- volumes ---- */
@@ -174,9 +214,7 @@ static void sum_planes(const work *w, const lob_box_source *from, int64_t channe
         float *const sums = w->sums + z * plane;
         if (lob_progress_stopped(w->stages)) continue;
         read_plane(sums, from, begins + z * plane, z * plane, plane);
-        for (int64_t y = 0; w->passes[0].radius > 0 && y < d.ny; y += ROWS)
-            sum_rows(places[0], &w->passes[0], sums + y * d.nx,
-                     (int)(d.ny - y < ROWS ? d.ny - y : ROWS));
+        sum_along_x(places[0], &w->passes[0], sums, d.ny);
         for (int64_t x = 0; w->passes[1].radius > 0 && x < d.nx; x += COLUMNS)
             sum_columns(places, &w->passes[1], sums + x, d.nx,
                         (int)(d.nx - x < COLUMNS ? d.nx - x : COLUMNS));

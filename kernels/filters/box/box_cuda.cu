@@ -1,12 +1,13 @@
 /*
- * Box on the GPU. With three radii two passes are enough where windows are small: along x and y,
- * and along z. Where they are not, lines along x and then along y are summed a few planes at a
- * time, so that the planes between the two passes stay in the cache.
+ * Box on the GPU. Small windows take one pass over the volume, others two, along x and y and along
+ * z, or three where lines along x with their windows are too long for shared memory. Passes read
+ * float32; other values become it first.
  */
 #include "kernels/filters/box/box_cuda.cuh"
 
 #include "kernels/device/arena.cuh"
 #include "kernels/filters/box/box_columns_cuda.cuh"
+#include "kernels/filters/box/box_direct_cuda.cuh"
 #include "kernels/filters/box/box_rows_cuda.cuh"
 
 namespace lob
@@ -16,54 +17,35 @@ namespace filters
 namespace
 {
 
-enum { CACHED_BYTES = 24 << 20 }; /* of the planes between two passes: half of an H200's L2 */
-
-/* One channel's sums of one kind: passes from the input to `to`, over `between`. */
+/* One channel's sums of one kind. */
 struct box_run {
     lob_device *device;
     lob_dims dims;
     lob_box_pass pass[3];
-    box_input in;
-    float *to, *between;
     lob_error *error;
 };
 
-box_input floats_at(const float *floats)
-{
-    box_input in = {};
-    in.floats = floats;
-    return in;
-}
-
-box_input moved(box_input in, int64_t voxels)
-{
-    if (in.floats) in.floats += voxels;
-    in.voxel += voxels;
-    in.mask_voxel += voxels;
-    return in;
-}
-
-struct copy_params {
+struct read_params {
     float *out;
-    box_input in;
+    lob_box_source from;
     lob_filter_map after;
-    int64_t n;
+    int64_t voxel, n; /* voxel: the channel's first one */
 };
 
-__global__ void copy_kernel(const copy_params p)
+__global__ void read_kernel(const read_params p)
 {
     for (int64_t i = grid_first(); i < p.n; i += grid_step())
-        p.out[i] = lob_filter_mapped(box_value(p.in, i), &p.after);
+        p.out[i] = lob_filter_mapped(lob_box_read(&p.from, p.voxel + i, i), &p.after);
 }
 
-lob_status along_x(const box_run &b, float *out, const box_input &in, int64_t planes)
+lob_status along_x(const box_run &b, float *out, const float *in)
 {
     box_rows p = {};
     int64_t shared;
     p.out = out;
     p.in = in;
     p.x = b.pass[0];
-    p.rows = planes * b.dims.ny;
+    p.rows = b.dims.ny * b.dims.nz;
     if (rows_fit(&p, &shared)) return run_rows(b.device, p, shared, b.error);
     box_columns c = {};
     c.out = out;
@@ -76,7 +58,7 @@ lob_status along_x(const box_run &b, float *out, const box_input &in, int64_t pl
     return run_columns(b.device, c, b.error);
 }
 
-lob_status along_y(const box_run &b, float *out, const box_input &in, int64_t planes)
+lob_status along_y(const box_run &b, float *out, const float *in)
 {
     box_columns c = {};
     c.out = out;
@@ -85,12 +67,12 @@ lob_status along_y(const box_run &b, float *out, const box_input &in, int64_t pl
     c.step = b.dims.nx;
     c.apart = 1;
     c.lines = b.dims.nx;
-    c.groups = planes;
+    c.groups = b.dims.nz;
     c.group_step = b.dims.nx * b.dims.ny;
     return run_columns(b.device, c, b.error);
 }
 
-lob_status along_z(const box_run &b, float *out, const box_input &in)
+lob_status along_z(const box_run &b, float *out, const float *in)
 {
     box_columns c = {};
     c.out = out;
@@ -103,57 +85,83 @@ lob_status along_z(const box_run &b, float *out, const box_input &in)
     return run_columns(b.device, c, b.error);
 }
 
-/* Along x and y, from b.in to out; the planes between, if there are any, go to `ring`. */
-lob_status along_x_and_y(const box_run &b, float *out, float *ring)
+/* Along x and y at once, where a tile of both fits shared memory; the planes' number is p.rows. */
+bool planes_fit(box_rows *p, int64_t *shared, const box_run &b)
 {
-    const int64_t plane = b.dims.nx * b.dims.ny;
-    box_rows p = {};
-    int64_t shared, group = CACHED_BYTES / (plane * (int64_t)sizeof(float));
+    *p = box_rows{};
+    p->x = b.pass[0];
+    p->y = b.pass[1];
+    p->rows = b.dims.nz;
+    return p->x.radius > 0 && p->y.radius > 0 && rows_columns_fit(p, shared);
+}
+
+lob_status along_planes(const box_run &b, float *out, const float *in)
+{
+    box_rows p;
+    int64_t shared;
+    planes_fit(&p, &shared, b);
     p.out = out;
-    p.in = b.in;
-    p.x = b.pass[0];
-    p.y = b.pass[1];
-    p.rows = b.dims.nz;
-    if (rows_columns_fit(&p, &shared)) return run_rows_columns(b.device, p, shared, b.error);
-    if (group < 1) group = 1;
-    for (int64_t z = 0; z < b.dims.nz; z += group) {
-        const int64_t planes = b.dims.nz - z < group ? b.dims.nz - z : group;
-        LOB_TRY(along_x(b, ring, moved(b.in, z * plane), planes));
-        LOB_TRY(along_y(b, out + z * plane, floats_at(ring), planes));
-    }
-    return LOB_OK;
+    p.in = in;
+    return run_rows_columns(b.device, p, shared, b.error);
 }
 
-/* All passes of one kind. */
-lob_status run(const box_run &b)
+lob_status along_all(const box_run &b, float *out, const float *in)
 {
-    const bool x = b.pass[0].radius > 0, y = b.pass[1].radius > 0, z = b.pass[2].radius > 0;
-    float *const flat = z ? b.between : b.to;
-    const box_input rest = x || y ? floats_at(flat) : b.in;
-    if (x && y)
-        LOB_TRY(along_x_and_y(b, flat, z ? b.to : b.between));
-    else if (x)
-        LOB_TRY(along_x(b, flat, b.in, b.dims.nz));
-    else if (y)
-        LOB_TRY(along_y(b, flat, b.in, b.dims.nz));
-    return z ? along_z(b, b.to, rest) : LOB_OK;
+    return run_direct(b.device, out, in, b.pass, b.error);
 }
 
-/* Sums of one kind of a channel. Without a radius they are the voxels themselves. */
-lob_status run_kind(box_run *b, const lob_filter_image *in, const lob_filter_call *call,
-                    lob_box_what what, int64_t channel)
+typedef lob_status (*box_step)(const box_run &b, float *out, const float *in);
+
+/* The kernels that a run needs, one after the other; returns how many. */
+int steps_of(box_step steps[3], const box_run &b)
+{
+    static const box_step along[3] = {along_x, along_y, along_z};
+    box_rows unused;
+    int64_t shared;
+    int n = 0;
+    if (direct_fits(b.pass)) {
+        steps[n++] = along_all;
+        return n;
+    }
+    const bool planes = planes_fit(&unused, &shared, b);
+    if (planes) steps[n++] = along_planes;
+    for (int a = planes ? 2 : 0; a < 3; a++)
+        if (b.pass[a].radius > 0) steps[n++] = along[a];
+    return n;
+}
+
+/* Sums of one kind of a channel, in `to`; steps write there and to `between` by turns. Without a
+ * radius the sums are the voxels themselves. */
+lob_status run_kind(box_run *b, float *to, float *between, const lob_filter_image *in,
+                    const lob_filter_call *call, lob_box_what what, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
+    const lob_filter_map identity = {1.0f, 0.0f, -INFINITY, INFINITY, true};
     const bool as_it_is = what == LOB_BOX_MEANS && in->type == LOB_F32 && call->before.identity;
+    const float *from = (const float *)in->data + channel * n;
+    box_step steps[3];
     lob_box_passes(b->pass, in, call, what);
-    b->in = floats_at(as_it_is ? (const float *)in->data + channel * n : NULL);
-    b->in.from = {in->data, in->type, call->mask, call->before, what};
-    b->in.voxel = channel * n;
-    if (b->pass[0].radius + b->pass[1].radius + b->pass[2].radius > 0) return run(*b);
-    copy_params p = {b->to, b->in, b->pass[0].after, n};
-    if (what == LOB_BOX_MEANS) p.after = call->after;
-    return lob_launch_over(b->device, copy_kernel, "box without a radius", n, BOX_THREADS, p,
-                           b->error);
+    const int count = steps_of(steps, *b);
+    if (!as_it_is || count == 0) {
+        const bool mapped = what == LOB_BOX_MEANS && count == 0;
+        float *const floats = count % 2 ? between : to;
+        const read_params p = {
+            floats,
+            {in->data, in->type, call->mask, call->before, what},
+            mapped ? call->after : identity,
+            channel * n,
+            n
+        };
+        LOB_TRY(lob_launch_over(b->device, read_kernel, "box, values as float32", n, BOX_THREADS, p,
+                                b->error));
+        from = floats;
+    }
+    for (int i = 0; i < count; i++) {
+        float *const out = (count - i) % 2 ? to : between;
+        LOB_TRY(steps[i](*b, out, from));
+        from = out;
+    }
+    return LOB_OK;
 }
 
 struct divide_params {
@@ -187,12 +195,12 @@ lob_status run_weighed(box_run *b, float *out, const box_memory &m, const lob_fi
                        const lob_filter_call *call, int64_t channel)
 {
     const int64_t n = lob_dims_voxels(in->dims);
-    b->between = out;
-    b->to = m.a;
-    LOB_TRY(run_kind(b, in, call, LOB_BOX_SUMS, channel));
-    b->to = m.b;
-    LOB_TRY(run_kind(b, in, call, LOB_BOX_WEIGHTS, channel));
-    const divide_params p = {out, m.a, m.b, b->in.from, call->after, channel * n, n};
+    LOB_TRY(run_kind(b, m.a, out, in, call, LOB_BOX_SUMS, channel));
+    LOB_TRY(run_kind(b, m.b, out, in, call, LOB_BOX_WEIGHTS, channel));
+    const divide_params p = {
+        out,         m.a,         m.b, {in->data, in->type, call->mask, call->before, LOB_BOX_SUMS},
+        call->after, channel * n, n
+    };
     return lob_launch_over(b->device, divide_kernel, "box, division", n, BOX_THREADS, p, b->error);
 }
 
@@ -221,9 +229,7 @@ lob_status box(lob_device *device, const lob_filter_image *out, const lob_filter
             LOB_TRY(run_weighed(&b, to, m, in, call, c));
             continue;
         }
-        b.to = to;
-        b.between = m.a;
-        LOB_TRY(run_kind(&b, in, call, LOB_BOX_MEANS, c));
+        LOB_TRY(run_kind(&b, to, m.a, in, call, LOB_BOX_MEANS, c));
     }
     return LOB_OK;
 }

@@ -1,7 +1,8 @@
 /*
- * What the kernels of box share: where they read, and the sums of a block of a line.
+ * What the kernels of box share: how they read, and the sums of a block of a line.
  *
  *   box_cuda.cu          the call: which passes there are, and from where to where each goes
+ *   box_direct_cuda.cuh  all three axes in one pass, where windows are small
  *   box_rows_cuda.cuh    lines along x; along x and then y, in one pass
  *   box_columns_cuda.cuh lines along y or z; lines of any axis whose windows are too large for
  *                        shared memory
@@ -22,29 +23,13 @@ namespace filters
 
 enum { BOX_THREADS = 256, BOX_WARPS = BOX_THREADS / WARP };
 
-/* Shared memory of a block, so that an SM holds two. */
-enum { BOX_SHARED = 112 * 1024 };
+/* Shared memory of a block: what every device has since capability 8.0, and an H200 twice. */
+enum { BOX_SHARED = 96 * 1024 };
 
-/* What a pass reads: float32, or with NULL the step's image from a voxel on. */
-struct box_input {
-    const float *floats;
-    lob_box_source from;
-    int64_t voxel; /* of the image, all channels */
-    int64_t mask_voxel;
-};
-
-static __device__ inline float box_value(const box_input &in, int64_t i)
+/* Begin to copy N neighbouring floats to shared memory. box_arrived waits for all of them. */
+template <int N> static __device__ inline void box_fetch(float *to, const float *from)
 {
-    return in.floats ? in.floats[i] : lob_box_read(&in.from, in.voxel + i, in.mask_voxel + i);
-}
-
-/* Begin to copy a value of a pass's input to shared memory. box_arrived waits for all of them. */
-static __device__ inline void box_fetch(float *to, const box_input &in, int64_t i)
-{
-    if (in.floats)
-        __pipeline_memcpy_async(to, in.floats + i, sizeof *to);
-    else
-        *to = lob_box_read(&in.from, in.voxel + i, in.mask_voxel + i);
+    __pipeline_memcpy_async(to, from, N * sizeof *to);
 }
 
 static __device__ inline void box_arrived()
@@ -54,42 +39,100 @@ static __device__ inline void box_arrived()
     __syncthreads();
 }
 
-/* PLAIN: windows are whole and nothing is mapped afterwards. */
+/*
+ * Factors of sums, at shared memory's beginning: at edges that are renormalised a window has fewer
+ * places, and a division for each voxel takes longer than all the rest.
+ */
+static __host__ __device__ inline int box_factors(const lob_box_pass &pass)
+{
+    return pass.clips ? (int)(2 * pass.radius + 2) : 0;
+}
+
+/* A barrier has to follow before they are read. */
+static __device__ inline void box_fill_factors(double *factors, const lob_box_pass &pass)
+{
+    for (int n = 1 + (int)threadIdx.x; n < box_factors(pass); n += (int)blockDim.x)
+        factors[n] = 1.0 / (double)n;
+}
+
+/* lob_box_scaled by the table. */
+static __device__ inline float box_scaled(const lob_box_pass &pass, const double *factors,
+                                          double sum, int64_t i)
+{
+    const int64_t before = i < pass.radius ? i : pass.radius, left = pass.n - 1 - i;
+    const int64_t places = before + (left < pass.radius ? left : pass.radius) + 1;
+    const double factor = pass.clips ? factors[places] : pass.factor;
+    return lob_filter_mapped((float)(sum * factor), &pass.after);
+}
+
+enum { BOX_STEPS = 4 };
+
+/*
+ * The windows of n neighbouring voxels. BOX_STEPS of them are read before any is written: a reader
+ * that follows a writer would wait for it, since both may be shared memory.
+ *
+ * PLAIN: windows are whole and nothing is mapped afterwards.
+ */
 template <bool PLAIN>
 static __device__ inline void box_sum_windows(float *to, int64_t to_step, const lob_box_pass &pass,
-                                              const float *places, int apart, int64_t begin, int n)
+                                              const double *factors, const float *places, int apart,
+                                              int64_t begin, int n)
 {
     const int window = (int)(2 * pass.radius + 1);
+    const auto scaled = [&](double sum, int i) {
+        return PLAIN ? (float)(sum * pass.factor) : box_scaled(pass, factors, sum, begin + i);
+    };
     const float *comes = places, *goes = places;
-    const double factor = pass.factor;
     double sum = 0;
+    if (pass.anew) {
+#pragma unroll 2
+        for (int i = 0; i < n; i++, places += apart, to += to_step) {
+            sum = 0;
+#pragma unroll
+            for (int k = 0; k <= 2 * LOB_BOX_DIRECT; k++)
+                if (k < window) sum = sum + (double)places[k * apart];
+            *to = scaled(sum, i);
+        }
+        return;
+    }
 #pragma unroll 8
     for (int i = 0; i < window; i++, comes += apart) sum = sum + (double)*comes;
-    *to = PLAIN ? (float)(sum * factor) : lob_box_scaled(&pass, sum, begin);
-#pragma unroll 4
-    for (int i = 1; i < n; i++, comes += apart, goes += apart) {
+    *to = scaled(sum, 0);
+    int i = 1;
+    for (; i + BOX_STEPS <= n; i += BOX_STEPS) {
+        float in[BOX_STEPS], out[BOX_STEPS];
+#pragma unroll
+        for (int k = 0; k < BOX_STEPS; k++, comes += apart, goes += apart)
+            in[k] = *comes, out[k] = *goes;
+#pragma unroll
+        for (int k = 0; k < BOX_STEPS; k++) {
+            sum = lob_box_moved(sum, in[k], out[k]);
+            *(to += to_step) = scaled(sum, i + k);
+        }
+    }
+    for (; i < n; i++, comes += apart, goes += apart) {
         sum = lob_box_moved(sum, *comes, *goes);
-        to += to_step;
-        *to = PLAIN ? (float)(sum * factor) : lob_box_scaled(&pass, sum, begin + i);
+        *(to += to_step) = scaled(sum, i);
     }
 }
 
 /*
  * Sum the windows of voxels begin .. end - 1 of a line.
  *
- *   to      out  of the first of them; to_step apart
- *   places  in   what stands at begin - radius, begin - radius + 1, ..., `apart` apart
+ *   to       out  of the first of them; to_step apart
+ *   factors  in   box_fill_factors'
+ *   places   in   what stands at begin - radius, begin - radius + 1, ..., `apart` apart
  */
 static __device__ inline void box_sum_block(float *to, int64_t to_step, const lob_box_pass &pass,
-                                            const float *places, int apart, int64_t begin,
-                                            int64_t end)
+                                            const double *factors, const float *places, int apart,
+                                            int64_t begin, int64_t end)
 {
     const bool clipped = pass.clips && (begin < pass.radius || end > pass.n - pass.radius);
     const int n = (int)(end - begin);
     if (pass.after.identity && !clipped)
-        box_sum_windows<true>(to, to_step, pass, places, apart, begin, n);
+        box_sum_windows<true>(to, to_step, pass, factors, places, apart, begin, n);
     else
-        box_sum_windows<false>(to, to_step, pass, places, apart, begin, n);
+        box_sum_windows<false>(to, to_step, pass, factors, places, apart, begin, n);
 }
 
 /* Where block number b of a line ends. */

@@ -5,7 +5,7 @@ int64_t lob_box_reach(const lob_filter_step *step, const lob_filter_options *opt
 {
     const int64_t radius = (int64_t)step->along[axis];
     (void)options;
-    return radius == 0 ? 0 : radius + lob_box_block(radius) - 1;
+    return radius <= LOB_BOX_DIRECT ? radius : radius + lob_box_block(radius) - 1;
 }
 
 void lob_box_passes(lob_box_pass passes[3], const lob_filter_image *in, const lob_filter_call *call,
@@ -20,10 +20,12 @@ void lob_box_passes(lob_box_pass passes[3], const lob_filter_image *in, const lo
     for (int a = 0; a < 3; a++) {
         const int64_t radius = (int64_t)call->step->along[a], places = 2 * radius + 1;
         lob_box_pass *const p = &passes[a];
-        p->n = lob_side(in->dims, a);
+        *p = (lob_box_pass){.n = lob_side(in->dims, a)};
         p->radius = radius;
         p->origin = call->origin[a];
         p->block = lob_box_block(radius);
+        while (INT64_C(1) << p->shift < p->block) p->shift++;
+        p->anew = radius <= LOB_BOX_DIRECT;
         p->edge = call->options->edge;
         p->clips = what == LOB_BOX_MEANS && p->edge == LOB_EDGE_RENORMALISE;
         p->factor = 1.0 / (double)(what == LOB_BOX_MEANS ? places : p->block);

@@ -17,11 +17,11 @@ namespace filters
 
 struct box_rows {
     float *out;
-    box_input in;
+    const float *in;
     lob_box_pass x, y;             /* y: with both */
     int64_t rows;                  /* of all planes; with both: planes */
-    int64_t tile_x, tiles_x;       /* blocks of sums that a thread block takes; of a row */
-    int64_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
+    int32_t tile_x, tiles_x;       /* blocks of sums that a thread block takes; of a row */
+    int32_t tile_y, tiles_y;       /* the same along y; without both: rows, and how often */
     int places_pitch, means_pitch; /* from row to row in shared memory, in floats */
     int most_rows;                 /* of a tile, those around too */
 };
@@ -36,11 +36,11 @@ struct box_tile {
     int rows;
 };
 
-static __device__ inline box_tile tile_of(const box_rows &p, int64_t number)
+static __device__ inline box_tile tile_of(const box_rows &p, uint32_t number)
 {
     const int64_t blocks = lob_box_blocks(&p.x);
     box_tile t;
-    t.b0 = number * p.tile_x;
+    t.b0 = (int64_t)number * p.tile_x;
     t.b1 = t.b0 + p.tile_x < blocks ? t.b0 + p.tile_x : blocks;
     t.begin = lob_box_block_begin(&p.x, t.b0);
     t.end = box_block_end(p.x, t.b1 - 1);
@@ -50,31 +50,38 @@ static __device__ inline box_tile tile_of(const box_rows &p, int64_t number)
 }
 
 /* Place i of a row, which lies outside. */
-static __device__ inline void fetch_beside(float *to, const box_rows &p, int64_t row, int64_t first,
-                                           int i)
+static __device__ inline void fetch_beside(float *to, const box_rows &p, const float *row,
+                                           int64_t first, int i)
 {
     const int64_t at = lob_edge_position(first + i, p.x.n, p.x.edge);
     if (at < 0)
         to[i] = p.x.outside;
     else
-        box_fetch(to + i, p.in, row + at);
+        box_fetch<1>(to + i, row + at);
 }
 
-/* Read the tile's rows; row_of(j) is the first voxel of its row j, or -1: what is outside. */
+/* Begin to read the tile's rows; row_of(j) is the first voxel of its row j, or -1: what is outside.
+ * A warp reads a row. */
 template <typename ROW>
 static __device__ inline void read_rows(float *places, const box_rows &p, const box_tile &t,
                                         ROW row_of)
 {
+    enum { AT_ONCE = 8 }; /* the addresses of so many differ by constants */
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     const int width = (int)(t.end - t.begin + 2 * p.x.radius);
     const int inside = t.first < 0 ? (int)-t.first : 0;
     const int outside = t.first + width > p.x.n ? (int)(p.x.n - t.first) : width;
     for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP) {
-        const int64_t row = row_of(j);
+        const int64_t at = row_of(j);
+        if (at < 0) continue;
+        const float *const row = p.in + at;
         float *const to = places + j * p.places_pitch;
-        if (row < 0) continue;
-        for (int i = inside + lane; i < outside; i += WARP)
-            box_fetch(to + i, p.in, row + t.first + i);
+        for (int i = inside + lane; i < outside; i += AT_ONCE * WARP) {
+            const float *const from = row + t.first + i;
+#pragma unroll
+            for (int k = 0; k < AT_ONCE; k++)
+                if (i + k * WARP < outside) box_fetch<1>(to + i + k * WARP, from + k * WARP);
+        }
         for (int i = lane; i < inside; i += WARP) fetch_beside(to, p, row, t.first, i);
         for (int i = outside + lane; i < width; i += WARP) fetch_beside(to, p, row, t.first, i);
     }
@@ -82,8 +89,8 @@ static __device__ inline void read_rows(float *places, const box_rows &p, const 
 
 /* Sum the rows along x, from places to means. */
 template <typename ROW>
-static __device__ inline void sum_rows(float *means, const float *places, const box_rows &p,
-                                       const box_tile &t, ROW row_of)
+static __device__ inline void sum_rows(float *means, const float *places, const double *factors,
+                                       const box_rows &p, const box_tile &t, ROW row_of)
 {
     const int tasks = t.rows * (int)(t.b1 - t.b0);
     for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
@@ -94,23 +101,25 @@ static __device__ inline void sum_rows(float *means, const float *places, const 
         if (row_of(j) < 0)
             for (int64_t i = 0; i < end - begin; i++) to[i] = p.y.outside;
         else
-            box_sum_block(to, 1, p.x, places + j * p.places_pitch + (begin - t.begin), 1, begin,
-                          end);
+            box_sum_block(to, 1, p.x, factors, places + j * p.places_pitch + (begin - t.begin), 1,
+                          begin, end);
     }
 }
 
 static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_rows p)
 {
-    extern __shared__ float shared[];
-    float *const means = shared + p.most_rows * p.places_pitch;
+    extern __shared__ double factors[];
+    float *const places = (float *)(factors + box_factors(p.x));
+    float *const means = places + p.most_rows * p.places_pitch;
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const int64_t first = blockIdx.x / p.tiles_x * p.tile_y;
+    const int64_t first = (int64_t)(blockIdx.x / p.tiles_x) * p.tile_y;
     box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
     t.rows = (int)(first + p.tile_y < p.rows ? p.tile_y : p.rows - first);
     const auto row_of = [&](int j) { return (first + j) * p.x.n; };
-    read_rows(shared, p, t, row_of);
+    box_fill_factors(factors, p.x);
+    read_rows(places, p, t, row_of);
     box_arrived();
-    sum_rows(means, shared, p, t, row_of);
+    sum_rows(means, places, factors, p, t, row_of);
     __syncthreads();
     for (int j = warp; j < t.rows; j += (int)blockDim.x / WARP)
         for (int64_t i = t.begin + lane; i < t.end; i += WARP)
@@ -120,12 +129,14 @@ static __global__ void __launch_bounds__(BOX_THREADS, 2) rows_kernel(const box_r
 static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
     rows_columns_kernel(const box_rows p)
 {
-    extern __shared__ float shared[];
-    float *const means = shared + p.most_rows * p.places_pitch;
+    extern __shared__ double factors[];
+    double *const factors_y = factors + box_factors(p.x);
+    float *const places = (float *)(factors_y + box_factors(p.y));
+    float *const means = places + p.most_rows * p.places_pitch;
     const int64_t blocks = lob_box_blocks(&p.y), r = p.y.radius;
-    const int64_t b0 = blockIdx.x / p.tiles_x % p.tiles_y * p.tile_y;
+    const int64_t b0 = (int64_t)(blockIdx.x / p.tiles_x % p.tiles_y) * p.tile_y;
     const int64_t b1 = b0 + p.tile_y < blocks ? b0 + p.tile_y : blocks;
-    const int64_t plane = blockIdx.x / p.tiles_x / p.tiles_y * p.x.n * p.y.n;
+    const int64_t plane = (int64_t)(blockIdx.x / p.tiles_x / p.tiles_y) * p.x.n * p.y.n;
     const int64_t first = lob_box_block_begin(&p.y, b0) - r;
     box_tile t = tile_of(p, blockIdx.x % p.tiles_x);
     t.rows = (int)(box_block_end(p.y, b1 - 1) + r - first);
@@ -133,37 +144,42 @@ static __global__ void __launch_bounds__(ROWS_COLUMNS_THREADS, 2)
         const int64_t at = lob_edge_position(first + j, p.y.n, p.y.edge);
         return at < 0 ? (int64_t)-1 : plane + at * p.x.n;
     };
-    read_rows(shared, p, t, row_of);
+    box_fill_factors(factors, p.x);
+    box_fill_factors(factors_y, p.y);
+    read_rows(places, p, t, row_of);
     box_arrived();
-    sum_rows(means, shared, p, t, row_of);
+    sum_rows(means, places, factors, p, t, row_of);
     __syncthreads();
     const int width = (int)(t.end - t.begin), tasks = width * (int)(b1 - b0);
     for (int task = (int)threadIdx.x; task < tasks; task += (int)blockDim.x) {
         const int64_t b = b0 + task / width, begin = lob_box_block_begin(&p.y, b);
         const int column = task % width;
-        box_sum_block(p.out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y,
+        box_sum_block(p.out + plane + t.begin + column + begin * p.x.n, p.x.n, p.y, factors_y,
                       means + (begin - r - first) * p.means_pitch + column, p.means_pitch, begin,
                       box_block_end(p.y, b));
     }
 }
 
-static inline int64_t at_least_one(int64_t n)
+/* Blocks of sums in a tile that is to have so many voxels along an axis. */
+static inline int32_t box_tile_blocks(int64_t voxels, int64_t block)
 {
-    return n > 0 ? n : 1;
+    return voxels > block ? (int32_t)(voxels / block) : 1;
 }
 
 /* Lay out shared memory; returns its bytes. */
 static int64_t lay_out_rows(box_rows *p, int64_t around_y)
 {
     const int64_t blocks = lob_box_blocks(&p->x);
-    p->tile_x = at_least_one(BOX_TILE_X / p->x.block);
-    p->tiles_x = (blocks + p->tile_x - 1) / p->tile_x;
+    p->tile_x = box_tile_blocks(BOX_TILE_X, p->x.block);
+    p->tiles_x = (int32_t)((blocks + p->tile_x - 1) / p->tile_x);
     const int64_t whole = p->tile_x * p->x.block, width = whole < p->x.n ? whole : p->x.n;
     const int64_t rows = around_y < 0 ? p->tile_y : p->tile_y * p->y.block + around_y;
     p->places_pitch = (int)((width + 2 * p->x.radius) | 1);
     p->means_pitch = (int)(width | 1);
     p->most_rows = (int)rows;
-    return (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float);
+    const int64_t factors = box_factors(p->x) + (around_y < 0 ? 0 : box_factors(p->y));
+    return (p->places_pitch + p->means_pitch) * rows * (int64_t)sizeof(float) +
+           factors * (int64_t)sizeof(double);
 }
 
 /* Whether a tile along x and y fits. */
@@ -171,8 +187,8 @@ static bool rows_columns_fit(box_rows *p, int64_t *shared)
 {
     const int64_t blocks = lob_box_blocks(&p->y);
     if (p->x.radius > BOX_TILE_X || p->y.radius > BOX_TILE_Y) return false;
-    p->tile_y = at_least_one(BOX_TILE_Y / p->y.block);
-    p->tiles_y = (blocks + p->tile_y - 1) / p->tile_y;
+    p->tile_y = box_tile_blocks(BOX_TILE_Y, p->y.block);
+    p->tiles_y = (int32_t)((blocks + p->tile_y - 1) / p->tile_y);
     *shared = lay_out_rows(p, 2 * p->y.radius);
     return *shared <= BOX_SHARED;
 }
@@ -194,15 +210,15 @@ static lob_status run_rows_columns(lob_device *device, const box_rows &p, int64_
 static bool rows_fit(box_rows *p, int64_t *shared)
 {
     p->tile_y = BOX_TILE_Y;
-    p->tiles_y = (p->rows + p->tile_y - 1) / p->tile_y;
-    if (p->x.radius > BOX_SHARED) return false;
+    if (p->x.radius > BOX_SHARED || p->rows > INT32_MAX * (int64_t)BOX_TILE_Y) return false;
+    p->tiles_y = (int32_t)((p->rows + p->tile_y - 1) / p->tile_y);
     *shared = lay_out_rows(p, -1);
     return *shared <= BOX_SHARED;
 }
 
 static lob_status run_rows(lob_device *device, const box_rows &p, int64_t shared, lob_error *error)
 {
-    const int64_t grid = p.tiles_y * p.tiles_x;
+    const int64_t grid = (int64_t)p.tiles_y * p.tiles_x;
     if (grid > INT32_MAX) return lob_device_too_large(error);
     LOB_TRY(lob_allow_shared(rows_kernel, BOX_SHARED, error));
     return lob_launch(device, rows_kernel, "box along rows", grid, BOX_THREADS, (size_t)shared, p,

@@ -25,12 +25,17 @@ typedef struct {
     int64_t n, radius; /* voxels of a line */
     int64_t origin;    /* where the line begins in the whole volume */
     int64_t block;     /* sums begin anew at multiples of it */
+    int shift;         /* block is 1 << shift */
+    bool anew;         /* all do */
     lob_edge edge;
     bool clips;    /* a window that reaches outside has fewer places */
     double factor; /* of a sum over a whole window */
     float outside; /* what stands outside where no voxel does */
     lob_filter_map after;
 } lob_box_pass;
+
+/* The largest radius whose windows are all summed anew, so that none waits for another. */
+enum { LOB_BOX_DIRECT = 2 };
 
 /* A power of two, at least 32 and more than the radius. */
 LOB_BOTH int64_t lob_box_block(int64_t radius)
@@ -62,13 +67,13 @@ LOB_BOTH float lob_box_read(const lob_box_source *from, int64_t i, int64_t mask_
 /* First voxel of a line's block number b, counted from the block in which the line begins. */
 LOB_BOTH int64_t lob_box_block_begin(const lob_box_pass *pass, int64_t b)
 {
-    const int64_t i = (pass->origin / pass->block + b) * pass->block - pass->origin;
+    const int64_t i = (((pass->origin >> pass->shift) + b) << pass->shift) - pass->origin;
     return i > 0 ? i : 0;
 }
 
 LOB_BOTH int64_t lob_box_blocks(const lob_box_pass *pass)
 {
-    return (pass->origin + pass->n - 1) / pass->block - pass->origin / pass->block + 1;
+    return ((pass->origin + pass->n - 1) >> pass->shift) - (pass->origin >> pass->shift) + 1;
 }
 
 /* The next sum: one value comes in, one goes out. */

@@ -42,6 +42,27 @@ static __device__ inline void read_batch(float *value, const march_params<R> &p,
     }
 }
 
+/* Write the sums of BATCH planes from z on, those of from .. to - 1. */
+template <int R, bool SUMS>
+static __device__ inline void write_batch(const float *sum, const march_params<R> &p,
+                                          int64_t column, int64_t z, int64_t from, int64_t to)
+{
+    const bool whole = !p.scale || (z >= R && z + BATCH + R <= p.n); /* all scales are 1 */
+    int64_t at = column + z * p.columns;
+    if (whole && z >= from && z + BATCH <= to) {
+#pragma unroll
+        for (int k = 0; k < BATCH; k++, at += p.columns)
+            gaussian_write<SUMS>(p.job.out, p.job.finish, at, sum[k] + 0.0f);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; k++, z++, at += p.columns) {
+        if (z < from || z >= to) continue;
+        const float scaled = p.scale ? sum[k] * p.scale[z] : sum[k];
+        gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
+    }
+}
+
 template <int R, bool FLOATS, bool SUMS>
 static __device__ void march(const march_params<R> &p, int64_t column, int64_t from, int64_t to)
 {
@@ -58,14 +79,7 @@ static __device__ void march(const march_params<R> &p, int64_t column, int64_t f
             for (int k = b; k <= b + 2 * R; k++)
                 sum[k] = fmaf(p.weights[2 * R + b - k], value[b], sum[k]);
         }
-        int64_t z = first - R, at = column + z * p.columns;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++, z++, at += p.columns) {
-            if (z < from || z >= to) continue;
-            const bool whole = !p.scale || (z >= R && z + R < p.n); /* the scale is 1 */
-            const float scaled = whole ? sum[k] : sum[k] * p.scale[z];
-            gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
-        }
+        write_batch<R, SUMS>(sum, p, column, first - R, from, to);
 #pragma unroll
         for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
 #pragma unroll

@@ -119,6 +119,29 @@ static __device__ inline void smooth_rows(plane_strip<R> &strip, const float *in
     to[1] = {sum[4], sum[5], sum[6], sum[7]};
 }
 
+/* Write a column's sums of BATCH rows from y on, those of the strip's part. */
+template <int R, bool SUMS>
+static __device__ inline void write_rows(const float *sum, const plane_params<R> &p,
+                                         const plane_place &place, int64_t y)
+{
+    const int64_t x = place.x0 + (int)threadIdx.x;
+    const bool whole = !p.scale_y || (y >= R && y + BATCH + R <= p.dims.ny); /* all scales are 1 */
+    int64_t at = place.plane + y * p.dims.nx + x;
+    if (x >= p.dims.nx) return;
+    if (whole && y >= place.from && y + BATCH <= place.to) {
+#pragma unroll
+        for (int k = 0; k < BATCH; k++, at += p.dims.nx)
+            gaussian_write<SUMS>(p.job.out, p.job.finish, at, sum[k] + 0.0f);
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; k++, y++, at += p.dims.nx) {
+        if (y < place.from || y >= place.to) continue;
+        const float scaled = p.scale_y ? sum[k] * p.scale_y[y] : sum[k];
+        gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
+    }
+}
+
 /* Along y; sum[k] is that of row first - R + k. */
 template <int R, bool SUMS>
 static __device__ inline void smooth_column(float *sum, const plane_strip<R> &strip,
@@ -131,15 +154,7 @@ static __device__ inline void smooth_column(float *sum, const plane_strip<R> &st
 #pragma unroll
         for (int k = b; k <= b + 2 * R; k++) sum[k] = fmaf(p.along_y[2 * R + b - k], value, sum[k]);
     }
-    const int64_t x = place.x0 + (int)threadIdx.x;
-    int64_t y = first - R, at = place.plane + y * p.dims.nx + x;
-#pragma unroll
-    for (int k = 0; k < BATCH; k++, y++, at += p.dims.nx) {
-        if (y < place.from || y >= place.to || x >= p.dims.nx) continue;
-        const bool whole = !p.scale_y || (y >= R && y + R < p.dims.ny); /* the scale is 1 */
-        const float scaled = whole ? sum[k] : sum[k] * p.scale_y[y];
-        gaussian_write<SUMS>(p.job.out, p.job.finish, at, scaled + 0.0f);
-    }
+    write_rows<R, SUMS>(sum, p, place, first - R);
 #pragma unroll
     for (int k = 0; k < 2 * R; k++) sum[k] = sum[k + BATCH];
 #pragma unroll

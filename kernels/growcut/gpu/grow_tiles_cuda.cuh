@@ -72,9 +72,14 @@ static __device__ void select_tiles(const grow_params<K> &g, block_shared<K, S> 
     if (lane == 0 && min_priority != keys<K>::none) atomicMin(&b->min_priority, min_priority);
 }
 
-/* The cost window's width: window_steps of the mean step sampled, and window_levels. */
+/*
+ * The cost window's width: window_steps of the mean step sampled, and window_levels. A flood has no
+ * window: cells of any level expand 2 to 4 times in all, and with one it would end on a few levels
+ * before the next, sweep after sweep.
+ */
 template <typename K> static __device__ K window_width(const grow_params<K> &g)
 {
+    if (g.flood) return keys<K>::end;
     const double n = (double)__ldcg(&g.counters->step_samples);
     const double mean = n > 0 ? (double)__ldcg(&g.counters->step_sum) / n : 0;
     const double units = g.window_steps * mean + g.window_levels * g.sections[0].unit;
@@ -82,7 +87,7 @@ template <typename K> static __device__ K window_width(const grow_params<K> &g)
     const double max_units = (double)(keys<K>::end >> 6 >> shift);
     const K whole = (K)(units < max_units ? units : max_units);
     const u64 width = (u64)(whole > 0 ? whole : 1) << shift, most = keys<K>::end >> 6;
-    return (K)(width < most ? width : most); /* a flood's level may be wider */
+    return (K)(width < most ? width : most);
 }
 
 template <typename K, typename S, int N, bool MANY, bool FLOOD>
@@ -129,7 +134,8 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
             if (g.mailbox->stop) counters->stop = 1;
         }
         wait_for_grid(g, b, &passed, next_slot, slot);
-        if (g.adapt && count < warps / 2 && window / MAX_WINDOW_FACTOR < narrow) window *= 2;
+        if (g.adapt && !g.flood && count < warps / 2 && window / MAX_WINDOW_FACTOR < narrow)
+            window *= 2;
         if (count > 2 * warps && window > narrow) window /= 2;
         sweep++;
     }
