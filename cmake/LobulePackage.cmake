@@ -12,7 +12,7 @@ endif()
 
 set(CPACK_PACKAGE_NAME lobule)
 set(CPACK_PACKAGE_VENDOR Lobule)
-set(CPACK_PACKAGE_CONTACT "Lobule's authors <lobule@localhost>")
+set(CPACK_PACKAGE_CONTACT "Lobule developers <lobule@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)

@@ -46,7 +46,8 @@ typedef struct {
 typedef struct {
     const char *name; /* of the family; lob_header.format points to this string */
     const char *const
-        *suffixes; /* lower case, with their dot, NULL at the end; the first is usual */
+        *suffixes;         /* lower case, with their dot, NULL at the end; the first is usual */
+    const char *read_only; /* one of them whose files are read, not written; NULL: none */
 
     /* Is this file of the format? file holds the whole file; its first bytes should decide. */
     bool (*sniff)(const lob_location *where, const lob_input *file);

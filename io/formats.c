@@ -73,6 +73,11 @@ static const lob_format *format_of_name(const lob_location *where)
 const lob_format *lob_format_of_name(const lob_location *where, lob_error *error)
 {
     const lob_format *format = format_of_name(where);
+    if (format && format->read_only && lob_has_suffix(where->file, format->read_only)) {
+        lob_fail(error, LOB_EARG, "%s: files of this suffix are read, not written; name a %s",
+                 where->path, format->suffixes[0]);
+        return NULL;
+    }
     if (format) return format;
     if (strcmp(where->path, "-") == 0) {
         lob_output_check(where->path, false, error); /* it says so */
@@ -81,11 +86,12 @@ const lob_format *lob_format_of_name(const lob_location *where, lob_error *error
     char names[256] = "";
     for (int i = FORMATS - 1; i >= 0; i--)
         for (const char *const *suffix = formats[i]->suffixes; *suffix; suffix++) {
+            if (*suffix == formats[i]->read_only) continue;
             const size_t used = strlen(names);
             snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", *suffix);
         }
-    lob_fail(error, LOB_EARG, "%s: no volume format has this suffix; known are %s", where->path,
-             names);
+    lob_fail(error, LOB_EARG, "%s: no volume is written with this suffix; known are %s",
+             where->path, names);
     return NULL;
 }
 
@@ -152,8 +158,8 @@ lob_status lob_format_open(const lob_format **format, lob_location *where, lob_i
     if (*format) return LOB_OK;
     kind = lob_kind_of_file(where->file, file);
     if (kind)
-        return lob_fail(error, LOB_EDATA, "%s: is %s, which is not read; %s", path, kind->is,
-                        kind->advice);
+        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT, "%s: is %s, which is not read; %s",
+                             path, kind->is, kind->advice);
     *format = format_of_name(where); /* so that reading can say what is wrong with it */
     if (*format == &lob_format_nifti) return LOB_OK;
     *format = NULL;

@@ -14,7 +14,7 @@ lob_status lob_location_of(lob_location *out, const char *path);
 /* Free what lob_location_of made; an empty location is fine. */
 void lob_location_free(lob_location *where);
 
-/* The format that the suffix of a name stands for; NULL, with a message, when there is none. */
+/* The format in which a file of this name is written; NULL, with a message, when there is none. */
 const lob_format *lob_format_of_name(const lob_location *where, lob_error *error);
 
 /*

@@ -11,6 +11,10 @@ cmake --build "$out"
 rm -f "$out"/*.deb
 (cd "$out" && cpack -G DEB >>"$out.log" 2>&1) || { cat "$out.log" >&2; exit 1; }
 ls -l "$out"/*.deb
+# Debian takes no package from an address that cannot be one
+if command -v lintian >/dev/null; then
+    lintian --allow-root --fail-on error --tags bogus-mail-host,malformed-contact,no-phrase "$out"/*.deb
+fi
 
 command -v mmdebstrap >/dev/null || {
     echo "deb: mmdebstrap is not installed; the packages are not tried" >&2

@@ -154,7 +154,17 @@ static lob_status write_recipe(lob_session *s, const lob_batch *batch)
     return st;
 }
 
-static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batch)
+/* Refuse what no scan could be done with. A command behind "--" has no file to be named. */
+static lob_status check_usage(lob_session *s, const settings *set, const lob_batch *batch)
+{
+    const lob_status st = lob_batch_check_usage(batch);
+    const lob_error reason = s->error;
+    const size_t n = strlen(batch->plan.recipe_path) + strlen(":1: ");
+    if (st == LOB_OK || !set->line || strlen(reason.text) <= n) return st;
+    return lob_fail(&s->error, st, "%s", reason.text + n);
+}
+
+static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batch, const char *own)
 {
     lob_columns columns;
     lob_shard shard;
@@ -167,6 +177,8 @@ static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batc
     lob_status st =
         lob_batch_plan_make(&batch->plan, &columns, set->given, set->given_count, &s->error);
     lob_columns_free(&columns);
+    if (st == LOB_OK) st = check_usage(s, set, batch);
+    if (st == LOB_OK) st = make_folders(s, batch, own);
     if (st == LOB_OK) st = lob_shard_divide(&batch->plan, shard, batch->folder, &s->error);
     return st;
 }
@@ -333,8 +345,7 @@ static lob_status run_batch(lob_session *s, const settings *set, lob_batch *batc
     char *const own = own_folder(set, batch->folder);
     if (!own) return lob_session_no_memory(s, batch->folder);
     lob_status st = read_recipe(s, set, batch, recipe);
-    if (st == LOB_OK) st = make_folders(s, batch, own);
-    if (st == LOB_OK) st = make_plan(s, set, batch);
+    if (st == LOB_OK) st = make_plan(s, set, batch, own);
     if (st == LOB_OK) /* before the table: without its devices a batch leaves nothing */
         st = lob_pool_open(&batch->pool, s->device.backend, s->device.index, s->context.threads,
                            keep_waiting, s, &s->error);
@@ -468,6 +479,7 @@ const lob_command lob_command_batch = {
         "a file under --out; bids keeps the suffix, as mod-T1w, where images would share it. "
         "NAME=PATTERN fills {NAME} in all scans, with the scan's cells in the "
         "places of {column}. What stands behind -- is a recipe of one line.\n"
+        "A command or an option that is wrong for all scans is refused before the first of them. "
         "One scan that fails does not stop the others (--fail-fast does). The status table has a "
         "row a scan: state, exit code, message, seconds by stage, voxels, labels, checksums. "
         "Beside it are the report of each scan, one table of all regions (from the tables that "

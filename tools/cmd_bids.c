@@ -24,6 +24,7 @@ typedef struct {
     char tool[64]; /* letters and digits of the command's or the recipe's name: what desc- takes */
     char *const *line; /* what stands behind "--"; NULL: nothing does */
     int line_count;
+    bool out_is_new; /* there was no OUT */
 } settings;
 
 enum { PARTICIPANT, GROUP };
@@ -212,9 +213,11 @@ static lob_status check(lob_session *s, const settings *set)
 }
 
 /* The words of `lobule batch` for a manifest. */
-static void put_together(command_line *c, const lob_session *s, const settings *set,
-                         const char *log, const char *manifest)
+static void put_together(command_line *c, lob_session *s, const settings *set, const char *log,
+                         const char *manifest)
 {
+    const lob_option device_row = OPT_DEVICE("device", &s->device, "");
+    char device[64];
     c->word = calloc((size_t)(set->line ? set->line_count : 0) + 24, sizeof *c->word);
     if (!set->line) add(c, "%s", set->recipe);
     add(c, "%s", manifest);
@@ -226,11 +229,8 @@ static void put_together(command_line *c, const lob_session *s, const settings *
     if (set->jobs > 0) add(c, "--jobs=%d", set->jobs);
     if (s->threads > 0) add(c, "--threads=%d", s->threads);
     if (s->max_memory > 0) add(c, "--max-memory=%lld", (long long)s->max_memory);
-    add(c,
-        s->device.index == LOB_ALL_DEVICES ? "--device=%s:all"
-        : s->device.index > 0              ? "--device=%s:%d"
-                                           : "--device=%s",
-        s->device.backend, s->device.index);
+    lob_option_text(device, sizeof device, &device_row);
+    add(c, "--device=%s", device);
     if (s->report_path) add(c, "--report=%s", s->report_path);
     if (s->force) add(c, "--force");
     if (s->skip_existing) add(c, "--skip-existing");
@@ -274,6 +274,7 @@ static lob_status plan(lob_session *s, settings *set, char **log, char **path)
     char *text = NULL;
     int64_t count = 0;
     LOB_TRY(check(s, set));
+    set->out_is_new = access(set->out, F_OK) != 0;
     name_tool(set);
     if (!set->tool[0])
         return lob_fail(&s->error, LOB_EARG,
@@ -296,6 +297,18 @@ static lob_status plan(lob_session *s, settings *set, char **log, char **path)
     }
     free(text);
     return st;
+}
+
+/* Leave nothing where the batch was refused before its first scan. */
+static void clean_up(const settings *set, const char *log, const char *manifest)
+{
+    char folder[2 * PATH_MAX];
+    if (access(log, F_OK) == 0) return;
+    unlink(manifest);
+    if (!set->out_is_new) return;
+    snprintf(folder, sizeof folder, "%s/code", set->out);
+    rmdir(folder);
+    rmdir(set->out);
 }
 
 static int run(const lob_command *self, int argc, char **argv)
@@ -339,7 +352,10 @@ static int run(const lob_command *self, int argc, char **argv)
     if (st == LOB_OK) put_together(&batch, &s, &set, log, manifest);
     if (st == LOB_OK) s.report_path = NULL; /* the batch writes it */
     int code = lob_session_end(&s, batch.failed ? LOB_ENOMEM : st);
-    if (code == 0) code = lob_command_batch.run(&lob_command_batch, batch.count, batch.word);
+    if (code == 0) {
+        code = lob_command_batch.run(&lob_command_batch, batch.count, batch.word);
+        clean_up(&set, log, manifest);
+    }
     free_words(&batch);
     free(manifest);
     free(log);

@@ -15,6 +15,7 @@ typedef struct {
     const char *path;
     cJSON *about;    /* the whole of it */
     cJSON *damage;   /* lines of it: the file is not what it should be, */
+    cJSON *not_read; /* it may be sound, but its kind is not read, */
     cJSON *warnings; /* or other programs may take it otherwise than it is meant */
 } report;
 
@@ -246,7 +247,7 @@ static void take_remarks(report *r)
     }
 }
 
-/* Read all of the file. Damage is in r, and no failure. */
+/* Read all of the file. Damage and kinds that are not read are in r, and no failure. */
 static lob_status look(report *r, const char *path, bool labels)
 {
     lob_session *const s = r->s;
@@ -264,6 +265,11 @@ static lob_status look(report *r, const char *path, bool labels)
         st = lob_session_read_header(s, &v, path, NULL);
         if (st != LOB_OK) s->error = (lob_error){.text = ""};
     }
+    const bool strange = st == LOB_EDATA && s->error.hint == LOB_HINT_CONVERT;
+    if (strange) {
+        cJSON_AddItemToArray(r->not_read, cJSON_CreateString(s->error.text));
+        s->error = (lob_error){.text = ""};
+    }
     take_remarks(r);
     if (st == LOB_OK) describe(r, &v);
     if (st == LOB_OK && one_frame)
@@ -271,7 +277,30 @@ static lob_status look(report *r, const char *path, bool labels)
     if (st == LOB_OK && v.data)
         judge_voxels(r, &v, labels || v.names.count > 0 || lob_nifti_says_labels(&v));
     lob_volume_free(&v);
-    return damaged ? LOB_OK : st;
+    return damaged || strange ? LOB_OK : st;
+}
+
+/* What was found, in the report and in one word. */
+static lob_status judge(report *r)
+{
+    const struct {
+        const char *name, *verdict;
+        cJSON *lines;
+    } found[] = {
+        {"damage",   "damaged",  r->damage  },
+        {"not_read", "not read", r->not_read},
+        {"warnings", "sound",    r->warnings},
+    };
+    size_t worst = 0;
+    while (worst + 1 < LOB_COUNT(found) && cJSON_GetArraySize(found[worst].lines) == 0) worst++;
+    cJSON_AddStringToObject(r->about, "verdict", found[worst].verdict);
+    for (size_t i = 0; i < LOB_COUNT(found); i++) {
+        cJSON_AddItemToObject(r->s->results, found[i].name, cJSON_Duplicate(found[i].lines, true));
+        cJSON_AddItemToObject(r->about, found[i].name, found[i].lines);
+    }
+    if (found[worst].lines == r->warnings) return LOB_OK;
+    return lob_fail(&r->s->error, LOB_EDATA, "%s",
+                    cJSON_GetStringValue(cJSON_GetArrayItem(found[worst].lines, 0)));
 }
 
 static lob_status check(lob_session *s, const char *path, bool labels, bool json)
@@ -280,25 +309,20 @@ static lob_status check(lob_session *s, const char *path, bool labels, bool json
                 .path = path,
                 .about = cJSON_CreateObject(),
                 .damage = cJSON_CreateArray(),
+                .not_read = cJSON_CreateArray(),
                 .warnings = cJSON_CreateArray()};
     cJSON_AddStringToObject(r.about, "file", path);
     lob_status st = look(&r, path, labels);
-    const int damages = cJSON_GetArraySize(r.damage);
-    cJSON_AddItemToObject(s->results, "damage", cJSON_Duplicate(r.damage, true));
-    cJSON_AddItemToObject(s->results, "warnings", cJSON_Duplicate(r.warnings, true));
-    if (st == LOB_OK && damages > 0)
-        st = lob_fail(&s->error, LOB_EDATA, "%s",
-                      cJSON_GetStringValue(cJSON_GetArrayItem(r.damage, 0)));
-    cJSON_AddStringToObject(r.about, "verdict", st == LOB_OK ? "sound" : "damaged");
-    cJSON_AddItemToObject(r.about, "damage", r.damage);
-    cJSON_AddItemToObject(r.about, "warnings", r.warnings);
-    if (st == LOB_OK || damages > 0) {
+    const bool looked = st == LOB_OK;
+    const lob_status judged = judge(&r);
+    if (looked) {
         char *const text = json ? lob_json_print(r.about) : NULL;
         if (text)
             puts(text);
         else
             lob_json_show(r.about);
         free(text);
+        st = judged;
     }
     cJSON_Delete(r.about);
     return st;
@@ -325,7 +349,8 @@ const lob_command lob_command_check = {
     .description =
         "Reads all of a file and prints what it found. A file that is cut short, whose checksums "
         "are wrong, that holds no finite voxel, or no whole numbers where labels should be, is "
-        "damaged, and the exit code is 65. Warnings are about what other programs may take "
+        "damaged; one of a kind that Lobule does not read, such as complex numbers, is not read. "
+        "The exit code of both is 65. Warnings are about what other programs may take "
         "otherwise: bytes that follow the voxels, NaN and infinity, labels that are negative, "
         "above 32767 or alone without a name, values so near to whole numbers that they were "
         "labels once.\n"

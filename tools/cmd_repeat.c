@@ -207,11 +207,32 @@ static lob_status check_places(lob_session *s, const lob_moves *moves)
     return LOB_OK;
 }
 
+static const lob_moved *moved_of(const repetition *r, const char *path)
+{
+    for (int i = 0; i < r->moves.count; i++)
+        if (strcmp(r->moves.files[i].from, path) == 0) return &r->moves.files[i];
+    return NULL;
+}
+
+/* Outputs tell by --provenance how they were made then, in the words of then. */
+static lob_status take_provenance(lob_session *s, const repetition *r)
+{
+    s->past_provenance = cJSON_CreateObject();
+    for (int i = 0; i < r->past.output_count; i++) {
+        const lob_past_file *const then = &r->past.outputs[i];
+        const lob_moved *const moved = then->provenance ? moved_of(r, then->path) : NULL;
+        if (moved && !cJSON_AddStringToObject(s->past_provenance, moved->to, then->provenance))
+            return lob_session_no_memory(s, then->path);
+    }
+    return s->past_provenance ? LOB_OK : lob_session_no_memory(s, r->name);
+}
+
 static lob_status run_moved(lob_session *s, repetition *r, lob_recipe_job *job)
 {
     bool skip;
     lob_status st = lob_moves_make_folders(&r->moves, &s->error);
     if (st == LOB_OK) st = check_places(s, &r->moves);
+    if (st == LOB_OK) st = take_provenance(s, r);
     if (st == LOB_OK) st = lob_recipe_job_check(job, &skip);
     if (st == LOB_OK) st = lob_recipe_job_run(job);
     return st == LOB_EDIFFER ? LOB_OK : st; /* of two volumes that a line compares */
@@ -234,13 +255,6 @@ static lob_status print_lines(lob_session *s, repetition *r, lob_recipe_job *job
 }
 
 /* ---- what came out ---- */
-
-static const lob_moved *moved_of(const repetition *r, const char *path)
-{
-    for (int i = 0; i < r->moves.count; i++)
-        if (strcmp(r->moves.files[i].from, path) == 0) return &r->moves.files[i];
-    return NULL;
-}
 
 /* Say of an output whether it is the same; *differ: it is not. */
 static lob_status compare_output(lob_session *s, const repetition *r, const lob_past_file *then,
@@ -405,7 +419,9 @@ const lob_command lob_command_repeat = {
         "the new outputs go to a folder that is removed in the end, or to --out. Every output "
         "gets a line: equal, or differs, by its SHA-256; if one differs, the exit code is 1.\n"
         "The recipe's own file is not needed, because the report holds its lines, values filled "
-        "in. Device and number of threads may be others: they change no byte. Another version of "
+        "in. What --provenance wrote into outputs is taken from the report, and is compared with "
+        "all else. Device and number of threads may be others: they change no byte. Another "
+        "version of "
         "lobule may, because label volumes name the version in their header.\n"
         "With --scan the report is that of a scan in the status table of a batch.\n"
         "--methods prints what was done in words, with the version, the options that were given "

@@ -158,12 +158,12 @@ static void keep_stored(lob_recipe_job *job)
 
 /* Take a volume of labels out of the store, and make its labels dense. */
 static lob_status take_labels(lob_session *s, lob_recipe_job *job, lob_volume *out,
-                              lob_label_set *labels, const char *name)
+                              lob_label_set *labels, const char *name, const char *path)
 {
     lob_stored *const row = lob_store_find(&job->store, name);
     if (!row || !row->there) return LOB_OK;
     lob_store_take(&job->store, row, out);
-    return lob_labels_dense(out, labels, name, &s->error);
+    return lob_labels_dense(out, labels, path, &s->error);
 }
 
 /* The volumes that the box of segment_after.h points to. */
@@ -179,9 +179,9 @@ static lob_status take_box(lob_session *s, const settings *set, lob_recipe_job *
     lob_label_set others = {0};
     lob_store_take(&job->store, lob_store_find(&job->store, "@image"), &a->image);
     lob_store_take(&job->store, lob_store_find(&job->store, "@shares"), &a->shares);
-    lob_status st = take_labels(s, job, &a->seeds, &a->box.set, "@seeds");
+    lob_status st = take_labels(s, job, &a->seeds, &a->box.set, "@seeds", set->seeds);
     if (st == LOB_OK) st = lob_grid_match_part(s, &a->seeds, set->seeds, &a->image, set->image);
-    if (st == LOB_OK) st = take_labels(s, job, &a->labels, &others, "@labels");
+    if (st == LOB_OK) st = take_labels(s, job, &a->labels, &others, "@labels", set->image);
     /* Strokes stay, so there is no label without a voxel. */
     if (st == LOB_OK &&
         (others.count != a->box.set.count || !lob_place_in(a->place, &a->image, &w->image)))

@@ -1,6 +1,7 @@
 /* Choosing a transform as ITK, nibabel and MRtrix do. */
 #include "tools/nifti_readers.h"
 
+#include "io/formats.h"
 #include "io/nifti/nifti_header.h"
 
 #include <math.h>
@@ -179,4 +180,36 @@ bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume)
         .reading = {as_itk(&f), as_nibabel(&f), as_mrtrix(&f)}
     };
     return true;
+}
+
+/* ---- outputs ---- */
+
+static bool is_nifti_name(const char *path)
+{
+    lob_location where;
+    if (lob_location_of(&where, path) != LOB_OK) return false;
+    const lob_format *const format = lob_format_of_name(&where, NULL);
+    lob_location_free(&where);
+    return format && strcmp(format->name, lob_nifti_name) == 0;
+}
+
+bool lob_nifti_is_sheared(double *mm, const lob_volume *volume, const char *path)
+{
+    unsigned char header[LOB_NIFTI_MAX_BYTES];
+    double affine[3][4];
+    const lob_nifti_type *type;
+    lob_nifti_readings all;
+    memcpy(affine, volume->geometry.affine, sizeof affine);
+    if (is_square(affine) || !is_nifti_name(path)) return false;
+    lob_volume made = *volume; /* what a reader will find */
+    made.header = (lob_header){.format = lob_nifti_name, .bytes = header};
+    made.header.size = lob_nifti_make(header, &type, &(lob_nifti_plan){.volume = volume});
+    if (!lob_nifti_read_as(&all, &made)) return false;
+    const lob_nifti_reading *const itk = &all.reading[0], *const nibabel = &all.reading[1];
+    if (nibabel->refused || lob_nifti_version(header) == 2)
+        return false; /* ITK reads none of these */
+    *mm = itk->refused ? INFINITY
+                       : all.unit_mm *
+                             lob_corners_apart_mm(&itk->geometry, &nibabel->geometry, volume->dims);
+    return *mm > 0.01 * lob_least_spacing(volume->dims, volume->geometry.spacing_mm);
 }

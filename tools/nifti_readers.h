@@ -34,4 +34,13 @@ bool lob_nifti_says_labels(const lob_volume *volume);
 /* Fill in what programs make of the volume's header; false where it has none of NIfTI. */
 bool lob_nifti_read_as(lob_nifti_readings *out, const lob_volume *volume);
 
+/*
+ * Will ITK take a volume otherwise than nibabel once it is written as NIfTI, because its axes are
+ * not at right angles? The sform holds them as they are, the qform what is nearest to them.
+ *
+ *   mm    out  how far apart they place a corner, at the most; infinite where ITK refuses it
+ *   path  in   of the output, for its format
+ */
+bool lob_nifti_is_sheared(double *mm, const lob_volume *volume, const char *path);
+
 #endif

@@ -44,6 +44,8 @@ typedef enum {
     LOB_HINT_CHOOSE_SET,   /* name one of the file's data sets; lob_list lists them */
     LOB_HINT_SAVE_FRAME,   /* the caller cannot choose: save one frame as a file of its own */
     LOB_HINT_RESAMPLE,     /* bring volumes onto one grid, with a program that interpolates */
+    LOB_HINT_CONVERT,      /* the file may be sound, but its kind is not read; the text says what to
+                              convert it with */
     LOB_HINTS
 } lob_hint;
 

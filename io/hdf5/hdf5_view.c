@@ -53,10 +53,11 @@ static lob_status view_type(lob_hdf5_view *view, const lob_hdf5_reading *in)
         view->type != LOB_TYPES && H5Tget_size(view->native) == lob_type_of(view->type)->bytes;
     H5Tclose(stored);
     if (fits) return LOB_OK;
-    return lob_fail(
-        in->error, LOB_EDATA, "%s: %s holds %s; integers and reals of up to 64 bits are read",
-        in->where->path, view->path,
-        compound ? "compound elements (complex numbers?)" : "elements that are no numbers");
+    return lob_fail_hint(in->error, LOB_EDATA, LOB_HINT_CONVERT,
+                         "%s: %s holds %s; integers and reals of up to 64 bits are read",
+                         in->where->path, view->path,
+                         compound ? "compound elements (complex numbers?)"
+                                  : "elements that are no numbers");
 }
 
 static lob_status view_extent(lob_hdf5_view *view, const lob_hdf5_reading *in)

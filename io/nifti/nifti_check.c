@@ -63,15 +63,11 @@ static lob_status check_type(lob_nifti *h, const char *path, lob_file_info *info
     const int64_t bits = lob_nifti_int(h->bytes, LOB_NIFTI_bitpix, 0);
     h->type = lob_nifti_type_of(code);
     if (code == DT_BINARY)
-        return lob_fail(error, LOB_EDATA, "%s: one-bit voxels are not read; convert it to uint8",
-                        path);
+        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
+                             "%s: one-bit voxels are not read; convert it to uint8", path);
     if (!h->type)
         return lob_fail(error, LOB_EDATA, "%s: damaged: there is no datatype %lld", path,
                         (long long)code);
-    if (h->type->type == LOB_TYPES)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: %s voxels are not read; convert it to magnitude or phase first", path,
-                        h->type->name);
     if (bits == 0)
         lob_warn(info, "%s: bitpix is 0; %s has %zu", path, h->type->name, 8 * h->type->bytes);
     else if (bits != (int64_t)(8 * h->type->bytes))
@@ -95,9 +91,9 @@ static lob_status check_dims(lob_nifti *h, const char *path, lob_error *error)
                             path, i, (long long)side[i]);
     }
     if (side[6] > 1 || side[7] > 1)
-        return lob_fail(error, LOB_EDATA,
-                        "%s: has %lld dimensions; at most 5 are read (x, y, z, time, channel)",
-                        path, (long long)rank);
+        return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
+                             "%s: has %lld dimensions; at most 5 are read (x, y, z, time, channel)",
+                             path, (long long)rank);
     if (side[5] > INT_MAX / 4 || (side[5] > 1 && h->type->channels > 1))
         return lob_fail(error, LOB_EDATA, "%s: dim[5] is %lld, which %s voxels cannot have", path,
                         (long long)side[5], h->type->name);
@@ -153,8 +149,9 @@ lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
     if (h->version == 0) {
         static const char text_form[] = "<nifti_image";
         if (n >= sizeof text_form - 1 && memcmp(bytes, text_form, sizeof text_form - 1) == 0)
-            return lob_fail(error, LOB_EDATA,
-                            "%s: the text form of NIfTI is not read; convert it to .nii", path);
+            return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
+                                 "%s: the text form of NIfTI is not read; convert it to .nii",
+                                 path);
         return lob_fail(error, LOB_EDATA, "%s: is not NIfTI: %s", path,
                         n < 4 ? "it has no header" : "its header does not begin with 348 or 540");
     }
@@ -169,8 +166,8 @@ lob_status lob_nifti_parse(lob_nifti *out, const unsigned char *bytes, size_t n,
     lob_status st = check_magic(h, path, error);
     const int64_t intent = lob_nifti_int(h->bytes, LOB_NIFTI_intent_code, 0);
     if (st == LOB_OK && intent >= 3000 && intent <= 3099)
-        st = lob_fail(
-            error, LOB_EDATA,
+        st = lob_fail_hint(
+            error, LOB_EDATA, LOB_HINT_CONVERT,
             "%s: is CIFTI, brain surfaces rather than a grid of voxels; take its volume out "
             "with wb_command -cifti-separate",
             path);

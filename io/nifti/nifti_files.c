@@ -148,22 +148,32 @@ static lob_status check_size(const lob_nifti *h, const lob_input *image, const c
     return LOB_OK;
 }
 
+/* Are the voxels all there, to the last checksum? Keeps none of them. */
+static lob_status check_whole(const lob_nifti *h, const lob_input *image, const char *path,
+                              lob_file_info *info, lob_error *error)
+{
+    lob_gzip_rest rest;
+    const lob_status st = check_size(h, image, path, info, error);
+    if (st != LOB_OK || !lob_is_gzip(image->bytes, image->size)) return st;
+    lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
+    if (!reader) return lob_fail(error, LOB_ENOMEM, "%s: no memory to inflate it", path);
+    const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
+    const lob_status ended = lob_gzip_reader_end(reader, end, &rest, error);
+    lob_gzip_reader_free(reader);
+    return ended;
+}
+
 /* The voxels of a file whose header alone is read: a warning where they are not all there. */
 static void note_missing(const lob_nifti *h, const lob_input *image, const char *path,
                          lob_file_info *info)
 {
     const uint64_t end = h->vox_offset + (uint64_t)h->total_bytes;
     lob_error why;
-    lob_gzip_rest rest;
-    lob_status st = check_size(h, image, path, info, &why);
-    if (st == LOB_OK && lob_is_gzip(image->bytes, image->size) &&
-        !lob_gzip_ends_at(end, image->bytes, image->size)) {
-        lob_gzip_reader *reader = lob_gzip_reader_new(image->bytes, image->size, path);
-        if (!reader) return;
-        st = lob_gzip_reader_end(reader, end, &rest, &why);
-        lob_gzip_reader_free(reader);
-    }
-    if (st != LOB_OK) lob_warn(info, "%s", why.text);
+    const bool seems_whole =
+        lob_is_gzip(image->bytes, image->size) && lob_gzip_ends_at(end, image->bytes, image->size);
+    const lob_status st = seems_whole ? check_size(h, image, path, info, &why)
+                                      : check_whole(h, image, path, info, &why);
+    if (st != LOB_OK && st != LOB_ENOMEM) lob_warn(info, "%s", why.text);
 }
 
 /* ---- all of it ---- */
@@ -231,6 +241,19 @@ static lob_status take_all_frames(lob_nifti *h, const char *path, lob_error *err
     return LOB_OK;
 }
 
+/* Voxels of a type that is not read, in a file that is looked through: it may be damaged, too. */
+static lob_status refuse_type(lob_nifti_files *from, const lob_nifti *h, lob_file_info *info,
+                              lob_error *error)
+{
+    lob_status st = find_image(from, h, error);
+    if (st == LOB_OK) st = check_whole(h, from->image, from->image_path, info, error);
+    if (st != LOB_OK) return st;
+    return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
+                         "%s: is sound, but %s voxels are not read; convert it to magnitude or "
+                         "phase first",
+                         from->header_path, h->type->name);
+}
+
 lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
                           const lob_location *where, const lob_input *file,
                           const lob_read_options *options, lob_file_info *info, lob_error *error)
@@ -242,9 +265,10 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
     if (st != LOB_OK) return st;
     const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
     st = lob_nifti_parse(h, head, got, from->header_path, info, error);
+    if (st == LOB_OK && info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
+    if (st == LOB_OK && h->type->type == LOB_TYPES) st = refuse_type(from, h, info, error);
     if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
     if (st != LOB_OK) return st;
-    if (info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
 
     if (options->header_only) {
         lob_error why; /* there may be a header alone */

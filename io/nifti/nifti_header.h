@@ -102,7 +102,7 @@ void lob_nifti_list(const lob_header *header, lob_field_fn *field, void *user);
 /* How a NIfTI datatype is stored and what it becomes in memory. */
 typedef struct {
     int code;      /* NIfTI's datatype */
-    lob_type type; /* LOB_TYPES: refused */
+    lob_type type; /* LOB_TYPES: not read */
     int channels;  /* planes that one stored voxel gives */
     size_t bytes;  /* of a stored voxel */
     size_t word;   /* bytes that are swapped together */
@@ -138,7 +138,7 @@ bool lob_nifti_looks(const unsigned char *bytes, size_t n);
  * Check a header and take it apart. Reads nothing but the n bytes, uses no library and asks for no
  * memory.
  *
- *   out    out  unspecified on failure
+ *   out    out  its type->type is LOB_TYPES where such voxels are not read; unspecified on failure
  *   bytes  in   the first n bytes of the file, inflated; any n
  *   path   in   for messages
  *   info   out  warnings; may be NULL

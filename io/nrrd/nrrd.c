@@ -10,7 +10,8 @@
 #include <string.h>
 
 static const char nrrd_name[] = "NRRD";
-static const char *const suffixes[] = {".nrrd", ".nhdr", NULL};
+static const char apart[] = ".nhdr"; /* a header whose voxels lie in another file */
+static const char *const suffixes[] = {".nrrd", apart, NULL};
 
 bool lob_is_segmentation_name(const char *path)
 {
@@ -294,13 +295,13 @@ static lob_status second_file(char **second, const char *file, bool reading)
 const lob_format lob_format_nrrd = {
     .name = nrrd_name,
     .suffixes = suffixes,
+    .read_only = apart,
     .sniff = sniff,
     .read = read_nrrd,
     .all_frames = true,
     .keeps_names = lob_is_segmentation_name,
     .write = lob_nrrd_write,
     .holds = holds,
-    .check = lob_nrrd_check,
     .second_file = second_file,
     .fields = list_keys,
 };

@@ -309,18 +309,13 @@ static lob_status make_header(char **text, size_t *size, const lob_volume *v, co
     return st;
 }
 
-lob_status lob_nrrd_check(const lob_location *where, bool force, lob_error *error)
-{
-    return lob_raw_check_name(where, force, ".nhdr", ".nrrd", error);
-}
-
 lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error)
 {
     char *header;
     size_t header_bytes;
     lob_output out;
-    LOB_TRY(lob_nrrd_check(where, options->force, error));
+    LOB_TRY(lob_output_check(where->file, options->force, error));
     LOB_TRY(lob_format_nrrd.holds(volume, where, error));
     LOB_TRY(make_header(&header, &header_bytes, volume, where->path, where->file, error));
     lob_status st = lob_output_begin(&out, where->file, options->force, error);

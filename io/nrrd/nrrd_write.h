@@ -10,9 +10,6 @@ LOB_BEGIN_DECLS
 lob_status lob_nrrd_write(const lob_volume *volume, const lob_location *where,
                           const lob_write_options *options, lob_error *error);
 
-/* The row's check: .nhdr is read, not written. */
-lob_status lob_nrrd_check(const lob_location *where, bool force, lob_error *error);
-
 LOB_END_DECLS
 
 #endif

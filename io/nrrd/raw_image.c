@@ -213,15 +213,6 @@ lob_status lob_raw_second_file(char **second, const char *file, bool reading,
     return apart && !*second ? LOB_ENOMEM : LOB_OK;
 }
 
-lob_status lob_raw_check_name(const lob_location *where, bool force, const char *apart,
-                              const char *whole, lob_error *error)
-{
-    if (!lob_has_suffix(where->file, apart)) return lob_output_check(where->file, force, error);
-    return lob_fail(error, LOB_EARG,
-                    "%s: a header apart from its voxels is read, not written; name a %s",
-                    where->path, whole);
-}
-
 lob_status lob_raw_open(lob_input *out, const char *header_path, const char *name, lob_error *error)
 {
     *out = (lob_input){0};

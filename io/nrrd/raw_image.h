@@ -55,11 +55,6 @@ typedef char *lob_raw_name_fn(const lob_input *header, const char *path);
 lob_status lob_raw_second_file(char **second, const char *file, bool reading,
                                lob_raw_name_fn *name_of);
 
-/* A row's check: a suffix of headers apart from their voxels is read, not written; whole is the
- * suffix to take instead. */
-lob_status lob_raw_check_name(const lob_location *where, bool force, const char *apart,
-                              const char *whole, lob_error *error);
-
 /* What no such format holds: a scale. Returns LOB_OK or LOB_EDATA. */
 lob_status lob_raw_holds(const lob_volume *volume, const lob_location *where, const char *format,
                          lob_error *error);

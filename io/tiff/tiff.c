@@ -139,7 +139,8 @@ static lob_status check_layout(const stack *t)
     else if (p->photometric != PHOTOMETRIC_MINISBLACK && p->photometric != PHOTOMETRIC_MINISWHITE &&
              p->photometric != PHOTOMETRIC_RGB && p->photometric != PHOTOMETRIC_PALETTE)
         what = "colours of a kind that is not read; save it as grey or RGB";
-    if (what) return lob_fail(t->error, LOB_EDATA, "%s: has %s", t->path, what);
+    if (what)
+        return lob_fail_hint(t->error, LOB_EDATA, LOB_HINT_CONVERT, "%s: has %s", t->path, what);
     if (p->width < 1 || p->height < 1 || p->samples < 1 || p->width > INT32_MAX ||
         p->height > INT32_MAX)
         return damaged(t, "sides that are none");

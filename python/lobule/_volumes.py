@@ -47,6 +47,15 @@ def voxel_array(array: np.ndarray) -> np.ndarray:
     return native
 
 
+def whole(image: Any) -> np.ndarray:
+    """The array, unless it hides elements: every function would have to say what those count as."""
+    if np.ma.is_masked(image):
+        raise InputError(
+            "a masked array would lose its mask: give .filled(value), or .data and mask=~numpy.ma.getmaskarray(array)"
+        )
+    return np.asarray(image)
+
+
 def view(address: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array over memory that someone else keeps."""
     block = (ctypes.c_char * (math.prod(shape) * np.dtype(dtype).itemsize)).from_address(address)
@@ -84,7 +93,7 @@ class Source:
         self.slope, self.inter = 1.0, 0.0
         if isinstance(image, (str, os.PathLike)):
             raise InputError(f"{str(image)!r} is a name, not an image: load it first, as nibabel.load does")
-        array = np.asarray(image)
+        array = whole(image)
         self.channel_axis = channel_axis
         if channel_axis is not None:
             array = np.moveaxis(array, channel_axis, 0)
@@ -178,7 +187,7 @@ class Nibabel(World):
         self.image, self.xyz, self.channel_axis = image, True, None
         proxy = image.dataobj
         raw = all(hasattr(proxy, name) for name in ("get_unscaled", "slope", "inter"))
-        array = np.asanyarray(proxy.get_unscaled() if raw else proxy)
+        array = whole(proxy.get_unscaled() if raw else proxy)
         self.slope, self.inter = (float(proxy.slope), float(proxy.inter)) if raw else (1.0, 0.0)
         while array.ndim > 3 and array.shape[-1] == 1:
             array = array[..., 0]

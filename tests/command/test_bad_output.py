@@ -261,3 +261,13 @@ def test_odd_names_are_no_trouble(folder):
 def test_a_name_cannot_steer_the_terminal(folder):
     done = lobule("info", "no\x1b[2J\nsuch.nii", cwd=folder)
     assert_one_line(done, 66, "no?[2J?such.nii")
+
+
+def test_suffixes_that_are_named_are_written(folder):
+    """Each of the list that the message has, and no other: .nhdr is read alone."""
+    (line,) = lobule("convert", "image.nii", "out.xyz", cwd=folder).stderr.splitlines()
+    known = line.split("known are ")[1].split()
+    assert ".nii.gz" in known and ".nrrd" in known and ".nhdr" not in known
+    slab = ["crop", "image.nii", "--first", "0,0,0", "--size", "9,9,1", "-o"]
+    for i, suffix in enumerate(known):
+        good(*(slab if suffix == ".png" else ["convert", "image.nii"]), f"out{i}{suffix}", cwd=folder)

@@ -233,6 +233,20 @@ def test_each_failure_is_its_row_and_the_rest_is_done(tmp_path):
     assert regions == {"p0", "p7", "p8"}
 
 
+def test_a_recipe_that_is_wrong_for_all_scans_is_refused_first(tmp_path):
+    """In its second line, too; what is wrong for some of them alone is in their rows."""
+    save(scan_array(), tmp_path / "i.nii")
+    (tmp_path / "steps.recipe").write_text("convert {image} {folder}/{out}\nstats {image} {folder}/{out} --{word} -\n")
+    write_manifest(tmp_path, ["scan\timage\tfolder\tout\tword", *(f"s{i}\ti.nii\tno/such\to{i}.nii\ttabel" for i in range(3))])
+    before = contents(tmp_path)
+    for more in ([], ["--resume"], ["--shard", "1/2"]):
+        assert_one_line(batch(tmp_path, "steps.recipe", "scans.tsv", *more), 64, "steps.recipe:2: stats", "--tabel")
+    assert contents(tmp_path) == before and not (tmp_path / "scans.batch").exists()
+    write_manifest(tmp_path, ["scan\timage\tfolder\tout\tword", "a\ti.nii\t.\ta.nii\ttabel", "b\ti.nii\t.\tb.nii\ttable"])
+    assert batch(tmp_path, "steps.recipe", "scans.tsv").returncode == 64
+    assert {k: v["exit_code"] for k, v in status_of(tmp_path / "scans.batch").items()} == {"a": "64", "b": "0"}
+
+
 def test_a_file_belongs_to_one_scan_by_whatever_name(tmp_path):
     (tmp_path / "q").mkdir()
     (tmp_path / "linked").symlink_to("q")

@@ -165,6 +165,26 @@ def test_bad_calls(dataset, words, code, part):
     assert_one_line(lobule("bids", *words, cwd=dataset), code, part)
 
 
+@pytest.mark.parametrize(
+    "line, part",
+    [
+        (["treshold", "{image}", "-o", "{out}", "--otsu", "2"], "treshold"),
+        (["threshold", "{image}", "-o", "{out}", "--ostu", "2"], "--ostu"),
+        (["threshold", "{image}", "-o", "{out}", "--otsu", "200"], "200"),
+        (["threshold", "{image}", "--otsu", "2"], "--output"),
+        (["threshold", "{imag}", "-o", "{out}", "--otsu", "2"], "{imag}"),
+        (["convert", "{image}", "{out}"], "--bids"),
+    ],
+)
+def test_a_wrong_line_fails_once_and_before_any_scan(dataset, tmp_path, line, part):
+    done = lobule("bids", dataset / "raw", "wrong", "participant", "--device", "all", "--", *line, cwd=tmp_path)
+    assert_one_line(done, 64, part)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "wrong/code").mkdir(parents=True)
+    assert_one_line(lobule("bids", dataset / "raw", "wrong", "participant", "--", *line, cwd=tmp_path), 64, part)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "wrong", tmp_path / "wrong/code"]
+
+
 def test_what_the_app_hands_on(dataset, tmp_path):
     """A dataset whose name glob would take for a pattern; common options; a line of many words."""
     (tmp_path / "a [1]*").symlink_to(dataset / "raw")

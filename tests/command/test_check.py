@@ -18,7 +18,8 @@ def checked(path, *options, exit_code=0):
     run = lobule("check", path, "--json", *options)
     assert run.returncode == exit_code, run.stderr
     found = json.loads(run.stdout)
-    assert all(str(path).rsplit(".", 1)[0] in line for line in found["damage"] + found["warnings"]), found
+    lines = found["damage"] + found["not_read"] + found["warnings"]
+    assert all(str(path).rsplit(".", 1)[0] in line for line in lines), found
     return found
 
 
@@ -135,6 +136,25 @@ def test_damage_ends_with_65(tmp_path, kind):
     assert found["verdict"] == "damaged" and len(found["damage"]) == 1 and "in.nii.gz" in found["damage"][0]
     text = lobule("check", tmp_path / "in.nii.gz")
     assert text.returncode == 65 and "damaged" in text.stdout and text.stderr.count("\n") == 1
+
+
+def test_a_kind_that_is_not_read_is_not_damage(tmp_path):
+    """Its voxels are looked through all the same: only what is whole is called sound."""
+    nibabel.Nifti1Image(np.ones((9, 8, 7), np.complex64), AFFINE).to_filename(tmp_path / "whole.nii")
+    whole = (tmp_path / "whole.nii").read_bytes()
+    packed = gzip.compress(whole)
+    wrong = [whole[:-1], packed[:-9], packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:], whole[:72] + b"\x20" + whole[73:]]
+    for raw, verdict in [(whole, "not read"), (packed, "not read"), *((raw, "damaged") for raw in wrong)]:
+        path = tmp_path / ("in.nii.gz" if raw[:2] == b"\x1f\x8b" else "in.nii")
+        path.write_bytes(raw)
+        found = checked(path, exit_code=65)
+        assert found["verdict"] == verdict and len(found["damage"]) + len(found["not_read"]) == 1, found
+        if verdict == "not read":
+            assert "is sound, but complex64 voxels are not read" in found["not_read"][0]
+            text = lobule("check", path)
+            assert text.returncode == 65 and "damaged" not in text.stdout + text.stderr and text.stderr.count("\n") == 1
+    (tmp_path / "in.dcm").write_bytes(bytes(128) + b"DICM" + bytes(100))
+    assert "dcm2niix" in checked(tmp_path / "in.dcm", exit_code=65)["not_read"][0]
 
 
 def test_bytes_after_the_voxels_are_told(tmp_path):

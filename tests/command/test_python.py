@@ -300,6 +300,23 @@ def test_errors_by_kind(kind, base, call, text):
     assert "\n" not in str(failed.value)
 
 
+def test_a_masked_array_is_refused_where_its_mask_would_be_lost():
+    """Wherever it is given; one that hides nothing is an array as any other."""
+    hides, hidden = np.ma.masked_equal(DRAWN, 1), np.ma.masked_equal(STROKED, STROKED.max())
+    image = nibabel.Nifti1Image(hidden.T, np.eye(4))
+    for call in (
+        lambda: lobule.threshold(hidden),
+        lambda: lobule.threshold(image),
+        lambda: lobule.growcut(STROKED, hides),
+        lambda: lobule.threshold(STROKED, mask=hides),
+        lambda: lobule.stats(hides, STROKED),
+    ):
+        with pytest.raises(lobule.InputError, match="would lose its mask"):
+            call()
+    open_one = np.ma.masked_array(STROKED, mask=False)
+    np.testing.assert_array_equal(lobule.threshold(open_one), lobule.threshold(STROKED))
+
+
 def test_images_that_are_only_turned_are_used():
     """As the command takes them: axes exchanged or flipped, in nibabel's way and in SimpleITK's."""
     affine = np.diag([8.0, 7.0, 6.0, 1.0])

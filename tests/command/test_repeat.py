@@ -114,6 +114,37 @@ def patch(path, change):
     path.write_text(json.dumps(report))
 
 
+PROVENANCE = ["growcut", "more than that recipe", "inside a file", "cells", "two files"]
+
+
+@pytest.mark.parametrize("name", PROVENANCE)
+def test_provenance_is_the_same_again(folder, name):
+    """It names command line and outputs, which are others in a repetition."""
+    add_inputs(folder, COMMANDS[name][0])
+    good(*COMMANDS[name], "--provenance", "--report", "report.json", cwd=folder)
+    done = good("repeat", "report.json", "--out", "again", cwd=folder)
+    assert done.stdout.splitlines()[-len(outputs(folder / "report.json")):] == [
+        f"equal    {path}" for path in outputs(folder / "report.json")]
+
+
+def test_provenance_of_a_recipe(folder):
+    """What one line wrote is read by the next, whose output tells of both; by planes, too."""
+    (folder / "p.recipe").write_text("filter {image} -o @a --median 1\nconvert @a a.nii\n"
+                                     "components a.nii -o out.nii --above 400 --max-memory 60KiB\n")
+    good("run", "p.recipe", "image=image.nii.gz", "--provenance", "--report", "report.json", cwd=folder)
+    assert good("repeat", "report.json", cwd=folder).stdout == "equal    a.nii\nequal    out.nii\n"
+    assert good("repeat", "report.json", "--out", "again", "--provenance", "--report", "new.json", cwd=folder)
+    for out in ("a.nii", "out.nii"):
+        assert (folder / out).read_bytes() == (folder / "again" / out).read_bytes()
+        assert b"lobule run p.recipe" in (folder / out).read_bytes()
+    texts = [[x["provenance"] for x in json.loads((folder / n).read_text())["outputs"]]
+             for n in ("report.json", "new.json")]
+    assert texts[0] == texts[1]
+    patch(folder / "report.json", lambda r: r["outputs"][0].update(provenance=texts[0][0] + "more"))
+    done = lobule("repeat", "report.json", cwd=folder)
+    assert done.returncode == 1 and done.stdout.startswith("differs  a.nii: ")
+
+
 def test_an_output_that_differs(reported):
     def other(report):
         report["outputs"][1]["sha256"] = "0" * 64

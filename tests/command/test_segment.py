@@ -515,6 +515,27 @@ def test_it_is_a_line_of_a_recipe_too(copy):
     assert (copy / "out.nii.gz").read_bytes() == (copy / "alone.nii.gz").read_bytes()
 
 
+@pytest.mark.parametrize("command", ["segment scan.nii.gz strokes.nii.gz", "cells scan.nii.gz --size 5vox"])
+def test_errors_name_the_files_that_were_given(copy, command):
+    """Whichever of its lines fails, and for volumes in memory, too; in a recipe around, by its names."""
+    nothing = np.full(SHAPE, np.nan, np.float32)
+    save(nothing, copy / "nothing.nii")
+    done = lobule(*command.replace("scan.nii.gz", "nothing.nii").split(), "-o", "out.nii", cwd=copy)
+    assert_one_line(done, 65, "nothing.nii: ")
+    seen = set()
+    for kib in (20, 60, 100, 200, 300, 600, 800):
+        done = lobule(*command.split(), "-o", "out.nii", "--max-memory", f"{kib}KiB", "-v", cwd=copy)
+        if done.returncode == 0:
+            break
+        *_, line, error = [""] + done.stderr.splitlines()
+        assert done.returncode == 75 and "scan.nii.gz" in error, error
+        assert not re.search(r"@|step:|(\S+) with \1:", error), error
+        seen.update(re.findall(r"step:(\d+):", line))
+    assert len(seen) >= 2, seen
+    (copy / "a.recipe").write_text(f"convert nothing.nii @s\n{command.replace('scan.nii.gz', '@s')} -o out.nii\n")
+    assert_one_line(lobule("run", "a.recipe", cwd=copy), 65, f"a.recipe:2: {command.split()[0]}: @s: ")
+
+
 def test_too_little_memory(copy):
     before = contents(copy)
     done = lobule("segment", "scan.nii.gz", "strokes.nii.gz", "-o", "out.nii.gz", "--max-memory", "100KiB", cwd=copy)

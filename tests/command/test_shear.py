@@ -2,8 +2,10 @@
 
 import json
 
+import nibabel
 import numpy as np
 import pytest
+import SimpleITK as sitk
 from conftest import good, load, save
 
 AFFINE = np.array([[1, 0, 0, -3], [0, 1, 1.5, 4], [0, 0, 2, 5], [0, 0, 0, 1.0]])  # spacing 1, 1, 2.5
@@ -65,3 +67,36 @@ def test_areas_of_contacts(folder):
             faces.append(np.count_nonzero((low == a) & (high == b) | (low == b) & (high == a)))
         assert row["faces"] == sum(faces)
         assert row["area_mm2"] == pytest.approx(np.dot(faces, [2, 2.5, 1]), rel=1e-12)
+
+
+def corner_apart(path):
+    """How far ITK and nibabel place the outer corner of the last voxel apart; None: ITK refuses the file."""
+    image = nibabel.load(path)
+    corner = np.array(image.shape) - 0.5
+    try:
+        itk = sitk.ReadImage(str(path)).TransformContinuousIndexToPhysicalPoint(corner.tolist())
+    except RuntimeError:
+        return None
+    return np.linalg.norm(np.array(itk) * (-1, -1, 1) - (image.affine @ [*corner, 1])[:3])
+
+
+@pytest.mark.parametrize("qform", [0, 1])
+@pytest.mark.parametrize("shear", [0, 1e-5, 0.02, 1.5])
+def test_a_note_where_itk_reads_other_axes(tmp_path, shear, qform):
+    affine = np.array([[1, 0, 0, -3], [0, 1, shear, 4], [0, 0, 2, 5], [0, 0, 0, 1.0]])
+    image = nibabel.Nifti1Image(np.ones((6, 5, 40), np.uint8), affine)
+    image.set_qform(affine, qform)
+    image.set_sform(affine, 1)
+    image.to_filename(tmp_path / "in.nii")
+    good("convert", "in.nii", "out.nii", "--report", "report.json", cwd=tmp_path)
+    notes = [note for note in rows(tmp_path, "report.json")["notes"] if note.startswith("out.nii: ")]
+    apart = corner_apart(tmp_path / "out.nii")
+    if shear < 0.01:
+        assert notes == [] and apart < 0.01
+    elif apart is None:
+        assert len(notes) == 1 and "refuses it" in notes[0]
+    else:
+        assert len(notes) == 1 and float(notes[0].split(" mm off")[0].split()[-1]) >= 0.9 * apart > 0.1
+    assert (tmp_path / "in.nii").read_bytes()[352:] == (tmp_path / "out.nii").read_bytes()[352:]
+    good("convert", "in.nii", "out.nrrd", "--report", "report.json", cwd=tmp_path)
+    assert not any("right angles" in note for note in rows(tmp_path, "report.json")["notes"])

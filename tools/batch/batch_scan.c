@@ -224,6 +224,34 @@ static lob_scan_turn begin_session(lob_scan *scan, const char *report, bool forc
     return LOB_TURN_OVER;
 }
 
+static lob_status check_usage_of(const lob_batch *batch, const lob_plan_scan *scan)
+{
+    const char *const *const values = (const char *const *)scan->values;
+    lob_recipe_job job;
+    lob_status st = lob_recipe_job_make(&job, batch->session, &batch->plan.recipe,
+                                        batch->plan.recipe_path, values);
+    if (st == LOB_OK) st = lob_recipe_job_check_usage(&job);
+    lob_recipe_job_free(&job);
+    return st;
+}
+
+lob_status lob_batch_check_usage(const lob_batch *batch)
+{
+    lob_session *const s = batch->session;
+    const lob_device_choice device = s->device;
+    lob_error first = {.text = ""};
+    lob_status st = LOB_EARG;
+    s->device = (lob_device_choice){.backend = "cpu"}; /* a line cannot have all of them */
+    for (int64_t i = 0; i < batch->plan.count && st == LOB_EARG; i++) {
+        st = check_usage_of(batch, &batch->plan.scans[i]);
+        if (i == 0) first = s->error;
+    }
+    s->device = device;
+    s->device_wanted = false;
+    s->error = st == LOB_EARG ? first : (lob_error){.text = ""};
+    return st == LOB_EARG && batch->plan.count > 0 ? st : LOB_OK;
+}
+
 static const lob_batch_row *row_before(const lob_scan *scan)
 {
     const lob_batch *const batch = scan->batch;

@@ -46,6 +46,13 @@ typedef struct {
     double start_s;
 } lob_scan;
 
+/*
+ * Before the first scan: is the recipe wrong in the same way for all of them, as an option is that
+ * no command has? Writes nothing. Returns LOB_EARG, with what the first scan's lines say, or LOB_OK
+ * where a scan could be done.
+ */
+lob_status lob_batch_check_usage(const lob_batch *batch);
+
 /* Look whether a scan was done before and nothing has changed since, which may read all its inputs.
  * Scans may look side by side, each before it begins. batch and plan are set. */
 void lob_scan_look(lob_scan *scan);

@@ -237,6 +237,15 @@ lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip)
     return st == LOB_OK && job->run->skip_existing ? find_existing(job, skip) : st;
 }
 
+lob_status lob_recipe_job_check_usage(lob_recipe_job *job)
+{
+    for (int i = 0; i < job->line_count; i++) {
+        if (check_options(&job->lines[i]) == LOB_EARG) return LOB_EARG;
+        job->run->error = (lob_error){.text = ""};
+    }
+    return LOB_OK;
+}
+
 lob_status lob_recipe_job_check_files(lob_recipe_job *job)
 {
     lob_status st = check_names(job);
@@ -252,6 +261,8 @@ lob_status lob_recipe_job_check_files(lob_recipe_job *job)
 
 lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip)
 {
-    const lob_status st = lob_recipe_job_check_options(job, skip);
-    return st == LOB_OK && !*skip ? lob_recipe_job_check_files(job) : st;
+    const int notes = cJSON_GetArraySize(job->run->notes);
+    lob_status st = lob_recipe_job_check_options(job, skip);
+    if (st == LOB_OK && !*skip) st = lob_recipe_job_check_files(job);
+    return lob_recipe_job_name_files(job, st, notes);
 }

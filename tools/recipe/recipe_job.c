@@ -169,7 +169,7 @@ lob_status lob_recipe_job_compose(lob_recipe_job *out, lob_session *run, const c
 {
     static const char name[] = "step";
     lob_recipe recipe;
-    *out = (lob_recipe_job){.name = name, .run = run};
+    *out = (lob_recipe_job){.name = name, .run = run, .composed = true};
     if (!text) return no_memory(out);
     lob_status st = lob_recipe_parse(&recipe, text, strlen(text), name, &run->error);
     if (st != LOB_OK) return st;
@@ -250,10 +250,9 @@ static lob_status run_lines(lob_recipe_job *job)
     return st == LOB_OK && differ ? LOB_EDIFFER : st;
 }
 
-lob_status lob_recipe_job_run(lob_recipe_job *job)
+static lob_status run_within_memory(lob_recipe_job *job, int notes)
 {
     lob_session *const run = job->run;
-    const int notes = cJSON_GetArraySize(run->notes);
     /* a device that is missing is found before any work */
     lob_status st = run->device_wanted ? lob_session_device(run) : LOB_OK;
     keep_loans(job);
@@ -268,6 +267,12 @@ lob_status lob_recipe_job_run(lob_recipe_job *job)
     run->error = (lob_error){.text = ""};
     job->store.keeps_no_files = true;
     return run_lines(job);
+}
+
+lob_status lob_recipe_job_run(lob_recipe_job *job)
+{
+    const int notes = cJSON_GetArraySize(job->run->notes);
+    return lob_recipe_job_name_files(job, run_within_memory(job, notes), notes);
 }
 
 /* ---- printing ---- */

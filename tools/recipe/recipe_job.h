@@ -36,6 +36,7 @@ typedef struct {
     int line_count;
     lob_recipe_loan *loans;
     int loan_count;
+    bool composed; /* by a command: nobody has read its lines */
 } lob_recipe_job;
 
 /*
@@ -62,9 +63,10 @@ typedef struct {
 
 /*
  * lob_recipe_job_make from the text of a recipe that a command has composed. Its lines are named
- * "step:1" and so on. Where the command is a line of a recipe itself, volumes in memory are read
- * here, so that lob_session_keep_inputs goes before whatever reads them first, and those that the
- * lines write go to the recipe around at the end of lob_recipe_job_run.
+ * "step:1" and so on, but errors and notes name files in the place of volumes in memory. Where the
+ * command is a line of a recipe itself, volumes in memory are read here, so that
+ * lob_session_keep_inputs goes before whatever reads them first, and those that the lines write go
+ * to the recipe around at the end of lob_recipe_job_run.
  *
  *   text   in  NULL: there was no memory for it
  *   given  in  count placeholders, among them all that the text has
@@ -91,6 +93,10 @@ lob_status lob_recipe_job_check(lob_recipe_job *job, bool *skip);
 lob_status lob_recipe_job_check_options(lob_recipe_job *job, bool *skip);
 lob_status lob_recipe_job_check_files(lob_recipe_job *job);
 
+/* Is a line wrong as it stands, whatever files there are? Returns LOB_EARG, with the text of the
+ * first such line in run->error, or LOB_OK. */
+lob_status lob_recipe_job_check_usage(lob_recipe_job *job);
+
 /*
  * Run the lines of a job that has been checked; the first that fails ends it. A line whose volumes
  * differ (LOB_EDIFFER) does not fail. What several lines read is read once, where memory allows;
@@ -103,6 +109,10 @@ lob_status lob_recipe_job_run(lob_recipe_job *job);
 /* Replace a word, and the end of one that ends in '=' and it, by another. Returns false without
  * memory. */
 bool lob_job_line_replace(lob_job_line *line, const char *word, const char *by);
+
+/* Of a job that a command has composed: put the names of files into the error, where st is one, and
+ * into the run's notes from the first_note-th on. Returns st. */
+lob_status lob_recipe_job_name_files(lob_recipe_job *job, lob_status st, int first_note);
 
 /* Print the lines as they could be typed in a shell. Returns LOB_OK, LOB_EARG where they need a
  * volume in memory of another recipe, or LOB_ENOMEM. */

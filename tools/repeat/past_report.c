@@ -111,6 +111,7 @@ static lob_status take_files(const reader *r, lob_past_file **files, int *count,
             return refuse(r, field, "holds a file without a path or a role");
         f->sum[0] = sum_of(file);
         f->sum[1] = sum_of(second);
+        f->provenance = text_of(file, "provenance");
         /* What --bids writes beside labels names files of its own folder, and is not made again. */
         if (!lob_is_stored_name(f->path) && strcmp(f->role, "bids") != 0) ++*count;
     }

@@ -13,9 +13,10 @@ enum { LOB_PAST_MAX_BYTES = 64 << 20 };
 
 /* A file that was read or written. */
 typedef struct {
-    const char *role;   /* the option or operand that named it */
-    const char *path;   /* as it was typed */
-    const char *sum[2]; /* SHA-256 of its file and of a second one; NULL: not in the report */
+    const char *role;       /* the option or operand that named it */
+    const char *path;       /* as it was typed */
+    const char *sum[2];     /* SHA-256 of its file and of a second one; NULL: not in the report */
+    const char *provenance; /* what --provenance put into it; NULL: nothing */
 } lob_past_file;
 
 /* A command that was run: the report's own, or a line of its recipe. */

@@ -175,7 +175,7 @@ static void fill_common(lob_session *s)
     s->table[1] = (lob_option_table){"Common options", s->common, LOB_COUNT(rows) + own};
 }
 
-/* The library's hints in words of the command line. */
+/* The library's hints in words of the command line; NULL: its text has said it all. */
 static const char *const advice[LOB_HINTS] = {
     [LOB_HINT_USE_CPU] = "use --device cpu",
     [LOB_HINT_BUILD_GPU] =
@@ -196,7 +196,7 @@ static const char *const advice[LOB_HINTS] = {
 static void put_advice(lob_error *error)
 {
     const lob_error reason = *error;
-    if (reason.hint != LOB_HINT_NONE)
+    if (advice[reason.hint])
         lob_fail(error, LOB_OK, "%.900s; %s", reason.text, advice[reason.hint]);
 }
 
@@ -281,6 +281,7 @@ static void release(lob_session *s)
     lob_sums_drop(s);
     cJSON_Delete(s->inputs);
     cJSON_Delete(s->outputs);
+    cJSON_Delete(s->past_provenance);
     cJSON_Delete(s->notes);
     cJSON_Delete(s->results);
     for (int i = 0; i < s->outputs_written; i++) {

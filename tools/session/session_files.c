@@ -2,6 +2,7 @@
 #include "io/passing.h"
 #include "io/png.h"
 #include "tools/bids/bids_output.h"
+#include "tools/nifti_readers.h"
 #include "tools/session/report.h"
 #include "tools/session/session_ahead.h"
 #include "tools/session/session_line.h"
@@ -9,6 +10,7 @@
 #include "tools/session/session_provenance.h"
 #include "tools/session/session_sums.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -161,6 +163,22 @@ static void add_output_stages(lob_session *s, double start_s, double compress_s)
     lob_session_add(s, "write", lob_clock_s() - start_s - compress_s);
 }
 
+/* Once a command: its outputs lie as its image does. */
+static void note_shear(lob_session *s, const lob_volume *volume, const char *path)
+{
+    lob_session *top = s;
+    char apart[64] = "refuses it";
+    double mm;
+    while (top->command->line) top = top->command->line->run;
+    if (top->noted_shear || !lob_nifti_is_sheared(&mm, volume, path)) return;
+    top->noted_shear = true;
+    if (isfinite(mm)) snprintf(apart, sizeof apart, "places its corners up to %.2g mm off", mm);
+    lob_session_note(s,
+                     "%s: its axes are not at right angles, and ITK (3D Slicer, SimpleITK, ANTs) "
+                     "%s; `lobule resample --like` brings it onto a grid that all read alike",
+                     path, apart);
+}
+
 /* A volume to be written. */
 typedef struct {
     const lob_volume *volume;
@@ -185,12 +203,14 @@ lob_status lob_session_write_with(lob_session *s, lob_volume *volume, const char
     options.force = s->force;
     options.threads = s->context.threads;
     if (lob_session_is_stored(s, path)) return lob_line_write(s, volume, path, &options);
-    char *const made = s->provenance ? lob_provenance_text(s) : NULL;
-    if (s->provenance && !made) return lob_session_no_memory(s, path);
-    options.comment = made;
+    char *comment;
+    LOB_TRY(lob_provenance_of(s, &comment, path));
+    options.comment = comment;
     volume_output out = {volume, options};
     const lob_status st = lob_session_make(s, volume, path, make_volume, &out);
-    free(made);
+    if (st == LOB_OK) lob_provenance_report(s, comment);
+    if (st == LOB_OK) note_shear(s, volume, path);
+    free(comment);
     if (st == LOB_OK && options.labels && volume->names.count > 0 &&
         (options.strip_extensions || !lob_keeps_names(path)))
         lob_session_note(
@@ -253,8 +273,7 @@ lob_status lob_session_planes_begin(lob_session *s, lob_plane_output *out, const
     options.force = s->force;
     options.threads = s->context.threads;
     *out = (lob_plane_output){.volume = volume, .path = path, .options = options};
-    if (s->provenance) out->comment = lob_provenance_text(s);
-    if (s->provenance && !out->comment) return lob_session_no_memory(s, path);
+    LOB_TRY(lob_provenance_of(s, &out->comment, path));
     out->options.comment = out->comment;
     out->options.compress_s = &out->compress_s;
     if (lob_session_is_stored(s, path)) {
@@ -293,10 +312,15 @@ static lob_status commit_planes(lob_session *s, const char *path, void *user)
 
 lob_status lob_session_planes_commit(lob_session *s, lob_plane_output *out)
 {
-    if (!lob_session_is_stored(s, out->path))
-        return lob_session_make(s, out->volume, out->path, commit_planes, out);
+    lob_status st;
+    if (!lob_session_is_stored(s, out->path)) {
+        st = lob_session_make(s, out->volume, out->path, commit_planes, out);
+        if (st == LOB_OK) lob_provenance_report(s, out->comment);
+        if (st == LOB_OK) note_shear(s, out->volume, out->path);
+        return st;
+    }
     lob_volume volume = *out->volume;
-    lob_status st = commit_planes(s, out->path, out);
+    st = commit_planes(s, out->path, out);
     if (st != LOB_OK) return st;
     volume.data = out->gathered;
     out->gathered = NULL;

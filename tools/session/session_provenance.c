@@ -2,6 +2,7 @@
 #include "tools/session/session_provenance.h"
 
 #include "tools/recipe/recipe.h"
+#include "tools/session/session.h"
 #include "tools/session/session_line.h"
 #include "tools/session/session_sums.h"
 #include "volumes/version.h"
@@ -45,7 +46,7 @@ static void print_entries(FILE *f, const cJSON *inputs)
     }
 }
 
-char *lob_provenance_text(lob_session *s)
+static char *text_of(lob_session *s)
 {
     const lob_line *const line = s->command->line;
     char *text = NULL;
@@ -60,4 +61,26 @@ char *lob_provenance_text(lob_session *s)
     if (fclose(f) == 0 && complete) return text;
     free(text);
     return NULL;
+}
+
+/* What an output of this name had before the repetition that this session belongs to. */
+static const char *past_text(const lob_session *s, const char *path)
+{
+    while (!s->past_provenance && s->command->line) s = s->command->line->run;
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(s->past_provenance, path));
+}
+
+lob_status lob_provenance_of(lob_session *s, char **text, const char *path)
+{
+    const char *const past = past_text(s, path);
+    *text = NULL;
+    if (!past && !s->provenance) return LOB_OK;
+    *text = past ? strdup(past) : text_of(s);
+    return *text ? LOB_OK : lob_session_no_memory(s, path);
+}
+
+void lob_provenance_report(lob_session *s, const char *text)
+{
+    cJSON *const file = cJSON_GetArrayItem(s->outputs, cJSON_GetArraySize(s->outputs) - 1);
+    if (text && file) cJSON_AddStringToObject(file, "provenance", text);
 }

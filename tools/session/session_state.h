@@ -96,10 +96,13 @@ typedef struct lob_session {
                             algorithms */
     lob_error error;     /* hand it to whatever can fail */
     int exit_code;       /* when lob_session_begin returned false */
+    bool noted_shear;    /* of an output's axes, once for all of them */
     bool checked;        /* a line of a recipe whose check has come to the work */
 
     /* what the report is made of */
     cJSON *inputs, *outputs, *notes;
+    cJSON *past_provenance; /* of `lobule repeat`: by the names of outputs, what --provenance put
+                          into them then; NULL: a command that is no repetition */
     cJSON *results; /* a JSON object that the command fills; in the report it is "results" */
     char device_why[512];
     char started[32];
