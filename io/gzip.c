@@ -245,11 +245,39 @@ typedef struct {
     uint32_t crc;
 } block;
 
+/* By content there are two streams, of these levels; else there is one. */
+enum { SMALL_LEVEL = 6, FAST_LEVEL = 1 };
+
 typedef struct {
-    z_stream z;
+    z_stream z[2];
+    int streams;       /* so many of z are open */
     unsigned char *in; /* WINDOW + BLOCK bytes */
-    bool open;
 } worker;
+
+static bool open_stream(worker *w, int level)
+{
+    if (deflateInit2(&w->z[w->streams], level, Z_DEFLATED, RAW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    w->streams++;
+    return true;
+}
+
+static bool open_worker(worker *w, int level)
+{
+    const bool by_content = level == LOB_GZIP_BY_CONTENT;
+    w->in = malloc(WINDOW + BLOCK);
+    return w->in && open_stream(w, by_content ? SMALL_LEVEL : level) &&
+           (!by_content || open_stream(w, FAST_LEVEL));
+}
+
+/* Are seven bytes of eight as they were 8 bytes before, where voxels of 1 to 8 bytes begin? */
+static bool repeats(const unsigned char *bytes, size_t n)
+{
+    enum { APART = 8 };
+    size_t alike = 0;
+    for (size_t i = APART; i < n; i++) alike += bytes[i] == bytes[i - APART];
+    return alike >= n / 8 * 7;
+}
 
 /* Deflate block number i of a stream of size bytes; false when zlib fails. */
 static bool deflate_block(worker *w, block *b, size_t bound, uint64_t i, lob_bytes_fn *bytes,
@@ -259,18 +287,19 @@ static bool deflate_block(worker *w, block *b, size_t bound, uint64_t i, lob_byt
     const size_t n = size - start < BLOCK ? (size_t)(size - start) : BLOCK;
     const size_t dictionary = start < WINDOW ? (size_t)start : WINDOW;
     if (dictionary + n > 0) bytes(user, start - dictionary, dictionary + n, w->in);
-    if (deflateReset(&w->z) != Z_OK) return false;
-    if (dictionary > 0 && deflateSetDictionary(&w->z, w->in, (unsigned)dictionary) != Z_OK)
+    z_stream *const z = &w->z[w->streams > 1 && !repeats(w->in + dictionary, n)];
+    if (deflateReset(z) != Z_OK) return false;
+    if (dictionary > 0 && deflateSetDictionary(z, w->in, (unsigned)dictionary) != Z_OK)
         return false;
     b->crc = libdeflate_crc32(0, w->in + dictionary, n);
-    w->z.next_in = w->in + dictionary;
-    w->z.avail_in = (unsigned)n;
-    w->z.next_out = b->bytes;
-    w->z.avail_out = (unsigned)bound;
+    z->next_in = w->in + dictionary;
+    z->avail_in = (unsigned)n;
+    z->next_out = b->bytes;
+    z->avail_out = (unsigned)bound;
     const bool last = start + n >= size;
-    const int result = deflate(&w->z, last ? Z_FINISH : Z_SYNC_FLUSH);
-    b->size = bound - w->z.avail_out;
-    return w->z.avail_in == 0 && w->z.avail_out > 0 && result == (last ? Z_STREAM_END : Z_OK);
+    const int result = deflate(z, last ? Z_FINISH : Z_SYNC_FLUSH);
+    b->size = bound - z->avail_out;
+    return z->avail_in == 0 && z->avail_out > 0 && result == (last ? Z_STREAM_END : Z_OK);
 }
 
 static void put32(unsigned char *out, uint32_t value)
@@ -301,7 +330,7 @@ void lob_gzip_writer_free(lob_gzip_writer *w)
 {
     if (!w) return;
     for (int i = 0; w->workers && i < w->threads; i++) {
-        if (w->workers[i].open) deflateEnd(&w->workers[i].z);
+        while (w->workers[i].streams > 0) deflateEnd(&w->workers[i].z[--w->workers[i].streams]);
         free(w->workers[i].in);
     }
     for (int i = 0; w->blocks && i < w->batch; i++) free(w->blocks[i].bytes);
@@ -357,14 +386,9 @@ static lob_gzip_writer *make_writer(lob_output *out, uint64_t size, int level, i
     w->workers = calloc((size_t)w->threads, sizeof *w->workers);
     w->blocks = calloc((size_t)w->batch, sizeof *w->blocks);
     if (!w->workers || !w->blocks) goto failed;
-    for (int i = 0; i < w->threads; i++) {
-        worker *one = &w->workers[i];
-        one->in = malloc(WINDOW + BLOCK);
-        one->open = one->in && deflateInit2(&one->z, level, Z_DEFLATED, RAW, MEMORY,
-                                            Z_DEFAULT_STRATEGY) == Z_OK;
-        if (!one->open) goto failed;
-    }
-    w->bound = deflateBound(&w->workers[0].z, BLOCK) + 16; /* + the mark of a flush */
+    for (int i = 0; i < w->threads; i++)
+        if (!open_worker(&w->workers[i], level)) goto failed;
+    w->bound = deflateBound(&w->workers[0].z[0], BLOCK) + 16; /* + the mark of a flush */
     for (int i = 0; i < w->batch; i++)
         if (!(w->blocks[i].bytes = malloc(w->bound))) goto failed;
     return w;

@@ -347,6 +347,7 @@ static bool any_name(const char *file)
 
 const lob_format lob_format_nifti = {
     .name = lob_nifti_name,
+    .level = LOB_GZIP_BY_CONTENT,
     .suffixes = suffixes,
     .sniff = lob_nifti_sniff,
     .all_frames = true,

@@ -1,6 +1,7 @@
 /* Reading NRRD files and segmentations; the format's row. */
 #include "io/nrrd/nrrd.h"
 
+#include "io/gzip.h"
 #include "io/nrrd/nrrd_header.h"
 #include "io/nrrd/nrrd_write.h"
 #include "volumes/labels.h"
@@ -294,6 +295,7 @@ static lob_status second_file(char **second, const char *file, bool reading)
 
 const lob_format lob_format_nrrd = {
     .name = nrrd_name,
+    .level = LOB_GZIP_BY_CONTENT,
     .suffixes = suffixes,
     .read_only = apart,
     .sniff = sniff,

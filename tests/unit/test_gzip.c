@@ -55,7 +55,7 @@ TEST(one_member_at_any_thread_count)
 {
     static const size_t sizes[] = {0,      1,      31,      32768,    262143,  262144,
                                    262145, 294912, 1000003, 16777216, 16777217};
-    static const int levels[] = {1, 6, 9};
+    static const int levels[] = {1, 6, 9, LOB_GZIP_BY_CONTENT};
     char path[1024], command[1200];
     snprintf(path, sizeof path, "%s", scratch("sample.gz"));
     snprintf(command, sizeof command, "gzip -t '%s'", path);
@@ -92,6 +92,32 @@ TEST(one_member_at_any_thread_count)
             free(first);
             free(bytes);
         }
+}
+
+/* Bytes that a level makes of n bytes. */
+static size_t size_at(unsigned char *bytes, size_t n, int level)
+{
+    size_t size;
+    free(compress_to(scratch("level.gz"), bytes, n, level, 2, &size));
+    return size;
+}
+
+TEST(levels_follow_the_content)
+{
+    const size_t n = 600000;
+    unsigned char *const noise = malloc(n), *const labels = calloc(n, 1);
+    uint32_t random = 1;
+    for (size_t i = 0; i < n; i++) {
+        random = random * 1664525u + 1013904223u;
+        noise[i] = (unsigned char)(random >> 28);
+        if (i % 2 == 0) labels[i] = (unsigned char)(i / 7000 % 9); /* of int16 */
+    }
+    assert_int_equal(size_at(noise, n, LOB_GZIP_BY_CONTENT), size_at(noise, n, 1));
+    assert_int_equal(size_at(labels, n, LOB_GZIP_BY_CONTENT), size_at(labels, n, 6));
+    assert_true(size_at(noise, n, 6) != size_at(noise, n, 1));
+    assert_true(size_at(labels, n, 6) < size_at(labels, n, 1));
+    free(noise);
+    free(labels);
 }
 
 enum { N = 1000 };
