@@ -1,15 +1,18 @@
 /*
- * Tiles of the majority. A block of 16x16 threads filters a tile of 16x16x16 voxels; a thread has a
- * column along z in registers. A label goes plane by plane through the neighbourhood:
+ * Tiles of the majority.
  *
- *   bits   a warp reads 32 voxels of a row; which of them hold the label is a word
- *   along x  weights of 8 bits at a time come from tables
+ * Before it, a warp finds the least and the largest label of four bricks of 8x8x8 voxels. A tile
+ * whose bricks around it hold one label has that label. Any other takes its labels in turn, for
+ * each of which its neighbourhood goes through three passes, a group of planes at a time:
+ *
+ *   along x  a warp reads rows; which of their voxels hold the label are the bits of words, and
+ *            tables give the weight of 8 bits at a time
  *   along y  a thread sums 2 radius + 1 rows for its column
  *   along z  and adds the sum to those of its 16 voxels that the plane is within reach of
  */
 #include "kernels/device/arena.cuh"
-#include "kernels/device/grid.cuh"
 #include "kernels/labels/majority/majority_cuda.cuh"
+#include "kernels/labels/majority/majority_tiles.cuh"
 #include "kernels/labels/majority/majority_voxel.h"
 
 #include <stdlib.h>
@@ -19,163 +22,235 @@ namespace lob::labels
 {
 
 enum {
-    TILE = 16,
-    TILE_THREADS = TILE * TILE,
-    TILE_WARPS = TILE_THREADS / WARP,
-    CHUNK = 8,         /* weights along x that one table holds */
-    TABLE = 1 << CHUNK /* its entries: sums of weights by bits */
+    BRICK = 8,
+    CHUNK = 8,                /* weights along x that one table holds */
+    TABLE = 1 << CHUNK,       /* its entries: sums of weights by bits */
+    ROWS_AT_ONCE = 4,         /* that a warp reads before it looks at them */
+    PLANES_AT_ONCE = 2,       /* that a thread sums along y and z */
+    MAX_GROUP = 64,           /* planes: a bit for each two */
+    ENOUGH_SHARED = 40 * 1024 /* bytes that a block takes for planes where it could take more */
 };
 
 typedef struct {
-    void *out;
-    const void *in;
-    int32_t side[3], radius[3];
-    int32_t tiles[3];
+    tiled_labels v;
+    int32_t radius[3];
+    int32_t bricks[3];
     int32_t chunks; /* tables along x */
     int32_t words;  /* of a row of the neighbourhood's bits */
+    int32_t rows;   /* of a plane of the neighbourhood, filled up to ROWS_AT_ONCE */
+    int32_t planes; /* of the neighbourhood */
+    int32_t group;  /* of them at a time */
     bool prefers_own;
+    label_range *ranges;       /* of each brick */
     const uint32_t *before[3]; /* sums of weights, as in lob_majority */
     const uint32_t *weight_y;  /* 2 radius + 1 */
-    const uint32_t *weight_z;  /* TILE - 1 zeros, 2 radius + 1 weights, TILE - 1 zeros */
+    const uint32_t *weight_z;  /* TILE - 1 zeros, 2 radius + 1 weights, TILE zeros */
     const uint16_t *table;     /* chunks * TABLE */
 } tile_params;
 
 /* Of a block, in dynamic shared memory. */
 typedef struct {
-    uint16_t *table, *rows; /* rows: [TILE + 2 radius][TILE], sums along x */
-    uint32_t *weight_y, *weight_z;
-    uint32_t *bits; /* [TILE + 2 radius][words] */
+    uint32_t *weight_z, *weight_y;
+    uint32_t *bits;        /* [TILE_WARPS][ROWS_AT_ONCE][words] */
+    uint32_t *planes_with; /* bit i: planes 2i or 2i + 1 of the group hold the label */
+    uint16_t *table;
+    uint16_t *rows; /* [group][rows][TILE], sums along x */
 } tile_memory;
+
+static __host__ __device__ int32_t depth_of(const tile_params *p)
+{
+    return p->planes + TILE;
+}
 
 static __host__ __device__ int64_t lay_out(tile_memory *t, const tile_params *p, void *memory)
 {
-    const int rows = TILE + 2 * p->radius[1], depth = 2 * p->radius[2] + 1 + 2 * (TILE - 1);
-    uint32_t *at = (uint32_t *)memory;
-    t->weight_y = at;
-    t->weight_z = t->weight_y + rows;
-    t->bits = t->weight_z + depth;
-    t->rows = (uint16_t *)(t->bits + rows * p->words);
-    t->table = t->rows + rows * TILE;
-    return (int64_t)sizeof *at * (rows + depth + rows * p->words) +
-           (int64_t)sizeof *t->rows * (rows * TILE + p->chunks * TABLE);
+    t->weight_z = (uint32_t *)memory; /* which is read by pairs */
+    t->weight_y = t->weight_z + depth_of(p);
+    t->bits = t->weight_y + p->rows;
+    t->planes_with = t->bits + TILE_WARPS * ROWS_AT_ONCE * p->words;
+    t->table = (uint16_t *)(t->planes_with + 1);
+    t->rows = t->table + p->chunks * TABLE;
+    const int64_t words = depth_of(p) + p->rows + TILE_WARPS * ROWS_AT_ONCE * p->words + 1;
+    const int64_t halves = p->chunks * TABLE + (int64_t)p->group * p->rows * TILE;
+    return words * (int64_t)sizeof(uint32_t) + halves * (int64_t)sizeof(uint16_t);
 }
 
-/* The neighbourhood inside the volume: low .. high, both inside. */
-typedef struct {
-    int32_t low[3], high[3];
-} near_box;
-
-static __device__ near_box box_around(const tile_params &p, const int32_t first[3])
+template <typename T> static __device__ int32_t label_at(const tile_params &p, int64_t i)
 {
-    near_box b;
-    for (int a = 0; a < 3; a++) {
-        b.low[a] = max(first[a] - p.radius[a], 0);
-        b.high[a] = min(first[a] + TILE - 1 + p.radius[a], p.side[a] - 1);
-    }
-    return b;
+    return ((const T *)p.v.in)[i];
 }
 
-template <typename T>
-static __device__ int32_t label_at(const tile_params &p, int32_t x, int32_t y, int32_t z)
-{
-    return ((const T *)p.in)[((int64_t)z * p.side[1] + y) * p.side[0] + x];
-}
+/* ---- bricks ---- */
 
-/* The least of all threads' values, in all of them; of_warp: shared memory, a word for each warp.
- */
-static __device__ int32_t block_min(int32_t value, int32_t *of_warp)
+/* A warp takes 32 voxels along x. */
+template <typename T> static __global__ void brick_kernel(tile_params p)
 {
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    value = __reduce_min_sync(ALL_LANES, value);
-    __syncthreads();
-    if (lane == 0) of_warp[warp] = value;
-    __syncthreads();
-    return __reduce_min_sync(ALL_LANES, of_warp[lane % TILE_WARPS]);
-}
-
-/* The least and the largest label of the neighbourhood. */
-template <typename T>
-static __device__ void find_range(int32_t range[2], const tile_params &p, const near_box &b,
-                                  int32_t *of_warp)
-{
-    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    int32_t low = INT32_MAX, high = 0;
-    for (int32_t z = b.low[2]; z <= b.high[2]; z++)
-        for (int32_t y = b.low[1] + warp; y <= b.high[1]; y += TILE_WARPS)
-            for (int32_t x = b.low[0] + lane; x <= b.high[0]; x += WARP) {
-                const int32_t label = label_at<T>(p, x, y, z);
-                low = min(low, label);
-                high = max(high, label);
+    enum { BRICKS = WARP / BRICK };
+    const int lane = (int)threadIdx.x % WARP;
+    const int64_t across = (p.bricks[0] + BRICKS - 1) / BRICKS;
+    const int64_t warps = across * p.bricks[1] * p.bricks[2];
+    for (int64_t i = grid_first() / WARP; i < warps; i += grid_step() / WARP) {
+        const int32_t x = (int32_t)(i % across) * WARP + lane;
+        const int32_t by = (int32_t)(i / across % p.bricks[1]);
+        const int32_t bz = (int32_t)(i / across / p.bricks[1]);
+        const int32_t ny = min(BRICK, p.v.side[1] - by * BRICK);
+        const int32_t nz = min(BRICK, p.v.side[2] - bz * BRICK);
+        label_range r = {INT32_MAX, 0};
+        for (int32_t k = 0; x < p.v.side[0] && k < nz; k++)
+#pragma unroll
+            for (int32_t j = 0; j < BRICK; j++) {
+                const int32_t y = by * BRICK + min(j, ny - 1);
+                const int32_t label = label_at<T>(p, voxel_of(p.v, x, y, bz * BRICK + k));
+                r.low = min(r.low, label);
+                r.high = max(r.high, label);
             }
-    range[0] = block_min(low, of_warp);
-    range[1] = -block_min(-high, of_warp);
+        for (int apart = BRICK / 2; apart > 0; apart /= 2) {
+            r.low = min(r.low, __shfl_xor_sync(ALL_LANES, r.low, apart));
+            r.high = max(r.high, __shfl_xor_sync(ALL_LANES, r.high, apart));
+        }
+        if (lane % BRICK == 0 && x < p.v.side[0])
+            p.ranges[((int64_t)bz * p.bricks[1] + by) * p.bricks[0] + x / BRICK] = r;
+    }
 }
 
-/* Which voxels of a plane hold the label; next: the least label above it. Returns whether this warp
- * saw it. */
+/* The range of the bricks that the neighbourhood of a tile touches. */
+static __device__ label_range range_around(const tile_params &p, const tile_place &tile)
+{
+    int32_t low[3], count[3];
+    for (int a = 0; a < 3; a++) {
+        low[a] = max(tile.first[a] - p.radius[a], 0) / BRICK;
+        const int32_t last = min(tile.first[a] + TILE - 1 + p.radius[a], p.v.side[a] - 1);
+        count[a] = last / BRICK - low[a] + 1;
+    }
+    label_range range = {INT32_MAX, 0};
+    for (int32_t i = (int32_t)threadIdx.x; i < count[0] * count[1] * count[2]; i += TILE_THREADS) {
+        const int32_t x = low[0] + i % count[0], y = low[1] + i / count[0] % count[1];
+        const int32_t z = low[2] + i / count[0] / count[1];
+        const label_range its = p.ranges[((int64_t)z * p.bricks[1] + y) * p.bricks[0] + x];
+        range.low = min(range.low, its.low);
+        range.high = max(range.high, its.high);
+    }
+    return range_of_block(range);
+}
+
+/* ---- the weight of one label ---- */
+
+/*
+ * A warp: which voxels of ROWS_AT_ONCE rows hold the label, into t.bits. `other` takes in the
+ * labels beyond: the least one above the label and the largest. Returns whether any does.
+ */
 template <typename T>
-static __device__ bool find_bits(const tile_memory &t, const tile_params &p, const near_box &b,
-                                 const int32_t first[3], int32_t z, int32_t label, int32_t *next)
+static __device__ bool find_bits(const tile_memory &t, const tile_params &p, const int32_t first[3],
+                                 int32_t row, int32_t z, int32_t label, label_range *other)
 {
     const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
-    const int rows = TILE + 2 * p.radius[1];
-    bool any = false;
-    for (int row = warp; row < rows; row += TILE_WARPS) {
-        const int32_t y = first[1] - p.radius[1] + row;
-        const bool inside = y >= b.low[1] && y <= b.high[1];
-        for (int w = 0; w < p.words; w++) {
-            const int32_t x = first[0] - p.radius[0] + w * WARP + lane;
-            int32_t here = -1;
-            if (inside && x >= b.low[0] && x <= b.high[0]) here = label_at<T>(p, x, y, z);
-            if (here > label) *next = min(*next, here);
-            const uint32_t bits = __ballot_sync(ALL_LANES, here == label);
-            if (lane == 0) t.bits[row * p.words + w] = bits;
-            any |= bits != 0;
+    const int32_t last_y = first[1] + TILE - 1 + p.radius[1];
+    uint32_t any = 0;
+    for (int w = 0; w < p.words; w++) {
+        const int32_t x = first[0] - p.radius[0] + w * WARP + lane;
+        const bool here = x <= first[0] + TILE - 1 + p.radius[0];
+        int32_t its[ROWS_AT_ONCE];
+#pragma unroll
+        for (int q = 0; q < ROWS_AT_ONCE; q++) {
+            const int32_t y = first[1] - p.radius[1] + row + q;
+            its[q] = -1;
+            if (here && y <= last_y && in_volume(p.v, x, y, z))
+                its[q] = label_at<T>(p, voxel_of(p.v, x, y, z));
+        }
+#pragma unroll
+        for (int q = 0; q < ROWS_AT_ONCE; q++) {
+            const uint32_t bits = __ballot_sync(ALL_LANES, its[q] == label);
+            if (lane == q) t.bits[(warp * ROWS_AT_ONCE + q) * p.words + w] = bits;
+            if (its[q] > label) other->low = min(other->low, its[q]);
+            other->high = max(other->high, its[q]);
+            any |= bits;
         }
     }
-    return any;
+    return any != 0;
 }
 
-/* Sums along x of each row and column of the tile. */
-static __device__ void sum_along_x(const tile_memory &t, const tile_params &p)
+/* A warp: the sums along x of the rows that are in t.bits, half a warp each. */
+static __device__ void sum_bits(const tile_memory &t, const tile_params &p, uint16_t *rows)
 {
-    const int n = (TILE + 2 * p.radius[1]) * TILE;
-    for (int i = (int)threadIdx.x; i < n; i += TILE_THREADS) {
-        const uint32_t *bits = t.bits + i / TILE * p.words;
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    for (int q = lane / TILE; q < ROWS_AT_ONCE; q += WARP / TILE) {
+        const uint32_t *bits = t.bits + (warp * ROWS_AT_ONCE + q) * p.words;
         uint32_t sum = 0;
-        for (int c = 0, at = i % TILE; c < p.chunks; c++, at += CHUNK) {
+        for (int c = 0, at = lane % TILE; c < p.chunks; c++, at += CHUNK) {
             const int w = at / WARP;
             const uint32_t high = w + 1 < p.words ? bits[w + 1] : 0;
             const uint32_t window = __funnelshift_r(bits[w], high, at % WARP);
             sum += t.table[c * TABLE + (window & (TABLE - 1))];
         }
-        t.rows[i] = (uint16_t)sum;
+        rows[q * TILE + lane % TILE] = (uint16_t)sum;
     }
 }
 
-/* The label's weight at the thread's voxels; returns the least label above it. */
+/* The sums along x of a group of planes, a warp each; notes which of them hold the label. */
 template <typename T>
-static __device__ int32_t sum_label(uint32_t sum[TILE], const tile_memory &t, const tile_params &p,
-                                    const near_box &b, const int32_t first[3], int32_t label)
+static __device__ void sum_along_x(const tile_memory &t, const tile_params &p,
+                                   const int32_t first[3], int32_t plane, int32_t label,
+                                   label_range *other)
+{
+    const int n = min(p.group, p.planes - plane);
+    for (int k = (int)threadIdx.x / WARP; k < n; k += TILE_WARPS) {
+        const int32_t z = first[2] - p.radius[2] + plane + k;
+        bool any = false;
+        for (int row = 0; row < p.rows; row += ROWS_AT_ONCE) {
+            any |= find_bits<T>(t, p, first, row, z, label, other);
+            __syncwarp();
+            sum_bits(t, p, t.rows + (k * p.rows + row) * TILE);
+            __syncwarp();
+        }
+        if (any && threadIdx.x % WARP == 0) atomicOr(t.planes_with, 1u << k / PLANES_AT_ONCE);
+    }
+}
+
+/* Sum the group along y for the thread's column, and add that to its voxels. */
+static __device__ void sum_along_y_z(uint32_t sum[TILE], const tile_memory &t, const tile_params &p,
+                                     int32_t plane)
 {
     const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
-    int32_t next = INT32_MAX;
+    for (uint32_t with = *t.planes_with; with; with &= with - 1) {
+        const int k = (__ffs((int)with) - 1) * PLANES_AT_ONCE;
+        const uint16_t *one = t.rows + (k * p.rows + y) * TILE + x, *two = one + p.rows * TILE;
+        uint32_t of_one = 0, of_two = 0;
+        for (int j = 0; j <= 2 * p.radius[1]; j++) {
+            of_one += t.weight_y[j] * one[j * TILE];
+            of_two += t.weight_y[j] * two[j * TILE];
+        }
+        uint32_t weight[TILE + 2];
 #pragma unroll
-    for (int i = 0; i < TILE; i++) sum[i] = 0;
-    for (int32_t z = b.low[2]; z <= b.high[2]; z++) {
-        const bool any = find_bits<T>(t, p, b, first, z, label, &next);
-        if (!__syncthreads_or(any)) continue;
-        sum_along_x(t, p);
-        __syncthreads();
-        uint32_t plane = 0;
-        for (int k = 0; k <= 2 * p.radius[1]; k++)
-            plane += t.weight_y[k] * t.rows[(y + k) * TILE + x];
-        const uint32_t *weight = t.weight_z + z - first[2] + p.radius[2] + TILE - 1;
+        for (int i = 0; i < TILE + 2; i += 2) {
+            const uint2 pair = *(const uint2 *)(t.weight_z + plane + k + i);
+            weight[i] = pair.x;
+            weight[i + 1] = pair.y;
+        }
 #pragma unroll
-        for (int i = 0; i < TILE; i++) sum[i] += weight[-i] * plane;
+        for (int i = 0; i < TILE; i++)
+            sum[i] += weight[TILE - 1 - i] * of_one + weight[TILE - i] * of_two;
     }
-    return next;
 }
+
+/* The label's weight at the thread's voxels. Returns the other labels of the neighbourhood: the
+ * least above this one, and the largest. */
+template <typename T>
+static __device__ label_range sum_label(uint32_t sum[TILE], const tile_memory &t,
+                                        const tile_params &p, const int32_t first[3], int32_t label)
+{
+    label_range other = {INT32_MAX, 0};
+    for (int32_t plane = 0; plane < p.planes; plane += p.group) {
+        __syncthreads();
+        if (threadIdx.x == 0) *t.planes_with = 0;
+        __syncthreads();
+        sum_along_x<T>(t, p, first, plane, label, &other);
+        __syncthreads();
+        sum_along_y_z(sum, t, p, plane);
+    }
+    return range_of_block(other);
+}
+
+/* ---- tiles ---- */
 
 /* The best label so far of the thread's voxels. */
 typedef struct {
@@ -184,17 +259,33 @@ typedef struct {
     int32_t inside; /* so many of them lie in the volume, and come first */
 } column;
 
+/* Before any label was looked at, every label's weight is to come. */
+static __device__ void begin_column(column &c, const tile_params &p, const tile_place &tile)
+{
+    const uint32_t across = lob_majority_inside(p.before[0], p.radius[0], tile.at[0], p.v.side[0]) *
+                            lob_majority_inside(p.before[1], p.radius[1], tile.at[1], p.v.side[1]);
+    c.inside = column_length(p.v, tile);
+#pragma unroll
+    for (int i = 0; i < TILE; i++) {
+        c.left[i] =
+            across * lob_majority_inside(p.before[2], p.radius[2], tile.at[2] + i, p.v.side[2]);
+        c.best[i] = 0;
+        c.label[i] = 0;
+    }
+}
+
 /* Let a label compete; with `last`, all that is left is its. Returns whether a voxel may change. */
 template <typename T>
 static __device__ bool compete(column &c, const uint32_t sum[TILE], bool last, int32_t label,
-                               const tile_params &p, const int32_t at[3])
+                               const tile_params &p, const tile_place &tile)
 {
     bool open = false;
 #pragma unroll
     for (int i = 0; i < TILE; i++) {
         const uint32_t weight = last ? c.left[i] : sum[i];
-        const bool own = p.prefers_own && i < c.inside && c.left[i] > 0 &&
-                         label_at<T>(p, at[0], at[1], at[2] + i) == label;
+        const bool own =
+            p.prefers_own && i < c.inside && c.left[i] > 0 &&
+            label_at<T>(p, voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i)) == label;
         const uint32_t key = lob_majority_key(weight, own);
         if (key > c.best[i]) {
             c.best[i] = key;
@@ -207,63 +298,77 @@ static __device__ bool compete(column &c, const uint32_t sum[TILE], bool last, i
 }
 
 template <typename T>
-static __device__ void write_column(const tile_params &p, const int32_t at[3],
+static __device__ void write_column(const tile_params &p, const tile_place &tile,
                                     const int32_t label[TILE])
 {
-    if (at[0] >= p.side[0] || at[1] >= p.side[1]) return;
-    const int64_t plane = (int64_t)p.side[0] * p.side[1];
-    T *out = (T *)p.out + at[2] * plane + (int64_t)at[1] * p.side[0] + at[0];
+    const int32_t inside = column_length(p.v, tile);
 #pragma unroll
     for (int i = 0; i < TILE; i++)
-        if (at[2] + i < p.side[2]) out[i * plane] = (T)label[i];
+        if (i < inside)
+            ((T *)p.v.out)[voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i)] = (T)label[i];
+}
+
+/* Did a voxel of the column have another label before, which is not the background? */
+template <typename T>
+static __device__ bool loses_label(const tile_params &p, const tile_place &tile, const column &c)
+{
+    bool loses = false;
+#pragma unroll
+    for (int i = 0; i < TILE; i++) {
+        if (i >= c.inside) continue;
+        const int32_t before =
+            label_at<T>(p, voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i));
+        loses |= before != 0 && before != c.label[i];
+    }
+    return loses;
+}
+
+static __device__ void load_tables(const tile_memory &t, const tile_params &p)
+{
+    const int first = (int)threadIdx.x;
+    for (int i = first; i < p.chunks * TABLE; i += TILE_THREADS) t.table[i] = p.table[i];
+    for (int i = first; i <= 2 * p.radius[1]; i += TILE_THREADS) t.weight_y[i] = p.weight_y[i];
+    for (int i = first; i < depth_of(&p); i += TILE_THREADS) t.weight_z[i] = p.weight_z[i];
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(TILE_THREADS, 2) tile_kernel(tile_params p)
 {
-    extern __shared__ uint32_t memory[];
-    __shared__ int32_t of_warp[TILE_WARPS];
-    const int32_t tile = (int32_t)blockIdx.x;
-    const int32_t first[3] = {tile % p.tiles[0] * TILE, tile / p.tiles[0] % p.tiles[1] * TILE,
-                              tile / p.tiles[0] / p.tiles[1] * TILE};
-    const int32_t at[3] = {first[0] + (int32_t)threadIdx.x % TILE,
-                           first[1] + (int32_t)threadIdx.x / TILE, first[2]};
-    const near_box b = box_around(p, first);
-    int32_t range[2];
+    extern __shared__ uint2 memory[];
+    const tile_place tile = tile_of_block(p.v);
+    const label_range around = range_around(p, tile);
     column c;
-    find_range<T>(range, p, b, of_warp);
-    if (range[0] == range[1]) {
+    bool lost = false;
+    if (around.low == around.high) {
 #pragma unroll
-        for (int i = 0; i < TILE; i++) c.label[i] = range[0];
-        write_column<T>(p, at, c.label);
-        return;
+        for (int i = 0; i < TILE; i++) c.label[i] = around.low;
+        write_column<T>(p, tile, c.label);
+    } else {
+        tile_memory t;
+        lay_out(&t, &p, memory);
+        load_tables(t, p); /* a barrier is in sum_label, before they are read */
+        begin_column(c, p, tile);
+        /* The bricks reach further than the neighbourhood: that there is no label above one is
+         * known for sure when the neighbourhood was looked at once. */
+        int32_t label = around.low, highest = around.high;
+        for (bool open = true; open;) {
+            uint32_t sum[TILE] = {};
+            label_range other = {0, 0};
+            if (label < highest) {
+                other = sum_label<T>(sum, t, p, tile.first, label);
+                highest = other.high;
+            }
+            const bool last = label >= highest;
+            open = compete<T>(c, sum, last, label, p, tile);
+            open = !last && __syncthreads_or(open);
+            label = other.low;
+        }
+        write_column<T>(p, tile, c.label);
+        lost = p.v.lost && loses_label<T>(p, tile, c);
     }
-
-    tile_memory t;
-    lay_out(&t, &p, memory);
-    for (int i = (int)threadIdx.x; i < p.chunks * TABLE; i += TILE_THREADS) t.table[i] = p.table[i];
-    for (int i = (int)threadIdx.x; i <= 2 * p.radius[1]; i += TILE_THREADS)
-        t.weight_y[i] = p.weight_y[i];
-    for (int i = (int)threadIdx.x; i <= 2 * (p.radius[2] + TILE - 1); i += TILE_THREADS)
-        t.weight_z[i] = p.weight_z[i];
-    c.inside = at[0] < p.side[0] && at[1] < p.side[1] ? min(TILE, p.side[2] - at[2]) : 0;
-    const uint32_t across = lob_majority_inside(p.before[0], p.radius[0], at[0], p.side[0]) *
-                            lob_majority_inside(p.before[1], p.radius[1], at[1], p.side[1]);
-#pragma unroll
-    for (int i = 0; i < TILE; i++) {
-        c.left[i] = across * lob_majority_inside(p.before[2], p.radius[2], first[2] + i, p.side[2]);
-        c.best[i] = 0;
-        c.label[i] = 0;
-    }
-    for (int32_t label = range[0];;) { /* the first barrier is in sum_label, before t is read */
-        uint32_t sum[TILE] = {};
-        int32_t next = 0;
-        if (label < range[1]) next = sum_label<T>(sum, t, p, b, first, label);
-        const bool open = compete<T>(c, sum, label == range[1], label, p, at);
-        if (label == range[1] || !__syncthreads_or(open)) break;
-        label = block_min(next, of_warp);
-    }
-    write_column<T>(p, at, c.label);
+    if (!p.v.lost) return;
+    lost = __syncthreads_or(lost);
+    if (threadIdx.x == 0) p.v.lost[tile.number] = lost;
 }
 
 /* ---- the host's part ---- */
@@ -274,29 +379,24 @@ typedef struct {
     uint16_t *table;
 } weight_tables;
 
-static int chunks_of(const lob_majority *m)
-{
-    return (2 * m->radius[0] + CHUNK) / CHUNK;
-}
-
-static int64_t lay_out_weights(weight_tables *w, const lob_majority *m, void *block)
+static int64_t lay_out_weights(weight_tables *w, const tile_params *p, void *block)
 {
     arena memory(block);
-    for (int a = 0; a < 3; a++) w->before[a] = memory.take<uint32_t>(2 * m->radius[a] + 2);
-    w->weight_y = memory.take<uint32_t>(2 * m->radius[1] + 1);
-    w->weight_z = memory.take<uint32_t>(2 * (m->radius[2] + TILE - 1) + 1);
-    w->table = memory.take<uint16_t>((int64_t)chunks_of(m) * TABLE);
+    for (int a = 0; a < 3; a++) w->before[a] = memory.take<uint32_t>(2 * p->radius[a] + 2);
+    w->weight_y = memory.take<uint32_t>(2 * p->radius[1] + 1);
+    w->weight_z = memory.take<uint32_t>(depth_of(p));
+    w->table = memory.take<uint16_t>((int64_t)p->chunks * TABLE);
     return memory.used;
 }
 
-static void fill_weights(const weight_tables *w, const lob_majority *m)
+static void fill_weights(const weight_tables *w, const tile_params *p, const lob_majority *m)
 {
     for (int a = 0; a < 3; a++)
         memcpy(w->before[a], m->before[a], (size_t)(2 * m->radius[a] + 2) * sizeof *w->before[a]);
     memcpy(w->weight_y, m->weight[1], (size_t)(2 * m->radius[1] + 1) * sizeof *w->weight_y);
     memcpy(w->weight_z + TILE - 1, m->weight[2],
            (size_t)(2 * m->radius[2] + 1) * sizeof *w->weight_z);
-    for (int i = 0; i < chunks_of(m) * TABLE; i++) {
+    for (int i = 0; i < p->chunks * TABLE; i++) {
         uint32_t sum = 0;
         for (int bit = 0; bit < CHUNK; bit++) {
             const int k = i / TABLE * CHUNK + bit;
@@ -311,11 +411,11 @@ static lob_status send_weights(tile_params *p, lob_device *device, const lob_maj
                                void *work, lob_error *error)
 {
     weight_tables there, here;
-    const int64_t bytes = lay_out_weights(&there, m, work);
+    const int64_t bytes = lay_out_weights(&there, p, work);
     void *block = calloc(1, (size_t)bytes);
     if (!block) return lob_fail(error, LOB_ENOMEM, "no memory for weights");
-    lay_out_weights(&here, m, block);
-    fill_weights(&here, m);
+    lay_out_weights(&here, p, block);
+    fill_weights(&here, p, m);
     const lob_status st = lob_device_upload(device, work, block, bytes, error);
     free(block);
     for (int a = 0; a < 3; a++) p->before[a] = there.before[a];
@@ -325,48 +425,86 @@ static lob_status send_weights(tile_params *p, lob_device *device, const lob_maj
     return st;
 }
 
+static int32_t parts(int32_t n, int32_t size)
+{
+    return (n + size - 1) / size;
+}
+
+/* All but the addresses of labels and weights. */
+static tile_params plan_of(lob_dims dims, const lob_majority *m)
+{
+    tile_params p = {};
+    for (int a = 0; a < 3; a++) {
+        p.v.side[a] = (int32_t)lob_side(dims, a);
+        p.v.tiles[a] = parts(p.v.side[a], TILE);
+        p.bricks[a] = parts(p.v.side[a], BRICK);
+        p.radius[a] = m->radius[a];
+    }
+    p.chunks = parts(2 * p.radius[0] + 1, CHUNK);
+    p.words = parts(TILE + 2 * p.radius[0], WARP);
+    p.rows = parts(TILE + 2 * p.radius[1], ROWS_AT_ONCE) * ROWS_AT_ONCE;
+    p.planes = TILE + 2 * p.radius[2];
+    p.prefers_own = m->prefers_own;
+    tile_memory unused;
+    p.group = PLANES_AT_ONCE;
+    while (p.group < min(p.planes, MAX_GROUP) && lay_out(&unused, &p, NULL) < ENOUGH_SHARED)
+        p.group += PLANES_AT_ONCE;
+    return p;
+}
+
+/* What majority works with, in one block. */
+typedef struct {
+    void *weights;
+    unsigned char *thin;
+} work_memory;
+
+static int64_t lay_out_work(work_memory *w, tile_params *p, const lob_majority *m, void *block)
+{
+    weight_tables unused;
+    arena memory(block);
+    w->weights = memory.take<unsigned char>(lay_out_weights(&unused, p, NULL));
+    p->ranges = memory.take<label_range>((int64_t)p->bricks[0] * p->bricks[1] * p->bricks[2]);
+    if (!m->keeps_thin) return memory.used;
+    p->v.lost = memory.take<uint8_t>(tile_count(p->v));
+    w->thin = memory.take<unsigned char>(thin_bytes(tile_count(p->v)));
+    return memory.used;
+}
+
 template <typename T>
 static lob_status filter_tiles(lob_device *device, const tile_params &p, lob_error *error)
 {
     tile_memory unused;
     const size_t shared = (size_t)lay_out(&unused, &p, NULL);
+    const int64_t lanes = (int64_t)parts(p.v.side[0], WARP) * WARP * p.bricks[1] * p.bricks[2];
     LOB_TRY(lob_allow_shared(tile_kernel<T>, shared, error));
-    return lob_launch(device, tile_kernel<T>, "the majority of labels",
-                      (int64_t)p.tiles[0] * p.tiles[1] * p.tiles[2], TILE_THREADS, shared, p,
-                      error);
+    LOB_TRY(lob_launch_over(device, brick_kernel<T>, "the range of labels", lanes, TILE_THREADS, p,
+                            error));
+    return lob_launch(device, tile_kernel<T>, "the majority of labels", tile_count(p.v),
+                      TILE_THREADS, shared, p, error);
 }
 
 int64_t majority_bytes(lob_dims dims, const lob_majority *m)
 {
-    weight_tables unused;
-    const int64_t weights = lay_out_weights(&unused, m, NULL);
-    return weights + (m->keeps_thin ? thin_bytes(dims) : 0);
+    work_memory unused;
+    tile_params p = plan_of(dims, m);
+    return lay_out_work(&unused, &p, m, NULL);
 }
 
 lob_status majority(lob_device *device, void *out, const void *in, lob_type type, lob_dims dims,
                     const lob_majority *m, void *work, lob_error *error)
 {
-    weight_tables unused;
-    tile_params p = {};
-    p.out = out;
-    p.in = in;
-    for (int a = 0; a < 3; a++) {
-        p.side[a] = (int32_t)lob_side(dims, a);
-        p.radius[a] = m->radius[a];
-        p.tiles[a] = (p.side[a] + TILE - 1) / TILE;
-    }
-    if (lob_product(p.tiles[0], p.tiles[1], p.tiles[2], 1) > INT32_MAX)
+    work_memory memory;
+    tile_params p = plan_of(dims, m);
+    if (lob_product(p.v.tiles[0], p.v.tiles[1], p.v.tiles[2], 1) > INT32_MAX)
         return lob_device_too_large(error);
-    p.prefers_own = m->prefers_own;
-    p.chunks = chunks_of(m);
-    p.words = (TILE + 2 * m->radius[0] + WARP - 1) / WARP;
-    LOB_TRY(send_weights(&p, device, m, work, error));
+    lay_out_work(&memory, &p, m, work);
+    p.v.out = out;
+    p.v.in = in;
+    LOB_TRY(send_weights(&p, device, m, memory.weights, error));
     LOB_TRY(type == LOB_U8    ? filter_tiles<uint8_t>(device, p, error)
             : type == LOB_I16 ? filter_tiles<int16_t>(device, p, error)
                               : filter_tiles<int32_t>(device, p, error));
-    if (!m->keeps_thin) return LOB_OK;
-    return keep_thin(device, out, in, type, dims, m->reach,
-                     (unsigned char *)work + lay_out_weights(&unused, m, NULL), error);
+    return m->keeps_thin ? keep_thin(device, p.v, type, m->reach, memory.thin, error) : LOB_OK;
 }
 
 } /* namespace lob::labels */

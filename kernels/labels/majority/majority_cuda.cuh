@@ -7,6 +7,7 @@
 
 #include "kernels/device/cuda_calls.cuh"
 #include "kernels/labels/majority/majority.h"
+#include "kernels/labels/majority/majority_tiles.cuh"
 
 namespace lob::labels
 {
@@ -28,10 +29,10 @@ lob_status majority(lob_device *device, void *out, const void *in, lob_type type
 /* ---- between the two files ---- */
 
 /* Bytes of keep_thin's working memory: bits of thin voxels, and where they are. */
-int64_t thin_bytes(lob_dims dims);
+int64_t thin_bytes(int64_t tiles);
 
-/* Give thin parts their labels back; out holds the majority. */
-lob_status keep_thin(lob_device *device, void *out, const void *in, lob_type type, lob_dims dims,
+/* Give thin parts their labels back; labels.out holds the majority, labels.lost says where. */
+lob_status keep_thin(lob_device *device, const tiled_labels &labels, lob_type type,
                      const int32_t reach[3], void *work, lob_error *error);
 
 } /* namespace lob::labels */

@@ -1,188 +1,256 @@
 /*
- * Thin parts of label_steps.h on the GPU. A warp takes 32 voxels of a row; lost ones, which are
- * few, it takes one after the other, and its lanes look around together, a piece of a row at a
- * time, the nearest rows first.
+ * Thin parts of label_steps.h on the GPU. Blocks take the tiles where labels were lost. For each
+ * such label the voxels that are marked, those that kept it or those that are thin, are bits of
+ * rows, which grow by the reach along x, y and z in turn: a lost voxel is near a marked one where
+ * they cover it.
  */
 #include "kernels/device/arena.cuh"
-#include "kernels/device/grid.cuh"
 #include "kernels/labels/majority/majority_cuda.cuh"
-#include "kernels/labels/majority/majority_voxel.h"
-#include "volumes/labels.h"
 
 namespace lob::labels
 {
 
-enum { THIN_THREADS = 256, BRICK = 32 };
+enum { ROWS_AT_ONCE = 4 }; /* that a warp reads before it looks at them */
 
 typedef struct {
-    void *out;
-    const void *in;
-    lob_type type;
-    int32_t side[3], reach[3];
-    int32_t words;     /* of a row of bits */
-    int64_t rows;      /* ny * nz */
-    uint32_t *thin;    /* rows * words bits: which voxels are thin */
-    uint8_t *has_thin; /* of each brick of BRICK^3 voxels */
-    int32_t bricks[3];
+    tiled_labels v;
+    int32_t reach[3];
+    uint8_t *has_thin; /* of each tile */
+    uint32_t *thin;    /* of each tile [TILE][TILE / 2]: a bit a voxel, two rows along x a word */
 } thin_params;
 
-static int64_t lay_out(thin_params *p, lob_dims dims, void *work)
+/* Of a block, in dynamic shared memory: bits of TILE voxels along x. */
+typedef struct {
+    uint16_t *rows;    /* [TILE_WARPS][TILE + 2 reach]: of a plane, grown along x */
+    uint16_t *columns; /* [TILE + 2 reach][TILE]: grown along x and y */
+    uint16_t *tile;    /* [TILE][TILE]: along all axes */
+} thin_memory;
+
+static __host__ __device__ int64_t lay_out(thin_memory *t, const thin_params *p, void *memory)
+{
+    const int32_t rows = TILE + 2 * p->reach[1], planes = TILE + 2 * p->reach[2];
+    t->rows = (uint16_t *)memory;
+    t->columns = t->rows + TILE_WARPS * (rows + ROWS_AT_ONCE);
+    t->tile = t->columns + planes * TILE;
+    return (int64_t)sizeof *t->rows *
+           (TILE_WARPS * (rows + ROWS_AT_ONCE) + planes * TILE + TILE * TILE);
+}
+
+template <typename T> static __device__ int32_t label_at(const void *labels, int64_t i)
+{
+    return ((const T *)labels)[i];
+}
+
+static __device__ bool is_thin(const thin_params &p, int32_t x, int32_t y, int32_t z)
+{
+    const int32_t tile = (z / TILE * p.v.tiles[1] + y / TILE) * p.v.tiles[0] + x / TILE;
+    if (!p.has_thin[tile]) return false;
+    const uint32_t word = p.thin[(tile * TILE + z % TILE) * (int64_t)(TILE / 2) + y % TILE / 2];
+    return word >> (y % 2 * TILE + x % TILE) & 1;
+}
+
+/* Bits low .. high of a word; either may lie outside of it. */
+static __device__ uint32_t bits_between(int32_t low, int32_t high)
+{
+    if (high < 0 || low >= WARP) return 0;
+    const uint32_t upto = high >= WARP - 1 ? ~0u : (2u << high) - 1;
+    return upto & (low > 0 ? ~0u << low : ~0u);
+}
+
+/* A warp: which voxels of a tile's rows, from one row on, have a marked one within the reach along
+ * x. */
+template <typename T, bool THIN>
+static __device__ void grow_rows(uint16_t *rows, const thin_params &p, const int32_t first[3],
+                                 int32_t row, int32_t z, int32_t label)
+{
+    const int lane = (int)threadIdx.x % WARP;
+    uint32_t near[ROWS_AT_ONCE] = {};
+    for (int32_t from = 0; from < TILE + 2 * p.reach[0]; from += WARP) {
+        const int32_t x = first[0] - p.reach[0] + from + lane;
+        const uint32_t reached = bits_between(lane - from, lane + 2 * p.reach[0] - from);
+        bool marked[ROWS_AT_ONCE];
+#pragma unroll
+        for (int q = 0; q < ROWS_AT_ONCE; q++) {
+            const int32_t y = first[1] - p.reach[1] + row + q;
+            const int64_t i = voxel_of(p.v, x, y, z);
+            marked[q] = in_volume(p.v, x, y, z) && label_at<T>(p.v.in, i) == label;
+            if (marked[q])
+                marked[q] = THIN ? is_thin(p, x, y, z) : label_at<T>(p.v.out, i) == label;
+        }
+#pragma unroll
+        for (int q = 0; q < ROWS_AT_ONCE; q++)
+            near[q] |= __ballot_sync(ALL_LANES, marked[q]) & reached;
+    }
+#pragma unroll
+    for (int q = 0; q < ROWS_AT_ONCE; q++) {
+        const uint32_t grown = __ballot_sync(ALL_LANES, near[q] != 0);
+        if (lane == q) rows[row + q] = (uint16_t)grown;
+    }
+}
+
+/* Which voxels of the tile are within the reach of a marked one of the label, into t.tile. */
+template <typename T, bool THIN>
+static __device__ void grow(const thin_memory &t, const thin_params &p, const int32_t first[3],
+                            int32_t label)
+{
+    const int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
+    const int32_t count = TILE + 2 * p.reach[1];
+    uint16_t *rows = t.rows + warp * (count + ROWS_AT_ONCE);
+    for (int32_t k = warp; k < TILE + 2 * p.reach[2]; k += TILE_WARPS) {
+        for (int32_t row = 0; row < count; row += ROWS_AT_ONCE)
+            grow_rows<T, THIN>(rows, p, first, row, first[2] - p.reach[2] + k, label);
+        __syncwarp();
+        uint16_t near = 0;
+        for (int32_t j = 0; j <= 2 * p.reach[1]; j++) near |= rows[lane % TILE + j];
+        if (lane < TILE) t.columns[k * TILE + lane] = near;
+        __syncwarp();
+    }
+    __syncthreads();
+    const int32_t y = (int32_t)threadIdx.x % TILE, z = (int32_t)threadIdx.x / TILE;
+    uint16_t near = 0;
+    for (int32_t k = 0; k <= 2 * p.reach[2]; k++) near |= t.columns[(z + k) * TILE + y];
+    t.tile[z * TILE + y] = near;
+    __syncthreads();
+}
+
+/* The thread's column: the labels before, and which of its voxels lost theirs. */
+template <typename T>
+static __device__ uint32_t load_lost(int32_t label[TILE], const thin_params &p,
+                                     const tile_place &tile)
+{
+    const int32_t inside = column_length(p.v, tile);
+    uint32_t lost = 0;
+#pragma unroll
+    for (int i = 0; i < TILE; i++) {
+        label[i] = 0;
+        if (i >= inside) continue;
+        const int64_t at = voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i);
+        label[i] = label_at<T>(p.v.in, at);
+        if (label[i] != 0 && label_at<T>(p.v.out, at) != label[i]) lost |= 1u << i;
+    }
+    return lost;
+}
+
+/* Those of some voxels of the thread's column that are near a marked one of their label. Every
+ * thread of a block calls it. */
+template <typename T, bool THIN>
+static __device__ uint32_t near_marked(uint32_t voxels, const int32_t label[TILE],
+                                       const thin_params &p, const tile_place &tile)
+{
+    extern __shared__ uint32_t memory[];
+    const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
+    uint32_t near = 0;
+    thin_memory t;
+    lay_out(&t, &p, memory);
+    for (;;) {
+        label_range range = {INT32_MAX, 0};
+#pragma unroll
+        for (int i = 0; i < TILE; i++)
+            if (voxels >> i & 1) range.low = min(range.low, label[i]);
+        const int32_t least = range_of_block(range).low;
+        if (least == INT32_MAX) return near;
+        grow<T, THIN>(t, p, tile.first, least);
+#pragma unroll
+        for (int i = 0; i < TILE; i++) {
+            if (!(voxels >> i & 1) || label[i] != least) continue;
+            near |= (uint32_t)(t.tile[i * TILE + y] >> x & 1) << i;
+            voxels &= ~(1u << i);
+        }
+    }
+}
+
+template <typename T>
+static __global__ void __launch_bounds__(TILE_THREADS) find_thin_kernel(thin_params p)
+{
+    const tile_place tile = tile_of_block(p.v);
+    if (!p.v.lost[tile.number]) {
+        if (threadIdx.x == 0) p.has_thin[tile.number] = 0;
+        return;
+    }
+    int32_t label[TILE];
+    const uint32_t lost = load_lost<T>(label, p, tile);
+    const uint32_t thin = lost & ~near_marked<T, false>(lost, label, p, tile);
+    uint32_t *words = p.thin + (int64_t)tile.number * TILE * (TILE / 2);
+#pragma unroll
+    for (int i = 0; i < TILE; i++) {
+        const uint32_t bits = __ballot_sync(ALL_LANES, thin >> i & 1);
+        if (threadIdx.x % WARP == 0) words[i * (TILE / 2) + (int)threadIdx.x / WARP] = bits;
+    }
+    const bool any = __syncthreads_or(thin != 0);
+    if (threadIdx.x == 0) p.has_thin[tile.number] = any;
+}
+
+/* Does a tile that the reach of this one's voxels touches hold a thin voxel? */
+static __device__ bool thin_tile_near(const thin_params &p, const tile_place &tile)
+{
+    int32_t low[3], count[3];
+    for (int a = 0; a < 3; a++) {
+        low[a] = max(tile.first[a] - p.reach[a], 0) / TILE;
+        const int32_t last = min(tile.first[a] + TILE - 1 + p.reach[a], p.v.side[a] - 1);
+        count[a] = last / TILE - low[a] + 1;
+    }
+    bool any = false;
+    for (int32_t i = (int32_t)threadIdx.x; i < count[0] * count[1] * count[2]; i += TILE_THREADS) {
+        const int32_t x = low[0] + i % count[0], y = low[1] + i / count[0] % count[1];
+        const int32_t z = low[2] + i / count[0] / count[1];
+        any |= p.has_thin[(z * p.v.tiles[1] + y) * p.v.tiles[0] + x] != 0;
+    }
+    return __syncthreads_or(any);
+}
+
+/* What is written here is not looked at by other blocks: they look at bits and at the input. */
+template <typename T>
+static __global__ void __launch_bounds__(TILE_THREADS) give_back_kernel(thin_params p)
+{
+    const tile_place tile = tile_of_block(p.v);
+    if (!p.v.lost[tile.number] || !thin_tile_near(p, tile)) return;
+    int32_t label[TILE];
+    const uint32_t lost = load_lost<T>(label, p, tile);
+    const uint32_t back = near_marked<T, true>(lost, label, p, tile);
+#pragma unroll
+    for (int i = 0; i < TILE; i++)
+        if (back >> i & 1)
+            ((T *)p.v.out)[voxel_of(p.v, tile.at[0], tile.at[1], tile.at[2] + i)] = (T)label[i];
+}
+
+/* ---- the host's part ---- */
+
+static int64_t lay_out_work(thin_params *p, int64_t tiles, void *work)
 {
     arena memory(work);
-    int64_t bricks = 1;
-    for (int a = 0; a < 3; a++) {
-        p->side[a] = (int32_t)lob_side(dims, a);
-        p->bricks[a] = (p->side[a] + BRICK - 1) / BRICK;
-        bricks *= p->bricks[a];
-    }
-    p->words = p->bricks[0];
-    p->rows = dims.ny * dims.nz;
-    p->has_thin = memory.take<uint8_t>(bricks);
-    p->thin = memory.take<uint32_t>(p->rows * p->words);
+    p->has_thin = memory.take<uint8_t>(tiles);
+    p->thin = memory.take<uint32_t>(tiles * TILE * (TILE / 2));
     return memory.used;
 }
 
-static __device__ int32_t label_of(const void *labels, const thin_params &p, int64_t row, int32_t x)
-{
-    return lob_label_at(labels, p.type, row * p.side[0] + x);
-}
-
-/* A warp's place: a word of a row. */
-typedef struct {
-    int64_t row;
-    int32_t word, y, z;
-} place;
-
-static __device__ place place_of(const thin_params &p, int64_t item)
-{
-    place at;
-    at.row = item / p.words;
-    at.word = (int32_t)(item % p.words);
-    at.z = (int32_t)(at.row / p.side[1]);
-    at.y = (int32_t)(at.row % p.side[1]);
-    return at;
-}
-
-/*
- * Does a voxel of this label lie within the reach that kept it or, with THIN, that is thin? Asked
- * by a warp for one voxel.
- */
-template <bool THIN>
-static __device__ bool is_near(const thin_params &p, const place &at, int32_t x, int32_t label)
-{
-    const int lane = (int)threadIdx.x % WARP;
-    const int32_t low = max(x - p.reach[0], 0), high = min(x + p.reach[0], p.side[0] - 1);
-    for (int32_t k = 0; k <= 2 * p.reach[2]; k++) {
-        const int32_t z = at.z + lob_majority_offset(k);
-        if (z < 0 || z >= p.side[2]) continue;
-        for (int32_t j = 0; j <= 2 * p.reach[1]; j++) {
-            const int32_t y = at.y + lob_majority_offset(j);
-            if (y < 0 || y >= p.side[1]) continue;
-            const int64_t row = (int64_t)z * p.side[1] + y;
-            for (int32_t first = low; first <= high; first += WARP) {
-                const int32_t i = first + lane;
-                bool found = false;
-                if (i <= high && label_of(p.in, p, row, i) == label)
-                    found = THIN ? p.thin[row * p.words + i / WARP] >> i % WARP & 1
-                                 : label_of(p.out, p, row, i) == label;
-                if (__any_sync(ALL_LANES, found)) return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* The lanes whose voxels lost their label. */
-static __device__ uint32_t lost_lanes(const thin_params &p, const place &at, int32_t *label)
-{
-    const int32_t x = at.word * WARP + (int32_t)threadIdx.x % WARP;
-    bool lost = false;
-    *label = 0;
-    if (x < p.side[0]) {
-        *label = label_of(p.in, p, at.row, x);
-        lost = *label != 0 && label_of(p.out, p, at.row, x) != *label;
-    }
-    return __ballot_sync(ALL_LANES, lost);
-}
-
-static __global__ void __launch_bounds__(THIN_THREADS) find_thin_kernel(thin_params p)
-{
-    const int lane = (int)threadIdx.x % WARP;
-    for (int64_t i = grid_first() / WARP; i < p.rows * p.words; i += grid_step() / WARP) {
-        const place at = place_of(p, i);
-        int32_t label;
-        uint32_t thin = 0;
-        for (uint32_t lost = lost_lanes(p, at, &label); lost; lost &= lost - 1) {
-            const int one = __ffs((int)lost) - 1;
-            const int32_t its = __shfl_sync(ALL_LANES, label, one);
-            if (!is_near<false>(p, at, at.word * WARP + one, its)) thin |= 1u << one;
-        }
-        if (lane != 0) continue;
-        p.thin[i] = thin;
-        if (thin)
-            p.has_thin[((int64_t)(at.z / BRICK) * p.bricks[1] + at.y / BRICK) * p.bricks[0] +
-                       at.word] = 1;
-    }
-}
-
-/* Does a brick that the reach of a warp's voxels touches hold a thin one? */
-static __device__ bool thin_brick_near(const thin_params &p, const place &at)
-{
-    const int32_t x = at.word * WARP;
-    const int32_t low[3] = {max(x - p.reach[0], 0) / BRICK, max(at.y - p.reach[1], 0) / BRICK,
-                            max(at.z - p.reach[2], 0) / BRICK};
-    const int32_t high[3] = {min(x + WARP - 1 + p.reach[0], p.side[0] - 1) / BRICK,
-                             min(at.y + p.reach[1], p.side[1] - 1) / BRICK,
-                             min(at.z + p.reach[2], p.side[2] - 1) / BRICK};
-    for (int32_t k = low[2]; k <= high[2]; k++)
-        for (int32_t j = low[1]; j <= high[1]; j++)
-            for (int32_t i = low[0]; i <= high[0]; i++)
-                if (p.has_thin[((int64_t)k * p.bricks[1] + j) * p.bricks[0] + i]) return true;
-    return false;
-}
-
-/* What is written here is not looked at by other warps: they look at bits and at the input. */
-static __global__ void __launch_bounds__(THIN_THREADS) give_back_kernel(thin_params p)
-{
-    const int lane = (int)threadIdx.x % WARP;
-    for (int64_t i = grid_first() / WARP; i < p.rows * p.words; i += grid_step() / WARP) {
-        const place at = place_of(p, i);
-        if (!thin_brick_near(p, at)) continue;
-        int32_t label;
-        const uint32_t lost = lost_lanes(p, at, &label), thin = p.thin[i];
-        uint32_t back = thin;
-        for (uint32_t rest = lost & ~thin; rest; rest &= rest - 1) {
-            const int one = __ffs((int)rest) - 1;
-            const int32_t its = __shfl_sync(ALL_LANES, label, one);
-            if (is_near<true>(p, at, at.word * WARP + one, its)) back |= 1u << one;
-        }
-        if (back >> lane & 1)
-            lob_label_put(p.out, p.type, at.row * p.side[0] + at.word * WARP + lane, label);
-    }
-}
-
-int64_t thin_bytes(lob_dims dims)
+int64_t thin_bytes(int64_t tiles)
 {
     thin_params unused;
-    return lay_out(&unused, dims, NULL);
+    return lay_out_work(&unused, tiles, NULL);
 }
 
-lob_status keep_thin(lob_device *device, void *out, const void *in, lob_type type, lob_dims dims,
+template <typename T>
+static lob_status keep_thin_of(lob_device *device, const thin_params &p, lob_error *error)
+{
+    thin_memory unused;
+    const size_t shared = (size_t)lay_out(&unused, &p, NULL);
+    const int64_t tiles = tile_count(p.v);
+    LOB_TRY(lob_launch(device, find_thin_kernel<T>, "finding thin parts", tiles, TILE_THREADS,
+                       shared, p, error));
+    return lob_launch(device, give_back_kernel<T>, "giving thin parts back", tiles, TILE_THREADS,
+                      shared, p, error);
+}
+
+lob_status keep_thin(lob_device *device, const tiled_labels &labels, lob_type type,
                      const int32_t reach[3], void *work, lob_error *error)
 {
     thin_params p = {};
-    lay_out(&p, dims, work);
-    p.out = out;
-    p.in = in;
-    p.type = type;
+    p.v = labels;
+    lay_out_work(&p, tile_count(labels), work);
     for (int a = 0; a < 3; a++) p.reach[a] = reach[a];
-    const int64_t lanes = p.rows * p.words * WARP;
-    LOB_TRY(lob_device_fill(device, p.has_thin, 0, (int64_t)p.bricks[0] * p.bricks[1] * p.bricks[2],
-                            error));
-    LOB_TRY(lob_launch_over(device, find_thin_kernel, "finding thin parts", lanes, THIN_THREADS, p,
-                            error));
-    return lob_launch_over(device, give_back_kernel, "giving thin parts back", lanes, THIN_THREADS,
-                           p, error);
+    return type == LOB_U8    ? keep_thin_of<uint8_t>(device, p, error)
+           : type == LOB_I16 ? keep_thin_of<int16_t>(device, p, error)
+                             : keep_thin_of<int32_t>(device, p, error);
 }
 
 } /* namespace lob::labels */
