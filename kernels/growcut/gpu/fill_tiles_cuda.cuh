@@ -108,76 +108,6 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
     add_lanes(&g.counters->outside, outside);
 }
 
-/* The cost, shifted as in a key, at which a cell makes offers; end where it makes none. */
-template <typename K, typename S>
-static __device__ K offering_cost(const grow_params<K> &g, const section_rule *section,
-                                  const position &p, int64_t cell)
-{
-    const K key = g.key[cell];
-    if (key != 0) return key & ~g.label_mask;
-    const int64_t v = voxel_of(g, p);
-    const bool seed = lob_label_at(g.seeds, g.label_type, v) != 0 &&
-                      lob_voxel_state(&g.image, v) == LOB_VOXEL_DATA;
-    return seed ? (K)g.level[cell] << section->level_shift : keys<K>::end;
-}
-
-template <typename K> struct forget_params {
-    grow_params<K> g;
-    K *first;
-};
-
-/*
- * Between the two growths of a flood: all costs are known, and labels are to be grown. A cell's
- * label is that of the neighbour by which the flood first comes to it: of those from which a step
- * leads to exactly its cost, the least cost counts. That cost goes to `first`; offers from others
- * are refused. Labels are all ones, which no label exceeds, and seeds are pending again.
- */
-template <typename K, typename S>
-static __global__ void __launch_bounds__(BLOCK_THREADS)
-    forget_kernel(const __grid_constant__ forget_params<K> f)
-{
-    const grow_params<K> &g = f.g;
-    grow_counters *counters = g.counters;
-    FOR_TILES(g)
-    {
-        const position corner = corner_of<S>(g, tile);
-        const section_rule *section = section_of(g, corner);
-        const K unreached = (K)section->unreached, one_step = (K)1 << g.label_bits;
-        if (lane == 0) g.priority[tile] = keys<K>::none;
-        for (uint32_t cell = lane; cell < S::cells; cell += WARP) {
-            const int64_t index = (int64_t)tile * S::cells + cell;
-            const position p = position_in<S>(g, corner, cell);
-            const K key = g.key[index], cost = key & ~g.label_mask;
-            const K risen = (K)g.level[index] << section->level_shift;
-            const bool grown = key != 0 && key != unreached;
-            K first = keys<K>::end;
-            for (int k = 0; k < g.neighbours && grown; k++) {
-                const int64_t from = neighbour_of<S>(g, p, g.direction[k]);
-                if (from < 0) continue;
-                position q = p;
-                q.x += (uint32_t)(g.direction[k] % 3 - 1);
-                q.y += (uint32_t)(g.direction[k] / 3 % 3 - 1);
-                q.z += (uint32_t)(g.direction[k] / 9 - 1);
-                const K theirs = offering_cost<K, S>(g, section, q, from);
-                if (theirs < cost && theirs < first && max(theirs + one_step, risen) == cost)
-                    first = theirs;
-            }
-            f.first[index] = first;
-            if (grown) g.key[index] = cost | g.label_mask; /* the cost, which others read, stays */
-            const bool hard =
-                key == 0 && p.inside && offering_cost<K, S>(g, section, p, index) != keys<K>::end;
-            const uint32_t pending = __ballot_sync(ALL_LANES, hard);
-            if (lane == 0) g.pending[index / WARP] = pending;
-        }
-    }
-    if (blockIdx.x != 0 || threadIdx.x != 0) return;
-    for (int i = 0; i < 3; i++) { /* as they were before the first growth */
-        counters->min_priority[i] = ~0ull;
-        counters->count[i] = counters->taken[i] = 0;
-    }
-    counters->arrived = 0;
-}
-
 /* ---- soft seeds: those with a strength ---- */
 
 typedef struct {
@@ -278,7 +208,6 @@ static __device__ K lower_from_seed(const grow_params<K> &g, int64_t from, int64
     if (key == 0) return keys<K>::none;
     const u64 offer = offer_from(g, section, own_key, from, to, direction);
     if (offer >= keys<K>::end || (K)offer >= key) return keys<K>::none;
-    if (g.first && __ldg(&g.first[to]) != (own_key & ~g.label_mask)) return keys<K>::none;
     if ((K)offer >= atomicMin(&g.key[to], (K)offer)) return keys<K>::none;
     atomicOr(&g.pending[to / WARP], 1u << to % WARP);
     return (K)offer;
@@ -324,7 +253,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
                 const position p = position_in<S>(g, corner, row * WARP + seed);
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
                 if (to < 0) continue;
-                const K own_key = seed_key(g, section, first + seed, its_label);
+                const K own_key = key_of(g, 0, its_label);
                 const K offer =
                     lower_from_seed<K, S>(g, first + seed, to, section, own_key, g.direction[k]);
                 if (to / S::cells == tile)

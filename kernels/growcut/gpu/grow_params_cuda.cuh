@@ -102,10 +102,9 @@ template <typename K> struct grow_params {
     int32_t largest_label;
     int label_bits;
     K label_mask;      /* the bits of a key that hold the label */
-    const K *first;    /* of a flood's labels: forget_kernel's; NULL while costs are grown */
     bool reversed;     /* of equal costs, the largest label wins */
     bool penalty;      /* steps cost more than their levels' weight */
-    bool flood;        /* the rule's: lob_growcut_extend */
+    bool flood;        /* the rule's: visit_flood_cuda.cuh grows it */
     bool reads_values; /* steps cost by the level entered, not by the difference of two */
     bool soft;         /* seeds have strengths; soft_seed_kernel puts them in */
     bool levels_known; /* the pass before has made them */
@@ -238,17 +237,6 @@ static __device__ inline u64 weight_of(const grow_params<K> &g, const section_ru
 {
     return section->has_table ? (u64)__ldg(g.table + section->table + d)
                               : (u64)d << section->level_shift;
-}
-
-/* The key at which a hard seed makes its offers: its rank, at cost 0, or at a flood's level. While
- * a flood's costs are grown, no label goes with them. */
-template <typename K>
-static __device__ inline K seed_key(const grow_params<K> &g, const section_rule *section,
-                                    int64_t cell, int32_t label)
-{
-    if (!g.flood) return key_of(g, 0, label);
-    const K cost = (K)g.level[cell] << section->level_shift;
-    return g.first ? cost | key_of(g, 0, label) : cost;
 }
 
 /* The key that cell `to` would have by a step from cell `from`, whose key (for a hard seed:

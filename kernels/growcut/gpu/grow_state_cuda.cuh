@@ -31,8 +31,7 @@ template <typename K> struct grow_state {
     u64 *largest;
     uint32_t *overflow;
     /* In device memory: */
-    K *other_key; /* of the automaton's rounds, which read one array and write the other; a flood's
-                     grow_params.first */
+    K *other_key; /* of the automaton's rounds, which read one array and write the other */
     void *staging;
     int64_t *section_first; /* of each section, where its strengths start in the staged table */
     K *table;
@@ -85,8 +84,7 @@ template <typename K> static int64_t lay_out(grow_state<K> *state, void *block)
     const bool staged = batch->in->seed_strength || batch->arrays->strength;
     set_grid(g, &batch->view);
     g->key = memory.take<K>(g->cells);
-    const bool two = batch->options->rounds > 0 || batch->options->rule == LOB_RULE_FLOOD;
-    state->other_key = memory.take<K>(two ? g->cells : 0);
+    state->other_key = memory.take<K>(batch->options->rounds > 0 ? g->cells : 0);
     g->level = memory.take<uint16_t>(g->cells * batch->image.channels);
     g->pending = memory.take<uint32_t>(g->cells / WARP);
     g->priority = memory.take<K>(g->tiles);

@@ -10,6 +10,7 @@
 #define LOB_GROW_TILES_CUDA_CUH
 
 #include "kernels/growcut/gpu/fill_tiles_cuda.cuh"
+#include "kernels/growcut/gpu/visit_flood_cuda.cuh"
 #include "kernels/growcut/gpu/visit_tile_cuda.cuh"
 #include "volumes/clock.h"
 
@@ -74,8 +75,7 @@ static __device__ void select_tiles(const grow_params<K> &g, block_shared<K, S> 
 
 /*
  * The cost window's width: window_steps of the mean step sampled, and window_levels. A flood has no
- * window: cells of any level expand 2 to 4 times in all, and with one it would end on a few levels
- * before the next, sweep after sweep.
+ * window: with one it would end on a few levels before the next, sweep after sweep.
  */
 template <typename K> static __device__ K window_width(const grow_params<K> &g)
 {
@@ -97,8 +97,7 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
     extern __shared__ __align__(16) unsigned char shared[];
     block_shared<K, S> *b = (block_shared<K, S> *)shared;
     const uint32_t lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-    warp_shared<K, S> *w =
-        (warp_shared<K, S> *)(shared + block_bytes<K, S>() + (size_t)warp * g.warp_bytes);
+    void *w = shared + block_bytes<K, S>() + (size_t)warp * g.warp_bytes;
     K *table = (K *)(shared + block_bytes<K, S>() + (size_t)(blockDim.x / WARP) * g.warp_bytes);
     const uint32_t warps = gridDim.x * (blockDim.x / WARP);
     const bool first = blockIdx.x == 0 && threadIdx.x == 0;
@@ -127,7 +126,11 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
              i = __shfl_sync(ALL_LANES, then, 0)) {
             then = lane == 0 ? warps + atomicAdd(&counters->taken[slot], 1u)
                              : 0; /* ready when the visit ends */
-            visit<K, S, N, MANY, FLOOD>(g, b, table, w, __ldcg(&g.tile_list[i]), end, lane, &mine);
+            const uint32_t t = __ldcg(&g.tile_list[i]);
+            if constexpr (FLOOD)
+                visit_flood<K, S, N>(g, b, (flood_shared<K, S> *)w, t, lane, &mine);
+            else
+                visit<K, S, N, MANY>(g, b, table, (warp_shared<K, S> *)w, t, end, lane, &mine);
         }
         if (first && g.mailbox) {
             g.mailbox->done = *(volatile u64 *)&counters->reached;
@@ -211,7 +214,9 @@ static int share_memory(grow_state<K> *state, size_t *shared_bytes)
     const size_t level_bytes = 2 * (size_t)batch->image.channels * S::padded;
     const bool one_table = batch->sections == 1 && has_table(batch, 0);
     grow_params<K> *g = &state->g;
-    g->warp_bytes = (uint32_t)((sizeof(warp_shared<K, S>) + level_bytes + 15) / 16 * 16);
+    const size_t bytes =
+        g->flood ? sizeof(flood_shared<K, S>) : sizeof(warp_shared<K, S>) + level_bytes;
+    g->warp_bytes = (uint32_t)((bytes + 15) / 16 * 16);
     g->table_shared = !one_table                      ? 0
                       : state->table_n < TABLE_SHARED ? (uint32_t)state->table_n
                                                       : (uint32_t)TABLE_SHARED;
@@ -223,8 +228,8 @@ static int share_memory(grow_state<K> *state, size_t *shared_bytes)
     return warps < 1 ? 0 : (int)warps;
 }
 
-/* From the seeds on to the fixed point. */
-template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *state)
+/* Launch the kernel that grows all tiles, and wait for it. */
+template <typename K, typename S> static lob_status grow_to_the_end(grow_state<K> *state)
 {
     const section_batch *batch = state->batch;
     lob_device *device = batch->device;
@@ -234,8 +239,6 @@ template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *st
     void (*kernel)(const grow_params<K>) =
         grow_kernel_of<K, S>(g->neighbours, batch->image.channels > 1, g->flood);
     size_t shared = 0;
-    LOB_TRY(launch(state, hard_seed_kernel<K, S>, "seeds", g->cells, *g));
-    LOB_TRY(launch(state, sample_kernel<K, S>, "sampling steps", g->cells / SAMPLED, *g));
     const int warps = share_memory<K, S>(state, &shared);
     if (warps == 0)
         return lob_fail_hint(
@@ -254,18 +257,23 @@ template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *st
     return wait_for_kernel(state);
 }
 
-/* A flood grows twice: costs, and then labels, as forget_kernel says. */
+/* From the seeds on to the fixed point. */
+template <typename K, typename S> static lob_status grow_tiles(grow_state<K> *state)
+{
+    const grow_params<K> *g = &state->g;
+    LOB_TRY(launch(state, hard_seed_kernel<K, S>, "seeds", g->cells, *g));
+    LOB_TRY(launch(state, sample_kernel<K, S>, "sampling steps", g->cells / SAMPLED, *g));
+    return grow_to_the_end<K, S>(state);
+}
+
+/* The same in a flood. */
 template <typename K, typename S> static lob_status flood_tiles(grow_state<K> *state)
 {
-    grow_params<K> *g = &state->g;
-    state->pass_share /= 2;
-    g->first = NULL;
-    LOB_TRY((grow_tiles<K, S>(state)));
-    const forget_params<K> labels = {*g, state->other_key};
-    LOB_TRY(launch(state, forget_kernel<K, S>, "labels of a flood", g->cells, labels));
-    g->first = state->other_key;
-    state->pass_from += state->pass_share;
-    return grow_tiles<K, S>(state);
+    flood_seed_params<K> seeds = {state->g, false};
+    LOB_TRY(launch(state, flood_seed_kernel<K, S>, "seeds", seeds.g.cells, seeds));
+    LOB_TRY((grow_to_the_end<K, S>(state)));
+    seeds.end = true;
+    return launch(state, flood_seed_kernel<K, S>, "seeds", seeds.g.cells, seeds);
 }
 
 } /* namespace lob::growcut */

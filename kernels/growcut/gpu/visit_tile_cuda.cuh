@@ -111,8 +111,7 @@ template <typename K> struct step_rule {
     uint32_t shared_n;     /* how many these are */
     const u64 *extra;      /* NULL: steps cost their levels alone */
     K unreached;
-    K bound;            /* weight >= difference of levels, or level entered, * bound */
-    K one_step, labels; /* of a flood: lob_growcut_extend's */
+    K bound; /* weight >= difference of levels, or level entered, * bound */
     bool reads_values;
     uint32_t level_shift;
     int fraction; /* bits after the point of distances over several channels */
@@ -130,12 +129,11 @@ typedef struct {
  * and norm, a step costs at least the bound's multiple of the largest channel's difference. A sum
  * that wraps only adds a candidate, whose exact offer then fails.
  */
-template <typename K, typename S, int N, bool MANY, bool FLOOD>
+template <typename K, typename S, int N, bool MANY>
 static __device__ inline uint32_t candidates(const K *key, const uint16_t *level, K own_key,
                                              uint32_t self, const step_rule<K> &rule, int channels)
 {
     constexpr int max_apart = N == 6 || N == 4 ? 1 : N == 26 ? 3 : 2; /* axes that differ */
-    const K onward = own_key + rule.one_step, label = own_key & rule.labels;
     uint32_t hit = 0;
 #pragma unroll
     for (int direction = 0; direction < DIRECTIONS; direction++) {
@@ -148,11 +146,21 @@ static __device__ inline uint32_t candidates(const K *key, const uint16_t *level
             for (int c = 1; c < channels; c++)
                 differ = max(differ, __usad(level[c * S::padded + step], level[c * S::padded], 0u));
         /* One instruction; a shift would make two. */
-        const K offer =
-            FLOOD ? max(onward, differ * rule.bound | label) : own_key + differ * rule.bound;
-        if (offer < key[step]) hit |= 1u << direction;
+        if (own_key + differ * rule.bound < key[step]) hit |= 1u << direction;
     }
     return hit;
+}
+
+/* The tile in a direction of the one with this first cell; NO_TILE outside the view. */
+template <typename S, typename K>
+static __device__ inline int32_t tile_beside(const grow_params<K> &g, const position &at,
+                                             int direction)
+{
+    const uint32_t x = at.x / S::x + (uint32_t)(direction % 3 - 1);
+    const uint32_t y = at.y / S::y + (uint32_t)(direction / 3 % 3 - 1);
+    const uint32_t z = at.z / S::z + (uint32_t)(direction / 9 - 1);
+    const bool there = x < g.grid[0] && y < g.grid[1] && z < g.grid[2];
+    return there ? (int32_t)(x + g.grid[0] * (y + g.grid[1] * z)) : NO_TILE;
 }
 
 /* Lanes that have a cell append it to the queue. */
@@ -174,10 +182,7 @@ static __device__ uint32_t load_tile(const grow_params<K> &g, const block_shared
     uint32_t word = 0;
     if (lane < S::own_words) word = atomicExch(&g.pending[(int64_t)t * S::own_words + lane], 0u);
     if (lane < DIRECTIONS) {
-        const uint32_t x = at.x / S::x + lane % 3 - 1, y = at.y / S::y + lane / 3 % 3 - 1;
-        const uint32_t z = at.z / S::z + lane / 9 - 1;
-        const bool there = x < g.grid[0] && y < g.grid[1] && z < g.grid[2];
-        w->tile[lane] = there ? (int32_t)(x + g.grid[0] * (y + g.grid[1] * z)) : NO_TILE;
+        w->tile[lane] = tile_beside<S>(g, at, (int)lane);
         w->min_priority[lane] = keys<K>::none;
     }
     memory_fence(); /* bits before keys */
@@ -255,13 +260,10 @@ static __device__ uint32_t queue_pending(const grow_params<K> &g, warp_shared<K,
 }
 
 /* The key that a neighbour at distance d would have; at or above end: no passage. */
-template <typename K, bool FLOOD>
+template <typename K>
 static __device__ inline u64 offer_of(const step_rule<K> &rule, K own_key, uint32_t d,
                                       int direction)
 {
-    if (FLOOD)
-        return lob_growcut_extend(true, own_key, (u64)d << rule.level_shift, rule.one_step,
-                                  rule.labels);
     const u64 weight = !rule.table         ? (u64)d << rule.level_shift
                        : d < rule.shared_n ? (u64)rule.shared_table[d]
                                            : (u64)__ldg(rule.table + d);
@@ -294,19 +296,8 @@ template <typename K> struct lane_cell {
     int cell;
 };
 
-/* While a flood's labels are grown: is an offer at a cost not the one by which a cell is entered?
- */
-template <typename K, typename S>
-static __device__ inline bool is_late(const grow_params<K> &g, const block_shared<K, S> *b,
-                                      const warp_shared<K, S> *w, int to, K cost)
-{
-    const int owner = b->owner[to];
-    const int32_t tile = w->tile[owner >> 10]; /* a cell outside is offered nothing */
-    return __ldg(&g.first[(int64_t)tile * S::cells + (owner & 1023)]) != cost;
-}
-
 /* Make COUNT * 32 listed offers from number `first` on; a lane's COUNT overlap in time. */
-template <int COUNT, typename K, typename S, bool MANY, bool FLOOD>
+template <int COUNT, typename K, typename S, bool MANY>
 static __device__ inline void make_offers(const grow_params<K> &g, const block_shared<K, S> *b,
                                           warp_shared<K, S> *w, const uint16_t *level,
                                           const step_rule<K> &rule, const lane_cell<K> &from,
@@ -329,9 +320,7 @@ static __device__ inline void make_offers(const grow_params<K> &g, const block_s
                                ? lob_growcut_distance(level + cell, level + to[j], g.image.channels,
                                                       S::padded, g.norm, rule.fraction)
                                : __usad(level[to[j]], there, 0u);
-        offer[j] = offer_of<K, FLOOD>(rule, key, d, direction);
-        if (FLOOD && g.first && is_late(g, b, w, to[j], key & ~rule.labels))
-            offer[j] = keys<K>::end;
+        offer[j] = offer_of(rule, key, d, direction);
         if (i >= n) offer[j] = keys<K>::end;
     }
 #pragma unroll
@@ -348,7 +337,7 @@ static __device__ inline void make_offers(const grow_params<K> &g, const block_s
 }
 
 /* One turn: up to 32 cells from the queue make their offers. */
-template <typename K, typename S, int N, bool MANY, bool FLOOD>
+template <typename K, typename S, int N, bool MANY>
 static __device__ inline void expand_cells(const grow_params<K> &g, const block_shared<K, S> *b,
                                            warp_shared<K, S> *w, const uint16_t *level,
                                            const step_rule<K> &rule, uint32_t head, uint32_t n,
@@ -359,8 +348,8 @@ static __device__ inline void expand_cells(const grow_params<K> &g, const block_
     uint32_t hit = 0, all;
     if (lane < n) {
         atomicAnd(&w->queued[q / WARP], ~(1u << q % WARP));
-        hit = candidates<K, S, N, MANY, FLOOD>(w->key + q, level + q, from.key, from.level, rule,
-                                               g.image.channels);
+        hit = candidates<K, S, N, MANY>(w->key + q, level + q, from.key, from.level, rule,
+                                        g.image.channels);
     }
     uint32_t at = number_offers(hit, lane, &all);
     __syncwarp(); /* keys were read, and change from here on */
@@ -371,11 +360,9 @@ static __device__ inline void expand_cells(const grow_params<K> &g, const block_
         __syncwarp(); /* the list is whole */
         uint32_t first = 0;
         for (; first + WARP < some; first += 2 * WARP)
-            make_offers<2, K, S, MANY, FLOOD>(g, b, w, level, rule, from, first, some, tail, end,
-                                              lane);
+            make_offers<2, K, S, MANY>(g, b, w, level, rule, from, first, some, tail, end, lane);
         if (first < some)
-            make_offers<1, K, S, MANY, FLOOD>(g, b, w, level, rule, from, first, some, tail, end,
-                                              lane);
+            make_offers<1, K, S, MANY>(g, b, w, level, rule, from, first, some, tail, end, lane);
         __syncwarp();
     }
 }
@@ -441,7 +428,7 @@ static __device__ void write_back(const grow_params<K> &g, block_shared<K, S> *b
     __syncwarp(); /* the next visit overwrites this memory */
 }
 
-template <typename K, typename S, int N, bool MANY, bool FLOOD>
+template <typename K, typename S, int N, bool MANY>
 static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, const K *table,
                              warp_shared<K, S> *w, uint32_t t, K end, uint32_t lane,
                              visit_counts *mine)
@@ -458,14 +445,12 @@ static __device__ void visit(const grow_params<K> &g, block_shared<K, S> *b, con
     rule.level_shift = section->level_shift;
     rule.fraction = section->fraction;
     rule.bound = (K)section->bound;
-    rule.one_step = (K)1 << g.label_bits;
-    rule.labels = g.label_mask;
     rule.reads_values = g.reads_values;
     const uint32_t bits = load_tile<K, S, MANY>(g, b, w, level, t, at, lane);
     uint32_t head = 0, tail = queue_pending(g, w, t, bits, end, lane);
     for (uint32_t turn = 0; head != tail && turn < g.max_turns; turn++) {
         const uint32_t n = tail - head < WARP ? tail - head : WARP;
-        expand_cells<K, S, N, MANY, FLOOD>(g, b, w, level, rule, head, n, &tail, end, lane);
+        expand_cells<K, S, N, MANY>(g, b, w, level, rule, head, n, &tail, end, lane);
         head += n;
         mine->expanded += n;
     }
