@@ -69,27 +69,6 @@ LOB_BOTH bool lob_growcut_reads_values(lob_growcut_kind rule)
 }
 
 /*
- * The key of a path that goes one step further: a key is cost << n | label, and of two keys the
- * smaller is the better path.
- *
- *   flood   in  the largest counts. A cost is level << bits | steps since that level was reached
- *   key     in  of the path so far
- *   weight  in  what the step's levels cost, shifted like a key's cost; flood: the level entered
- *   extra   in  what the step's length costs, likewise; flood: one step
- *   labels  in  the bits of a key that hold the label
- *
- * A level entered that is higher than the path's sets steps back to 0; else the path's own level
- * stays, and the path has one step more, as level << bits <= cost < cost + 1.
- */
-LOB_BOTH uint64_t lob_growcut_extend(bool flood, uint64_t key, uint64_t weight, uint64_t extra,
-                                     uint64_t labels)
-{
-    const uint64_t onward = key + extra, risen = weight | (key & labels);
-    if (!flood) return onward + weight;
-    return onward > risen ? onward : risen;
-}
-
-/*
  * How many bits of a key of 32 or 64 bits are left for the steps of a flood, whose levels are
  * 0..dmax; fewer than 1: none. Two levels more than dmax must fit below the keys' end.
  */

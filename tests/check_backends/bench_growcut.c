@@ -316,19 +316,16 @@ static int try_schedule(bench *b, const lob_growcut_options *options,
 /* A flood by schedules: b->want holds its labels. */
 static int sweep_flood(bench *b, const lob_growcut_options *options, int times)
 {
-    static const double steps[] = {0, 5, 30, 200};
-    static const int caps[] = {8, 32, 0};
+    static const int warps[] = {24, 16, 8};
     int failures = 0;
     print_schedules(b->name);
-    for (size_t s = 0; s < sizeof steps / sizeof *steps; s++)
-        for (size_t k = 0; k < sizeof caps / sizeof *caps; k++)
-            for (int adapt = 0; adapt < 2; adapt++) {
-                lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
-                tuning.window_steps = steps[s];
-                tuning.max_turns = caps[k];
-                tuning.adapt = adapt;
-                failures += try_schedule(b, options, &tuning, times);
-            }
+    for (size_t i = 0; i < sizeof warps / sizeof *warps; i++)
+        for (int adapt = 0; adapt < 2; adapt++) {
+            lob_growcut_tuning tuning = LOB_GROWCUT_TUNING;
+            tuning.warps = warps[i];
+            tuning.adapt = adapt;
+            failures += try_schedule(b, options, &tuning, times);
+        }
     return failures;
 }
 

@@ -112,8 +112,7 @@ static bool grow_cell(const engine *e, tile *of, worker *w, path_key base, queue
         const int k = __builtin_ctz(left);
         const int64_t step = e->step[k];
         const uint32_t d = step_distance(e, of, from.cell, from.cell + step);
-        const uint64_t offer =
-            lob_growcut_extend(false, from.key, e->weight[d], e->extra[k], e->labels);
+        const uint64_t offer = (uint64_t)from.key + e->weight[d] + e->extra[k];
         if (offer < keys[step]) ok &= lower(e, of, w, base, from.cell + step, (path_key)offer);
     }
     return ok;

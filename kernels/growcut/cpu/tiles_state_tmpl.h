@@ -250,8 +250,7 @@ static inline uint32_t step_distance(const engine *e, const tile *of, int64_t p,
 static inline uint64_t offer_of(const engine *e, const tile *of, int64_t p, int64_t q, path_key key,
                                 int k)
 {
-    return lob_growcut_extend(false, key, e->weight[step_distance(e, of, p, q)], e->extra[k],
-                              e->labels);
+    return (uint64_t)key + e->weight[step_distance(e, of, p, q)] + e->extra[k];
 }
 
 /* ---- keys and steps ---- */

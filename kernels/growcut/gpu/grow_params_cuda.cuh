@@ -4,11 +4,13 @@
  * A section (the volume, or one slice) is cut into tiles of 512 cells, 8x8x8 or 32x16x1. Tiles
  * follow one another in memory, so the keys, levels and pending bits of a tile are contiguous. A
  * cell is a voxel's place in a tile; a cell outside the section has key 0, like every cell whose
- * key cannot change: voxels that are not data, and seeds of strength 1 (hard seeds).
+ * key cannot change: voxels that are not data, and seeds of strength 1 (hard seeds; while a flood
+ * grows these have keys).
  *
  * A cell is pending when its key has fallen and its neighbours have not been offered the path
  * through it. The priority of a tile is the lowest key of its pending cells. Before
- * hard_seed_kernel, hard seeds are pending too; they do not count for the priority.
+ * hard_seed_kernel, hard seeds are pending too; they do not count for the priority. In a flood only
+ * seeds are pending, and a tile's priority is the lowest cost beside it that changed.
  */
 #ifndef LOB_GROW_PARAMS_CUDA_CUH
 #define LOB_GROW_PARAMS_CUDA_CUH
@@ -72,7 +74,7 @@ typedef struct {
     double unit;
     u64 unreached;         /* key of data that no path has reached */
     u64 limit;             /* no path may cost more units */
-    u64 extra[DIRECTIONS]; /* weight beyond that of the levels; flood: one step */
+    u64 extra[DIRECTIONS]; /* weight beyond that of the levels */
 } section_rule;
 
 /* What blocks report to one another and to the host. Arrays of 3 serve the sweeps in turn. */
@@ -239,8 +241,8 @@ static __device__ inline u64 weight_of(const grow_params<K> &g, const section_ru
                               : (u64)d << section->level_shift;
 }
 
-/* The key that cell `to` would have by a step from cell `from`, whose key (for a hard seed:
- * seed_key) is own_key. */
+/* The key that cell `to` would have by a step from cell `from`, whose key is own_key, a hard seed's
+ * its rank. Not of a flood. */
 template <typename K>
 static __device__ inline u64 offer_from(const grow_params<K> &g, const section_rule *section,
                                         K own_key, int64_t from, int64_t to, int direction)
@@ -249,8 +251,7 @@ static __device__ inline u64 offer_from(const grow_params<K> &g, const section_r
                            ? g.level[to]
                            : lob_growcut_distance(g.level + from, g.level + to, g.image.channels,
                                                   g.cells, g.norm, section->fraction);
-    return lob_growcut_extend(g.flood, own_key, weight_of(g, section, d), section->extra[direction],
-                              g.label_mask);
+    return own_key + weight_of(g, section, d) + section->extra[direction];
 }
 
 /* ---- loops over tiles: every kernel but grow_kernel, which has its own schedule ---- */

@@ -154,8 +154,7 @@ static section_rule section_rule_of(const section_batch *batch, int64_t index, i
     to.limit = rule->limit;
     to.unreached = ((rule->limit < capacity ? rule->limit : capacity) + 1) << cost_shift;
     for (int k = 0; k < rule->neighbours; k++)
-        to.extra[direction_of(rule->offset[k])] =
-            flood ? (u64)1 << label_bits : weight_from<K>(rule->extra[k], label_bits);
+        to.extra[direction_of(rule->offset[k])] = weight_from<K>(rule->extra[k], label_bits);
     return to;
 }
 

@@ -74,12 +74,13 @@ static __device__ void select_tiles(const grow_params<K> &g, block_shared<K, S> 
 }
 
 /*
- * The cost window's width: window_steps of the mean step sampled, and window_levels. A flood has no
- * window: with one it would end on a few levels before the next, sweep after sweep.
+ * The cost window's width: window_steps of the mean step sampled, and window_levels. A flood begins
+ * with all costs: its costs say little about how far apart cells are, and the number of tiles that
+ * wait soon sets the width.
  */
 template <typename K> static __device__ K window_width(const grow_params<K> &g)
 {
-    if (g.flood) return keys<K>::end;
+    if (g.flood) return keys<K>::end / 2;
     const double n = (double)__ldcg(&g.counters->step_samples);
     const double mean = n > 0 ? (double)__ldcg(&g.counters->step_sum) / n : 0;
     const double units = g.window_steps * mean + g.window_levels * g.sections[0].unit;
@@ -88,6 +89,17 @@ template <typename K> static __device__ K window_width(const grow_params<K> &g)
     const K whole = (K)(units < max_units ? units : max_units);
     const u64 width = (u64)(whole > 0 ? whole : 1) << shift, most = keys<K>::end >> 6;
     return (K)(width < most ? width : most);
+}
+
+/* The window after a sweep that visited so many tiles: wider where warps were idle. */
+template <typename K>
+static __device__ K next_window(const grow_params<K> &g, K window, K narrow, uint32_t count,
+                                uint32_t warps)
+{
+    if (count > 2 * warps && (g.flood ? window > 1 : window > narrow)) return window / 2;
+    const bool may_widen =
+        g.flood ? window <= keys<K>::end / 4 : window / MAX_WINDOW_FACTOR < narrow;
+    return count < (g.flood ? warps : warps / 2) && may_widen ? window * 2 : window;
 }
 
 template <typename K, typename S, int N, bool MANY, bool FLOOD>
@@ -137,9 +149,7 @@ static __global__ void __launch_bounds__(max_warps<S>() * WARP, 1)
             if (g.mailbox->stop) counters->stop = 1;
         }
         wait_for_grid(g, b, &passed, next_slot, slot);
-        if (g.adapt && !g.flood && count < warps / 2 && window / MAX_WINDOW_FACTOR < narrow)
-            window *= 2;
-        if (count > 2 * warps && window > narrow) window /= 2;
+        if (g.adapt) window = next_window(g, window, narrow, count, warps);
         sweep++;
     }
     if (lane == 0) {

@@ -16,7 +16,8 @@ typedef struct {
     int max_turns;      /* of a visit, 32 cells a turn, >= 1; 0: until no cell of the tile waits */
     int warps;          /* of a block, 1..32; 0: as many as fit */
     int64_t max_sweeps; /* stop after these, before the fixed point; 0: no limit */
-    bool adapt;         /* widen the window, up to 16 times, while warps are idle */
+    bool adapt;         /* widen the window, up to 16 times, while warps are idle; of a flood, whose
+                           window has no width of its own, also narrow it */
 } lob_growcut_tuning;
 
 #define LOB_GROWCUT_TUNING                                                                      \

@@ -9,11 +9,11 @@
  * all neighbours have, the label stays as well, as it comes from a neighbour of a smaller cost.
  *
  * The warp loads its cells and the halo around them into shared memory and goes along the lines of
- * one axis after the other, up and down, until all cells of the tile stay. Then it writes cells
- * that changed, and those tiles are visited next whose cells touch them and have higher costs. It
- * writes no cell of another tile. A neighbouring tile may be visited at the same time: it reads
- * keys of before or of now, and is visited again after a fence and a barrier. As costs only fall,
- * to have read another tile's cost too early makes it too high here, which asks for a visit more.
+ * one axis after the other, up and down, until all cells of the tile stay. Then it writes the cells
+ * that changed, and calls the tiles whose cells touch them and have higher costs. It writes no cell
+ * of another tile. A tile beside it may be visited at the same time and read keys of before or of
+ * now: it is visited again when all warps have met. As costs only fall, another tile's cost that is
+ * read too early is too high, which can only call a tile once too often.
  *
  * A hard seed has its key from the start; the pending bits tell which cells are seeds.
  */
@@ -239,18 +239,18 @@ static __device__ uint32_t write_flood(const grow_params<K> &g, flood_shared<K, 
     return __reduce_add_sync(ALL_LANES, reached);
 }
 
-/* Directions of the tiles with cells that touch a changed cell and have higher costs: of those
- * behind one side of the tile. */
+/* The tiles behind one side of this one with cells that touch a changed cell and have higher costs:
+ * a bit for each of their directions. least: in/out, the least cost of such changed cells. */
 template <typename K, typename S, int N>
-static __device__ uint32_t tiles_behind(const block_shared<K, S> *b, const flood_shared<K, S> *w,
-                                        const flood_rule<K> &rule, int axis, bool upper,
-                                        uint32_t lane)
+static __device__ uint32_t tiles_behind(K *least, const block_shared<K, S> *b,
+                                        const flood_shared<K, S> *w, const flood_rule<K> &rule,
+                                        int axis, bool upper, uint32_t lane)
 {
     constexpr int reach = N == 4 || N == 6 ? 0 : N == 18 ? 1 : 2; /* axes beside this one */
     const int one = axis == 0 ? 1 : 0, two = axis == 2 ? 1 : 2;
     const int along = axis == 0 ? S::x : axis == 1 ? S::y : S::z;
     const int across = one == 0 ? S::x : S::y;
-    uint32_t found = 0;
+    uint32_t all = 0;
     for (int i = (int)lane; i < S::cells / along; i += WARP) {
         const int u = i % across, v = i / across, far = upper ? along - 1 : 0;
         const int cell =
@@ -259,6 +259,7 @@ static __device__ uint32_t tiles_behind(const block_shared<K, S> *b, const flood
         const int q = padded_of<S>(cell);
         const K cost = w->key[q] & ~rule.labels;
         const int behind = q + (upper ? 1 : -1) * padded_along<S>(axis);
+        uint32_t found = 0;
 #pragma unroll
         for (int k = -1; k <= 1; k++)
 #pragma unroll
@@ -269,8 +270,30 @@ static __device__ uint32_t tiles_behind(const block_shared<K, S> *b, const flood
                 if (its != (rule.unreached | 1) && (its & ~rule.labels) > cost)
                     found |= 1u << (b->owner[to] >> 10);
             }
+        if (found) *least = min(*least, cost);
+        all |= found;
     }
-    return found;
+    return all;
+}
+
+/* Tiles beside this one are visited again where a changed cell may tell theirs something. */
+template <typename K, typename S, int N>
+static __device__ void call_tiles(const grow_params<K> &g, block_shared<K, S> *b,
+                                  const flood_shared<K, S> *w, const flood_rule<K> &rule,
+                                  uint32_t lane)
+{
+    K priority = keys<K>::none;
+    for (int side = 0; side < 2 * flood_lines<S>::axes; side++) {
+        K least = keys<K>::none;
+        uint32_t found = tiles_behind<K, S, N>(&least, b, w, rule, side / 2, side % 2, lane);
+        found = __reduce_or_sync(ALL_LANES, found);
+        if (!found) continue;
+        least = warp_min(least);
+        if (found >> lane & 1) priority = min(priority, least);
+    }
+    if (priority != keys<K>::none) atomicMin(&g.priority[w->tile[lane]], priority);
+    priority = warp_min(priority);
+    if (lane == 0 && priority != keys<K>::none) atomicMin(&b->min_priority, priority);
 }
 
 template <typename K, typename S, int N>
@@ -285,16 +308,8 @@ static __device__ void visit_flood(const grow_params<K> &g, block_shared<K, S> *
     mine->expanded += flood_tile<K, S, N>(w, rule, lane) * S::cells;
     mine->visits++;
     const uint32_t reached = write_flood(g, w, rule, t, lane);
-    uint32_t next = 0;
-    for (int axis = 0; axis < flood_lines<S>::axes; axis++) {
-        next |= tiles_behind<K, S, N>(b, w, rule, axis, false, lane);
-        next |= tiles_behind<K, S, N>(b, w, rule, axis, true, lane);
-    }
-    next = __reduce_or_sync(ALL_LANES, next);
-    memory_fence(); /* keys before priorities */
-    if (next >> lane & 1) g.priority[w->tile[lane]] = 0;
-    if (lane == 0 && next) b->min_priority = 0;
     if (lane == 0 && reached) atomicAdd(&b->reached, reached);
+    call_tiles<K, S, N>(g, b, w, rule, lane);
     __syncwarp(); /* the next visit overwrites this memory */
 }
 
@@ -328,7 +343,7 @@ static __global__ void __launch_bounds__(BLOCK_THREADS)
             g.key[index] = f.end ? 0 : level | key_of(g, 0, label);
             for (int k = 0; k < g.neighbours && !f.end; k++) {
                 const int64_t to = neighbour_of<S>(g, p, g.direction[k]);
-                if (to >= 0) g.priority[to / S::cells] = 0;
+                if (to >= 0) atomicMin(&g.priority[to / S::cells], level);
             }
         }
     }
