@@ -1,6 +1,7 @@
 /* The table of volume formats, and the calls of io/io.h that choose a row of it. */
 #include "io/formats.h"
 
+#include "io/gzip.h"
 #include "io/kinds.h"
 #include "volumes/clock.h"
 
@@ -244,6 +245,7 @@ lob_write_options lob_sane_write_options(const lob_write_options *options, const
     lob_write_options chosen = options ? *options : defaults;
     if (chosen.level < 1 || chosen.level > 9)
         chosen.level = format && format->level ? format->level : USUAL_LEVEL;
+    if (chosen.level == LOB_GZIP_BY_CONTENT && chosen.labels) chosen.level = USUAL_LEVEL;
     if (chosen.threads < 1) chosen.threads = 1;
     if (!chosen.compress_s) chosen.compress_s = compress_s;
     return chosen;

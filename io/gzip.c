@@ -270,13 +270,19 @@ static bool open_worker(worker *w, int level)
            (!by_content || open_stream(w, FAST_LEVEL));
 }
 
-/* Are seven bytes of eight as they were 8 bytes before, where voxels of 1 to 8 bytes begin? */
+/* Are three bytes of four what they were so many bytes before? */
+static bool repeats_after(const unsigned char *bytes, size_t n, size_t apart)
+{
+    size_t alike = 0;
+    if (n <= apart) return true;
+    for (size_t i = apart; i < n; i++) alike += bytes[i] == bytes[i - apart];
+    return 4 * alike >= 3 * (n - apart);
+}
+
+/* 8 bytes hold voxels of 1, 2, 4 and 8 bytes, 24 those of colours too. */
 static bool repeats(const unsigned char *bytes, size_t n)
 {
-    enum { APART = 8 };
-    size_t alike = 0;
-    for (size_t i = APART; i < n; i++) alike += bytes[i] == bytes[i - APART];
-    return alike >= n / 8 * 7;
+    return repeats_after(bytes, n, 8) || repeats_after(bytes, n, 24);
 }
 
 /* Deflate block number i of a stream of size bytes; false when zlib fails. */
@@ -388,7 +394,10 @@ static lob_gzip_writer *make_writer(lob_output *out, uint64_t size, int level, i
     if (!w->workers || !w->blocks) goto failed;
     for (int i = 0; i < w->threads; i++)
         if (!open_worker(&w->workers[i], level)) goto failed;
-    w->bound = deflateBound(&w->workers[0].z[0], BLOCK) + 16; /* + the mark of a flush */
+    for (int i = 0; i < w->workers[0].streams; i++) {
+        const size_t bound = deflateBound(&w->workers[0].z[i], BLOCK) + 16; /* a flush's mark */
+        if (bound > w->bound) w->bound = bound;
+    }
     for (int i = 0; i < w->batch; i++)
         if (!(w->blocks[i].bytes = malloc(w->bound))) goto failed;
     return w;

@@ -83,8 +83,8 @@ typedef struct {
     const char *comment;   /* how the volume was made: NIfTI has it as an extension, the others not
                               at all; NULL: nothing is said */
     int threads;           /* that compress; >= 1 */
-    int level;             /* gzip level 1..9; 0: the format's usual one: of NIfTI and NRRD 6 where
-                              bytes repeat, as in labels, else 1; of HDF5 1; of all others 6 */
+    int level;             /* gzip level 1..9; 0: the format's usual one: of NIfTI and NRRD 6 for
+                              labels and where bytes repeat, else 1; of HDF5 1; of all others 6 */
     double *compress_s;    /* in/out: the wall time of compression is added; may be NULL */
 } lob_write_options;
 

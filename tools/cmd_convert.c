@@ -222,7 +222,7 @@ static int run(const lob_command *self, int argc, char **argv)
                    "also write names and colours of the labels, as the file's suffix says"),
         OPT_FLAG("strip-extensions", &set.strip_extensions, "leave header extensions out"),
         OPT_INT("level", &set.level, "N", 1, 9,
-                "how hard gzip works; left out: 1 for noise, 6 for what repeats, in HDF5 1"),
+                "how hard gzip works; left out: 6 for labels and what repeats, else 1; in HDF5 1"),
     };
     lob_session s;
     if (!lob_session_begin(&s, self, rows, LOB_COUNT(rows), argc, argv)) return s.exit_code;

@@ -5,7 +5,7 @@ import json
 import nibabel
 import numpy as np
 import pytest
-from conftest import SHAPE, assert_one_line, good, load, lobule, save, scan_array, seeds_array
+from conftest import ROOT, SHAPE, assert_one_line, good, load, lobule, save, scan_array, seeds_array
 
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64"]
 
@@ -142,3 +142,13 @@ def test_level(folder):
         good("convert", "image.nii", "out.nii.gz", "--level", level, "--force", cwd=folder)
         sizes.append((folder / "out.nii.gz").stat().st_size)
     assert sizes[1] <= sizes[0]
+
+
+def test_rough_labels_are_as_small_as_level_6(folder):
+    """Their bytes do not repeat enough to tell that they are labels: that is said by who writes."""
+    truth = ROOT / "data" / "abdomen_truth.nii.gz"
+    good("labels", truth, "-o", "usual.nii.gz", "--min-size", 1, cwd=folder)
+    good("convert", "usual.nii.gz", "six.nii.gz", "--level", 6, cwd=folder)
+    good("convert", "usual.nii.gz", "one.nii.gz", "--level", 1, cwd=folder)
+    size = {name: (folder / f"{name}.nii.gz").stat().st_size for name in ("usual", "six", "one")}
+    assert abs(size["usual"] - size["six"]) < 100 and size["six"] < 0.9 * size["one"]

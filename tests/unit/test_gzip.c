@@ -105,19 +105,24 @@ static size_t size_at(unsigned char *bytes, size_t n, int level)
 TEST(levels_follow_the_content)
 {
     const size_t n = 600000;
-    unsigned char *const noise = malloc(n), *const labels = calloc(n, 1);
+    unsigned char *const noise = malloc(n), *const labels = calloc(n, 1),
+                         *const colours = malloc(n);
     uint32_t random = 1;
     for (size_t i = 0; i < n; i++) {
         random = random * 1664525u + 1013904223u;
         noise[i] = (unsigned char)(random >> 28);
         if (i % 2 == 0) labels[i] = (unsigned char)(i / 7000 % 9); /* of int16 */
+        colours[i] = (unsigned char)((i / 3 / 96 % 24 + 1) * (17 + i % 3 * 50));
     }
     assert_int_equal(size_at(noise, n, LOB_GZIP_BY_CONTENT), size_at(noise, n, 1));
     assert_int_equal(size_at(labels, n, LOB_GZIP_BY_CONTENT), size_at(labels, n, 6));
     assert_true(size_at(noise, n, 6) != size_at(noise, n, 1));
     assert_true(size_at(labels, n, 6) < size_at(labels, n, 1));
     free(noise);
+    assert_int_equal(size_at(colours, n, LOB_GZIP_BY_CONTENT), size_at(colours, n, 6));
+    assert_true(size_at(colours, n, 6) < size_at(colours, n, 1));
     free(labels);
+    free(colours);
 }
 
 enum { N = 1000 };
