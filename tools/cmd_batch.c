@@ -122,12 +122,27 @@ static lob_status read_file(lob_session *s, const settings *set, lob_batch *batc
     return st == LOB_OK && !batch->recipe_text ? lob_session_no_memory(s, *path) : st;
 }
 
+/* A command behind "--" has no file that could be named: take its name off what was wrong. */
+static lob_status in_line(lob_session *s, const settings *set, const lob_batch *batch,
+                          lob_status st)
+{
+    const char *const path = batch->plan.recipe_path;
+    const lob_error reason = s->error;
+    const char *text = reason.text;
+    if (st == LOB_OK || !set->line || !path || strncmp(text, path, strlen(path)) != 0) return st;
+    text += strlen(path);
+    if (strncmp(text, ":1", 2) == 0) text += 2;
+    if (strncmp(text, ": ", 2) == 0) text += 2;
+    return lob_fail_hint(&s->error, st, reason.hint, "%s%s",
+                         strncmp(text, "has no", 6) == 0 ? "what follows -- " : "", text);
+}
+
 static lob_status read_recipe(lob_session *s, const settings *set, lob_batch *batch, char **path)
 {
     const lob_status st =
         set->line ? read_line(s, set, batch, path) : read_file(s, set, batch, path);
     batch->plan.recipe_path = *path;
-    return st;
+    return in_line(s, set, batch, st);
 }
 
 static lob_status make_folders(lob_session *s, const lob_batch *batch, const char *own)
@@ -154,16 +169,6 @@ static lob_status write_recipe(lob_session *s, const lob_batch *batch)
     return st;
 }
 
-/* Refuse what no scan could be done with. A command behind "--" has no file to be named. */
-static lob_status check_usage(lob_session *s, const settings *set, const lob_batch *batch)
-{
-    const lob_status st = lob_batch_check_usage(batch);
-    const lob_error reason = s->error;
-    const size_t n = strlen(batch->plan.recipe_path) + strlen(":1: ");
-    if (st == LOB_OK || !set->line || strlen(reason.text) <= n) return st;
-    return lob_fail(&s->error, st, "%s", reason.text + n);
-}
-
 static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batch, const char *own)
 {
     lob_columns columns;
@@ -177,7 +182,8 @@ static lob_status make_plan(lob_session *s, const settings *set, lob_batch *batc
     lob_status st =
         lob_batch_plan_make(&batch->plan, &columns, set->given, set->given_count, &s->error);
     lob_columns_free(&columns);
-    if (st == LOB_OK) st = check_usage(s, set, batch);
+    st = in_line(s, set, batch, st);
+    if (st == LOB_OK) st = in_line(s, set, batch, lob_batch_check_usage(batch));
     if (st == LOB_OK) st = make_folders(s, batch, own);
     if (st == LOB_OK) st = lob_shard_divide(&batch->plan, shard, batch->folder, &s->error);
     return st;

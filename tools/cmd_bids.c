@@ -299,7 +299,7 @@ static lob_status plan(lob_session *s, settings *set, char **log, char **path)
     return st;
 }
 
-/* Leave nothing where the batch was refused before its first scan. */
+/* Leave no OUT, where there was none, when the batch was refused before its first scan. */
 static void clean_up(const settings *set, const char *log, const char *manifest)
 {
     char folder[2 * PATH_MAX];

@@ -233,10 +233,11 @@ static int run(const lob_command *self, int argc, char **argv)
         OPT_STEP("cast", &set.steps, "TYPE",
                  "round to a voxel type, as uint8 or int16, and clamp to its range; float32 and "
                  "float64 keep fractions"),
-        OPT_TEXT(
-            "edge", &set.edge, "RULE",
-            "what lies beyond the borders: renormalise (nothing, the mean is of what is "
-            "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or constant=V"),
+        OPT_TEXT("edge", &set.edge, "RULE",
+                 "what lies beyond the borders: renormalise (nothing, the mean is of what is "
+                 "there), nearest, reflect, mirror, wrap, as scipy.ndimage has them, or "
+                 "constant=V; an axis of "
+                 "one voxel is left out"),
         OPT_INPUT("mask", &set.mask, LOB_FILE_LABELS,
                   "voxels where this volume is 0 count in no neighbourhood and stay as they are"),
         OPT_CHOICE("slices", &set.slices, LOB_GRID_SLICES,

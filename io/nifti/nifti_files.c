@@ -241,17 +241,19 @@ static lob_status take_all_frames(lob_nifti *h, const char *path, lob_error *err
     return LOB_OK;
 }
 
-/* Voxels of a type that is not read, in a file that is looked through: it may be damaged, too. */
-static lob_status refuse_type(lob_nifti_files *from, const lob_nifti *h, lob_file_info *info,
+/* Voxels of a type that is not read. Who wants them has the file looked through: it may be damaged,
+ * too. */
+static lob_status refuse_type(lob_nifti_files *from, const lob_nifti *h,
+                              const lob_read_options *options, lob_file_info *info,
                               lob_error *error)
 {
-    lob_status st = find_image(from, h, error);
-    if (st == LOB_OK) st = check_whole(h, from->image, from->image_path, info, error);
+    const bool through = !options->header_only;
+    lob_status st = through ? find_image(from, h, error) : LOB_OK;
+    if (st == LOB_OK && through) st = check_whole(h, from->image, from->image_path, info, error);
     if (st != LOB_OK) return st;
     return lob_fail_hint(error, LOB_EDATA, LOB_HINT_CONVERT,
-                         "%s: is sound, but %s voxels are not read; convert it to magnitude or "
-                         "phase first",
-                         from->header_path, h->type->name);
+                         "%s: %s%s voxels are not read; convert it to magnitude or phase first",
+                         from->header_path, through ? "is sound, but " : "", h->type->name);
 }
 
 lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
@@ -266,7 +268,7 @@ lob_status lob_nifti_open(lob_nifti_files *from, lob_nifti *h, lob_volume *out,
     const unsigned char *head = head_of(from->header, scratch, sizeof scratch, &got);
     st = lob_nifti_parse(h, head, got, from->header_path, info, error);
     if (st == LOB_OK && info) info->format = h->version == 2 ? "NIfTI-2" : "NIfTI-1";
-    if (st == LOB_OK && h->type->type == LOB_TYPES) st = refuse_type(from, h, info, error);
+    if (st == LOB_OK && h->type->type == LOB_TYPES) st = refuse_type(from, h, options, info, error);
     if (st == LOB_OK && !options->header_only) st = find_image(from, h, error);
     if (st != LOB_OK) return st;
 

@@ -97,6 +97,13 @@ static lob_status bad(const header *h, const char *key, const char *what)
                     value ? value : "missing", what);
 }
 
+/* What MetaImage knows and we do not read. */
+static lob_status not_read(const header *h, const char *key, const char *what)
+{
+    return lob_fail_hint(h->error, LOB_EDATA, LOB_HINT_CONVERT, "%s: its line %s is '%.100s', %s",
+                         h->path, key, value_of(h, key, NULL), what);
+}
+
 static bool is_true(const char *value)
 {
     return value && (value[0] == 'T' || value[0] == 't' || value[0] == '1');
@@ -149,9 +156,11 @@ static lob_status find_storage(const header *h, lob_raw_image *image)
     size_t i = 0;
     while (i < sizeof types / sizeof types[0] && (!type || strcmp(type, types[i].name) != 0)) i++;
     if (i == sizeof types / sizeof types[0])
-        return bad(h, "ElementType", "no type of voxels that is read");
+        return (type && strncmp(type, "MET_", 4) == 0 ? not_read : bad)(
+            h, "ElementType", "no type of voxels that is read");
     const char *binary = value_of(h, "BinaryData", NULL);
-    if (binary && !is_true(binary)) return bad(h, "BinaryData", "and numbers as text are not read");
+    if (binary && !is_true(binary))
+        return not_read(h, "BinaryData", "and numbers as text are not read");
     image->type = types[i].type;
     image->compressed = is_true(value_of(h, "CompressedData", NULL));
     image->swapped = is_true(value_of(h, "BinaryDataByteOrderMSB", "ElementByteOrderMSB")) ==

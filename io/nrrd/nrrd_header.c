@@ -59,6 +59,13 @@ static lob_status bad(const parser *p, const char *field, const char *value, con
                     value ? value : "missing", what);
 }
 
+/* What NRRD knows and we do not read. */
+static lob_status not_read(const parser *p, const char *field, const char *value, const char *what)
+{
+    return lob_fail_hint(p->error, LOB_EDATA, LOB_HINT_CONVERT,
+                         "%s: its field '%s' is '%.100s', %s", p->path, field, value, what);
+}
+
 /* ---- lines ---- */
 
 /* Undo NRRD's escapes in a value, in place: \n and \\. */
@@ -227,18 +234,23 @@ static lob_status find_type(parser *p)
             p->out->image.type = types[i].type;
             return LOB_OK;
         }
+    if (strcmp(type, "block") == 0) return not_read(p, "type", type, "which is not read");
     return bad(p, "type", p->type, "no type of voxels that is read");
 }
 
 static lob_status find_storage(parser *p)
 {
     lob_raw_image *image = &p->out->image;
+    static const char *const others[] = {"bzip2", "bz2", "hex", "text", "txt", "ascii"};
     if (!p->encoding) return bad(p, "encoding", NULL, "and must be raw or gzip");
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcasecmp(p->encoding, others[i]) == 0)
+            return not_read(p, "encoding", p->encoding,
+                            "and raw and gzip are read; save it again in 3D Slicer");
     if (strcasecmp(p->encoding, "gzip") == 0 || strcasecmp(p->encoding, "gz") == 0)
         image->compressed = true;
     else if (strcasecmp(p->encoding, "raw") != 0)
-        return bad(p, "encoding", p->encoding,
-                   "and raw and gzip are read; save it again in 3D Slicer");
+        return bad(p, "encoding", p->encoding, "and raw and gzip are read");
     if (lob_type_of(image->type)->bytes > 1) {
         const bool little = p->endian && strcasecmp(p->endian, "little") == 0;
         if (!little && (!p->endian || strcasecmp(p->endian, "big") != 0))

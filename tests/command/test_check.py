@@ -153,6 +153,18 @@ def test_a_kind_that_is_not_read_is_not_damage(tmp_path):
             assert "is sound, but complex64 voxels are not read" in found["not_read"][0]
             text = lobule("check", path)
             assert text.returncode == 65 and "damaged" not in text.stdout + text.stderr and text.stderr.count("\n") == 1
+    nrrd = "NRRD0004\ntype: {}\ndimension: 3\nsizes: 2 2 2\nencoding: {}\n\n12345678"
+    meta = "NDims = 3\nDimSize = 2 2 2\nElementType = {}\nElementDataFile = LOCAL\n12345678"
+    for name, text, verdict in [
+        ("in.nrrd", nrrd.format("uchar", "bzip2"), "not read"),
+        ("in.nrrd", nrrd.format("block", "raw"), "not read"),
+        ("in.nrrd", nrrd.format("uchar", "rwa"), "damaged"),
+        ("in.nrrd", nrrd.format("uhcar", "raw"), "damaged"),
+        ("in.mha", meta.format("MET_STRING"), "not read"),
+        ("in.mha", meta.format("uchar"), "damaged"),
+    ]:
+        (tmp_path / name).write_text(text)
+        assert checked(tmp_path / name, exit_code=65)["verdict"] == verdict, text
     (tmp_path / "in.dcm").write_bytes(bytes(128) + b"DICM" + bytes(100))
     assert "dcm2niix" in checked(tmp_path / "in.dcm", exit_code=65)["not_read"][0]
 

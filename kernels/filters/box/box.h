@@ -3,11 +3,12 @@
  * that hold data.
  *
  * A mean along x, then one of these along y, then along z. Values become float32 when they are
- * read; each sum runs along its line in double, one value in and one out, and begins anew at every
- * multiple of lob_box_block, so the cost does not grow with the radius and the rounding of one part
- * of a line reaches no other. Windows of at most 5 places are summed one by one. What an axis gives
- * is rounded to float32. So the mean of integers below 2^24 or of float32 data is off by at most 3
- * roundings to float32 of the mean magnitude, and by 2^-40 of the largest magnitude within reach.
+ * read and are summed in double. Windows of at most 5 places are summed each by itself. The sums of
+ * larger ones run along their line, one value in and one out, and begin anew at every multiple of
+ * lob_box_block, so the cost does not grow with the radius and the rounding of one part of a line
+ * reaches no other. What an axis gives is rounded to float32. So the mean of integers below 2^24 or
+ * of float32 data is off by at most 3 roundings to float32 of the mean magnitude, and by 2^-40 of
+ * the largest magnitude within reach.
  *
  * With a mask, or values that may not be finite, sums of the data and of their number go the same
  * way, as float32 multiples of powers of two, and are divided at the end: 5 roundings instead of 3.
@@ -19,7 +20,8 @@
 
 LOB_BEGIN_DECLS
 
-/* Voxels on each side, along an axis, that a voxel's mean depends on: radius and block. */
+/* Voxels on each side, along an axis, that a voxel's mean depends on: the radius and, where sums
+ * run, the block. */
 int64_t lob_box_reach(const lob_filter_step *step, const lob_filter_options *options, int axis);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * Lines along y or z: a block reads WARP adjacent lines into shared memory, some blocks of sums
- * long, and each warp sums one of these blocks at a time. Where not even one fits, direct_kernel
- * reads global memory at every step.
+ * long, and each warp sums one of these blocks at a time. Where not even one fits,
+ * long_windows_kernel reads global memory at every step.
  */
 #ifndef LOB_BOX_COLUMNS_CUDA_CUH
 #define LOB_BOX_COLUMNS_CUDA_CUH
@@ -50,7 +50,7 @@ static __device__ inline void read_columns(float *places, const box_columns &p, 
 
 static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_columns p)
 {
-    extern __shared__ double factors[];
+    extern __shared__ __align__(16) double factors[];
     float *const places = (float *)(factors + box_factors(p.pass));
     const uint32_t bundles = (uint32_t)((p.lines + WARP - 1) / WARP);
     const uint32_t bundle = blockIdx.x % bundles, rest = blockIdx.x / bundles;
@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(BOX_THREADS) columns_kernel(const box_c
 }
 
 /* A thread for each block of sums of each line. */
-static __global__ void direct_kernel(const box_columns p)
+static __global__ void long_windows_kernel(const box_columns p)
 {
     const int64_t blocks = lob_box_blocks(&p.pass), r = p.pass.radius;
     const int64_t all = p.groups * p.lines * blocks;
@@ -108,7 +108,7 @@ static lob_status run_columns(lob_device *device, box_columns p, lob_error *erro
     const int64_t most = ((BOX_SHARED - table) / row - around) / p.pass.block;
     const int64_t blocks = lob_box_blocks(&p.pass);
     if (most < 1 || p.apart != 1)
-        return lob_launch_over(device, direct_kernel, "box, large windows",
+        return lob_launch_over(device, long_windows_kernel, "box, large windows",
                                p.groups * p.lines * blocks, 128, p, error);
     p.tiles = (int32_t)((blocks + most - 1) / most);
     p.tile = (int32_t)((blocks + p.tiles - 1) / p.tiles);

@@ -1,7 +1,7 @@
 /*
- * Box on the GPU. Small windows take one pass over the volume, others two, along x and y and along
- * z, or three where lines along x with their windows are too long for shared memory. Passes read
- * float32; other values become it first.
+ * Box on the GPU. Small windows of one radius take one pass over the volume, others two, along x
+ * and y and along z, or three where windows along x or y are too long for a tile in shared memory.
+ * Passes read float32; other values become it first.
  */
 #include "kernels/filters/box/box_cuda.cuh"
 

@@ -41,7 +41,8 @@ static __device__ inline void box_arrived()
 
 /*
  * Factors of sums, at shared memory's beginning: at edges that are renormalised a window has fewer
- * places, and a division for each voxel takes longer than all the rest.
+ * places, and a division for each voxel takes longer than all the rest. An even number, so that
+ * what follows lies at a multiple of 16 bytes.
  */
 static __host__ __device__ inline int box_factors(const lob_box_pass &pass)
 {

@@ -31,7 +31,7 @@ typedef struct {
     int64_t tiles;
     int64_t sweeps;   /* over all tiles, or with options->rounds the automaton's rounds */
     int64_t visits;   /* of tiles */
-    int64_t expanded; /* cells that made offers */
+    int64_t expanded; /* cells that made offers; in a flood: whose key was found anew */
 } lob_growcut_counts;
 
 /* As lob_growcut_cuda_arrays; counts is out and may be NULL, tuning may be NULL: the default. */
