@@ -255,15 +255,28 @@ static int weights(int64_t *w, const lob_labels_step *step, double length)
     return r;
 }
 
+/* Offsets within a radius that lead to voxels of the volume. */
+static void offsets_inside(int low[3], int high[3], const naive *v, const int64_t at[3],
+                           const int radius[3])
+{
+    for (int a = 0; a < 3; a++) {
+        const int64_t left = v->side[a] - 1 - at[a];
+        low[a] = at[a] < radius[a] ? -(int)at[a] : -radius[a];
+        high[a] = left < radius[a] ? (int)left : radius[a];
+    }
+}
+
 /* Is there a voxel within the reach with this label and fate? */
 static bool near(const naive *v, const int64_t at[3], const int reach[3], const char *fate,
                  char what, int32_t label)
 {
-    for (int dz = -reach[2]; dz <= reach[2]; dz++)
-        for (int dy = -reach[1]; dy <= reach[1]; dy++)
-            for (int dx = -reach[0]; dx <= reach[0]; dx++) {
+    int low[3], high[3];
+    offsets_inside(low, high, v, at, reach);
+    for (int dz = low[2]; dz <= high[2]; dz++)
+        for (int dy = low[1]; dy <= high[1]; dy++)
+            for (int dx = low[0]; dx <= high[0]; dx++) {
                 const int64_t j = voxel_at(v, at, dx, dy, dz);
-                if (j >= 0 && fate[j] == what && v->label[j] == label) return true;
+                if (fate[j] == what && v->label[j] == label) return true;
             }
     return false;
 }
@@ -301,11 +314,12 @@ static void majority(naive *v, const lob_labels_step *step)
     for (int64_t i = 0; i < v->n; i++) {
         memset(sum, 0, (size_t)(labels + 1) * sizeof *sum);
         place(at, v, i);
-        for (int dz = -r[2]; dz <= r[2]; dz++)
-            for (int dy = -r[1]; dy <= r[1]; dy++)
-                for (int dx = -r[0]; dx <= r[0]; dx++) {
+        int low[3], high[3];
+        offsets_inside(low, high, v, at, r);
+        for (int dz = low[2]; dz <= high[2]; dz++)
+            for (int dy = low[1]; dy <= high[1]; dy++)
+                for (int dx = low[0]; dx <= high[0]; dx++) {
                     const int64_t j = voxel_at(v, at, dx, dy, dz);
-                    if (j < 0) continue;
                     int64_t k = 0;
                     while (k < labels && list[k] < v->label[j]) k++;
                     sum[v->label[j] ? k + 1 : 0] +=
