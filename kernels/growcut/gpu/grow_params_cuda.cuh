@@ -10,7 +10,7 @@
  * A cell is pending when its key has fallen and its neighbours have not been offered the path
  * through it. The priority of a tile is the lowest key of its pending cells. Before
  * hard_seed_kernel, hard seeds are pending too; they do not count for the priority. In a flood only
- * seeds are pending, and a tile's priority is the lowest cost beside it that changed.
+ * seeds are pending, and a tile's priority is at most the lowest cost beside it that changed.
  */
 #ifndef LOB_GROW_PARAMS_CUDA_CUH
 #define LOB_GROW_PARAMS_CUDA_CUH
@@ -31,7 +31,7 @@ enum { DIRECTIONS = 27, CENTRE = 13, NO_TILE = -1 };
 template <typename K> struct keys;
 template <> struct keys<uint32_t> {
     static constexpr uint32_t end = UINT32_MAX;  /* every key is smaller */
-    static constexpr uint32_t none = UINT32_MAX; /* priority of a tile without pending cells */
+    static constexpr uint32_t none = UINT32_MAX; /* priority of a tile that waits for no visit */
     static constexpr uint32_t no_passage = UINT32_MAX; /* weight of a step that cannot be taken */
 };
 template <> struct keys<u64> {
@@ -57,8 +57,8 @@ typedef tile_shape<32, 16, 1> slice_tile;
 static_assert((int)volume_tile::cells == (int)slice_tile::cells, "set_grid counts either");
 
 /*
- * A section's levels and its rule, as kernels read it. lob_growcut_rule is the host's; step_rule is
- * the part that a visit holds in registers.
+ * A section's levels and its rule, as kernels read it. lob_growcut_rule is the host's; step_rule
+ * and, of a flood, flood_rule are the part that a visit holds in registers.
  */
 typedef struct {
     lob_device_levels levels;

@@ -19,7 +19,9 @@
 namespace lob::growcut
 {
 
-enum { MAX_WINDOW_FACTOR = 16 }; /* by which the window is widened while warps are idle */
+enum {
+    MAX_WINDOW_FACTOR = 16
+}; /* by which a window, not a flood's, is widened while warps are idle */
 
 /*
  * Wait for all blocks. Before, each adds what it has seen to the counters; afterwards each knows

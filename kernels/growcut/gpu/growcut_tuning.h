@@ -9,15 +9,16 @@
 
 LOB_BEGIN_DECLS
 
-/* The schedule: it decides the time, not the result (but for max_sweeps). */
+/* The schedule: it decides the time, not the result (but for max_sweeps). A flood reads neither the
+ * window's width nor max_turns. */
 typedef struct {
     double window_steps;  /* width of the cost window: steps of sampled mean cost, >= 0 ... */
     double window_levels; /* ... plus levels, >= 0 */
     int max_turns;      /* of a visit, 32 cells a turn, >= 1; 0: until no cell of the tile waits */
     int warps;          /* of a block, 1..32; 0: as many as fit */
     int64_t max_sweeps; /* stop after these, before the fixed point; 0: no limit */
-    bool adapt;         /* widen the window, up to 16 times, while warps are idle; of a flood, whose
-                           window has no width of its own, also narrow it */
+    bool adapt;         /* widen the window, up to 16 times, while warps are idle; of a flood widen
+                           and narrow it, from all costs to a single one */
 } lob_growcut_tuning;
 
 #define LOB_GROWCUT_TUNING                                                                      \

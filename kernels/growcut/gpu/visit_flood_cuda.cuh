@@ -5,15 +5,17 @@
  * one step more than the neighbour's cost where that is larger, and the label is the neighbour's.
  * Of neighbours of one cost the smallest label counts, which is the smallest key. So costs and
  * labels grow together: a visit finds a cell's key anew from its neighbours' keys of now, and does
- * not only lower it. Costs fall, from voxels without a path to the fixed point, and when those of
- * all neighbours have, the label stays as well, as it comes from a neighbour of a smaller cost.
+ * not only lower it. A cost follows from its neighbours' costs alone and grows with them; all begin
+ * without a path, above every cost, and each visit reads costs no higher than the one before: so
+ * costs only fall. Labels settle in the order of costs, as each comes from a smaller cost.
  *
  * The warp loads its cells and the halo around them into shared memory and goes along the lines of
  * one axis after the other, up and down, until all cells of the tile stay. Then it writes the cells
  * that changed, and calls the tiles whose cells touch them and have higher costs. It writes no cell
  * of another tile. A tile beside it may be visited at the same time and read keys of before or of
- * now: it is visited again when all warps have met. As costs only fall, another tile's cost that is
- * read too early is too high, which can only call a tile once too often.
+ * now: it is visited again when all warps have met. Who calls compares with the other tile's costs
+ * as they were read, which are at or above those of now: a tile that is not called has no cell that
+ * the changed one could enter.
  *
  * A hard seed has its key from the start; the pending bits tell which cells are seeds.
  */

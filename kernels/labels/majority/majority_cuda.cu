@@ -28,8 +28,11 @@ enum {
     ROWS_AT_ONCE = 4,         /* that a warp reads before it looks at them */
     PLANES_AT_ONCE = 2,       /* that a thread sums along y and z */
     MAX_GROUP = 64,           /* planes: a bit for each two */
-    ENOUGH_SHARED = 40 * 1024 /* bytes that a block takes for planes where it could take more */
+    ENOUGH_SHARED = 40 * 1024 /* bytes that a block takes for planes where it could take more; at
+                                 the largest radius two planes alone make 72 KiB */
 };
+
+static_assert((int)MAX_GROUP == 32 * (int)PLANES_AT_ONCE, "a word has a bit for each two planes");
 
 typedef struct {
     tiled_labels v;
